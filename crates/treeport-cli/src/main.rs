@@ -1,0 +1,2 @@
+//! The treeport command line.
+fn main() {}

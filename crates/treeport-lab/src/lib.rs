@@ -1,0 +1,1 @@
+//! Data sets, generators, experiments and plots for treeport.

@@ -1,0 +1,94 @@
+//! What can be wrong with the input, each with its place.
+
+use std::path::PathBuf;
+
+/// The result of every fallible function of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what each field means")]
+pub enum Error {
+    #[error("there are no points; a ground metric needs at least one")]
+    NoPoints,
+    #[error("{count} points are too many; at most {max} fit")]
+    TooManyPoints { count: usize, max: usize },
+    #[error("{what} has shape {found}, expected {expected}")]
+    Shape { what: String, expected: String, found: String },
+    #[error("coordinate {axis} of point {point} is {value}; coordinates must be finite")]
+    BadCoordinate { point: usize, axis: usize, value: f64 },
+    #[error(
+        "point {point} has length 0, so its cosine distance is undefined; drop it or use another metric"
+    )]
+    ZeroVector { point: usize },
+    #[error(
+        "distance from point {from} to point {to} is {value}; distances must be finite and at least 0"
+    )]
+    BadDistance { from: usize, to: usize, value: f64 },
+    #[error(
+        "distance from point {from} to point {to} is {forth} but {back} the other way; a ground metric is symmetric"
+    )]
+    Asymmetric { from: usize, to: usize, forth: f64, back: f64 },
+    #[error("distance from point {point} to itself is {value}, expected 0")]
+    BadDiagonal { point: usize, value: f64 },
+    #[error(
+        "edge {edge} joins {source_node} and {target_node} with weight {weight}; weights must be finite and at least 0"
+    )]
+    BadWeight { edge: usize, source_node: usize, target_node: usize, weight: f64 },
+    #[error("edge {edge} names node {node}, but there are {nodes} nodes, numbered from 0")]
+    BadNode { edge: usize, node: usize, nodes: usize },
+    #[error(
+        "the graph falls into {components} components (node {node} cannot be reached from node 0); keep one component or join them"
+    )]
+    Disconnected { components: usize, node: usize },
+
+    #[error(
+        "measure {measure} has mass {value} at point {point}; masses must be finite and at least 0"
+    )]
+    BadMass { measure: usize, point: usize, value: f64 },
+    #[error("measure {measure} has no mass; drop the row or give it a positive entry")]
+    NoMass { measure: usize },
+    #[error(
+        "measure {measure} puts mass on point {point}, but there are {points} points, numbered from 0"
+    )]
+    PointOutOfRange { measure: usize, point: usize, points: usize },
+    #[error("there is no measure {measure}: the set holds {measures}, numbered from 0")]
+    NoSuchMeasure { measure: usize, measures: usize },
+    #[error(
+        "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, normalize them first (`Measures::normalized`)"
+    )]
+    Unbalanced { left: usize, right: usize, left_total: f64, right_total: f64 },
+    #[error("the measures live on {measures} points, the tree or metric on {points}")]
+    PointCount { measures: usize, points: usize },
+
+    #[error("not a tree: {reason}")]
+    BadTree { reason: String },
+    #[error(
+        "the distances are not an ultrametric: d({i},{j}) = {direct} is more than max(d({i},{k}), d({k},{j})) = {around}"
+    )]
+    NotUltrametric { i: usize, j: usize, k: usize, direct: f64, around: f64 },
+    #[error("{names} names for {points} points")]
+    NameCount { names: usize, points: usize },
+
+    #[error(
+        "label {label} (measures {left} and {right}) is {value}; distances must be finite and at least 0"
+    )]
+    BadLabel { label: usize, left: usize, right: usize, value: f64 },
+    #[error("{what}: there is nothing to learn from")]
+    NothingToLearn { what: String },
+    #[error("{option} is {value}; {expected}")]
+    BadOption { option: &'static str, value: String, expected: &'static str },
+    #[error("stopped before it was done")]
+    Cancelled,
+
+    /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
+    #[error("{format}, {place}: {reason}")]
+    Parse { format: &'static str, place: String, reason: String },
+    #[error("cannot read `{path}`: {source}")]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("cannot write `{path}`: {source}")]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("`{path}` is not a treeport tree: {reason}")]
+    NotATree { path: PathBuf, reason: String },
+}

@@ -1,0 +1,280 @@
+//! Many weighted sets of points, in compressed rows.
+//!
+//! Masses are kept as given: transport is homogeneous in mass, so what two measures need is the
+//! *same* total, not the total 1. [`Measures::normalized`] makes every total 1, explicitly.
+
+use crate::error::{Error, Result};
+
+/// How far the totals of two measures may differ, relative to the larger, to count as equal.
+///
+/// Rows normalised in `f32` sum to 1 within about 1e-7 times a few.
+pub const BALANCE_TOLERANCE: f64 = 1e-6;
+
+/// Many measures on the same points.
+///
+/// Row `r` holds the points `point[start[r]..start[r + 1]]`, strictly increasing, with their masses,
+/// all finite and above 0. Every row has at least one entry.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measures {
+    points: usize,
+    start: Vec<usize>,
+    point: Vec<u32>,
+    mass: Vec<f64>,
+    total: Vec<f64>,
+}
+
+/// One row of [`Measures`]: its points, strictly increasing, and their masses, all above 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measure<'a> {
+    points: &'a [u32],
+    masses: &'a [f64],
+    total: f64,
+}
+
+impl<'a> Measure<'a> {
+    /// The points with mass, strictly increasing.
+    pub fn points(&self) -> &'a [u32] {
+        self.points
+    }
+
+    /// Their masses, in the same order.
+    pub fn masses(&self) -> &'a [f64] {
+        self.masses
+    }
+
+    /// The sum of the masses.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// The number of points with mass.
+    pub fn support(&self) -> usize {
+        self.points.len()
+    }
+
+    /// (point, mass) in increasing order of points.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        self.points.iter().zip(self.masses).map(|(&p, &m)| (p as usize, m))
+    }
+}
+
+impl Measures {
+    /// From rows of equal width, one after the other; a row's entry `p` is its mass at point `p`.
+    ///
+    /// # Errors
+    /// A length that is no multiple of `points`, a negative or non-finite mass, a row without mass.
+    ///
+    /// # Example
+    /// ```
+    /// let measures = treeport::Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.0, 2.0])?;
+    /// assert_eq!(measures.len(), 2);
+    /// assert_eq!(measures.row(1).points(), [2]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_dense(points: usize, masses: &[f64]) -> Result<Self> {
+        if points == 0 {
+            return Err(Error::NoPoints);
+        }
+        if !masses.len().is_multiple_of(points) {
+            return Err(Error::Shape {
+                what: "the table of masses".into(),
+                expected: format!("rows of {points}"),
+                found: format!("({},)", masses.len()),
+            });
+        }
+        let entries = masses.chunks_exact(points).map(|row| row.iter().copied().enumerate());
+        Self::from_rows(points, entries)
+    }
+
+    /// From compressed rows as SciPy's CSR has them: row `r` is `indices[start[r]..start[r + 1]]`.
+    ///
+    /// Indices may come in any order; masses at a point named twice in a row add up.
+    ///
+    /// # Errors
+    /// Row bounds that do not fit, an index out of range, a bad mass, a row without mass.
+    pub fn from_csr(
+        points: usize,
+        start: &[usize],
+        indices: &[usize],
+        masses: &[f64],
+    ) -> Result<Self> {
+        let fits = start.first() == Some(&0)
+            && start.last() == Some(&indices.len())
+            && indices.len() == masses.len()
+            && start.is_sorted();
+        if !fits {
+            return Err(Error::Shape {
+                what: "the compressed table of masses".into(),
+                expected: "row bounds from 0 up to the number of entries, never decreasing".into(),
+                found: format!(
+                    "{} bounds, {} indices, {} masses",
+                    start.len(),
+                    indices.len(),
+                    masses.len()
+                ),
+            });
+        }
+        let entries = start.windows(2).map(|w| (w[0]..w[1]).map(|e| (indices[e], masses[e])));
+        Self::from_rows(points, entries)
+    }
+
+    /// From rows of (point, mass), in any order; masses at a point named twice add up.
+    ///
+    /// # Errors
+    /// A point out of range, a negative or non-finite mass, a row without mass.
+    pub fn from_rows<R>(points: usize, rows: impl IntoIterator<Item = R>) -> Result<Self>
+    where
+        R: IntoIterator<Item = (usize, f64)>,
+    {
+        if points > u32::MAX as usize / 2 {
+            return Err(Error::TooManyPoints { count: points, max: u32::MAX as usize / 2 });
+        }
+        let mut all = Self { points, start: vec![0], point: vec![], mass: vec![], total: vec![] };
+        let mut scratch = Vec::new();
+        for (measure, row) in rows.into_iter().enumerate() {
+            scratch.clear();
+            for (point, value) in row {
+                if point >= points {
+                    return Err(Error::PointOutOfRange { measure, point, points });
+                }
+                if !(value >= 0.0 && value.is_finite()) {
+                    return Err(Error::BadMass { measure, point, value });
+                }
+                if value > 0.0 {
+                    scratch.push((point as u32, value));
+                }
+            }
+            all.push_row(measure, &mut scratch)?;
+        }
+        Ok(all)
+    }
+
+    /// Sorts, adds up and appends one checked row.
+    fn push_row(&mut self, measure: usize, row: &mut [(u32, f64)]) -> Result<()> {
+        if !row.is_sorted_by(|a, b| a.0 < b.0) {
+            // Stable, so that masses at one point add up in the order given.
+            row.sort_by_key(|&(point, _)| point);
+        }
+        let first = self.point.len();
+        for &(point, mass) in row.iter() {
+            if self.point.len() > first && self.point.last() == Some(&point) {
+                self.mass[self.point.len() - 1] += mass;
+            } else {
+                self.point.push(point);
+                self.mass.push(mass);
+            }
+        }
+        let total: f64 = self.mass[first..].iter().sum();
+        if first == self.point.len() {
+            return Err(Error::NoMass { measure });
+        }
+        if !total.is_finite() {
+            let point = row[0].0 as usize;
+            return Err(Error::BadMass { measure, point, value: total });
+        }
+        self.start.push(self.point.len());
+        self.total.push(total);
+        Ok(())
+    }
+
+    /// The unit mass at each of the given points, one measure per point.
+    ///
+    /// # Errors
+    /// A point out of range.
+    pub fn unit_masses(points: usize, at: impl IntoIterator<Item = usize>) -> Result<Self> {
+        Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
+    }
+
+    /// The same measures, each divided by its total.
+    #[must_use]
+    pub fn normalized(mut self) -> Self {
+        for row in 0..self.len() {
+            let masses = &mut self.mass[self.start[row]..self.start[row + 1]];
+            masses.iter_mut().for_each(|m| *m /= self.total[row]);
+            self.total[row] = masses.iter().sum();
+        }
+        self
+    }
+
+    /// The number of measures.
+    pub fn len(&self) -> usize {
+        self.total.len()
+    }
+
+    /// Whether there is no measure.
+    pub fn is_empty(&self) -> bool {
+        self.total.is_empty()
+    }
+
+    /// The number of points they live on.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// The number of entries in all rows together.
+    pub fn entries(&self) -> usize {
+        self.point.len()
+    }
+
+    /// Measure `row`.
+    ///
+    /// # Panics
+    /// If there is no such row; [`Measures::get`] returns an error instead.
+    pub fn row(&self, row: usize) -> Measure<'_> {
+        let range = self.start[row]..self.start[row + 1];
+        Measure {
+            points: &self.point[range.clone()],
+            masses: &self.mass[range],
+            total: self.total[row],
+        }
+    }
+
+    /// Measure `row`, or an error that says how many there are.
+    ///
+    /// # Errors
+    /// There is no such row.
+    pub fn get(&self, row: usize) -> Result<Measure<'_>> {
+        if row < self.len() {
+            Ok(self.row(row))
+        } else {
+            Err(Error::NoSuchMeasure { measure: row, measures: self.len() })
+        }
+    }
+
+    /// All measures in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Measure<'_>> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+
+    /// Checks that every pair names two measures of equal mass, as transport needs.
+    ///
+    /// # Errors
+    /// A row that does not exist, or two totals that differ by more than [`BALANCE_TOLERANCE`].
+    pub fn check_pairs(&self, pairs: &[(usize, usize)]) -> Result<()> {
+        pairs.iter().try_for_each(|&(left, right)| {
+            check_balance((left, self.get(left)?), (right, self.get(right)?))
+        })
+    }
+
+    /// Checks that the measures live on as many points as the tree or metric has.
+    ///
+    /// # Errors
+    /// The counts differ.
+    pub fn check_points(&self, points: usize) -> Result<()> {
+        if self.points == points {
+            Ok(())
+        } else {
+            Err(Error::PointCount { measures: self.points, points })
+        }
+    }
+}
+
+/// Checks that two numbered measures have the same total mass.
+pub(crate) fn check_balance(left: (usize, Measure<'_>), right: (usize, Measure<'_>)) -> Result<()> {
+    let (a, b) = (left.1.total, right.1.total);
+    if (a - b).abs() <= BALANCE_TOLERANCE * a.max(b) {
+        Ok(())
+    } else {
+        Err(Error::Unbalanced { left: left.0, right: right.0, left_total: a, right_total: b })
+    }
+}

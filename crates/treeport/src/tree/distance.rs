@@ -1,0 +1,3 @@
+//! placeholder
+#[derive(Clone, Debug)]
+pub(crate) struct Index;

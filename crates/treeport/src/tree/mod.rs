@@ -1,0 +1,333 @@
+//! One rooted tree over the points, whatever made it.
+//!
+//! A learned ultrametric, an additive tree, a quadtree, a cluster tree and a phylogeny are all a
+//! [`Tree`]: flat arrays in an order that makes a forward loop climb to the root and a backward loop
+//! descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
+
+mod distance;
+
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+
+/// A rooted tree whose leaves are the points of a [`GroundMetric`](crate::GroundMetric).
+///
+/// Nodes `0..leaves` are the points in input order, a parent has a larger number than its children,
+/// and the root is last. Inner nodes have any number of children from one up.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    leaves: usize,
+    /// Parent of every node; the root is its own parent.
+    parent: Vec<u32>,
+    /// Length of the edge from a node up to its parent, at least 0; 0 at the root.
+    length: Vec<f64>,
+    /// Names of the points, where they have any.
+    names: Option<Vec<String>>,
+    /// Built on the first sparse query; the tree never changes after that.
+    index: OnceLock<distance::Index>,
+}
+
+/// Size and shape of a tree: see [`Tree::statistics`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistics {
+    /// Number of leaves.
+    pub leaves: usize,
+    /// Number of nodes, leaves and root included.
+    pub nodes: usize,
+    /// Most edges between the root and a leaf.
+    pub max_depth: usize,
+    /// Mean number of edges between the root and a leaf.
+    pub mean_depth: f64,
+    /// Most children of one node.
+    pub max_degree: usize,
+    /// Sum of all edge lengths.
+    pub total_length: f64,
+    /// Largest distance from the root to a leaf.
+    pub height: f64,
+}
+
+/// Children of every node, in compressed rows and increasing order.
+#[derive(Clone, Debug)]
+pub struct Children {
+    start: Vec<u32>,
+    child: Vec<u32>,
+}
+
+impl Children {
+    /// The children of `node`; empty at a leaf.
+    pub fn of(&self, node: usize) -> &[u32] {
+        &self.child[self.start[node] as usize..self.start[node + 1] as usize]
+    }
+}
+
+impl Tree {
+    /// A tree from its parents and edge lengths, in the order the type describes.
+    ///
+    /// # Errors
+    /// Says which node breaks the order, has a bad length, or is an inner node without children.
+    ///
+    /// # Example
+    /// ```
+    /// // Two leaves close together, the third farther away: ((0:1,1:1):2,2:3)
+    /// let tree = treeport::Tree::new(3, vec![3, 3, 4, 4, 4], vec![1.0, 1.0, 3.0, 2.0, 0.0])?;
+    /// assert_eq!(tree.leaf_distance(0, 2), 6.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn new(leaves: usize, parent: Vec<u32>, length: Vec<f64>) -> Result<Self> {
+        let nodes = parent.len();
+        let bad = |reason: String| Err(Error::BadTree { reason });
+        if leaves == 0 {
+            return Err(Error::NoPoints);
+        }
+        if nodes < leaves || length.len() != nodes {
+            return bad(format!("{leaves} leaves, {nodes} parents, {} lengths", length.len()));
+        }
+        if nodes > u32::MAX as usize {
+            return Err(Error::TooManyPoints { count: nodes, max: u32::MAX as usize });
+        }
+        let root = nodes - 1;
+        if parent[root] as usize != root {
+            return bad(format!("the last node, {root}, must be the root and its own parent"));
+        }
+        let mut has_child = vec![false; nodes];
+        for v in 0..root {
+            let p = parent[v] as usize;
+            if p <= v || p > root {
+                return bad(format!("node {v} has parent {p}; a parent must have a larger number"));
+            }
+            if p < leaves {
+                return bad(format!("node {v} hangs below {p}, which is a leaf"));
+            }
+            has_child[p] = true;
+        }
+        if let Some(v) = (leaves..nodes).find(|&v| !has_child[v]) {
+            return bad(format!("inner node {v} has no children"));
+        }
+        if let Some(v) = length.iter().position(|l| !(l.is_finite() && *l >= 0.0)) {
+            let value = length[v];
+            return bad(format!("edge above node {v} has length {value}; lengths are at least 0"));
+        }
+        if length[root] != 0.0 {
+            return bad(format!("the root has an edge of length {} above it", length[root]));
+        }
+        Ok(Self { leaves, parent, length, names: None, index: OnceLock::new() })
+    }
+
+    /// A tree from parents and node heights: an edge is as long as the step in height, at least 0.
+    pub(crate) fn from_heights(leaves: usize, parent: Vec<u32>, height: &[f64]) -> Result<Self> {
+        let length =
+            (0..parent.len()).map(|v| (height[parent[v] as usize] - height[v]).max(0.0)).collect();
+        Self::new(leaves, parent, length)
+    }
+
+    /// A tree whose nodes come in any order: `parent[v]` (`None` at the one root), the edge above
+    /// `v`, and which point a leaf is. Nodes are renumbered: leaves by point, inner nodes in
+    /// post-order, so that subtrees are contiguous.
+    ///
+    /// The caller promises that every childless node has a point, and that the points are `0..leaves`,
+    /// each once. What is not one tree (several roots, a cycle) is an error.
+    pub(crate) fn from_unordered(
+        parent: &[Option<usize>],
+        length: &[f64],
+        point: &[Option<usize>],
+    ) -> Result<Self> {
+        let nodes = parent.len();
+        let leaves = point.iter().flatten().count();
+        let mut roots = (0..nodes).filter(|&v| parent[v].is_none());
+        let (Some(root), None) = (roots.next(), roots.next()) else {
+            return Err(Error::BadTree { reason: "a tree has exactly one root".into() });
+        };
+        let children = group_by_parent(nodes, parent.iter().copied());
+        // Parents first, then read backwards: children before parents, subtrees together.
+        let mut order = Vec::with_capacity(nodes);
+        let mut stack = vec![root];
+        while let Some(v) = stack.pop() {
+            order.push(v);
+            stack.extend(children.of(v).iter().map(|&c| c as usize));
+        }
+        if order.len() != nodes {
+            return Err(Error::BadTree { reason: "some nodes hang in a cycle".into() });
+        }
+        let mut number = vec![0; nodes];
+        let mut next = leaves;
+        for &v in order.iter().rev() {
+            number[v] = point[v].unwrap_or(next);
+            next += usize::from(point[v].is_none());
+        }
+        let mut new_parent = vec![0; nodes];
+        let mut new_length = vec![0.0; nodes];
+        for v in 0..nodes {
+            new_parent[number[v]] = number[parent[v].unwrap_or(v)] as u32;
+            new_length[number[v]] = if v == root { 0.0 } else { length[v] };
+        }
+        Self::new(leaves, new_parent, new_length)
+    }
+
+    /// The same tree with names for its points.
+    ///
+    /// # Errors
+    /// The number of names is not the number of points.
+    pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.leaves {
+            return Err(Error::NameCount { names: names.len(), points: self.leaves });
+        }
+        self.names = Some(names);
+        Ok(self)
+    }
+
+    /// The names of the points, if they have any.
+    pub fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
+    }
+
+    /// The name of a point, or its number where there are no names.
+    pub fn name(&self, point: usize) -> String {
+        self.names.as_ref().map_or_else(|| point.to_string(), |names| names[point].clone())
+    }
+
+    /// The number of leaves, which are the points.
+    pub fn leaves(&self) -> usize {
+        self.leaves
+    }
+
+    /// The number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.parent.len()
+    }
+
+    /// The number of the root: the last node.
+    pub fn root(&self) -> usize {
+        self.nodes() - 1
+    }
+
+    /// Parent of every node; the root is its own parent.
+    pub fn parents(&self) -> &[u32] {
+        &self.parent
+    }
+
+    /// Length of the edge above every node; 0 at the root.
+    pub fn lengths(&self) -> &[f64] {
+        &self.length
+    }
+
+    /// The children of every node. O(n).
+    pub fn children(&self) -> Children {
+        let root = self.root();
+        group_by_parent(
+            self.nodes(),
+            (0..self.nodes()).map(|v| (v != root).then(|| self.parent[v] as usize)),
+        )
+    }
+
+    /// The same tree with every edge multiplied by `factor`.
+    ///
+    /// # Errors
+    /// A factor that is negative or not finite.
+    pub fn scaled(&self, factor: f64) -> Result<Self> {
+        if !(factor.is_finite() && factor >= 0.0) {
+            return Err(Error::BadOption {
+                option: "factor",
+                value: factor.to_string(),
+                expected: "it must be finite and at least 0",
+            });
+        }
+        let length = self.length.iter().map(|l| l * factor).collect();
+        Ok(Self {
+            names: self.names.clone(),
+            ..Self::new(self.leaves, self.parent.clone(), length)?
+        })
+    }
+
+    /// Distance of every node from the root. O(n).
+    pub fn root_distances(&self) -> Vec<f64> {
+        let mut from_root = vec![0.0; self.nodes()];
+        for v in (0..self.root()).rev() {
+            from_root[v] = from_root[self.parent[v] as usize] + self.length[v];
+        }
+        from_root
+    }
+
+    /// Height of every node, so that an edge is as long as its step in height and the lowest leaf
+    /// is at 0. In an ultrametric tree all leaves are at 0 exactly. O(n).
+    pub fn heights(&self) -> Vec<f64> {
+        let from_root = self.root_distances();
+        let top = from_root[..self.leaves].iter().copied().fold(0.0, f64::max);
+        let rounding = top * HEIGHT_ROUNDING;
+        let mut heights: Vec<f64> = from_root.iter().map(|r| top - r).collect();
+        heights[..self.leaves].iter_mut().filter(|h| **h <= rounding).for_each(|h| *h = 0.0);
+        heights
+    }
+
+    /// Whether all leaves are equally far from the root, up to rounding. O(n).
+    pub fn is_ultrametric(&self) -> bool {
+        self.heights()[..self.leaves].iter().all(|&h| h == 0.0)
+    }
+
+    /// Length of the path between two leaves. O(depth).
+    ///
+    /// # Panics
+    /// If either is not a leaf.
+    pub fn leaf_distance(&self, i: usize, j: usize) -> f64 {
+        assert!(i < self.leaves && j < self.leaves, "points are 0..{}", self.leaves);
+        let (mut i, mut j) = (i, j);
+        let mut total = 0.0;
+        // The smaller number can never be an ancestor of the larger one, so it climbs.
+        while i != j {
+            let lower = if i < j { &mut i } else { &mut j };
+            total += self.length[*lower];
+            *lower = self.parent[*lower] as usize;
+        }
+        total
+    }
+
+    /// Counts, depths and lengths. O(n).
+    pub fn statistics(&self) -> Statistics {
+        let mut depth = vec![0usize; self.nodes()];
+        let mut degree = vec![0usize; self.nodes()];
+        for v in (0..self.root()).rev() {
+            let p = self.parent[v] as usize;
+            depth[v] = depth[p] + 1;
+            degree[p] += 1;
+        }
+        let leaf_depths = &depth[..self.leaves];
+        Statistics {
+            leaves: self.leaves,
+            nodes: self.nodes(),
+            max_depth: leaf_depths.iter().copied().max().unwrap_or(0),
+            mean_depth: leaf_depths.iter().sum::<usize>() as f64 / self.leaves as f64,
+            max_degree: degree.iter().copied().max().unwrap_or(0),
+            total_length: self.length.iter().sum(),
+            height: self.root_distances()[..self.leaves].iter().copied().fold(0.0, f64::max),
+        }
+    }
+}
+
+impl PartialEq for Tree {
+    fn eq(&self, other: &Self) -> bool {
+        self.leaves == other.leaves
+            && self.parent == other.parent
+            && self.length == other.length
+            && self.names == other.names
+    }
+}
+
+/// Leaf heights below this fraction of the tree's height are rounding of sums along the path.
+const HEIGHT_ROUNDING: f64 = 1e-12;
+
+/// Compressed rows of the nodes that name each parent.
+fn group_by_parent(nodes: usize, parents: impl Iterator<Item = Option<usize>> + Clone) -> Children {
+    let mut start = vec![0u32; nodes + 1];
+    for p in parents.clone().flatten() {
+        start[p + 1] += 1;
+    }
+    for v in 0..nodes {
+        start[v + 1] += start[v];
+    }
+    let mut next = start.clone();
+    let mut child = vec![0u32; start[nodes] as usize];
+    for (v, p) in parents.enumerate().filter_map(|(v, p)| Some((v, p?))) {
+        child[next[p] as usize] = v as u32;
+        next[p] += 1;
+    }
+    Children { start, child }
+}
