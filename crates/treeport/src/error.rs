@@ -68,6 +68,10 @@ pub enum Error {
         "the distances are not an ultrametric: d({i},{j}) = {direct} is more than max(d({i},{k}), d({k},{j})) = {around}"
     )]
     NotUltrametric { i: usize, j: usize, k: usize, direct: f64, around: f64 },
+    #[error(
+        "the tree is not ultrametric: leaf {near} is {near_distance} from the root, leaf {far} is {far_distance}; a linkage matrix needs equal distances"
+    )]
+    UnevenTree { near: usize, near_distance: f64, far: usize, far_distance: f64 },
     #[error("{names} names for {points} points")]
     NameCount { names: usize, points: usize },
 
@@ -91,4 +95,10 @@ pub enum Error {
     Write { path: PathBuf, source: std::io::Error },
     #[error("`{path}` is not a treeport tree: {reason}")]
     NotATree { path: PathBuf, reason: String },
+    #[error("`{path}` is damaged: {reason}; copy it again or write it anew")]
+    DamagedTree { path: PathBuf, reason: String },
+    #[error(
+        "`{path}`: this treeport reads version {known}, the file has version {found}; upgrade treeport"
+    )]
+    NewerTree { path: PathBuf, known: u64, found: u64 },
 }

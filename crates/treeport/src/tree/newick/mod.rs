@@ -1,0 +1,216 @@
+//! Trees as Newick text, the format of phylogenies.
+//!
+//! Files differ in the details, so these are the rules here:
+//! - A name stands bare (`seq_1`) or in single quotes, where `''` is one quote (`'it''s'`). Bare names
+//!   are taken as they are. The old rule that a bare underscore means a blank is not followed, because
+//!   names have to match those of a table, and tables have underscores. Writing puts quotes around
+//!   names with underscores, so that readers that do follow the rule get the same name.
+//! - A missing length is 0, as the tools for weighted `UniFrac` read it. An edge above the root leads
+//!   nowhere, so its length is dropped. Negative lengths, which neighbor joining can make, are errors.
+//! - Labels of inner nodes, such as bootstrap values, and comments in `[]`, nested or not, are skipped.
+//! - A text holds one tree and ends with `;`.
+//!
+//! Reading and writing keep their own stacks, so a chain may be as deep as memory allows.
+
+mod reader;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use self::reader::{Leaf, Reader, bad, byte};
+use super::Tree;
+use crate::error::Result;
+
+impl Tree {
+    /// The tree in a Newick text; its leaves are the points, numbered and named as they appear.
+    ///
+    /// Names may repeat. Underscores stay underscores, a missing length is 0, labels of inner nodes
+    /// are skipped and the length above the root is dropped.
+    ///
+    /// # Errors
+    /// Text that is not one tree, a leaf without a name, a length that is negative or not finite.
+    /// The place is the byte, counted from 0.
+    ///
+    /// # Example
+    /// ```
+    /// let tree = treeport::Tree::from_newick("((cat:1,dog:1)0.98:2,'it''s a bird':3);")?;
+    /// assert_eq!(tree.name(2), "it's a bird");
+    /// assert_eq!(tree.leaf_distance(0, 2), 6.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_newick(text: &str) -> Result<Self> {
+        let read = Reader::read(text)?;
+        let mut names = Vec::new();
+        let point = read.leaf.iter().map(|leaf| {
+            leaf.as_ref().map(|leaf| {
+                names.push(leaf.name.clone());
+                names.len() - 1
+            })
+        });
+        let point: Vec<_> = point.collect();
+        Self::from_unordered(&read.parent, &read.length, &point)?.with_names(names)
+    }
+
+    /// The tree in a Newick text whose leaves are `names`, in any order; point `p` is `names[p]`.
+    ///
+    /// This is how a phylogeny meets a table: the points get the order of the table's columns.
+    ///
+    /// # Errors
+    /// As [`Tree::from_newick`]; also a name that is not in the tree, a leaf that is not among the
+    /// names, and a name that comes twice in either.
+    ///
+    /// # Example
+    /// ```
+    /// let names = ["dog".to_string(), "cat".to_string()];
+    /// let tree = treeport::Tree::from_newick_with("(cat:1,dog:2);", &names)?;
+    /// assert_eq!(tree.lengths()[0], 2.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_newick_with(text: &str, names: &[String]) -> Result<Self> {
+        let mut number = HashMap::with_capacity(names.len());
+        for (p, name) in names.iter().enumerate() {
+            if let Some(first) = number.insert(name.as_str(), p) {
+                return bad(
+                    format!("point {p}"),
+                    format!("point {first} has its name `{name}` too"),
+                );
+            }
+        }
+        let read = Reader::read(text)?;
+        let mut found = vec![false; names.len()];
+        let mut point = vec![None; read.leaf.len()];
+        for (v, leaf) in read.leaf.iter().enumerate() {
+            let Some(Leaf { name, at }) = leaf else { continue };
+            let Some(&p) = number.get(name.as_str()) else {
+                return bad(byte(*at), format!("leaf `{name}` is not among the names given"));
+            };
+            if std::mem::replace(&mut found[p], true) {
+                return bad(byte(*at), format!("leaf `{name}` is in the tree twice"));
+            }
+            point[v] = Some(p);
+        }
+        if let Some(p) = found.iter().position(|f| !f) {
+            let reason = format!("its name `{}` is not in the tree", names[p]);
+            return bad(format!("point {p}"), reason);
+        }
+        Self::from_unordered(&read.parent, &read.length, &point)?.with_names(names.to_vec())
+    }
+
+    /// The tree as Newick text, on one line; points without names get their numbers.
+    ///
+    /// Lengths read back to the same `f64` and names to the same text, so
+    /// [`Tree::from_newick_with`] gives the points back in their order, with the same distances.
+    ///
+    /// # Example
+    /// ```
+    /// let text = "((cat:1,dog:1):2,'a_b':3);";
+    /// // Children come in order of their node numbers: leaves before inner nodes.
+    /// let tree = treeport::Tree::from_newick(text)?;
+    /// assert_eq!(tree.to_newick(), "('a_b':3,(cat:1,dog:1):2);");
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn to_newick(&self) -> String {
+        let children = self.children();
+        let mut text = String::new();
+        // The path from the root, each node with the number of its children already written.
+        let mut path = vec![(self.root(), 0)];
+        while let Some((v, written)) = path.last_mut() {
+            let below = children.of(*v);
+            if let Some(&child) = below.get(*written) {
+                text.push(if *written == 0 { '(' } else { ',' });
+                *written += 1;
+                path.push((child as usize, 0));
+                continue;
+            }
+            if below.is_empty() {
+                push_name(&mut text, &self.name(*v));
+            } else {
+                text.push(')');
+            }
+            if *v != self.root() {
+                push_length(&mut text, self.length[*v]);
+            }
+            path.pop();
+        }
+        text.push(';');
+        text
+    }
+}
+
+/// Writes a name, in quotes unless every reader takes it bare for the same name.
+fn push_name(text: &mut String, name: &str) {
+    let bare = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-');
+    if !name.is_empty() && name.chars().all(bare) {
+        text.push_str(name);
+    } else {
+        let _ = write!(text, "'{}'", name.replace('\'', "''"));
+    }
+}
+
+/// Writes a length with the fewest digits that read back to it.
+fn push_length(text: &mut String, length: f64) {
+    // Plain digits in the usual range; beyond, they would run to hundreds of zeros.
+    let plain = length == 0.0 || (1e-5..1e16).contains(&length);
+    let _ = if plain { write!(text, ":{length}") } else { write!(text, ":{length:e}") };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_of_the_format() {
+        let text = " [&R [nested]] ( 'it''s' : 1e-3 ,\n\tx_1[c]:[d]2.5E+1[&&NHX:S=1] , (y)boot:.5, '' )'r':9 ; \n[end]";
+        let tree = Tree::from_newick(text).unwrap();
+        assert_eq!(tree.names().unwrap(), ["it's", "x_1", "y", ""]);
+        assert_eq!(tree.lengths(), [1e-3, 25.0, 0.0, 0.0, 0.5, 0.0]);
+        assert_eq!(tree.parents(), [5, 5, 4, 5, 5, 5]);
+    }
+
+    #[test]
+    fn one_leaf_with_and_without_a_root_above() {
+        for (text, nodes) in [("A;", 1), ("A:3;", 1), ("(A:1);", 2), ("((A:1):2)x:7;", 3)] {
+            let tree = Tree::from_newick(text).unwrap();
+            assert_eq!((tree.leaves(), tree.nodes()), (1, nodes), "{text}");
+        }
+        assert_eq!(Tree::from_newick("A:3;").unwrap().to_newick(), "A;");
+    }
+
+    #[test]
+    fn names_given_must_match_those_in_the_tree() {
+        let names = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        for (text, given, expected) in [
+            ("(A,B);", &["A", "C", "B"][..], "Newick, point 1: its name `C` is not in the tree"),
+            ("(A,B);", &["A"], "Newick, byte 3: leaf `B` is not among the names given"),
+            ("(A,A);", &["A", "B"], "Newick, byte 3: leaf `A` is in the tree twice"),
+            ("(A,B);", &["A", "B", "A"], "Newick, point 2: point 0 has its name `A` too"),
+        ] {
+            let error = Tree::from_newick_with(text, &names(given)).expect_err(text);
+            assert_eq!(error.to_string(), expected);
+        }
+        let tree = Tree::from_newick_with("((A:1,B:2):4,C:8);", &names(&["C", "B", "A"])).unwrap();
+        assert_eq!(tree.lengths(), [8.0, 2.0, 1.0, 4.0, 0.0]);
+        assert_eq!(tree.names().unwrap(), ["C", "B", "A"]);
+    }
+
+    #[test]
+    fn lengths_read_back_to_the_same_number() {
+        for length in [0.0, 5e-324, 1e-300, 0.1 + 0.2, 1.0 / 3.0, 1e15, 1e16, f64::MAX] {
+            let tree = Tree::new(1, vec![1, 1], vec![length, 0.0]).unwrap();
+            let text = tree.to_newick();
+            assert!(text.len() < 40, "{text}");
+            assert_eq!(Tree::from_newick(&text).unwrap().lengths(), [length, 0.0], "{text}");
+        }
+    }
+
+    #[test]
+    fn deep_chains_need_no_call_stack() {
+        let depth = 100_000;
+        let text = format!("{}x{};", "(".repeat(depth), ":1)".repeat(depth));
+        let tree = Tree::from_newick(&text).unwrap();
+        assert_eq!(tree.nodes(), depth + 1);
+        assert_eq!(tree.to_newick(), text);
+        let comment = format!("{}{}x;", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(Tree::from_newick(&comment).unwrap().name(0), "x");
+    }
+}
