@@ -5,6 +5,7 @@
 //! descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
 
 mod distance;
+mod linkage_matrix;
 mod newick;
 
 use std::sync::OnceLock;
