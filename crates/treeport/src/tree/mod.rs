@@ -7,6 +7,7 @@
 mod distance;
 mod linkage_matrix;
 mod newick;
+mod ultrametric;
 
 use std::sync::OnceLock;
 
