@@ -5,6 +5,7 @@
 //! descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
 
 mod distance;
+mod file;
 mod linkage_matrix;
 mod newick;
 mod ultrametric;
