@@ -1,0 +1,154 @@
+//! Random trees and slow judges, shared by the tests.
+
+#![allow(dead_code, reason = "each file of tests uses its own part")]
+
+use std::ops::Range;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use treeport::Tree;
+
+/// Trees of any shape and degree with `nodes` nodes: chains, stars, heaps, bushes and brooms, with unary nodes
+/// and edges of length 0 among them.
+pub(crate) fn trees(nodes: Range<usize>) -> impl Strategy<Value = Tree> {
+    nodes.prop_flat_map(|n| {
+        (0..5usize, vec(any::<u32>(), n), vec(any::<u32>(), n), vec(lengths(), n))
+            .prop_map(|(shape, picks, keys, lengths)| tree(shape, &picks, &keys, &lengths))
+    })
+}
+
+/// Trees as [`trees`] makes them, with names of any characters; a number in each keeps them apart.
+pub(crate) fn named_trees(nodes: Range<usize>) -> impl Strategy<Value = Tree> {
+    (trees(nodes), vec("[ -~éλ\n]{0,5}", 60)).prop_map(|(tree, words)| {
+        let name = |p: usize| format!("{}.{p}", words[p % words.len()]);
+        let names = (0..tree.leaves()).map(name).collect();
+        tree.with_names(names).expect("one name per leaf")
+    })
+}
+
+/// Edge lengths of very different sizes, 0 among them.
+fn lengths() -> impl Strategy<Value = f64> {
+    prop_oneof![2 => Just(0.0), 5 => 0.0..10.0, 1 => 0.0..1e-12, 1 => 0.0..1e12]
+}
+
+/// Node `v` of the draft hangs below an earlier one; leaves are then shuffled by `keys`.
+fn tree(shape: usize, picks: &[u32], keys: &[u32], lengths: &[f64]) -> Tree {
+    let n = picks.len();
+    let above = |v: usize| match shape {
+        0 => v - 1,                                // chain
+        1 => 0,                                    // star
+        2 => (v - 1) / 2,                          // heap
+        3 => picks[v] as usize % v,                // bush
+        _ => v - 1 - picks[v] as usize % 3.min(v), // broom
+    };
+    let draft: Vec<usize> = (0..n).map(|v| if v == 0 { 0 } else { above(v) }).collect();
+    let mut inner = vec![false; n];
+    draft[1..].iter().for_each(|&p| inner[p] = true);
+    let mut order: Vec<usize> = (0..n).filter(|&v| !inner[v]).collect();
+    let leaves = order.len();
+    order.sort_by_key(|&v| keys[v]);
+    order.extend((0..n).rev().filter(|&v| inner[v]));
+    let mut number = vec![0; n];
+    order.iter().enumerate().for_each(|(new, &v)| number[v] = new as u32);
+    let parent = order.iter().map(|&v| number[draft[v]]).collect();
+    let length = order.iter().map(|&v| if v == 0 { 0.0 } else { lengths[v] }).collect();
+    Tree::new(leaves, parent, length).expect("children before parents, leaves first")
+}
+
+/// Binary ultrametric trees with the height of every node; equal heights are common.
+pub(crate) fn ultrametric_trees(leaves: Range<usize>) -> impl Strategy<Value = (Tree, Vec<f64>)> {
+    let step = prop_oneof![Just(0.0), Just(1.0), 0.01..5.0];
+    leaves.prop_flat_map(move |n| {
+        vec((any::<u32>(), any::<u32>(), step.clone()), n - 1)
+            .prop_map(move |merges| ultrametric_tree(n, &merges))
+    })
+}
+
+/// Merges two clusters at a time, each a step higher than the last.
+fn ultrametric_tree(n: usize, merges: &[(u32, u32, f64)]) -> (Tree, Vec<f64>) {
+    let mut clusters: Vec<usize> = (0..n).collect();
+    let mut parent: Vec<u32> = (0..2 * n as u32 - 1).collect();
+    let mut height = vec![0.0; n];
+    for &(a, b, step) in merges {
+        let node = height.len();
+        height.push(height[node - 1] + step);
+        for pick in [a, b] {
+            let child = clusters.swap_remove(pick as usize % clusters.len());
+            parent[child] = node as u32;
+        }
+        clusters.push(node);
+    }
+    let length = (0..parent.len()).map(|v| height[parent[v] as usize] - height[v]).collect();
+    (Tree::new(n, parent, length).expect("merges make a tree"), height)
+}
+
+/// All pairs of points in the order of a condensed matrix.
+pub(crate) fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)))
+}
+
+/// The lowest node above both leaves.
+pub(crate) fn common_ancestor(tree: &Tree, mut i: usize, mut j: usize) -> usize {
+    while i != j {
+        let lower = if i < j { &mut i } else { &mut j };
+        *lower = tree.parents()[*lower] as usize;
+    }
+    i
+}
+
+/// Leaf distances of all pairs, condensed.
+pub(crate) fn leaf_distances(tree: &Tree) -> Vec<f64> {
+    pairs(tree.leaves()).map(|(i, j)| tree.leaf_distance(i, j)).collect()
+}
+
+/// A tree's nodes as sets of points with their height, whatever the numbering.
+pub(crate) fn clusters(tree: &Tree) -> Vec<(Vec<usize>, f64)> {
+    let mut below: Vec<Vec<usize>> = vec![vec![]; tree.nodes()];
+    let heights = tree.heights();
+    for v in 0..tree.nodes() {
+        if v < tree.leaves() {
+            below[v].push(v);
+        }
+        if v != tree.root() {
+            let points = below[v].clone();
+            below[tree.parents()[v] as usize].extend(points);
+        }
+        below[v].sort_unstable();
+    }
+    let mut clusters: Vec<_> = below.into_iter().zip(heights).collect();
+    clusters.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    clusters
+}
+
+/// The paper's construction word for word: join points a diameter apart, go on inside the parts.
+///
+/// Points share a part unless they are joined, so the parts are the components of the pairs that are
+/// closer than the diameter. Returns the point sets of all nodes with their height, sorted.
+pub(crate) fn diametrical_clusters(distance: &[Vec<f64>]) -> Vec<(Vec<usize>, f64)> {
+    fn split(points: Vec<usize>, distance: &[Vec<f64>], found: &mut Vec<(Vec<usize>, f64)>) {
+        let far = |&i: &usize| points.iter().map(|&j| distance[i][j]).fold(0.0, f64::max);
+        let diameter = points.iter().map(far).fold(0.0, f64::max);
+        found.push((points.clone(), diameter / 2.0));
+        if points.len() == 1 {
+            return;
+        }
+        let mut waiting = points;
+        while let Some(first) = waiting.pop() {
+            let mut part = vec![first];
+            let mut next = 0;
+            while next < part.len() {
+                let near = |j: &usize| distance[part[next]][*j] < diameter;
+                let (joins, rest): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(near);
+                part.extend(joins);
+                waiting = rest;
+                next += 1;
+            }
+            part.sort_unstable();
+            split(part, distance, found);
+        }
+    }
+    let mut found = vec![];
+    split((0..distance.len()).collect(), distance, &mut found);
+    found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    found
+}
