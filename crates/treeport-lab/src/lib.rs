@@ -1,1 +1,18 @@
 //! Data sets, generators, experiments and plots for treeport.
+//!
+//! Nothing here is needed to use the library: this crate makes inputs for it ([`cities`],
+//! [`generate`], [`datasets`]), judges its answers ([`exact`], [`score`]) and draws them
+//! ([`dendrogram`], [`loss_chart`]).
+
+pub mod cities;
+pub mod condensed;
+// pub mod datasets;
+// pub mod dendrogram;
+pub mod error;
+// pub mod exact;
+pub mod generate;
+// pub mod loss_chart;
+// pub mod score;
+// mod svg;
+
+pub use error::{Error, Result};

@@ -1,0 +1,184 @@
+//! Two hundred large cities, the data set behind the demo.
+//!
+//! Great-circle distances between cities are a metric everybody can judge by eye: a good tree keeps
+//! the continents together. Coordinates are of the city centre, to a hundredth of a degree;
+//! populations are of the urban agglomeration around 2023, in thousands and rounded. What counts as
+//! an agglomeration differs from country to country, so read them as sizes, not as statistics.
+
+use crate::condensed;
+
+/// Mean radius of the Earth in kilometres.
+pub const EARTH_RADIUS_KM: f64 = 6371.0088;
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct City {
+    /// Name in English, unique in the table.
+    pub name: &'static str,
+    /// Two letters of ISO 3166.
+    pub country: &'static str,
+    /// Continent of the city centre: Istanbul counts as Europe, Honolulu as Oceania.
+    pub continent: &'static str,
+    /// Degrees, north positive.
+    pub latitude: f64,
+    /// Degrees, east positive.
+    pub longitude: f64,
+    /// Thousands of people in the urban agglomeration.
+    pub population: f64,
+}
+
+/// The 200 cities, by continent and then by size.
+///
+/// # Panics
+/// Never: the table is part of the crate and its tests read every row.
+///
+/// # Example
+/// ```
+/// let cities = treeport_lab::cities::cities();
+/// assert_eq!((cities.len(), cities[0].name), (200, "Tokyo"));
+/// ```
+pub fn cities() -> Vec<City> {
+    include_str!("cities.csv").lines().skip(1).map(parse_row).collect()
+}
+
+/// Reads `name,country,continent,latitude,longitude,population`; no field holds a comma.
+fn parse_row(row: &'static str) -> City {
+    let mut fields = row.split(',');
+    let mut text = || fields.next().expect("every row of the embedded table has six fields");
+    let (name, country, continent) = (text(), text(), text());
+    let mut number = || text().parse().expect("the embedded table holds plain numbers");
+    City { name, country, continent, latitude: number(), longitude: number(), population: number() }
+}
+
+/// Length of the shortest way over a spherical Earth, in kilometres (haversine formula).
+///
+/// `d = 2R·asin √(sin²(Δφ/2) + cos φₐ · cos φ_b · sin²(Δλ/2))` with latitude φ and longitude λ.
+///
+/// Haversine rather than the cosine rule, which loses half the digits for neighboring cities.
+pub fn great_circle_km(a: &City, b: &City) -> f64 {
+    let north = ((b.latitude - a.latitude).to_radians() / 2.0).sin();
+    let east = ((b.longitude - a.longitude).to_radians() / 2.0).sin();
+    let cosines = a.latitude.to_radians().cos() * b.latitude.to_radians().cos();
+    // Rounding can lift antipodes a hair above 1, where arcsin has no value.
+    let haversine = (north * north + cosines * east * east).min(1.0);
+    2.0 * EARTH_RADIUS_KM * haversine.sqrt().asin()
+}
+
+/// Great-circle distances of all pairs, [condensed](crate::condensed).
+pub fn condensed_distances(cities: &[City]) -> Vec<f64> {
+    condensed::from_fn(cities.len(), |i, j| great_circle_km(&cities[i], &cities[j]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn city(name: &str) -> City {
+        cities().into_iter().find(|c| c.name == name).expect(name)
+    }
+
+    #[test]
+    fn two_hundred_different_cities() {
+        let cities = cities();
+        let names: HashSet<_> = cities.iter().map(|c| c.name).collect();
+        let places: HashSet<_> =
+            cities.iter().map(|c| (c.latitude.to_bits(), c.longitude.to_bits())).collect();
+        assert_eq!((cities.len(), names.len(), places.len()), (200, 200, 200));
+        assert!(include_str!("cities.csv").lines().all(|row| row.matches(',').count() == 5));
+    }
+
+    #[test]
+    fn fields_are_in_range() {
+        let continents = ["Africa", "Asia", "Europe", "North America", "Oceania", "South America"];
+        for c in cities() {
+            assert!(continents.contains(&c.continent), "{c:?}");
+            assert!(c.country.len() == 2 && c.country.bytes().all(|b| b.is_ascii_uppercase()));
+            assert!((-60.0..=72.0).contains(&c.latitude), "{c:?}");
+            assert!((-180.0..=180.0).contains(&c.longitude), "{c:?}");
+            assert!((100.0..40_000.0).contains(&c.population), "{c:?}");
+            assert!(!c.name.is_empty() && c.name.trim() == c.name);
+        }
+        let found: HashSet<_> = cities().iter().map(|c| c.continent).collect();
+        assert_eq!(found.len(), continents.len());
+    }
+
+    #[test]
+    fn every_city_lies_in_the_box_of_its_continent() {
+        for c in cities() {
+            // South, north, west, east; Honolulu is the one city of Oceania east of the date line.
+            let (south, north, west, east) = match c.continent {
+                "Africa" => (-35.0, 37.5, -18.0, 52.0),
+                "Asia" => (-11.0, 60.0, 26.0, 146.0),
+                "Europe" => (35.0, 61.0, -10.0, 60.0),
+                "North America" => (7.0, 60.0, -130.0, -60.0),
+                "South America" => (-56.0, 13.0, -82.0, -34.0),
+                _ if c.name == "Honolulu" => (18.0, 23.0, -161.0, -154.0),
+                _ => (-48.0, 0.0, 112.0, 179.0),
+            };
+            assert!((south..north).contains(&c.latitude), "{c:?}");
+            assert!((west..east).contains(&c.longitude), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn cities_lie_on_their_side_of_equator_and_meridian() {
+        let sign = |x: f64| if x > 0.0 { '+' } else { '-' };
+        for (name, signs) in [
+            ("London", "+-"),
+            ("Paris", "++"),
+            ("Accra", "+-"),
+            ("Lagos", "++"),
+            ("Algiers", "++"),
+            ("Nairobi", "-+"),
+            ("Kampala", "++"),
+            ("Quito", "--"),
+            ("Bogotá", "+-"),
+            ("Manaus", "--"),
+            ("Jakarta", "-+"),
+            ("Singapore", "++"),
+            ("Medan", "++"),
+            ("Lima", "--"),
+            ("Mogadishu", "++"),
+            ("Kinshasa", "-+"),
+            ("Sydney", "-+"),
+            ("Vancouver", "+-"),
+        ] {
+            let c = city(name);
+            assert_eq!(format!("{}{}", sign(c.latitude), sign(c.longitude)), signs, "{name}");
+        }
+    }
+
+    #[test]
+    fn known_distances() {
+        for (a, b, km) in [
+            ("London", "Paris", 344.0),
+            ("Tokyo", "Osaka", 397.0),
+            ("New York", "Los Angeles", 3936.0),
+            ("Sydney", "Auckland", 2160.0),
+            ("Cairo", "Johannesburg", 6260.0),
+            ("Buenos Aires", "Madrid", 10_040.0),
+            ("Honolulu", "Tokyo", 6200.0), // across the date line
+        ] {
+            let found = great_circle_km(&city(a), &city(b));
+            assert!((found / km - 1.0).abs() < 0.02, "{a}–{b}: {found} km, known {km} km");
+        }
+    }
+
+    #[test]
+    fn distances_are_a_metric() {
+        let cities = cities();
+        let all = condensed_distances(&cities);
+        let d = |i, j| condensed::get(&all, cities.len(), i, j);
+        for i in 0..cities.len() {
+            assert_eq!(great_circle_km(&cities[i], &cities[i]), 0.0);
+            for j in 0..i {
+                assert!(d(i, j) > 20.0, "{} and {}", cities[i].name, cities[j].name);
+                assert_eq!(d(i, j), great_circle_km(&cities[j], &cities[i]));
+                let worst = (0..cities.len()).map(|k| d(i, k) + d(k, j)).fold(f64::MAX, f64::min);
+                assert!(d(i, j) <= worst * (1.0 + 1e-12));
+            }
+        }
+        assert!(condensed::diameter(&all) < std::f64::consts::PI * EARTH_RADIUS_KM);
+    }
+}
