@@ -9,7 +9,7 @@ pub mod condensed;
 // pub mod datasets;
 // pub mod dendrogram;
 pub mod error;
-// pub mod exact;
+pub mod exact;
 pub mod generate;
 // pub mod loss_chart;
 // pub mod score;
