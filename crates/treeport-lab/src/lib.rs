@@ -6,13 +6,13 @@
 
 pub mod cities;
 pub mod condensed;
-// pub mod datasets;
-// pub mod dendrogram;
+pub mod datasets;
+pub mod dendrogram;
 pub mod error;
 pub mod exact;
 pub mod generate;
-// pub mod loss_chart;
-// pub mod score;
-// mod svg;
+pub mod loss_chart;
+pub mod score;
+mod svg;
 
 pub use error::{Error, Result};

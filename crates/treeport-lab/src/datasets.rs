@@ -1,0 +1,177 @@
+//! Which of the real data sets are at hand, and where their files are.
+//!
+//! The data do not come with the crate: the caller names the folder that holds one folder per set.
+//! A set that is missing or incomplete is reported, so that an experiment can run on the others.
+
+use std::path::{Path, PathBuf};
+
+/// What a data set consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words with embeddings, documents as measures on them.
+    Text,
+    /// Nodes and weighted edges; distances are shortest paths.
+    Graph,
+    /// A distance matrix with names.
+    Matrix,
+    /// Coordinates.
+    Points,
+    /// Samples on the tips of a known tree, with the tips' distances.
+    Tree,
+}
+
+/// The sets we know, in the order of their tables.
+pub const KNOWN: [(&str, Kind); 10] = [
+    ("bbcsport", Kind::Text),
+    ("bbcsport_w2v1k", Kind::Text),
+    ("twitter", Kind::Text),
+    ("usca312", Kind::Matrix),
+    ("usair97", Kind::Graph),
+    ("belfast", Kind::Graph),
+    ("kuopio", Kind::Graph),
+    ("rnaseq_10x", Kind::Points),
+    ("pbmc68k_reduced", Kind::Points),
+    ("otu_globalpatterns", Kind::Tree),
+];
+
+/// The files of a set; those in `Option` are not part of every set of the kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the data folder's README describes each file")]
+pub enum Files {
+    Text {
+        vocab: PathBuf,
+        embeddings: PathBuf,
+        docs: PathBuf,
+        docs_with_stop_words: Option<PathBuf>,
+        labels: PathBuf,
+        split: PathBuf,
+    },
+    Graph {
+        nodes: PathBuf,
+        edges: PathBuf,
+    },
+    Matrix {
+        dist: PathBuf,
+        names: PathBuf,
+    },
+    Points {
+        points: PathBuf,
+        labels: Option<PathBuf>,
+    },
+    Tree {
+        dist: PathBuf,
+        docs: PathBuf,
+        newick: PathBuf,
+        vocab: PathBuf,
+    },
+}
+
+/// One data set with all the files its kind needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dataset {
+    /// Name of the set and of its folder.
+    pub name: &'static str,
+    /// What it consists of.
+    pub kind: Kind,
+    /// Where its files are.
+    pub files: Files,
+}
+
+/// A set that cannot be used, with the first file that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Name of the set and of its folder.
+    pub name: &'static str,
+    /// The file that was looked for.
+    pub path: PathBuf,
+}
+
+/// What a data folder holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Sets with all their files.
+    pub present: Vec<Dataset>,
+    /// Sets that are absent or incomplete.
+    pub missing: Vec<Missing>,
+}
+
+impl Found {
+    /// The set of this name, if it is present.
+    pub fn get(&self, name: &str) -> Option<&Dataset> {
+        self.present.iter().find(|set| set.name == name)
+    }
+}
+
+/// Looks for every known set below `root`. A folder that does not exist holds none of them.
+pub fn find(root: &Path) -> Found {
+    let mut found = Found::default();
+    for (name, kind) in KNOWN {
+        match files(&root.join(name), kind) {
+            Ok(files) => found.present.push(Dataset { name, kind, files }),
+            Err(path) => found.missing.push(Missing { name, path }),
+        }
+    }
+    found
+}
+
+/// The files of a kind in a folder, or the first that is not there.
+fn files(folder: &Path, kind: Kind) -> Result<Files, PathBuf> {
+    let file = |name: &str| {
+        let path = folder.join(name);
+        if path.is_file() { Ok(path) } else { Err(path) }
+    };
+    Ok(match kind {
+        Kind::Text => Files::Text {
+            vocab: file("vocab.txt")?,
+            embeddings: file("embeddings.npy")?,
+            docs: file("docs.npz")?,
+            docs_with_stop_words: file("docs_with_stop_words.npz").ok(),
+            labels: file("labels.npy")?,
+            split: file("split.npz")?,
+        },
+        Kind::Graph => Files::Graph { nodes: file("nodes.csv")?, edges: file("edges.csv")? },
+        Kind::Matrix => Files::Matrix { dist: file("dist.npy")?, names: file("names.txt")? },
+        Kind::Points => {
+            Files::Points { points: file("points.npy")?, labels: file("labels.npy").ok() }
+        }
+        Kind::Tree => Files::Tree {
+            dist: file("dist.npy")?,
+            docs: file("docs.npz")?,
+            newick: file("tree.nwk")?,
+            vocab: file("vocab.txt")?,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_missing_folder_is_a_report() {
+        let found = find(Path::new("no/such/folder"));
+        assert!(found.present.is_empty());
+        assert_eq!(found.missing.len(), KNOWN.len());
+        assert!(found.get("twitter").is_none());
+    }
+
+    #[test]
+    fn complete_sets_are_present_and_others_name_the_file() {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        for file in
+            ["kuopio/nodes.csv", "kuopio/edges.csv", "usair97/nodes.csv", "rnaseq_10x/points.npy"]
+        {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().expect("has a parent")).expect("can make folders");
+            fs::write(path, "").expect("can write");
+        }
+        let found = find(root.path());
+        let names: Vec<_> = found.present.iter().map(|set| set.name).collect();
+        assert_eq!(names, ["kuopio", "rnaseq_10x"]);
+        let usair = found.missing.iter().find(|m| m.name == "usair97").expect("incomplete");
+        assert!(usair.path.ends_with("usair97/edges.csv"));
+        let points = &found.get("rnaseq_10x").expect("present").files;
+        assert!(matches!(points, Files::Points { labels: None, .. }));
+    }
+}

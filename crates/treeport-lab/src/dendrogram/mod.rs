@@ -1,0 +1,292 @@
+//! A tree as a picture: root on the left, leaves with their names on the right.
+//!
+//! A leaf ends at its own distance from the root, so trees that are not ultrametric and nodes with
+//! many children are drawn as they are. All passes are loops over the tree's node order: a chain of
+//! 20,000 nodes needs no more stack than a single one.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use treeport::Tree;
+
+use crate::svg::{self, escape, group_class, num};
+
+/// How to draw a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DendrogramOptions {
+    /// Heading of the picture.
+    pub title: String,
+    /// Unit of the lengths, for the axis: `km`; empty for none.
+    pub unit: String,
+    /// Width of the picture in pixels; the height follows from the number of leaves.
+    pub width: f64,
+    /// Pixels from one leaf to the next while names are shown.
+    pub leaf_height: f64,
+    /// A group name for every leaf, which gives it and its subtrees a colour; `None`: no groups.
+    pub groups: Option<Vec<String>>,
+    /// Trees with more leaves than this are drawn without names, in bounded height.
+    pub label_limit: usize,
+}
+
+impl Default for DendrogramOptions {
+    fn default() -> Self {
+        Self {
+            title: "Tree".into(),
+            unit: String::new(),
+            width: 900.0,
+            leaf_height: 11.0,
+            groups: None,
+            label_limit: 1000,
+        }
+    }
+}
+
+/// Height of the drawing area when there is no room for names.
+const TALLEST_WITHOUT_NAMES: f64 = 4000.0;
+const MARGIN: f64 = 16.0;
+/// Width of a letter of a leaf's name, a little more than the average at 9.5 px.
+const LETTER: f64 = 5.3;
+/// Radius of the bend where an edge leaves its parent.
+const BEND: f64 = 2.5;
+
+/// The tree as an SVG picture for light and dark pages.
+///
+/// Children stand in order of size, so the largest subtree is always lowest and no edges cross. A
+/// subtree whose leaves all belong to one group has its colour. On an ultrametric tree the axis gives
+/// the distance between leaves that meet there, on others the distance from the root.
+///
+/// # Complexity
+/// O(n log n) time, O(n) memory.
+///
+/// # Example
+/// ```
+/// use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
+/// let tree = treeport::Tree::new(3, vec![3, 3, 4, 4, 4], vec![1.0, 1.0, 3.0, 2.0, 0.0])?;
+/// let picture = dendrogram_svg(&tree, &DendrogramOptions::default());
+/// assert!(picture.starts_with("<svg"));
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn dendrogram_svg(tree: &Tree, options: &DendrogramOptions) -> String {
+    let groups = Groups::new(tree, options.groups.as_deref());
+    let layout = Layout::new(tree, options, legend_rows(&groups.names, options.width));
+    let mut out = svg::open(options.width, layout.bottom + 46.0, &options.title);
+    draw_legend(&mut out, &groups.names, options.width);
+    draw_axis(&mut out, tree, &layout, &options.unit);
+    draw_edges(&mut out, tree, &layout, &groups);
+    if layout.names {
+        draw_names(&mut out, tree, &layout, &groups);
+    }
+    out + "</svg>\n"
+}
+
+/// Which group a whole subtree belongs to.
+struct Groups {
+    /// Group names in order of first appearance.
+    names: Vec<String>,
+    /// For every node, the group all its leaves share.
+    of: Vec<Option<usize>>,
+}
+
+impl Groups {
+    fn new(tree: &Tree, of_leaf: Option<&[String]>) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        let mut number = HashMap::new();
+        let mut of = vec![None; tree.nodes()];
+        let leaves = of_leaf.unwrap_or_default().iter().take(tree.leaves());
+        for (leaf, name) in leaves.enumerate() {
+            of[leaf] = Some(*number.entry(name.clone()).or_insert_with(|| {
+                names.push(name.clone());
+                names.len() - 1
+            }));
+        }
+        let mut seen = vec![false; tree.nodes()];
+        for v in 0..tree.root() {
+            let p = tree.parents()[v] as usize;
+            if !seen[p] {
+                (seen[p], of[p]) = (true, of[v]);
+            } else if of[p] != of[v] {
+                of[p] = None;
+            }
+        }
+        Self { names, of }
+    }
+}
+
+/// Where everything stands, in pixels.
+struct Layout {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    names: bool,
+}
+
+impl Layout {
+    fn new(tree: &Tree, options: &DendrogramOptions, legend_rows: usize) -> Self {
+        let leaves = tree.leaves();
+        let names = leaves <= options.label_limit;
+        let longest = (0..leaves).map(|i| tree.name(i).chars().count()).max().unwrap_or(0);
+        // Names never take more than half of the picture.
+        let room =
+            if names { (longest as f64 * LETTER + 8.0).min(options.width / 2.0) } else { 0.0 };
+        let (left, right) = (MARGIN, options.width - MARGIN - room);
+        let step = if names {
+            options.leaf_height
+        } else {
+            options.leaf_height.min(TALLEST_WITHOUT_NAMES / leaves as f64)
+        };
+        let top = 72.0 + 18.0 * legend_rows as f64;
+        let from_root = tree.root_distances();
+        let deepest = from_root.iter().copied().fold(0.0, f64::max);
+        let scale = if deepest > 0.0 { (right - left) / deepest } else { 0.0 };
+        let mut y = vec![0.0; tree.nodes()];
+        for (row, leaf) in leaf_order(tree).into_iter().enumerate() {
+            y[leaf] = top + (row as f64 + 0.5) * step;
+        }
+        center_parents(tree, &mut y);
+        let x = from_root.iter().map(|d| left + d * scale).collect();
+        Self { x, y, left, right, top, bottom: top + leaves as f64 * step, names }
+    }
+}
+
+/// Puts every inner node half-way between its first and its last child.
+fn center_parents(tree: &Tree, y: &mut [f64]) {
+    let mut extent = vec![(f64::INFINITY, f64::NEG_INFINITY); tree.nodes()];
+    for v in 0..tree.nodes() {
+        if v >= tree.leaves() {
+            y[v] = f64::midpoint(extent[v].0, extent[v].1);
+        }
+        let p = tree.parents()[v] as usize;
+        extent[p] = (extent[p].0.min(y[v]), extent[p].1.max(y[v]));
+    }
+}
+
+/// Leaves from top to bottom: depth first, small subtrees before large ones, then by number.
+fn leaf_order(tree: &Tree) -> Vec<usize> {
+    let mut size = vec![0usize; tree.nodes()];
+    for v in 0..tree.nodes() {
+        size[v] += usize::from(v < tree.leaves());
+        if v != tree.root() {
+            size[tree.parents()[v] as usize] += size[v];
+        }
+    }
+    let children = tree.children();
+    let mut order = Vec::with_capacity(tree.leaves());
+    let mut stack = vec![tree.root()];
+    while let Some(v) = stack.pop() {
+        if v < tree.leaves() {
+            order.push(v);
+        }
+        let mut next: Vec<usize> = children.of(v).iter().map(|&c| c as usize).collect();
+        next.sort_by_key(|&c| std::cmp::Reverse((size[c], c)));
+        stack.extend(next);
+    }
+    order
+}
+
+/// Where each group's swatch stands: (x, row).
+fn legend_places(names: &[String], width: f64) -> Vec<(f64, usize)> {
+    let (mut x, mut row) = (MARGIN, 0);
+    let mut places = Vec::with_capacity(names.len());
+    for name in names {
+        let needed = 30.0 + 6.2 * name.chars().count() as f64;
+        if x + needed > width - MARGIN && x > MARGIN {
+            (x, row) = (MARGIN, row + 1);
+        }
+        places.push((x, row));
+        x += needed;
+    }
+    places
+}
+
+fn legend_rows(names: &[String], width: f64) -> usize {
+    legend_places(names, width).last().map_or(0, |&(_, row)| row + 1)
+}
+
+fn draw_legend(out: &mut String, names: &[String], width: f64) {
+    for (g, (x, row)) in legend_places(names, width).into_iter().enumerate() {
+        let (class, y) = (group_class(g), 38.0 + 18.0 * row as f64);
+        let _ = writeln!(
+            out,
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" rx=\"2\"/>\
+             <text class=\"tp-ink tp-small\" x=\"{}\" y=\"{}\">{}</text>",
+            num(x),
+            num(y),
+            num(x + 15.0),
+            num(y + 9.0),
+            escape(&names[g])
+        );
+    }
+}
+
+/// Grid lines with their values above and below, and what they mean.
+fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
+    let deepest = tree.root_distances().into_iter().fold(0.0, f64::max);
+    let ultrametric = tree.is_ultrametric();
+    let meaning = if ultrametric {
+        "distance between leaves that meet here"
+    } else {
+        "distance from the root"
+    };
+    let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    let range = if ultrametric { 2.0 * deepest } else { deepest };
+    let (top, bottom) = (num(layout.top - 4.0), num(layout.bottom + 4.0));
+    for tick in svg::ticks(0.0, range, 8) {
+        let part = if range > 0.0 { tick / range } else { 0.0 };
+        let part = if ultrametric { 1.0 - part } else { part };
+        let x = num(layout.left + part * (layout.right - layout.left));
+        let _ = writeln!(out, "<path class=\"tp-grid\" d=\"M{x} {top}V{bottom}\"/>");
+        // Values at the ends would stick out of the picture if they were centred.
+        let anchor = if part < 0.03 { "start" } else { "middle" };
+        for y in [layout.top - 9.0, layout.bottom + 16.0] {
+            let (y, text) = (num(y), svg::tick_text(tick));
+            let _ = writeln!(
+                out,
+                "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{text}</text>"
+            );
+        }
+    }
+    for y in [layout.top - 24.0, layout.bottom + 32.0] {
+        let (x, y, text) = (num(layout.left), num(y), escape(&format!("{meaning}{unit}")));
+        let _ =
+            writeln!(out, "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\">{text}</text>");
+    }
+}
+
+/// One path per colour; each edge goes along its parent's column, bends, and runs to the child.
+fn draw_edges(out: &mut String, tree: &Tree, layout: &Layout, groups: &Groups) {
+    let mut paths = vec![String::new(); groups.names.len() + 1];
+    for v in 0..tree.root() {
+        let p = tree.parents()[v] as usize;
+        let (from, to) = ((layout.x[p], layout.y[p]), (layout.x[v], layout.y[v]));
+        let path = &mut paths[groups.of[v].map_or(0, |g| g + 1)];
+        let bend = BEND.min((to.1 - from.1).abs()).min(to.0 - from.0);
+        let _ = write!(path, "M{} {}", num(from.0), num(from.1));
+        if bend > 0.1 {
+            let before = to.1 - bend.copysign(to.1 - from.1);
+            let (x, y) = (num(from.0), num(to.1));
+            let _ = write!(path, "V{}Q{x} {y} {} {y}", num(before), num(from.0 + bend));
+        } else {
+            let _ = write!(path, "V{}", num(to.1));
+        }
+        let _ = write!(path, "H{}", num(to.0));
+    }
+    for (k, path) in paths.iter().enumerate().filter(|(_, path)| !path.is_empty()) {
+        let class = if k == 0 { "tp-mixed".into() } else { group_class(k - 1) };
+        let _ = writeln!(out, "<path class=\"tp-line {class}\" d=\"{path}\"/>");
+    }
+}
+
+fn draw_names(out: &mut String, tree: &Tree, layout: &Layout, groups: &Groups) {
+    for leaf in 0..tree.leaves() {
+        let class = groups.of[leaf].map_or_else(|| "tp-ink".into(), group_class);
+        let (x, y) = (num(layout.x[leaf] + 4.0), num(layout.y[leaf] + 3.3));
+        let name = escape(&tree.name(leaf));
+        let _ = writeln!(out, "<text class=\"tp-leaf {class}\" x=\"{x}\" y=\"{y}\">{name}</text>");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! What the drawings share: escaping, ticks, and one style sheet for light and dark pages.
+//!
+//! Colours are classes, written out for both schemes rather than as CSS variables, which many SVG
+//! renderers outside browsers do not know. All classes begin with `tp-`, because a drawing placed
+//! inside an HTML page shares its names.
+
+use std::fmt::Write;
+
+/// The colours of a drawing on one kind of page.
+struct Scheme {
+    page: &'static str,
+    ink: &'static str,
+    /// Axis values.
+    faint: &'static str,
+    grid: &'static str,
+    /// Edges above leaves of several groups.
+    mixed: &'static str,
+    groups: [&'static str; 8],
+}
+
+/// Every group colour is readable as small text on white.
+const LIGHT: Scheme = Scheme {
+    page: "#ffffff",
+    ink: "#1c1e21",
+    faint: "#5c6370",
+    grid: "#e4e6ea",
+    mixed: "#70757f",
+    groups: [
+        "#1f6fb2", "#c8501a", "#1a8a5a", "#a8489b", "#8a6d00", "#23808f", "#b0324a", "#5b5fc7",
+    ],
+};
+
+/// The same hues, lighter.
+const DARK: Scheme = Scheme {
+    page: "#16181c",
+    ink: "#e9ebee",
+    faint: "#a2a8b3",
+    grid: "#2d3138",
+    mixed: "#8d939e",
+    groups: [
+        "#6cb2f0", "#f59a66", "#5fd0a0", "#e08fd4", "#d9bb4a", "#67cbdc", "#f27f92", "#a5a9ff",
+    ],
+};
+
+/// The class of group number `group`; colours repeat after eight.
+pub(crate) fn group_class(group: usize) -> String {
+    format!("tp-g{}", group % LIGHT.groups.len())
+}
+
+/// The opening tag, style sheet, background and title of a drawing.
+pub(crate) fn open(width: f64, height: f64, title: &str) -> String {
+    let (w, h, title) = (num(width), num(height), escape(title));
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tp-svg\" role=\"img\" \
+         width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n<title>{title}</title>\n"
+    );
+    out += "<style>\n.tp-svg{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\n\
+            .tp-line{fill:none;stroke-width:1.2;stroke-linejoin:round;stroke-linecap:round}\n\
+            .tp-title{font-size:15px;font-weight:600}\n.tp-small{font-size:11px}\n.tp-leaf{font-size:9.5px}\n";
+    out += &LIGHT.rules();
+    out += "@media (prefers-color-scheme: dark){\n";
+    out += &DARK.rules();
+    out += "}\n</style>\n";
+    let _ = writeln!(out, "<rect class=\"tp-page\" width=\"{w}\" height=\"{h}\"/>");
+    let _ = writeln!(out, "<text class=\"tp-ink tp-title\" x=\"16\" y=\"25\">{title}</text>");
+    out
+}
+
+impl Scheme {
+    fn rules(&self) -> String {
+        let Self { page, ink, faint, grid, mixed, groups } = self;
+        let mut out = format!(
+            ".tp-page{{fill:{page}}}\n.tp-ink{{fill:{ink}}}\n.tp-faint{{fill:{faint}}}\n\
+             .tp-grid{{fill:none;stroke:{grid};stroke-width:1}}\n.tp-mixed{{stroke:{mixed}}}\n"
+        );
+        for (g, colour) in groups.iter().enumerate() {
+            let (line, text) = (format!("path.tp-g{g}"), format!("text.tp-g{g},rect.tp-g{g}"));
+            let _ = writeln!(out, "{line}{{stroke:{colour}}}\n{text}{{fill:{colour}}}");
+        }
+        out
+    }
+}
+
+/// Text that is safe between tags and inside quotes, without characters XML forbids.
+pub(crate) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push(' '),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// A coordinate with at most two decimals.
+pub(crate) fn num(x: f64) -> String {
+    let text = format!("{x:.2}");
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    if short == "-0" { "0".into() } else { short.into() }
+}
+
+/// Multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at most `most` + 1 of them.
+pub(crate) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
+    let span = high - low;
+    if !(span > 0.0 && span.is_finite()) {
+        return vec![low];
+    }
+    let least = span / most as f64;
+    let decade = 10f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * decade).into_iter().find(|s| *s >= least * 0.999);
+    let step = step.unwrap_or(10.0 * decade);
+    let first = (low / step - 1e-9).ceil();
+    // k·step rather than repeated addition, which would print 0.30000000000000004.
+    (0..=most + 1)
+        .map(|k| (first + k as f64) * step)
+        .take_while(|t| *t <= high + step * 1e-9)
+        .collect()
+}
+
+/// A tick as people write it: `12,000`, `0.25`, `3e-7`.
+pub(crate) fn tick_text(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e7).contains(&size) {
+        return format!("{value:e}").replace("e0", "");
+    }
+    if size < 1000.0 {
+        // Nine digits drop the rounding of k·step.
+        let text = format!("{value:.7}");
+        return text.trim_end_matches('0').trim_end_matches('.').into();
+    }
+    let whole = format!("{size:.0}");
+    let mut out = if value < 0.0 { String::from("−") } else { String::new() };
+    for (k, digit) in whole.chars().enumerate() {
+        if k > 0 && (whole.len() - k).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Checks that tags are balanced and attributes quoted, and returns the number of elements.
+    ///
+    /// A small reader for what we write: no comments, no CDATA, no `>` inside attributes.
+    pub(crate) fn parse(svg: &str) -> usize {
+        let mut open = Vec::new();
+        let mut elements = 0;
+        for piece in svg.split('<').skip(1) {
+            let (tag, text) = piece.split_once('>').expect("every < has its >");
+            assert!(!text.contains('>'), "a bare > in {text}");
+            for entity in text.split('&').skip(1).chain(tag.split('&').skip(1)) {
+                let known = ["amp;", "lt;", "gt;", "quot;", "#39;"];
+                assert!(known.iter().any(|k| entity.starts_with(k)), "bare & in {piece}");
+            }
+            if let Some(name) = tag.strip_prefix('/') {
+                assert_eq!(open.pop(), Some(name), "closed in order");
+                continue;
+            }
+            assert!(tag.matches('"').count().is_multiple_of(2), "unbalanced quotes in {tag}");
+            elements += 1;
+            if !tag.ends_with('/') {
+                open.push(tag.split_whitespace().next().expect("a tag has a name"));
+            }
+        }
+        assert!(open.is_empty(), "left open: {open:?}");
+        elements
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        assert_eq!(escape("a<b & \"c\"\u{1}'"), "a&lt;b &amp; &quot;c&quot; &#39;");
+        assert_eq!(escape("São Paulo"), "São Paulo");
+        assert_eq!(parse(&(open(10.0, 10.0, "<&>") + "</svg>")), 5);
+    }
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        assert_eq!(ticks(0.0, 10.0, 5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(0.0, 19_873.0, 6), [0.0, 5000.0, 10_000.0, 15_000.0]);
+        assert_eq!(ticks(0.0, 0.0, 5), [0.0]);
+        for high in [1e-9, 0.37, 1.0, 7.3, 99.9, 1e12] {
+            let found = ticks(0.0, high, 6);
+            assert!((3..=7).contains(&found.len()), "{high}: {found:?}");
+            assert!(found.iter().all(|t| (0.0..=high * 1.001).contains(t)));
+        }
+    }
+
+    #[test]
+    fn ticks_read_well() {
+        let texts = [0.0, 0.1 + 0.2, 5.0, 12_000.0, 1_250_000.0, 3e-7, 2e9].map(tick_text);
+        assert_eq!(texts, ["0", "0.3", "5", "12,000", "1,250,000", "3e-7", "2e9"]);
+        assert_eq!([num(1.0), num(-0.001), num(2.345_6)], ["1", "0", "2.35"]);
+    }
+}
