@@ -64,7 +64,7 @@ pub fn great_circle_km(a: &City, b: &City) -> f64 {
     2.0 * EARTH_RADIUS_KM * haversine.sqrt().asin()
 }
 
-/// Great-circle distances of all pairs, [condensed](crate::condensed).
+/// Great-circle distances of all pairs, [`condensed`].
 pub fn condensed_distances(cities: &[City]) -> Vec<f64> {
     condensed::from_fn(cities.len(), |i, j| great_circle_km(&cities[i], &cities[j]))
 }

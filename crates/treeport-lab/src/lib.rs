@@ -3,6 +3,9 @@
 //! Nothing here is needed to use the library: this crate makes inputs for it ([`cities`],
 //! [`generate`], [`datasets`]), judges its answers ([`exact`], [`score`]) and draws them
 //! ([`dendrogram`], [`loss_chart`]).
+//!
+//! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
+//! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
 pub mod cities;
 pub mod condensed;

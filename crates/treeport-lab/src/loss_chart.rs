@@ -74,7 +74,7 @@ impl Axis {
     /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if those are many.
     fn ticks(&self) -> Vec<f64> {
         if !self.log {
-            return svg::ticks(self.low, self.high, 5);
+            return svg::ticks(self.low, self.high, 6);
         }
         let decades = (self.high / self.low).log10();
         let parts: &[f64] = if decades > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };

@@ -1,7 +1,7 @@
 //! How good a set of predicted distances is, and what a result has to beat.
 //!
 //! The figure of merit is |W₁ − W| / W₁ over test pairs. A relative error means nothing where W₁ is
-//! nearly 0, so pairs below 10⁻⁴ of the diameter are left out and counted, as the authors of [CTW24]
+//! nearly 0, so pairs below 10⁻⁴ of the diameter are left out and counted, as the authors of \[CTW24\]
 //! do. The two null baselines know almost nothing about the geometry; they belong in every table.
 
 use std::fmt;

@@ -14,7 +14,7 @@ pub fn uniform_measures(points: usize, count: usize, rng: &mut Random) -> Result
     sparse_measures(points, points, count, rng)
 }
 
-/// The generator the authors of [CTW24] published: equal masses 1/k over a random subset whose size
+/// The generator the authors of \[CTW24\] published: equal masses 1/k over a random subset whose size
 /// k is uniform in `1..=points`.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Random trees and noisy copies of their distances ([CTW24], "Learning Topologies of Random Trees").
+//! Random trees and noisy copies of their distances (\[CTW24\], "Learning Topologies of Random Trees").
 
 use super::{Random, normal};
 use crate::condensed;
@@ -80,14 +80,14 @@ fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     Tree::new(ends.count(), renumbered, length)
 }
 
-/// Path lengths between all leaves of a tree, [condensed](crate::condensed).
+/// Path lengths between all leaves of a tree, [`condensed`].
 pub fn leaf_distances(tree: &Tree) -> Vec<f64> {
     condensed::from_fn(tree.leaves(), |i, j| tree.leaf_distance(i, j))
 }
 
 /// The distances with symmetric noise from N(0, 2σ²) added, those below 0 set to 0.
 ///
-/// The variance is 2σ², as in [CTW24]: noise of variance σ² on both halves of the matrix, added up.
+/// The variance is 2σ², as in \[CTW24\]: noise of variance σ² on both halves of the matrix, added up.
 ///
 /// # Errors
 /// A `sigma` that is negative or not finite.
