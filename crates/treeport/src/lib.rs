@@ -1,6 +1,7 @@
 //! Learned trees for fast optimal transport.
 
 pub mod error;
+pub mod format;
 pub mod measure;
 pub mod tree;
 

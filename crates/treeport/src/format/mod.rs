@@ -1,0 +1,155 @@
+//! The files other tools leave behind: NumPy arrays, SciPy sparse matrices, CSV tables.
+//!
+//! Every reader takes a [`Read`](std::io::Read) and nothing else, so that a file, a pipe and a byte
+//! slice are the same to it. A header is a claim: memory grows with the bytes that really arrive,
+//! never with the size a header announces.
+
+mod header;
+pub mod npy;
+pub mod npz;
+pub mod table;
+
+use crate::error::{Error, Result};
+
+/// An array as a file holds it, in C order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Entries along each axis; empty for a single value.
+    pub shape: Vec<usize>,
+    /// The entries, last axis fastest.
+    pub data: Data,
+}
+
+/// The entries of an [`Array`]. All integer types and booleans widen to `i64`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// Single precision, kept so that a large matrix stays small.
+    F32(Vec<f32>),
+    /// Double precision.
+    F64(Vec<f64>),
+    /// Integers of any width, and booleans as 0 and 1.
+    I64(Vec<i64>),
+    /// Byte or Unicode strings of fixed width, without their padding.
+    Text(Vec<String>),
+}
+
+impl Data {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+            Self::I64(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries as `f64`; `f64` data moves without a copy.
+    ///
+    /// # Errors
+    /// They are text.
+    pub fn into_f64(self) -> Result<Vec<f64>> {
+        match self {
+            Self::F64(values) => Ok(values),
+            Self::F32(values) => Ok(values.into_iter().map(f64::from).collect()),
+            Self::I64(values) => Ok(values.into_iter().map(|v| v as f64).collect()),
+            Self::Text(_) => Err(bad("npy", "entries", "text where numbers are expected")),
+        }
+    }
+}
+
+impl Array {
+    /// The entries as `f64`: see [`Data::into_f64`].
+    ///
+    /// # Errors
+    /// The array holds text.
+    pub fn into_f64(self) -> Result<Vec<f64>> {
+        self.data.into_f64()
+    }
+
+    /// The entries as indices from 0.
+    ///
+    /// # Errors
+    /// The array does not hold integers, or one of them is negative.
+    pub fn to_indices(&self) -> Result<Vec<usize>> {
+        let Data::I64(values) = &self.data else {
+            return Err(bad("npy", "entries", "integers are expected"));
+        };
+        let index = |(at, &v): (usize, &i64)| {
+            let reason = format!("{v} where a number from 0 up is expected");
+            usize::try_from(v).map_err(|_| bad("npy", format!("entry {at}"), reason))
+        };
+        values.iter().enumerate().map(index).collect()
+    }
+
+    /// Rows and columns of a table.
+    ///
+    /// # Errors
+    /// The array does not have two axes.
+    pub fn rows_and_columns(&self, what: &str) -> Result<(usize, usize)> {
+        match self.shape[..] {
+            [rows, columns] => Ok((rows, columns)),
+            _ => Err(Error::Shape {
+                what: what.into(),
+                expected: "(rows, columns)".into(),
+                found: show_shape(&self.shape),
+            }),
+        }
+    }
+}
+
+/// A shape as NumPy prints it: `(3,)`, `(2, 3)`.
+pub(crate) fn show_shape(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => {
+            format!("({})", shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A file that does not parse.
+pub(crate) fn bad(
+    format: &'static str,
+    place: impl Into<String>,
+    reason: impl Into<String>,
+) -> Error {
+    Error::Parse { format, place: place.into(), reason: reason.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_convert_or_say_why_not() {
+        let array = |data| Array { shape: vec![2], data };
+        assert_eq!(array(Data::F32(vec![0.5, 2.0])).into_f64().unwrap(), [0.5, 2.0]);
+        assert_eq!(array(Data::I64(vec![1, 2])).into_f64().unwrap(), [1.0, 2.0]);
+        assert_eq!(array(Data::I64(vec![1, 2])).to_indices().unwrap(), [1, 2]);
+        let message = array(Data::I64(vec![1, -2])).to_indices().unwrap_err().to_string();
+        assert_eq!(message, "npy, entry 1: -2 where a number from 0 up is expected");
+        let message = array(Data::F64(vec![1.0, 2.0])).to_indices().unwrap_err().to_string();
+        assert_eq!(message, "npy, entries: integers are expected");
+        let text = array(Data::Text(vec!["a".into(), "b".into()]));
+        assert_eq!(
+            text.into_f64().unwrap_err().to_string(),
+            "npy, entries: text where numbers are expected"
+        );
+    }
+
+    #[test]
+    fn shapes_print_as_in_numpy() {
+        assert_eq!(show_shape(&[]), "()");
+        assert_eq!(show_shape(&[3]), "(3,)");
+        assert_eq!(show_shape(&[3, 4]), "(3, 4)");
+        let line = Array { shape: vec![3], data: Data::F64(vec![0.0; 3]) };
+        let message = line.rows_and_columns("the table").unwrap_err().to_string();
+        assert_eq!(message, "the table has shape (3,), expected (rows, columns)");
+    }
+}

@@ -1,0 +1,278 @@
+//! NumPy `.npy` arrays, read and written.
+//!
+//! Entries are decoded as they arrive, a chunk at a time: a header that announces a million million
+//! entries costs nothing until the bytes are really there.
+
+use std::io::{self, Read, Write};
+
+use super::header::{Header, Kind};
+use super::{Array, Data, bad, show_shape};
+use crate::error::Result;
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+/// Longest header taken for one; NumPy itself stops at 10,000 bytes.
+const MAX_HEADER: usize = 1 << 16;
+
+/// Bytes decoded at a time: large enough for fast reads, small against any array that matters.
+const CHUNK: usize = 1 << 16;
+
+/// Reads one array of floats, integers, booleans or fixed-width strings (format 1, 2 or 3).
+///
+/// Fortran order is turned into C order, and any byte order into the machine's.
+///
+/// # Errors
+/// What is not an array, holds Python objects, or does not have the length its header announces.
+pub fn read(mut reader: impl Read) -> Result<Array> {
+    let (header, start) = read_header(&mut reader)?;
+    let Some(entries) = header.entries() else {
+        let shape = show_shape(&header.shape);
+        return Err(bad("npy", "header", format!("shape {shape} is more than can be addressed")));
+    };
+    let data = read_data(&mut reader, &header, entries, start)?;
+    if fill(&mut reader, &mut [0], start)? > 0 {
+        let shape = show_shape(&header.shape);
+        return Err(bad("npy", "end", format!("more bytes follow the entries of shape {shape}")));
+    }
+    let data = if header.fortran_order { to_c_order(&header.shape, data) } else { data };
+    Ok(Array { shape: header.shape, data })
+}
+
+/// The header, and the byte at which the entries start.
+fn read_header(reader: &mut impl Read) -> Result<(Header, usize)> {
+    let mut lead = [0; 12];
+    let got = fill(reader, &mut lead[..8], 0)?;
+    if got < 8 || &lead[..6] != MAGIC {
+        return Err(bad("npy", "byte 0", "not a NumPy array: it does not start with \\x93NUMPY"));
+    }
+    let (version, wide) = (lead[6], if lead[6] == 1 { 2 } else { 4 });
+    if !(1..=3).contains(&version) {
+        return Err(bad("npy", "byte 6", format!("format {version}; 1, 2 and 3 can be read")));
+    }
+    let got = fill(reader, &mut lead[8..8 + wide], 8)?;
+    let length = lead[8..8 + wide].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
+    if got < wide || length > MAX_HEADER {
+        return Err(bad("npy", "byte 8", format!("a header of {length} bytes is no header")));
+    }
+    let mut text = vec![0; length];
+    let start = 8 + wide;
+    if fill(reader, &mut text, start)? < length {
+        return Err(bad("npy", format!("byte {start}"), "the file ends inside its header"));
+    }
+    Ok((Header::parse(&text, start)?, start + length))
+}
+
+/// Reads until `buffer` is full or the input ends; the number of bytes read.
+fn fill(reader: &mut impl Read, buffer: &mut [u8], at: usize) -> Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(bytes) => filled += bytes,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(bad("npy", format!("byte {}", at + filled), e.to_string())),
+        }
+    }
+    Ok(filled)
+}
+
+fn read_data(
+    reader: &mut impl Read,
+    header: &Header,
+    entries: usize,
+    start: usize,
+) -> Result<Data> {
+    let entry = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        if header.big_endian {
+            word[..bytes.len()].reverse();
+        }
+        u64::from_le_bytes(word)
+    };
+    let whole = |at: usize, value: u64| {
+        i64::try_from(value).map_err(|_| bad("npy", format!("entry {at}"), "it exceeds 2^63 - 1"))
+    };
+    let signed = |bytes: &[u8]| {
+        let unused = 64 - 8 * header.width as u32;
+        (entry(bytes) << unused).cast_signed() >> unused
+    };
+    let place = Place { width: header.width, entries, start };
+    match (header.kind, header.width) {
+        (Kind::Float, 4) => {
+            decode(reader, place, |_, b| Ok(f32::from_bits(entry(b) as u32))).map(Data::F32)
+        }
+        (Kind::Float, _) => {
+            decode(reader, place, |_, b| Ok(f64::from_bits(entry(b)))).map(Data::F64)
+        }
+        (Kind::Signed, _) => decode(reader, place, |_, b| Ok(signed(b))).map(Data::I64),
+        (Kind::Unsigned, _) => decode(reader, place, |at, b| whole(at, entry(b))).map(Data::I64),
+        (Kind::Bytes | Kind::Unicode, _) => {
+            if header.width > CHUNK {
+                return Err(bad("npy", "header", "its strings are too wide to be names"));
+            }
+            decode(reader, place, |_, b| Ok(text(b, header))).map(Data::Text)
+        }
+    }
+}
+
+/// A fixed-width string without its padding.
+fn text(bytes: &[u8], header: &Header) -> String {
+    let text: String = if header.kind == Kind::Bytes {
+        String::from_utf8_lossy(bytes).into_owned()
+    } else {
+        let code = |b: &[u8; 4]| {
+            if header.big_endian { u32::from_be_bytes(*b) } else { u32::from_le_bytes(*b) }
+        };
+        let letter = |b| char::from_u32(code(b)).unwrap_or(char::REPLACEMENT_CHARACTER);
+        bytes.as_chunks::<4>().0.iter().map(letter).collect()
+    };
+    text.trim_end_matches('\0').to_owned()
+}
+
+/// How many entries of what width follow, and from which byte on.
+#[derive(Clone, Copy)]
+struct Place {
+    width: usize,
+    entries: usize,
+    start: usize,
+}
+
+/// Reads and decodes the entries chunk by chunk.
+fn decode<T>(
+    reader: &mut impl Read,
+    Place { width, entries, start }: Place,
+    mut entry: impl FnMut(usize, &[u8]) -> Result<T>,
+) -> Result<Vec<T>> {
+    if width == 0 {
+        return Err(bad("npy", "header", "its strings have no width"));
+    }
+    let mut values = Vec::new();
+    let mut buffer = vec![0; CHUNK - CHUNK % width];
+    while values.len() < entries {
+        let wanted = buffer.len().min((entries - values.len()) * width);
+        let at = start + values.len() * width;
+        let got = fill(reader, &mut buffer[..wanted], at)?;
+        for bytes in buffer[..got].chunks_exact(width) {
+            values.push(entry(values.len(), bytes)?);
+        }
+        if got < wanted {
+            let reason = format!("the file ends after {} of {entries} entries", values.len());
+            return Err(bad("npy", format!("byte {}", at + got), reason));
+        }
+    }
+    Ok(values)
+}
+
+fn to_c_order(shape: &[usize], data: Data) -> Data {
+    match data {
+        Data::F32(values) => Data::F32(transpose(shape, &values)),
+        Data::F64(values) => Data::F64(transpose(shape, &values)),
+        Data::I64(values) => Data::I64(transpose(shape, &values)),
+        Data::Text(values) => Data::Text(transpose(shape, &values)),
+    }
+}
+
+/// Entries with the first axis fastest, reordered so that the last one is.
+fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Vec<T> {
+    let mut index = vec![0; shape.len()];
+    let mut at = 0;
+    let mut turned = Vec::with_capacity(values.len());
+    for _ in 0..values.len() {
+        turned.push(values[at].clone());
+        // Count up the index, last axis fastest, and keep its Fortran position in step.
+        let mut stride = values.len();
+        for axis in (0..shape.len()).rev() {
+            stride /= shape[axis];
+            index[axis] += 1;
+            at += stride;
+            if index[axis] < shape[axis] {
+                break;
+            }
+            index[axis] = 0;
+            at -= stride * shape[axis];
+        }
+    }
+    turned
+}
+
+/// Writes `data` as a `float64` array.
+///
+/// # Errors
+/// The output fails, or `shape` does not hold as many entries as `data`.
+///
+/// # Example
+/// ```
+/// use treeport::format::{Data, npy};
+/// let mut file = Vec::new();
+/// npy::write_f64(&[2, 1], &[0.5, 2.0], &mut file)?;
+/// let array = npy::read(&file[..])?;
+/// assert_eq!((array.shape, array.data), (vec![2, 1], Data::F64(vec![0.5, 2.0])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn write_f64(shape: &[usize], data: &[f64], out: impl Write) -> io::Result<()> {
+    write("<f8", shape, data, |v| v.to_le_bytes(), out)
+}
+
+/// Writes `data` as a `float32` array.
+///
+/// # Errors
+/// As [`write_f64`].
+pub fn write_f32(shape: &[usize], data: &[f32], out: impl Write) -> io::Result<()> {
+    write("<f4", shape, data, |v| v.to_le_bytes(), out)
+}
+
+/// Writes `data` as an `int64` array.
+///
+/// # Errors
+/// As [`write_f64`].
+pub fn write_i64(shape: &[usize], data: &[i64], out: impl Write) -> io::Result<()> {
+    write("<i8", shape, data, |v| v.to_le_bytes(), out)
+}
+
+/// Writes `data` as an `int32` array.
+///
+/// # Errors
+/// As [`write_f64`].
+pub fn write_i32(shape: &[usize], data: &[i32], out: impl Write) -> io::Result<()> {
+    write("<i4", shape, data, |v| v.to_le_bytes(), out)
+}
+
+/// Writes one byte string of three letters, as SciPy names its sparse formats.
+pub(super) fn write_name(name: [u8; 3], out: impl Write) -> io::Result<()> {
+    write("|S3", &[], &[name], |name| *name, out)
+}
+
+fn write<T, const N: usize>(
+    descr: &str,
+    shape: &[usize],
+    data: &[T],
+    bytes: impl Fn(&T) -> [u8; N],
+    mut out: impl Write,
+) -> io::Result<()> {
+    let entries = shape.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis));
+    if entries != Some(data.len()) {
+        let message = format!("{} entries do not fill shape {}", data.len(), show_shape(shape));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let dict =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {}, }}", show_shape(shape));
+    // NumPy aligns the entries to 64 bytes: magic, version and length take 10, the line feed one.
+    let length = (10 + dict.len() + 1).next_multiple_of(64) - 10;
+    let too_long = |_| io::Error::new(io::ErrorKind::InvalidInput, "too many axes");
+    out.write_all(MAGIC)?;
+    out.write_all(&[1, 0])?;
+    out.write_all(&u16::try_from(length).map_err(too_long)?.to_le_bytes())?;
+    writeln!(out, "{dict:width$}", width = length - 1)?;
+    let mut buffer = Vec::with_capacity(CHUNK);
+    for chunk in data.chunks(CHUNK / N) {
+        buffer.clear();
+        buffer.extend(chunk.iter().flat_map(&bytes));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "npy_tests.rs"]
+mod tests;

@@ -1,0 +1,258 @@
+//! NumPy `.npz` archives, and the sparse matrices SciPy keeps in them.
+//!
+//! An archive is a zip of `.npy` members, stored or deflated. `scipy.sparse.save_npz` writes the
+//! members `format`, `shape`, `data` and, by format, `indices` and `indptr` or `row` and `col`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, Write};
+
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::{Array, Data, bad, npy};
+use crate::error::{Error, Result};
+
+/// A sparse matrix in compressed rows.
+///
+/// Row `r` has its columns `indices[start[r]..start[r + 1]]`, strictly increasing, with their
+/// `values`. Zeros that the file spells out stay: in a graph they are edges of length 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Csr {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub cols: usize,
+    /// Bounds of the rows: `rows + 1` of them, from 0 up to the number of entries.
+    pub start: Vec<usize>,
+    /// Column of every entry.
+    pub indices: Vec<usize>,
+    /// Value of every entry.
+    pub values: Vec<f64>,
+}
+
+/// Reads all arrays of an archive, by name (without `.npy`).
+///
+/// # Errors
+/// What is not a zip archive, or a member that is not an array; names the member.
+pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
+    let mut archive = ZipArchive::new(reader)
+        .map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))?;
+    let mut arrays = BTreeMap::new();
+    for number in 0..archive.len() {
+        let broken = |e: ZipError| bad("npz", format!("member {number}"), e.to_string());
+        let member = archive.by_index(number).map_err(broken)?;
+        let name = member.name().map_err(broken)?.into_owned();
+        let Some(name) = name.strip_suffix(".npy") else { continue };
+        let array = npy::read(member).map_err(|e| inside(name, e))?;
+        arrays.insert(name.to_owned(), array);
+    }
+    Ok(arrays)
+}
+
+/// The same complaint, with the member it is about.
+fn inside(member: &str, error: Error) -> Error {
+    match error {
+        Error::Parse { place, reason, .. } => {
+            bad("npz", format!("member `{member}`, {place}"), reason)
+        }
+        other => other,
+    }
+}
+
+/// Reads a SciPy sparse matrix in CSR, CSC or COO format.
+///
+/// Columns come out in increasing order; entries at the same place add up, as in SciPy.
+///
+/// # Errors
+/// A member that is missing, another format, or bounds and indices that do not fit the shape.
+pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
+    let mut arrays = read(reader)?;
+    let format = match take(&mut arrays, "format")?.data {
+        Data::Text(names) if names.len() == 1 => names[0].clone(),
+        _ => return Err(bad("npz", "member `format`", "one string is expected")),
+    };
+    let [rows, cols] = indices(&mut arrays, "shape")?[..] else {
+        return Err(bad("npz", "member `shape`", "two numbers are expected"));
+    };
+    let values = take(&mut arrays, "data")?.into_f64().map_err(|e| inside("data", e))?;
+    match format.as_str() {
+        "csr" => {
+            let start = bounds(&mut arrays, rows, values.len())?;
+            let indices = places(&mut arrays, "indices", cols, values.len())?;
+            Ok(sorted(Csr { rows, cols, start, indices, values }))
+        }
+        "csc" => {
+            check_rows(rows, values.len())?;
+            let start = bounds(&mut arrays, cols, values.len())?;
+            let indices = places(&mut arrays, "indices", rows, values.len())?;
+            let col = start.windows(2).enumerate().flat_map(|(c, w)| (w[0]..w[1]).map(move |_| c));
+            Ok(sorted(gather(rows, cols, &indices, col, &values)))
+        }
+        "coo" => {
+            check_rows(rows, values.len())?;
+            let row = places(&mut arrays, "row", rows, values.len())?;
+            let col = places(&mut arrays, "col", cols, values.len())?;
+            Ok(sorted(gather(rows, cols, &row, col.into_iter(), &values)))
+        }
+        other => {
+            let reason = format!("sparse format `{other}`; csr, csc and coo can be read");
+            Err(bad("npz", "member `format`", reason))
+        }
+    }
+}
+
+fn take(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Array> {
+    arrays.remove(name).ok_or_else(|| {
+        let reason = format!("no member `{name}`; a matrix saved by scipy.sparse is expected");
+        bad("npz", "archive", reason)
+    })
+}
+
+fn indices(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<usize>> {
+    take(arrays, name)?.to_indices().map_err(|e| inside(name, e))
+}
+
+/// One index below `limit` for each of the `entries`.
+fn places(
+    arrays: &mut BTreeMap<String, Array>,
+    name: &str,
+    limit: usize,
+    entries: usize,
+) -> Result<Vec<usize>> {
+    let indices = indices(arrays, name)?;
+    let wrong = |reason| Err(bad("npz", format!("member `{name}`"), reason));
+    if indices.len() != entries {
+        return wrong(format!("{} indices for {entries} values", indices.len()));
+    }
+    match indices.iter().position(|&i| i >= limit) {
+        Some(at) => {
+            wrong(format!("index {} at entry {at}, but the shape ends at {limit}", indices[at]))
+        }
+        None => Ok(indices),
+    }
+}
+
+/// The bounds of `lines` compressed rows or columns.
+fn bounds(
+    arrays: &mut BTreeMap<String, Array>,
+    lines: usize,
+    entries: usize,
+) -> Result<Vec<usize>> {
+    let start = indices(arrays, "indptr")?;
+    let wrong = |reason| Err(bad("npz", "member `indptr`", reason));
+    if Some(start.len()) != lines.checked_add(1) {
+        return wrong(format!("{} bounds for {lines} lines; one more is expected", start.len()));
+    }
+    if let Some(at) = start.windows(2).position(|w| w[0] > w[1]) {
+        return wrong(format!("bound {at} is {}, the next one {}", start[at], start[at + 1]));
+    }
+    if start.first() != Some(&0) || start.last() != Some(&entries) {
+        return wrong(format!("bounds must run from 0 to the {entries} values"));
+    }
+    Ok(start)
+}
+
+/// Refuses a shape that promises far more rows than there are entries: their bounds would need
+/// memory that the file did not pay for.
+fn check_rows(rows: usize, entries: usize) -> Result<()> {
+    if rows > 1_000_000 + entries.saturating_mul(16) {
+        let reason = format!("{rows} rows for {entries} values; nearly all would be empty");
+        return Err(bad("npz", "member `shape`", reason));
+    }
+    Ok(())
+}
+
+/// Compressed rows from entries in any order; those of a row keep their order.
+fn gather(
+    rows: usize,
+    cols: usize,
+    row: &[usize],
+    col: impl Iterator<Item = usize>,
+    values: &[f64],
+) -> Csr {
+    let mut start = vec![0; rows + 1];
+    for &r in row {
+        start[r + 1] += 1;
+    }
+    for r in 0..rows {
+        start[r + 1] += start[r];
+    }
+    let mut next = start.clone();
+    let mut csr =
+        Csr { rows, cols, start, indices: vec![0; row.len()], values: vec![0.0; row.len()] };
+    for ((&r, c), &value) in row.iter().zip(col).zip(values) {
+        csr.indices[next[r]] = c;
+        csr.values[next[r]] = value;
+        next[r] += 1;
+    }
+    csr
+}
+
+/// The same matrix with the columns of every row strictly increasing; repeated entries add up.
+fn sorted(csr: Csr) -> Csr {
+    let increasing = |w: &[usize]| csr.indices[w[0]..w[1]].is_sorted_by(|a, b| a < b);
+    if csr.start.windows(2).all(increasing) {
+        return csr;
+    }
+    let mut all = Csr { rows: csr.rows, cols: csr.cols, start: vec![0], ..Csr::default() };
+    for w in csr.start.windows(2) {
+        let mut row: Vec<usize> = (w[0]..w[1]).collect();
+        row.sort_by_key(|&e| csr.indices[e]);
+        let first = all.indices.len();
+        for e in row {
+            if all.indices.len() > first && all.indices.last() == Some(&csr.indices[e]) {
+                all.values[all.indices.len() - 1] += csr.values[e];
+            } else {
+                all.indices.push(csr.indices[e]);
+                all.values.push(csr.values[e]);
+            }
+        }
+        all.start.push(all.indices.len());
+    }
+    all
+}
+
+/// Writes a matrix so that `scipy.sparse.load_npz` reads it, with stored members.
+///
+/// # Errors
+/// The output fails, or a number exceeds `i64`.
+pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
+    let mut archive = ZipWriter::new(out);
+    member(&mut archive, "format", |out| npy::write_name(*b"csr", out))?;
+    let shape = [matrix.rows, matrix.cols];
+    member(&mut archive, "shape", |out| npy::write_i64(&[2], &signed(&shape)?, out))?;
+    for (name, values) in [("indices", &matrix.indices), ("indptr", &matrix.start)] {
+        member(&mut archive, name, |out| npy::write_i64(&[values.len()], &signed(values)?, out))?;
+    }
+    let values = &matrix.values;
+    member(&mut archive, "data", |out| npy::write_f64(&[values.len()], values, out))?;
+    archive.finish().map(drop).map_err(into_io)
+}
+
+fn member<W: Write + Seek>(
+    archive: &mut ZipWriter<W>,
+    name: &str,
+    write: impl FnOnce(&mut ZipWriter<W>) -> io::Result<()>,
+) -> io::Result<()> {
+    let options =
+        SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true); // members may pass 4 GiB, and the size is not known before
+    archive.start_file(format!("{name}.npy"), options).map_err(into_io)?;
+    write(archive)
+}
+
+fn signed(values: &[usize]) -> io::Result<Vec<i64>> {
+    let narrow = |&v| i64::try_from(v).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e));
+    values.iter().map(narrow).collect()
+}
+
+fn into_io(error: ZipError) -> io::Error {
+    match error {
+        ZipError::Io(e) => e,
+        other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+#[path = "npz_tests.rs"]
+mod tests;
