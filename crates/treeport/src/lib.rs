@@ -3,8 +3,10 @@
 pub mod error;
 pub mod format;
 pub mod measure;
+pub mod metric;
 pub mod tree;
 
 pub use error::{Error, Result};
 pub use measure::{Measure, Measures};
+pub use metric::{GroundMetric, Norm, Storage};
 pub use tree::Tree;

@@ -1,0 +1,277 @@
+//! Shortest paths in an undirected graph with lengths on its edges.
+//!
+//! Dijkstra with a binary heap: road, transit and flight networks have a few edges per node, where
+//! nothing simpler is faster. Many sources run in parallel, each on its own.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::pairs::row_blocks;
+use crate::error::{Error, Result};
+
+/// Sources searched by one thread before it takes the next batch.
+const BATCH: usize = 16;
+
+/// A connected undirected graph, all weights finite and at least 0.
+#[derive(Clone)]
+pub(super) struct Graph {
+    /// Every edge once, smaller node first, sorted; no loops.
+    pub(super) edges: Vec<(u32, u32, f64)>,
+    /// Bounds of the rows of `neighbor`.
+    start: Vec<usize>,
+    /// Neighbors of every node and the length of the edge to them.
+    neighbor: Vec<(u32, f64)>,
+}
+
+/// Nodes to visit, nearest first. Bits of floats from 0 up sort like the floats.
+pub(super) type Heap = BinaryHeap<Reverse<(u64, u32)>>;
+
+impl Graph {
+    pub(super) fn new(nodes: usize, edges: &[(usize, usize, f64)]) -> Result<Self> {
+        super::check_count(nodes)?;
+        let edges = lightest(nodes, edges)?;
+        // Before anything of size `nodes` is allocated: few edges cannot join many nodes.
+        check_connected(nodes, &edges)?;
+        check_sum(&edges)?;
+        let mut start = vec![0; nodes + 1];
+        for &(a, b, _) in &edges {
+            start[a as usize + 1] += 1;
+            start[b as usize + 1] += 1;
+        }
+        for v in 0..nodes {
+            start[v + 1] += start[v];
+        }
+        let mut next = start.clone();
+        let mut neighbor = vec![(0, 0.0); 2 * edges.len()];
+        for &(a, b, weight) in &edges {
+            for (from, to) in [(a, b), (b, a)] {
+                neighbor[next[from as usize]] = (to, weight);
+                next[from as usize] += 1;
+            }
+        }
+        Ok(Self { edges, start, neighbor })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.start.len() - 1
+    }
+
+    /// Shortest paths from `source`; with `stop` only until the path to that node is known.
+    ///
+    /// `distance` has one entry per node; those not yet settled at the stop are upper bounds.
+    pub(super) fn search(
+        &self,
+        source: usize,
+        stop: Option<usize>,
+        distance: &mut [f64],
+        heap: &mut Heap,
+    ) {
+        distance.fill(f64::INFINITY);
+        distance[source] = 0.0;
+        heap.clear();
+        heap.push(Reverse((0, source as u32)));
+        while let Some(Reverse((bits, node))) = heap.pop() {
+            let (here, node) = (f64::from_bits(bits), node as usize);
+            if here > distance[node] {
+                continue; // an older, longer path
+            }
+            if stop == Some(node) {
+                return;
+            }
+            for &(to, weight) in &self.neighbor[self.start[node]..self.start[node + 1]] {
+                let through = here + weight;
+                if through < distance[to as usize] {
+                    distance[to as usize] = through;
+                    heap.push(Reverse((through.to_bits(), to)));
+                }
+            }
+        }
+    }
+
+    /// All shortest paths in condensed order: one search per node, in parallel.
+    pub(super) fn condensed<T>(&self, cast: impl Fn(f64) -> T + Sync) -> Vec<T>
+    where
+        T: Copy + Default + Send,
+    {
+        let n = self.len();
+        let mut out = vec![T::default(); super::pairs_of(n)];
+        row_blocks(n, BATCH, &mut out).into_par_iter().with_max_len(1).for_each_init(
+            || (vec![0.0; n], Heap::new()),
+            |(distance, heap), mut block| {
+                for i in block.first..block.end {
+                    self.search(i, None, distance, heap);
+                    let targets = &distance[i + 1..];
+                    block.row(i).iter_mut().zip(targets).for_each(|(out, &d)| *out = cast(d));
+                }
+            },
+        );
+        out
+    }
+}
+
+/// Checked edges, smaller node first, sorted; of parallel edges the lightest, and no loops.
+fn lightest(nodes: usize, edges: &[(usize, usize, f64)]) -> Result<Vec<(u32, u32, f64)>> {
+    let mut kept = Vec::with_capacity(edges.len());
+    for (edge, &(source_node, target_node, weight)) in edges.iter().enumerate() {
+        if let Some(node) = [source_node, target_node].into_iter().find(|&v| v >= nodes) {
+            return Err(Error::BadNode { edge, node, nodes });
+        }
+        if !(weight >= 0.0 && weight.is_finite()) {
+            return Err(Error::BadWeight { edge, source_node, target_node, weight });
+        }
+        if source_node != target_node {
+            let (a, b) = (source_node.min(target_node), source_node.max(target_node));
+            // Adding 0 turns −0 into 0, whose bits sort first.
+            kept.push((a as u32, b as u32, weight + 0.0));
+        }
+    }
+    kept.sort_unstable_by(|x, y| (x.0, x.1).cmp(&(y.0, y.1)).then(x.2.total_cmp(&y.2)));
+    kept.dedup_by_key(|edge| (edge.0, edge.1));
+    Ok(kept)
+}
+
+/// Counts the components with memory for the edges alone.
+fn check_connected(nodes: usize, edges: &[(u32, u32, f64)]) -> Result<()> {
+    let mut touched: Vec<u32> = edges.iter().flat_map(|&(a, b, _)| [a, b]).collect();
+    touched.sort_unstable();
+    touched.dedup();
+    let number = |node: u32| touched.binary_search(&node).expect("an end of an edge is touched");
+    let mut leader: Vec<usize> = (0..touched.len()).collect();
+    let mut components = nodes;
+    for &(a, b, _) in edges {
+        let (a, b) = (find(&mut leader, number(a)), find(&mut leader, number(b)));
+        if a != b {
+            // The smaller number leads, so that node 0 leads its component.
+            leader[a.max(b)] = a.min(b);
+            components -= 1;
+        }
+    }
+    if components == 1 {
+        return Ok(());
+    }
+    // Touched nodes are sorted: the first gap, or the first node that node 0 does not lead.
+    let reached = |at: usize, leader: &mut [usize]| {
+        touched.get(at).is_some_and(|&v| v as usize == at) && find(leader, at) == 0
+    };
+    let node = (0..nodes).find(|&at| at > 0 && !reached(at, &mut leader)).unwrap_or(0);
+    Err(Error::Disconnected { components, node })
+}
+
+/// The leader of a component, halving the way there.
+fn find(leader: &mut [usize], mut at: usize) -> usize {
+    while leader[at] != at {
+        leader[at] = leader[leader[at]];
+        at = leader[at];
+    }
+    at
+}
+
+/// Refuses weights whose sums along a path could overflow.
+fn check_sum(edges: &[(u32, u32, f64)]) -> Result<()> {
+    if edges.iter().map(|e| e.2).sum::<f64>().is_finite() {
+        return Ok(());
+    }
+    let heaviest = edges.iter().max_by(|x, y| x.2.total_cmp(&y.2));
+    let (from, to) = heaviest.map_or((0, 0), |e| (e.0 as usize, e.1 as usize));
+    Err(Error::BadDistance { from, to, value: f64::INFINITY })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A random tree plus random edges, some of them loops, parallel or of weight 0.
+    fn graphs() -> impl Strategy<Value = (usize, Vec<(usize, usize, f64)>)> {
+        (1usize..40).prop_flat_map(|n| {
+            let weight = prop_oneof![Just(0.0), Just(-0.0), Just(1.0), 0.0..10.0f64];
+            let tree = prop::collection::vec((any::<prop::sample::Index>(), weight.clone()), n - 1);
+            let more = prop::collection::vec((0..n, 0..n, weight), 0..60);
+            (tree, more).prop_map(move |(tree, more)| {
+                let join =
+                    |(v, (up, w)): (usize, (prop::sample::Index, f64))| (v + 1, up.index(v + 1), w);
+                (n, tree.into_iter().enumerate().map(join).chain(more).collect())
+            })
+        })
+    }
+
+    fn floyd_warshall(n: usize, edges: &[(usize, usize, f64)]) -> Vec<f64> {
+        let mut d = vec![f64::INFINITY; n * n];
+        (0..n).for_each(|i| d[i * n + i] = 0.0);
+        for &(a, b, w) in edges {
+            d[a * n + b] = d[a * n + b].min(w);
+            d[b * n + a] = d[b * n + a].min(w);
+        }
+        for k in 0..n {
+            for e in 0..n * n {
+                d[e] = d[e].min(d[e / n * n + k] + d[k * n + e % n]);
+            }
+        }
+        (0..n).for_each(|i| d[i * n + i] = 0.0);
+        d
+    }
+
+    proptest! {
+        #[test]
+        fn dijkstra_agrees_with_floyd_warshall((n, edges) in graphs()) {
+            let graph = Graph::new(n, &edges).unwrap();
+            let judge = floyd_warshall(n, &edges);
+            let condensed = graph.condensed(|d| d);
+            let (mut row, mut heap) = (vec![0.0; n], Heap::new());
+            for i in 0..n {
+                for j in i + 1..n {
+                    let found = condensed[crate::metric::row_start(n, i) + j - i - 1];
+                    // Sums of at most 40 weights below 10, added in another order.
+                    prop_assert!((found - judge[i * n + j]).abs() < 1e-11);
+                    graph.search(i, Some(j), &mut row, &mut heap);
+                    prop_assert_eq!(row[j], found);
+                }
+            }
+            prop_assert!(graph.edges.iter().all(|e| e.0 < e.1 && e.2.is_sign_positive()));
+            prop_assert!(graph.edges.is_sorted_by(|x, y| (x.0, x.1) < (y.0, y.1)));
+        }
+
+        #[test]
+        fn components_are_counted((n, edges) in graphs(), cut in 0usize..60) {
+            let edges: Vec<_> = edges.into_iter().skip(cut).collect();
+            let judge = floyd_warshall(n, &edges);
+            let apart = |i: usize, j: usize| judge[i * n + j].is_infinite();
+            let expected = (0..n).filter(|&i| (0..i).all(|j| apart(i, j))).count();
+            match Graph::new(n, &edges) {
+                Ok(_) => prop_assert_eq!(expected, 1),
+                Err(Error::Disconnected { components, node }) => {
+                    prop_assert_eq!(components, expected);
+                    prop_assert_eq!(Some(node), (0..n).find(|&v| apart(0, v)));
+                }
+                Err(other) => prop_assert!(false, "{other}"),
+            }
+        }
+    }
+
+    #[test]
+    fn bad_graphs_are_named() {
+        let message = |n, edges: &[_]| Graph::new(n, edges).err().expect("refused").to_string();
+        assert_eq!(
+            message(2, &[(0, 1, 1.0), (1, 0, f64::NAN)]),
+            "edge 1 joins 1 and 0 with weight NaN; weights must be finite and at least 0"
+        );
+        assert!(message(2, &[(0, 1, -1.0)]).contains("weight -1"));
+        assert!(message(2, &[(0, 0, f64::INFINITY)]).contains("weight inf"));
+        assert_eq!(
+            message(2, &[(0, 2, 1.0)]),
+            "edge 0 names node 2, but there are 2 nodes, numbered from 0"
+        );
+        // Refused without memory for two thousand million nodes.
+        assert_eq!(
+            message(2_000_000_000, &[(0, 1, 1.0), (3, 4, 1.0)]),
+            "the graph falls into 1999999998 components (node 2 cannot be reached from node 0); keep one component or join them"
+        );
+        let long = message(3, &[(0, 1, 1e308), (1, 2, 1.2e308)]);
+        assert!(long.starts_with("distance from point 1 to point 2 is inf"), "{long}");
+        assert!(matches!(Graph::new(0, &[]).err(), Some(Error::NoPoints)));
+        assert_eq!(Graph::new(1, &[]).unwrap().len(), 1);
+    }
+}

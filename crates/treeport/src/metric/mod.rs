@@ -1,0 +1,328 @@
+//! Distances between points: coordinates with a norm, a matrix, or a graph.
+//!
+//! [`GroundMetric`] answers the same questions whichever it holds, and says whether the triangle
+//! inequality is promised. Constructors check every entry once; nothing after them checks again.
+
+mod graph;
+mod matrix;
+mod pairs;
+mod points;
+mod product;
+mod read;
+
+use std::fmt;
+
+pub use matrix::Storage;
+pub use points::Norm;
+
+use crate::error::{Error, Result};
+use graph::{Graph, Heap};
+use points::Points;
+
+/// Most points: a binary tree over them has to number its nodes in 32 bits.
+const MAX_POINTS: usize = u32::MAX as usize / 2;
+
+/// Distances between the points `0..points()`: symmetric, at least 0, and 0 from a point to itself.
+///
+/// Different points may be at distance 0.
+#[derive(Clone)]
+pub struct GroundMetric {
+    source: Source,
+    /// Whether the triangle inequality is promised.
+    metric: bool,
+}
+
+#[derive(Clone)]
+enum Source {
+    Points(Points),
+    Matrix(usize, Storage),
+    Graph(Graph),
+}
+
+impl GroundMetric {
+    /// Points with `dim` coordinates each, one point after the other.
+    ///
+    /// # Errors
+    /// No points, a length that is no multiple of `dim`, a coordinate that is not finite, points so
+    /// far apart that their distance overflows, or a zero vector under the cosine.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{GroundMetric, Norm};
+    /// let metric = GroundMetric::from_points(2, vec![0.0, 0.0, 3.0, 4.0], Norm::Euclidean)?;
+    /// assert_eq!(metric.distance(0, 1), 5.0);
+    /// assert!(metric.is_metric());
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_points(dim: usize, coordinates: Vec<f64>, norm: Norm) -> Result<Self> {
+        let points = Points::new(dim, coordinates, norm)?;
+        Ok(Self { source: Source::Points(points), metric: norm.is_metric() })
+    }
+
+    /// The upper triangle of a matrix, row after row, as SciPy's `pdist` returns it.
+    ///
+    /// # Errors
+    /// A length other than n(n − 1)/2, or a distance that is negative or not finite.
+    ///
+    /// # Example
+    /// ```
+    /// let metric = treeport::GroundMetric::from_condensed(3, vec![1.0, 4.0, 5.0])?;
+    /// assert_eq!(metric.distance(2, 0), 4.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_condensed(n: usize, distances: Vec<f64>) -> Result<Self> {
+        matrix::check_condensed(n, &distances)?;
+        Ok(Self::matrix_of(n, Storage::F64(distances)))
+    }
+
+    /// As [`from_condensed`](Self::from_condensed), in half the memory.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn from_condensed_f32(n: usize, distances: Vec<f32>) -> Result<Self> {
+        matrix::check_condensed(n, &distances)?;
+        Ok(Self::matrix_of(n, Storage::F32(distances)))
+    }
+
+    /// A square matrix, row after row. Kept as its upper triangle, the mean of mirrored entries.
+    ///
+    /// # Errors
+    /// A length other than n², an entry that is negative or not finite, a diagonal that is not 0, or
+    /// mirrored entries that differ by more than 10⁻⁶ of the largest distance.
+    pub fn from_square(n: usize, square: &[f64]) -> Result<Self> {
+        Ok(Self::matrix_of(n, Storage::F64(matrix::from_square(n, square, |d| d)?)))
+    }
+
+    /// As [`from_square`](Self::from_square), kept in single precision.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn from_square_f32(n: usize, square: &[f32]) -> Result<Self> {
+        Ok(Self::matrix_of(n, Storage::F32(matrix::from_square(n, square, |d| d as f32)?)))
+    }
+
+    fn matrix_of(n: usize, storage: Storage) -> Self {
+        Self { source: Source::Matrix(n, storage), metric: false }
+    }
+
+    /// Shortest paths in an undirected graph of `n` nodes.
+    ///
+    /// Of parallel edges the lightest counts, and loops do not.
+    ///
+    /// # Errors
+    /// A node out of range, a weight that is negative or not finite, or a graph in several pieces.
+    ///
+    /// # Example
+    /// ```
+    /// let metric = treeport::GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
+    /// assert_eq!(metric.distance(0, 2), 2.5);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_edges(n: usize, edges: &[(usize, usize, f64)]) -> Result<Self> {
+        Ok(Self { source: Source::Graph(Graph::new(n, edges)?), metric: true })
+    }
+
+    /// The number of points.
+    pub fn points(&self) -> usize {
+        match &self.source {
+            Source::Points(points) => points.len(),
+            Source::Matrix(n, _) => *n,
+            Source::Graph(graph) => graph.len(),
+        }
+    }
+
+    /// The distance between two points.
+    ///
+    /// # Complexity
+    /// O(dim) for points, O(1) for a matrix. For a graph a search that ends at the farther node, up
+    /// to O(E log N) with O(N) memory: for more than a few pairs take [`row`](Self::row),
+    /// [`block`](Self::block) or [`materialized`](Self::materialized).
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn distance(&self, i: usize, j: usize) -> f64 {
+        let n = self.points();
+        assert!(i < n && j < n, "points are 0..{n}");
+        // From the smaller number, so that the sums along a path are the same both ways.
+        let (i, j) = (i.min(j), i.max(j));
+        match &self.source {
+            _ if i == j => 0.0,
+            Source::Points(points) => points.distance(i, j),
+            Source::Matrix(n, storage) => storage.get(row_start(*n, i) + j - i - 1),
+            Source::Graph(graph) => {
+                let mut distance = vec![0.0; n];
+                graph.search(i, Some(j), &mut distance, &mut Heap::new());
+                distance[j]
+            }
+        }
+    }
+
+    /// The distances from point `i` to all points.
+    ///
+    /// For a graph this is one search, O(E log N). Its sums run along the path from `i`, so that
+    /// rows `i` and `j` agree on their distance up to rounding.
+    ///
+    /// # Panics
+    /// If there is no such point, or `out` does not have one entry per point.
+    pub fn row(&self, i: usize, out: &mut [f64]) {
+        assert_eq!(out.len(), self.points(), "one entry per point");
+        match &self.source {
+            Source::Graph(graph) => graph.search(i, None, out, &mut Heap::new()),
+            _ => out.iter_mut().enumerate().for_each(|(j, out)| *out = self.distance(i, j)),
+        }
+    }
+
+    /// The distances from `rows` to `cols`, row after row.
+    ///
+    /// For a graph this is one search per row.
+    ///
+    /// # Panics
+    /// If there is no such point, or `out` does not have one entry per pair.
+    pub fn block(&self, rows: &[usize], cols: &[usize], out: &mut [f64]) {
+        assert_eq!(out.len(), rows.len() * cols.len(), "one entry per pair");
+        if cols.is_empty() {
+            return;
+        }
+        let mut scratch = Vec::new();
+        let mut heap = Heap::new();
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
+            if let Source::Graph(graph) = &self.source {
+                scratch.resize(graph.len(), 0.0);
+                graph.search(i, None, &mut scratch, &mut heap);
+                cols.iter().zip(out).for_each(|(&j, out)| *out = scratch[j]);
+            } else {
+                cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j));
+            }
+        }
+    }
+
+    /// All distances, in the order of [`from_condensed`](Self::from_condensed).
+    ///
+    /// In parallel, with the same result for any number of threads. Euclidean and cosine distances
+    /// come from a matrix product and are within 10⁻¹² of [`distance`](Self::distance), relatively.
+    ///
+    /// # Complexity
+    /// O(N²·dim) for points, O(N·E log N) for a graph.
+    pub fn condensed(&self) -> Vec<f64> {
+        match &self.source {
+            Source::Matrix(_, Storage::F64(distances)) => distances.clone(),
+            _ => self.condensed_as(|d| d),
+        }
+    }
+
+    /// As [`condensed`](Self::condensed), rounded to single precision at the end.
+    ///
+    /// A distance beyond the range of `f32` becomes its largest number.
+    pub fn condensed_f32(&self) -> Vec<f32> {
+        match &self.source {
+            Source::Matrix(_, Storage::F32(distances)) => distances.clone(),
+            _ => self.condensed_as(|d| (d as f32).min(f32::MAX)),
+        }
+    }
+
+    fn condensed_as<T>(&self, cast: impl Fn(f64) -> T + Sync) -> Vec<T>
+    where
+        T: Copy + Default + Send,
+    {
+        match &self.source {
+            Source::Points(points) => pairs::condensed(points, cast),
+            Source::Matrix(n, storage) => (0..pairs_of(*n)).map(|e| cast(storage.get(e))).collect(),
+            Source::Graph(graph) => graph.condensed(cast),
+        }
+    }
+
+    /// The same distances as a matrix, with the same promise of the triangle inequality.
+    ///
+    /// Worth its N²/2 numbers when many distances of a graph are needed.
+    #[must_use]
+    pub fn materialized(&self) -> Self {
+        match &self.source {
+            Source::Matrix(..) => self.clone(),
+            _ => Self {
+                source: Source::Matrix(self.points(), Storage::F64(self.condensed())),
+                metric: self.metric,
+            },
+        }
+    }
+
+    /// Whether the triangle inequality is promised.
+    ///
+    /// It is for Euclidean and Manhattan distances and for graphs; for a matrix only after
+    /// [`assume_metric`](Self::assume_metric).
+    pub fn is_metric(&self) -> bool {
+        self.metric
+    }
+
+    /// The same distances, with the caller's promise that the triangle inequality holds.
+    #[must_use]
+    pub fn assume_metric(self) -> Self {
+        Self { metric: true, ..self }
+    }
+
+    /// Number of coordinates of a point and all coordinates, if there are any.
+    pub fn coordinates(&self) -> Option<(usize, &[f64])> {
+        match &self.source {
+            Source::Points(points) => Some((points.dim, &points.coordinates)),
+            _ => None,
+        }
+    }
+
+    /// How distances follow from the coordinates, if there are any.
+    pub fn norm(&self) -> Option<Norm> {
+        match &self.source {
+            Source::Points(points) => Some(points.norm),
+            _ => None,
+        }
+    }
+
+    /// The edges of the graph, if there is one: smaller node first, sorted, each pair once.
+    pub fn edges(&self) -> Option<&[(u32, u32, f64)]> {
+        match &self.source {
+            Source::Graph(graph) => Some(&graph.edges),
+            _ => None,
+        }
+    }
+
+    /// The condensed matrix, if there is one.
+    pub fn matrix(&self) -> Option<&Storage> {
+        match &self.source {
+            Source::Matrix(_, storage) => Some(storage),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for GroundMetric {
+    /// What it holds in a few words; the numbers could fill a disk.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match &self.source {
+            Source::Points(points) => format!("{} in {} dimensions", points.norm, points.dim),
+            Source::Matrix(_, Storage::F32(_)) => "matrix of f32".to_owned(),
+            Source::Matrix(_, Storage::F64(_)) => "matrix of f64".to_owned(),
+            Source::Graph(graph) => format!("graph of {} edges", graph.edges.len()),
+        };
+        write!(f, "GroundMetric({} points, {what})", self.points())
+    }
+}
+
+/// Refuses no points, and more than a tree can number.
+fn check_count(points: usize) -> Result<()> {
+    match points {
+        0 => Err(Error::NoPoints),
+        1..=MAX_POINTS => Ok(()),
+        count => Err(Error::TooManyPoints { count, max: MAX_POINTS }),
+    }
+}
+
+/// Entries of the condensed matrix of `n` points.
+fn pairs_of(n: usize) -> usize {
+    n * n.saturating_sub(1) / 2
+}
+
+/// Place of the pair (i, i + 1) in the condensed matrix of `n` points.
+fn row_start(n: usize, i: usize) -> usize {
+    i * (2 * n - i - 1) / 2
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,226 @@
+//! All distances between points at once, with a blocked matrix product.
+//!
+//! ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ turns nearly all of the work into a matrix product, which runs
+//! at the speed of the machine, but loses digits when x and y are close together and far from the
+//! origin. So the points are centred on their mean first, and every entry that is still small
+//! against the norms is computed again from its two vectors. Blocks are fixed by the number of points
+//! alone, so any number of threads gives the same bits.
+
+use rayon::prelude::*;
+
+use super::points::{Norm, Points, absolute, in_lanes, square};
+use super::product::product;
+
+/// Rows of a block, the unit of parallel work.
+const ROWS: usize = 128;
+
+/// Columns of a block: 128 × 256 products are 256 KiB, which stays in the second-level cache.
+const COLUMNS: usize = 256;
+
+/// Largest relative error of a distance, against the direct formula.
+const ACCURACY: f64 = 1e-12;
+
+/// Squares below this are computed directly: their terms may have lost digits to underflow.
+const TINY: f64 = 1e-280;
+
+/// All distances in condensed order, each passed through `cast`.
+pub(super) fn condensed<T>(points: &Points, cast: impl Fn(f64) -> T + Sync) -> Vec<T>
+where
+    T: Copy + Default + Send,
+{
+    let n = points.len();
+    let mut out = vec![T::default(); super::pairs_of(n)];
+    let blocks = row_blocks(n, ROWS, &mut out);
+    if points.norm == Norm::Manhattan {
+        blocks.into_par_iter().for_each(|block| fill_directly(points, block, &cast));
+    } else {
+        let centered = Centered::new(points);
+        blocks.into_par_iter().with_max_len(1).for_each_init(
+            || vec![0.0; ROWS * COLUMNS],
+            |scratch, block| centered.fill(block, scratch, &cast),
+        );
+    }
+    out
+}
+
+/// Some consecutive rows of a condensed matrix.
+pub(super) struct Block<'a, T> {
+    /// Number of points.
+    n: usize,
+    pub(super) first: usize,
+    pub(super) end: usize,
+    out: &'a mut [T],
+}
+
+impl<T> Block<'_, T> {
+    /// The distances from `i` to the points after it.
+    pub(super) fn row(&mut self, i: usize) -> &mut [T] {
+        let offset = super::row_start(self.n, i) - super::row_start(self.n, self.first);
+        &mut self.out[offset..offset + self.n - 1 - i]
+    }
+}
+
+/// Cuts a condensed matrix into blocks of `rows` rows.
+pub(super) fn row_blocks<T>(n: usize, rows: usize, mut out: &mut [T]) -> Vec<Block<'_, T>> {
+    let mut blocks = Vec::new();
+    for first in (0..n).step_by(rows) {
+        let end = n.min(first + rows);
+        let length = super::row_start(n, end) - super::row_start(n, first);
+        let (head, tail) = out.split_at_mut(length);
+        blocks.push(Block { n, first, end, out: head });
+        out = tail;
+    }
+    blocks
+}
+
+/// One row after the other; columns in tiles, so that their vectors stay in the cache.
+fn fill_directly<T>(points: &Points, mut block: Block<'_, T>, cast: &impl Fn(f64) -> T) {
+    let n = points.len();
+    for left in (block.first..n).step_by(ROWS) {
+        for i in block.first..block.end {
+            for j in left.max(i + 1)..n.min(left + ROWS) {
+                let distance = absolute(points.vector(i), points.vector(j));
+                block.row(i)[j - i - 1] = cast(distance);
+            }
+        }
+    }
+}
+
+/// The points moved so that their mean is at the origin.
+struct Centered<'a> {
+    points: &'a Points,
+    vectors: Vec<f64>,
+    /// Squared length of every vector.
+    norms: Vec<f64>,
+    /// A square below this fraction of the norms is computed directly.
+    threshold: f64,
+}
+
+impl<'a> Centered<'a> {
+    fn new(points: &'a Points) -> Self {
+        let (n, dim) = (points.len() as f64, points.dim);
+        let mut mean = vec![0.0; dim];
+        for x in points.vectors().chunks_exact(dim) {
+            mean.iter_mut().zip(x).for_each(|(m, x)| *m += x / n);
+        }
+        let mut vectors = points.vectors().to_vec();
+        for x in vectors.chunks_exact_mut(dim) {
+            x.iter_mut().zip(&mean).for_each(|(x, m)| *x -= m);
+        }
+        let norms = vectors.chunks_exact(dim).map(|x| in_lanes(x, x, |a, b| a * b)).collect();
+        // The product adds up at most 256 terms at a time, then the partial sums, and each addition
+        // may lose half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
+        let terms = (dim.min(256) + dim / 256 + 8) as f64;
+        let threshold = terms * f64::EPSILON / ACCURACY;
+        Self { points, vectors, norms, threshold }
+    }
+
+    fn fill<T>(&self, mut block: Block<'_, T>, scratch: &mut [f64], cast: &impl Fn(f64) -> T) {
+        let (n, dim) = (self.norms.len(), self.points.dim);
+        let rows = &self.vectors[block.first * dim..block.end * dim];
+        for left in (block.first..n).step_by(COLUMNS) {
+            let right = n.min(left + COLUMNS);
+            let width = right - left;
+            let products = &mut scratch[..(block.end - block.first) * width];
+            product(dim, rows, &self.vectors[left * dim..right * dim], products);
+            for i in block.first..block.end {
+                let from = left.max(i + 1);
+                if from >= right {
+                    continue;
+                }
+                let products = &products[(i - block.first) * width..][from - left..width];
+                let out = &mut block.row(i)[from - i - 1..right - i - 1];
+                for (j, (out, dot)) in (from..right).zip(out.iter_mut().zip(products)) {
+                    *out = cast(self.points.norm.of_square(self.square(i, j, *dot)));
+                }
+            }
+        }
+    }
+
+    /// The squared distance from an inner product, or from the vectors if that is too coarse.
+    #[inline]
+    fn square(&self, i: usize, j: usize, dot: f64) -> f64 {
+        let norms = self.norms[i] + self.norms[j];
+        let fast = norms - 2.0 * dot;
+        if fast > self.threshold * norms + TINY {
+            return fast;
+        }
+        square(self.points.vector(i), self.points.vector(j))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Points in clusters, some of them nearly or exactly equal, far from the origin.
+    fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
+        let offset = prop::sample::select(vec![0.0, 1.0, 1e3, 1e8, -1e12]);
+        let spread = prop::sample::select(vec![0.0, 1e-12, 1e-6, 1e-2, 1.0]);
+        (1usize..20, 2usize..300, offset, spread, any::<u64>()).prop_map(
+            |(dim, n, offset, spread, seed)| {
+                let mut state = seed | 1;
+                let mut random = move || {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+                };
+                let centers: Vec<f64> = (0..4 * dim).map(|_| random()).collect();
+                let point = |i: usize| (i % 4) * dim;
+                let coordinates = (0..n * dim)
+                    .map(|e| centers[point(e / dim) + e % dim] + spread * random() + offset)
+                    .collect();
+                (dim, coordinates)
+            },
+        )
+    }
+
+    fn check(dim: usize, coordinates: &[f64], norm: Norm) -> Result<(), TestCaseError> {
+        let points = Points::new(dim, coordinates.to_vec(), norm).unwrap();
+        let fast = condensed(&points, |d| d);
+        let pairs = (0..points.len()).flat_map(|i| (i + 1..points.len()).map(move |j| (i, j)));
+        for ((i, j), fast) in pairs.zip(fast) {
+            let direct = points.distance(i, j);
+            let error = (fast - direct).abs();
+            prop_assert!(error <= ACCURACY * direct, "{norm} {i} {j}: {fast} {direct}");
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn blocks_agree_with_the_direct_formula((dim, coordinates) in clouds()) {
+            for norm in [Norm::Euclidean, Norm::SqEuclidean, Norm::Manhattan, Norm::Cosine] {
+                if norm != Norm::Cosine || coordinates.chunks(dim).all(|x| x.iter().any(|v| *v != 0.0)) {
+                    check(dim, &coordinates, norm)?;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_dimensions_and_tiny_coordinates_keep_their_digits() {
+        let wave = |i: usize| ((i * 2_654_435_761) % 1_000_003) as f64 / 1_000_003.0;
+        let wide: Vec<f64> = (0..150 * 700).map(wave).collect();
+        check(700, &wide, Norm::Euclidean).unwrap();
+        for scale in [1e-150, 1e-160, 1e-300, 1e150] {
+            let scaled: Vec<f64> = wide.iter().map(|x| x * scale).collect();
+            check(7, &scaled[..700], Norm::Euclidean).unwrap();
+        }
+    }
+
+    #[test]
+    fn one_thread_and_many_agree_to_the_bit() {
+        let coordinates: Vec<f64> = (0..700 * 5).map(|i| f64::from(i).sin()).collect();
+        let points = Points::new(5, coordinates, Norm::Euclidean).unwrap();
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| condensed(&points, f64::to_bits))
+        };
+        assert_eq!(with(1), with(4));
+    }
+}

@@ -1,0 +1,263 @@
+//! Points with coordinates and a named way to measure between them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::format::show_shape;
+
+/// How far two vectors are apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Norm {
+    /// Straight line: √Σ (xₖ − yₖ)².
+    Euclidean,
+    /// Its square, which does **not** obey the triangle inequality.
+    SqEuclidean,
+    /// Along the axes: Σ |xₖ − yₖ|.
+    Manhattan,
+    /// One minus the cosine of the angle, which does **not** obey the triangle inequality.
+    ///
+    /// Computed as half the squared Euclidean distance of the unit vectors, which is the same
+    /// number without the cancellation, so that nearly parallel vectors keep their digits.
+    Cosine,
+}
+
+impl Norm {
+    /// Whether the triangle inequality holds for all points.
+    pub fn is_metric(self) -> bool {
+        matches!(self, Self::Euclidean | Self::Manhattan)
+    }
+
+    /// The distance behind a squared Euclidean distance (of unit vectors for the cosine).
+    pub(super) fn of_square(self, square: f64) -> f64 {
+        match self {
+            Self::Euclidean => square.sqrt(),
+            Self::Cosine => square / 2.0,
+            Self::SqEuclidean | Self::Manhattan => square,
+        }
+    }
+}
+
+impl fmt::Display for Norm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Euclidean => "euclidean",
+            Self::SqEuclidean => "sqeuclidean",
+            Self::Manhattan => "manhattan",
+            Self::Cosine => "cosine",
+        })
+    }
+}
+
+impl FromStr for Norm {
+    type Err = Error;
+
+    /// By the names SciPy and scikit-learn use.
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "euclidean" | "l2" => Ok(Self::Euclidean),
+            "sqeuclidean" => Ok(Self::SqEuclidean),
+            "manhattan" | "cityblock" | "l1" => Ok(Self::Manhattan),
+            "cosine" => Ok(Self::Cosine),
+            _ => Err(Error::BadOption {
+                option: "the norm",
+                value: format!("`{name}`"),
+                expected: "it must be euclidean, sqeuclidean, manhattan or cosine",
+            }),
+        }
+    }
+}
+
+/// Vectors of equal length, all finite, and how to measure between them.
+#[derive(Clone)]
+pub(super) struct Points {
+    pub(super) dim: usize,
+    pub(super) norm: Norm,
+    pub(super) coordinates: Vec<f64>,
+    /// The vectors scaled to length 1; only the cosine needs them.
+    unit: Option<Vec<f64>>,
+}
+
+impl Points {
+    pub(super) fn new(dim: usize, coordinates: Vec<f64>, norm: Norm) -> Result<Self> {
+        if coordinates.is_empty() {
+            return Err(Error::NoPoints);
+        }
+        if dim == 0 || !coordinates.len().is_multiple_of(dim) {
+            return Err(Error::Shape {
+                what: "the table of coordinates".into(),
+                expected: format!("rows of {dim}"),
+                found: show_shape(&[coordinates.len()]),
+            });
+        }
+        super::check_count(coordinates.len() / dim)?;
+        if let Some(at) = coordinates.iter().position(|x| !x.is_finite()) {
+            let value = coordinates[at];
+            return Err(Error::BadCoordinate { point: at / dim, axis: at % dim, value });
+        }
+        let unit = (norm == Norm::Cosine).then(|| to_unit(dim, &coordinates)).transpose()?;
+        let points = Self { dim, norm, coordinates, unit };
+        points.check_extent()?;
+        Ok(points)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.coordinates.len() / self.dim
+    }
+
+    /// The vectors that distances are computed from.
+    pub(super) fn vectors(&self) -> &[f64] {
+        self.unit.as_ref().unwrap_or(&self.coordinates)
+    }
+
+    pub(super) fn vector(&self, i: usize) -> &[f64] {
+        &self.vectors()[i * self.dim..(i + 1) * self.dim]
+    }
+
+    pub(super) fn distance(&self, i: usize, j: usize) -> f64 {
+        let (x, y) = (self.vector(i), self.vector(j));
+        match self.norm {
+            Norm::Manhattan => absolute(x, y),
+            norm => norm.of_square(square(x, y)),
+        }
+    }
+
+    /// Refuses points so far apart that a distance, or a step towards it, would overflow.
+    fn check_extent(&self) -> Result<()> {
+        let mut low = self.vector(0).to_vec();
+        let mut high = low.clone();
+        for x in self.vectors().chunks_exact(self.dim) {
+            for k in 0..self.dim {
+                low[k] = low[k].min(x[k]);
+                high[k] = high[k].max(x[k]);
+            }
+        }
+        let extent = match self.norm {
+            Norm::Manhattan => absolute(&low, &high),
+            _ => square(&low, &high),
+        };
+        // Norms and inner products of centred points stay below four times the square.
+        if (4.0 * extent).is_finite() {
+            return Ok(());
+        }
+        let widest =
+            (0..self.dim).max_by(|&k, &l| (high[k] - low[k]).total_cmp(&(high[l] - low[l])));
+        let axis = widest.unwrap_or(0);
+        let find = |value: f64| (0..self.len()).position(|i| self.vector(i)[axis] == value);
+        let (from, to) = (find(low[axis]).unwrap_or(0), find(high[axis]).unwrap_or(0));
+        Err(Error::BadDistance { from: from.min(to), to: from.max(to), value: f64::INFINITY })
+    }
+}
+
+/// Every vector divided by its length, or an error for a vector without one.
+fn to_unit(dim: usize, coordinates: &[f64]) -> Result<Vec<f64>> {
+    let mut unit = coordinates.to_vec();
+    for (point, x) in unit.chunks_exact_mut(dim).enumerate() {
+        // By the largest coordinate first, so that the squares neither overflow nor vanish.
+        let largest = x.iter().fold(0.0, |max: f64, v| max.max(v.abs()));
+        if largest == 0.0 {
+            return Err(Error::ZeroVector { point });
+        }
+        for v in x.iter_mut() {
+            *v /= largest;
+        }
+        let length = x.iter().map(|v| v * v).sum::<f64>().sqrt();
+        for v in x.iter_mut() {
+            *v /= length;
+        }
+    }
+    Ok(unit)
+}
+
+/// Sums run in this many lanes: the order is fixed, and the compiler can use vector registers.
+const LANES: usize = 8;
+
+/// Σ (xₖ − yₖ)².
+pub(super) fn square(x: &[f64], y: &[f64]) -> f64 {
+    in_lanes(x, y, |a, b| (a - b) * (a - b))
+}
+
+/// Σ |xₖ − yₖ|.
+pub(super) fn absolute(x: &[f64], y: &[f64]) -> f64 {
+    in_lanes(x, y, |a, b| (a - b).abs())
+}
+
+/// Σ term(xₖ, yₖ), in a fixed order.
+#[inline]
+pub(super) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..LANES {
+            sums[lane] += term(x[lane], y[lane]);
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(y_rest).map(|(&a, &b)| term(a, b)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(dim: usize, coordinates: &[f64], norm: Norm) -> Error {
+        Points::new(dim, coordinates.to_vec(), norm).err().expect("refused")
+    }
+
+    #[test]
+    fn names_come_back() {
+        for norm in [Norm::Euclidean, Norm::SqEuclidean, Norm::Manhattan, Norm::Cosine] {
+            assert_eq!(norm.to_string().parse::<Norm>().unwrap(), norm);
+        }
+        assert_eq!("cityblock".parse::<Norm>().unwrap(), Norm::Manhattan);
+        assert_eq!(
+            "L7".parse::<Norm>().unwrap_err().to_string(),
+            "the norm is `L7`; it must be euclidean, sqeuclidean, manhattan or cosine"
+        );
+    }
+
+    #[test]
+    fn distances_by_hand() {
+        let at = |norm| Points::new(2, vec![0.0, 3.0, 4.0, 0.0], norm).unwrap().distance(0, 1);
+        assert_eq!(at(Norm::Euclidean), 5.0);
+        assert_eq!(at(Norm::SqEuclidean), 25.0);
+        assert_eq!(at(Norm::Manhattan), 7.0);
+        assert!((at(Norm::Cosine) - 1.0).abs() < 1e-15);
+        let huge = Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], Norm::Cosine).unwrap();
+        assert_eq!(huge.distance(0, 1), 2.0);
+    }
+
+    #[test]
+    fn bad_points_are_named() {
+        use Norm::{Cosine, Euclidean, Manhattan};
+        assert!(matches!(error(2, &[], Euclidean), Error::NoPoints));
+        assert!(matches!(error(0, &[1.0], Euclidean), Error::Shape { .. }));
+        assert_eq!(
+            error(2, &[0.0; 5], Euclidean).to_string(),
+            "the table of coordinates has shape (5,), expected rows of 2"
+        );
+        assert_eq!(
+            error(2, &[0.0, 0.0, 0.0, f64::NAN], Manhattan).to_string(),
+            "coordinate 1 of point 1 is NaN; coordinates must be finite"
+        );
+        assert!(error(1, &[0.0, f64::INFINITY], Cosine).to_string().contains("is inf"));
+        let zero = error(2, &[1.0, 0.0, 0.0, -0.0], Cosine);
+        assert!(matches!(zero, Error::ZeroVector { point: 1 }));
+        assert_eq!(
+            zero.to_string(),
+            "point 1 has length 0, so its cosine distance is undefined; drop it or use another metric"
+        );
+    }
+
+    #[test]
+    fn points_too_far_apart_to_measure_are_named() {
+        let far = error(1, &[-1e200, 0.0, 1e200], Norm::Euclidean);
+        assert!(matches!(far, Error::BadDistance { from: 0, to: 2, value } if value.is_infinite()));
+        let far = error(1, &[1.7e308, -1.7e308], Norm::Manhattan);
+        assert!(matches!(far, Error::BadDistance { from: 0, to: 1, .. }));
+        // Far from the origin is fine as long as the points are near each other.
+        let near = Points::new(1, vec![1e200, 1e200], Norm::Euclidean).unwrap();
+        assert_eq!(near.distance(0, 1), 0.0);
+    }
+}

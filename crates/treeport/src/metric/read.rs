@@ -1,0 +1,226 @@
+//! Ground metrics from files.
+
+use std::io::{Read, Seek};
+
+use super::{GroundMetric, Norm};
+use crate::error::{Error, Result};
+use crate::format::{Array, Data, npy, npz, show_shape, table};
+
+impl GroundMetric {
+    /// Points from a two-dimensional NumPy array, one point per row.
+    ///
+    /// # Errors
+    /// What is not such an array; what [`from_points`](Self::from_points) refuses.
+    pub fn read_points_npy(reader: impl Read, norm: Norm) -> Result<Self> {
+        let array = npy::read(reader)?;
+        let (_, dim) = array.rows_and_columns("the table of coordinates")?;
+        Self::from_points(dim, array.into_f64()?, norm)
+    }
+
+    /// Points from a CSV table, one point per row, with an optional header.
+    ///
+    /// # Errors
+    /// What is not such a table; what [`from_points`](Self::from_points) refuses.
+    pub fn read_points_csv(reader: impl Read, norm: Norm) -> Result<Self> {
+        let table = table::read_matrix(reader)?;
+        Self::from_points(table.columns, table.values, norm)
+    }
+
+    /// Distances from a NumPy array: one axis for a condensed matrix, two for a square one.
+    ///
+    /// Single precision stays single precision.
+    ///
+    /// # Errors
+    /// Another shape; what [`from_condensed`](Self::from_condensed) or
+    /// [`from_square`](Self::from_square) refuses.
+    pub fn read_matrix_npy(reader: impl Read) -> Result<Self> {
+        let Array { shape, data } = npy::read(reader)?;
+        match (&shape[..], data) {
+            (&[pairs], Data::F32(values)) => Self::from_condensed_f32(points_of(pairs)?, values),
+            (&[pairs], data) => Self::from_condensed(points_of(pairs)?, data.into_f64()?),
+            (&[n, m], Data::F32(values)) if n == m => Self::from_square_f32(n, &values),
+            (&[n, m], data) if n == m => Self::from_square(n, &data.into_f64()?),
+            (shape, _) => Err(wrong_matrix(show_shape(shape))),
+        }
+    }
+
+    /// Distances from a CSV table: a square matrix with an optional header.
+    ///
+    /// # Errors
+    /// Another shape; what [`from_square`](Self::from_square) refuses.
+    pub fn read_matrix_csv(reader: impl Read) -> Result<Self> {
+        let table = table::read_matrix(reader)?;
+        let (rows, columns) = (table.values.len() / table.columns, table.columns);
+        if rows != columns {
+            return Err(wrong_matrix(show_shape(&[rows, columns])));
+        }
+        Self::from_square(rows, &table.values)
+    }
+
+    /// A graph from a CSV edge list, with the names of its nodes if they are not numbers.
+    ///
+    /// Columns and labels are as [`table::read_edges`] describes; `nodes` is the number of nodes if
+    /// the largest label does not tell.
+    ///
+    /// # Errors
+    /// What is not such a list; what [`from_edges`](Self::from_edges) refuses.
+    pub fn read_graph_csv(
+        reader: impl Read,
+        nodes: Option<usize>,
+    ) -> Result<(Self, Option<Vec<String>>)> {
+        let list = table::read_edges(reader, nodes)?;
+        Ok((Self::from_edges(list.nodes, &list.edges)?, list.names))
+    }
+
+    /// A graph from the sparse adjacency matrix of a SciPy `.npz`: symmetric, or one triangle.
+    ///
+    /// A zero that the file spells out is an edge of length 0, as in `scipy.sparse.csgraph`.
+    ///
+    /// # Errors
+    /// A matrix that is not square, an edge with another weight the other way; what
+    /// [`from_edges`](Self::from_edges) refuses.
+    pub fn read_graph_npz(reader: impl Read + Seek) -> Result<Self> {
+        let matrix = npz::read_csr(reader)?;
+        if matrix.rows != matrix.cols {
+            return Err(Error::Shape {
+                what: "the adjacency matrix".into(),
+                expected: "(nodes, nodes)".into(),
+                found: show_shape(&[matrix.rows, matrix.cols]),
+            });
+        }
+        let row = |r: usize| matrix.start[r]..matrix.start[r + 1];
+        let weight = |r: usize, c: usize| {
+            let at = matrix.indices[row(r)].binary_search(&c).ok()?;
+            Some(matrix.values[row(r)][at])
+        };
+        let mut edges = Vec::with_capacity(matrix.values.len());
+        for from in 0..matrix.rows {
+            for (&to, &forth) in matrix.indices[row(from)].iter().zip(&matrix.values[row(from)]) {
+                // NaN differs from itself; the graph's own check names it.
+                match weight(to, from) {
+                    Some(back) if back != forth && !(back.is_nan() || forth.is_nan()) => {
+                        return Err(Error::Asymmetric { from, to, forth, back });
+                    }
+                    _ => edges.push((from, to, forth)),
+                }
+            }
+        }
+        Self::from_edges(matrix.rows, &edges)
+    }
+}
+
+/// The number of points with that many pairs.
+fn points_of(pairs: usize) -> Result<usize> {
+    // (n − 1)² ≤ n(n − 1) < n², so the root rounded down is n − 1.
+    let n = pairs.saturating_mul(2).isqrt() + 1;
+    (super::check_count(n).is_ok() && super::pairs_of(n) == pairs)
+        .then_some(n)
+        .ok_or_else(|| wrong_matrix(show_shape(&[pairs])))
+}
+
+fn wrong_matrix(found: String) -> Error {
+    let expected = "(n, n), or (n(n - 1)/2,) for its upper triangle".into();
+    Error::Shape { what: "the distance matrix".into(), expected, found }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::format::npz::Csr;
+
+    fn double(shape: &[usize], data: &[f64]) -> Vec<u8> {
+        let mut out = Vec::new();
+        npy::write_f64(shape, data, &mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn points_from_arrays_and_tables() {
+        let file = double(&[2, 2], &[0.0, 0.0, 3.0, 4.0]);
+        let metric = GroundMetric::read_points_npy(&file[..], Norm::Euclidean).unwrap();
+        assert_eq!(metric.distance(0, 1), 5.0);
+        let metric =
+            GroundMetric::read_points_csv(&b"x,y\n0,0\n3,4\n"[..], Norm::Manhattan).unwrap();
+        assert_eq!(metric.distance(0, 1), 7.0);
+        let message = |r: Result<GroundMetric>| r.unwrap_err().to_string();
+        assert_eq!(
+            message(GroundMetric::read_points_npy(&double(&[2], &[0.0; 2])[..], Norm::Cosine)),
+            "the table of coordinates has shape (2,), expected (rows, columns)"
+        );
+        assert_eq!(
+            message(GroundMetric::read_points_csv(&b"1,nan\n"[..], Norm::Euclidean)),
+            "coordinate 1 of point 0 is NaN; coordinates must be finite"
+        );
+        let empty = GroundMetric::read_points_npy(&double(&[0, 3], &[])[..], Norm::Euclidean);
+        assert!(matches!(empty, Err(Error::NoPoints)));
+        let flat = GroundMetric::read_points_npy(&double(&[9, 0], &[])[..], Norm::Euclidean);
+        assert!(matches!(flat, Err(Error::NoPoints)));
+    }
+
+    #[test]
+    fn matrices_square_or_condensed_keep_their_precision() {
+        let square = double(&[2, 2], &[0.0, 2.0, 2.0, 0.0]);
+        assert_eq!(GroundMetric::read_matrix_npy(&square[..]).unwrap().distance(0, 1), 2.0);
+        let mut single = Vec::new();
+        npy::write_f32(&[3], &[1.0, 4.0, 5.0], &mut single).unwrap();
+        let metric = GroundMetric::read_matrix_npy(&single[..]).unwrap();
+        assert_eq!(format!("{metric:?}"), "GroundMetric(3 points, matrix of f32)");
+        let mut single = Vec::new();
+        npy::write_f32(&[2, 2], &[0.0, 4.0, 4.0, 0.0], &mut single).unwrap();
+        assert_eq!(GroundMetric::read_matrix_npy(&single[..]).unwrap().distance(0, 1), 4.0);
+        let table = &b"0,1\n1,0\n"[..];
+        assert_eq!(GroundMetric::read_matrix_csv(table).unwrap().distance(1, 0), 1.0);
+    }
+
+    #[test]
+    fn matrices_of_another_shape_are_refused() {
+        let expected = "expected (n, n), or (n(n - 1)/2,) for its upper triangle";
+        for (shape, found) in [(&[2, 3][..], "(2, 3)"), (&[5], "(5,)"), (&[1, 1, 1], "(1, 1, 1)")] {
+            let file = double(shape, &vec![0.0; shape.iter().product()]);
+            let text = GroundMetric::read_matrix_npy(&file[..]).unwrap_err().to_string();
+            assert_eq!(text, format!("the distance matrix has shape {found}, {expected}"));
+        }
+        let table = GroundMetric::read_matrix_csv(&b"0,1\n"[..]).unwrap_err().to_string();
+        assert!(table.starts_with("the distance matrix has shape (1, 2)"), "{table}");
+        for n in (1..200).chain([92_681, 1_000_000]) {
+            assert_eq!(points_of(n * (n - 1) / 2).unwrap(), n);
+        }
+    }
+
+    #[test]
+    fn graphs_from_edge_lists() {
+        let text = &b"source,target,weight\nOslo,Bergen,460\nBergen,Voss,100\n"[..];
+        let (metric, names) = GroundMetric::read_graph_csv(text, None).unwrap();
+        assert_eq!(metric.distance(0, 2), 560.0);
+        assert_eq!(names.unwrap(), ["Oslo", "Bergen", "Voss"]);
+        let apart = GroundMetric::read_graph_csv(&b"0,1\n1,2\n"[..], Some(5));
+        assert!(matches!(apart, Err(Error::Disconnected { components: 3, node: 3 })));
+    }
+
+    /// The adjacency matrix of a path 0, 1, 2 from its stored entries, sorted.
+    fn adjacency(cols: usize, entries: &[(usize, usize, f64)]) -> Result<GroundMetric> {
+        let start = (0..4).map(|r| entries.iter().filter(|e| e.0 < r).count()).collect();
+        let indices = entries.iter().map(|e| e.1).collect();
+        let values = entries.iter().map(|e| e.2).collect();
+        let mut out = Cursor::new(Vec::new());
+        npz::write_csr(&Csr { rows: 3, cols, start, indices, values }, &mut out).unwrap();
+        GroundMetric::read_graph_npz(out)
+    }
+
+    #[test]
+    fn graphs_from_adjacency_matrices() {
+        let both = [(0, 1, 2.0), (1, 0, 2.0), (1, 2, 0.0), (2, 1, 0.0)];
+        let upper = [(0, 1, 2.0), (1, 2, 0.0)];
+        for entries in [&both[..], &upper] {
+            assert_eq!(adjacency(3, entries).unwrap().condensed(), [2.0, 2.0, 0.0]);
+        }
+        let uneven = adjacency(3, &[(0, 1, 2.0), (1, 0, 3.0), (1, 2, 1.0)]);
+        assert!(matches!(uneven, Err(Error::Asymmetric { from: 0, to: 1, .. })));
+        let wide = adjacency(4, &upper).unwrap_err().to_string();
+        assert_eq!(wide, "the adjacency matrix has shape (3, 4), expected (nodes, nodes)");
+        let nan = adjacency(3, &[(0, 1, f64::NAN), (1, 0, f64::NAN)]);
+        assert!(matches!(nan, Err(Error::BadWeight { edge: 0, .. })));
+    }
+}
