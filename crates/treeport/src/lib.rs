@@ -3,6 +3,7 @@
 pub mod error;
 pub mod format;
 pub mod measure;
+mod measure_read;
 pub mod metric;
 pub mod tree;
 
