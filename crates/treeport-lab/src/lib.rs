@@ -15,6 +15,7 @@ pub mod error;
 pub mod exact;
 pub mod generate;
 pub mod loss_chart;
+pub mod noisy_trees;
 pub mod score;
 mod svg;
 

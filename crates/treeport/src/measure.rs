@@ -53,7 +53,7 @@ impl<'a> Measure<'a> {
     }
 
     /// (point, mass) in increasing order of points.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + 'a {
+    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + use<'a> {
         self.points.iter().zip(self.masses).map(|(&p, &m)| (p as usize, m))
     }
 }
@@ -190,7 +190,9 @@ impl Measures {
     pub fn normalized(mut self) -> Self {
         for row in 0..self.len() {
             let masses = &mut self.mass[self.start[row]..self.start[row + 1]];
-            masses.iter_mut().for_each(|m| *m /= self.total[row]);
+            for mass in masses.iter_mut() {
+                *mass /= self.total[row];
+            }
             self.total[row] = masses.iter().sum();
         }
         self

@@ -12,6 +12,8 @@ mod read;
 
 use std::fmt;
 
+use rayon::prelude::*;
+
 pub use matrix::Storage;
 pub use points::Norm;
 
@@ -194,6 +196,23 @@ impl GroundMetric {
                 cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j));
             }
         }
+    }
+
+    /// The distances of the given pairs, in parallel.
+    ///
+    /// For a graph this is one search per run of pairs with the same first point: sort them by it.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn pairs(&self, pairs: &[(usize, usize)]) -> Vec<f64> {
+        let runs: Vec<_> = pairs.chunk_by(|a, b| a.0 == b.0).collect();
+        let of_run = |run: &&[(usize, usize)]| {
+            let to: Vec<usize> = run.iter().map(|pair| pair.1).collect();
+            let mut distances = vec![0.0; run.len()];
+            self.block(&[run[0].0], &to, &mut distances);
+            distances
+        };
+        runs.par_iter().flat_map_iter(of_run).collect()
     }
 
     /// All distances, in the order of [`from_condensed`](Self::from_condensed).

@@ -4,11 +4,18 @@
 //! [`Tree`]: flat arrays in an order that makes a forward loop climb to the root and a backward loop
 //! descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
 
+mod coupling;
 mod distance;
+mod embed;
 mod file;
+mod index;
 mod linkage_matrix;
 mod newick;
+mod reroot;
 mod ultrametric;
+
+pub use coupling::Coupling;
+pub use distance::{Prepared, Scratch};
 
 use std::sync::OnceLock;
 
@@ -28,7 +35,7 @@ pub struct Tree {
     /// Names of the points, where they have any.
     names: Option<Vec<String>>,
     /// Built on the first sparse query; the tree never changes after that.
-    index: OnceLock<distance::Index>,
+    index: OnceLock<index::Index>,
 }
 
 /// Size and shape of a tree: see [`Tree::statistics`].
@@ -179,6 +186,14 @@ impl Tree {
         Ok(self)
     }
 
+    /// The same tree with the names that another tree on the same points has.
+    pub(crate) fn named_as(self, other: &Self) -> Result<Self> {
+        match other.names() {
+            Some(names) => self.with_names(names.to_vec()),
+            None => Ok(self),
+        }
+    }
+
     /// The names of the points, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
@@ -236,10 +251,7 @@ impl Tree {
             });
         }
         let length = self.length.iter().map(|l| l * factor).collect();
-        Ok(Self {
-            names: self.names.clone(),
-            ..Self::new(self.leaves, self.parent.clone(), length)?
-        })
+        Self::new(self.leaves, self.parent.clone(), length)?.named_as(self)
     }
 
     /// Distance of every node from the root. O(n).

@@ -1,7 +1,7 @@
 //! The tree of an ultrametric.
 //!
 //! The paper joins all points that are a diameter apart and goes on inside the parts this leaves, from
-//! the root down ([CTW24], "Trees and ultrametrics"). Going up gives the same tree in O(n²): the parts
+//! the root down (\[CTW24\], "Trees and ultrametrics"). Going up gives the same tree in O(n²): the parts
 //! at each level are the components of the shorter distances, and those are read off a minimum
 //! spanning tree. The same spanning tree checks the input. Its largest edge between two points is the
 //! largest ultrametric below the distances, so the distances are an ultrametric exactly when they are

@@ -152,3 +152,25 @@ pub(crate) fn diametrical_clusters(distance: &[Vec<f64>]) -> Vec<(Vec<usize>, f6
     found.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     found
 }
+
+/// A random order of `0..n`.
+pub(crate) fn shuffled(n: usize, seed: u64) -> Vec<usize> {
+    use rand::SeedableRng;
+    use rand::seq::SliceRandom;
+    let mut order: Vec<usize> = (0..n).collect();
+    order.shuffle(&mut rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed));
+    order
+}
+
+/// The same tree with leaf `i` called `order[i]`.
+pub(crate) fn with_leaves_at(tree: &Tree, order: &[usize]) -> Tree {
+    let (mut parent, mut length) = (tree.parents().to_vec(), tree.lengths().to_vec());
+    for i in 0..tree.leaves() {
+        parent[order[i]] = tree.parents()[i];
+        length[order[i]] = tree.lengths()[i];
+    }
+    if tree.nodes() == 1 {
+        return tree.clone();
+    }
+    Tree::new(tree.leaves(), parent, length).expect("leaves may be renamed")
+}

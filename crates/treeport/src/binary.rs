@@ -1,0 +1,97 @@
+//! The form in which trees are learned: binary, with a height at every node.
+
+use crate::error::Result;
+use crate::tree::Tree;
+
+/// A binary tree over `leaves` points with heights that need not be in order.
+///
+/// Inner node `leaves + k` has the children `left[k]` and `right[k]`, which have smaller numbers; the
+/// root is last. The distance of two leaves is 2·height(lca) − height(i) − height(j).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Binary {
+    pub(crate) leaves: usize,
+    pub(crate) left: Vec<u32>,
+    pub(crate) right: Vec<u32>,
+    pub(crate) height: Vec<f64>,
+}
+
+impl Binary {
+    /// The tree with the given node heights; a node with k children becomes k − 1 nodes of the same
+    /// height, a node with one child disappears.
+    pub(crate) fn from_tree(tree: &Tree, heights: &[f64]) -> Self {
+        let leaves = tree.leaves();
+        let mut binary = Self {
+            leaves,
+            left: Vec::with_capacity(leaves - 1),
+            right: Vec::with_capacity(leaves - 1),
+            height: heights[..leaves].to_vec(),
+        };
+        // The binary node that stands for each node so far: grows by one child at a time.
+        let mut stands_for: Vec<Option<u32>> = vec![None; tree.nodes()];
+        for v in 0..tree.root() {
+            let child = if v < leaves {
+                v as u32
+            } else {
+                stands_for[v].expect("inner nodes have children")
+            };
+            let parent = tree.parents()[v] as usize;
+            stands_for[parent] = Some(match stands_for[parent] {
+                None => child,
+                Some(sibling) => binary.join(sibling, child, heights[parent]),
+            });
+        }
+        binary
+    }
+
+    /// Adds an inner node and returns its number.
+    fn join(&mut self, left: u32, right: u32, height: f64) -> u32 {
+        self.left.push(left);
+        self.right.push(right);
+        self.height.push(height);
+        (self.height.len() - 1) as u32
+    }
+
+    pub(crate) fn root(&self) -> usize {
+        self.height.len() - 1
+    }
+
+    /// (node, left child, right child) of every inner node, children before parents.
+    pub(crate) fn inner(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> + '_ {
+        let children = self.left.iter().zip(&self.right).enumerate();
+        children.map(|(k, (&l, &r))| (self.leaves + k, l as usize, r as usize))
+    }
+
+    /// Parent of every node; the root is its own parent.
+    pub(crate) fn parents(&self) -> Vec<u32> {
+        let mut parent = vec![self.root() as u32; self.height.len()];
+        for (v, l, r) in self.inner() {
+            parent[l] = v as u32;
+            parent[r] = v as u32;
+        }
+        parent
+    }
+
+    /// As a [`Tree`]; a step down in height becomes an edge of length 0.
+    pub(crate) fn to_tree(&self) -> Result<Tree> {
+        Tree::from_heights(self.leaves, self.parents(), &self.height)
+    }
+
+    /// The height at which the path from each leaf to the root meets the path from leaf `r`. O(n).
+    pub(crate) fn meeting_heights(&self, r: usize) -> Vec<f64> {
+        let parent = self.parents();
+        let mut meet = vec![f64::NAN; self.height.len()];
+        let mut on_path = r;
+        meet[r] = self.height[r];
+        while on_path != self.root() {
+            on_path = parent[on_path] as usize;
+            meet[on_path] = self.height[on_path];
+        }
+        for v in (0..self.root()).rev() {
+            if meet[v].is_nan() {
+                meet[v] = meet[parent[v] as usize];
+            }
+        }
+        meet.truncate(self.leaves);
+        meet
+    }
+}

@@ -1,0 +1,454 @@
+//! Learning a tree from transport distances: \[CTW24\], Algorithm 1, and past it.
+//!
+//! Gradient steps on node heights (`gradient`), each followed by a projection back to trees
+//! ([`crate::project`]) that may change their shape. A step costs O(N·batch + N log N).
+//!
+//! **Steps have no unit.** The batch gradient is divided by the batch's mean squared feature norm, so
+//! a rate of 1 would fit a single pair exactly, whatever the unit of distance: distances times c give
+//! the learned tree times c.
+
+mod gradient;
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::binary::Binary;
+use crate::error::{Error, Result};
+use crate::measure::Measures;
+use crate::metric::GroundMetric;
+use crate::project;
+use crate::tree::Tree;
+
+/// What kind of tree is learned, and how a step goes back to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// All leaves equally far from the root; the paper's method.
+    Ultrametric,
+    /// Leaves at any depth: every tree metric. Projects through the Gromov product at a random leaf.
+    #[default]
+    Additive,
+    /// The shape stays as it starts, and one projection at the end makes an ultrametric tree of it
+    /// (\[CTW24\], "skip-MST").
+    SkipMst,
+}
+
+/// How the learning rate falls from its start to the last step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// Straight down to 0.
+    #[default]
+    Linear,
+    /// Half a cosine down to 0.
+    Cosine,
+    /// Not at all.
+    Constant,
+}
+
+impl Schedule {
+    /// The share of the rate left when `done` (0 to 1) of the steps are done.
+    fn share(self, done: f64) -> f64 {
+        match self {
+            Self::Linear => 1.0 - done,
+            Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+            Self::Constant => 1.0,
+        }
+    }
+}
+
+/// Options of [`learn`]; the defaults worked on every data set we tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnOptions {
+    /// What kind of tree (default: additive).
+    pub kind: Kind,
+    /// Passes over the training pairs (default: 50).
+    pub epochs: usize,
+    /// Pairs in one step (default: 20; all pairs at once recover hidden trees worse).
+    pub batch: usize,
+    /// Step size at the start, without unit (default: 0.5; 0.3 to 1 is the useful range).
+    pub rate: f64,
+    /// How the rate falls (default: linearly to 0).
+    pub schedule: Schedule,
+    /// Share of the labels kept for choosing the best tree, 0 up to below 1 (default: 0.1). With 0, or
+    /// where it rounds to no pair, the training pairs choose.
+    pub validation: f64,
+    /// Stop after this many epochs without a better tree; 0 never stops early (default: 0).
+    pub patience: usize,
+    /// Multiply the start by the median of W₁/W_T first (default: yes; say no when resuming).
+    pub rescale: bool,
+    /// Seed of all randomness (default: 0).
+    pub seed: u64,
+}
+
+impl Default for LearnOptions {
+    fn default() -> Self {
+        Self {
+            kind: Kind::default(),
+            epochs: 50,
+            batch: 20,
+            rate: 0.5,
+            schedule: Schedule::default(),
+            validation: 0.1,
+            patience: 0,
+            rescale: true,
+            seed: 0,
+        }
+    }
+}
+
+impl LearnOptions {
+    fn check(&self) -> Result<()> {
+        let bad =
+            |option, value: String, expected| Err(Error::BadOption { option, value, expected });
+        if self.batch == 0 {
+            return bad("batch", "0".into(), "a batch holds at least one pair");
+        }
+        if !(self.rate.is_finite() && self.rate > 0.0) {
+            return bad("rate", self.rate.to_string(), "it must be above 0; try 0.5");
+        }
+        if !(0.0..1.0).contains(&self.validation) {
+            return bad("validation", self.validation.to_string(), "a share from 0 to below 1");
+        }
+        Ok(())
+    }
+}
+
+/// Pairs of measures with their exact transport distances.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Labels {
+    /// The two measures of each label.
+    pub pairs: Vec<(usize, usize)>,
+    /// Their distance, finite and at least 0.
+    pub distances: Vec<f64>,
+}
+
+impl Labels {
+    /// Checks that every label names two measures of equal mass and has a distance.
+    fn check(&self, measures: &Measures) -> Result<()> {
+        if self.pairs.len() != self.distances.len() {
+            return Err(Error::Shape {
+                what: "the list of label distances".into(),
+                expected: format!("({},)", self.pairs.len()),
+                found: format!("({},)", self.distances.len()),
+            });
+        }
+        measures.check_pairs(&self.pairs)?;
+        for (label, (&(left, right), &value)) in self.pairs.iter().zip(&self.distances).enumerate()
+        {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::BadLabel { label, left, right, value });
+            }
+        }
+        Ok(())
+    }
+
+    /// The labels at the given places.
+    fn at(&self, places: &[usize]) -> Self {
+        Self {
+            pairs: places.iter().map(|&p| self.pairs[p]).collect(),
+            distances: places.iter().map(|&p| self.distances[p]).collect(),
+        }
+    }
+}
+
+/// How well the tree fitted after one pass over the training pairs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Epoch {
+    /// Passes done; 0 is the start.
+    pub epoch: usize,
+    /// Σ(W_T − W₁)² / ΣW₁² over the training pairs.
+    pub training_loss: f64,
+    /// The same over the validation pairs, where there are any.
+    pub validation_loss: Option<f64>,
+    /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree (W₁ = 0 left out).
+    pub relative_error: f64,
+}
+
+/// Where a run is; passed to the progress closure of [`learn`] after every step.
+#[derive(Clone, Copy, Debug)]
+pub struct Status<'a> {
+    /// Steps done.
+    pub step: usize,
+    /// Steps in all, if nothing stops it early.
+    pub steps: usize,
+    /// The epochs done so far, the start first.
+    pub history: &'a [Epoch],
+}
+
+/// A progress closure that says nothing and never stops.
+pub fn go_on(_status: &Status<'_>) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// What [`learn`] gives back.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// The best tree seen.
+    pub tree: Tree,
+    /// The fit at the start (epoch 0) and after every epoch.
+    pub history: Vec<Epoch>,
+    /// The epoch whose tree this is.
+    pub best_epoch: usize,
+    /// Whether all epochs ran; false after early stopping or when the closure stopped it.
+    pub finished: bool,
+    /// Seconds spent on gradients.
+    pub gradient_seconds: f64,
+    /// Seconds spent on projections.
+    pub projection_seconds: f64,
+}
+
+/// Learns a tree whose transport distances fit the labels.
+///
+/// Starts from `start` (any tree on the same points: a linkage, a phylogeny, a tree learned before)
+/// and returns the best tree seen. `progress` is called after every step and may stop the run, which
+/// then returns the best tree so far.
+///
+/// # Errors
+/// No labels, labels that do not fit the measures, measures on other points, bad options.
+///
+/// # Complexity
+/// O(epochs · pairs · N + steps · N log N) time, O(N·threads) memory.
+pub fn learn(
+    start: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    options: &LearnOptions,
+    mut progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+) -> Result<Learned> {
+    options.check()?;
+    measures.check_points(start.leaves())?;
+    labels.check(measures)?;
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
+    let (train, validation) = split(labels, options.validation, &mut rng)?;
+    let mut run = Run::new(start, measures, train, validation, options)?;
+    let batches = run.train.pairs.len().div_ceil(options.batch);
+    let steps = options.epochs * batches;
+    let mut order: Vec<usize> = (0..run.train.pairs.len()).collect();
+    let mut step = 0;
+    'epochs: for epoch in 1..=options.epochs {
+        order.shuffle(&mut rng);
+        for batch in order.chunks(options.batch) {
+            let rate = options.rate * options.schedule.share(step as f64 / steps as f64);
+            let pivot = rng.random_range(0..start.leaves());
+            run.descend(&run.train.at(batch), rate, pivot);
+            step += 1;
+            let status = Status { step, steps, history: &run.history };
+            if progress(&status).is_break() {
+                run.finished = false;
+                break 'epochs;
+            }
+        }
+        run.record(epoch);
+        if options.patience > 0 && epoch - run.best_epoch >= options.patience {
+            run.finished = epoch == options.epochs;
+            break;
+        }
+    }
+    run.into_learned(start)
+}
+
+/// Free labels: unit masses at points, whose transport distance is the distance of the points.
+///
+/// All pairs of points, or `count` of them drawn at random without repeats.
+///
+/// # Errors
+/// Fewer than two points.
+pub fn point_labels(metric: &GroundMetric, count: usize, seed: u64) -> Result<(Measures, Labels)> {
+    let n = metric.points();
+    if n < 2 {
+        return Err(Error::NothingToLearn { what: "there is only one point".into() });
+    }
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let all = n * (n - 1) / 2;
+    let mut places = if count >= all {
+        (0..all).collect()
+    } else {
+        rand::seq::index::sample(&mut rng, all, count).into_vec()
+    };
+    // Sorted by the first point, which is one search of a graph for all pairs that share it.
+    places.sort_unstable();
+    let pairs: Vec<(usize, usize)> = places.into_iter().map(pair_at).collect();
+    let distances = metric.pairs(&pairs);
+    Ok((Measures::unit_masses(n, 0..n)?, Labels { pairs, distances }))
+}
+
+/// The pair at a place in the order (1,0), (2,0), (2,1), (3,0), …
+fn pair_at(place: usize) -> (usize, usize) {
+    // i(i−1)/2 ≤ place < i(i+1)/2; the float guess is off by one at most.
+    let mut i = f64::midpoint(1.0, (1.0 + 8.0 * place as f64).sqrt()) as usize;
+    while i * (i - 1) / 2 > place {
+        i -= 1;
+    }
+    while i * (i + 1) / 2 <= place {
+        i += 1;
+    }
+    (i, place - i * (i - 1) / 2)
+}
+
+/// Training and validation labels, drawn at random, each in input order.
+fn split(labels: &Labels, share: f64, rng: &mut Xoshiro256PlusPlus) -> Result<(Labels, Labels)> {
+    let count = labels.pairs.len();
+    if count == 0 {
+        return Err(Error::NothingToLearn { what: "there are no labels".into() });
+    }
+    let held_out = ((count as f64 * share).round() as usize).min(count - 1);
+    let mut order: Vec<usize> = (0..count).collect();
+    order.shuffle(rng);
+    let (validation, train) = order.split_at_mut(held_out);
+    validation.sort_unstable();
+    train.sort_unstable();
+    Ok((labels.at(train), labels.at(validation)))
+}
+
+/// A run of [`learn`]: the tree now, the best so far, and what is known of both.
+struct Run<'a> {
+    measures: &'a Measures,
+    train: Labels,
+    validation: Labels,
+    kind: Kind,
+    tree: Binary,
+    best: Binary,
+    best_epoch: usize,
+    history: Vec<Epoch>,
+    finished: bool,
+    gradient_seconds: f64,
+    projection_seconds: f64,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        start: &Tree,
+        measures: &'a Measures,
+        train: Labels,
+        validation: Labels,
+        options: &LearnOptions,
+    ) -> Result<Self> {
+        let mut tree = Binary::from_tree(start, &start.heights());
+        if options.kind != Kind::Additive && !start.is_ultrametric() {
+            tree = project::ultrametric(&tree);
+        }
+        if options.rescale {
+            let factor = median_ratio(&tree, measures, &train);
+            tree.height.iter_mut().for_each(|h| *h *= factor);
+        }
+        let mut run = Self {
+            measures,
+            train,
+            validation,
+            kind: options.kind,
+            best: tree.clone(),
+            tree,
+            best_epoch: 0,
+            history: Vec::with_capacity(options.epochs + 1),
+            finished: true,
+            gradient_seconds: 0.0,
+            projection_seconds: 0.0,
+        };
+        run.record(0);
+        Ok(run)
+    }
+
+    /// One step: down the gradient of a batch, then back to trees.
+    fn descend(&mut self, batch: &Labels, rate: f64, pivot: usize) {
+        let begun = Instant::now();
+        let step = gradient::step(&self.tree, self.measures, &batch.pairs, &batch.distances);
+        if step.squared_norm > 0.0 {
+            // The two means, of gradient and squared norm, share the batch size: it cancels.
+            let factor = rate / step.squared_norm;
+            let heights = self.tree.height.iter_mut().zip(&step.gradient);
+            heights.for_each(|(height, g)| *height -= factor * g);
+        }
+        let stepped = Instant::now();
+        match self.kind {
+            Kind::Ultrametric => self.tree = project::ultrametric(&self.tree),
+            Kind::Additive => self.tree = project::additive(&self.tree, pivot),
+            Kind::SkipMst => (),
+        }
+        self.gradient_seconds += (stepped - begun).as_secs_f64();
+        self.projection_seconds += stepped.elapsed().as_secs_f64();
+    }
+
+    /// Measures the fit, and keeps the tree if it is the best so far.
+    fn record(&mut self, epoch: usize) {
+        let begun = Instant::now();
+        let train = Fit::new(&self.tree, self.measures, &self.train);
+        let validation = (!self.validation.pairs.is_empty())
+            .then(|| Fit::new(&self.tree, self.measures, &self.validation));
+        let relative_error = validation.as_ref().unwrap_or(&train).relative_error;
+        let best = self.history.iter().map(|e| e.relative_error).fold(f64::INFINITY, f64::min);
+        if relative_error < best {
+            self.best.clone_from(&self.tree);
+            self.best_epoch = epoch;
+        }
+        self.history.push(Epoch {
+            epoch,
+            training_loss: train.loss,
+            validation_loss: validation.map(|v| v.loss),
+            relative_error,
+        });
+        self.gradient_seconds += begun.elapsed().as_secs_f64();
+    }
+
+    fn into_learned(self, start: &Tree) -> Result<Learned> {
+        let tree = match self.kind {
+            Kind::Ultrametric => self.best.to_tree()?,
+            Kind::SkipMst => project::ultrametric(&self.best).to_tree()?,
+            // Additive trees hang from whichever leaf came last: hang them from their middle.
+            Kind::Additive => self.best.to_tree()?.rerooted_at_middle()?,
+        };
+        Ok(Learned {
+            tree: tree.named_as(start)?,
+            history: self.history,
+            best_epoch: self.best_epoch,
+            finished: self.finished,
+            gradient_seconds: self.gradient_seconds,
+            projection_seconds: self.projection_seconds,
+        })
+    }
+}
+
+/// How well a tree fits labels.
+struct Fit {
+    loss: f64,
+    relative_error: f64,
+}
+
+impl Fit {
+    fn new(tree: &Binary, measures: &Measures, labels: &Labels) -> Self {
+        let predicted = gradient::predictions(tree, measures, &labels.pairs);
+        let (mut squares, mut scale, mut relative, mut counted) = (0.0, 0.0, 0.0, 0usize);
+        for (prediction, distance) in predicted.iter().zip(&labels.distances) {
+            let error = prediction - distance;
+            squares += error * error;
+            scale += distance * distance;
+            if *distance > 0.0 {
+                relative += error.abs() / distance;
+                counted += 1;
+            }
+        }
+        // With all labels 0 any unit will do.
+        let scale = if scale > 0.0 { scale } else { 1.0 };
+        Self { loss: squares / scale, relative_error: relative / counted.max(1) as f64 }
+    }
+}
+
+/// Median of W₁/W_T over the pairs the tree tells apart; 1 if there are none.
+fn median_ratio(tree: &Binary, measures: &Measures, labels: &Labels) -> f64 {
+    let predicted = gradient::predictions(tree, measures, &labels.pairs);
+    let mut ratios: Vec<f64> = labels
+        .distances
+        .iter()
+        .zip(&predicted)
+        .filter(|(_, p)| **p > 0.0)
+        .map(|(distance, prediction)| distance / prediction)
+        .collect();
+    if ratios.is_empty() {
+        return 1.0;
+    }
+    let middle = ratios.len() / 2;
+    let (_, median, _) = ratios.select_nth_unstable_by(middle, f64::total_cmp);
+    *median
+}

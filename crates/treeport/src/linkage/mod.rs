@@ -1,0 +1,135 @@
+//! Trees from a ground metric: where learning starts.
+//!
+//! A merge at distance d becomes a node of height d/2, so that the tree distance of two points is the
+//! distance at which they merge (SciPy's cophenetic distance).
+
+mod points;
+
+use rayon::prelude::*;
+
+use crate::binary::Binary;
+use crate::error::Result;
+use crate::metric::GroundMetric;
+use crate::spanning::{self, Edge, Sets};
+use crate::tree::Tree;
+
+/// How clusters are compared when a tree is grown from a metric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Linkage {
+    /// The nearest points of two clusters; the largest ultrametric below the metric, and the start of
+    /// \[CTW24\]. O(N²) on a matrix, O(N²·dim) time and O(N) memory on points, O(E log E) on a graph.
+    Single,
+    /// The mean distance between two clusters: usually the best start. O(N²) time and memory.
+    #[default]
+    Average,
+    /// The farthest points of two clusters. O(N²) time and memory.
+    Complete,
+    /// The growth of squared distances to the centre (SciPy's `ward`). O(N²) time and memory.
+    Ward,
+    /// The ultrametric closest to the metric in the largest difference: single linkage raised by half
+    /// of that difference (\[CTW24\], section 3). O(N²) time, O(N) memory a thread.
+    Closest,
+}
+
+/// Grows a tree over the points of a metric.
+///
+/// # Errors
+/// None for a valid metric.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Linkage, linkage};
+/// let metric = GroundMetric::from_condensed(3, vec![1.0, 4.0, 5.0])?;
+/// let tree = linkage(&metric, Linkage::Single)?;
+/// assert_eq!(tree.leaf_distance(0, 2), 4.0);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn linkage(metric: &GroundMetric, method: Linkage) -> Result<Tree> {
+    let tree = match method {
+        Linkage::Single => single(metric),
+        Linkage::Average => agglomerate(metric, kodama::Method::Average),
+        Linkage::Complete => agglomerate(metric, kodama::Method::Complete),
+        Linkage::Ward => agglomerate(metric, kodama::Method::Ward),
+        Linkage::Closest => closest(metric),
+    };
+    tree.to_tree()
+}
+
+/// Single linkage with half of each merge distance as height.
+fn single(metric: &GroundMetric) -> Binary {
+    let n = metric.points();
+    let edges = if let Some(edges) = metric.edges() {
+        // A shortest path is no lighter than its heaviest edge, so the graph's own edges suffice.
+        kruskal(n, edges)
+    } else if let (Some((dim, coordinates)), Some(norm)) = (metric.coordinates(), metric.norm()) {
+        points::spanning_tree(dim, coordinates, norm)
+    } else {
+        spanning::prim(n, |i| {
+            let mut row = vec![0.0; n];
+            metric.row(i, &mut row);
+            row
+        })
+    };
+    let mut tree = spanning::merge(n, edges);
+    tree.height.iter_mut().for_each(|h| *h *= 0.5);
+    tree
+}
+
+/// A minimum spanning tree of a graph from its edges.
+fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<Edge> {
+    let mut sorted: Vec<Edge> = edges.iter().map(|&(i, j, w)| Edge::new(w, i, j)).collect();
+    sorted.sort_unstable_by(Edge::order);
+    let mut sets = Sets::new(n);
+    sorted.retain(|edge| sets.join(edge.ends.0, edge.ends.1));
+    sorted
+}
+
+/// Above this many points the working copy of all distances is kept in `f32`.
+const SINGLE_PRECISION: usize = 20_000;
+
+/// Bottom-up clustering of all pairwise distances by `kodama`.
+fn agglomerate(metric: &GroundMetric, method: kodama::Method) -> Binary {
+    let n = metric.points();
+    if n == 1 {
+        return Binary { leaves: 1, left: vec![], right: vec![], height: vec![0.0] };
+    }
+    let mut tree = Binary {
+        leaves: n,
+        left: Vec::with_capacity(n - 1),
+        right: Vec::with_capacity(n - 1),
+        height: vec![0.0; n],
+    };
+    let mut push = |a: usize, b: usize, distance: f64| {
+        tree.left.push(a as u32);
+        tree.right.push(b as u32);
+        tree.height.push(0.5 * distance);
+    };
+    if n < SINGLE_PRECISION {
+        let steps = kodama::linkage(&mut metric.condensed(), n, method);
+        steps.steps().iter().for_each(|s| push(s.cluster1, s.cluster2, s.dissimilarity));
+    } else {
+        let steps = kodama::linkage(&mut metric.condensed_f32(), n, method);
+        steps.steps().iter().for_each(|s| push(s.cluster1, s.cluster2, f64::from(s.dissimilarity)));
+    }
+    tree
+}
+
+/// Single linkage, every merge raised by half of the largest gap to the metric.
+fn closest(metric: &GroundMetric) -> Binary {
+    let n = metric.points();
+    let mut tree = single(metric);
+    let gap = (0..n)
+        .into_par_iter()
+        .map_init(
+            || vec![0.0; n],
+            |row, i| {
+                metric.row(i, row);
+                let merged = tree.meeting_heights(i);
+                row.iter().zip(&merged).map(|(d, h)| d - 2.0 * h).fold(0.0, f64::max)
+            },
+        )
+        .reduce(|| 0.0, f64::max);
+    // Heights are half of distances: half of half of the gap.
+    tree.height[n..].iter_mut().for_each(|h| *h += 0.25 * gap);
+    tree
+}

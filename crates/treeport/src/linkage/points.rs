@@ -1,0 +1,150 @@
+//! Prim's spanning tree of points without their distance matrix.
+
+use rayon::prelude::*;
+
+use crate::metric::Norm;
+use crate::spanning::Edge;
+
+/// Coordinates summed between two looks at whether the sum is already too large.
+const BLOCK: usize = 16;
+
+/// Below this many coordinates a sweep is done on the calling thread.
+const PARALLEL_WORK: usize = 1 << 15;
+
+/// A point that is not in the spanning tree yet.
+#[derive(Clone, Copy)]
+struct Outside {
+    point: u32,
+    /// The nearest point of the spanning tree, and how near: monotone in the distance.
+    nearest: u32,
+    near: f64,
+}
+
+impl Outside {
+    fn before(&self, other: &Self) -> bool {
+        (self.near, self.point) < (other.near, other.point)
+    }
+}
+
+/// A minimum spanning tree of points under a norm.
+///
+/// The points outside the tree stay contiguous, so a sweep reads only what is left, and a sum of
+/// coordinate differences stops as soon as it exceeds the distance it would have to beat.
+/// O(N²·dim) time at worst, O(N·dim) memory: a copy of the points.
+pub(super) fn spanning_tree(dim: usize, coordinates: &[f64], norm: Norm) -> Vec<Edge> {
+    let mut rest = Rest::new(dim, coordinates, norm);
+    let n = rest.outside.len();
+    let mut edges = Vec::with_capacity(n.saturating_sub(1));
+    let mut newest = rest.remove(0);
+    while !rest.outside.is_empty() {
+        let next = rest.sweep(newest.point, &newest.at);
+        newest = rest.remove(next);
+        edges.push(Edge::new(rest.distance(newest.near), newest.point, newest.nearest));
+    }
+    edges
+}
+
+/// A point that just left the outside.
+struct Newest {
+    point: u32,
+    nearest: u32,
+    near: f64,
+    at: Vec<f64>,
+}
+
+struct Rest {
+    dim: usize,
+    norm: Norm,
+    outside: Vec<Outside>,
+    /// Their coordinates, row by row in the same order.
+    coordinates: Vec<f64>,
+}
+
+impl Rest {
+    fn new(dim: usize, coordinates: &[f64], norm: Norm) -> Self {
+        let n = coordinates.len() / dim;
+        let outside = (0..n as u32)
+            .map(|point| Outside { point, nearest: point, near: f64::INFINITY })
+            .collect();
+        let mut coordinates = coordinates.to_vec();
+        if norm == Norm::Cosine {
+            // On the unit sphere 1 − cos is half the squared euclidean distance.
+            for x in coordinates.chunks_exact_mut(dim) {
+                let length = x.iter().map(|c| c * c).sum::<f64>().sqrt();
+                for c in x {
+                    *c /= length;
+                }
+            }
+        }
+        Self { dim, norm, outside, coordinates }
+    }
+
+    /// The distance that a monotone stand-in means.
+    fn distance(&self, near: f64) -> f64 {
+        match self.norm {
+            Norm::Euclidean => near.sqrt(),
+            Norm::SqEuclidean | Norm::Manhattan => near,
+            Norm::Cosine => 0.5 * near,
+        }
+    }
+
+    /// Takes a row out; the last row fills the gap.
+    fn remove(&mut self, row: usize) -> Newest {
+        let Outside { point, nearest, near } = self.outside.swap_remove(row);
+        let last = self.outside.len();
+        let at = self.coordinates[row * self.dim..(row + 1) * self.dim].to_vec();
+        self.coordinates.copy_within(last * self.dim.., row * self.dim);
+        self.coordinates.truncate(last * self.dim);
+        Newest { point, nearest, near, at }
+    }
+
+    /// Lets every outside point know the newest tree point; returns the row of the nearest one.
+    fn sweep(&mut self, newest: u32, at: &[f64]) -> usize {
+        let (dim, norm) = (self.dim, self.norm);
+        let rows_per_task = (PARALLEL_WORK / dim).max(1);
+        let nearest_in = |task: usize, outside: &mut [Outside], coordinates: &[f64]| {
+            let mut best = 0;
+            for (row, x) in coordinates.chunks_exact(dim).enumerate() {
+                if let Some(near) = nearer(norm, at, x, outside[row].near) {
+                    outside[row].near = near;
+                    outside[row].nearest = newest;
+                }
+                if outside[row].before(&outside[best]) {
+                    best = row;
+                }
+            }
+            (outside[best], task * rows_per_task + best)
+        };
+        let first = |a: (Outside, usize), b: (Outside, usize)| if b.0.before(&a.0) { b } else { a };
+        if self.outside.len() <= rows_per_task {
+            return nearest_in(0, &mut self.outside, &self.coordinates).1;
+        }
+        self.outside
+            .par_chunks_mut(rows_per_task)
+            .zip(self.coordinates.par_chunks(rows_per_task * dim))
+            .enumerate()
+            .map(|(task, (outside, coordinates))| nearest_in(task, outside, coordinates))
+            .reduce_with(first)
+            .expect("there is a point outside")
+            .1
+    }
+}
+
+/// The stand-in for the distance between two points if it is below `bound`.
+#[inline]
+fn nearer(norm: Norm, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
+    let mut total = 0.0;
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        let differences = a.iter().zip(b).map(|(x, y)| x - y);
+        total += match norm {
+            Norm::Manhattan => differences.map(f64::abs).sum::<f64>(),
+            Norm::Euclidean | Norm::SqEuclidean | Norm::Cosine => {
+                differences.map(|d| d * d).sum::<f64>()
+            }
+        };
+        if total >= bound {
+            return None;
+        }
+    }
+    Some(total)
+}

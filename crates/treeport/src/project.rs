@@ -1,0 +1,141 @@
+//! Back to trees after a gradient step.
+//!
+//! A step on node heights leaves numbers that no longer fit any tree of that shape: a parent below
+//! its child, leaves off the ground. \[CTW24\] goes back by single linkage of the N×N matrix of
+//! distances that the heights imply (`proj`, Prim, O(N²)). Here the same single linkage comes from
+//! the heights themselves in O(N log N) ([`crate::spanning`]), for ultrametric trees and, through the
+//! Gromov product, for additive ones.
+
+use crate::binary::Binary;
+use crate::error::{Error, Result};
+use crate::spanning;
+use crate::tree::Tree;
+
+/// Single linkage of the distances that `heights` give to the leaves of `tree`: the ultrametric
+/// projection of \[CTW24\].
+///
+/// $$ \hat d_{ij} = 2\theta_{\mathrm{lca}(i,j)} - \theta_i - \theta_j $$
+///
+/// Heights that come out below 0 are raised to 0. Projecting the heights of an ultrametric tree
+/// gives the same distances back.
+///
+/// # Errors
+/// The number of heights is not the number of nodes, or one is not finite.
+///
+/// # Complexity
+/// O(n log n) time and O(n) memory for n points.
+///
+/// # Example
+/// ```
+/// // ((0,1),2) with heights 1 and 2; lifting the lower node above the upper one makes 2 join first.
+/// let tree = treeport::Tree::new(3, vec![3, 3, 4, 4, 4], vec![1.0, 1.0, 2.0, 1.0, 0.0])?;
+/// let projected = treeport::project(&tree, &[0.0, 0.0, 0.0, 5.0, 2.0])?;
+/// assert_eq!(projected.leaf_distance(0, 1), 4.0);
+/// assert_eq!(projected.leaf_distance(0, 2), 4.0);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn project(tree: &Tree, heights: &[f64]) -> Result<Tree> {
+    check(tree, heights)?;
+    ultrametric(&Binary::from_tree(tree, heights)).to_tree()?.named_as(tree)
+}
+
+/// The tree metric that `heights` give, seen from one leaf: single linkage of the Gromov product.
+///
+/// With ρ_i = d̂(i, r), the Farris transform ½(d̂(i, j) − ρ_i − ρ_j) is an ultrametric (up to a shift)
+/// exactly if d̂ is a tree metric, so its single linkage g gives the tree metric
+/// d(i, j) = 2g(lca) + ρ_i + ρ_j. Distances from `r` are kept wherever they fit a tree.
+///
+/// # Errors
+/// As [`project`]; `r` is not a leaf.
+///
+/// # Complexity
+/// O(n log n) time and O(n) memory.
+pub fn project_additive(tree: &Tree, heights: &[f64], r: usize) -> Result<Tree> {
+    check(tree, heights)?;
+    if r >= tree.leaves() {
+        return Err(Error::BadOption {
+            option: "the leaf to project from",
+            value: r.to_string(),
+            expected: "it must be one of the points",
+        });
+    }
+    additive(&Binary::from_tree(tree, heights), r).to_tree()?.named_as(tree)
+}
+
+/// `proj` of \[CTW24\] as the paper has it: single linkage of a symmetric N×N matrix, O(N²) by Prim.
+///
+/// The judge of [`project`], and the way in from a matrix that is not a metric (entries may be
+/// negative; heights are raised to 0). Only what lies off the diagonal counts.
+///
+/// # Errors
+/// The matrix is not n × n or has an entry that is not finite.
+pub fn project_matrix(n: usize, matrix: &[f64]) -> Result<Tree> {
+    if n == 0 {
+        return Err(Error::NoPoints);
+    }
+    if matrix.len() != n * n {
+        return Err(Error::Shape {
+            what: "the matrix".into(),
+            expected: format!("({n}, {n})"),
+            found: format!("({},)", matrix.len()),
+        });
+    }
+    if let Some(place) = matrix.iter().position(|d| !d.is_finite()) {
+        let (from, to, value) = (place / n, place % n, matrix[place]);
+        return Err(Error::BadDistance { from, to, value });
+    }
+    let mut tree = spanning::merge(n, spanning::prim(n, |i| &matrix[i * n..(i + 1) * n]));
+    tree.height.iter_mut().for_each(|h| *h = 0.5 * h.max(0.0));
+    tree.to_tree()
+}
+
+fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
+    if heights.len() != tree.nodes() {
+        return Err(Error::Shape {
+            what: "the list of heights".into(),
+            expected: format!("({},)", tree.nodes()),
+            found: format!("({},)", heights.len()),
+        });
+    }
+    match heights.iter().position(|h| !h.is_finite()) {
+        Some(v) => {
+            Err(Error::BadTree { reason: format!("the height of node {v} is {}", heights[v]) })
+        }
+        None => Ok(()),
+    }
+}
+
+/// [`project`] on the learner's form of trees; all heights finite.
+pub(crate) fn ultrametric(tree: &Binary) -> Binary {
+    let b: Vec<f64> = tree.height[..tree.leaves].iter().map(|h| 0.5 * h).collect();
+    let mut projected = spanning::merge(tree.leaves, spanning::lightest(tree, &b));
+    projected.height.iter_mut().for_each(|h| *h = h.max(0.0));
+    projected
+}
+
+/// [`project_additive`] on the learner's form of trees; all heights finite.
+///
+/// With r at height 0, ρ_i = 2θ(meet_i) − θ_i and b_i = ½(θ_i + ρ_i) = θ(meet_i), meet_i being where
+/// the path from i meets the path from r. Written like that, equal weights are equal to the last bit
+/// and ties go by point, not by rounding; there are many, wherever a step has put a child above its
+/// parent.
+pub(crate) fn additive(tree: &Binary, r: usize) -> Binary {
+    let ground = tree.height[r];
+    let heights = tree.height.iter().map(|h| h - ground).collect();
+    let grounded = Binary { height: heights, ..tree.clone() };
+    let mut b = grounded.meeting_heights(r);
+    let mut leaf = vec![0.0; tree.leaves];
+    for i in (0..tree.leaves).filter(|&i| i != r) {
+        let to_r = 2.0 * b[i] - grounded.height[i];
+        leaf[i] = -to_r.max(0.0);
+        if to_r < 0.0 {
+            b[i] = 0.5 * grounded.height[i];
+        }
+    }
+    let mut projected = spanning::merge(tree.leaves, spanning::lightest(&grounded, &b));
+    let parent = projected.parents();
+    for i in 0..tree.leaves {
+        projected.height[i] = leaf[i].min(projected.height[parent[i] as usize]);
+    }
+    projected
+}

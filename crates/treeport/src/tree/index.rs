@@ -1,0 +1,175 @@
+//! Lowest common ancestors in constant time, and one pass over the tree that a few leaves span.
+//!
+//! Leaves are numbered in depth-first order (`rank`), inner nodes by when a descent meets them
+//! (`number`). The common ancestor of two leaves is then the smallest number among the ancestors of
+//! neighboring leaves between them: a range minimum, answered from a sparse table.
+
+use super::Tree;
+
+/// Depth-first order of a tree, with what constant-time ancestor queries need.
+///
+/// O(n log n) memory (4 bytes for each leaf and doubling) and time to build.
+#[derive(Clone, Debug)]
+pub(crate) struct Index {
+    /// Depth-first position of every leaf.
+    pub(crate) rank: Vec<u32>,
+    /// Level `l` holds at `k` the smallest ancestor number between leaves at ranks k and k + 2^l.
+    table: Vec<Vec<u32>>,
+    /// Distance from the root, by inner number.
+    inner: Vec<Depth>,
+    /// Distance from the root, by leaf rank.
+    leaf: Vec<Depth>,
+}
+
+/// A distance from the root in double-double arithmetic.
+///
+/// Path lengths are differences of these; with plain `f64` a short edge deep in a tall tree would
+/// lose its digits, and the sparse path would not agree with the loop over edges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Depth {
+    high: f64,
+    low: f64,
+}
+
+impl Depth {
+    /// This depth plus an edge.
+    fn below(self, length: f64) -> Self {
+        let sum = self.high + length;
+        let length_kept = sum - self.high;
+        let lost = (self.high - (sum - length_kept)) + (length - length_kept);
+        let low = self.low + lost;
+        let high = sum + low;
+        Self { high, low: low - (high - sum) }
+    }
+
+    /// How far this is below `ancestor`.
+    #[inline]
+    fn minus(self, ancestor: Self) -> f64 {
+        (self.high - ancestor.high) + (self.low - ancestor.low)
+    }
+}
+
+impl Index {
+    pub(crate) fn new(tree: &Tree) -> Self {
+        let (leaves, nodes) = (tree.leaves(), tree.nodes());
+        let parent = |v: usize| tree.parents()[v] as usize;
+        let mut leaf_count = vec![0u32; nodes];
+        let mut inner_count = vec![0u32; nodes];
+        for v in 0..nodes {
+            if v < leaves {
+                leaf_count[v] = 1;
+            } else {
+                inner_count[v] += 1;
+            }
+            if v != tree.root() {
+                leaf_count[parent(v)] += leaf_count[v];
+                inner_count[parent(v)] += inner_count[v];
+            }
+        }
+        // Downwards every child takes the next block of ranks and numbers inside its parent's.
+        let (mut number, mut next_rank, mut next_number) =
+            (vec![0u32; nodes], vec![0u32; nodes], vec![0u32; nodes]);
+        let mut depth = vec![Depth::default(); nodes];
+        let mut index = Self {
+            rank: vec![0; leaves],
+            table: vec![vec![0; leaves.saturating_sub(1)]],
+            inner: vec![Depth::default(); nodes - leaves],
+            leaf: vec![Depth::default(); leaves],
+        };
+        next_number[tree.root()] = 1;
+        let mut started = vec![false; nodes];
+        for v in (0..nodes).rev() {
+            if v != tree.root() {
+                let p = parent(v);
+                let rank = next_rank[p];
+                if started[p] {
+                    // The last leaf of the sibling before and the first leaf here part at p.
+                    index.table[0][rank as usize - 1] = number[p];
+                }
+                started[p] = true;
+                next_rank[p] += leaf_count[v];
+                next_rank[v] = rank;
+                number[v] = next_number[p];
+                next_number[p] += inner_count[v];
+                next_number[v] = number[v] + 1;
+                depth[v] = depth[p].below(tree.lengths()[v]);
+            }
+            if v < leaves {
+                index.rank[v] = next_rank[v];
+                index.leaf[next_rank[v] as usize] = depth[v];
+            } else {
+                index.inner[number[v] as usize] = depth[v];
+            }
+        }
+        index.build_table();
+        index
+    }
+
+    /// Doubles level by level: a range of 2^(l+1) is two ranges of 2^l.
+    fn build_table(&mut self) {
+        let mut width = 1;
+        while 2 * width <= self.table[0].len() {
+            let last = &self.table[self.table.len() - 1];
+            let level = last[width..].iter().zip(last).map(|(&a, &b)| a.min(b)).collect();
+            self.table.push(level);
+            width *= 2;
+        }
+    }
+
+    /// Number of the lowest common ancestor of the leaves at ranks `a < b`.
+    #[inline]
+    fn ancestor(&self, a: usize, b: usize) -> u32 {
+        let level = (b - a).ilog2() as usize;
+        let row = &self.table[level];
+        row[a].min(row[b - (1 << level)])
+    }
+
+    /// One pass, from the leaves up, over the tree that the given leaves span.
+    ///
+    /// `leaves` gives ranks, strictly increasing, with the state each starts from. `climb` sees the
+    /// state that moves up a path and the path's length; `join` adds what arrives at a node to what
+    /// waits there. Every path between branchings is one call: O(s) for s leaves, whatever the tree.
+    #[inline]
+    pub(crate) fn sweep<S>(
+        &self,
+        stack: &mut Vec<(u32, S)>,
+        leaves: impl IntoIterator<Item = (u32, S)>,
+        mut climb: impl FnMut(&S, f64),
+        mut join: impl FnMut(&mut S, S),
+    ) {
+        stack.clear();
+        let mut leaves = leaves.into_iter();
+        let Some((mut rank, mut state)) = leaves.next() else { return };
+        let mut depth = self.leaf[rank as usize];
+        for (next_rank, next_state) in leaves {
+            let branch = self.ancestor(rank as usize, next_rank as usize);
+            // Ancestors below the branching are complete: climb through them.
+            while let Some((top, _)) = stack.last() {
+                if *top <= branch {
+                    break;
+                }
+                let Some((top, waiting)) = stack.pop() else { break };
+                let top_depth = self.inner[top as usize];
+                climb(&state, depth.minus(top_depth));
+                let arrived = std::mem::replace(&mut state, waiting);
+                join(&mut state, arrived);
+                depth = top_depth;
+            }
+            climb(&state, depth.minus(self.inner[branch as usize]));
+            match stack.last_mut() {
+                Some((top, waiting)) if *top == branch => join(waiting, state),
+                _ => stack.push((branch, state)),
+            }
+            (rank, state) = (next_rank, next_state);
+            depth = self.leaf[rank as usize];
+        }
+        while let Some((top, waiting)) = stack.pop() {
+            let top_depth = self.inner[top as usize];
+            climb(&state, depth.minus(top_depth));
+            let arrived = std::mem::replace(&mut state, waiting);
+            join(&mut state, arrived);
+            depth = top_depth;
+        }
+        // What is left at the last branching is the imbalance of the two measures: 0 up to rounding.
+    }
+}

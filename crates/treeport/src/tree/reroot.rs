@@ -1,0 +1,121 @@
+//! Hanging a tree from the middle of its longest path.
+
+use super::Tree;
+use crate::error::Result;
+
+impl Tree {
+    /// The same distances, with the root half-way along the longest path between two leaves.
+    ///
+    /// Where a tree is rooted changes no distance, but it changes how deep the tree is and how it
+    /// looks. An ultrametric tree stays as it is. Nodes with one child disappear. O(n).
+    ///
+    /// # Errors
+    /// None for a valid tree.
+    pub fn rerooted_at_middle(&self) -> Result<Self> {
+        let neighbors = self.neighbors();
+        // The farthest leaf from any leaf is an end of a longest path.
+        let (from_first, _) = self.walk(&neighbors, 0);
+        let one_end = self.farthest_leaf(&from_first);
+        let (from_end, toward_end) = self.walk(&neighbors, one_end);
+        let other_end = self.farthest_leaf(&from_end);
+        let half = 0.5 * from_end[other_end];
+        // Climb from the far end until the next step would pass the middle: the edge to split.
+        let mut below = other_end;
+        while below != one_end && from_end[toward_end[below]] > half {
+            below = toward_end[below];
+        }
+        if below == one_end {
+            return Ok(self.clone()); // all leaves in one place
+        }
+        let above = toward_end[below];
+        let (lower, upper) = (from_end[below] - half, half - from_end[above]);
+        self.hung_from((below, lower), (above, upper), &neighbors)
+    }
+
+    /// Every node's neighbors with the lengths between: children, then the parent.
+    fn neighbors(&self) -> Vec<Vec<(usize, f64)>> {
+        let mut neighbors = vec![Vec::new(); self.nodes()];
+        for v in 0..self.root() {
+            let p = self.parent[v] as usize;
+            neighbors[p].push((v, self.length[v]));
+        }
+        for v in 0..self.root() {
+            neighbors[v].push((self.parent[v] as usize, self.length[v]));
+        }
+        neighbors
+    }
+
+    /// Distance of every node from `start`, and the neighbor on the way there.
+    fn walk(&self, neighbors: &[Vec<(usize, f64)>], start: usize) -> (Vec<f64>, Vec<usize>) {
+        let mut distance = vec![0.0; self.nodes()];
+        let mut toward = vec![start; self.nodes()];
+        let mut stack = vec![start];
+        while let Some(v) = stack.pop() {
+            let came_from = toward[v];
+            for &(u, length) in neighbors[v].iter().filter(|&&(u, _)| u != came_from) {
+                distance[u] = distance[v] + length;
+                toward[u] = v;
+                stack.push(u);
+            }
+        }
+        (distance, toward)
+    }
+
+    /// The farthest leaf; ties go to the smallest number.
+    fn farthest_leaf(&self, distance: &[f64]) -> usize {
+        (1..self.leaves()).fold(0, |far, i| if distance[i] > distance[far] { i } else { far })
+    }
+
+    /// Splits the edge between two neighbors with a new root and hangs everything from there.
+    fn hung_from(
+        &self,
+        one: (usize, f64),
+        other: (usize, f64),
+        neighbors: &[Vec<(usize, f64)>],
+    ) -> Result<Self> {
+        let mut parent = vec![None; self.nodes() + 1];
+        let mut length = vec![0.0; self.nodes() + 1];
+        let root = self.nodes();
+        let mut stack = Vec::new();
+        for ((v, above), (across, _)) in [(one, other), (other, one)] {
+            (parent[v], length[v]) = (Some(root), above);
+            stack.push((v, across));
+        }
+        let mut children = vec![0usize; self.nodes() + 1];
+        children[root] = 2;
+        while let Some((v, came_from)) = stack.pop() {
+            for &(u, above) in neighbors[v].iter().filter(|&&(u, _)| u != came_from) {
+                (parent[u], length[u]) = (Some(v), above);
+                children[v] += 1;
+                stack.push((u, v));
+            }
+        }
+        // A root that had a single child is now an end without a point: take it off, and what hung it.
+        let mut end = self.root();
+        let mut gone = vec![false; self.nodes() + 1];
+        while end >= self.leaves() && children[end] == 0 {
+            gone[end] = true;
+            end = parent[end].expect("the new root has two children");
+            children[end] -= 1;
+        }
+        let point: Vec<_> = (0..=root).map(|v| (v < self.leaves()).then_some(v)).collect();
+        without_unary(&mut parent, &mut length, &children);
+        let kept: Vec<usize> = (0..=root).filter(|&v| children[v] != 1 && !gone[v]).collect();
+        let mut number = vec![0; root + 1];
+        kept.iter().enumerate().for_each(|(k, &v)| number[v] = k);
+        let parent: Vec<_> = kept.iter().map(|&v| parent[v].map(|p| number[p])).collect();
+        let length: Vec<_> = kept.iter().map(|&v| length[v]).collect();
+        let point: Vec<_> = kept.iter().map(|&v| point[v]).collect();
+        Self::from_unordered(&parent, &length, &point)?.named_as(self)
+    }
+}
+
+/// Lets every node skip ancestors with a single child, adding their edges to its own.
+fn without_unary(parent: &mut [Option<usize>], length: &mut [f64], children: &[usize]) {
+    for v in (0..parent.len()).filter(|&v| children[v] != 1) {
+        while let Some(p) = parent[v].filter(|&p| children[p] == 1) {
+            length[v] += length[p];
+            parent[v] = parent[p];
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Distances, plans and embeddings on any tree, against the plain loop over edges.
+
+mod common;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use treeport::tree::Scratch;
+use treeport::{Error, Measures, Tree, silent};
+
+/// Measures of total 1 whose masses are multiples of 2^-20, so that sums are exact and any
+/// difference between two ways of adding up is the code's, not rounding's.
+fn measures(points: usize, count: usize) -> impl Strategy<Value = Measures> {
+    let row = vec((0..points, 1..50_000u32), 1..20.min(4 * points));
+    vec(row, count).prop_map(move |rows| {
+        let rows = rows.into_iter().map(|row| {
+            let unit = 1.0 / f64::from(1 << 20);
+            let mut entries: Vec<_> = row.iter().map(|&(p, m)| (p, f64::from(m) * unit)).collect();
+            let rest = 1.0 - entries.iter().map(|e| e.1).sum::<f64>();
+            entries.push((entries[0].0, rest));
+            entries
+        });
+        Measures::from_rows(points, rows).unwrap()
+    })
+}
+
+fn trees_with_measures(count: usize) -> impl Strategy<Value = (Tree, Measures)> {
+    common::trees(2..120).prop_flat_map(move |tree| {
+        let measures = measures(tree.leaves(), count);
+        (Just(tree), measures)
+    })
+}
+
+fn dense(tree: &Tree, measures: &Measures, i: usize, j: usize) -> f64 {
+    tree.distance_dense(&measures.row(i), &measures.row(j), &mut Scratch::default())
+}
+
+fn assert_close(ours: f64, judge: f64) {
+    assert!((ours - judge).abs() <= 1e-12 * judge.abs(), "{ours} is not {judge}");
+}
+
+/// The size of what is added up: rounding is judged against this, not against what cancels.
+fn scale(tree: &Tree) -> f64 {
+    tree.statistics().height.max(1.0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn the_sparse_path_agrees_with_the_dense_loop((tree, measures) in trees_with_measures(2)) {
+        let prepared = tree.prepare(&measures).unwrap();
+        let judge = dense(&tree, &measures, 0, 1);
+        assert_close(prepared.distance_sparse(0, 1, &mut Scratch::default()), judge);
+        assert_close(tree.distance(&measures.row(0), &measures.row(1)).unwrap(), judge);
+    }
+
+    #[test]
+    fn the_plan_costs_the_distance_and_has_the_marginals(
+        (tree, measures) in trees_with_measures(2),
+    ) {
+        let (a, b) = (measures.row(0), measures.row(1));
+        let plan = tree.coupling(&a, &b).unwrap();
+        let distance = tree.distance(&a, &b).unwrap();
+        let cost = plan.cost(|i, j| tree.leaf_distance(i, j));
+        prop_assert!((cost - distance).abs() <= 1e-12 * scale(&tree));
+        let (mut left, mut right) = (vec![0.0; tree.leaves()], vec![0.0; tree.leaves()]);
+        for (i, j, mass) in plan.iter() {
+            prop_assert!(mass > 0.0);
+            left[i] += mass;
+            right[j] += mass;
+        }
+        // Exact, not close: the masses are multiples of 2^-20.
+        a.iter().for_each(|(point, mass)| left[point] -= mass);
+        b.iter().for_each(|(point, mass)| right[point] -= mass);
+        prop_assert!(left.iter().chain(&right).all(|&rest| rest == 0.0));
+        prop_assert!(plan.len() <= a.support() + b.support());
+    }
+
+    #[test]
+    fn it_is_a_pseudometric((tree, measures) in trees_with_measures(3)) {
+        let d = |i: usize, j: usize| tree.distance(&measures.row(i), &measures.row(j)).unwrap();
+        prop_assert_eq!(d(0, 0), 0.0);
+        prop_assert_eq!(d(0, 1), d(1, 0));
+        prop_assert!(d(0, 2) <= d(0, 1) + d(1, 2) + 1e-12 * scale(&tree));
+    }
+
+    #[test]
+    fn embeddings_have_the_same_distances((tree, measures) in trees_with_measures(2)) {
+        let embedded = tree.embed(&measures).unwrap();
+        let mut difference = vec![0.0; tree.nodes()];
+        for (row, sign) in [(0, 1.0), (1, -1.0)] {
+            for entry in embedded.start[row]..embedded.start[row + 1] {
+                difference[embedded.indices[entry]] += sign * embedded.values[entry];
+            }
+        }
+        let cityblock: f64 = difference.iter().map(|d: &f64| d.abs()).sum();
+        prop_assert!((cityblock - dense(&tree, &measures, 0, 1)).abs() <= 1e-12 * scale(&tree));
+    }
+
+    #[test]
+    fn it_scales_with_the_tree((tree, measures) in trees_with_measures(2), c in 1e-3..1e3) {
+        let scaled = tree.scaled(c).unwrap();
+        let (a, b) = (measures.row(0), measures.row(1));
+        assert_close(scaled.distance(&a, &b).unwrap(), c * tree.distance(&a, &b).unwrap());
+    }
+
+    #[test]
+    fn it_does_not_depend_on_the_order_of_points(
+        (tree, measures) in trees_with_measures(2),
+        seed in any::<u64>(),
+    ) {
+        let order = common::shuffled(tree.leaves(), seed);
+        let renamed = common::with_leaves_at(&tree, &order);
+        let rows = measures.iter().map(|m| m.iter().map(|(p, mass)| (order[p], mass)));
+        let moved = Measures::from_rows(tree.leaves(), rows).unwrap();
+        let ours = renamed.distance(&moved.row(0), &moved.row(1)).unwrap();
+        assert_close(ours, dense(&tree, &measures, 0, 1));
+    }
+
+    #[test]
+    fn hanging_it_from_its_middle_changes_no_distance(tree in common::trees(1..80)) {
+        let hung = tree.rerooted_at_middle().unwrap();
+        for (i, j) in common::pairs(tree.leaves()) {
+            let gap = (hung.leaf_distance(i, j) - tree.leaf_distance(i, j)).abs();
+            prop_assert!(gap <= 1e-12 * scale(&tree));
+        }
+        let longest = common::leaf_distances(&tree).into_iter().fold(0.0, f64::max);
+        prop_assume!(longest > 0.0); // with all points in one place there is no middle
+        prop_assert!(hung.statistics().height <= 0.5 * longest + 1e-12 * scale(&tree));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+
+    #[test]
+    fn many_pairs_agree_with_one_at_a_time_on_any_number_of_threads(
+        (tree, measures) in trees_with_measures(9),
+    ) {
+        let pairs: Vec<(usize, usize)> =
+            (0..700).map(|k| (k % 9, (k * k + k / 9) % 9)).collect();
+        let on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let pairs = tree.pairs(&measures, &pairs, &silent).unwrap();
+                let matrix = tree.pairwise(&measures, &silent).unwrap();
+                let cross = tree.cross(&measures, &measures, &silent).unwrap();
+                (pairs, matrix, cross)
+            })
+        };
+        let (one, many) = (on(1), on(4));
+        prop_assert_eq!(&one, &many);
+        for (&(i, j), &ours) in pairs.iter().zip(&one.0) {
+            assert_close(ours, dense(&tree, &measures, i, j));
+            prop_assert_eq!(one.1[i * 9 + j], one.1[j * 9 + i]);
+            assert_close(one.1[i * 9 + j], ours);
+            assert_close(one.2[i * 9 + j], ours);
+        }
+    }
+}
+
+#[test]
+fn short_edges_deep_in_a_tall_tree_keep_their_digits() {
+    // Two leaves 2e-9 apart, a million below the root: plain sums from the root would lose them.
+    let tree = Tree::new(3, vec![3, 3, 4, 4, 4], vec![1e-9, 1e-9, 1e6, 1e6 + 0.3, 0.0]).unwrap();
+    let measures = Measures::unit_masses(3, [0, 1]).unwrap();
+    let prepared = tree.prepare(&measures).unwrap();
+    assert_close(prepared.distance_sparse(0, 1, &mut Scratch::default()), 2e-9);
+}
+
+#[test]
+fn measures_that_do_not_fit_are_refused() {
+    let tree = Tree::new(2, vec![2, 2, 2], vec![1.0, 1.0, 0.0]).unwrap();
+    let three = Measures::unit_masses(3, [2, 0]).unwrap();
+    let error = tree.pairs(&three, &[(0, 1)], &silent).unwrap_err().to_string();
+    assert_eq!(error, "the measures live on 3 points, the tree or metric on 2");
+    assert!(tree.distance(&three.row(0), &three.row(1)).is_err());
+    let uneven = Measures::from_dense(2, &[1.0, 0.0, 0.0, 0.9]).unwrap();
+    let error = tree.pairs(&uneven, &[(0, 1)], &silent).unwrap_err().to_string();
+    assert!(error.starts_with("measures 0 and 1 have total mass 1 and 0.9"), "{error}");
+    assert!(tree.pairwise(&uneven, &silent).is_err());
+    let error = tree.pairs(&uneven, &[(0, 7)], &silent).unwrap_err().to_string();
+    assert_eq!(error, "there is no measure 7: the set holds 2, numbered from 0");
+}
+
+#[test]
+fn progress_can_stop_the_work() {
+    let tree = Tree::new(2, vec![2, 2, 2], vec![1.0, 1.0, 0.0]).unwrap();
+    let measures = Measures::unit_masses(2, [0, 1]).unwrap();
+    let stopped = tree.pairs(&measures, &vec![(0, 1); 5000], &|done| done < 1000);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+}

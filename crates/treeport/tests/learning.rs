@@ -1,0 +1,269 @@
+//! What learning promises whatever the data: equivariance, determinism, honest stops and errors.
+
+mod common;
+
+use std::ops::ControlFlow;
+
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use treeport::learn::{Schedule, Status, go_on, point_labels};
+use treeport::{
+    GroundMetric, Kind, Labels, LearnOptions, Learned, Linkage, Measures, Tree, learn, linkage,
+    silent,
+};
+
+const KINDS: [Kind; 3] = [Kind::Ultrametric, Kind::Additive, Kind::SkipMst];
+
+/// A random metric's average linkage, and labels from the single linkage of another random metric.
+struct Problem {
+    start: Tree,
+    measures: Measures,
+    labels: Labels,
+}
+
+fn random_metric(n: usize, rng: &mut Xoshiro256PlusPlus) -> GroundMetric {
+    let distances = (0..n * (n - 1) / 2).map(|_| rng.random_range(1.0..2.0)).collect();
+    GroundMetric::from_condensed(n, distances).unwrap()
+}
+
+fn problem(n: usize, seed: u64) -> Problem {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let start = linkage(&random_metric(n, &mut rng), Linkage::Average).unwrap();
+    let hidden = linkage(&random_metric(n, &mut rng), Linkage::Complete).unwrap();
+    let masses: Vec<f64> = (0..60 * n).map(|_| rng.random()).collect();
+    let measures = Measures::from_dense(n, &masses).unwrap().normalized();
+    let pairs: Vec<(usize, usize)> =
+        (0..80).map(|k| (k % 60, (7 * k + 1 + k / 60) % 60)).filter(|(i, j)| i != j).collect();
+    let distances = hidden.pairs(&measures, &pairs, &silent).unwrap();
+    Problem { start, measures, labels: Labels { pairs, distances } }
+}
+
+fn run(problem: &Problem, options: &LearnOptions) -> Learned {
+    let Problem { start, measures, labels } = problem;
+    learn(start, measures, labels, options, go_on).unwrap()
+}
+
+fn options(kind: Kind) -> LearnOptions {
+    LearnOptions { kind, epochs: 10, batch: 7, ..LearnOptions::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn distances_times_a_power_of_two_give_that_tree_times_it_exactly(
+        seed in any::<u64>(), n in 2..30usize, power in -8..8i32,
+    ) {
+        let factor = 2f64.powi(power);
+        let small = problem(n, seed);
+        let mut large = problem(n, seed);
+        large.start = small.start.scaled(factor).unwrap();
+        large.labels.distances.iter_mut().for_each(|d| *d *= factor);
+        for kind in KINDS {
+            let (small, large) = (run(&small, &options(kind)), run(&large, &options(kind)));
+            prop_assert_eq!(&large.tree, &small.tree.scaled(factor).unwrap());
+            prop_assert_eq!(&large.history, &small.history);
+        }
+    }
+
+    #[test]
+    fn distances_times_any_number_give_the_tree_times_it(
+        seed in any::<u64>(), n in 2..20usize, factor in 1e-3..1e3,
+    ) {
+        let small = problem(n, seed);
+        let mut large = problem(n, seed);
+        large.start = small.start.scaled(factor).unwrap();
+        large.labels.distances.iter_mut().for_each(|d| *d *= factor);
+        for kind in KINDS {
+            let (small, large) = (run(&small, &options(kind)), run(&large, &options(kind)));
+            for (i, j) in common::pairs(n) {
+                let (one, other) = (small.tree.leaf_distance(i, j), large.tree.leaf_distance(i, j));
+                prop_assert!((factor * one - other).abs() < 1e-6 * factor, "{kind:?} {one} {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_points_does_not_matter(seed in any::<u64>(), n in 2..20usize) {
+        let first = problem(n, seed);
+        let order = common::shuffled(n, seed);
+        let rows = first.measures.iter().map(|m| m.iter().map(|(p, mass)| (order[p], mass)));
+        let second = Problem {
+            start: common::with_leaves_at(&first.start, &order),
+            measures: Measures::from_rows(n, rows).unwrap(),
+            labels: first.labels.clone(),
+        };
+        // The additive kind draws a point by number each step, so it is left out.
+        for kind in [Kind::Ultrametric, Kind::SkipMst] {
+            let (one, other) = (run(&first, &options(kind)), run(&second, &options(kind)));
+            for (i, j) in common::pairs(n) {
+                let other = other.tree.leaf_distance(order[i], order[j]);
+                prop_assert!((one.tree.leaf_distance(i, j) - other).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    // Large enough that batches are shared between threads.
+    let problem = problem(3000, 5);
+    let on = |threads: usize, kind: Kind| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| run(&problem, &LearnOptions { epochs: 2, batch: 32, ..options(kind) }))
+    };
+    for kind in KINDS {
+        let (one, many) = (on(1, kind), on(4, kind));
+        assert_eq!(one.tree, many.tree);
+        assert_eq!(one.history, many.history);
+    }
+}
+
+#[test]
+fn the_seed_decides() {
+    let problem = problem(20, 1);
+    let seeded = |seed| run(&problem, &LearnOptions { seed, ..options(Kind::Ultrametric) }).tree;
+    assert_eq!(seeded(1), seeded(1));
+    assert_ne!(seeded(1), seeded(2));
+}
+
+#[test]
+fn every_kind_of_tree_fits_better_than_its_start() {
+    let problem = problem(30, 2);
+    for kind in KINDS {
+        for schedule in [Schedule::Linear, Schedule::Cosine, Schedule::Constant] {
+            let options = LearnOptions { epochs: 40, schedule, ..options(kind) };
+            let learned = run(&problem, &options);
+            let first = learned.history[0].relative_error;
+            let best = learned.history[learned.best_epoch].relative_error;
+            // A shape that stays as it was drawn can only fit a little better.
+            let enough = if kind == Kind::SkipMst { 1.0 } else { 0.85 };
+            assert!(best < enough * first, "{kind:?} {schedule:?}: {first} to {best}");
+            assert_eq!(learned.tree.is_ultrametric(), kind != Kind::Additive);
+        }
+    }
+}
+
+#[test]
+fn the_tree_returned_is_the_best_of_the_history() {
+    let problem = problem(30, 3);
+    for kind in [Kind::Ultrametric, Kind::Additive] {
+        // A rate far too large, so that the best epoch is not the last.
+        let options = LearnOptions {
+            rate: 3.0,
+            validation: 0.0,
+            schedule: Schedule::Constant,
+            ..options(kind)
+        };
+        let learned = run(&problem, &options);
+        let Labels { pairs, distances } = &problem.labels;
+        let predicted = learned.tree.pairs(&problem.measures, pairs, &silent).unwrap();
+        let errors = predicted.iter().zip(distances).map(|(p, d)| (p - d).abs() / d);
+        let mean = errors.sum::<f64>() / distances.len() as f64;
+        let best = learned.history[learned.best_epoch].relative_error;
+        assert!((mean - best).abs() < 1e-9, "{kind:?}: {mean} is not {best}");
+        assert!(learned.history.iter().all(|e| e.relative_error >= best));
+    }
+}
+
+#[test]
+fn patience_stops_early_and_the_closure_stops_at_once() {
+    let problem = problem(12, 4);
+    let impatient = LearnOptions {
+        epochs: 5000,
+        patience: 3,
+        schedule: Schedule::Constant,
+        ..options(Kind::Ultrametric)
+    };
+    let learned = run(&problem, &impatient);
+    assert!(!learned.finished && learned.history.len() < 5000);
+    assert_eq!(learned.history.len() - 1, learned.best_epoch + 3);
+
+    let Problem { start, measures, labels } = &problem;
+    let mut calls = 0;
+    let stop = |status: &Status<'_>| {
+        calls += 1;
+        if status.step == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let learned = learn(start, measures, labels, &options(Kind::Additive), stop).unwrap();
+    assert_eq!((calls, learned.finished), (5, false));
+}
+
+#[test]
+fn a_learned_tree_can_be_learned_further() {
+    let problem = problem(20, 6);
+    for kind in [Kind::Ultrametric, Kind::Additive] {
+        let first = run(&problem, &options(kind));
+        let more = LearnOptions { rescale: false, rate: 0.2, ..options(kind) };
+        let again = run(&Problem { start: first.tree.clone(), ..problem.clone_parts() }, &more);
+        let (before, after) = (first.history[first.best_epoch], again.history[again.best_epoch]);
+        assert!((again.history[0].relative_error - before.relative_error).abs() < 1e-9);
+        assert!(after.relative_error <= before.relative_error + 1e-9);
+    }
+}
+
+impl Problem {
+    fn clone_parts(&self) -> Self {
+        Self {
+            start: self.start.clone(),
+            measures: self.measures.clone(),
+            labels: self.labels.clone(),
+        }
+    }
+}
+
+#[test]
+fn without_measures_it_learns_from_pairs_of_points() {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(8);
+    let hidden = linkage(&random_metric(12, &mut rng), Linkage::Complete).unwrap();
+    let metric = GroundMetric::from_condensed(12, common::leaf_distances(&hidden)).unwrap();
+    let start = linkage(&random_metric(12, &mut rng), Linkage::Single).unwrap();
+    let (measures, labels) = point_labels(&metric, usize::MAX, 0).unwrap();
+    assert_eq!(labels.pairs.len(), 66);
+    let options = LearnOptions {
+        kind: Kind::Additive,
+        epochs: 400,
+        rate: 1.0,
+        validation: 0.0,
+        ..LearnOptions::default()
+    };
+    let learned = run(&Problem { start, measures, labels }, &options);
+    let error = learned.history[learned.best_epoch].relative_error;
+    assert!(error < 0.02, "mean relative error {error}");
+
+    let (_, some) = point_labels(&metric, 20, 3).unwrap();
+    assert_eq!(some.pairs.len(), 20);
+    for (&(i, j), &distance) in some.pairs.iter().zip(&some.distances) {
+        assert!(j < i && i < 12);
+        assert_eq!(distance, metric.distance(i, j));
+    }
+}
+
+#[test]
+fn what_cannot_be_learned_from_is_refused() {
+    let Problem { start, measures, labels } = problem(5, 7);
+    let message = |labels: &Labels, options: &LearnOptions| {
+        learn(&start, &measures, labels, options, go_on).unwrap_err().to_string()
+    };
+    let good = LearnOptions::default();
+    let none = Labels::default();
+    assert_eq!(message(&none, &good), "there are no labels: there is nothing to learn from");
+    let mut bad = labels.clone();
+    bad.distances[3] = f64::NAN;
+    let (i, j) = bad.pairs[3];
+    let expected =
+        format!("label 3 (measures {i} and {j}) is NaN; distances must be finite and at least 0");
+    assert_eq!(message(&bad, &good), expected);
+    bad.distances.pop();
+    assert!(message(&bad, &good).starts_with("the list of label distances has shape"));
+    bad = labels.clone();
+    bad.pairs[0] = (0, 99);
+    assert!(message(&bad, &good).starts_with("there is no measure 99"));
+    let batch = LearnOptions { batch: 0, ..good.clone() };
+    assert_eq!(message(&labels, &batch), "batch is 0; a batch holds at least one pair");
+    let rate = LearnOptions { rate: f64::NAN, ..good.clone() };
+    assert_eq!(message(&labels, &rate), "rate is NaN; it must be above 0; try 0.5");
+    let share = LearnOptions { validation: 1.0, ..good };
+    assert_eq!(message(&labels, &share), "validation is 1; a share from 0 to below 1");
+}
