@@ -1,0 +1,289 @@
+//! What a task consists of: pure functions, so that tests can ask without running anything.
+
+use std::path::{Path, PathBuf};
+
+/// What the caller asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    /// Every test of the repository.
+    Test,
+    /// The tests and everything else a change has to pass.
+    Ci,
+    /// The usage text.
+    Help,
+}
+
+/// The text of `cargo xtask help`.
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask <TASK>
+
+Tasks:
+  test  Rust tests and doc tests, then the Python wheel and its tests
+  ci    test, and: formatting, clippy, documentation, benches build, cargo-deny
+  help  this text
+
+Environment:
+  TREEPORT_DATA  folder of the real data sets, handed to the tests
+  PYTHON         Python interpreter to use; python3 if not set
+";
+
+/// What is there to work with.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Found {
+    /// There is a `python/pyproject.toml`.
+    pub(crate) python: bool,
+    /// The virtual environment exists and has pip.
+    pub(crate) venv: bool,
+    /// Some crate has benches.
+    pub(crate) benches: bool,
+    /// cargo-deny is installed.
+    pub(crate) deny: bool,
+}
+
+/// Who runs a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    /// The cargo that runs us.
+    Cargo,
+    /// The interpreter that makes the virtual environment.
+    Python,
+    /// The interpreter inside the virtual environment.
+    Venv,
+}
+
+/// One command of a task, run in the root of the repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) program: Program,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Option<(&'static str, &'static str)>,
+    /// Show the output only if the command fails.
+    pub(crate) quiet: bool,
+    /// What to do when the command fails.
+    pub(crate) hint: Option<&'static str>,
+}
+
+/// A command, or the reason why there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Run(Command),
+    Skip(&'static str),
+}
+
+/// A named part of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) action: Action,
+}
+
+/// The task that the arguments name, or what is wrong with them.
+pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
+    let (task, rest) = args.split_first().ok_or("no task given")?;
+    let task = match task.as_str() {
+        "test" => Task::Test,
+        "ci" => Task::Ci,
+        "help" | "-h" | "--help" => Task::Help,
+        other => return Err(format!("unknown task `{other}`")),
+    };
+    match rest.first() {
+        None => Ok(task),
+        Some(extra) => Err(format!("unexpected argument `{extra}`; a task takes none")),
+    }
+}
+
+/// The steps of a task in order; `venv` is where the virtual environment belongs.
+pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if task == Task::Ci {
+        steps.push(cargo("format", "fmt --check"));
+        steps.push(cargo("clippy", "clippy --workspace --all-targets -- -D warnings"));
+    }
+    if task != Task::Help {
+        steps.push(cargo("tests", "test --workspace"));
+        steps.extend(python(found, venv));
+    }
+    if task == Task::Ci {
+        let docs = cargo("docs", "doc --workspace --no-deps");
+        steps.push(with(docs, |command| command.env = Some(("RUSTDOCFLAGS", "-D warnings"))));
+        steps.push(if found.benches {
+            cargo("benches", "bench --workspace --no-run")
+        } else {
+            skip("benches", "no crate has benches")
+        });
+        steps.push(if found.deny {
+            cargo("deny", "deny check")
+        } else {
+            skip("deny", "cargo-deny is not installed; `cargo install cargo-deny` adds it")
+        });
+    }
+    steps
+}
+
+/// The wheel and its tests.
+fn python(found: &Found, venv: &Path) -> Vec<Step> {
+    if !found.python {
+        return vec![skip("python", "there is no python/pyproject.toml")];
+    }
+    let mut steps = Vec::new();
+    if !found.venv {
+        let folder = venv.to_string_lossy();
+        let step = run("python venv", Program::Python, &["-m", "venv", "--clear", &folder]);
+        steps.push(with(step, |command| {
+            command.quiet = true;
+            command.hint = Some(
+                "the Python tests need Python 3 with the modules venv and ensurepip; \
+                 on Debian and Ubuntu: apt install python3 python3-venv. \
+                 Another interpreter: PYTHON=/path/to/python3 cargo xtask test",
+            );
+        }));
+    }
+    let wheel = run("python wheel", Program::Venv, &["-m", "pip", "install", "./python[test]"]);
+    steps.push(with(wheel, |command| {
+        command.quiet = true;
+        command.hint = Some(
+            "pip has to fetch the build tool and the packages that the tests use; \
+             without a network, PIP_FIND_LINKS names a folder that holds them",
+        );
+    }));
+    steps.push(run("python tests", Program::Venv, &["-m", "pytest", "python/tests"]));
+    steps
+}
+
+/// The interpreter of a virtual environment.
+pub(crate) fn venv_python(venv: &Path) -> PathBuf {
+    venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
+}
+
+fn cargo(name: &'static str, args: &str) -> Step {
+    // None of our arguments to cargo has a space inside.
+    run(name, Program::Cargo, &args.split(' ').collect::<Vec<_>>())
+}
+
+fn run(name: &'static str, program: Program, args: &[&str]) -> Step {
+    let args = args.iter().map(ToString::to_string).collect();
+    let command = Command { program, args, env: None, quiet: false, hint: None };
+    Step { name, action: Action::Run(command) }
+}
+
+fn skip(name: &'static str, why: &'static str) -> Step {
+    Step { name, action: Action::Skip(why) }
+}
+
+fn with(mut step: Step, change: impl FnOnce(&mut Command)) -> Step {
+    if let Action::Run(command) = &mut step.action {
+        change(command);
+    }
+    step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Task, String> {
+        parse(&args.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    /// One line per step: its name and its arguments, or `-` if it is skipped.
+    fn outline(task: Task, found: &Found) -> Vec<String> {
+        let steps = plan(task, found, Path::new("target/venv"));
+        let line = |step: Step| match step.action {
+            Action::Run(command) => format!("{}: {}", step.name, command.args.join(" ")),
+            Action::Skip(_) => format!("{}: -", step.name),
+        };
+        steps.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn tasks_are_known_by_name() {
+        assert_eq!(parsed(&["test"]), Ok(Task::Test));
+        assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
+        for help in ["help", "-h", "--help"] {
+            assert_eq!(parsed(&[help]), Ok(Task::Help));
+        }
+    }
+
+    #[test]
+    fn wrong_arguments_are_named() {
+        assert_eq!(parsed(&[]).unwrap_err(), "no task given");
+        assert_eq!(parsed(&["tset"]).unwrap_err(), "unknown task `tset`");
+        let extra = "unexpected argument `--release`; a task takes none";
+        assert_eq!(parsed(&["test", "--release"]).unwrap_err(), extra);
+    }
+
+    #[test]
+    fn usage_lists_every_task() {
+        for task in ["test", "ci", "help"] {
+            assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
+        }
+    }
+
+    #[test]
+    fn test_without_a_wheel_is_cargo_alone() {
+        let lines = outline(Task::Test, &Found::default());
+        assert_eq!(lines, ["tests: test --workspace", "python: -"]);
+    }
+
+    #[test]
+    fn test_with_a_wheel_builds_and_tests_it() {
+        let found = Found { python: true, ..Found::default() };
+        let lines = [
+            "tests: test --workspace",
+            "python venv: -m venv --clear target/venv",
+            "python wheel: -m pip install ./python[test]",
+            "python tests: -m pytest python/tests",
+        ];
+        assert_eq!(outline(Task::Test, &found), lines);
+    }
+
+    #[test]
+    fn a_working_virtual_environment_is_kept() {
+        let found = Found { python: true, venv: true, ..Found::default() };
+        let lines = outline(Task::Test, &found);
+        assert!(!lines.iter().any(|line| line.starts_with("python venv")), "{lines:?}");
+        assert_eq!(lines.len(), 3);
+    }
+
+    #[test]
+    fn ci_holds_every_step_of_test_in_order() {
+        for python in [false, true] {
+            let found = Found { python, ..Found::default() };
+            let ci = outline(Task::Ci, &found);
+            let test = outline(Task::Test, &found);
+            assert!(ci.windows(test.len()).any(|part| part == test), "{ci:?}");
+        }
+    }
+
+    #[test]
+    fn ci_checks_everything_that_is_there() {
+        let found = Found { benches: true, deny: true, ..Found::default() };
+        let lines = [
+            "format: fmt --check",
+            "clippy: clippy --workspace --all-targets -- -D warnings",
+            "tests: test --workspace",
+            "python: -",
+            "docs: doc --workspace --no-deps",
+            "benches: bench --workspace --no-run",
+            "deny: deny check",
+        ];
+        assert_eq!(outline(Task::Ci, &found), lines);
+        let without = outline(Task::Ci, &Found::default());
+        assert_eq!(without[5..], ["benches: -", "deny: -"]);
+    }
+
+    #[test]
+    fn documentation_warnings_are_errors() {
+        let steps = plan(Task::Ci, &Found::default(), Path::new("v"));
+        let docs = steps.iter().find(|step| step.name == "docs").unwrap();
+        let Action::Run(command) = &docs.action else { panic!("docs are never skipped") };
+        assert_eq!(command.env, Some(("RUSTDOCFLAGS", "-D warnings")));
+    }
+
+    #[test]
+    fn help_runs_nothing() {
+        let all = Found { python: true, venv: true, benches: true, deny: true };
+        assert!(plan(Task::Help, &all, Path::new("v")).is_empty());
+    }
+}

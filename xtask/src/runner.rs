@@ -1,0 +1,261 @@
+//! Runs the steps of a task, one after the other, up to the first that fails.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{self, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use crate::plan::{Action, Command, Found, Program, Task, plan, venv_python};
+
+/// Shells give this code when there is no such program.
+const NOT_FOUND: u8 = 127;
+
+/// Where things are.
+struct Place {
+    root: PathBuf,
+    /// The virtual environment, relative to `root` or absolute.
+    venv: PathBuf,
+    cargo: OsString,
+    python: OsString,
+    /// The caller's data folder, absolute: tests run in the folder of their crate.
+    data: Option<PathBuf>,
+}
+
+/// What became of a step.
+enum Outcome {
+    Passed(Duration),
+    Failed(Duration, u8),
+    Skipped,
+}
+
+/// Runs a task; the exit code is that of the step that failed.
+pub(crate) fn run(task: Task) -> Result<ExitCode> {
+    let place = Place::look()?;
+    let mut outcomes = Vec::new();
+    let mut code = 0;
+    for step in plan(task, &place.found(), &place.venv) {
+        let outcome = match &step.action {
+            Action::Skip(why) => {
+                eprintln!("==> {}: skipped, {why}", step.name);
+                Outcome::Skipped
+            }
+            Action::Run(command) => {
+                eprintln!("==> {}: {}", step.name, place.shown(command));
+                place.run(command)?
+            }
+        };
+        if let (Outcome::Failed(_, failed), Action::Run(command)) = (&outcome, &step.action) {
+            code = *failed;
+            eprintln!("error: step `{}` failed with exit code {code}", step.name);
+            if let Some(hint) = command.hint {
+                eprintln!("\nhint: {hint}");
+            }
+        }
+        outcomes.push((step.name, outcome));
+        if code != 0 {
+            break;
+        }
+    }
+    eprint!("{}", summary(&outcomes));
+    Ok(ExitCode::from(code))
+}
+
+/// One line per step with the seconds it took.
+fn summary(outcomes: &[(&str, Outcome)]) -> String {
+    let line = |(name, outcome): &(&str, Outcome)| match outcome {
+        Outcome::Passed(time) => format!("  {name:<13}{:>8.1} s\n", time.as_secs_f64()),
+        Outcome::Failed(time, code) => {
+            format!("  {name:<13}{:>8.1} s  failed with exit code {code}\n", time.as_secs_f64())
+        }
+        Outcome::Skipped => format!("  {name:<13} skipped\n"),
+    };
+    let failed = outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(..)));
+    let head = if failed { "==> failed\n" } else { "==> passed\n" };
+    head.to_owned() + &outcomes.iter().map(line).collect::<String>()
+}
+
+/// The exit code to pass on; a signal counts from 128, as in shells.
+fn exit_code(status: ExitStatus) -> u8 {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    let signal: Option<i32> = None;
+    let code = status.code().or(signal.map(|signal| 128 + signal)).unwrap_or(1);
+    // Windows has larger codes; a failure must not become 0 on the way.
+    u8::try_from(code).unwrap_or(1)
+}
+
+impl Place {
+    fn look() -> Result<Self> {
+        // cargo says at run time where xtask is, so a moved repository works without a rebuild.
+        let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+        let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
+        let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
+        let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());
+        Ok(Self {
+            root,
+            venv: PathBuf::from(or("CARGO_TARGET_DIR", "target")).join("venv"),
+            cargo: or("CARGO", "cargo"),
+            python: or("PYTHON", "python3"),
+            data: data.map(std::path::absolute).transpose().context("TREEPORT_DATA")?,
+        })
+    }
+
+    fn found(&self) -> Found {
+        let works = |program, args: &[&str]| {
+            let mut probe = process::Command::new(self.program(program));
+            probe.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            probe.status().is_ok_and(|status| status.success())
+        };
+        Found {
+            python: self.root.join("python/pyproject.toml").is_file(),
+            venv: works(Program::Venv, &["-m", "pip", "--version"]),
+            benches: has_benches(&self.root.join("crates")),
+            deny: works(Program::Cargo, &["deny", "--version"]),
+        }
+    }
+
+    fn program(&self, program: Program) -> OsString {
+        match program {
+            Program::Cargo => self.cargo.clone(),
+            Program::Python => self.python.clone(),
+            Program::Venv => venv_python(&self.root.join(&self.venv)).into(),
+        }
+    }
+
+    /// The command as one would type it in the root of the repository.
+    fn shown(&self, command: &Command) -> String {
+        let program = match command.program {
+            Program::Cargo => "cargo".into(),
+            Program::Python => self.python.to_string_lossy().into_owned(),
+            Program::Venv => venv_python(&self.venv).to_string_lossy().into_owned(),
+        };
+        let env = command.env.map(|(key, value)| format!("{key}=\"{value}\" ")).unwrap_or_default();
+        format!("{env}{program} {}", command.args.join(" "))
+    }
+
+    fn run(&self, command: &Command) -> Result<Outcome> {
+        let program = self.program(command.program);
+        let mut child = process::Command::new(&program);
+        child.args(&command.args).current_dir(&self.root).envs(command.env);
+        if let Some(data) = &self.data {
+            child.env("TREEPORT_DATA", data);
+        }
+        let start = Instant::now();
+        let status = if command.quiet { quietly(child) } else { child.status() };
+        let code = match status {
+            Ok(status) => exit_code(status),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                eprintln!("`{}` was not found", program.to_string_lossy());
+                NOT_FOUND
+            }
+            Err(error) => {
+                let shown = program.to_string_lossy().into_owned();
+                return Err(error).with_context(|| format!("cannot run `{shown}`"));
+            }
+        };
+        let time = start.elapsed();
+        Ok(if code == 0 { Outcome::Passed(time) } else { Outcome::Failed(time, code) })
+    }
+}
+
+/// Runs a command and shows what it printed, in the order it did, only if it fails.
+fn quietly(mut command: process::Command) -> std::io::Result<ExitStatus> {
+    let (mut reader, writer) = std::io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn()?;
+    drop(command); // holds our ends for writing; the reader would wait for them for ever
+    let mut output = Vec::new();
+    reader.read_to_end(&mut output)?;
+    let status = child.wait()?;
+    if !status.success() {
+        std::io::stderr().write_all(&output)?;
+    }
+    Ok(status)
+}
+
+/// Whether a folder of crates has one with a file in `benches/`.
+fn has_benches(crates: &Path) -> bool {
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries(crates).any(|krate| {
+        entries(&krate.path().join("benches"))
+            .any(|file| file.path().extension().is_some_and(|extension| extension == "rs"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        let (cargo, python) = ("/bin/cargo".into(), "python3".into());
+        Place { root: "/repo".into(), venv: "target/venv".into(), cargo, python, data: None }
+    }
+
+    fn command(program: Program, args: &[&str]) -> Command {
+        let args = args.iter().map(ToString::to_string).collect();
+        Command { program, args, env: None, quiet: true, hint: None }
+    }
+
+    #[test]
+    fn headlines_can_be_typed() {
+        let mut docs = command(Program::Cargo, &["doc", "--no-deps"]);
+        docs.env = Some(("RUSTDOCFLAGS", "-D warnings"));
+        assert_eq!(place().shown(&docs), "RUSTDOCFLAGS=\"-D warnings\" cargo doc --no-deps");
+        let venv = command(Program::Python, &["-m", "venv"]);
+        assert_eq!(place().shown(&venv), "python3 -m venv");
+    }
+
+    #[test]
+    fn the_summary_names_the_failed_step() {
+        let time = Duration::from_millis(1250);
+        let passed = [("tests", Outcome::Passed(time)), ("python", Outcome::Skipped)];
+        assert_eq!(
+            summary(&passed),
+            "==> passed\n  tests             1.2 s\n  python        skipped\n"
+        );
+        let failed = [("tests", Outcome::Failed(time, 101))];
+        assert_eq!(
+            summary(&failed),
+            "==> failed\n  tests             1.2 s  failed with exit code 101\n"
+        );
+    }
+
+    #[test]
+    fn a_missing_program_is_a_failed_step() {
+        let mut place = place();
+        place.root = ".".into();
+        place.python = "treeport-has-no-such-program".into();
+        let outcome = place.run(&command(Program::Python, &[])).unwrap();
+        assert!(matches!(outcome, Outcome::Failed(_, NOT_FOUND)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn exit_codes_and_signals_pass_on() {
+        let mut place = place();
+        place.root = ".".into();
+        place.python = "sh".into();
+        for (script, expected) in [("exit 7", 7), ("exit 101", 101), ("kill -2 $$", 130)] {
+            let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap();
+            assert!(matches!(outcome, Outcome::Failed(_, code) if code == expected), "{script}");
+        }
+        let outcome = place.run(&command(Program::Python, &["-c", "exit 0"])).unwrap();
+        assert!(matches!(outcome, Outcome::Passed(_)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_data_folder_reaches_the_children() {
+        let mut place = place();
+        (place.root, place.python) = (".".into(), "sh".into());
+        place.data = Some("/some/data".into());
+        let script = "test \"$TREEPORT_DATA\" = /some/data";
+        let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap();
+        assert!(matches!(outcome, Outcome::Passed(_)));
+    }
+}
