@@ -7,6 +7,7 @@
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
+pub mod bench;
 pub mod cities;
 pub mod condensed;
 pub mod datasets;

@@ -243,6 +243,12 @@ impl Measures {
         }
     }
 
+    /// Entries of a row by their place among all entries; the total is left open.
+    pub(crate) fn entries_at(&self, places: std::ops::Range<usize>) -> Measure<'_> {
+        let (points, masses) = (&self.point[places.clone()], &self.mass[places]);
+        Measure { points, masses, total: f64::NAN }
+    }
+
     /// All measures in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Measure<'_>> {
         (0..self.len()).map(|row| self.row(row))

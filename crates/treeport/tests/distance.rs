@@ -159,6 +159,47 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Trees large enough, and measures sparse enough, that the cut through the tree is used.
+    #[test]
+    fn prepared_measures_agree_with_the_dense_loop_on_larger_trees(
+        (tree, measures) in large_trees_with_measures(),
+    ) {
+        let prepared = tree.prepare(&measures).unwrap();
+        let mut scratch = Scratch::default();
+        for (i, j) in common::pairs(measures.len()) {
+            let judge = dense(&tree, &measures, i, j);
+            let ours = prepared.distance_with(i, j, &mut scratch);
+            // The dense loop itself rounds at 1e-16 of the largest product it adds up.
+            prop_assert!((ours - judge).abs() <= 1e-12 * judge, "{ours} is not {judge}");
+        }
+    }
+
+    #[test]
+    fn nearly_equal_measures_keep_their_digits((tree, _) in large_trees_with_measures(), p in 0..50usize) {
+        // 2^-40 of the mass moves, the rest stays: the difference must not drown in the rest.
+        let n = tree.leaves();
+        let tiny = 2f64.powi(-40);
+        let points: Vec<usize> = (0..10).map(|k| (p + k * n / 10) % n).collect();
+        let base = |k: usize| (points[k], 0.1 + if k == 0 { tiny } else { 0.0 });
+        let moved = |k: usize| (points[k], 0.1 + if k == 1 { tiny } else { 0.0 });
+        let rows: [Vec<(usize, f64)>; 2] = [(0..10).map(base).collect(), (0..10).map(moved).collect()];
+        let measures = Measures::from_rows(n, rows).unwrap();
+        let ours = tree.prepare(&measures).unwrap().distance_with(0, 1, &mut Scratch::default());
+        let judge = dense(&tree, &measures, 0, 1);
+        prop_assert!((ours - judge).abs() <= 1e-12 * judge, "{ours} is not {judge}");
+    }
+}
+
+fn large_trees_with_measures() -> impl Strategy<Value = (Tree, Measures)> {
+    common::trees(300..2500).prop_flat_map(|tree| {
+        let measures = measures(tree.leaves(), 6);
+        (Just(tree), measures)
+    })
+}
+
 #[test]
 fn short_edges_deep_in_a_tall_tree_keep_their_digits() {
     // Two leaves 2e-9 apart, a million below the root: plain sums from the root would lose them.

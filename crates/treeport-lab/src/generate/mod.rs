@@ -11,7 +11,7 @@ pub use measures::{
     random_pairs, regional_measures, sparse_measures, subset_measures, uniform_measures,
 };
 pub use points::{gaussian_points, uniform_points};
-pub use trees::{leaf_distances, noisy_distances, random_unit_tree};
+pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_tree};
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -103,6 +103,30 @@ pub fn noisy_distances(condensed: &[f64], sigma: f64, rng: &mut Random) -> Resul
     Ok(condensed.iter().map(|d| (d + deviation * normal(rng)).max(0.0)).collect())
 }
 
+/// A binary ultrametric tree that merges two random clusters at a time, at heights up to 1.
+///
+/// # Errors
+/// No leaves.
+pub fn random_merge_tree(leaves: usize, rng: &mut Random) -> treeport::Result<Tree> {
+    let mut clusters: Vec<usize> = (0..leaves).collect();
+    let mut parent: Vec<u32> = vec![0; (2 * leaves).saturating_sub(1)];
+    let mut height = vec![0.0; leaves];
+    while clusters.len() > 1 {
+        let node = height.len();
+        height.push((node + 1 - leaves) as f64 / leaves as f64);
+        for _ in 0..2 {
+            let child = clusters.swap_remove(rng.random_range(0..clusters.len()));
+            parent[child] = node as u32;
+        }
+        clusters.push(node);
+    }
+    if let Some(root) = parent.len().checked_sub(1) {
+        parent[root] = root as u32;
+    }
+    let length = (0..parent.len()).map(|v| height[parent[v] as usize] - height[v]).collect();
+    Tree::new(leaves, parent, length)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

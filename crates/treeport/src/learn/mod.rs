@@ -223,7 +223,7 @@ pub fn learn(
     labels.check(measures)?;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
     let (train, validation) = split(labels, options.validation, &mut rng)?;
-    let mut run = Run::new(start, measures, train, validation, options)?;
+    let mut run = Run::new(start, measures, train, validation, options);
     let batches = run.train.pairs.len().div_ceil(options.batch);
     let steps = options.epochs * batches;
     let mut order: Vec<usize> = (0..run.train.pairs.len()).collect();
@@ -325,7 +325,7 @@ impl<'a> Run<'a> {
         train: Labels,
         validation: Labels,
         options: &LearnOptions,
-    ) -> Result<Self> {
+    ) -> Self {
         let mut tree = Binary::from_tree(start, &start.heights());
         if options.kind != Kind::Additive && !start.is_ultrametric() {
             tree = project::ultrametric(&tree);
@@ -348,7 +348,7 @@ impl<'a> Run<'a> {
             projection_seconds: 0.0,
         };
         run.record(0);
-        Ok(run)
+        run
     }
 
     /// One step: down the gradient of a batch, then back to trees.

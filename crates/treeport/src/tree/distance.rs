@@ -7,7 +7,9 @@
 
 use rayon::prelude::*;
 
-use super::{Tree, index::Index};
+use super::Tree;
+use super::index::{Depth, Index};
+use super::skeleton::Skeleton;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::progress::{Counter, Progress};
@@ -23,6 +25,7 @@ pub struct Prepared<'t> {
     measures: &'t Measures,
     /// The same rows with leaf ranks in place of points.
     ranked: Measures,
+    skeleton: Option<Skeleton>,
 }
 
 /// Memory that one thread reuses from pair to pair.
@@ -91,7 +94,8 @@ impl Tree {
     pub fn prepare<'t>(&'t self, measures: &'t Measures) -> Result<Prepared<'t>> {
         measures.check_points(self.leaves())?;
         let ranked = self.by_rank(measures.iter());
-        Ok(Prepared { tree: self, index: self.index(), measures, ranked })
+        let skeleton = Skeleton::new(self, self.index(), &ranked);
+        Ok(Prepared { tree: self, index: self.index(), measures, ranked, skeleton })
     }
 
     /// Distances of many pairs of measures, in parallel.
@@ -180,7 +184,7 @@ impl Tree {
     }
 
     /// The measures with leaf ranks in place of points.
-    fn by_rank<'a>(&self, measures: impl Iterator<Item = Measure<'a>>) -> Measures {
+    pub(super) fn by_rank<'a>(&self, measures: impl Iterator<Item = Measure<'a>>) -> Measures {
         let rank = &self.index().rank;
         let rows = measures.map(|m| m.iter().map(|(point, mass)| (rank[point] as usize, mass)));
         Measures::from_rows(self.leaves(), rows).expect("a renumbering of valid measures is valid")
@@ -245,23 +249,27 @@ impl Prepared<'_> {
     pub fn distance_to(&self, i: usize, other: &Self, j: usize, scratch: &mut Scratch) -> f64 {
         let (a, b) = (self.ranked.row(i), other.ranked.row(j));
         if self.tree.prefers_dense(a.support() + b.support()) {
-            self.tree.distance_dense(&self.measures.row(i), &other.measures.row(j), scratch)
-        } else {
-            sparse(self.index, &a, &b, scratch)
+            return self.tree.distance_dense(
+                &self.measures.row(i),
+                &other.measures.row(j),
+                scratch,
+            );
         }
+        let by_skeleton = match (&self.skeleton, &other.skeleton) {
+            (Some(left), Some(right)) if left.fits(right) => {
+                let theirs = (right, &other.ranked, j);
+                left.distance(self.index, (&self.ranked, i), theirs, &mut scratch.stack)
+            }
+            _ => None,
+        };
+        by_skeleton.unwrap_or_else(|| sparse(self.index, &a, &b, scratch))
     }
 }
 
 /// W_T of two measures on leaf ranks: merge, drop what cancels, sweep the spanned tree.
 fn sparse(index: &Index, a: &Measure<'_>, b: &Measure<'_>, scratch: &mut Scratch) -> f64 {
-    let mut total = 0.0;
-    index.sweep(
-        &mut scratch.stack,
-        surpluses(a, b),
-        |surplus, length| total += surplus.abs() * length,
-        |waiting, arrived| *waiting += arrived,
-    );
-    total
+    // The root as the end of the way up: what arrives there is the rounding of equal masses.
+    index.cost_to(&mut scratch.stack, surpluses(a, b), Depth::default()).0
 }
 
 /// a − b where it is not 0, in increasing order of points.

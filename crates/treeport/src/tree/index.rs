@@ -13,8 +13,11 @@ use super::Tree;
 pub(crate) struct Index {
     /// Depth-first position of every leaf.
     pub(crate) rank: Vec<u32>,
-    /// Level `l` holds at `k` the smallest ancestor number between leaves at ranks k and k + 2^l.
-    table: Vec<Vec<u32>>,
+    /// Level `l` holds at `k` the smallest ancestor number between leaves at ranks k and k + 2^l; one
+    /// level of `leaves − 1` entries after the other.
+    table: Vec<u32>,
+    /// Number of every inner node, in a descent.
+    number: Vec<u32>,
     /// Distance from the root, by inner number.
     inner: Vec<Depth>,
     /// Distance from the root, by leaf rank.
@@ -25,7 +28,7 @@ pub(crate) struct Index {
 ///
 /// Path lengths are differences of these; with plain `f64` a short edge deep in a tall tree would
 /// lose its digits, and the sparse path would not agree with the loop over edges.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Depth {
     high: f64,
     low: f64,
@@ -44,7 +47,7 @@ impl Depth {
 
     /// How far this is below `ancestor`.
     #[inline]
-    fn minus(self, ancestor: Self) -> f64 {
+    pub(crate) fn minus(self, ancestor: Self) -> f64 {
         (self.high - ancestor.high) + (self.low - ancestor.low)
     }
 }
@@ -72,7 +75,8 @@ impl Index {
         let mut depth = vec![Depth::default(); nodes];
         let mut index = Self {
             rank: vec![0; leaves],
-            table: vec![vec![0; leaves.saturating_sub(1)]],
+            table: vec![0; leaves - 1],
+            number: Vec::new(),
             inner: vec![Depth::default(); nodes - leaves],
             leaf: vec![Depth::default(); leaves],
         };
@@ -84,7 +88,7 @@ impl Index {
                 let rank = next_rank[p];
                 if started[p] {
                     // The last leaf of the sibling before and the first leaf here part at p.
-                    index.table[0][rank as usize - 1] = number[p];
+                    index.table[rank as usize - 1] = number[p];
                 }
                 started[p] = true;
                 next_rank[p] += leaf_count[v];
@@ -101,27 +105,32 @@ impl Index {
                 index.inner[number[v] as usize] = depth[v];
             }
         }
+        index.number = number.split_off(leaves);
         index.build_table();
         index
     }
 
     /// Doubles level by level: a range of 2^(l+1) is two ranges of 2^l.
     fn build_table(&mut self) {
+        let n = self.rank.len() - 1;
         let mut width = 1;
-        while 2 * width <= self.table[0].len() {
-            let last = &self.table[self.table.len() - 1];
-            let level = last[width..].iter().zip(last).map(|(&a, &b)| a.min(b)).collect();
-            self.table.push(level);
+        while 2 * width <= n {
+            let last = self.table.len() - n;
+            // The last entries of a level stand for ranges that leave the tree; they are never read.
+            for k in 0..n {
+                let next = self.table[last + (k + width).min(n - 1)];
+                self.table.push(self.table[last + k].min(next));
+            }
             width *= 2;
         }
     }
 
     /// Number of the lowest common ancestor of the leaves at ranks `a < b`.
     #[inline]
-    fn ancestor(&self, a: usize, b: usize) -> u32 {
+    pub(crate) fn ancestor(&self, a: usize, b: usize) -> u32 {
         let level = (b - a).ilog2() as usize;
-        let row = &self.table[level];
-        row[a].min(row[b - (1 << level)])
+        let start = level * (self.rank.len() - 1);
+        self.table[start + a].min(self.table[start + b - (1 << level)])
     }
 
     /// One pass, from the leaves up, over the tree that the given leaves span.
@@ -129,6 +138,8 @@ impl Index {
     /// `leaves` gives ranks, strictly increasing, with the state each starts from. `climb` sees the
     /// state that moves up a path and the path's length; `join` adds what arrives at a node to what
     /// waits there. Every path between branchings is one call: O(s) for s leaves, whatever the tree.
+    ///
+    /// Returns what is left at the last branching, with how deep that is; `None` without leaves.
     #[inline]
     pub(crate) fn sweep<S>(
         &self,
@@ -136,10 +147,10 @@ impl Index {
         leaves: impl IntoIterator<Item = (u32, S)>,
         mut climb: impl FnMut(&S, f64),
         mut join: impl FnMut(&mut S, S),
-    ) {
+    ) -> Option<(S, Depth)> {
         stack.clear();
         let mut leaves = leaves.into_iter();
-        let Some((mut rank, mut state)) = leaves.next() else { return };
+        let (mut rank, mut state) = leaves.next()?;
         let mut depth = self.leaf[rank as usize];
         for (next_rank, next_state) in leaves {
             let branch = self.ancestor(rank as usize, next_rank as usize);
@@ -170,6 +181,57 @@ impl Index {
             join(&mut state, arrived);
             depth = top_depth;
         }
-        // What is left at the last branching is the imbalance of the two measures: 0 up to rounding.
+        Some((state, depth))
+    }
+
+    /// The cost Σ length·|surplus| of taking surpluses at leaf ranks up to an ancestor of all of
+    /// them at depth `root`, and the surplus that arrives there.
+    pub(crate) fn cost_to(
+        &self,
+        stack: &mut Vec<(u32, f64)>,
+        surpluses: impl IntoIterator<Item = (u32, f64)>,
+        root: Depth,
+    ) -> (f64, f64) {
+        let mut total = 0.0;
+        let last = self.sweep(
+            stack,
+            surpluses,
+            |surplus, length| total += surplus.abs() * length,
+            |waiting, arrived| *waiting += arrived,
+        );
+        match last {
+            Some((surplus, depth)) => (total + surplus.abs() * depth.minus(root), surplus),
+            None => (0.0, 0.0),
+        }
+    }
+
+    /// How deep a node is.
+    pub(crate) fn depth(&self, tree: &Tree, node: usize) -> Depth {
+        if node < tree.leaves() {
+            self.leaf[self.rank[node] as usize]
+        } else {
+            self.inner[self.number(tree, node)]
+        }
+    }
+
+    /// How deep the leaf at a rank is.
+    pub(crate) fn leaf_depth(&self, rank: u32) -> Depth {
+        self.leaf[rank as usize]
+    }
+
+    /// The number of an inner node in a descent.
+    pub(crate) fn number(&self, tree: &Tree, node: usize) -> usize {
+        self.number[node - tree.leaves()] as usize
+    }
+
+    /// The smallest rank of a leaf below every node.
+    pub(crate) fn first_ranks(&self, tree: &Tree) -> Vec<u32> {
+        let mut first = vec![u32::MAX; tree.nodes()];
+        first[..tree.leaves()].copy_from_slice(&self.rank);
+        for v in 0..tree.root() {
+            let parent = tree.parents()[v] as usize;
+            first[parent] = first[parent].min(first[v]);
+        }
+        first
     }
 }

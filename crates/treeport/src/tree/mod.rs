@@ -12,6 +12,7 @@ mod index;
 mod linkage_matrix;
 mod newick;
 mod reroot;
+mod skeleton;
 mod ultrametric;
 
 pub use coupling::Coupling;

@@ -1,0 +1,65 @@
+//! Speed, measured against a peer on the same data in the same run.
+//!
+//! Machines are shared and noisy, so a figure here is a median of repeats, and what to quote is the
+//! ratio to the peer.
+
+mod distance;
+mod learn;
+mod memory;
+mod project;
+
+use std::time::Instant;
+
+pub use distance::distance;
+pub use learn::learn;
+pub use project::project;
+
+/// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Which benchmark.
+    pub bench: &'static str,
+    /// Number of points.
+    pub n: usize,
+    /// What varies besides `n`, by name.
+    pub case: Vec<(&'static str, String)>,
+    /// Our time in seconds: the median of several runs.
+    pub seconds: f64,
+    /// Whom we compare with.
+    pub peer: Option<Peer>,
+    /// Further figures by name.
+    pub more: Vec<(&'static str, f64)>,
+}
+
+/// A peer's time for the same job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    /// What it is.
+    pub name: &'static str,
+    /// Its time in seconds.
+    pub seconds: f64,
+}
+
+impl Row {
+    /// The peer's time over ours.
+    pub fn ratio(&self) -> Option<f64> {
+        self.peer.as_ref().map(|peer| peer.seconds / self.seconds)
+    }
+}
+
+/// Least time spent on repeats of one measurement.
+const REPEAT_SECONDS: f64 = 0.4;
+
+/// Median seconds of a job, over at least three runs, after one that warms the caches.
+fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
+    std::hint::black_box(job());
+    let begun = Instant::now();
+    let mut times = Vec::new();
+    while times.len() < 3 || (begun.elapsed().as_secs_f64() < REPEAT_SECONDS && times.len() < 1000)
+    {
+        let start = Instant::now();
+        std::hint::black_box(job());
+        times.push(start.elapsed().as_secs_f64());
+    }
+    crate::score::median(&times)
+}
