@@ -1,2 +1,57 @@
 //! The treeport command line.
-fn main() {}
+//!
+//! Arguments are parsed in `args`, each command has its file in `commands`, and everything a command
+//! reads or says goes through `input` and `output`.
+
+mod args;
+mod commands;
+mod input;
+mod interrupt;
+mod labels;
+mod output;
+
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use args::{Cli, Command};
+use interrupt::Interrupted;
+use output::Output;
+
+/// Exit code for bad input and bad usage.
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(code) => code,
+        // `treeport … | head` has what it wants.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error, commands::hint(&error).as_deref());
+            let interrupted = error.is::<Interrupted>();
+            ExitCode::from(if interrupted { interrupt::EXIT_CODE } else { BAD_INPUT })
+        }
+    }
+}
+
+fn run(args: &Cli) -> Result<ExitCode> {
+    interrupt::listen()?;
+    if let Some(threads) = args.global.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build_global().context("cannot start the threads")?;
+    }
+    let output = Output::new(&args.global);
+    match &args.command {
+        Command::Fit(args) => commands::fit::run(args, &output),
+        Command::Distance(args) => commands::distance::run(args, &output),
+        Command::Eval(args) => commands::eval::run(args, &output),
+        Command::Export(args) => commands::export::run(args, &output),
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
+}

@@ -1,0 +1,148 @@
+//! What the command line accepts; options that only one command has live with that command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use treeport::Norm;
+
+use crate::commands::{distance, eval, export, fit};
+
+/// Learn a tree over a set of points, then compare measures on those points in microseconds.
+#[derive(Debug, Parser)]
+#[command(name = "treeport", version = env!("TREEPORT_VERSION"), after_help = EXAMPLE)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// What every command obeys.
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+const EXAMPLE: &str = "\
+Example, from word vectors and documents to distances between all documents:
+  treeport fit --points words.npy --measures docs.npz -o model.tree
+  treeport eval model.tree --points words.npy --measures docs.npz
+  treeport distance model.tree --measures docs.npz -o distances.csv
+
+Results go to stdout, everything else to stderr; `-` stands for stdin or stdout.
+Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
+
+/// One variant per command; each has its own file in `commands/`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Learn a tree from a ground metric, and from measures if there are any.
+    Fit(Box<fit::FitArgs>),
+    /// Tree distances between measures.
+    Distance(distance::DistanceArgs),
+    /// Compare models with exact transport, and with baselines that know almost nothing.
+    Eval(eval::EvalArgs),
+    /// Write a tree for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.
+    Export(export::ExportArgs),
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Global {
+    /// Number of threads [default: one per core]; results do not depend on it.
+    #[arg(long, global = true, value_name = "N", value_parser = at_least_one, help_heading = "Everywhere")]
+    pub(crate) threads: Option<usize>,
+    /// Print one JSON object per line.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub(crate) json: bool,
+    /// Print nothing but results and errors.
+    #[arg(long, short, global = true, help_heading = "Everywhere")]
+    pub(crate) quiet: bool,
+    /// Show no progress bars (they appear at a terminal only).
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub(crate) no_progress: bool,
+}
+
+/// Where the distances between points come from.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MetricArgs {
+    #[command(flatten)]
+    pub(crate) source: MetricSource,
+    /// How coordinates are compared [default: euclidean].
+    #[arg(long, value_name = "NAME", requires = "points", help_heading = "Ground metric")]
+    pub(crate) metric: Option<NormName>,
+}
+
+/// Exactly one of three files.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct MetricSource {
+    /// Coordinates, one point per row (.npy, .csv).
+    #[arg(long, value_name = "FILE", help_heading = "Ground metric")]
+    pub(crate) points: Option<PathBuf>,
+    /// Distances: a square matrix, or its upper triangle (.npy, .csv).
+    #[arg(long, value_name = "FILE", help_heading = "Ground metric")]
+    pub(crate) matrix: Option<PathBuf>,
+    /// A graph with edge lengths: an edge list with columns source, target, weight (.csv), or a
+    /// sparse adjacency matrix (.npz).
+    #[arg(long, value_name = "FILE", help_heading = "Ground metric")]
+    pub(crate) graph: Option<PathBuf>,
+}
+
+/// How to compare coordinates.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum NormName {
+    /// Straight line.
+    Euclidean,
+    /// Along the axes.
+    Manhattan,
+    /// One minus the cosine of the angle.
+    Cosine,
+    /// Straight line, squared.
+    #[value(name = "sqeuclidean")]
+    SqEuclidean,
+}
+
+impl From<NormName> for Norm {
+    fn from(name: NormName) -> Self {
+        match name {
+            NormName::Euclidean => Self::Euclidean,
+            NormName::Manhattan => Self::Manhattan,
+            NormName::Cosine => Self::Cosine,
+            NormName::SqEuclidean => Self::SqEuclidean,
+        }
+    }
+}
+
+/// A model as an argument, with the names that put a Newick tree's leaves in order.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct NamesArgs {
+    /// Names of the points, one per line in the order of the measures' columns; a Newick tree's
+    /// leaves are matched to them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) names: Option<PathBuf>,
+}
+
+/// Reads a count that cannot be 0.
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".into()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_options_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_has_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("treeport "), "{} teaches nothing", command.get_name());
+        }
+    }
+}

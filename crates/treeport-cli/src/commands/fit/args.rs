@@ -1,0 +1,176 @@
+//! The options of `treeport fit`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use treeport::learn::Schedule;
+use treeport::{Kind, LearnOptions, Linkage};
+
+use crate::args::{MetricArgs, at_least_one};
+use crate::input;
+
+const EXAMPLE: &str = "\
+Examples:
+  treeport fit --points words.npy --measures docs.npz -o model.tree
+  treeport fit --graph roads.csv --kind ultrametric --epochs 100 -o roads.tree
+  treeport fit --matrix D.npy --measures M.npy --start model.tree --seed 1 -o better.tree
+
+Without measures the tree learns the distances of the points themselves. Ctrl-C while it learns saves
+the best tree so far; `--start model.tree` goes on from there.";
+
+/// Options of `treeport fit`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub(super) ground: MetricArgs,
+    /// Measures to learn from, one per row, one point per column (.npz, .npy, .csv).
+    #[arg(long, value_name = "FILE", help_heading = "What to learn from")]
+    pub(super) measures: Option<PathBuf>,
+    /// Divide every measure by its total mass.
+    #[arg(long, requires = "measures", help_heading = "What to learn from")]
+    pub(super) normalize: bool,
+    /// Exact distances known already: columns left, right, distance (.csv); measures count from 0.
+    #[arg(long, value_name = "FILE", requires = "measures", conflicts_with = "pairs")]
+    #[arg(help_heading = "What to learn from")]
+    pub(super) labels: Option<PathBuf>,
+    /// Random pairs to learn from [default: 300 of measures, 20000 of points].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    #[arg(help_heading = "What to learn from")]
+    pub(super) pairs: Option<usize>,
+    /// Names of the points, one per line; a Newick start is matched to them.
+    #[arg(long, value_name = "FILE", help_heading = "What to learn from")]
+    pub(super) names: Option<PathBuf>,
+    /// First tree: average, single, complete, ward, closest, or a .tree or .nwk file. A .tree file
+    /// is taken as it is, to go on from it; all others are rescaled to the labels first.
+    #[arg(long, value_name = "START", default_value = "average", value_parser = parse_start)]
+    #[arg(help_heading = "Learning")]
+    pub(super) start: Start,
+    /// Kind of tree.
+    #[arg(long, value_enum, default_value_t = KindName::Additive, help_heading = "Learning")]
+    pub(super) kind: KindName,
+    /// Passes over the pairs.
+    #[arg(long, value_name = "N", default_value_t = LearnOptions::default().epochs)]
+    #[arg(help_heading = "Learning")]
+    pub(super) epochs: usize,
+    /// Pairs in one step.
+    #[arg(long, value_name = "N", default_value_t = LearnOptions::default().batch)]
+    #[arg(value_parser = at_least_one, help_heading = "Learning")]
+    pub(super) batch: usize,
+    /// Step size at the start, without unit; 0.3 to 1 is the useful range.
+    #[arg(long, value_name = "X", default_value_t = LearnOptions::default().rate)]
+    #[arg(value_parser = parse_rate, help_heading = "Learning")]
+    pub(super) rate: f64,
+    /// How the step size falls.
+    #[arg(long, value_enum, default_value_t = ScheduleName::Linear, help_heading = "Learning")]
+    pub(super) schedule: ScheduleName,
+    /// Share of the pairs kept for choosing the best tree.
+    #[arg(long, value_name = "X", default_value_t = LearnOptions::default().validation)]
+    #[arg(value_parser = parse_share, help_heading = "Learning")]
+    pub(super) validation: f64,
+    /// Stop after so many epochs without a better tree; 0 never stops early.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
+    pub(super) patience: usize,
+    /// Seed of all randomness: the same seed gives the same file.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
+    pub(super) seed: u64,
+    /// Write the loss of every epoch to this file (.csv).
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(super) history: Option<PathBuf>,
+    /// Where the tree goes.
+    #[arg(short, long, value_name = "FILE", help_heading = "Results")]
+    pub(super) output: PathBuf,
+}
+
+impl FitArgs {
+    /// The options of the learner.
+    pub(super) fn learn_options(&self) -> LearnOptions {
+        LearnOptions {
+            kind: self.kind.into(),
+            epochs: self.epochs,
+            batch: self.batch,
+            rate: self.rate,
+            schedule: self.schedule.into(),
+            validation: self.validation,
+            patience: self.patience,
+            rescale: !matches!(&self.start, Start::File(path) if !input::is_newick(path)),
+            seed: self.seed,
+        }
+    }
+}
+
+/// Where learning starts.
+#[derive(Clone, Debug)]
+pub(super) enum Start {
+    Linkage(String, Linkage),
+    File(PathBuf),
+}
+
+fn parse_start(text: &str) -> Result<Start, String> {
+    let linkage = match text {
+        "average" => Linkage::Average,
+        "single" => Linkage::Single,
+        "complete" => Linkage::Complete,
+        "ward" => Linkage::Ward,
+        "closest" => Linkage::Closest,
+        file if matches!(input::extension(Path::new(file)), Some("tree" | "nwk" | "newick")) => {
+            return Ok(Start::File(file.into()));
+        }
+        _ => {
+            return Err("it must be average, single, complete, ward, closest, or a file that ends in .tree or .nwk".into());
+        }
+    };
+    Ok(Start::Linkage(format!("{text} linkage"), linkage))
+}
+
+/// Checked here, before hours of labelling, and not only in [`learn`].
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("it must be above 0".into()) }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    if (0.0..1.0).contains(&share) { Ok(share) } else { Err("a share from 0 to below 1".into()) }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum KindName {
+    /// Leaves at any depth: every tree metric.
+    Additive,
+    /// All leaves equally far from the root.
+    Ultrametric,
+    /// Ultrametric, with the shape of the start.
+    SkipMst,
+}
+
+impl From<KindName> for Kind {
+    fn from(name: KindName) -> Self {
+        match name {
+            KindName::Additive => Self::Additive,
+            KindName::Ultrametric => Self::Ultrametric,
+            KindName::SkipMst => Self::SkipMst,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum ScheduleName {
+    /// Straight down to 0.
+    Linear,
+    /// Half a cosine down to 0.
+    Cosine,
+    /// Not at all.
+    Constant,
+}
+
+impl From<ScheduleName> for Schedule {
+    fn from(name: ScheduleName) -> Self {
+        match name {
+            ScheduleName::Linear => Self::Linear,
+            ScheduleName::Cosine => Self::Cosine,
+            ScheduleName::Constant => Self::Constant,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! `treeport fit`: from a ground metric and measures to a tree in a file.
+
+mod args;
+mod summary;
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use treeport::learn::{Status, learn, point_labels};
+use treeport::{GroundMetric, Labels, Learned, Linkage, Measures, Tree};
+
+pub(crate) use self::args::FitArgs;
+use self::args::Start;
+use self::summary::Summary;
+use crate::output::{self, Output};
+use crate::{input, interrupt, labels};
+
+/// Pairs of measures that are labelled if nobody says how many.
+const MEASURE_PAIRS: usize = 300;
+/// Pairs of points, whose labels cost nothing.
+const POINT_PAIRS: usize = 20_000;
+
+/// Runs `treeport fit`.
+pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
+    let begun = Instant::now();
+    for path in std::iter::once(&args.output).chain(&args.history) {
+        if input::is_standard(path) {
+            bail!("`fit` prints a summary on stdout; give its results files of their own");
+        }
+        output::check_place(path)?;
+    }
+    let (metric, names) = read_metric(args)?;
+    let given = args.measures.as_deref().map(|path| read_measures(path, args, &metric));
+    let given = given.transpose()?;
+    let (start, metric) = first_tree(args, metric, names, output)?;
+    interrupt::check()?;
+    let count = given.as_ref().map(Measures::len);
+    let (measures, labels) = what_to_learn(args, &metric, given, output)?;
+    interrupt::check()?;
+    let (learned, reached) = run_learning(args, &start, &measures, &labels, output)?;
+    write_results(args, &learned)?;
+    let result = Summary {
+        args,
+        points: start.leaves(),
+        measures: count,
+        labels: labels.pairs.len(),
+        learned: &learned,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    if output.json {
+        output::line(result.to_json())?;
+    } else {
+        result.print()?;
+    }
+    if !interrupt::asked() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let file = args.output.display();
+    output.note(&format!(
+        "interrupted at step {} of {}: `{file}` has the best tree so far, `--start {file}` goes on from it",
+        reached.0, reached.1
+    ));
+    Ok(ExitCode::from(interrupt::EXIT_CODE))
+}
+
+/// The ground metric and the names of its points, from a file of their own or from the graph's.
+fn read_metric(args: &FitArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    let (metric, mut names) = input::metric(&args.ground)?;
+    if let Some(path) = &args.names {
+        let given = input::names(path)?;
+        if given.len() != metric.points() {
+            let error = treeport::Error::NameCount { names: given.len(), points: metric.points() };
+            return Err(error).with_context(|| input::name(path));
+        }
+        names = Some(given);
+    }
+    Ok((metric, names))
+}
+
+fn read_measures(path: &Path, args: &FitArgs, metric: &GroundMetric) -> Result<Measures> {
+    let measures = input::measures(path, args.normalize)?;
+    measures.check_points(metric.points()).with_context(|| input::name(path))?;
+    Ok(measures)
+}
+
+/// The tree to start from, and the metric in the form that the exact solver needs.
+fn first_tree(
+    args: &FitArgs,
+    metric: GroundMetric,
+    names: Option<Vec<String>>,
+    output: &Output,
+) -> Result<(Tree, GroundMetric)> {
+    let solves = args.measures.is_some() && args.labels.is_none();
+    let solvable = |metric| if solves { labels::solvable(metric, output) } else { metric };
+    let (text, method) = match &args.start {
+        Start::Linkage(text, method) => (text, *method),
+        Start::File(path) => {
+            let tree = input::model(path, names.as_deref())?;
+            input::check_leaves(path, &tree, &metric)?;
+            return Ok((tree, solvable(metric)));
+        }
+    };
+    let grow = |metric: &GroundMetric| {
+        let spinner = output.spinner(text);
+        let tree = treeport::linkage(metric, method);
+        spinner.finish_and_clear();
+        tree
+    };
+    // Single linkage wants the graph itself, the others all distances.
+    let (tree, metric) = if method == Linkage::Single {
+        (grow(&metric)?, solvable(metric))
+    } else {
+        let metric = solvable(metric);
+        (grow(&metric)?, metric)
+    };
+    let tree = match names {
+        Some(names) => tree.with_names(names)?,
+        None => tree,
+    };
+    Ok((tree, metric))
+}
+
+/// Measures and labels: those given, exact ones for random pairs, or those of the points.
+fn what_to_learn(
+    args: &FitArgs,
+    metric: &GroundMetric,
+    measures: Option<Measures>,
+    output: &Output,
+) -> Result<(Measures, Labels)> {
+    let (Some(measures), Some(path)) = (measures, &args.measures) else {
+        let count = args.pairs.unwrap_or(POINT_PAIRS);
+        return Ok(point_labels(metric, count, args.seed)?);
+    };
+    if let Some(file) = &args.labels {
+        let labels = labels::read(file, &measures)?;
+        measures.check_pairs(&labels.pairs).with_context(|| input::name(path))?;
+        return Ok((measures, labels));
+    }
+    let count = args.pairs.unwrap_or(MEASURE_PAIRS);
+    let pairs = labels::random_pairs(count, measures.len(), args.seed)
+        .and_then(|pairs| measures.check_pairs(&pairs).map(|()| pairs).map_err(Into::into))
+        .with_context(|| input::name(path))?;
+    let distances = labels::solve(metric, &measures, &pairs, output)?;
+    Ok((measures, Labels { pairs, distances }))
+}
+
+/// Learns until done or interrupted; also the steps done and the steps planned.
+fn run_learning(
+    args: &FitArgs,
+    start: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    output: &Output,
+) -> Result<(Learned, (usize, usize))> {
+    let options = args.learn_options();
+    let bar = output.bar("learning", 0);
+    let mut reached = (0, 0);
+    let learned = learn(start, measures, labels, &options, |status: &Status<'_>| {
+        reached = (status.step, status.steps);
+        bar.set_length(status.steps as u64);
+        bar.set_position(status.step as u64);
+        if let Some(last) = status.history.last() {
+            bar.set_message(format!("learning, error {:.4}", last.relative_error));
+        }
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    bar.finish_and_clear();
+    Ok((learned, reached))
+}
+
+fn write_results(args: &FitArgs, learned: &Learned) -> Result<()> {
+    let bytes = learned.tree.to_bytes()?;
+    output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
+    let Some(path) = &args.history else { return Ok(()) };
+    output::save(path, |out| {
+        writeln!(out, "epoch,training_loss,validation_loss,relative_error")?;
+        for e in &learned.history {
+            let validation = e.validation_loss.map_or_else(String::new, output::number);
+            let (training, error) =
+                (output::number(e.training_loss), output::number(e.relative_error));
+            writeln!(out, "{},{training},{validation},{error}", e.epoch)?;
+        }
+        Ok(())
+    })
+}

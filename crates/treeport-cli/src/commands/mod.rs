@@ -1,0 +1,37 @@
+//! One file per command: its arguments, its `run`, and how it prints.
+//!
+//! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in `main`.
+
+pub(crate) mod distance;
+pub(crate) mod eval;
+pub(crate) mod export;
+pub(crate) mod fit;
+
+use treeport::Error;
+
+/// An option that would help against an error, if there is one.
+pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
+    let cause = error.downcast_ref::<Error>().or_else(|| {
+        match error.downcast_ref::<treeport_lab::Error>() {
+            Some(treeport_lab::Error::Treeport(inner)) => Some(inner),
+            _ => None,
+        }
+    })?;
+    let hint = match cause {
+        Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
+        Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",
+        Error::UnevenTree { .. } => {
+            "`treeport fit --kind ultrametric` learns a tree that has a linkage matrix; `--format newick` writes any tree"
+        }
+        Error::NotATree { path, .. } if looks_like_newick(path) => {
+            "it looks like Newick text; name it `.nwk`"
+        }
+        _ => return None,
+    };
+    Some(hint.into())
+}
+
+fn looks_like_newick(path: &std::path::Path) -> bool {
+    let text = std::fs::read(path).unwrap_or_default();
+    text.trim_ascii().starts_with(b"(") && text.trim_ascii().ends_with(b";")
+}

@@ -1,0 +1,184 @@
+//! Files in, by their extension; every complaint about a file begins with its name.
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use treeport::format::table;
+use treeport::{Error, GroundMetric, Measures, Norm, Tree};
+
+use crate::args::MetricArgs;
+
+/// The formats of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Npy,
+    Npz,
+    Csv,
+}
+
+/// A file, or all of stdin in memory.
+trait Bytes: Read + Seek {}
+impl<T: Read + Seek> Bytes for T {}
+
+/// Points, matrix or graph, and the names of the points where the file has them.
+pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    let norm = args.metric.map_or(Norm::Euclidean, Norm::from);
+    if let Some(path) = &args.source.points {
+        let (form, reader) = open(path)?;
+        let metric = match form {
+            Form::Npy => GroundMetric::read_points_npy(reader, norm),
+            Form::Csv => GroundMetric::read_points_csv(reader, norm),
+            Form::Npz => return wrong_form(path, "points", ".npy or .csv"),
+        };
+        return Ok((metric.with_context(|| name(path))?, None));
+    }
+    if let Some(path) = &args.source.matrix {
+        let (form, reader) = open(path)?;
+        let metric = match form {
+            Form::Npy => GroundMetric::read_matrix_npy(reader),
+            Form::Csv => GroundMetric::read_matrix_csv(reader),
+            Form::Npz => return wrong_form(path, "a distance matrix", ".npy or .csv"),
+        };
+        return Ok((metric.with_context(|| name(path))?, None));
+    }
+    let path = args.source.graph.as_deref().context("give `--points`, `--matrix` or `--graph`")?;
+    let (form, reader) = open(path)?;
+    let graph = match form {
+        Form::Csv => GroundMetric::read_graph_csv(reader, None),
+        Form::Npz => GroundMetric::read_graph_npz(reader).map(|graph| (graph, None)),
+        Form::Npy => return wrong_form(path, "a graph", ".csv or .npz"),
+    };
+    graph.with_context(|| name(path))
+}
+
+/// Measures, one per row; divided by their totals if asked.
+pub(crate) fn measures(path: &Path, normalize: bool) -> Result<Measures> {
+    let (form, reader) = open(path)?;
+    let measures = match form {
+        Form::Npy => Measures::read_npy(reader),
+        Form::Npz => Measures::read_npz(reader),
+        Form::Csv => Measures::read_csv(reader),
+    };
+    let measures = measures.with_context(|| name(path))?;
+    Ok(if normalize { measures.normalized() } else { measures })
+}
+
+/// A tree of ours, or Newick text whose leaves are put in the order of `names`.
+pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Tree> {
+    if is_newick(path) {
+        let text = read_text(path)?;
+        let tree = names
+            .map_or_else(|| Tree::from_newick(&text), |names| Tree::from_newick_with(&text, names));
+        return tree.with_context(|| name(path));
+    }
+    // These messages name the file themselves.
+    let tree = Tree::load(path)?;
+    match names {
+        Some(names) => tree.with_names(names.to_vec()).with_context(|| name(path)),
+        None => Ok(tree),
+    }
+}
+
+/// Checks that a model lives on the points of the metric.
+pub(crate) fn check_leaves(path: &Path, tree: &Tree, metric: &GroundMetric) -> Result<()> {
+    let (leaves, points) = (tree.leaves(), metric.points());
+    let name = name(path);
+    ensure!(
+        leaves == points,
+        "{name}: the tree has {leaves} leaves, the ground metric {points} points"
+    );
+    Ok(())
+}
+
+/// Whether the file's name says Newick.
+pub(crate) fn is_newick(path: &Path) -> bool {
+    matches!(extension(path), Some("nwk" | "newick"))
+}
+
+/// One name per line.
+pub(crate) fn names(path: &Path) -> Result<Vec<String>> {
+    Ok(read_text(path)?.lines().map(str::to_owned).collect())
+}
+
+/// Rows of a CSV table, reduced to the columns that a header must name.
+pub(crate) fn columns<const N: usize>(path: &Path, wanted: [&str; N]) -> Result<Vec<[f64; N]>> {
+    let (form, reader) = open(path)?;
+    if form != Form::Csv {
+        return wrong_form(path, "a list of pairs", ".csv");
+    }
+    let table = table::read_matrix(reader).with_context(|| name(path))?;
+    let header = table.header.unwrap_or_default();
+    let mut places = [0; N];
+    for (place, wanted) in places.iter_mut().zip(wanted) {
+        match header.iter().position(|cell| cell.eq_ignore_ascii_case(wanted)) {
+            Some(found) => *place = found,
+            None => bail!("{}: csv, line 1: there is no column `{wanted}`", name(path)),
+        }
+    }
+    Ok(table.values.chunks_exact(table.columns).map(|row| places.map(|p| row[p])).collect())
+}
+
+/// The two measures that a row of a list names.
+pub(crate) fn pair(path: &Path, row: usize, left: f64, right: f64) -> Result<(usize, usize)> {
+    let whole = |column: &str, value: f64| {
+        // Beyond 2⁵³ whole numbers are no longer told apart; no list of measures is that long.
+        if value >= 0.0 && value.fract() == 0.0 && value < 9e15 {
+            return Ok(value as usize);
+        }
+        bail!("{}: row {row}: {column} is {value}, expected the number of a measure", name(path))
+    };
+    Ok((whole("left", left)?, whole("right", right)?))
+}
+
+/// The file's name as messages show it.
+pub(crate) fn name(path: &Path) -> String {
+    if is_standard(path) { "stdin".into() } else { path.display().to_string() }
+}
+
+/// Whether the path is `-`: stdin or stdout.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The extension, where it is plain text.
+pub(crate) fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(OsStr::to_str)
+}
+
+/// Opens a table. Stdin has no extension, so its first bytes tell what it is.
+fn open(path: &Path) -> Result<(Form, Box<dyn Bytes>)> {
+    if is_standard(path) {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).context("cannot read stdin")?;
+        let form = match &bytes[..] {
+            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Form::Npy,
+            [b'P', b'K', ..] => Form::Npz,
+            _ => Form::Csv,
+        };
+        return Ok((form, Box::new(Cursor::new(bytes))));
+    }
+    let form = match extension(path) {
+        Some("npy") => Form::Npy,
+        Some("npz") => Form::Npz,
+        Some("csv") => Form::Csv,
+        _ => bail!("{}: cannot tell its format; name it .npy, .npz or .csv", name(path)),
+    };
+    let file = File::open(path).map_err(|source| unreadable(path, source))?;
+    Ok((form, Box::new(BufReader::new(file))))
+}
+
+fn read_text(path: &Path) -> Result<String> {
+    Ok(std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?)
+}
+
+fn unreadable(path: &Path, source: std::io::Error) -> Error {
+    Error::Read { path: path.into(), source }
+}
+
+fn wrong_form<T>(path: &Path, what: &str, expected: impl Display) -> Result<T> {
+    bail!("{}: {what} must be in a {expected} file", name(path))
+}
