@@ -50,7 +50,7 @@ pub(crate) struct Global {
     /// Print one JSON object per line.
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) json: bool,
-    /// Print nothing but results and errors.
+    /// Say nothing but results and errors; `fit` then only writes its files.
     #[arg(long, short, global = true, help_heading = "Everywhere")]
     pub(crate) quiet: bool,
     /// Show no progress bars (they appear at a terminal only).

@@ -112,11 +112,16 @@ pub(crate) fn columns<const N: usize>(path: &Path, wanted: [&str; N]) -> Result<
     }
     let table = table::read_matrix(reader).with_context(|| name(path))?;
     let header = table.header.unwrap_or_default();
+    let wanted_all = wanted.join(", ");
     let mut places = [0; N];
     for (place, wanted) in places.iter_mut().zip(wanted) {
         match header.iter().position(|cell| cell.eq_ignore_ascii_case(wanted)) {
             Some(found) => *place = found,
-            None => bail!("{}: csv, line 1: there is no column `{wanted}`", name(path)),
+            None => bail!(
+                "{}: csv, line 1: no column `{wanted}`; a header must name {}",
+                name(path),
+                wanted_all,
+            ),
         }
     }
     Ok(table.values.chunks_exact(table.columns).map(|row| places.map(|p| row[p])).collect())

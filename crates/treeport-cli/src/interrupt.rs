@@ -1,6 +1,7 @@
 //! Ctrl-C: the first one asks long work to stop and keep what it has, the second one ends at once.
 
 use std::fmt;
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
@@ -27,6 +28,10 @@ pub(crate) fn listen() -> Result<()> {
     let on_signal = || {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(EXIT_CODE));
+        }
+        let mut err = io::stderr();
+        if err.is_terminal() {
+            let _ = writeln!(err, "\nstopping; Ctrl-C again ends at once");
         }
     };
     ctrlc::set_handler(on_signal).context("cannot listen for Ctrl-C")

@@ -58,6 +58,7 @@ pub(crate) fn random_pairs(
     measures: usize,
     seed: u64,
 ) -> Result<Vec<(usize, usize)>> {
+    ensure!(measures >= 2, "a pair needs two measures, the file has {measures}");
     let all = measures * measures.saturating_sub(1) / 2;
     Ok(generate::random_pairs(count.min(all), measures, &mut generate::seeded(seed))?)
 }

@@ -10,7 +10,7 @@ mod interrupt;
 mod labels;
 mod output;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -28,10 +28,14 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // `treeport … | head` has what it wants.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Interrupted>() => {
+            // Nobody can be told that stderr does not work.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
         Err(error) => {
             output::error(&error, commands::hint(&error).as_deref());
-            let interrupted = error.is::<Interrupted>();
-            ExitCode::from(if interrupted { interrupt::EXIT_CODE } else { BAD_INPUT })
+            ExitCode::from(BAD_INPUT)
         }
     }
 }

@@ -83,7 +83,10 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     let (right, same) = (against.as_ref().unwrap_or(&left), against.is_none());
     let listed = args.pairs.as_deref().map(|path| labels::read_pairs(path, &left, right));
     let task = Task { tree: &tree, left: &left, right, same, listed: listed.transpose()? };
-    task.check_balance().with_context(|| input::name(&args.measures))?;
+    task.check_balance().with_context(|| match &args.against {
+        Some(path) => format!("{} against {}", input::name(&args.measures), input::name(path)),
+        None => input::name(&args.measures),
+    })?;
     interrupt::check()?;
     match file {
         None => {

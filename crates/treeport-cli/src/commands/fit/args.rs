@@ -60,14 +60,14 @@ pub(crate) struct FitArgs {
     pub(super) batch: usize,
     /// Step size at the start, without unit; 0.3 to 1 is the useful range.
     #[arg(long, value_name = "X", default_value_t = LearnOptions::default().rate)]
-    #[arg(value_parser = parse_rate, help_heading = "Learning")]
+    #[arg(value_parser = parse_rate, allow_negative_numbers = true, help_heading = "Learning")]
     pub(super) rate: f64,
     /// How the step size falls.
     #[arg(long, value_enum, default_value_t = ScheduleName::Linear, help_heading = "Learning")]
     pub(super) schedule: ScheduleName,
     /// Share of the pairs kept for choosing the best tree.
     #[arg(long, value_name = "X", default_value_t = LearnOptions::default().validation)]
-    #[arg(value_parser = parse_share, help_heading = "Learning")]
+    #[arg(value_parser = parse_share, allow_negative_numbers = true, help_heading = "Learning")]
     pub(super) validation: f64,
     /// Stop after so many epochs without a better tree; 0 never stops early.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]

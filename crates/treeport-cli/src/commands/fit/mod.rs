@@ -53,7 +53,7 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     };
     if output.json {
         output::line(result.to_json())?;
-    } else {
+    } else if !output.quiet {
         result.print()?;
     }
     if !interrupt::asked() {

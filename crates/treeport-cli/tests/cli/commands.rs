@@ -1,0 +1,293 @@
+//! What every command prints when all is well.
+
+use std::io::{BufRead, BufReader};
+
+use insta::assert_snapshot;
+use treeport::Tree;
+use treeport::format::{npy, npz};
+
+use crate::folder::Folder;
+
+#[test]
+fn fit_from_points_and_measures() {
+    let folder = Folder::new();
+    let args = "fit --points line.csv --measures measures.csv --history h.csv -o model.tree";
+    assert_snapshot!(folder.run(args), @r#"
+    points    4
+    measures  3
+    labels    3
+    kind      additive
+    start     average linkage, training error 0.0303
+    learned   training error 0.0194 at epoch 44 of 50
+    seconds   [time]
+    written   model.tree
+    --- exit 0
+    "#);
+    assert_eq!(folder.files(), ["h.csv", "line.csv", "measures.csv", "model.tree"]);
+    let history = folder.text("h.csv");
+    assert!(history.starts_with("epoch,training_loss,validation_loss,relative_error\n0,"));
+    assert_eq!(history.lines().count(), 52);
+    assert_eq!(Tree::load(&folder.path("model.tree")).expect("a tree").leaves(), 4);
+}
+
+#[test]
+fn fit_from_points_alone() {
+    let folder = Folder::new();
+    let args = "fit --points line.csv --metric manhattan --kind ultrametric --start single \
+                --epochs 3 --validation 0 -o model.tree";
+    assert_snapshot!(folder.run(args), @r#"
+    points    4
+    measures  none
+    labels    6
+    kind      ultrametric
+    start     single linkage, training error 0.1528
+    learned   training error 0.1434 at epoch 3 of 3
+    seconds   [time]
+    written   model.tree
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn fit_from_a_graph_with_names_and_labels() {
+    let folder = Folder::new();
+    folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
+    folder.write("labels.csv", "distance,right,left\n5,1,0\n0.5,2,0\n5.5,2,1\n");
+    let args = "fit --graph graph.csv --measures measures.csv --labels labels.csv -o model.tree";
+    assert_snapshot!(folder.run(args), @r#"
+    points    4
+    measures  3
+    labels    3
+    kind      additive
+    start     average linkage, training error 0.0303
+    learned   training error 0.0194 at epoch 44 of 50
+    seconds   [time]
+    written   model.tree
+    --- exit 0
+    "#);
+    let tree = Tree::load(&folder.path("model.tree")).expect("a tree");
+    assert_eq!(tree.names().expect("names"), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn fit_from_a_matrix_and_a_phylogeny() {
+    let folder = Folder::with_model();
+    let matrix = [0.0, 1.0, 5.0, 6.0, 1.0, 0.0, 4.0, 5.0, 5.0, 4.0, 0.0, 1.0, 6.0, 5.0, 1.0, 0.0];
+    folder.write_npy("d.npy", &[4, 4], &matrix);
+    folder.write("names.txt", "d\nc\nb\na\n");
+    let args = "fit --matrix d.npy --names names.txt --start model.nwk --quiet -o out.tree";
+    assert_snapshot!(folder.run(args), @r#"
+    --- exit 0
+    "#);
+    let tree = Tree::load(&folder.path("out.tree")).expect("a tree");
+    assert_eq!(tree.name(0), "d");
+}
+
+#[test]
+fn fit_goes_on_where_it_stopped() {
+    let folder = Folder::new();
+    let fit = "fit --json --points line.csv --validation 0 --epochs";
+    let first = &folder.json(&format!("{fit} 2 -o a.tree"))[0];
+    let second = &folder.json(&format!("{fit} 2 --start a.tree -o b.tree"))[0];
+    let error = |line: &serde_json::Value, key: &str| line[key].as_f64().expect("a number");
+    assert!((error(first, "error") - error(second, "start_error")).abs() < 1e-9);
+    assert_eq!(second["start"], "a.tree");
+    assert_eq!(second["finished"], true);
+}
+
+#[test]
+fn distances_of_all_pairs() {
+    let folder = Folder::with_model();
+    assert_snapshot!(folder.run("distance model.tree --measures measures.csv"), @r#"
+    left,right,distance
+    0,1,5
+    0,2,0.5
+    1,2,5
+    --- exit 0
+    "#);
+    let same = folder.run("distance model.nwk --measures measures.csv -o -");
+    assert_eq!(same, folder.run("distance model.tree --measures measures.csv"));
+    let input = folder.read("measures.csv");
+    assert_eq!(same, folder.run_with("distance model.tree --measures -", &input));
+}
+
+#[test]
+fn distances_as_json() {
+    let folder = Folder::with_model();
+    assert_snapshot!(folder.run("distance model.tree --measures measures.csv --json"), @r#"
+    {"left":0,"right":1,"distance":5}
+    {"left":0,"right":2,"distance":0.5}
+    {"left":1,"right":2,"distance":5}
+    --- exit 0
+    "#);
+    assert_eq!(folder.json("distance model.tree --measures measures.csv --json").len(), 3);
+}
+
+#[test]
+fn distances_of_listed_pairs_and_against_another_set() {
+    let folder = Folder::with_model();
+    folder.write("pairs.csv", "left,right\n2,1\n1,1\n");
+    folder.write("others.csv", "0,0,0,1\n");
+    let listed = "distance model.tree --measures measures.csv --pairs pairs.csv";
+    assert_snapshot!(folder.run(listed), @r#"
+    left,right,distance
+    2,1,5
+    1,1,0
+    --- exit 0
+    "#);
+    let against = "distance model.tree --measures measures.csv --against others.csv";
+    assert_snapshot!(folder.run(against), @r#"
+    left,right,distance
+    0,0,5
+    1,0,0.5
+    2,0,5
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn distances_into_files() {
+    let folder = Folder::with_model();
+    let distance = "distance model.tree --measures measures.csv -o";
+    assert_snapshot!(folder.run(&format!("{distance} d.csv")), @r#"
+    --- stderr
+    3 distances written to d.csv
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.text("d.csv"), @r#"
+    left,right,distance
+    0,1,5
+    0,2,0.5
+    1,2,5
+    "#);
+    assert_snapshot!(folder.run(&format!("{distance} d.npy --json")), @r#"
+    {"command":"distance","file":"d.npy","pairs":3}
+    --- exit 0
+    "#);
+    let array = npy::read(&folder.read("d.npy")[..]).expect("an array");
+    assert_eq!(array.shape, [3, 3]);
+    let expected = [0.0, 5.0, 0.5, 5.0, 0.0, 5.0, 0.5, 5.0, 0.0];
+    assert_eq!(array.into_f64().expect("numbers"), expected);
+}
+
+#[test]
+fn a_newick_model_meets_a_table_by_name() {
+    let folder = Folder::with_model();
+    folder.write("names.txt", "a\nc\nb\nd\n");
+    let args = "distance model.nwk --names names.txt --measures measures.csv";
+    assert_snapshot!(folder.run(args), @r#"
+    left,right,distance
+    0,1,1
+    0,2,2.5
+    1,2,3
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn eval_beside_baselines() {
+    let folder = Folder::with_model();
+    let args = "eval model.tree model.nwk --points line.csv --measures measures.csv";
+    assert_snapshot!(folder.run(args), @r#"
+    3 test pairs: constants are fitted on the first 1, every score is of the other 2.
+    error: mean of |tree - exact| / exact ± its standard deviation; scaled: after one factor.
+    time: one pair on one thread, over the first 3 pairs.
+
+    error median scaled error median factor time exact/time
+    model.tree 0.045 ± 0.045 0.045 0.045 ± 0.045 0.045 1.00 [time]
+    model.nwk 0.045 ± 0.045 0.045 0.045 ± 0.045 0.045 1.00 [time]
+    mean label                                            0.905 ± 0.005    0.905     0.50
+    constant x total variation                            0.809 ± 0.009    0.809     1.00
+    exact [time]
+    --- exit 0
+    "#);
+    let lines = folder.json(&format!("{args} --json"));
+    assert_eq!(lines.len(), 4);
+    assert_eq!(lines[0]["model"], "model.tree");
+    assert_eq!(lines[2]["baseline"], "mean label");
+    assert!(lines[0]["exact_over_tree"].as_f64().expect("a number") > 0.0);
+}
+
+#[test]
+fn eval_with_known_labels() {
+    let folder = Folder::with_model();
+    folder.write("labels.csv", "left,right,distance\n0,1,10\n0,2,0\n1,2,10\n0,2,1\n");
+    let args = "eval model.tree --points line.csv --measures measures.csv --labels labels.csv";
+    assert_snapshot!(folder.run(args), @r#"
+    4 test pairs: constants are fitted on the first 2, every score is of the other 2.
+    error: mean of |tree - exact| / exact ± its standard deviation; scaled: after one factor.
+    time: one pair on one thread, over the first 4 pairs.
+
+    error median scaled error median factor time exact/time
+    model.tree 0.500 ± 0.000 0.500 0.500 ± 0.000 0.500 1.00 [time]
+    mean label                                            2.250 ± 1.750    2.250     5.00
+    constant x total variation                            1.000 ± 0.500    1.000     5.00
+    exact [time]
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn export_as_text() {
+    let folder = Folder::with_model();
+    assert_snapshot!(folder.run("export model.tree"), @r#"
+    ((a:0.5,b:0.5):2,(c:0.5,d:0.5):2);
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run("export model.tree --format linkage"), @r#"
+    left,right,distance,points
+    0,1,1,2
+    2,3,1,2
+    4,5,5,4
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run("export model.tree --json"), @r#"
+    {"leaves":4,"length":[0.5,0.5,0.5,0.5,2.0,2.0,0.0],"names":["a","b","c","d"],"parent":[4,4,5,5,6,6,6]}
+    --- exit 0
+    "#);
+    let json = folder.run("export model.tree --format json");
+    assert_eq!(json, folder.run("export model.tree --json"));
+    let svg = folder.run("export model.tree --format svg");
+    assert!(svg.starts_with("<svg") && svg.contains(">a</text>"), "{svg}");
+}
+
+#[test]
+fn export_into_files() {
+    let folder = Folder::with_model();
+    assert_snapshot!(folder.run("export model.tree -o z.npy"), @r#"
+    --- stderr
+    4 leaves written to z.npy as linkage
+    --- exit 0
+    "#);
+    let z = npy::read(&folder.read("z.npy")[..]).expect("an array");
+    assert_eq!(z.shape, [3, 4]);
+    let args = "export model.tree --measures measures.csv -o rows.npz --json";
+    assert_snapshot!(folder.run(args), @r#"
+    {"command":"export","file":"rows.npz","format":"npz","leaves":4}
+    --- exit 0
+    "#);
+    let file = std::fs::File::open(folder.path("rows.npz")).expect("a file");
+    let rows = npz::read_csr(file).expect("a sparse matrix");
+    assert_eq!((rows.rows, rows.cols), (3, 7));
+}
+
+#[test]
+fn the_version_names_the_package() {
+    let folder = Folder::new();
+    let shown = folder.run("--version");
+    assert!(shown.starts_with(concat!("treeport ", env!("CARGO_PKG_VERSION"))), "{shown}");
+}
+
+#[test]
+fn a_reader_that_stops_early_is_no_error() {
+    let folder = Folder::with_model();
+    folder.write("many.csv", "1,0,0,0\n0,0,1,0\n".repeat(1000));
+    let mut child =
+        folder.command("distance model.tree --measures many.csv").spawn().expect("the binary runs");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    stdout.read_line(&mut line).expect("a first line");
+    drop(stdout);
+    let output = child.wait_with_output().expect("the binary ends");
+    assert_eq!(crate::folder::show(&output), "--- exit 0\n");
+}

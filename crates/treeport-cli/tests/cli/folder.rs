@@ -1,0 +1,131 @@
+//! A temporary folder with tiny inputs, and the binary run inside it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+use treeport::Tree;
+use treeport::format::npy;
+
+/// A fresh folder; it goes away with the value.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    /// A folder with four points on a line and three measures on them.
+    pub(crate) fn new() -> Self {
+        let folder = Self(tempfile::tempdir().expect("a temporary folder"));
+        folder.write("line.csv", "x\n0\n1\n5\n6\n");
+        folder.write("measures.csv", "a,b,c,d\n0.5,0.5,0,0\n0,0,0.5,0.5\n1,0,0,0\n");
+        folder
+    }
+
+    /// The same with `model.tree`, an ultrametric tree over the four points, and its Newick text.
+    pub(crate) fn with_model() -> Self {
+        let folder = Self::new();
+        let text = "((a:0.5,b:0.5):2,(c:0.5,d:0.5):2);";
+        let tree = Tree::from_newick(text).expect("a tree");
+        tree.save(&folder.path("model.tree")).expect("a writable folder");
+        folder.write("model.nwk", text);
+        folder
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), contents).expect("a writable folder");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).expect("text")
+    }
+
+    pub(crate) fn write_npy(&self, name: &str, shape: &[usize], values: &[f64]) {
+        let mut file = Vec::new();
+        npy::write_f64(shape, values, &mut file).expect("a fitting shape");
+        self.write(name, file);
+    }
+
+    /// The files there, sorted.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).expect("a folder");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry.expect("an entry").file_name().to_string_lossy().into_owned()
+        };
+        let mut names: Vec<String> = entries.map(name).collect();
+        names.sort();
+        names
+    }
+
+    /// `treeport` with arguments that have no blanks in them.
+    pub(crate) fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_treeport"));
+        command.args(args.split_whitespace()).current_dir(self.0.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn output(&self, args: &str) -> Output {
+        self.command(args).output().expect("the binary runs")
+    }
+
+    /// Everything a run shows, with times taken out.
+    pub(crate) fn run(&self, args: &str) -> String {
+        show(&self.output(args))
+    }
+
+    /// As [`Folder::run`], with text on stdin.
+    pub(crate) fn run_with(&self, args: &str, input: &[u8]) -> String {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the binary runs");
+        child.stdin.take().expect("a pipe").write_all(input).expect("an open pipe");
+        show(&child.wait_with_output().expect("the binary ends"))
+    }
+
+    /// The lines of stdout as JSON; the run must succeed and say nothing else.
+    pub(crate) fn json(&self, args: &str) -> Vec<serde_json::Value> {
+        let output = self.output(args);
+        assert!(output.status.success(), "{}", show(&output));
+        let text = String::from_utf8(output.stdout).expect("text");
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+}
+
+/// Stdout, stderr and exit code in one text.
+pub(crate) fn show(output: &Output) -> String {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+    let mut shown = without_times(&text(&output.stdout));
+    if !output.stderr.is_empty() {
+        shown += "--- stderr\n";
+        shown += &text(&output.stderr);
+    }
+    let code = output.status.code().map_or_else(|| "none".into(), |code| code.to_string());
+    shown + &format!("--- exit {code}\n")
+}
+
+/// Replaces what no two runs share: durations and their ratios, and the widths of their columns.
+fn without_times(text: &str) -> String {
+    let mut shown = String::new();
+    for line in text.lines() {
+        let units = ["ns", "µs", "ms", "s"];
+        let at = line.split(' ').position(|word| units.contains(&word));
+        if line.starts_with("seconds ") {
+            shown += "seconds   [time]";
+        } else if at.is_some() || line.ends_with("exact/time") {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let at = words.iter().position(|w| units.contains(w)).unwrap_or(words.len() + 1);
+            let kept = &words[..(at - 1).min(words.len())];
+            shown += &kept.join(" ");
+            shown += if at < words.len() { " [time]" } else { "" };
+        } else {
+            shown += line;
+        }
+        shown.push('\n');
+    }
+    shown
+}

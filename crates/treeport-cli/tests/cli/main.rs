@@ -1,0 +1,8 @@
+//! Runs the binary in a fresh folder and looks at stdout, stderr and exit code together.
+
+mod bad_input;
+mod commands;
+mod determinism;
+mod folder;
+#[cfg(unix)]
+mod signals;

@@ -1,0 +1,60 @@
+//! Ctrl-C in the middle of long work.
+
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use treeport::Tree;
+
+use crate::folder::{Folder, show};
+
+/// Runs the binary, sends SIGINT after a while, and waits for the end.
+fn interrupted(folder: &Folder, args: &str, after: Duration) -> Output {
+    let child = folder.command(args).spawn().expect("the binary runs");
+    std::thread::sleep(after);
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    child.wait_with_output().expect("the binary ends")
+}
+
+fn numbers(values: impl Iterator<Item = usize>) -> Vec<String> {
+    values.map(|value| value.to_string()).collect()
+}
+
+#[test]
+fn an_interrupted_fit_saves_the_best_tree_so_far() {
+    let folder = Folder::new();
+    let args = "fit --points line.csv --epochs 100000000 -o model.tree";
+    // A busy machine may need longer to get to learning; before that there is nothing to save.
+    let output = (1..=10)
+        .map(|k| interrupted(&folder, args, k * Duration::from_millis(300)))
+        .find(|_| folder.path("model.tree").exists())
+        .expect("learning begins within three seconds");
+    assert_eq!(output.status.code(), Some(130), "{}", show(&output));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.starts_with("interrupted at step "), "{said}");
+    assert!(said.ends_with("`--start model.tree` goes on from it\n"), "{said}");
+    assert_eq!(Tree::load(&folder.path("model.tree")).expect("a whole file").leaves(), 4);
+    let on = folder.json("fit --json --points line.csv --epochs 1 --start model.tree -o on.tree");
+    assert_eq!(on[0]["finished"], true);
+}
+
+#[test]
+fn an_interrupted_labelling_writes_nothing() {
+    let folder = Folder::new();
+    let points = 300;
+    folder.write("points.csv", numbers(0..points).join("\n"));
+    let row = |r: usize| {
+        let mass = |p: usize| (p * 31 + r * 17 + p * p * r) % 97 + 1;
+        numbers((0..points).map(mass)).join(",") + "\n"
+    };
+    folder.write("full.csv", (0..200).map(row).collect::<String>());
+    let args = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
+                --pairs 19900 -o model.tree";
+    let output = interrupted(&folder, args, Duration::from_secs(1));
+    insta::assert_snapshot!(show(&output), @r#"
+    --- stderr
+    interrupted; no file was written
+    --- exit 130
+    "#);
+    assert_eq!(folder.files(), ["full.csv", "line.csv", "measures.csv", "points.csv"]);
+}
