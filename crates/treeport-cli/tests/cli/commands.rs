@@ -194,10 +194,10 @@ fn eval_beside_baselines() {
     time: one pair on one thread, over the first 3 pairs.
 
     error median scaled error median factor time exact/time
-    model.tree 0.045 ± 0.045 0.045 0.045 ± 0.045 0.045 1.00 [time]
-    model.nwk 0.045 ± 0.045 0.045 0.045 ± 0.045 0.045 1.00 [time]
-    mean label                                            0.905 ± 0.005    0.905     0.50
-    constant x total variation                            0.809 ± 0.009    0.809     1.00
+    model.tree 0.0455 ± 0.0455 0.0455 0.0455 ± 0.0455 0.0455 1.00 [time]
+    model.nwk 0.0455 ± 0.0455 0.0455 0.0455 ± 0.0455 0.0455 1.00 [time]
+    mean label                                              0.9045 ± 0.0045   0.9045     0.50
+    constant x total variation                              0.8091 ± 0.0091   0.8091     1.00
     exact [time]
     --- exit 0
     "#);
@@ -219,9 +219,9 @@ fn eval_with_known_labels() {
     time: one pair on one thread, over the first 4 pairs.
 
     error median scaled error median factor time exact/time
-    model.tree 0.500 ± 0.000 0.500 0.500 ± 0.000 0.500 1.00 [time]
-    mean label                                            2.250 ± 1.750    2.250     5.00
-    constant x total variation                            1.000 ± 0.500    1.000     5.00
+    model.tree 0.5000 ± 0.0000 0.5000 0.5000 ± 0.0000 0.5000 1.00 [time]
+    mean label                                              2.2500 ± 1.7500   2.2500     5.00
+    constant x total variation                              1.0000 ± 0.5000   1.0000     5.00
     exact [time]
     --- exit 0
     "#);

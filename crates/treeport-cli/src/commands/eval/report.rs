@@ -2,12 +2,18 @@
 
 use anyhow::Result;
 use serde_json::json;
+use treeport_lab::score::Score;
 
 use super::{Baseline, Row, Test};
 use crate::output;
 
 const HEADING: [&str; 8] =
     ["", "error", "median", "scaled error", "median", "factor", "time", "exact/time"];
+
+/// Mean and standard deviation, fine enough for errors below a percent.
+fn error(score: &Score) -> String {
+    format!("{:.4} ± {:.4}", score.mean, score.std)
+}
 
 /// Everything that is printed.
 pub(super) struct Report<'a> {
@@ -41,10 +47,10 @@ impl Report<'_> {
         for row in &self.rows {
             table.push(vec![
                 row.model.clone(),
-                row.plain.to_string(),
-                format!("{:.3}", row.plain.median),
-                row.scaled.to_string(),
-                format!("{:.3}", row.scaled.median),
+                error(&row.plain),
+                format!("{:.4}", row.plain.median),
+                error(&row.scaled),
+                format!("{:.4}", row.scaled.median),
                 output::three_digits(row.factor),
                 output::seconds(row.seconds),
                 output::three_digits(exact / row.seconds),
@@ -52,7 +58,7 @@ impl Report<'_> {
         }
         let empty = String::new;
         for Baseline { name, constant, score } in &self.baselines {
-            let (error, median) = (score.to_string(), format!("{:.3}", score.median));
+            let (error, median) = (error(score), format!("{:.4}", score.median));
             let constant = output::three_digits(*constant);
             table.push(vec![(*name).into(), empty(), empty(), error, median, constant]);
         }

@@ -157,7 +157,8 @@ fn run_learning(
     output: &Output,
 ) -> Result<(Learned, (usize, usize))> {
     let options = args.learn_options();
-    let bar = output.bar("learning", 0);
+    let steps = args.epochs.saturating_mul(labels.pairs.len().div_ceil(args.batch));
+    let bar = output.bar("learning", steps);
     let mut reached = (0, 0);
     let learned = learn(start, measures, labels, &options, |status: &Status<'_>| {
         reached = (status.step, status.steps);
