@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
 
-use crate::commands::{distance, eval, export, fit};
+use crate::commands::{bench, demo, distance, eval, export, fit, reproduce};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
@@ -31,6 +31,8 @@ Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
 /// One variant per command; each has its own file in `commands/`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The whole job on a built-in data set: labels, learning, comparison, pictures.
+    Demo(demo::DemoArgs),
     /// Learn a tree from a ground metric, and from measures if there are any.
     Fit(Box<fit::FitArgs>),
     /// Tree distances between measures.
@@ -39,6 +41,10 @@ pub(crate) enum Command {
     Eval(eval::EvalArgs),
     /// Write a tree for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.
     Export(export::ExportArgs),
+    /// Measure speed against a peer on the same data.
+    Bench(bench::BenchArgs),
+    /// Run an experiment of the paper, with its figures beside ours.
+    Reproduce(reproduce::ReproduceArgs),
 }
 
 /// Options of every command.

@@ -48,10 +48,13 @@ fn run(args: &Cli) -> Result<ExitCode> {
     }
     let output = Output::new(&args.global);
     match &args.command {
+        Command::Demo(args) => commands::demo::run(args, &output),
         Command::Fit(args) => commands::fit::run(args, &output),
         Command::Distance(args) => commands::distance::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),
+        Command::Bench(args) => commands::bench::run(args, &output),
+        Command::Reproduce(args) => commands::reproduce::run(args, &output),
     }
 }
 

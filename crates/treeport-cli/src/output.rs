@@ -77,22 +77,10 @@ pub(crate) fn error(error: &anyhow::Error, hint: Option<&str>) {
         if color { format!("\x1b[1;{code}m{text}\x1b[0m") } else { text.to_owned() }
     };
     let mut err = io::stderr();
-    let _ = writeln!(err, "{} {}", paint(31, "error:"), message(error));
+    let _ = writeln!(err, "{} {error:#}", paint(31, "error:"));
     if let Some(hint) = hint {
         let _ = writeln!(err, "\n{} {hint}", paint(36, "hint:"));
     }
-}
-
-/// The error and its causes, but for causes that a message repeats already.
-fn message(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string).filter(|cause| !cause.is_empty()) {
-        if !text.ends_with(&cause) {
-            text += if text.is_empty() { "" } else { ": " };
-            text += &cause;
-        }
-    }
-    text
 }
 
 /// Writes a file whole or not at all: beside `path`, then renamed.

@@ -11,6 +11,7 @@ pub mod bench;
 pub mod cities;
 pub mod condensed;
 pub mod datasets;
+pub mod demo;
 pub mod dendrogram;
 pub mod error;
 pub mod exact;

@@ -13,7 +13,7 @@ const BOTTOM: f64 = 276.0;
 /// Losses that span more than this ratio are drawn on a logarithmic axis.
 const LOG_ABOVE: f64 = 20.0;
 
-/// The two losses as an SVG picture for light and dark pages; the first value is epoch 1.
+/// The two losses as an SVG picture for light and dark pages; the first value is the start, epoch 0.
 ///
 /// Either list may be empty or shorter. Values that are not finite leave a gap. The axis is
 /// logarithmic when the losses are above 0 and span more than a factor of 20.
@@ -25,7 +25,7 @@ const LOG_ABOVE: f64 = 20.0;
 /// ```
 pub fn loss_svg(title: &str, training: &[f64], validation: &[f64]) -> String {
     let axis = Axis::of(training.iter().chain(validation).copied());
-    let epochs = training.len().max(validation.len()).max(2);
+    let epochs = training.len().max(validation.len()).max(2) - 1;
     let mut out = svg::open(WIDTH, HEIGHT, title);
     draw_axes(&mut out, &axis, epochs);
     let lines = [("training", training), ("validation", validation)];
@@ -89,7 +89,7 @@ impl Axis {
 }
 
 fn x(epoch: usize, epochs: usize) -> f64 {
-    LEFT + (epoch - 1) as f64 / (epochs - 1) as f64 * (RIGHT - LEFT)
+    LEFT + epoch as f64 / epochs as f64 * (RIGHT - LEFT)
 }
 
 fn draw_axes(out: &mut String, axis: &Axis, epochs: usize) {
@@ -105,8 +105,8 @@ fn draw_axes(out: &mut String, axis: &Axis, epochs: usize) {
         );
     }
     let whole = |t: &f64| *t >= 1.0 && t.fract() == 0.0;
-    for tick in svg::ticks(1.0, epochs as f64, 8).into_iter().filter(whole) {
-        let at = LEFT + (tick - 1.0) / (epochs - 1) as f64 * (RIGHT - LEFT);
+    for tick in svg::ticks(0.0, epochs as f64, 8).into_iter().filter(whole) {
+        let at = LEFT + tick / epochs as f64 * (RIGHT - LEFT);
         let _ = writeln!(
             out,
             "<text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
@@ -132,7 +132,7 @@ fn line(losses: &[f64], axis: &Axis, epochs: usize) -> (String, Option<f64>) {
         }
         let y = axis.y(loss);
         let step = if pen_up { 'M' } else { 'L' };
-        let _ = write!(path, "{step}{} {}", num(x(k + 1, epochs)), num(y));
+        let _ = write!(path, "{step}{} {}", num(x(k, epochs)), num(y));
         if pen_up {
             // A step of no length, so that a point between two gaps is a dot.
             path += "h0";

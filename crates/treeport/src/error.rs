@@ -89,9 +89,9 @@ pub enum Error {
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },
-    #[error("cannot read `{path}`: {source}")]
+    #[error("cannot read `{path}`")]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("cannot write `{path}`: {source}")]
+    #[error("cannot write `{path}`")]
     Write { path: PathBuf, source: std::io::Error },
     #[error("`{path}` is not a treeport tree: {reason}")]
     NotATree { path: PathBuf, reason: String },

@@ -2,10 +2,13 @@
 //!
 //! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in `main`.
 
+pub(crate) mod bench;
+pub(crate) mod demo;
 pub(crate) mod distance;
 pub(crate) mod eval;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod reproduce;
 
 use treeport::Error;
 

@@ -52,7 +52,7 @@ fn one(n: usize, kind: Kind, rng: &mut Random) -> treeport::Result<Row> {
     Ok(Row {
         bench: "learn",
         n,
-        case: vec![("kind", format!("{kind:?}").to_lowercase())],
+        case: vec![("kind", kind.to_string())],
         seconds,
         peer: paper.map(|&(_, seconds)| Peer { name: "paper, other machine", seconds }),
         more: vec![

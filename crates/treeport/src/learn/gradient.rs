@@ -31,9 +31,9 @@ const PARALLEL_WORK: usize = 1 << 16;
 
 /// What one batch says about the heights.
 pub(crate) struct Step {
-    /// Σ over pairs of (W_T − W₁)·φ, by node.
+    /// Σ over pairs of weight·(W_T − W₁)·φ, by node.
     pub(crate) gradient: Vec<f64>,
-    /// Σ over pairs of |φ|².
+    /// Σ over pairs of weight·|φ|².
     pub(crate) squared_norm: f64,
 }
 
@@ -50,21 +50,24 @@ pub(crate) fn predictions(
     groups.concat()
 }
 
-/// The gradient of ½Σ(W_T − W₁)² over a batch.
-pub(crate) fn step(
-    tree: &Binary,
-    measures: &Measures,
-    pairs: &[(usize, usize)],
-    distances: &[f64],
-) -> Step {
-    let numbered: Vec<_> = pairs.iter().copied().zip(distances.iter().copied()).collect();
-    let groups = in_groups(tree, &numbered, |group| {
-        let pairs: Vec<_> = group.iter().map(|g| g.0).collect();
+/// A pair in a batch, its label, and how much its squared error counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weighted {
+    pub(crate) pair: (usize, usize),
+    pub(crate) distance: f64,
+    pub(crate) weight: f64,
+}
+
+/// The gradient of ½Σ weight·(W_T − W₁)² over a batch.
+pub(crate) fn step(tree: &Binary, measures: &Measures, batch: &[Weighted]) -> Step {
+    let groups = in_groups(tree, batch, |group| {
+        let pairs: Vec<_> = group.iter().map(|g| g.pair).collect();
         let surplus = surpluses(tree, measures, &pairs);
-        let (predicted, squared_norm) = predict(tree, &surplus);
-        let mut residual = [0.0; LANES];
-        for (lane, &(_, distance)) in group.iter().enumerate() {
-            residual[lane] = predicted[lane] - distance;
+        let (predicted, squares) = predict(tree, &surplus);
+        let (mut residual, mut squared_norm) = ([0.0; LANES], 0.0);
+        for (lane, label) in group.iter().enumerate() {
+            residual[lane] = label.weight * (predicted[lane] - label.distance);
+            squared_norm += label.weight * squares[lane];
         }
         (weighted_features(tree, &surplus, &residual), squared_norm)
     });
@@ -120,8 +123,8 @@ fn for_each_feature(tree: &Binary, surplus: &[Lane], mut visit: impl FnMut(usize
     }
 }
 
-/// Σ φ·θ for each pair, and Σ φ² over all of them.
-fn predict(tree: &Binary, surplus: &[Lane]) -> (Lane, f64) {
+/// Σ φ·θ and Σ φ² for each pair.
+fn predict(tree: &Binary, surplus: &[Lane]) -> (Lane, Lane) {
     let (mut predicted, mut squares) = ([0.0; LANES], [0.0; LANES]);
     for_each_feature(tree, surplus, |v, feature| {
         let height = tree.height[v];
@@ -130,7 +133,7 @@ fn predict(tree: &Binary, surplus: &[Lane]) -> (Lane, f64) {
             squares[q] += feature[q] * feature[q];
         }
     });
-    (predicted, squares.iter().sum())
+    (predicted, squares)
 }
 
 /// Σ over pairs of weight·φ, by node.
@@ -182,7 +185,9 @@ mod tests {
         #[test]
         fn it_is_the_slope_of_the_loss((tree, measures) in problems()) {
             let distances = vec![1.0; 10];
-            let step = step(&tree, &measures, &pairs(), &distances);
+            let weighted = |&pair: &(usize, usize)| Weighted { pair, distance: 1.0, weight: 1.0 };
+            let batch: Vec<Weighted> = pairs().iter().map(weighted).collect();
+            let step = step(&tree, &measures, &batch);
             for v in 0..tree.height.len() {
                 let at = |shift: f64| {
                     let mut moved = tree.clone();

@@ -9,12 +9,15 @@
 
 mod gradient;
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use gradient::Weighted;
 
 use crate::binary::Binary;
 use crate::error::{Error, Result};
@@ -34,6 +37,16 @@ pub enum Kind {
     /// The shape stays as it starts, and one projection at the end makes an ultrametric tree of it
     /// (\[CTW24\], "skip-MST").
     SkipMst,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ultrametric => "ultrametric",
+            Self::Additive => "additive",
+            Self::SkipMst => "skip-mst",
+        })
+    }
 }
 
 /// How the learning rate falls from its start to the last step.
@@ -59,6 +72,34 @@ impl Schedule {
     }
 }
 
+/// Which errors count how much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loss {
+    /// (W_T − W₁)², the cost of \[CTW24\]: large distances decide.
+    Squared,
+    /// ((W_T − W₁)/W₁)²: every pair counts the same, as it does in the mean relative error.
+    #[default]
+    Relative,
+}
+
+impl Loss {
+    /// What the squared error of each label is multiplied by.
+    fn weights(self, distances: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Squared => vec![1.0; distances.len()],
+            Self::Relative => {
+                let mean = distances.iter().sum::<f64>() / distances.len() as f64;
+                // A label near 0 must not outweigh all others; labels that are all 0 weigh the same.
+                let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
+                distances.iter().map(|d| d.max(least).powi(-2)).collect()
+            }
+        }
+    }
+}
+
+/// Labels below this share of their mean weigh no more than one of that size.
+const LEAST_LABEL: f64 = 0.05;
+
 /// Options of [`learn`]; the defaults worked on every data set we tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnOptions {
@@ -72,6 +113,8 @@ pub struct LearnOptions {
     pub rate: f64,
     /// How the rate falls (default: linearly to 0).
     pub schedule: Schedule,
+    /// Which errors count how much (default: relative ones; the paper: squared ones).
+    pub loss: Loss,
     /// Share of the labels kept for choosing the best tree, 0 up to below 1 (default: 0.1). With 0, or
     /// where it rounds to no pair, the training pairs choose.
     pub validation: f64,
@@ -91,6 +134,7 @@ impl Default for LearnOptions {
             batch: 20,
             rate: 0.5,
             schedule: Schedule::default(),
+            loss: Loss::default(),
             validation: 0.1,
             patience: 0,
             rescale: true,
@@ -159,7 +203,7 @@ impl Labels {
 pub struct Epoch {
     /// Passes done; 0 is the start.
     pub epoch: usize,
-    /// Σ(W_T − W₁)² / ΣW₁² over the training pairs.
+    /// Σ weight·(W_T − W₁)² / Σ weight·W₁² over the training pairs, weighted as [`Loss`] says: no unit.
     pub training_loss: f64,
     /// The same over the validation pairs, where there are any.
     pub validation_loss: Option<f64>,
@@ -233,7 +277,7 @@ pub fn learn(
         for batch in order.chunks(options.batch) {
             let rate = options.rate * options.schedule.share(step as f64 / steps as f64);
             let pivot = rng.random_range(0..start.leaves());
-            run.descend(&run.train.at(batch), rate, pivot);
+            run.descend(batch, rate, pivot);
             step += 1;
             let status = Status { step, steps, history: &run.history };
             if progress(&status).is_break() {
@@ -307,7 +351,10 @@ fn split(labels: &Labels, share: f64, rng: &mut Xoshiro256PlusPlus) -> Result<(L
 struct Run<'a> {
     measures: &'a Measures,
     train: Labels,
+    /// How much each training label counts.
+    weights: Vec<f64>,
     validation: Labels,
+    loss: Loss,
     kind: Kind,
     tree: Binary,
     best: Binary,
@@ -336,8 +383,10 @@ impl<'a> Run<'a> {
         }
         let mut run = Self {
             measures,
+            weights: options.loss.weights(&train.distances),
             train,
             validation,
+            loss: options.loss,
             kind: options.kind,
             best: tree.clone(),
             tree,
@@ -351,10 +400,16 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// One step: down the gradient of a batch, then back to trees.
-    fn descend(&mut self, batch: &Labels, rate: f64, pivot: usize) {
+    /// One step: down the gradient of a batch of labels, then back to trees.
+    fn descend(&mut self, batch: &[usize], rate: f64, pivot: usize) {
         let begun = Instant::now();
-        let step = gradient::step(&self.tree, self.measures, &batch.pairs, &batch.distances);
+        let weighted = |&k: &usize| Weighted {
+            pair: self.train.pairs[k],
+            distance: self.train.distances[k],
+            weight: self.weights[k],
+        };
+        let batch: Vec<Weighted> = batch.iter().map(weighted).collect();
+        let step = gradient::step(&self.tree, self.measures, &batch);
         if step.squared_norm > 0.0 {
             // The two means, of gradient and squared norm, share the batch size: it cancels.
             let factor = rate / step.squared_norm;
@@ -374,13 +429,16 @@ impl<'a> Run<'a> {
     /// Measures the fit, and keeps the tree if it is the best so far.
     fn record(&mut self, epoch: usize) {
         let begun = Instant::now();
-        let train = Fit::new(&self.tree, self.measures, &self.train);
+        // What counts is the tree that would be returned.
+        let projected = (self.kind == Kind::SkipMst).then(|| project::ultrametric(&self.tree));
+        let tree = projected.as_ref().unwrap_or(&self.tree);
+        let train = Fit::new(tree, self.measures, &self.train, self.loss);
         let validation = (!self.validation.pairs.is_empty())
-            .then(|| Fit::new(&self.tree, self.measures, &self.validation));
+            .then(|| Fit::new(tree, self.measures, &self.validation, self.loss));
         let relative_error = validation.as_ref().unwrap_or(&train).relative_error;
         let best = self.history.iter().map(|e| e.relative_error).fold(f64::INFINITY, f64::min);
         if relative_error < best {
-            self.best.clone_from(&self.tree);
+            self.best.clone_from(tree);
             self.best_epoch = epoch;
         }
         self.history.push(Epoch {
@@ -394,8 +452,7 @@ impl<'a> Run<'a> {
 
     fn into_learned(self, start: &Tree) -> Result<Learned> {
         let tree = match self.kind {
-            Kind::Ultrametric => self.best.to_tree()?,
-            Kind::SkipMst => project::ultrametric(&self.best).to_tree()?,
+            Kind::Ultrametric | Kind::SkipMst => self.best.to_tree()?,
             // Additive trees hang from whichever leaf came last: hang them from their middle.
             Kind::Additive => self.best.to_tree()?.rerooted_at_middle()?,
         };
@@ -417,13 +474,15 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(tree: &Binary, measures: &Measures, labels: &Labels) -> Self {
+    fn new(tree: &Binary, measures: &Measures, labels: &Labels, loss: Loss) -> Self {
         let predicted = gradient::predictions(tree, measures, &labels.pairs);
         let (mut squares, mut scale, mut relative, mut counted) = (0.0, 0.0, 0.0, 0usize);
-        for (prediction, distance) in predicted.iter().zip(&labels.distances) {
+        let weights = loss.weights(&labels.distances);
+        for ((prediction, distance), weight) in predicted.iter().zip(&labels.distances).zip(weights)
+        {
             let error = prediction - distance;
-            squares += error * error;
-            scale += distance * distance;
+            squares += weight * error * error;
+            scale += weight * distance * distance;
             if *distance > 0.0 {
                 relative += error.abs() / distance;
                 counted += 1;

@@ -6,7 +6,10 @@ use crate::metric::Norm;
 use crate::spanning::Edge;
 
 /// Coordinates summed between two looks at whether the sum is already too large.
-const BLOCK: usize = 16;
+const BLOCK: usize = 64;
+
+/// Sums side by side within a block.
+const LANES: usize = 8;
 
 /// Below this many coordinates a sweep is done on the calling thread.
 const PARALLEL_WORK: usize = 1 << 15;
@@ -133,15 +136,26 @@ impl Rest {
 /// The stand-in for the distance between two points if it is below `bound`.
 #[inline]
 fn nearer(norm: Norm, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
+    match norm {
+        Norm::Manhattan => bounded_sum(a, b, bound, f64::abs),
+        Norm::Euclidean | Norm::SqEuclidean | Norm::Cosine => bounded_sum(a, b, bound, |d| d * d),
+    }
+}
+
+/// Σ term(a − b) if it is below `bound`; several sums side by side, so that it becomes vector code.
+#[inline]
+fn bounded_sum(a: &[f64], b: &[f64], bound: f64, term: impl Fn(f64) -> f64) -> Option<f64> {
     let mut total = 0.0;
     for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
-        let differences = a.iter().zip(b).map(|(x, y)| x - y);
-        total += match norm {
-            Norm::Manhattan => differences.map(f64::abs).sum::<f64>(),
-            Norm::Euclidean | Norm::SqEuclidean | Norm::Cosine => {
-                differences.map(|d| d * d).sum::<f64>()
+        let mut sums = [0.0; LANES];
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+        for (a, b) in a.iter().zip(b) {
+            for k in 0..LANES {
+                sums[k] += term(a[k] - b[k]);
             }
-        };
+        }
+        let rest = a_rest.iter().zip(b_rest).map(|(a, b)| term(a - b));
+        total += sums.iter().sum::<f64>() + rest.sum::<f64>();
         if total >= bound {
             return None;
         }

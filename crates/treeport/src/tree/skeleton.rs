@@ -302,6 +302,7 @@ fn cityblock(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Scratch;
 
     fn heap_shaped(leaves: usize) -> Tree {
         // Leaf i and node v hang below the node with half their number, counted from the root.
@@ -321,7 +322,7 @@ mod tests {
         let (mine, theirs) = ((&ranked, 0), (&skeleton, &ranked, 1));
         let cut = skeleton.distance(tree.index(), mine, theirs, &mut Vec::new());
         let judge =
-            tree.distance_dense(&measures.row(0), &measures.row(1), &mut Default::default());
+            tree.distance_dense(&measures.row(0), &measures.row(1), &mut Scratch::default());
         assert!((cut.expect("far from 0") - judge).abs() < 1e-12 * judge);
         // Equal measures are below what the cut can tell; the sweep says 0.
         let same = skeleton.distance(tree.index(), mine, (&skeleton, &ranked, 0), &mut Vec::new());
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn paths_are_not_cut() {
-        let n = 2000;
+        let n = 2_000_usize;
         let parent = (0..2 * n - 1)
             .map(|v| (if v < n { n + v.saturating_sub(1) } else { v + 1 }).min(2 * n - 2));
         let path =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use treeport::learn::Schedule;
+use treeport::learn::{Loss, Schedule};
 use treeport::{Kind, LearnOptions, Linkage};
 
 use crate::args::{MetricArgs, at_least_one};
@@ -18,6 +18,9 @@ Examples:
 
 Without measures the tree learns the distances of the points themselves. Ctrl-C while it learns saves
 the best tree so far; `--start model.tree` goes on from there.";
+
+/// Passes over pairs of points.
+const POINT_EPOCHS: usize = 10;
 
 /// Options of `treeport fit`.
 #[derive(Args, Debug)]
@@ -35,7 +38,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "FILE", requires = "measures", conflicts_with = "pairs")]
     #[arg(help_heading = "What to learn from")]
     pub(super) labels: Option<PathBuf>,
-    /// Random pairs to learn from [default: 300 of measures, 20000 of points].
+    /// Random pairs to learn from [default: 300 of measures, 10000 of points].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     #[arg(help_heading = "What to learn from")]
     pub(super) pairs: Option<usize>,
@@ -50,10 +53,9 @@ pub(crate) struct FitArgs {
     /// Kind of tree.
     #[arg(long, value_enum, default_value_t = KindName::Additive, help_heading = "Learning")]
     pub(super) kind: KindName,
-    /// Passes over the pairs.
-    #[arg(long, value_name = "N", default_value_t = LearnOptions::default().epochs)]
-    #[arg(help_heading = "Learning")]
-    pub(super) epochs: usize,
+    /// Passes over the pairs [default: 50 over measures, 10 over points].
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    pub(super) epochs: Option<usize>,
     /// Pairs in one step.
     #[arg(long, value_name = "N", default_value_t = LearnOptions::default().batch)]
     #[arg(value_parser = at_least_one, help_heading = "Learning")]
@@ -65,6 +67,9 @@ pub(crate) struct FitArgs {
     /// How the step size falls.
     #[arg(long, value_enum, default_value_t = ScheduleName::Linear, help_heading = "Learning")]
     pub(super) schedule: ScheduleName,
+    /// Which errors count how much.
+    #[arg(long, value_enum, default_value_t = LossName::Relative, help_heading = "Learning")]
+    pub(super) loss: LossName,
     /// Share of the pairs kept for choosing the best tree.
     #[arg(long, value_name = "X", default_value_t = LearnOptions::default().validation)]
     #[arg(value_parser = parse_share, allow_negative_numbers = true, help_heading = "Learning")]
@@ -86,12 +91,16 @@ pub(crate) struct FitArgs {
 impl FitArgs {
     /// The options of the learner.
     pub(super) fn learn_options(&self) -> LearnOptions {
+        // Pairs of points are many and each says little: a few passes do.
+        let default_epochs =
+            if self.measures.is_some() { LearnOptions::default().epochs } else { POINT_EPOCHS };
         LearnOptions {
             kind: self.kind.into(),
-            epochs: self.epochs,
+            epochs: self.epochs.unwrap_or(default_epochs),
             batch: self.batch,
             rate: self.rate,
             schedule: self.schedule.into(),
+            loss: self.loss.into(),
             validation: self.validation,
             patience: self.patience,
             rescale: !matches!(&self.start, Start::File(path) if !input::is_newick(path)),
@@ -171,6 +180,23 @@ impl From<ScheduleName> for Schedule {
             ScheduleName::Linear => Self::Linear,
             ScheduleName::Cosine => Self::Cosine,
             ScheduleName::Constant => Self::Constant,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum LossName {
+    /// Every pair counts the same.
+    Relative,
+    /// Large distances count more, as in the paper.
+    Squared,
+}
+
+impl From<LossName> for Loss {
+    fn from(name: LossName) -> Self {
+        match name {
+            LossName::Relative => Self::Relative,
+            LossName::Squared => Self::Squared,
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::{input, interrupt, labels};
 /// Pairs of measures that are labelled if nobody says how many.
 const MEASURE_PAIRS: usize = 300;
 /// Pairs of points, whose labels cost nothing.
-const POINT_PAIRS: usize = 20_000;
+const POINT_PAIRS: usize = 10_000;
 
 /// Runs `treeport fit`.
 pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
@@ -157,7 +157,7 @@ fn run_learning(
     output: &Output,
 ) -> Result<(Learned, (usize, usize))> {
     let options = args.learn_options();
-    let steps = args.epochs.saturating_mul(labels.pairs.len().div_ceil(args.batch));
+    let steps = options.epochs.saturating_mul(labels.pairs.len().div_ceil(args.batch));
     let bar = output.bar("learning", steps);
     let mut reached = (0, 0);
     let learned = learn(start, measures, labels, &options, |status: &Status<'_>| {

@@ -1,0 +1,175 @@
+//! `treeport demo`: the main job end to end on a built-in data set.
+
+use std::fs;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::json;
+use treeport::{Error, Learned};
+use treeport_lab::demo::{Demo, Line};
+use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
+use treeport_lab::loss_chart::loss_svg;
+
+use crate::interrupt::{self, Interrupted};
+use crate::output::{self, Output};
+
+const EXAMPLE: &str = "\
+Example:
+  treeport demo
+  treeport demo -o somewhere --seed 7
+
+Takes a few seconds. The cities and their distances are built in; nothing is downloaded.";
+
+/// What `treeport demo` accepts.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct DemoArgs {
+    /// Folder for the files it writes; made if it is not there.
+    #[arg(short, long, value_name = "FOLDER", default_value = "treeport-demo")]
+    output: PathBuf,
+    /// Seed of the regions and of learning.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// Runs the demo: labels, learns, compares, writes.
+pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
+    fs::create_dir_all(&args.output)
+        .with_context(|| format!("cannot make the folder `{}`", args.output.display()))?;
+    let demo = label(args, output)?;
+    let learned = learn(&demo, args, output)?;
+    let table = demo.table(&learned.tree)?;
+    let tree_seconds = demo.time_tree(&learned.tree)?;
+    let files = write(&demo, &learned, &args.output)?;
+    if output.json {
+        print_json(&demo, &learned, &table, tree_seconds, args)?;
+    } else {
+        print(&demo, &learned, &table, tree_seconds, &files)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Exact distances for all pairs the demo needs.
+fn label(args: &DemoArgs, output: &Output) -> Result<Demo> {
+    let bar = output.bar("exact transport", Demo::PAIRS);
+    let progress = |done: usize| {
+        bar.set_position(done as u64);
+        !interrupt::asked()
+    };
+    let demo = Demo::new(args.seed, &progress);
+    bar.finish_and_clear();
+    match demo {
+        Err(treeport_lab::Error::Treeport(Error::Cancelled)) => Err(Interrupted.into()),
+        other => Ok(other?),
+    }
+}
+
+fn learn(demo: &Demo, args: &DemoArgs, output: &Output) -> Result<Learned> {
+    let bar = output.bar("learning", 1);
+    let learned = demo.learn(args.seed, |status| {
+        bar.set_length(status.steps as u64);
+        bar.set_position(status.step as u64);
+        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    bar.finish_and_clear();
+    interrupt::check()?;
+    Ok(learned?)
+}
+
+/// The model, its Newick text, and two pictures.
+fn write(demo: &Demo, learned: &Learned, folder: &Path) -> Result<Vec<PathBuf>> {
+    let continents = demo.cities.iter().map(|city| city.continent.to_owned()).collect();
+    let options = DendrogramOptions {
+        title: "200 cities: the tree learned from transport distances".into(),
+        unit: "km".into(),
+        groups: Some(continents),
+        ..DendrogramOptions::default()
+    };
+    let training: Vec<f64> = learned.history.iter().map(|e| e.training_loss).collect();
+    let validation: Vec<f64> = learned.history.iter().filter_map(|e| e.validation_loss).collect();
+    let files = [
+        ("model.tree", learned.tree.to_bytes()?),
+        ("tree.nwk", format!("{}\n", learned.tree.to_newick()).into_bytes()),
+        ("tree.svg", dendrogram_svg(&learned.tree, &options).into_bytes()),
+        ("loss.svg", loss_svg("Loss while learning", &training, &validation).into_bytes()),
+    ];
+    let mut written = Vec::new();
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        output::save(&path, |out| Ok(out.write_all(&bytes)?))?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+fn print(
+    demo: &Demo,
+    learned: &Learned,
+    table: &[Line],
+    tree_seconds: f64,
+    files: &[PathBuf],
+) -> Result<()> {
+    let seen = demo.training.labels.pairs.len();
+    let unseen = demo.test.labels.pairs.len();
+    output::line(format!(
+        "{} cities, great-circle distances. A measure is a region: the people in the cities around a\n\
+         random centre. A tree was learned from {seen} exact transport distances between regions\n\
+         (best of {} epochs: {}), and is judged on {unseen} pairs of regions it has never seen.\n",
+        demo.cities.len(),
+        learned.history.len() - 1,
+        learned.best_epoch,
+    ))?;
+    let mut rows = vec![["", "mean relative error", "median"].map(str::to_owned).to_vec()];
+    for Line { name, score } in table {
+        let median = format!("{:.3}", score.median);
+        rows.push(vec![(*name).to_owned(), score.to_string(), median]);
+    }
+    output::line(output::table(&rows))?;
+    output::line(format!(
+        "one pair: tree {}, exact solver {} ({} times the tree's time)\n",
+        output::seconds(tree_seconds),
+        output::seconds(demo.exact_seconds),
+        output::three_digits(demo.exact_seconds / tree_seconds),
+    ))?;
+    for (path, what) in files.iter().zip([
+        "the model: treeport distance, eval and export read it",
+        "the same tree for any tool that reads Newick",
+        "a picture of it, leaves coloured by continent; open it in a browser",
+        "the loss while learning",
+    ]) {
+        output::line(format!("{}  {what}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn print_json(
+    demo: &Demo,
+    learned: &Learned,
+    table: &[Line],
+    tree_seconds: f64,
+    args: &DemoArgs,
+) -> Result<()> {
+    for Line { name, score } in table {
+        output::line(json!({
+            "demo": name,
+            "error": score.mean,
+            "std": score.std,
+            "median": score.median,
+            "pairs": score.pairs,
+            "left_out": score.left_out,
+            "seed": args.seed,
+        }))?;
+    }
+    output::line(json!({
+        "demo": "times",
+        "seconds": tree_seconds,
+        "exact_seconds": demo.exact_seconds,
+        "ratio": demo.exact_seconds / tree_seconds,
+        "best_epoch": learned.best_epoch,
+        "folder": args.output,
+    }))
+}

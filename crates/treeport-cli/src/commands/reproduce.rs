@@ -1,0 +1,129 @@
+//! `treeport reproduce`: experiments of the paper, with its figures beside ours.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use treeport::{Kind, Linkage};
+use treeport_lab::noisy_trees::{PAPER, Recovery, recover_many, recovery_options};
+
+use crate::args::at_least_one;
+use crate::interrupt;
+use crate::output::{self, Output};
+
+const EXAMPLE: &str = "\
+Example:
+  treeport reproduce noisy-trees            20 hidden trees at each noise level
+  treeport reproduce noisy-trees --trees 100 --json";
+
+/// What `treeport reproduce` accepts.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct ReproduceArgs {
+    /// Which experiment.
+    #[arg(value_enum)]
+    what: What,
+    /// Hidden trees at each noise level.
+    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+    trees: usize,
+    /// Seed of the first tree; the next ones count up.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum What {
+    /// Hidden trees of 20 to 40 nodes, learned back from a noisy start.
+    NoisyTrees,
+}
+
+/// One line: a kind of tree at a noise level.
+struct Line {
+    kind: Kind,
+    sigma: f64,
+    found: Vec<Recovery>,
+}
+
+impl Line {
+    fn mean(&self, of: fn(&Recovery) -> f64) -> f64 {
+        self.found.iter().map(of).sum::<f64>() / self.found.len() as f64
+    }
+
+    fn spread(&self, of: fn(&Recovery) -> f64) -> f64 {
+        let mean = self.mean(of);
+        let squares = self.found.iter().map(|r| (of(r) - mean).powi(2)).sum::<f64>();
+        (squares / self.found.len() as f64).sqrt()
+    }
+
+    /// The paper's dist(T̂, T) and W₁ error for the same line.
+    fn paper(&self) -> Option<(f64, f64)> {
+        let same = |p: &&(Kind, f64, f64, f64)| p.0 == self.kind && p.1 == self.sigma;
+        PAPER.iter().find(same).map(|p| (p.2, p.3))
+    }
+}
+
+/// Runs an experiment and prints its table.
+pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
+    let What::NoisyTrees = args.what;
+    let mut lines = Vec::new();
+    for sigma in [2.0, 3.0, 4.0, 5.0] {
+        for kind in [Kind::Additive, Kind::Ultrametric, Kind::SkipMst] {
+            let spinner = output.spinner(&format!("noise {sigma}, {kind}"));
+            // Single linkage of the noisy distances, as in the paper.
+            let options = recovery_options(kind);
+            let (trees, seed) = (args.trees as u64, args.seed);
+            let found = recover_many(trees, sigma, seed, Linkage::Single, &options)?;
+            spinner.finish_and_clear();
+            let line = Line { kind, sigma, found };
+            if output.json {
+                print_json(&line, args)?;
+            }
+            lines.push(line);
+            interrupt::check()?;
+        }
+    }
+    if !output.json {
+        output.note(&format!("{} trees at each noise level, seed {}", args.trees, args.seed));
+        output::line(output::table(&table(&lines)).trim_end())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(lines: &[Line]) -> Vec<Vec<String>> {
+    let heading =
+        ["kind", "noise", "dist(T̂,T)", "paper", "W₁ relative error", "W₁ absolute error", "paper"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for line in lines {
+        let cell = |of| format!("{:.3} ± {:.3}", line.mean(of), line.spread(of));
+        let paper = |pick: fn((f64, f64)) -> f64| {
+            line.paper().map_or("-".into(), |p| format!("{:.3}", pick(p)))
+        };
+        rows.push(vec![
+            line.kind.to_string(),
+            line.sigma.to_string(),
+            cell(|r| r.tree_distance),
+            paper(|p| p.0),
+            cell(|r| r.relative_error),
+            cell(|r| r.absolute_error),
+            paper(|p| p.1),
+        ]);
+    }
+    rows
+}
+
+fn print_json(line: &Line, args: &ReproduceArgs) -> Result<()> {
+    output::line(json!({
+        "experiment": "noisy-trees",
+        "kind": line.kind.to_string(),
+        "sigma": line.sigma,
+        "trees": line.found.len(),
+        "seed": args.seed,
+        "tree_distance": line.mean(|r| r.tree_distance),
+        "tree_distance_std": line.spread(|r| r.tree_distance),
+        "relative_error": line.mean(|r| r.relative_error),
+        "absolute_error": line.mean(|r| r.absolute_error),
+        "paper_tree_distance": line.paper().map(|p| p.0),
+        "paper_error": line.paper().map(|p| p.1),
+    }))
+}
