@@ -5,13 +5,12 @@ use crate::tree::Tree;
 
 /// A binary tree over `leaves` points with heights that need not be in order.
 ///
-/// Inner node `leaves + k` has the children `left[k]` and `right[k]`, which have smaller numbers; the
-/// root is last. The distance of two leaves is 2·height(lca) − height(i) − height(j).
+/// Inner node `leaves + k` has the two children `children[k]`, which have smaller numbers; the root
+/// is last. The distance of two leaves is 2·height(lca) − height(i) − height(j).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Binary {
     pub(crate) leaves: usize,
-    pub(crate) left: Vec<u32>,
-    pub(crate) right: Vec<u32>,
+    pub(crate) children: Vec<[u32; 2]>,
     pub(crate) height: Vec<f64>,
 }
 
@@ -20,12 +19,7 @@ impl Binary {
     /// height, a node with one child disappears.
     pub(crate) fn from_tree(tree: &Tree, heights: &[f64]) -> Self {
         let leaves = tree.leaves();
-        let mut binary = Self {
-            leaves,
-            left: Vec::with_capacity(leaves - 1),
-            right: Vec::with_capacity(leaves - 1),
-            height: heights[..leaves].to_vec(),
-        };
+        let mut binary = Self::with_leaves(heights[..leaves].to_vec());
         // The binary node that stands for each node so far: grows by one child at a time.
         let mut stands_for: Vec<Option<u32>> = vec![None; tree.nodes()];
         for v in 0..tree.root() {
@@ -43,10 +37,14 @@ impl Binary {
         binary
     }
 
+    /// Leaves at the given heights, with nothing above them yet.
+    pub(crate) fn with_leaves(height: Vec<f64>) -> Self {
+        Self { leaves: height.len(), children: Vec::with_capacity(height.len() - 1), height }
+    }
+
     /// Adds an inner node and returns its number.
-    fn join(&mut self, left: u32, right: u32, height: f64) -> u32 {
-        self.left.push(left);
-        self.right.push(right);
+    pub(crate) fn join(&mut self, left: u32, right: u32, height: f64) -> u32 {
+        self.children.push([left, right]);
         self.height.push(height);
         (self.height.len() - 1) as u32
     }
@@ -57,8 +55,8 @@ impl Binary {
 
     /// (node, left child, right child) of every inner node, children before parents.
     pub(crate) fn inner(&self) -> impl DoubleEndedIterator<Item = (usize, usize, usize)> + '_ {
-        let children = self.left.iter().zip(&self.right).enumerate();
-        children.map(|(k, (&l, &r))| (self.leaves + k, l as usize, r as usize))
+        let children = self.children.iter().enumerate();
+        children.map(|(k, &[l, r])| (self.leaves + k, l as usize, r as usize))
     }
 
     /// Parent of every node; the root is its own parent.

@@ -81,17 +81,14 @@ pub(crate) fn merge(leaves: usize, mut edges: Vec<Edge>) -> Binary {
     }
     let mut sets = Sets::new(leaves);
     let mut top: Vec<u32> = (0..leaves as u32).collect();
-    let mut height = vec![0.0; leaves];
-    height.extend(edges.iter().map(|e| e.weight));
-    let (mut left, mut right) = (Vec::with_capacity(edges.len()), Vec::with_capacity(edges.len()));
-    for (k, edge) in edges.iter().enumerate() {
+    let mut tree = Binary::with_leaves(vec![0.0; leaves]);
+    for edge in &edges {
         let (a, b) = (sets.find(edge.ends.0), sets.find(edge.ends.1));
-        left.push(top[a as usize]);
-        right.push(top[b as usize]);
+        let merged = tree.join(top[a as usize], top[b as usize], edge.weight);
         sets.join(a, b);
-        top[a as usize] = (leaves + k) as u32;
+        top[a as usize] = merged;
     }
-    Binary { leaves, left, right, height }
+    tree
 }
 
 /// Prim's minimum spanning tree of a complete graph given by its rows, O(n²).
@@ -160,7 +157,6 @@ struct Leaving {
 }
 
 /// What is left of the tree in one round, in post-order: the right child of `v` is `v − 1`.
-#[derive(Default)]
 struct Rest {
     /// Left child of every node; `NONE` at a leaf.
     left: Vec<u32>,
@@ -173,56 +169,40 @@ struct Rest {
 }
 
 impl Rest {
-    fn with_capacity(n: usize) -> Self {
-        Self {
-            left: Vec::with_capacity(n),
-            value: Vec::with_capacity(n),
-            point: Vec::with_capacity(n),
-            component: Vec::with_capacity(n),
-        }
-    }
-
-    fn push(&mut self, left: u32, value: f64, point: u32, component: u32) {
-        self.left.push(left);
-        self.value.push(value);
-        self.point.push(point);
-        self.component.push(component);
-    }
-
-    fn clear(&mut self) {
-        self.left.clear();
-        self.value.clear();
-        self.point.clear();
-        self.component.clear();
-    }
-
     fn is_leaf(&self, v: usize) -> bool {
         self.left[v] == NONE
     }
 
-    /// The whole tree in post-order, every leaf its own component.
+    /// The whole tree in post-order, every leaf its own component, numbered in that order.
+    ///
+    /// Places come from subtree sizes, not from a walk: the next node then never depends on the last,
+    /// so that reads from all over a large tree overlap.
     fn new(tree: &Binary, b: &[f64]) -> Self {
-        let mut order = Vec::with_capacity(tree.height.len());
-        let mut stack = vec![tree.root()];
-        while let Some(v) = stack.pop() {
-            order.push(v);
-            if v >= tree.leaves {
-                stack.push(tree.left[v - tree.leaves] as usize);
-                stack.push(tree.right[v - tree.leaves] as usize);
-            }
+        let nodes = tree.height.len();
+        let mut size = vec![1u32; nodes];
+        for (v, l, r) in tree.inner() {
+            size[v] += size[l] + size[r];
         }
-        let mut rest = Self::with_capacity(order.len());
-        let mut roots = Vec::new();
-        for v in order.into_iter().rev() {
-            if v < tree.leaves {
-                rest.push(NONE, b[v], v as u32, v as u32);
-            } else {
-                roots.pop();
-                let left = roots.pop().expect("in post-order both children come first");
-                rest.push(left, tree.height[v], NONE, NONE);
-            }
-            roots.push(rest.left.len() as u32 - 1);
+        let mut rest = Self {
+            left: vec![NONE; nodes],
+            value: vec![0.0; nodes],
+            point: vec![NONE; nodes],
+            component: vec![NONE; nodes],
+        };
+        let mut place = vec![nodes as u32 - 1; nodes];
+        for (v, l, r) in tree.inner().rev() {
+            let here = place[v];
+            place[r] = here - 1;
+            place[l] = here - 1 - size[r];
+            rest.left[here as usize] = place[l];
+            rest.value[here as usize] = tree.height[v];
         }
+        for i in 0..tree.leaves {
+            rest.value[place[i] as usize] = b[i];
+            rest.point[place[i] as usize] = i as u32;
+        }
+        let leaves = (0..nodes).filter(|&v| rest.left[v] == NONE);
+        leaves.zip(0..).for_each(|(v, number)| rest.component[v] = number);
         rest
     }
 
@@ -244,12 +224,14 @@ impl Rest {
 
     /// Downwards: the best leaves outside every node; at each leaf the lightest leaving edge is
     /// offered to its component.
+    ///
+    /// Post-order backwards meets the right child next and the left one after its subtree: what they
+    /// see waits on a stack, which stays in the cache where an array over all nodes would not.
     fn lightest(&self, below: &[TopTwo], outside: &mut Vec<TopTwo>, lightest: &mut [Leaving]) {
-        let nodes = self.left.len();
         outside.clear();
-        outside.resize(nodes, [NOTHING; 2]);
-        for v in (0..nodes).rev() {
-            let seen = outside[v];
+        outside.push([NOTHING; 2]);
+        for v in (0..self.left.len()).rev() {
+            let seen = outside.pop().expect("a parent leaves one for each child");
             if self.is_leaf(v) {
                 let component = self.component[v];
                 let best = seen[usize::from(seen[0].component == component)];
@@ -261,49 +243,60 @@ impl Rest {
                 continue;
             }
             let (l, r) = (self.left[v] as usize, v - 1);
-            for (child, sibling) in [(l, r), (r, l)] {
+            for sibling in [r, l] {
                 let mut top = seen;
                 for offer in below[sibling] {
                     consider(&mut top, Offer { cost: self.value[v] + offer.cost, ..offer });
                 }
-                outside[child] = top;
+                outside.push(top);
             }
         }
     }
 
-    /// The same tree with every one-component subtree replaced by its leaf of largest b.
-    fn contract_into(&self, renumbered: &[u32], next: &mut Rest) {
-        next.clear();
-        let mut roots: Vec<u32> = Vec::new();
+    /// Replaces every one-component subtree by its leaf of largest b, in place: what is kept moves
+    /// towards the front, past nothing that is still to be read.
+    fn contract(&mut self, renumbered: &[u32]) {
+        let mut kept = 0;
+        let mut roots: Vec<usize> = Vec::new();
         for v in 0..self.left.len() {
             if self.is_leaf(v) {
-                let point = self.point[v];
                 let component = renumbered[self.component[v] as usize];
-                next.push(NONE, self.value[v], point, component);
-                roots.push(next.left.len() as u32 - 1);
+                self.set(kept, NONE, self.value[v], self.point[v], component);
+                roots.push(kept);
+                kept += 1;
                 continue;
             }
-            let (r, l) = (roots.pop(), roots.pop());
-            let (Some(r), Some(l)) = (r, l) else { unreachable!("both children come first") };
-            let (a, b) = (l as usize, r as usize);
-            let same = next.is_leaf(a) && next.is_leaf(b) && next.component[a] == next.component[b];
-            if same {
-                let right_wins = next.value[b] > next.value[a]
-                    || (next.value[b] == next.value[a] && next.point[b] < next.point[a]);
-                if right_wins {
-                    next.value[a] = next.value[b];
-                    next.point[a] = next.point[b];
-                }
-                next.left.truncate(b);
-                next.value.truncate(b);
-                next.point.truncate(b);
-                next.component.truncate(b);
+            let (Some(r), Some(l)) = (roots.pop(), roots.pop()) else {
+                unreachable!("in post-order both children come first")
+            };
+            if self.is_leaf(l) && self.is_leaf(r) && self.component[l] == self.component[r] {
+                let best = if self.is_better(r, l) { r } else { l };
+                self.set(l, NONE, self.value[best], self.point[best], self.component[l]);
+                kept = l + 1;
                 roots.push(l);
             } else {
-                next.push(l, self.value[v], NONE, NONE);
-                roots.push(next.left.len() as u32 - 1);
+                self.set(kept, l as u32, self.value[v], NONE, NONE);
+                roots.push(kept);
+                kept += 1;
             }
         }
+        self.left.truncate(kept);
+        self.value.truncate(kept);
+        self.point.truncate(kept);
+        self.component.truncate(kept);
+    }
+
+    /// Whether leaf `a` has the larger b; ties go to the smaller point.
+    fn is_better(&self, a: usize, b: usize) -> bool {
+        self.value[a] > self.value[b]
+            || (self.value[a] == self.value[b] && self.point[a] < self.point[b])
+    }
+
+    fn set(&mut self, v: usize, left: u32, value: f64, point: u32, component: u32) {
+        self.left[v] = left;
+        self.value[v] = value;
+        self.point[v] = point;
+        self.component[v] = component;
     }
 }
 
@@ -314,7 +307,7 @@ pub(crate) fn lightest(tree: &Binary, b: &[f64]) -> Vec<Edge> {
     let n = tree.leaves;
     let none = Leaving { edge: Edge { weight: f64::INFINITY, ends: (NONE, NONE) }, to: NONE };
     let mut edges = Vec::with_capacity(n - 1);
-    let (mut rest, mut next) = (Rest::new(tree, b), Rest::default());
+    let mut rest = Rest::new(tree, b);
     let (mut below, mut outside, mut leaving) = (Vec::new(), Vec::new(), Vec::new());
     while edges.len() < n - 1 {
         leaving.clear();
@@ -322,8 +315,7 @@ pub(crate) fn lightest(tree: &Binary, b: &[f64]) -> Vec<Edge> {
         rest.below(&mut below);
         rest.lightest(&below, &mut outside, &mut leaving);
         let renumbered = join(&leaving, &mut edges);
-        rest.contract_into(&renumbered, &mut next);
-        std::mem::swap(&mut rest, &mut next);
+        rest.contract(&renumbered);
     }
     edges
 }

@@ -159,14 +159,15 @@ mod tests {
             let masses = vec(0.01..1.0, 20 * n);
             (merges, heights, masses).prop_map(move |(merges, height, masses)| {
                 let mut clusters: Vec<u32> = (0..n as u32).collect();
-                let (mut left, mut right) = (vec![], vec![]);
+                let mut children = vec![];
                 for (a, b) in merges {
-                    left.push(clusters.swap_remove(a as usize % clusters.len()));
-                    right.push(clusters.swap_remove(b as usize % clusters.len()));
-                    clusters.push((n + left.len() - 1) as u32);
+                    let left = clusters.swap_remove(a as usize % clusters.len());
+                    let right = clusters.swap_remove(b as usize % clusters.len());
+                    children.push([left, right]);
+                    clusters.push((n + children.len() - 1) as u32);
                 }
                 let measures = Measures::from_dense(n, &masses).expect("masses above 0");
-                (Binary { leaves: n, left, right, height }, measures.normalized())
+                (Binary { leaves: n, children, height }, measures.normalized())
             })
         })
     }

@@ -90,19 +90,12 @@ const SINGLE_PRECISION: usize = 20_000;
 /// Bottom-up clustering of all pairwise distances by `kodama`.
 fn agglomerate(metric: &GroundMetric, method: kodama::Method) -> Binary {
     let n = metric.points();
+    let mut tree = Binary::with_leaves(vec![0.0; n]);
     if n == 1 {
-        return Binary { leaves: 1, left: vec![], right: vec![], height: vec![0.0] };
+        return tree; // `kodama` wants a pair
     }
-    let mut tree = Binary {
-        leaves: n,
-        left: Vec::with_capacity(n - 1),
-        right: Vec::with_capacity(n - 1),
-        height: vec![0.0; n],
-    };
     let mut push = |a: usize, b: usize, distance: f64| {
-        tree.left.push(a as u32);
-        tree.right.push(b as u32);
-        tree.height.push(0.5 * distance);
+        tree.join(a as u32, b as u32, 0.5 * distance);
     };
     if n < SINGLE_PRECISION {
         let steps = kodama::linkage(&mut metric.condensed(), n, method);
