@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod commands;
+mod demonstrations;
 mod determinism;
 mod folder;
 #[cfg(unix)]

@@ -1,0 +1,81 @@
+//! The commands that need no files: `demo`, `bench` and `reproduce`.
+
+use serde_json::Value;
+
+use crate::folder::Folder;
+
+fn figure(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("no number `{key}` in {row}"))
+}
+
+#[test]
+fn the_demo_learns_something_and_writes_a_usable_model() {
+    let folder = Folder::new();
+    let rows = folder.json("demo --json");
+    let error = |name: &str| {
+        let row = rows.iter().find(|row| row["demo"] == name).expect(name);
+        figure(row, "error")
+    };
+    let (start, learned) = (error("start: average linkage × constant"), error("learned tree"));
+    assert!(learned < 0.8 * start, "learned {learned}, start {start}");
+    assert!(start < 0.5 * error("constant × total variation"));
+    assert!(start < 0.5 * error("mean of the training labels"));
+    let times = rows.iter().find(|row| row["demo"] == "times").expect("times");
+    assert!(figure(times, "ratio") > 1.0);
+
+    let newick = folder.output("export treeport-demo/model.tree --format newick");
+    assert_eq!(String::from_utf8_lossy(&newick.stdout), folder.text("treeport-demo/tree.nwk"));
+    assert!(newick.stdout.windows(5).any(|word| word == b"Tokyo"));
+    for picture in ["tree.svg", "loss.svg"] {
+        assert!(folder.text(&format!("treeport-demo/{picture}")).starts_with("<svg"));
+    }
+}
+
+#[test]
+fn the_demo_says_what_it_did() {
+    let shown = Folder::new().run("demo -o here");
+    for part in ["200 cities", "learned tree", "mean relative error", "here/model.tree", "exit 0"] {
+        assert!(shown.contains(part), "no `{part}` in {shown}");
+    }
+}
+
+#[test]
+fn benchmarks_print_one_object_a_line() {
+    let folder = Folder::new();
+    for (args, rows) in [
+        ("bench project --sizes 20,300", 2),
+        ("bench distance --sizes 500", 3),
+        ("bench learn --sizes 50", 3),
+    ] {
+        let found = folder.json(&format!("{args} --json"));
+        assert_eq!(found.len(), rows, "{args}");
+        for row in &found {
+            assert!(args.contains(row["bench"].as_str().expect("a name")));
+            assert!(row["n"].is_u64() && figure(row, "seconds") > 0.0);
+            if row.get("peer").is_some() {
+                let ratio = figure(row, "peer_seconds") / figure(row, "seconds");
+                assert!((figure(row, "ratio") / ratio - 1.0).abs() < 1e-9);
+            }
+        }
+        assert_eq!(found[0].get("peer").is_some(), !args.contains("learn"));
+    }
+    assert_eq!(folder.json("bench learn --sizes 800 --json")[0]["peer_seconds"], 103.0);
+}
+
+#[test]
+fn a_benchmark_of_nothing_is_refused() {
+    let shown = Folder::new().run("bench project --sizes 10,1");
+    assert!(shown.contains("it takes at least 2 points") && shown.contains("exit 2"), "{shown}");
+}
+
+#[test]
+fn hidden_trees_are_found_beside_the_figures_of_the_paper() {
+    let rows = Folder::new().json("reproduce noisy-trees --trees 2 --seed 3 --json");
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        match row["kind"].as_str() {
+            Some("additive") => assert!(figure(row, "tree_distance") < 0.05, "{row}"),
+            _ => assert!(figure(row, "paper_tree_distance") > 0.5),
+        }
+    }
+}
