@@ -8,8 +8,9 @@
 //! the learned tree times c.
 
 mod gradient;
+mod labels;
+mod options;
 
-use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -17,186 +18,17 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+pub use labels::{Labels, point_labels};
+pub use options::{Kind, LearnOptions, Loss, Schedule};
+
 use gradient::Weighted;
+use labels::split;
 
 use crate::binary::Binary;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::measure::Measures;
-use crate::metric::GroundMetric;
 use crate::project;
 use crate::tree::Tree;
-
-/// What kind of tree is learned, and how a step goes back to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// All leaves equally far from the root; the paper's method.
-    Ultrametric,
-    /// Leaves at any depth: every tree metric. Projects through the Gromov product at a random leaf.
-    #[default]
-    Additive,
-    /// The shape stays as it starts, and one projection at the end makes an ultrametric tree of it
-    /// (\[CTW24\], "skip-MST").
-    SkipMst,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ultrametric => "ultrametric",
-            Self::Additive => "additive",
-            Self::SkipMst => "skip-mst",
-        })
-    }
-}
-
-/// How the learning rate falls from its start to the last step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Schedule {
-    /// Straight down to 0.
-    #[default]
-    Linear,
-    /// Half a cosine down to 0.
-    Cosine,
-    /// Not at all.
-    Constant,
-}
-
-impl Schedule {
-    /// The share of the rate left when `done` (0 to 1) of the steps are done.
-    fn share(self, done: f64) -> f64 {
-        match self {
-            Self::Linear => 1.0 - done,
-            Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
-            Self::Constant => 1.0,
-        }
-    }
-}
-
-/// Which errors count how much.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Loss {
-    /// (W_T − W₁)², the cost of \[CTW24\]: large distances decide.
-    Squared,
-    /// ((W_T − W₁)/W₁)²: every pair counts the same, as it does in the mean relative error.
-    #[default]
-    Relative,
-}
-
-impl Loss {
-    /// What the squared error of each label is multiplied by.
-    fn weights(self, distances: &[f64]) -> Vec<f64> {
-        match self {
-            Self::Squared => vec![1.0; distances.len()],
-            Self::Relative => {
-                let mean = distances.iter().sum::<f64>() / distances.len() as f64;
-                // A label near 0 must not outweigh all others; labels that are all 0 weigh the same.
-                let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
-                distances.iter().map(|d| d.max(least).powi(-2)).collect()
-            }
-        }
-    }
-}
-
-/// Labels below this share of their mean weigh no more than one of that size.
-const LEAST_LABEL: f64 = 0.05;
-
-/// Options of [`learn`]; the defaults worked on every data set we tried.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LearnOptions {
-    /// What kind of tree (default: additive).
-    pub kind: Kind,
-    /// Passes over the training pairs (default: 50).
-    pub epochs: usize,
-    /// Pairs in one step (default: 20; all pairs at once recover hidden trees worse).
-    pub batch: usize,
-    /// Step size at the start, without unit (default: 0.5; 0.3 to 1 is the useful range).
-    pub rate: f64,
-    /// How the rate falls (default: linearly to 0).
-    pub schedule: Schedule,
-    /// Which errors count how much (default: relative ones; the paper: squared ones).
-    pub loss: Loss,
-    /// Share of the labels kept for choosing the best tree, 0 up to below 1 (default: 0.1). With 0, or
-    /// where it rounds to no pair, the training pairs choose.
-    pub validation: f64,
-    /// Stop after this many epochs without a better tree; 0 never stops early (default: 0).
-    pub patience: usize,
-    /// Multiply the start by the median of W₁/W_T first (default: yes; say no when resuming).
-    pub rescale: bool,
-    /// Seed of all randomness (default: 0).
-    pub seed: u64,
-}
-
-impl Default for LearnOptions {
-    fn default() -> Self {
-        Self {
-            kind: Kind::default(),
-            epochs: 50,
-            batch: 20,
-            rate: 0.5,
-            schedule: Schedule::default(),
-            loss: Loss::default(),
-            validation: 0.1,
-            patience: 0,
-            rescale: true,
-            seed: 0,
-        }
-    }
-}
-
-impl LearnOptions {
-    fn check(&self) -> Result<()> {
-        let bad =
-            |option, value: String, expected| Err(Error::BadOption { option, value, expected });
-        if self.batch == 0 {
-            return bad("batch", "0".into(), "a batch holds at least one pair");
-        }
-        if !(self.rate.is_finite() && self.rate > 0.0) {
-            return bad("rate", self.rate.to_string(), "it must be above 0; try 0.5");
-        }
-        if !(0.0..1.0).contains(&self.validation) {
-            return bad("validation", self.validation.to_string(), "a share from 0 to below 1");
-        }
-        Ok(())
-    }
-}
-
-/// Pairs of measures with their exact transport distances.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Labels {
-    /// The two measures of each label.
-    pub pairs: Vec<(usize, usize)>,
-    /// Their distance, finite and at least 0.
-    pub distances: Vec<f64>,
-}
-
-impl Labels {
-    /// Checks that every label names two measures of equal mass and has a distance.
-    fn check(&self, measures: &Measures) -> Result<()> {
-        if self.pairs.len() != self.distances.len() {
-            return Err(Error::Shape {
-                what: "the list of label distances".into(),
-                expected: format!("({},)", self.pairs.len()),
-                found: format!("({},)", self.distances.len()),
-            });
-        }
-        measures.check_pairs(&self.pairs)?;
-        for (label, (&(left, right), &value)) in self.pairs.iter().zip(&self.distances).enumerate()
-        {
-            if !(value.is_finite() && value >= 0.0) {
-                return Err(Error::BadLabel { label, left, right, value });
-            }
-        }
-        Ok(())
-    }
-
-    /// The labels at the given places.
-    fn at(&self, places: &[usize]) -> Self {
-        Self {
-            pairs: places.iter().map(|&p| self.pairs[p]).collect(),
-            distances: places.iter().map(|&p| self.distances[p]).collect(),
-        }
-    }
-}
 
 /// How well the tree fitted after one pass over the training pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -292,59 +124,6 @@ pub fn learn(
         }
     }
     run.into_learned(start)
-}
-
-/// Free labels: unit masses at points, whose transport distance is the distance of the points.
-///
-/// All pairs of points, or `count` of them drawn at random without repeats.
-///
-/// # Errors
-/// Fewer than two points.
-pub fn point_labels(metric: &GroundMetric, count: usize, seed: u64) -> Result<(Measures, Labels)> {
-    let n = metric.points();
-    if n < 2 {
-        return Err(Error::NothingToLearn { what: "there is only one point".into() });
-    }
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let all = n * (n - 1) / 2;
-    let mut places = if count >= all {
-        (0..all).collect()
-    } else {
-        rand::seq::index::sample(&mut rng, all, count).into_vec()
-    };
-    // Sorted by the first point, which is one search of a graph for all pairs that share it.
-    places.sort_unstable();
-    let pairs: Vec<(usize, usize)> = places.into_iter().map(pair_at).collect();
-    let distances = metric.pairs(&pairs);
-    Ok((Measures::unit_masses(n, 0..n)?, Labels { pairs, distances }))
-}
-
-/// The pair at a place in the order (1,0), (2,0), (2,1), (3,0), …
-fn pair_at(place: usize) -> (usize, usize) {
-    // i(i−1)/2 ≤ place < i(i+1)/2; the float guess is off by one at most.
-    let mut i = f64::midpoint(1.0, (1.0 + 8.0 * place as f64).sqrt()) as usize;
-    while i * (i - 1) / 2 > place {
-        i -= 1;
-    }
-    while i * (i + 1) / 2 <= place {
-        i += 1;
-    }
-    (i, place - i * (i - 1) / 2)
-}
-
-/// Training and validation labels, drawn at random, each in input order.
-fn split(labels: &Labels, share: f64, rng: &mut Xoshiro256PlusPlus) -> Result<(Labels, Labels)> {
-    let count = labels.pairs.len();
-    if count == 0 {
-        return Err(Error::NothingToLearn { what: "there are no labels".into() });
-    }
-    let held_out = ((count as f64 * share).round() as usize).min(count - 1);
-    let mut order: Vec<usize> = (0..count).collect();
-    order.shuffle(rng);
-    let (validation, train) = order.split_at_mut(held_out);
-    validation.sort_unstable();
-    train.sort_unstable();
-    Ok((labels.at(train), labels.at(validation)))
 }
 
 /// A run of [`learn`]: the tree now, the best so far, and what is known of both.

@@ -1,0 +1,139 @@
+//! What can be chosen: the kind of tree, the steps, and which errors count.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// What kind of tree is learned, and how a step goes back to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// All leaves equally far from the root; the paper's method.
+    Ultrametric,
+    /// Leaves at any depth: every tree metric. Projects through the Gromov product at a random leaf.
+    #[default]
+    Additive,
+    /// The shape stays as it starts, and one projection at the end makes an ultrametric tree of it
+    /// (\[CTW24\], "skip-MST").
+    SkipMst,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ultrametric => "ultrametric",
+            Self::Additive => "additive",
+            Self::SkipMst => "skip-mst",
+        })
+    }
+}
+
+/// How the learning rate falls from its start to the last step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// Straight down to 0.
+    #[default]
+    Linear,
+    /// Half a cosine down to 0.
+    Cosine,
+    /// Not at all.
+    Constant,
+}
+
+impl Schedule {
+    /// The share of the rate left when `done` (0 to 1) of the steps are done.
+    pub(super) fn share(self, done: f64) -> f64 {
+        match self {
+            Self::Linear => 1.0 - done,
+            Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+            Self::Constant => 1.0,
+        }
+    }
+}
+
+/// Which errors count how much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loss {
+    /// (W_T − W₁)², the cost of \[CTW24\]: large distances decide.
+    Squared,
+    /// ((W_T − W₁)/W₁)²: every pair counts the same, as it does in the mean relative error.
+    #[default]
+    Relative,
+}
+
+impl Loss {
+    /// What the squared error of each label is multiplied by.
+    pub(super) fn weights(self, distances: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Squared => vec![1.0; distances.len()],
+            Self::Relative => {
+                let mean = distances.iter().sum::<f64>() / distances.len() as f64;
+                // A label near 0 must not outweigh all others; labels that are all 0 weigh the same.
+                let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
+                distances.iter().map(|d| d.max(least).powi(-2)).collect()
+            }
+        }
+    }
+}
+
+/// Labels below this share of their mean weigh no more than one of that size.
+const LEAST_LABEL: f64 = 0.05;
+
+/// Options of [`learn`](super::learn); the defaults worked on every data set we tried.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LearnOptions {
+    /// What kind of tree (default: additive).
+    pub kind: Kind,
+    /// Passes over the training pairs (default: 50).
+    pub epochs: usize,
+    /// Pairs in one step (default: 20; all pairs at once recover hidden trees worse).
+    pub batch: usize,
+    /// Step size at the start, without unit (default: 0.5; 0.3 to 1 is the useful range).
+    pub rate: f64,
+    /// How the rate falls (default: linearly to 0).
+    pub schedule: Schedule,
+    /// Which errors count how much (default: relative ones; the paper: squared ones).
+    pub loss: Loss,
+    /// Share of the labels kept for choosing the best tree, 0 up to below 1 (default: 0.1). With 0, or
+    /// where it rounds to no pair, the training pairs choose.
+    pub validation: f64,
+    /// Stop after this many epochs without a better tree; 0 never stops early (default: 0).
+    pub patience: usize,
+    /// Multiply the start by the median of W₁/W_T first (default: yes; say no when resuming).
+    pub rescale: bool,
+    /// Seed of all randomness (default: 0).
+    pub seed: u64,
+}
+
+impl Default for LearnOptions {
+    fn default() -> Self {
+        Self {
+            kind: Kind::default(),
+            epochs: 50,
+            batch: 20,
+            rate: 0.5,
+            schedule: Schedule::default(),
+            loss: Loss::default(),
+            validation: 0.1,
+            patience: 0,
+            rescale: true,
+            seed: 0,
+        }
+    }
+}
+
+impl LearnOptions {
+    pub(super) fn check(&self) -> Result<()> {
+        let bad =
+            |option, value: String, expected| Err(Error::BadOption { option, value, expected });
+        if self.batch == 0 {
+            return bad("batch", "0".into(), "a batch holds at least one pair");
+        }
+        if !(self.rate.is_finite() && self.rate > 0.0) {
+            return bad("rate", self.rate.to_string(), "it must be above 0; try 0.5");
+        }
+        if !(0.0..1.0).contains(&self.validation) {
+            return bad("validation", self.validation.to_string(), "a share from 0 to below 1");
+        }
+        Ok(())
+    }
+}
