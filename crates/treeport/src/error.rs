@@ -83,6 +83,10 @@ pub enum Error {
     NothingToLearn { what: String },
     #[error("{option} is {value}; {expected}")]
     BadOption { option: &'static str, value: String, expected: &'static str },
+    #[error(
+        "exact transport between {left} and {right} points could not be proved optimal; please report it"
+    )]
+    Unsolved { left: usize, right: usize },
     #[error("stopped before it was done")]
     Cancelled,
 

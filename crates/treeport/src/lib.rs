@@ -32,6 +32,7 @@
 
 mod binary;
 pub mod error;
+pub mod exact;
 pub mod format;
 pub mod learn;
 pub mod linkage;

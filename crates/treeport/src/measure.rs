@@ -47,6 +47,17 @@ impl<'a> Measure<'a> {
         self.total
     }
 
+    /// Checks that its points are among the first `points`.
+    pub(crate) fn check_points(&self, points: usize) -> Result<()> {
+        // Points increase, so the last one is the largest.
+        match self.points.last() {
+            Some(&last) if last as usize >= points => {
+                Err(Error::PointCount { measures: last as usize + 1, points })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The number of points with mass.
     pub fn support(&self) -> usize {
         self.points.len()

@@ -38,7 +38,7 @@ impl Coupling {
         self.iter().map(|(i, j, mass)| mass * distance(i, j)).sum()
     }
 
-    fn push(&mut self, left: u32, right: u32, mass: f64) {
+    pub(crate) fn push(&mut self, left: u32, right: u32, mass: f64) {
         self.left.push(left);
         self.right.push(right);
         self.mass.push(mass);

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Tree;
 use super::index::{Depth, Index};
 use super::skeleton::Skeleton;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::measure::{Measure, Measures, check_balance};
 use crate::progress::{Counter, Progress};
 
@@ -101,7 +101,7 @@ impl Tree {
     /// Distances of many pairs of measures, in parallel.
     ///
     /// # Errors
-    /// As [`Tree::distance`], naming the measures; [`Error::Cancelled`] when
+    /// As [`Tree::distance`], naming the measures; [`Error::Cancelled`](crate::Error::Cancelled) when
     /// `progress` (called with the number of pairs done) asks to stop.
     pub fn pairs(
         &self,
@@ -192,16 +192,8 @@ impl Tree {
 
     /// Checks that two measures live on this tree's points and have equal masses.
     pub(super) fn check_pair(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
-        for measure in [a, b] {
-            // Points increase, so the last one is the largest.
-            match measure.points().last() {
-                Some(&last) if last as usize >= self.leaves() => {
-                    let (measures, points) = (last as usize + 1, self.leaves());
-                    return Err(Error::PointCount { measures, points });
-                }
-                _ => (),
-            }
-        }
+        a.check_points(self.leaves())?;
+        b.check_points(self.leaves())?;
         check_balance((0, *a), (1, *b))
     }
 

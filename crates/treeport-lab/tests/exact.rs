@@ -1,0 +1,148 @@
+//! The network simplex against independent solvers: all permutations, successive shortest paths, closed forms.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use treeport::{GroundMetric, Measures, Norm, exact, silent};
+use treeport_lab::exact::transport;
+
+/// Costs of any kind: ties, zeros, sizes far apart; no triangle inequality.
+fn costs(n: usize) -> impl Strategy<Value = Vec<f64>> {
+    let cost = prop_oneof![
+        4 => 0.0..10.0,
+        3 => (0..4).prop_map(f64::from),
+        1 => Just(1e12),
+        1 => 0.0..1e-9,
+    ];
+    vec(cost, n * (n - 1) / 2)
+}
+
+/// Masses over thirty orders of magnitude, many of them equal.
+fn masses(n: usize) -> impl Strategy<Value = Vec<f64>> {
+    let mass = prop_oneof![
+        4 => 0.01..1.0,
+        2 => Just(0.0),
+        2 => Just(0.25),
+        1 => (-30.0..0.0f64).prop_map(|e| 10f64.powf(e)),
+    ];
+    vec(mass, n)
+}
+
+fn problems() -> impl Strategy<Value = (GroundMetric, Measures)> {
+    (2..14usize).prop_flat_map(|n| {
+        (costs(n), masses(n), masses(n)).prop_filter_map("no mass", move |(costs, a, b)| {
+            let measures = Measures::from_dense(n, &[a, b].concat()).ok()?.normalized();
+            Some((GroundMetric::from_condensed(n, costs).unwrap(), measures))
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn it_agrees_with_successive_shortest_paths((metric, measures) in problems()) {
+        let (a, b) = (measures.row(0), measures.row(1));
+        let ours = exact::solve(&metric, &a, &b).unwrap();
+        let judge = transport(a, b, |i, j| metric.distance(i, j), false).unwrap().value;
+        // A mass is known to 1e-16, so a cost of 1e12 is known to 1e-4.
+        let rounding = 1e-15 * metric.condensed().into_iter().fold(0.0, f64::max);
+        prop_assert!((ours.value - judge).abs() <= 1e-9 * judge + rounding, "{} {judge}", ours.value);
+        prop_assert!(ours.gap <= 1e-9 * ours.value);
+        prop_assert_eq!(exact::distance(&metric, &a, &b).unwrap(), ours.value);
+    }
+
+    #[test]
+    fn plans_have_the_marginals_and_duals_prove_them((metric, measures) in problems()) {
+        let (a, b) = (measures.row(0), measures.row(1));
+        let found = exact::solve(&metric, &a, &b).unwrap();
+        let n = metric.points();
+        let (mut left, mut right) = (vec![0.0; n], vec![0.0; n]);
+        for (i, j, mass) in found.plan.iter() {
+            prop_assert!(mass > 0.0);
+            left[i] += mass;
+            right[j] += mass;
+        }
+        a.iter().for_each(|(p, mass)| left[p] -= mass);
+        b.iter().for_each(|(p, mass)| right[p] -= mass);
+        prop_assert!(left.iter().chain(&right).all(|rest: &f64| rest.abs() <= 1e-14));
+        let cost = found.plan.cost(|i, j| metric.distance(i, j));
+        prop_assert!((cost - found.value).abs() <= 1e-12 * cost);
+        for &(i, u) in &found.left {
+            for &(j, v) in &found.right {
+                let cost = metric.distance(i, j);
+                prop_assert!(
+                    u + v <= cost + 1e-12 * (cost + u.abs() + v.abs()),
+                    "{u} + {v} > {cost}, integers: {}", found.integers
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn equal_masses_agree_with_all_permutations(costs in costs(14), n in 1..8usize) {
+        let metric = GroundMetric::from_condensed(14, costs).unwrap();
+        let rows = [0, 7].map(|first| (0..n).map(move |k| (first + k, 1.0)));
+        let measures = Measures::from_rows(14, rows).unwrap();
+        let ours = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        let judge = cheapest_permutation(&metric, &mut (0..n).collect(), 0);
+        prop_assert!((ours - judge).abs() <= 1e-9 * judge, "{ours} {judge}");
+    }
+
+    #[test]
+    fn on_a_metric_shared_mass_may_stay(points in vec(-5.0..5.0f64, 12), a in masses(12), b in masses(12)) {
+        let measures = Measures::from_dense(12, &[a, b].concat());
+        prop_assume!(measures.is_ok());
+        let measures = measures.unwrap().normalized();
+        let promised = GroundMetric::from_points(1, points, Norm::Euclidean).unwrap();
+        // The same distances without the promise: everything is solved.
+        let silent = GroundMetric::from_condensed(12, promised.condensed()).unwrap();
+        let (a, b) = (measures.row(0), measures.row(1));
+        let short = exact::distance(&promised, &a, &b).unwrap();
+        let long = exact::distance(&silent, &a, &b).unwrap();
+        prop_assert!((short - long).abs() <= 1e-9 * long + 1e-14, "{short} {long}");
+    }
+}
+
+/// The smallest total over all ways to pair `0..n` with `7..7 + n`.
+fn cheapest_permutation(metric: &GroundMetric, order: &mut Vec<usize>, fixed: usize) -> f64 {
+    if fixed == order.len() {
+        return order.iter().enumerate().map(|(i, &j)| metric.distance(i, 7 + j)).sum();
+    }
+    let mut best = f64::INFINITY;
+    for k in fixed..order.len() {
+        order.swap(fixed, k);
+        best = best.min(cheapest_permutation(metric, order, fixed + 1));
+        order.swap(fixed, k);
+    }
+    best
+}
+
+#[test]
+fn without_the_triangle_inequality_shared_mass_has_to_move() {
+    let metric = GroundMetric::from_condensed(3, vec![1.0, 5.0, 1.0]).unwrap();
+    let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    assert_eq!(exact::distance(&metric, &a, &b).unwrap(), 1.0);
+    assert_eq!(exact::distance(&metric.assume_metric(), &a, &b).unwrap(), 2.5);
+}
+
+#[test]
+fn many_pairs_are_the_same_on_any_number_of_threads() {
+    use treeport_lab::generate::{random_pairs, seeded, sparse_measures, uniform_points};
+    let mut rng = seeded(3);
+    let points = uniform_points(60, 2, 0.0, 1.0, &mut rng);
+    let metric = GroundMetric::from_points(2, points, Norm::Euclidean).unwrap();
+    let measures = sparse_measures(60, 20, 40, &mut rng).unwrap();
+    let pairs = random_pairs(300, 40, &mut rng).unwrap();
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| exact::pairs(&metric, &measures, &pairs, &silent).unwrap())
+    };
+    let (one, many) = (on(1), on(4));
+    assert_eq!(one, many);
+    for (&(i, j), value) in pairs.iter().zip(&one) {
+        assert_eq!(*value, exact::distance(&metric, &measures.row(i), &measures.row(j)).unwrap());
+    }
+    let stopped = exact::pairs(&metric, &measures, &pairs, &|done| done < 50);
+    assert!(matches!(stopped, Err(treeport::Error::Cancelled)));
+}

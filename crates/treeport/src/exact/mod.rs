@@ -1,0 +1,296 @@
+//! Exact transport, certified.
+//!
+//! A network simplex (`simplex`) for one problem, and many problems on one ground metric in parallel.
+//! Every answer is proved before it is given: the plan has the right marginals by construction, and the
+//! dual values bound every plan from below; if the two ends do not meet, the problem is solved again in
+//! integers, and what then cannot be proved is an error, never a number.
+//!
+//! **Only what moves.** Where the metric promises the triangle inequality, mass that both measures have at
+//! a point can stay there, so only the positive and the negative part of μ − ρ are solved. Without the
+//! promise shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and d(0,2) = 5, the
+//! cheapest way from {0, 1} to {1, 2} moves both masses one step.
+
+mod fixed;
+mod price;
+mod simplex;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::measure::{Measure, Measures, check_balance};
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, Progress};
+use crate::tree::Coupling;
+use simplex::Simplex;
+
+/// The largest gap between plan and dual bound, relative to the value, that counts as proof.
+pub const TOLERANCE: f64 = 1e-9;
+
+/// An optimal plan with its proof.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// The cost of the plan: W₁.
+    pub value: f64,
+    /// The plan, shared mass that stays put included.
+    pub plan: Coupling,
+    /// Dual values of the points that lose mass; `left + right ≤ distance` for every pair.
+    pub left: Vec<(usize, f64)>,
+    /// Dual values of the points that gain mass.
+    pub right: Vec<(usize, f64)>,
+    /// Value minus the bound that the dual values give: how much cheaper another plan could be.
+    pub gap: f64,
+    /// Rounds of the simplex.
+    pub pivots: usize,
+    /// Whether it took integer costs to prove it.
+    pub integers: bool,
+}
+
+/// Solves many problems in one piece of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Solver {
+    left: Vec<usize>,
+    right: Vec<usize>,
+    supply: Vec<f64>,
+    demand: Vec<f64>,
+    shared: Vec<(usize, f64)>,
+    cost: Vec<f64>,
+    units: fixed::Units,
+    float: Simplex<f64>,
+    integer: Simplex<i128>,
+    bound: Vec<f64>,
+}
+
+/// W₁ between two measures.
+///
+/// # Errors
+/// Unequal masses, points the metric does not have, or (never seen) an answer that cannot be proved.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Measures, Norm, exact};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], Norm::Euclidean)?;
+/// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
+/// let distance = exact::distance(&metric, &measures.row(0), &measures.row(1))?;
+/// assert_eq!(distance, 2.5);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+    check(metric, a, b)?;
+    Solver::default().distance(metric, a, b)
+}
+
+/// An optimal plan between two measures.
+///
+/// # Errors
+/// As [`distance`].
+pub fn coupling(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
+    Ok(solve(metric, a, b)?.plan)
+}
+
+/// An optimal plan with its dual values and its proof.
+///
+/// # Errors
+/// As [`distance`].
+pub fn solve(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
+    check(metric, a, b)?;
+    Solver::default().solve(metric, a, b)
+}
+
+/// W₁ of many pairs, in parallel over pairs; the same for any number of threads.
+///
+/// For a graph, or where supports overlap a lot, give [`GroundMetric::materialized`] distances.
+///
+/// # Errors
+/// As [`distance`], naming the measures; [`Error::Cancelled`] when `progress` asks to stop.
+pub fn pairs(
+    metric: &GroundMetric,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    progress: &Progress<'_>,
+) -> Result<Vec<f64>> {
+    measures.check_points(metric.points())?;
+    measures.check_pairs(pairs)?;
+    let counter = Counter::new(progress);
+    pairs
+        .par_iter()
+        .map_init(Solver::default, |solver, &(i, j)| {
+            let value = solver.distance(metric, &measures.row(i), &measures.row(j))?;
+            counter.add(1)?;
+            Ok(value)
+        })
+        .collect()
+}
+
+fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
+    for measure in [a, b] {
+        measure.check_points(metric.points())?;
+    }
+    check_balance((0, *a), (1, *b))
+}
+
+impl Solver {
+    /// W₁ of two measures that fit the metric and each other.
+    fn distance(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+        self.prepare(metric, a, b);
+        if self.left.is_empty() {
+            return Ok(0.0);
+        }
+        Ok(self.certified()?.0)
+    }
+
+    fn solve(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Solution> {
+        self.prepare(metric, a, b);
+        let mut plan = Coupling::default();
+        for &(point, mass) in &self.shared {
+            plan.push(point as u32, point as u32, mass);
+        }
+        if self.left.is_empty() {
+            let nothing = (Vec::new(), Vec::new());
+            return Ok(Solution {
+                value: 0.0,
+                plan,
+                left: nothing.0,
+                right: nothing.1,
+                gap: 0.0,
+                pivots: 0,
+                integers: false,
+            });
+        }
+        let (value, gap, integers) = self.certified()?;
+        let pivots = self.float.pivots + if integers { self.integer.pivots } else { 0 };
+        for (i, j, mass) in self.moves(integers) {
+            plan.push(self.left[i] as u32, self.right[j] as u32, mass);
+        }
+        let (left, right) = self.duals(integers);
+        let left = self.left.iter().copied().zip(left).collect();
+        let right = self.right.iter().copied().zip(right).collect();
+        Ok(Solution { value, plan, left, right, gap, pivots, integers })
+    }
+
+    /// Lays out one problem: who gives, who takes, and the costs between them.
+    fn prepare(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+        self.left.clear();
+        self.right.clear();
+        self.supply.clear();
+        self.demand.clear();
+        self.shared.clear();
+        // Unequal totals: the right-hand side is brought to the left's. Not for the last few bits, which
+        // would keep equal masses from cancelling; the conversion to units settles those.
+        let equal = (a.total() - b.total()).abs() <= ROUNDING * a.total();
+        let factor = if equal { 1.0 } else { a.total() / b.total() };
+        let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
+        loop {
+            let point = match (left.peek(), right.peek()) {
+                (None, None) => break,
+                (Some(x), None) => x.0,
+                (None, Some(y)) => y.0,
+                (Some(x), Some(y)) => x.0.min(y.0),
+            };
+            let mine = left.next_if(|x| x.0 == point).map_or(0.0, |x| x.1);
+            let theirs = right.next_if(|y| y.0 == point).map_or(0.0, |y| y.1 * factor);
+            let stays = if metric.is_metric() { mine.min(theirs) } else { 0.0 };
+            if stays > 0.0 {
+                self.shared.push((point, stays));
+            }
+            if mine > stays {
+                self.left.push(point);
+                self.supply.push(mine - stays);
+            }
+            if theirs > stays {
+                self.right.push(point);
+                self.demand.push(theirs - stays);
+            }
+        }
+        if self.left.is_empty() || self.right.is_empty() {
+            // What is left on one side alone is the rounding of totals.
+            self.left.clear();
+            self.right.clear();
+            return;
+        }
+        self.units.set(&self.supply, &self.demand);
+        self.cost.clear();
+        self.cost.resize(self.left.len() * self.right.len(), 0.0);
+        metric.block(&self.left, &self.right, &mut self.cost);
+    }
+
+    /// Solves what is prepared: value, gap, and whether it took integers.
+    fn certified(&mut self) -> Result<(f64, f64, bool)> {
+        let largest = self.cost.iter().copied().fold(0.0, f64::max);
+        let (n, m) = (self.left.len(), self.right.len());
+        let most_pivots = 1000 + 50 * (n + m) * (1 + (n + m).ilog2() as usize);
+        let units = &self.units;
+        let slack = largest * SLACK;
+        if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots) {
+            let value = self.value(false);
+            let gap = value - self.dual_bound();
+            if gap <= TOLERANCE * value {
+                return Ok((value, gap.max(0.0), false));
+            }
+        }
+        let cost = fixed::CostUnits::new(largest, n + m).integers(&self.cost);
+        if self.integer.solve(&self.units.supply, &self.units.demand, &cost, 0, usize::MAX) {
+            return Ok((self.value(true), 0.0, true));
+        }
+        Err(Error::Unsolved { left: n, right: m })
+    }
+
+    /// The flows of the last basis as masses.
+    fn moves(&self, integers: bool) -> Vec<(usize, usize, f64)> {
+        let masses = |(i, j, flow)| (i, j, self.units.mass(flow));
+        let moves: Vec<_> = if integers {
+            self.integer.flows().map(masses).collect()
+        } else {
+            self.float.flows().map(masses).collect()
+        };
+        moves.into_iter().filter(|m| m.2 > 0.0).collect()
+    }
+
+    fn value(&self, integers: bool) -> f64 {
+        let m = self.right.len();
+        let price =
+            |(i, j, flow): (usize, usize, i128)| self.units.mass(flow) * self.cost[i * m + j];
+        if integers {
+            self.integer.flows().map(price).sum()
+        } else {
+            self.float.flows().map(price).sum()
+        }
+    }
+
+    /// Σ supply·u + Σ demand·v for the last duals u and the best v they allow: below every plan's cost.
+    fn dual_bound(&mut self) -> f64 {
+        let m = self.right.len();
+        let (left, _) = self.float.potentials();
+        self.bound.clear();
+        self.bound.resize(m, f64::INFINITY);
+        for (row, u) in self.cost.chunks_exact(m).zip(left) {
+            for (bound, cost) in self.bound.iter_mut().zip(row) {
+                let reach = cost - u;
+                *bound = if reach < *bound { reach } else { *bound };
+            }
+        }
+        let ours: f64 = self.supply.iter().zip(left).map(|(mass, u)| mass * u).sum();
+        ours + self.demand.iter().zip(&self.bound).map(|(mass, v)| mass * v).sum::<f64>()
+    }
+
+    fn duals(&self, integers: bool) -> (Vec<f64>, Vec<f64>) {
+        if !integers {
+            return (self.float.potentials().0.to_vec(), self.bound.clone());
+        }
+        let largest = self.cost.iter().copied().fold(0.0, f64::max);
+        let (left, right) = self.integer.potentials();
+        let units = fixed::CostUnits::new(largest, left.len() + right.len());
+        let back = |values: &[i128]| values.iter().map(|&v| units.real(v)).collect();
+        (back(left), back(right))
+    }
+}
+
+/// Totals this close, relatively, are sums of the same masses in another order.
+const ROUNDING: f64 = 1e-12;
+
+/// Reduced costs within this share of the largest cost may be rounding.
+const SLACK: f64 = 1.0 / (1u64 << 48) as f64;
