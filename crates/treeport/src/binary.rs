@@ -49,6 +49,16 @@ impl Binary {
         (self.height.len() - 1) as u32
     }
 
+    /// Divides all heights by a number.
+    pub(crate) fn divide_heights(&mut self, by: f64) {
+        self.height.iter_mut().for_each(|h| *h /= by);
+    }
+
+    /// The largest absolute height; NaN if one is.
+    pub(crate) fn largest_height(&self) -> f64 {
+        self.height.iter().fold(0.0, |most: f64, h| if h.abs() <= most { most } else { h.abs() })
+    }
+
     pub(crate) fn root(&self) -> usize {
         self.height.len() - 1
     }

@@ -43,6 +43,7 @@ pub mod progress;
 mod project;
 mod spanning;
 pub mod tree;
+mod units;
 
 pub use error::{Error, Result};
 pub use learn::{Kind, Labels, LearnOptions, Learned, learn};

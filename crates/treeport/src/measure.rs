@@ -3,6 +3,8 @@
 //! Masses are kept as given: transport is homogeneous in mass, so what two measures need is the
 //! *same* total, not the total 1. [`Measures::normalized`] makes every total 1, explicitly.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
 
 /// How far the totals of two measures may differ, relative to the larger, to count as equal.
@@ -29,6 +31,8 @@ pub struct Measure<'a> {
     points: &'a [u32],
     masses: &'a [f64],
     total: f64,
+    /// Number of points the set lives on.
+    space: usize,
 }
 
 impl<'a> Measure<'a> {
@@ -47,14 +51,12 @@ impl<'a> Measure<'a> {
         self.total
     }
 
-    /// Checks that its points are among the first `points`.
+    /// Checks that it lives on as many points as the tree or metric has.
     pub(crate) fn check_points(&self, points: usize) -> Result<()> {
-        // Points increase, so the last one is the largest.
-        match self.points.last() {
-            Some(&last) if last as usize >= points => {
-                Err(Error::PointCount { measures: last as usize + 1, points })
-            }
-            _ => Ok(()),
+        if self.space == points {
+            Ok(())
+        } else {
+            Err(Error::PointCount { measures: self.space, points })
         }
     }
 
@@ -196,7 +198,7 @@ impl Measures {
         Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
     }
 
-    /// The same measures, each divided by its total.
+    /// The same measures, each divided by its total. A mass so small that it becomes 0 disappears.
     #[must_use]
     pub fn normalized(mut self) -> Self {
         for row in 0..self.len() {
@@ -206,7 +208,36 @@ impl Measures {
             }
             self.total[row] = masses.iter().sum();
         }
+        if self.mass.contains(&0.0) {
+            let rows = self.iter().map(|measure| measure.iter());
+            // The largest mass of a row stays, so the rows remain valid.
+            let without_zeros = Self::from_rows(self.points, rows);
+            return without_zeros.unwrap_or(self);
+        }
         self
+    }
+
+    /// All masses divided by a power of two; what becomes 0 stays as such.
+    pub(crate) fn divided_by(&self, unit: f64) -> Cow<'_, Self> {
+        if unit == 1.0 {
+            return Cow::Borrowed(self);
+        }
+        let mut divided = self.clone();
+        for mass in divided.mass.iter_mut().chain(&mut divided.total) {
+            *mass /= unit;
+        }
+        Cow::Owned(divided)
+    }
+
+    /// Checks that all measures of one or several sets have the same total mass.
+    pub(crate) fn check_all_balanced(sets: &[&Self]) -> Result<()> {
+        let numbered = || sets.iter().flat_map(|set| set.iter().enumerate());
+        let by_total =
+            |a: &(usize, Measure<'_>), b: &(usize, Measure<'_>)| a.1.total.total_cmp(&b.1.total);
+        match (numbered().min_by(by_total), numbered().max_by(by_total)) {
+            (Some(least), Some(most)) => check_balance(least, most),
+            _ => Ok(()),
+        }
     }
 
     /// The number of measures.
@@ -239,6 +270,7 @@ impl Measures {
             points: &self.point[range.clone()],
             masses: &self.mass[range],
             total: self.total[row],
+            space: self.points,
         }
     }
 
@@ -257,7 +289,7 @@ impl Measures {
     /// Entries of a row by their place among all entries; the total is left open.
     pub(crate) fn entries_at(&self, places: std::ops::Range<usize>) -> Measure<'_> {
         let (points, masses) = (&self.point[places.clone()], &self.mass[places]);
-        Measure { points, masses, total: f64::NAN }
+        Measure { points, masses, total: f64::NAN, space: self.points }
     }
 
     /// All measures in order.

@@ -20,7 +20,7 @@ use crate::tree::Tree;
 /// gives the same distances back.
 ///
 /// # Errors
-/// The number of heights is not the number of nodes, or one is not finite.
+/// The number of heights is not the number of nodes, or one is not finite or near the largest number.
 ///
 /// # Complexity
 /// O(n log n) time and O(n) memory for n points.
@@ -65,7 +65,7 @@ pub fn project_additive(tree: &Tree, heights: &[f64], r: usize) -> Result<Tree> 
 /// `proj` of \[CTW24\] as the paper has it: single linkage of a symmetric N×N matrix, O(N²) by Prim.
 ///
 /// The judge of [`project`], and the way in from a matrix that is not a metric (entries may be
-/// negative; heights are raised to 0). Only what lies off the diagonal counts.
+/// negative; heights are raised to 0). The caller promises symmetry; the diagonal does not count.
 ///
 /// # Errors
 /// The matrix is not n × n or has an entry that is not finite.
@@ -73,7 +73,7 @@ pub fn project_matrix(n: usize, matrix: &[f64]) -> Result<Tree> {
     if n == 0 {
         return Err(Error::NoPoints);
     }
-    if matrix.len() != n * n {
+    if n.checked_mul(n) != Some(matrix.len()) {
         return Err(Error::Shape {
             what: "the matrix".into(),
             expected: format!("({n}, {n})"),
@@ -97,7 +97,8 @@ fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
             found: format!("({},)", heights.len()),
         });
     }
-    match heights.iter().position(|h| !h.is_finite()) {
+    // Room for the sums and differences of a few heights.
+    match heights.iter().position(|h| h.is_nan() || h.abs() > f64::MAX / 8.0) {
         Some(v) => {
             Err(Error::BadTree { reason: format!("the height of node {v} is {}", heights[v]) })
         }

@@ -50,8 +50,14 @@ proptest! {
     fn the_sparse_path_agrees_with_the_dense_loop((tree, measures) in trees_with_measures(2)) {
         let prepared = tree.prepare(&measures).unwrap();
         let judge = dense(&tree, &measures, 0, 1);
-        assert_close(prepared.distance_sparse(0, 1, &mut Scratch::default()), judge);
-        assert_close(tree.distance(&measures.row(0), &measures.row(1)).unwrap(), judge);
+        for ours in [
+            prepared.distance_sparse(0, 1, &mut Scratch::default()),
+            tree.distance(&measures.row(0), &measures.row(1)).unwrap(),
+        ] {
+            // Depths carry about 32 digits: an edge far below 1e-20 of the height keeps fewer than 12.
+            let rounding = 1e-30 * tree.statistics().height;
+            prop_assert!((ours - judge).abs() <= 1e-12 * judge + rounding, "{ours} is not {judge}");
+        }
     }
 
     #[test]
@@ -162,6 +168,29 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
+    #[test]
+    fn two_sets_of_measures_are_compared_with_each_other(
+        tree in common::trees(300..1500),
+        seed in any::<u64>(),
+    ) {
+        // Supports of very different size, so that the two sets would be cut at different places.
+        let n = tree.leaves();
+        let spread = |count: usize, by: u64| {
+            (0..count).map(move |k| ((seed.wrapping_mul(by).wrapping_add(7919 * k as u64) % n as u64) as usize, 1.0))
+        };
+        let few = Measures::from_rows(n, (1..4).map(|r| spread(2, r))).unwrap().normalized();
+        let many = Measures::from_rows(n, (1..6).map(|r| spread(40, r + 10))).unwrap().normalized();
+        let matrix = tree.cross(&few, &many, &silent).unwrap();
+        for i in 0..3 {
+            for j in 0..5 {
+                let judge =
+                    tree.distance_dense(&few.row(i), &many.row(j), &mut Scratch::default());
+                let rounding = 1e-14 * scale(&tree);
+                prop_assert!((matrix[i * 5 + j] - judge).abs() <= 1e-12 * judge + rounding);
+            }
+        }
+    }
+
     /// Trees large enough, and measures sparse enough, that the cut through the tree is used.
     #[test]
     fn prepared_measures_agree_with_the_dense_loop_on_larger_trees(
@@ -222,6 +251,54 @@ fn measures_that_do_not_fit_are_refused() {
     assert!(tree.pairwise(&uneven, &silent).is_err());
     let error = tree.pairs(&uneven, &[(0, 7)], &silent).unwrap_err().to_string();
     assert_eq!(error, "there is no measure 7: the set holds 2, numbered from 0");
+}
+
+#[test]
+fn imbalance_cannot_creep_in_from_row_to_row() {
+    let tree = Tree::new(2, vec![2, 2, 2], vec![1.0, 1.0, 0.0]).unwrap();
+    // Neighbors differ by less than the tolerance, the ends by much more.
+    let rows = (0..2000).map(|k| [(k % 2, 1.000_000_9f64.powi(k as i32))]);
+    let drifting = Measures::from_rows(2, rows).unwrap();
+    assert!(matches!(tree.pairwise(&drifting, &silent), Err(Error::Unbalanced { .. })));
+    assert!(matches!(tree.cross(&drifting, &drifting, &silent), Err(Error::Unbalanced { .. })));
+}
+
+#[test]
+fn masses_that_differ_by_rounding_keep_the_left_marginal() {
+    let tree = Tree::new(3, vec![3, 3, 3, 3], vec![1.0, 1.0, 1.0, 0.0]).unwrap();
+    let measures = Measures::from_dense(3, &[0.6, 0.4, 0.0, 0.3, 0.3, 0.4 - 5e-7]).unwrap();
+    let plan = tree.coupling(&measures.row(0), &measures.row(1)).unwrap();
+    let left: f64 = plan.iter().filter(|m| m.0 == 0).map(|m| m.2).sum();
+    assert!((left - 0.6).abs() < 1e-15, "{left}");
+    assert!((plan.mass.iter().sum::<f64>() - 1.0).abs() < 1e-15);
+}
+
+#[test]
+fn measures_on_fewer_points_are_refused_one_by_one_too() {
+    let tree = Tree::new(3, vec![3, 3, 3, 3], vec![1.0, 1.0, 1.0, 0.0]).unwrap();
+    let two = Measures::unit_masses(2, [0, 1]).unwrap();
+    let error = tree.distance(&two.row(0), &two.row(1)).unwrap_err().to_string();
+    assert_eq!(error, "the measures live on 2 points, the tree or metric on 3");
+    assert!(tree.coupling(&two.row(0), &two.row(1)).is_err());
+}
+
+#[test]
+fn trees_too_tall_for_numbers_are_refused() {
+    let error = Tree::new(2, vec![2, 3, 3, 3], vec![1.0, 1.0, 1.7e308, 0.0]).unwrap_err();
+    assert_eq!(error.to_string(), "not a tree: its paths are longer than the largest number");
+}
+
+#[test]
+fn small_clusters_of_a_tall_ultrametric_keep_their_height() {
+    let tree = Tree::from_ultrametric(3, &[1e-12, 1e6, 1e6]).unwrap();
+    let again = treeport::project(&tree, &tree.heights()).unwrap();
+    assert_eq!(again.leaf_distance(0, 1), 1e-12);
+}
+
+#[test]
+fn masses_that_vanish_on_normalizing_disappear() {
+    let measures = Measures::from_dense(2, &[1e300, 1e-300]).unwrap().normalized();
+    assert_eq!(measures.row(0).points(), [0]);
 }
 
 #[test]

@@ -168,6 +168,24 @@ proptest! {
 }
 
 #[test]
+fn distances_of_any_size_are_linked() {
+    for unit in [1e-200, 1.0, 1e200] {
+        let metric = GroundMetric::from_condensed(3, vec![unit, unit, 0.5 * unit]).unwrap();
+        for method in [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward] {
+            let tree = linkage(&metric, method).unwrap();
+            assert!((tree.leaf_distance(1, 2) / unit - 0.5).abs() < 1e-12, "{method:?} {unit}");
+            assert!(tree.leaf_distance(0, 1) / unit > 0.9, "{method:?} {unit}");
+        }
+    }
+    for scale in [1e-200, 1.0, 1e200] {
+        let points = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0].map(|x| x * scale).to_vec();
+        let metric = GroundMetric::from_points(2, points, Norm::Cosine).unwrap();
+        let tree = linkage(&metric, Linkage::Single).unwrap();
+        assert!((tree.leaf_distance(0, 2) - (1.0 - 0.5f64.sqrt())).abs() < 1e-12, "{scale}");
+    }
+}
+
+#[test]
 fn single_linkage_of_many_points_is_the_same_on_any_number_of_threads() {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(3);

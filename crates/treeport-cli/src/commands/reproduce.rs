@@ -84,7 +84,10 @@ pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
         }
     }
     if !output.json {
-        output.note(&format!("{} trees at each noise level, seed {}", args.trees, args.seed));
+        output.note(&format!(
+            "{} trees at each noise level, seed {}; the paper's W₁ error is taken as absolute, as its authors' code computes it",
+            args.trees, args.seed
+        ));
         output::line(output::table(&table(&lines)).trim_end())?;
     }
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ fn fit_from_points_and_measures() {
     labels    3
     kind      additive
     start     average linkage, training error 0.0303
-    learned   training error 0.0285 at epoch 40 of 50
+    learned   training error 0.0285 at epoch 50 of 50
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -60,7 +60,7 @@ fn fit_from_a_graph_with_names_and_labels() {
     labels    3
     kind      additive
     start     average linkage, training error 0.0303
-    learned   training error 0.0285 at epoch 40 of 50
+    learned   training error 0.0285 at epoch 50 of 50
     seconds   [time]
     written   model.tree
     --- exit 0

@@ -16,7 +16,7 @@ const DENSE_LIMIT: usize = 16_000;
 /// everything from the tree and its heights to the projected tree.
 ///
 /// # Errors
-/// None for sizes of at least 2; `Cancelled` when `report` returns false.
+/// None for sizes of at least 2.
 pub fn project(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> treeport::Result<()> {
     for &n in sizes {
         let mut rng = seeded(seed);
@@ -50,11 +50,10 @@ fn time_prim(tree: &Tree, heights: &[f64], projected: &Tree) -> Peer {
 }
 
 /// 2θ(lca) − θ(i) − θ(j) for all pairs, row by row, by one descent per point: O(n²).
-fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
-    use rayon::prelude::*;
+pub(super) fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
     let (n, parents) = (tree.leaves(), tree.parents());
     let mut matrix = vec![0.0; n * n];
-    matrix.par_chunks_mut(n).enumerate().for_each(|(i, row)| {
+    for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
         let mut meet = vec![f64::NAN; tree.nodes()];
         let mut v = i;
         while v != tree.root() {
@@ -70,7 +69,7 @@ fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
             *out = 2.0 * meet[j] - heights[i] - heights[j];
         }
         row[i] = 0.0;
-    });
+    }
     matrix
 }
 
@@ -78,7 +77,7 @@ fn implied_distances(tree: &Tree, heights: &[f64]) -> Vec<f64> {
 ///
 /// Two passes over flat arrays in each round, both of which compilers turn into vector code: the
 /// fastest of the variants we tried.
-fn prim(n: usize, matrix: &[f64]) -> Vec<f64> {
+pub(super) fn prim(n: usize, matrix: &[f64]) -> Vec<f64> {
     let mut near = vec![f64::INFINITY; n];
     let mut outside = vec![0.0; n]; // infinite once a point is in the tree
     let mut weights = Vec::with_capacity(n - 1);

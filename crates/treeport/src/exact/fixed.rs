@@ -67,7 +67,7 @@ pub(super) struct CostUnits {
 impl CostUnits {
     /// As fine as 128 bits allow: a dual value is a sum of at most `nodes` costs, with room for two more.
     pub(super) fn new(largest: f64, nodes: usize) -> Self {
-        Self { exponent: 122 - nodes.ilog2() as i32 - exponent_of(largest) }
+        Self { exponent: 122 - nodes.ilog2().cast_signed() - exponent_of(largest) }
     }
 
     pub(super) fn integers(&self, cost: &[f64]) -> Vec<i128> {

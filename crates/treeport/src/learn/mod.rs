@@ -5,12 +5,15 @@
 //!
 //! **Steps have no unit.** The batch gradient is divided by the batch's mean squared feature norm, so
 //! a rate of 1 would fit a single pair exactly, whatever the unit of distance: distances times c give
-//! the learned tree times c.
+//! the learned tree times c (to the last bit for powers of two; otherwise up to how rounding breaks ties).
+//! Inside, labels, masses and heights are divided by powers of two so that they are near 1, and neither
+//! 1e-200 nor 1e200 is special.
 
 mod gradient;
 mod labels;
 mod options;
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -29,6 +32,7 @@ use crate::error::Result;
 use crate::measure::Measures;
 use crate::project;
 use crate::tree::Tree;
+use crate::units;
 
 /// How well the tree fitted after one pass over the training pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +43,8 @@ pub struct Epoch {
     pub training_loss: f64,
     /// The same over the validation pairs, where there are any.
     pub validation_loss: Option<f64>,
-    /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree (W₁ = 0 left out).
+    /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree; labels below 10⁻⁴ of the
+    /// largest are left out, and it is NaN if none is left.
     pub relative_error: f64,
 }
 
@@ -68,7 +73,8 @@ pub struct Learned {
     pub history: Vec<Epoch>,
     /// The epoch whose tree this is.
     pub best_epoch: usize,
-    /// Whether all epochs ran; false after early stopping or when the closure stopped it.
+    /// Whether all epochs ran; false after early stopping, when the closure stopped it, or when the
+    /// rate was so large that the heights ran away.
     pub finished: bool,
     /// Seconds spent on gradients.
     pub gradient_seconds: f64,
@@ -86,7 +92,7 @@ pub struct Learned {
 /// No labels, labels that do not fit the measures, measures on other points, bad options.
 ///
 /// # Complexity
-/// O(epochs · pairs · N + steps · N log N) time, O(N·threads) memory.
+/// O(epochs · pairs · N + steps · N log N) time, O(N · (threads + batch/8)) memory.
 pub fn learn(
     start: &Tree,
     measures: &Measures,
@@ -101,7 +107,7 @@ pub fn learn(
     let (train, validation) = split(labels, options.validation, &mut rng)?;
     let mut run = Run::new(start, measures, train, validation, options);
     let batches = run.train.pairs.len().div_ceil(options.batch);
-    let steps = options.epochs * batches;
+    let steps = options.epochs.saturating_mul(batches);
     let mut order: Vec<usize> = (0..run.train.pairs.len()).collect();
     let mut step = 0;
     'epochs: for epoch in 1..=options.epochs {
@@ -109,10 +115,10 @@ pub fn learn(
         for batch in order.chunks(options.batch) {
             let rate = options.rate * options.schedule.share(step as f64 / steps as f64);
             let pivot = rng.random_range(0..start.leaves());
-            run.descend(batch, rate, pivot);
+            let diverged = run.descend(batch, rate, pivot).is_break();
             step += 1;
             let status = Status { step, steps, history: &run.history };
-            if progress(&status).is_break() {
+            if diverged || progress(&status).is_break() {
                 run.finished = false;
                 break 'epochs;
             }
@@ -128,7 +134,9 @@ pub fn learn(
 
 /// A run of [`learn`]: the tree now, the best so far, and what is known of both.
 struct Run<'a> {
-    measures: &'a Measures,
+    measures: Cow<'a, Measures>,
+    /// What a height of 1 means.
+    unit: f64,
     train: Labels,
     /// How much each training label counts.
     weights: Vec<f64>,
@@ -138,6 +146,7 @@ struct Run<'a> {
     tree: Binary,
     best: Binary,
     best_epoch: usize,
+    best_loss: f64,
     history: Vec<Epoch>,
     finished: bool,
     gradient_seconds: f64,
@@ -148,20 +157,32 @@ impl<'a> Run<'a> {
     fn new(
         start: &Tree,
         measures: &'a Measures,
-        train: Labels,
-        validation: Labels,
+        mut train: Labels,
+        mut validation: Labels,
         options: &LearnOptions,
     ) -> Self {
+        let mass_unit = units::of_largest(measures.iter().map(|m| m.total()));
+        let label_unit = units::of_largest(train.distances.iter().copied());
+        for label in train.distances.iter_mut().chain(&mut validation.distances) {
+            *label /= label_unit;
+        }
+        let measures = measures.divided_by(mass_unit);
+        let unit = label_unit / mass_unit;
         let mut tree = Binary::from_tree(start, &start.heights());
         if options.kind != Kind::Additive && !start.is_ultrametric() {
             tree = project::ultrametric(&tree);
         }
         if options.rescale {
-            let factor = median_ratio(&tree, measures, &train);
-            tree.height.iter_mut().for_each(|h| *h *= factor);
+            // Any unit will do before the factor is known; the start's own cannot overflow.
+            tree.divide_heights(units::power_of_two(tree.largest_height()));
+            let factor = median_ratio(&tree, &measures, &train);
+            tree.divide_heights(1.0 / factor);
+        } else {
+            tree.divide_heights(unit);
         }
         let mut run = Self {
             measures,
+            unit,
             weights: options.loss.weights(&train.distances),
             train,
             validation,
@@ -170,7 +191,8 @@ impl<'a> Run<'a> {
             best: tree.clone(),
             tree,
             best_epoch: 0,
-            history: Vec::with_capacity(options.epochs + 1),
+            best_loss: f64::INFINITY,
+            history: Vec::new(),
             finished: true,
             gradient_seconds: 0.0,
             projection_seconds: 0.0,
@@ -179,8 +201,9 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// One step: down the gradient of a batch of labels, then back to trees.
-    fn descend(&mut self, batch: &[usize], rate: f64, pivot: usize) {
+    /// One step: down the gradient of a batch of labels, then back to trees. Breaks off where the
+    /// heights run away, as they do when the rate is far too large.
+    fn descend(&mut self, batch: &[usize], rate: f64, pivot: usize) -> ControlFlow<()> {
         let begun = Instant::now();
         let weighted = |&k: &usize| Weighted {
             pair: self.train.pairs[k],
@@ -188,12 +211,16 @@ impl<'a> Run<'a> {
             weight: self.weights[k],
         };
         let batch: Vec<Weighted> = batch.iter().map(weighted).collect();
-        let step = gradient::step(&self.tree, self.measures, &batch);
+        let step = gradient::step(&self.tree, &self.measures, &batch);
         if step.squared_norm > 0.0 {
             // The two means, of gradient and squared norm, share the batch size: it cancels.
             let factor = rate / step.squared_norm;
             let heights = self.tree.height.iter_mut().zip(&step.gradient);
             heights.for_each(|(height, g)| *height -= factor * g);
+        }
+        let largest = self.tree.largest_height();
+        if largest.is_nan() || largest > RUNAWAY {
+            return ControlFlow::Break(());
         }
         let stepped = Instant::now();
         match self.kind {
@@ -203,6 +230,7 @@ impl<'a> Run<'a> {
         }
         self.gradient_seconds += (stepped - begun).as_secs_f64();
         self.projection_seconds += stepped.elapsed().as_secs_f64();
+        ControlFlow::Continue(())
     }
 
     /// Measures the fit, and keeps the tree if it is the best so far.
@@ -211,14 +239,14 @@ impl<'a> Run<'a> {
         // What counts is the tree that would be returned.
         let projected = (self.kind == Kind::SkipMst).then(|| project::ultrametric(&self.tree));
         let tree = projected.as_ref().unwrap_or(&self.tree);
-        let train = Fit::new(tree, self.measures, &self.train, self.loss);
+        let train = Fit::new(tree, &self.measures, &self.train, self.loss);
         let validation = (!self.validation.pairs.is_empty())
-            .then(|| Fit::new(tree, self.measures, &self.validation, self.loss));
-        let relative_error = validation.as_ref().unwrap_or(&train).relative_error;
-        let best = self.history.iter().map(|e| e.relative_error).fold(f64::INFINITY, f64::min);
-        if relative_error < best {
+            .then(|| Fit::new(tree, &self.measures, &self.validation, self.loss));
+        let choosing = validation.as_ref().unwrap_or(&train);
+        let relative_error = choosing.relative_error;
+        if choosing.loss < self.best_loss {
             self.best.clone_from(tree);
-            self.best_epoch = epoch;
+            (self.best_epoch, self.best_loss) = (epoch, choosing.loss);
         }
         self.history.push(Epoch {
             epoch,
@@ -229,7 +257,8 @@ impl<'a> Run<'a> {
         self.gradient_seconds += begun.elapsed().as_secs_f64();
     }
 
-    fn into_learned(self, start: &Tree) -> Result<Learned> {
+    fn into_learned(mut self, start: &Tree) -> Result<Learned> {
+        self.best.divide_heights(1.0 / self.unit);
         let tree = match self.kind {
             Kind::Ultrametric | Kind::SkipMst => self.best.to_tree()?,
             // Additive trees hang from whichever leaf came last: hang them from their middle.
@@ -256,31 +285,38 @@ impl Fit {
     fn new(tree: &Binary, measures: &Measures, labels: &Labels, loss: Loss) -> Self {
         let predicted = gradient::predictions(tree, measures, &labels.pairs);
         let (mut squares, mut scale, mut relative, mut counted) = (0.0, 0.0, 0.0, 0usize);
+        let least = LEAST_COUNTED * labels.distances.iter().copied().fold(0.0, f64::max);
         let weights = loss.weights(&labels.distances);
         for ((prediction, distance), weight) in predicted.iter().zip(&labels.distances).zip(weights)
         {
             let error = prediction - distance;
             squares += weight * error * error;
             scale += weight * distance * distance;
-            if *distance > 0.0 {
+            if *distance > least {
                 relative += error.abs() / distance;
                 counted += 1;
             }
         }
         // With all labels 0 any unit will do.
         let scale = if scale > 0.0 { scale } else { 1.0 };
-        Self { loss: squares / scale, relative_error: relative / counted.max(1) as f64 }
+        Self { loss: squares / scale, relative_error: relative / counted as f64 }
     }
 }
 
-/// Median of W₁/W_T over the pairs the tree tells apart; 1 if there are none.
+/// Heights this far from labels near 1 are on their way to infinity.
+const RUNAWAY: f64 = 1e100;
+
+/// Labels below this share of the largest say nothing about relative errors.
+const LEAST_COUNTED: f64 = 1e-4;
+
+/// Median of W₁/W_T over the pairs that labels and tree tell apart; 1 if there are none.
 fn median_ratio(tree: &Binary, measures: &Measures, labels: &Labels) -> f64 {
     let predicted = gradient::predictions(tree, measures, &labels.pairs);
     let mut ratios: Vec<f64> = labels
         .distances
         .iter()
         .zip(&predicted)
-        .filter(|(_, p)| **p > 0.0)
+        .filter(|(d, p)| **d > 0.0 && **p > 0.0)
         .map(|(distance, prediction)| distance / prediction)
         .collect();
     if ratios.is_empty() {

@@ -69,7 +69,7 @@ impl Loss {
                 let mean = distances.iter().sum::<f64>() / distances.len() as f64;
                 // A label near 0 must not outweigh all others; labels that are all 0 weigh the same.
                 let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
-                distances.iter().map(|d| d.max(least).powi(-2)).collect()
+                distances.iter().map(|d| (mean.max(least) / d.max(least)).powi(2)).collect()
             }
         }
     }
@@ -93,8 +93,8 @@ pub struct LearnOptions {
     pub schedule: Schedule,
     /// Which errors count how much (default: relative ones; the paper: squared ones).
     pub loss: Loss,
-    /// Share of the labels kept for choosing the best tree, 0 up to below 1 (default: 0.1). With 0, or
-    /// where it rounds to no pair, the training pairs choose.
+    /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1 (default: 0.1).
+    /// With 0, or where it rounds to no pair, the training pairs choose.
     pub validation: f64,
     /// Stop after this many epochs without a better tree; 0 never stops early (default: 0).
     pub patience: usize,

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::metric::GroundMetric;
 use crate::spanning::{self, Edge, Sets};
 use crate::tree::Tree;
+use crate::units;
 
 /// How clusters are compared when a tree is grown from a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,8 +62,8 @@ fn single(metric: &GroundMetric) -> Binary {
     let edges = if let Some(edges) = metric.edges() {
         // A shortest path is no lighter than its heaviest edge, so the graph's own edges suffice.
         kruskal(n, edges)
-    } else if let (Some((dim, coordinates)), Some(norm)) = (metric.coordinates(), metric.norm()) {
-        points::spanning_tree(dim, coordinates, norm)
+    } else if let (Some((dim, vectors)), Some(norm)) = (metric.vectors(), metric.norm()) {
+        points::spanning_tree(dim, vectors, norm)
     } else {
         spanning::prim(n, |i| {
             let mut row = vec![0.0; n];
@@ -94,15 +95,27 @@ fn agglomerate(metric: &GroundMetric, method: kodama::Method) -> Binary {
     if n == 1 {
         return tree; // `kodama` wants a pair
     }
-    let mut push = |a: usize, b: usize, distance: f64| {
-        tree.join(a as u32, b as u32, 0.5 * distance);
-    };
+    // Near 1 no square, as Ward takes them, leaves the range of numbers.
     if n < SINGLE_PRECISION {
-        let steps = kodama::linkage(&mut metric.condensed(), n, method);
-        steps.steps().iter().for_each(|s| push(s.cluster1, s.cluster2, s.dissimilarity));
+        let mut distances = metric.condensed();
+        let unit = units::of_largest(distances.iter().copied());
+        for d in &mut distances {
+            *d /= unit;
+        }
+        for step in kodama::linkage(&mut distances, n, method).steps() {
+            let height = 0.5 * step.dissimilarity * unit;
+            tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
+        }
     } else {
-        let steps = kodama::linkage(&mut metric.condensed_f32(), n, method);
-        steps.steps().iter().for_each(|s| push(s.cluster1, s.cluster2, f64::from(s.dissimilarity)));
+        let mut distances = metric.condensed_f32();
+        let unit = units::of_largest(distances.iter().map(|&d| f64::from(d)));
+        for d in &mut distances {
+            *d /= unit as f32;
+        }
+        for step in kodama::linkage(&mut distances, n, method).steps() {
+            let height = 0.5 * f64::from(step.dissimilarity) * unit;
+            tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
+        }
     }
     tree
 }

@@ -34,8 +34,8 @@ impl Outside {
 /// The points outside the tree stay contiguous, so a sweep reads only what is left, and a sum of
 /// coordinate differences stops as soon as it exceeds the distance it would have to beat.
 /// O(N²·dim) time at worst, O(N·dim) memory: a copy of the points.
-pub(super) fn spanning_tree(dim: usize, coordinates: &[f64], norm: Norm) -> Vec<Edge> {
-    let mut rest = Rest::new(dim, coordinates, norm);
+pub(super) fn spanning_tree(dim: usize, vectors: &[f64], norm: Norm) -> Vec<Edge> {
+    let mut rest = Rest::new(dim, vectors, norm);
     let n = rest.outside.len();
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
     let mut newest = rest.remove(0);
@@ -64,22 +64,12 @@ struct Rest {
 }
 
 impl Rest {
-    fn new(dim: usize, coordinates: &[f64], norm: Norm) -> Self {
-        let n = coordinates.len() / dim;
+    fn new(dim: usize, vectors: &[f64], norm: Norm) -> Self {
+        let n = vectors.len() / dim;
         let outside = (0..n as u32)
             .map(|point| Outside { point, nearest: point, near: f64::INFINITY })
             .collect();
-        let mut coordinates = coordinates.to_vec();
-        if norm == Norm::Cosine {
-            // On the unit sphere 1 − cos is half the squared euclidean distance.
-            for x in coordinates.chunks_exact_mut(dim) {
-                let length = x.iter().map(|c| c * c).sum::<f64>().sqrt();
-                for c in x {
-                    *c /= length;
-                }
-            }
-        }
-        Self { dim, norm, outside, coordinates }
+        Self { dim, norm, outside, coordinates: vectors.to_vec() }
     }
 
     /// The distance that a monotone stand-in means.
@@ -87,6 +77,7 @@ impl Rest {
         match self.norm {
             Norm::Euclidean => near.sqrt(),
             Norm::SqEuclidean | Norm::Manhattan => near,
+            // Between vectors of length 1, 1 − cos is half the squared distance.
             Norm::Cosine => 0.5 * near,
         }
     }

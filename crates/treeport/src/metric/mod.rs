@@ -286,6 +286,14 @@ impl GroundMetric {
         }
     }
 
+    /// The vectors that distances are computed from: coordinates, for the cosine scaled to length 1.
+    pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
+        match &self.source {
+            Source::Points(points) => Some((points.dim, points.vectors())),
+            _ => None,
+        }
+    }
+
     /// How distances follow from the coordinates, if there are any.
     pub fn norm(&self) -> Option<Norm> {
         match &self.source {

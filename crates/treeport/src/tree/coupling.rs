@@ -65,7 +65,7 @@ impl Tree {
     /// An optimal plan for the tree's own distances: mass is matched at the lowest node where it can be.
     ///
     /// Shared mass stays where it is. Every step settles one side completely, so there are at most as
-    /// many moves as points with mass, and the marginals are the two measures up to the last bit of each sum; where
+    /// many moves as the two supports have points together, and the marginals are the two measures up to the last bit of each sum; where
     /// the totals differ by rounding, the difference is on the right-hand side.
     ///
     /// # Errors

@@ -71,9 +71,13 @@ impl Tree {
     /// The plain loop over all edges, O(n): the judge of the sparse path, and the faster one for
     /// measures on most points.
     ///
-    /// The measures must live on this tree's points and have equal masses, as [`Tree::distance`]
-    /// checks.
+    /// Masses are taken to be equal; [`Tree::distance`] checks that, this does not.
+    ///
+    /// # Panics
+    /// If the measures live on another number of points.
     pub fn distance_dense(&self, a: &Measure<'_>, b: &Measure<'_>, scratch: &mut Scratch) -> f64 {
+        let fits = a.check_points(self.leaves()).and(b.check_points(self.leaves()));
+        assert!(fits.is_ok(), "measures on the tree's {} points", self.leaves());
         let surplus = &mut scratch.surplus;
         surplus.clear();
         surplus.resize(self.nodes(), 0.0);
@@ -131,8 +135,7 @@ impl Tree {
     /// As [`Tree::pairs`]; progress counts rows.
     pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         let n = measures.len();
-        let neighbors: Vec<_> = (1..n).map(|i| (i - 1, i)).collect();
-        measures.check_pairs(&neighbors)?;
+        Measures::check_all_balanced(&[measures])?;
         let prepared = self.prepare(measures)?;
         let mut matrix = vec![0.0; n * n];
         let counter = Counter::new(progress);
@@ -158,11 +161,7 @@ impl Tree {
     /// # Errors
     /// As [`Tree::pairs`]; progress counts rows of `a`. Measures are numbered within their own set.
     pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        for (i, left) in a.iter().enumerate() {
-            for (j, right) in b.iter().enumerate() {
-                check_balance((i, left), (j, right))?;
-            }
-        }
+        Measures::check_all_balanced(&[a, b])?;
         let (left, right) = (self.prepare(a)?, self.prepare(b)?);
         let mut matrix = vec![0.0; a.len() * b.len()];
         let counter = Counter::new(progress);
@@ -237,8 +236,9 @@ impl Prepared<'_> {
     /// Distance between measure `i` here and measure `j` of another set prepared for the same tree.
     ///
     /// # Panics
-    /// If there is no such measure.
+    /// If there is no such measure, or the other set is prepared for another tree.
     pub fn distance_to(&self, i: usize, other: &Self, j: usize, scratch: &mut Scratch) -> f64 {
+        assert!(std::ptr::eq(self.tree, other.tree), "both sets must be prepared for one tree");
         let (a, b) = (self.ranked.row(i), other.ranked.row(j));
         if self.tree.prefers_dense(a.support() + b.support()) {
             return self.tree.distance_dense(

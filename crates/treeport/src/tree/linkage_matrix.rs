@@ -91,17 +91,6 @@ impl Tree {
         Ok(rows)
     }
 
-    /// Heights summed up from the leaves: small ones keep their digits, and no child is higher than
-    /// its parent, not even by rounding.
-    fn heights_from_below(&self) -> Vec<f64> {
-        let mut height = vec![0.0_f64; self.nodes()];
-        for v in 0..self.root() {
-            let p = self.parent[v] as usize;
-            height[p] = height[p].max(height[v] + self.length[v]);
-        }
-        height
-    }
-
     fn check_even(&self) -> Result<()> {
         if self.is_ultrametric() {
             return Ok(());

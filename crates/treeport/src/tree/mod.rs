@@ -122,7 +122,12 @@ impl Tree {
         if length[root] != 0.0 {
             return bad(format!("the root has an edge of length {} above it", length[root]));
         }
-        Ok(Self { leaves, parent, length, names: None, index: OnceLock::new() })
+        let tree = Self { leaves, parent, length, names: None, index: OnceLock::new() };
+        // A path between two leaves goes up and down.
+        if !(2.0 * tree.heights_from_below()[root]).is_finite() {
+            return bad("its paths are longer than the largest number".into());
+        }
+        Ok(tree)
     }
 
     /// A tree from parents and node heights: an edge is as long as the step in height, at least 0.
@@ -270,9 +275,21 @@ impl Tree {
         let from_root = self.root_distances();
         let top = from_root[..self.leaves].iter().copied().fold(0.0, f64::max);
         let rounding = top * HEIGHT_ROUNDING;
-        let mut heights: Vec<f64> = from_root.iter().map(|r| top - r).collect();
-        heights[..self.leaves].iter_mut().filter(|h| **h <= rounding).for_each(|h| *h = 0.0);
-        heights
+        if from_root[..self.leaves].iter().all(|r| top - r <= rounding) {
+            return self.heights_from_below();
+        }
+        from_root.iter().map(|r| top - r).collect()
+    }
+
+    /// The longest way down from every node, summed up from the leaves: small ones keep their digits,
+    /// and no child is higher than its parent, not even by rounding.
+    fn heights_from_below(&self) -> Vec<f64> {
+        let mut height = vec![0.0_f64; self.nodes()];
+        for v in 0..self.root() {
+            let p = self.parent[v] as usize;
+            height[p] = height[p].max(height[v] + self.length[v]);
+        }
+        height
     }
 
     /// Whether all leaves are equally far from the root, up to rounding. O(n).

@@ -7,7 +7,7 @@ impl Tree {
     /// The same distances, with the root half-way along the longest path between two leaves.
     ///
     /// Where a tree is rooted changes no distance, but it changes how deep the tree is and how it
-    /// looks. An ultrametric tree stays as it is. Nodes with one child disappear. O(n).
+    /// looks. An ultrametric tree keeps its root, but for an edge of length 0. Nodes with one child disappear. O(n).
     ///
     /// # Errors
     /// None for a valid tree.

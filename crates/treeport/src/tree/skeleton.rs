@@ -18,7 +18,7 @@ use crate::measure::Measures;
 /// The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
 const TOP_PER_POINT: usize = 24;
 
-/// Rows of top masses take at most this many numbers (256 MiB).
+/// Rows of top masses take at most this many numbers (256 MiB), but for the fewest worth a row.
 const MOST_MASSES: usize = 1 << 25;
 
 /// Fewest top nodes worth a row.

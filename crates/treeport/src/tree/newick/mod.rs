@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn lengths_read_back_to_the_same_number() {
-        for length in [0.0, 5e-324, 1e-300, 0.1 + 0.2, 1.0 / 3.0, 1e15, 1e16, f64::MAX] {
+        for length in [0.0, 5e-324, 1e-300, 0.1 + 0.2, 1.0 / 3.0, 1e15, 1e16, f64::MAX / 4.0] {
             let tree = Tree::new(1, vec![1, 1], vec![length, 0.0]).unwrap();
             let text = tree.to_newick();
             assert!(text.len() < 40, "{text}");
