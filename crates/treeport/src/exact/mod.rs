@@ -47,7 +47,7 @@ pub struct Solution {
 
 /// Solves many problems in one piece of memory.
 #[derive(Clone, Debug, Default)]
-pub struct Solver {
+struct Solver {
     left: Vec<usize>,
     right: Vec<usize>,
     supply: Vec<f64>,
@@ -213,7 +213,7 @@ impl Solver {
             return;
         }
         self.units.set(&self.supply, &self.demand);
-        self.cost.clear();
+        // Every entry is written next; only what is new needs a value before.
         self.cost.resize(self.left.len() * self.right.len(), 0.0);
         metric.block(&self.left, &self.right, &mut self.cost);
     }
@@ -228,7 +228,9 @@ impl Solver {
         if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots) {
             let value = self.value(false);
             let gap = value - self.dual_bound();
-            if gap <= TOLERANCE * value {
+            // Below the rounding of the sums themselves a relative gap means nothing: 0 is 0.
+            let rounding = ROUNDING_OF_SUMS * largest * self.supply.iter().sum::<f64>();
+            if gap <= (TOLERANCE * value).max(rounding) {
                 return Ok((value, gap.max(0.0), false));
             }
         }
@@ -291,6 +293,9 @@ impl Solver {
 
 /// Totals this close, relatively, are sums of the same masses in another order.
 const ROUNDING: f64 = 1e-12;
+
+/// Sums of products round at about this share of (mass · largest cost).
+const ROUNDING_OF_SUMS: f64 = 1e-16;
 
 /// Reduced costs within this share of the largest cost may be rounding.
 const SLACK: f64 = 1.0 / (1u64 << 48) as f64;

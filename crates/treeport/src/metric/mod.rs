@@ -10,6 +10,7 @@ mod points;
 mod product;
 mod read;
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use rayon::prelude::*;
@@ -188,12 +189,24 @@ impl GroundMetric {
         let mut scratch = Vec::new();
         let mut heap = Heap::new();
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-            if let Source::Graph(graph) = &self.source {
-                scratch.resize(graph.len(), 0.0);
-                graph.search(i, None, &mut scratch, &mut heap);
-                cols.iter().zip(out).for_each(|(&j, out)| *out = scratch[j]);
-            } else {
-                cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j));
+            match &self.source {
+                Source::Graph(graph) => {
+                    scratch.resize(graph.len(), 0.0);
+                    graph.search(i, None, &mut scratch, &mut heap);
+                    cols.iter().zip(out).for_each(|(&j, out)| *out = scratch[j]);
+                }
+                Source::Matrix(n, Storage::F64(distances)) => {
+                    assert!(i < *n && cols.iter().all(|j| j < n), "points are 0..{n}");
+                    // In row i what comes after i is contiguous.
+                    let after = &distances[row_start(*n, i)..];
+                    let distance = |j: usize| match j.cmp(&i) {
+                        Ordering::Greater => after[j - i - 1],
+                        Ordering::Equal => 0.0,
+                        Ordering::Less => distances[row_start(*n, j) + i - j - 1],
+                    };
+                    cols.iter().zip(out).for_each(|(&j, out)| *out = distance(j));
+                }
+                _ => cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j)),
             }
         }
     }
