@@ -72,6 +72,10 @@ pub(crate) struct MetricArgs {
     /// How coordinates are compared [default: euclidean].
     #[arg(long, value_name = "NAME", requires = "points", help_heading = "Ground metric")]
     pub(crate) metric: Option<NormName>,
+    /// Promise that the matrix obeys the triangle inequality: mass that two measures share may then
+    /// stay where it is, which makes exact transport faster.
+    #[arg(long, requires = "matrix", help_heading = "Ground metric")]
+    pub(crate) assume_metric: bool,
 }
 
 /// Exactly one of three files.

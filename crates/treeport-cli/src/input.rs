@@ -43,7 +43,8 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
             Form::Csv => GroundMetric::read_matrix_csv(reader),
             Form::Npz => return wrong_form(path, "a distance matrix", ".npy or .csv"),
         };
-        return Ok((metric.with_context(|| name(path))?, None));
+        let metric = metric.with_context(|| name(path))?;
+        return Ok((if args.assume_metric { metric.assume_metric() } else { metric }, None));
     }
     let path = args.source.graph.as_deref().context("give `--points`, `--matrix` or `--graph`")?;
     let (form, reader) = open(path)?;

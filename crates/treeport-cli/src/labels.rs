@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use treeport::{GroundMetric, Labels, Measures};
-use treeport_lab::exact;
+use treeport::{GroundMetric, Labels, Measures, exact};
 use treeport_lab::generate;
 
 use crate::input;
@@ -74,12 +73,11 @@ pub(crate) fn solve(
     output: &Output,
 ) -> Result<Vec<f64>> {
     let bar = output.bar("exact distances", pairs.len());
-    let cost = |i, j| metric.distance(i, j);
     let progress = |done: usize| {
         bar.set_position(done as u64);
         !interrupt::asked()
     };
-    let distances = exact::labels(measures, pairs, cost, metric.is_metric(), &progress);
+    let distances = exact::pairs(metric, measures, pairs, &progress);
     bar.finish_and_clear();
     if distances.is_err() && interrupt::asked() {
         return Err(Interrupted.into());

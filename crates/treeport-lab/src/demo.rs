@@ -5,18 +5,20 @@
 //! learned from them, and both are asked about regions the tree has never seen.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use treeport::learn::{Status, learn};
 use treeport::tree::Scratch;
 use treeport::{
-    GroundMetric, Labels, LearnOptions, Learned, Linkage, Measures, Progress, Tree, linkage, silent,
+    GroundMetric, Labels, LearnOptions, Learned, Linkage, Measures, Progress, Tree, exact, linkage,
+    silent,
 };
 
 use crate::cities::{City, cities, condensed_distances};
 use crate::generate::{Random, random_pairs, regional_measures, seeded};
 use crate::score::{Score, mean_label, median_ratio, total_variation_scale, total_variations};
-use crate::{Result, condensed, exact};
+use crate::timing::time_exact;
+use crate::{Result, condensed};
 
 /// Regions and pairs of them for training, and others for testing.
 const TRAINING: (usize, usize) = (200, 2_000);
@@ -71,7 +73,9 @@ impl Demo {
         let training = labelled(&cities, &metric, TRAINING, &mut rng, progress)?;
         let after_training = |done: usize| progress(TRAINING.1 + done);
         let test = labelled(&cities, &metric, TEST, &mut rng, &after_training)?;
-        let exact_seconds = time_exact(&metric, &test)?;
+        let Labelled { measures, labels } = &test;
+        let (_, exact_seconds) =
+            time_exact(&metric, measures, &labels.pairs, Duration::MAX, &silent)?;
         Ok(Self { cities, metric, training, test, exact_seconds })
     }
 
@@ -161,18 +165,6 @@ fn labelled(
 ) -> Result<Labelled> {
     let measures = regional_measures(cities, regions, rng)?;
     let pairs = random_pairs(pairs, regions, rng)?;
-    let cost = |i, j| metric.distance(i, j);
-    let distances = exact::labels(&measures, &pairs, cost, metric.is_metric(), progress)?;
+    let distances = exact::pairs(metric, &measures, &pairs, progress)?;
     Ok(Labelled { measures, labels: Labels { pairs, distances } })
-}
-
-/// Seconds for one exact distance, over the first pairs on one thread.
-fn time_exact(metric: &GroundMetric, test: &Labelled) -> Result<f64> {
-    let pairs = &test.labels.pairs[..50];
-    let begun = Instant::now();
-    for &(i, j) in pairs {
-        let (a, b) = (test.measures.row(i), test.measures.row(j));
-        std::hint::black_box(exact::transport(a, b, |i, j| metric.distance(i, j), true)?);
-    }
-    Ok(begun.elapsed().as_secs_f64() / pairs.len() as f64)
 }

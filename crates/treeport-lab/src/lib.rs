@@ -20,5 +20,6 @@ pub mod loss_chart;
 pub mod noisy_trees;
 pub mod score;
 mod svg;
+pub mod timing;
 
 pub use error::{Error, Result};

@@ -22,7 +22,7 @@ Example:
   treeport demo
   treeport demo -o somewhere --seed 7
 
-Takes a few seconds. The cities and their distances are built in; nothing is downloaded.";
+Takes a second or two. The cities and their distances are built in; nothing is downloaded.";
 
 /// What `treeport demo` accepts.
 #[derive(Args, Debug)]

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use treeport::tree::Scratch;
 use treeport::{GroundMetric, Labels, Measures, Tree, silent};
-use treeport_lab::exact::transport;
 use treeport_lab::score::{self, Score};
+use treeport_lab::timing::time_exact;
 
 use self::report::Report;
 use crate::args::{MetricArgs, NamesArgs, at_least_one};
@@ -139,7 +139,10 @@ impl<'a> Test<'a> {
             labels::solve(metric, measures, &labels.pairs, output)?
         };
         let labels = Labels { pairs: labels.pairs, distances };
-        let (timed, exact_seconds) = time_exact(metric, measures, &labels.pairs)?;
+        let go_on = |_| !interrupt::asked();
+        let timed = time_exact(metric, measures, &labels.pairs, TIMING, &go_on);
+        interrupt::check()?;
+        let (timed, exact_seconds) = timed?;
         let half = labels.pairs.len() / 2;
         Ok(Self { measures, half, diameter: diameter(metric), labels, timed, exact_seconds })
     }
@@ -197,26 +200,6 @@ impl<'a> Test<'a> {
             },
         ])
     }
-}
-
-/// Solves pairs from the front until the time is up: how many, and seconds for one.
-fn time_exact(
-    metric: &GroundMetric,
-    measures: &Measures,
-    pairs: &[(usize, usize)],
-) -> Result<(usize, f64)> {
-    let begun = Instant::now();
-    let mut done = 0;
-    for &(i, j) in pairs {
-        let cost = |i, j| metric.distance(i, j);
-        transport(measures.row(i), measures.row(j), cost, metric.is_metric())?;
-        done += 1;
-        interrupt::check()?;
-        if begun.elapsed() > TIMING {
-            break;
-        }
-    }
-    Ok((done, begun.elapsed().as_secs_f64() / done as f64))
 }
 
 /// The largest distance, or for points one close to it.
