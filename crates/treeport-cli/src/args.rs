@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
 
-use crate::commands::{bench, demo, distance, eval, export, fit, reproduce};
+use crate::commands::{bench, demo, distance, eval, exact, export, fit, reproduce};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Fit(Box<fit::FitArgs>),
     /// Tree distances between measures.
     Distance(distance::DistanceArgs),
+    /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
+    Exact(exact::ExactArgs),
     /// Compare models with exact transport, and with baselines that know almost nothing.
     Eval(eval::EvalArgs),
     /// Write a tree for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.

@@ -9,6 +9,7 @@ mod input;
 mod interrupt;
 mod labels;
 mod output;
+mod pairs;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -51,6 +52,7 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Demo(args) => commands::demo::run(args, &output),
         Command::Fit(args) => commands::fit::run(args, &output),
         Command::Distance(args) => commands::distance::run(args, &output),
+        Command::Exact(args) => commands::exact::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),
         Command::Bench(args) => commands::bench::run(args, &output),

@@ -129,6 +129,32 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
+/// The first line of a table of distances; JSON has none.
+pub(crate) fn distance_header(out: &mut impl Write, json: bool) -> Result<()> {
+    if !json {
+        writeln!(out, "left,right,distance")?;
+    }
+    Ok(())
+}
+
+/// One line for every pair.
+pub(crate) fn distance_rows(
+    out: &mut impl Write,
+    json: bool,
+    pairs: &[(usize, usize)],
+    distances: &[f64],
+) -> Result<()> {
+    for (&(left, right), &distance) in pairs.iter().zip(distances) {
+        let distance = number(distance);
+        if json {
+            writeln!(out, r#"{{"left":{left},"right":{right},"distance":{distance}}}"#)?;
+        } else {
+            writeln!(out, "{left},{right},{distance}")?;
+        }
+    }
+    Ok(())
+}
+
 /// Rows of cells in columns as wide as their widest cell; the first column is flush left.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -10,13 +10,13 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde_json::json;
 use treeport::format::npy;
-use treeport::measure::BALANCE_TOLERANCE;
 use treeport::tree::Scratch;
 use treeport::{Error, Measures, Tree};
 
 use crate::args::NamesArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
+use crate::pairs::Pairs;
 use crate::{input, labels};
 
 const EXAMPLE: &str = "\
@@ -59,9 +59,7 @@ struct Task<'a> {
     tree: &'a Tree,
     left: &'a Measures,
     right: &'a Measures,
-    /// Whether both sides are the same set: then each pair counts once.
-    same: bool,
-    listed: Option<Vec<(usize, usize)>>,
+    pairs: Pairs,
 }
 
 /// Runs `treeport distance`.
@@ -80,13 +78,17 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     };
     let left = read(&args.measures)?;
     let against = args.against.as_deref().map(read).transpose()?;
-    let (right, same) = (against.as_ref().unwrap_or(&left), against.is_none());
-    let listed = args.pairs.as_deref().map(|path| labels::read_pairs(path, &left, right));
-    let task = Task { tree: &tree, left: &left, right, same, listed: listed.transpose()? };
-    task.check_balance().with_context(|| match &args.against {
+    let right = against.as_ref().unwrap_or(&left);
+    let pairs = match &args.pairs {
+        Some(path) => Pairs::Listed(labels::read_pairs(path, &left, right)?),
+        None if against.is_some() => Pairs::Across(left.len(), right.len()),
+        None => Pairs::Within(left.len()),
+    };
+    pairs.check_balance(&left, right).with_context(|| match &args.against {
         Some(path) => format!("{} against {}", input::name(&args.measures), input::name(path)),
         None => input::name(&args.measures),
     })?;
+    let task = Task { tree: &tree, left: &left, right, pairs };
     interrupt::check()?;
     match file {
         None => {
@@ -114,55 +116,6 @@ fn check_format(path: &Path) -> Result<()> {
 }
 
 impl Task<'_> {
-    /// The number of pairs.
-    fn len(&self) -> usize {
-        let (n, m) = (self.left.len(), self.right.len());
-        match &self.listed {
-            Some(pairs) => pairs.len(),
-            None if self.same => n * n.saturating_sub(1) / 2,
-            None => n * m,
-        }
-    }
-
-    fn pairs(&self) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
-        let (n, m, same) = (self.left.len(), self.right.len(), self.same);
-        match &self.listed {
-            Some(pairs) => Box::new(pairs.iter().copied()),
-            None => Box::new(
-                (0..n).flat_map(move |i| (if same { i + 1 } else { 0 }..m).map(move |j| (i, j))),
-            ),
-        }
-    }
-
-    /// Refuses pairs of different mass before the first row is printed.
-    fn check_balance(&self) -> treeport::Result<()> {
-        if let Some(pairs) = &self.listed {
-            return pairs.iter().try_for_each(|&(i, j)| self.check_pair(i, j));
-        }
-        let extremes = |set: &Measures| {
-            let by_total =
-                |&i: &usize, &j: &usize| set.row(i).total().total_cmp(&set.row(j).total());
-            Some(((0..set.len()).min_by(by_total)?, (0..set.len()).max_by(by_total)?))
-        };
-        // If the lightest and the heaviest agree, all do.
-        match (extremes(self.left), extremes(self.right)) {
-            (Some((light, heavy)), Some((lightest, heaviest))) => {
-                self.check_pair(light, heaviest)?;
-                self.check_pair(heavy, lightest)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_pair(&self, left: usize, right: usize) -> treeport::Result<()> {
-        let (left_total, right_total) =
-            (self.left.row(left).total(), self.right.row(right).total());
-        if (left_total - right_total).abs() <= BALANCE_TOLERANCE * left_total.max(right_total) {
-            return Ok(());
-        }
-        Err(Error::Unbalanced { left, right, left_total, right_total })
-    }
-
     /// Computes chunk after chunk and hands each to `take`; memory stays small however many there are.
     fn stream(
         &self,
@@ -170,7 +123,7 @@ impl Task<'_> {
         mut take: impl FnMut(&[(usize, usize)], &[f64]) -> Result<()>,
     ) -> Result<()> {
         let (left, right) = (self.tree.prepare(self.left)?, self.tree.prepare(self.right)?);
-        let mut pairs = self.pairs();
+        let mut pairs = self.pairs.iter();
         loop {
             let chunk: Vec<_> = pairs.by_ref().take(CHUNK).collect();
             if chunk.is_empty() {
@@ -188,20 +141,8 @@ impl Task<'_> {
     }
 
     fn write_rows(&self, out: &mut impl Write, json: bool, bar: &ProgressBar) -> Result<()> {
-        if !json {
-            writeln!(out, "left,right,distance")?;
-        }
-        self.stream(bar, |pairs, distances| {
-            for (&(left, right), &distance) in pairs.iter().zip(distances) {
-                let distance = output::number(distance);
-                if json {
-                    writeln!(out, r#"{{"left":{left},"right":{right},"distance":{distance}}}"#)?;
-                } else {
-                    writeln!(out, "{left},{right},{distance}")?;
-                }
-            }
-            Ok(())
-        })?;
+        output::distance_header(out, json)?;
+        self.stream(bar, |pairs, distances| output::distance_rows(out, json, pairs, distances))?;
         bar.finish_and_clear();
         Ok(out.flush()?)
     }
@@ -209,8 +150,8 @@ impl Task<'_> {
     /// The matrix of all pairs, or the list of distances where pairs were listed.
     fn save_matrix(&self, path: &Path, bar: &ProgressBar) -> Result<()> {
         let (rows, columns) = (self.left.len(), self.right.len());
-        let (shape, values) = if self.listed.is_some() {
-            let mut values = Vec::with_capacity(self.len());
+        let (shape, values) = if let Pairs::Listed(pairs) = &self.pairs {
+            let mut values = Vec::with_capacity(pairs.len());
             self.stream(bar, |_, distances| {
                 values.extend_from_slice(distances);
                 Ok(())
@@ -222,7 +163,7 @@ impl Task<'_> {
                 bar.set_position(done as u64);
                 !interrupt::asked()
             };
-            let matrix = if self.same {
+            let matrix = if matches!(self.pairs, Pairs::Within(_)) {
                 self.tree.pairwise(self.left, &progress)
             } else {
                 self.tree.cross(self.left, self.right, &progress)
@@ -236,15 +177,19 @@ impl Task<'_> {
 
     /// A bar, unless the rows themselves scroll by.
     fn bar(&self, output: &Output, rows_at_terminal: bool) -> ProgressBar {
-        if rows_at_terminal { ProgressBar::hidden() } else { output.bar("distances", self.len()) }
+        if rows_at_terminal {
+            ProgressBar::hidden()
+        } else {
+            output.bar("distances", self.pairs.len())
+        }
     }
 
     fn report(&self, path: &Path, output: &Output) -> Result<()> {
-        let file = path.display().to_string();
+        let (pairs, file) = (self.pairs.len(), path.display().to_string());
         if output.json {
-            return output::line(json!({"command": "distance", "pairs": self.len(), "file": file}));
+            return output::line(json!({"command": "distance", "pairs": pairs, "file": file}));
         }
-        output.note(&format!("{} distances written to {file}", self.len()));
+        output.note(&format!("{pairs} distances written to {file}"));
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod distance;
 pub(crate) mod eval;
+pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod reproduce;

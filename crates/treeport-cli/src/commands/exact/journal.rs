@@ -1,0 +1,137 @@
+//! The rows done so far, in a file beside the target: whoever comes back goes on from there.
+//!
+//! The first line says which job it is, then rows follow in the order of the pairs. A line that was cut
+//! off, and all after it, is done again; at the end the rows move to the target and the journal goes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail, ensure};
+use treeport::Error;
+
+use super::fingerprint::Fingerprint;
+use crate::output;
+use crate::pairs::Pairs;
+
+/// An open journal.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Bytes of the first line.
+    head: u64,
+    /// Rows it has.
+    pub(super) done: usize,
+}
+
+impl Journal {
+    /// Where the journal of a target is.
+    pub(super) fn beside(target: &Path) -> PathBuf {
+        let mut name = target.as_os_str().to_owned();
+        name.push(".part");
+        name.into()
+    }
+
+    /// Begins a journal, or opens the one that an earlier run of the same job has left.
+    pub(super) fn open(target: &Path, job: &Fingerprint, pairs: &Pairs) -> Result<Self> {
+        let path = Self::beside(target);
+        output::check_place(&path)?;
+        let broken = |source: io::Error| Error::Write { path: path.clone(), source };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(broken)?;
+        let mut reader = BufReader::new(&file);
+        let mut first = Vec::new();
+        reader.read_until(b'\n', &mut first).map_err(broken)?;
+        let expected = format!("{job}\n");
+        if !expected.as_bytes().starts_with(&first) {
+            return foreign(&path, job, &first);
+        }
+        let (mut done, mut kept) = (0, first.len() as u64);
+        if first.len() == expected.len() {
+            let (rows, bytes) = count(&mut reader, pairs).map_err(broken)?;
+            (done, kept) = (rows, kept + bytes);
+        } else {
+            kept = 0;
+        }
+        file.set_len(kept).map_err(broken)?;
+        file.seek(SeekFrom::Start(kept)).map_err(broken)?;
+        if kept == 0 {
+            file.write_all(expected.as_bytes()).map_err(broken)?;
+        }
+        Ok(Self { path, file, head: expected.len() as u64, done })
+    }
+
+    /// Adds the rows of the next pairs; a kill after this does not undo it.
+    pub(super) fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
+        let mut rows = Vec::new();
+        output::distance_rows(&mut rows, false, pairs, distances)?;
+        let written = self.file.write_all(&rows);
+        written.map_err(|source| Error::Write { path: self.path.clone(), source })?;
+        self.done += pairs.len();
+        Ok(())
+    }
+
+    /// Moves all rows to the target.
+    pub(super) fn finish(mut self, target: &Path, pairs: &Pairs) -> Result<()> {
+        let broken = |source: io::Error| Error::Read { path: self.path.clone(), source };
+        self.file.seek(SeekFrom::Start(self.head)).map_err(broken)?;
+        let (rows, bytes) = count(&mut BufReader::new(&self.file), pairs).map_err(broken)?;
+        ensure!(
+            rows == pairs.len(),
+            "`{}` has only {rows} of {} rows: another program has changed it; run the same command again",
+            self.path.display(),
+            pairs.len()
+        );
+        self.file.seek(SeekFrom::Start(self.head)).map_err(broken)?;
+        output::save(target, |out| {
+            output::distance_header(out, false)?;
+            io::copy(&mut (&self.file).take(bytes), out)?;
+            Ok(())
+        })?;
+        drop(self.file);
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                bail!("cannot remove `{}`: {error}", self.path.display())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The rows at the front that are whole and of the expected pairs, and their bytes.
+fn count(reader: &mut impl BufRead, pairs: &Pairs) -> io::Result<(usize, u64)> {
+    let (mut rows, mut bytes) = (0, 0);
+    let mut line = Vec::new();
+    for pair in pairs.iter() {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line)?;
+        if !is_row(&line, pair) {
+            break;
+        }
+        rows += 1;
+        bytes += length as u64;
+    }
+    Ok((rows, bytes))
+}
+
+fn is_row(line: &[u8], (left, right): (usize, usize)) -> bool {
+    let distance = || -> Option<f64> {
+        let text = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
+        text.strip_prefix(&format!("{left},{right},"))?.parse().ok()
+    };
+    distance().is_some_and(|d| d.is_finite() && d >= 0.0)
+}
+
+fn foreign<T>(path: &Path, job: &Fingerprint, first: &[u8]) -> Result<T> {
+    let path = path.display();
+    match job.differences(&String::from_utf8_lossy(first)) {
+        Some(differences) if !differences.is_empty() => bail!(
+            "`{path}` was left by another job (other {differences}); run that job again to finish it, delete the file to begin anew, or give another `-o`"
+        ),
+        _ => {
+            bail!("`{path}` is no journal of `treeport exact`; move it away or give another `-o`")
+        }
+    }
+}
