@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
 
-use crate::commands::{bench, demo, distance, eval, exact, export, fit, reproduce};
+use crate::commands::{bench, coupling, demo, distance, eval, exact, export, fit, reproduce};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Fit(Box<fit::FitArgs>),
     /// Tree distances between measures.
     Distance(distance::DistanceArgs),
+    /// Which mass goes where: the plan between two measures, of a tree or exact.
+    Coupling(coupling::CouplingArgs),
     /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
     Exact(exact::ExactArgs),
     /// Compare models with exact transport, and with baselines that know almost nothing.
@@ -72,11 +74,12 @@ pub(crate) struct MetricArgs {
     #[command(flatten)]
     pub(crate) source: MetricSource,
     /// How coordinates are compared [default: euclidean].
-    #[arg(long, value_name = "NAME", requires = "points", help_heading = "Ground metric")]
+    #[arg(long, value_name = "NAME", help_heading = "Ground metric")]
+    #[arg(conflicts_with_all = ["matrix", "graph"])]
     pub(crate) metric: Option<NormName>,
     /// Promise that the matrix obeys the triangle inequality: mass that two measures share may then
     /// stay where it is, which makes exact transport faster.
-    #[arg(long, requires = "matrix", help_heading = "Ground metric")]
+    #[arg(long, help_heading = "Ground metric", conflicts_with_all = ["points", "graph"])]
     pub(crate) assume_metric: bool,
 }
 

@@ -56,6 +56,21 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
     graph.with_context(|| name(path))
 }
 
+/// The ground metric and the names of its points, from a file of their own or from the graph's.
+pub(crate) fn named_metric(
+    args: &MetricArgs,
+    names: Option<&Path>,
+) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    let (metric, own) = metric(args)?;
+    let Some(path) = names else { return Ok((metric, own)) };
+    let given = self::names(path)?;
+    if given.len() != metric.points() {
+        let error = Error::NameCount { names: given.len(), points: metric.points() };
+        return Err(error).with_context(|| name(path));
+    }
+    Ok((metric, Some(given)))
+}
+
 /// Measures, one per row; divided by their totals if asked.
 pub(crate) fn measures(path: &Path, normalize: bool) -> Result<Measures> {
     let (form, reader) = open(path)?;

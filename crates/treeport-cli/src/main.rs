@@ -52,6 +52,7 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Demo(args) => commands::demo::run(args, &output),
         Command::Fit(args) => commands::fit::run(args, &output),
         Command::Distance(args) => commands::distance::run(args, &output),
+        Command::Coupling(args) => commands::coupling::run(args, &output),
         Command::Exact(args) => commands::exact::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),

@@ -51,6 +51,15 @@ fn usage() {
     For more information, try '--help'.
     --- exit 2
     "#);
+    assert_snapshot!(folder.run("fit --matrix line.csv --metric cosine -o model.tree"), @r#"
+    --- stderr
+    error: the argument '--matrix <FILE>' cannot be used with '--metric <NAME>'
+
+    Usage: treeport fit --output <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
     assert_snapshot!(folder.run("fit --points line.csv -o nowhere/model.tree"), @r#"
     --- stderr
     error: cannot write `nowhere/model.tree`: there is no folder `nowhere`

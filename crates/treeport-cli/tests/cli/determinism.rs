@@ -3,7 +3,7 @@
 use crate::folder::Folder;
 
 /// A folder with `count` points in the plane and measures on a few of them each.
-fn with_plane(count: usize) -> Folder {
+pub(crate) fn with_plane(count: usize) -> Folder {
     let folder = Folder::new();
     let coordinate = |k: usize| (k * k * 7 + k * 13) % 101;
     let points: Vec<String> =
@@ -39,6 +39,8 @@ fn distances_and_scores_do_not_depend_on_threads() {
     for args in [
         "distance model.tree --measures many.csv --normalize",
         "eval model.tree --points points.csv --measures many.csv --normalize",
+        "exact --points points.csv --measures many.csv --normalize",
+        "exact --points points.csv --metric sqeuclidean --measures many.csv --normalize",
     ] {
         let one = folder.run(&format!("{args} --threads 1"));
         assert_eq!(one, folder.run(&format!("{args} --threads 2")));

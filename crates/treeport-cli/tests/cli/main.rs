@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod demonstrations;
 mod determinism;
+mod exact;
 mod folder;
 #[cfg(unix)]
 mod signals;

@@ -20,6 +20,57 @@ fn numbers(values: impl Iterator<Item = usize>) -> Vec<String> {
     values.map(|value| value.to_string()).collect()
 }
 
+/// Points on a line in `points.csv`, and measures with mass on all of them in `full.csv`.
+fn write_full(folder: &Folder, points: usize, measures: usize) {
+    folder.write("points.csv", numbers(0..points).join("\n"));
+    let row = |r: usize| {
+        let mass = |p: usize| (p * 31 + r * 17 + p * p * r) % 97 + 1;
+        numbers((0..points).map(mass)).join(",") + "\n"
+    };
+    folder.write("full.csv", (0..measures).map(row).collect::<String>());
+}
+
+/// Sends a signal as soon as the journal has more rows than before, and waits for the end.
+fn stopped_in_the_middle(folder: &Folder, args: &str, signal: &str) -> Output {
+    let rows = || std::fs::read(folder.path("labels.csv.part")).unwrap_or_default().len();
+    let before = rows();
+    let child = folder.command(args).spawn().expect("the binary runs");
+    let begun = std::time::Instant::now();
+    while rows() <= before.max(200) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no rows within a minute");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    child.wait_with_output().expect("the binary ends")
+}
+
+#[test]
+fn exact_goes_on_where_it_was_stopped() {
+    let folder = Folder::new();
+    write_full(&folder, 300, 40);
+    let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
+    let args = format!("{exact} --threads 1 -o labels.csv");
+    let killed = stopped_in_the_middle(&folder, &args, "-KILL");
+    assert_eq!(killed.status.code(), None, "{}", show(&killed));
+    // As if the kill had come in the middle of a row.
+    let mut journal = folder.read("labels.csv.part");
+    journal.extend(b"39,3");
+    folder.write("labels.csv.part", journal);
+    let interrupted = stopped_in_the_middle(&folder, &args, "-INT");
+    assert_eq!(interrupted.status.code(), Some(130), "{}", show(&interrupted));
+    let said = String::from_utf8(interrupted.stderr).expect("text");
+    assert!(said.contains(" of 780 pairs were done before\ninterrupted after "), "{said}");
+    assert!(said.ends_with(" of 780 pairs; the same command goes on from `labels.csv.part`\n"));
+    assert!(!folder.path("labels.csv").exists());
+
+    let last = &folder.json(&format!("{exact} --threads 2 --json -o labels.csv"))[0];
+    assert!(last["done_before"].as_u64().expect("a count") > 0, "{last}");
+    folder.json(&format!("{exact} --json -o whole.csv"));
+    assert!(folder.read("labels.csv") == folder.read("whole.csv"));
+    assert!(!folder.path("labels.csv.part").exists());
+}
+
 #[test]
 fn an_interrupted_fit_saves_the_best_tree_so_far() {
     let folder = Folder::new();
@@ -41,13 +92,7 @@ fn an_interrupted_fit_saves_the_best_tree_so_far() {
 #[test]
 fn an_interrupted_labelling_writes_nothing() {
     let folder = Folder::new();
-    let points = 300;
-    folder.write("points.csv", numbers(0..points).join("\n"));
-    let row = |r: usize| {
-        let mass = |p: usize| (p * 31 + r * 17 + p * p * r) % 97 + 1;
-        numbers((0..points).map(mass)).join(",") + "\n"
-    };
-    folder.write("full.csv", (0..200).map(row).collect::<String>());
+    write_full(&folder, 300, 200);
     let args = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
                 --pairs 19900 -o model.tree";
     let output = interrupted(&folder, args, Duration::from_secs(1));

@@ -135,3 +135,86 @@ fn foreign<T>(path: &Path, job: &Fingerprint, first: &[u8]) -> Result<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use treeport::{GroundMetric, Measures, Norm};
+
+    use super::*;
+
+    const ROWS: &str = "left,right,distance\n0,1,0.5\n0,2,1\n1,2,0.25\n";
+
+    /// A job of three pairs of measures on two points.
+    fn job(points: Vec<f64>) -> (Fingerprint, Pairs) {
+        let metric = GroundMetric::from_points(1, points, Norm::Euclidean).expect("points");
+        let measures = Measures::unit_masses(2, [0, 1, 1]).expect("measures");
+        let pairs = Pairs::Within(3);
+        (Fingerprint::new(&metric, &measures, &pairs), pairs)
+    }
+
+    /// Opens the journal, adds what it lacks, and finishes; how many rows it had.
+    fn complete(target: &Path) -> usize {
+        let (fingerprint, pairs) = job(vec![0.0, 1.0]);
+        let mut journal = Journal::open(target, &fingerprint, &pairs).expect("a journal");
+        let had = journal.done;
+        let all = [((0, 1), 0.5), ((0, 2), 1.0), ((1, 2), 0.25)];
+        for (pair, distance) in &all[had..] {
+            journal.append(&[*pair], &[*distance]).expect("a row");
+        }
+        journal.finish(target, &pairs).expect("a target");
+        assert_eq!(fs::read_to_string(target).expect("the target"), ROWS);
+        assert!(!Journal::beside(target).exists());
+        had
+    }
+
+    #[test]
+    fn rows_that_were_cut_or_damaged_are_done_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        assert_eq!(complete(&target), 0);
+        let first = job(vec![0.0, 1.0]).0.to_string();
+        for (left, rows) in [
+            (String::new(), 0),
+            (first[..30].to_owned(), 0),
+            (first.clone(), 0),
+            (format!("{first}\n"), 0),
+            (format!("{first}\n0,1,0."), 0),
+            (format!("{first}\n0,1,0.5\n0,2,1"), 1),
+            (format!("{first}\n0,1,0.5\n0,2,1\n\0\0\0\0"), 2),
+            (format!("{first}\n0,1,0.5\n0,3,1\n1,2,0.25\n"), 1),
+            (format!("{first}\n0,1,0.5\n0,2,NaN\n1,2,0.25\n"), 1),
+            (format!("{first}\n0,1,0.5\n0,2,1\n1,2,0.25\n"), 3),
+            (format!("{first}\n0,1,0.5\n0,2,1\n1,2,0.25\n9,9,9\n"), 3),
+        ] {
+            fs::write(Journal::beside(&target), &left).expect("a writable folder");
+            assert_eq!(complete(&target), rows, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_file_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        let path = Journal::beside(&target);
+        let (fingerprint, pairs) = job(vec![0.0, 1.0]);
+        let other = format!("{}\n0,1,0.5\n", job(vec![0.0, 2.0]).0);
+        for (contents, why) in [(&other[..], "(other metric)"), ("my notes\n", "is no journal")] {
+            fs::write(&path, contents).expect("a writable folder");
+            let error = Journal::open(&target, &fingerprint, &pairs).expect_err("foreign");
+            assert!(error.to_string().contains(why), "{error}");
+            assert_eq!(fs::read_to_string(&path).expect("still there"), contents);
+        }
+    }
+
+    #[test]
+    fn a_journal_changed_by_others_does_not_become_a_result() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        let (fingerprint, pairs) = job(vec![0.0, 1.0]);
+        let mut journal = Journal::open(&target, &fingerprint, &pairs).expect("a journal");
+        journal.append(&[(0, 1), (0, 2), (2, 1)], &[0.5, 1.0, 0.25]).expect("rows");
+        let error = journal.finish(&target, &pairs).expect_err("a wrong row");
+        assert!(error.to_string().contains("has only 2 of 3 rows"), "{error}");
+        assert!(!target.exists());
+    }
+}

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         }
         output::check_place(path)?;
     }
-    let (metric, names) = read_metric(args)?;
+    let (metric, names) = input::named_metric(&args.ground, args.names.as_deref())?;
     let given = args.measures.as_deref().map(|path| read_measures(path, args, &metric));
     let given = given.transpose()?;
     let (start, metric) = first_tree(args, metric, names, output)?;
@@ -65,20 +65,6 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         reached.0, reached.1
     ));
     Ok(ExitCode::from(interrupt::EXIT_CODE))
-}
-
-/// The ground metric and the names of its points, from a file of their own or from the graph's.
-fn read_metric(args: &FitArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    let (metric, mut names) = input::metric(&args.ground)?;
-    if let Some(path) = &args.names {
-        let given = input::names(path)?;
-        if given.len() != metric.points() {
-            let error = treeport::Error::NameCount { names: given.len(), points: metric.points() };
-            return Err(error).with_context(|| input::name(path));
-        }
-        names = Some(given);
-    }
-    Ok((metric, names))
 }
 
 fn read_measures(path: &Path, args: &FitArgs, metric: &GroundMetric) -> Result<Measures> {

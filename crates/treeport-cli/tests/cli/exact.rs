@@ -1,0 +1,293 @@
+//! `treeport exact` and `treeport coupling`.
+
+use insta::assert_snapshot;
+
+use crate::determinism::with_plane;
+use crate::folder::Folder;
+
+/// The three measures, and a matrix of four points where a detour is shorter than the straight way.
+fn with_detour() -> Folder {
+    let folder = Folder::with_model();
+    folder.write("detour.csv", "0,1,5,6\n1,0,1,5\n5,1,0,1\n6,5,1,0\n");
+    folder.write("shared.csv", "0.5,0.5,0,0\n0,0.5,0.5,0\n");
+    folder
+}
+
+#[test]
+fn exact_distances_of_all_pairs() {
+    let folder = Folder::new();
+    assert_snapshot!(folder.run("exact --points line.csv --measures measures.csv"), @r#"
+    left,right,distance
+    0,1,5
+    0,2,0.5
+    1,2,5.5
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run("exact --points line.csv --measures measures.csv --json"), @r#"
+    {"left":0,"right":1,"distance":5}
+    {"left":0,"right":2,"distance":0.5}
+    {"left":1,"right":2,"distance":5.5}
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn exact_distances_of_listed_and_random_pairs() {
+    let folder = Folder::new();
+    folder.write("pairs.csv", "left,right\n2,1\n1,1\n");
+    let exact = "exact --points line.csv --measures measures.csv";
+    assert_snapshot!(folder.run(&format!("{exact} --pairs-file pairs.csv")), @r#"
+    left,right,distance
+    2,1,5.5
+    1,1,0
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{exact} --pairs 1 --seed 5")), @r#"
+    left,right,distance
+    0,1,5
+    --- exit 0
+    "#);
+    let all = folder.json(&format!("{exact} --pairs 100 --json"));
+    assert_eq!(all.len(), 3, "there are no more");
+}
+
+#[test]
+fn exact_distances_into_files() {
+    let folder = Folder::new();
+    let exact = "exact --points line.csv --measures measures.csv -o";
+    assert_snapshot!(folder.run(&format!("{exact} labels.csv")), @r#"
+    --- stderr
+    3 exact distances written to labels.csv
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.text("labels.csv"), @r#"
+    left,right,distance
+    0,1,5
+    0,2,0.5
+    1,2,5.5
+    "#);
+    assert_eq!(folder.files(), ["labels.csv", "line.csv", "measures.csv"]);
+    let summary = &folder.json(&format!("{exact} again.csv --json"))[0];
+    assert_eq!((&summary["command"], &summary["file"]), (&"exact".into(), &"again.csv".into()));
+    assert_eq!((&summary["pairs"], &summary["done_before"]), (&3.into(), &0.into()));
+    let printed = folder.run("exact --points line.csv --measures measures.csv -o -");
+    assert_eq!(printed, format!("{}--- exit 0\n", folder.text("again.csv")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_has_no_journal_beside_it() {
+    let folder = Folder::new();
+    let shown = folder.run("exact --points line.csv --measures measures.csv -o /dev/stdout");
+    assert_eq!(shown, folder.run("exact --points line.csv --measures measures.csv"));
+}
+
+#[test]
+fn a_promise_lets_shared_mass_stay() {
+    let folder = with_detour();
+    let exact = "exact --matrix detour.csv --measures shared.csv";
+    assert_snapshot!(folder.run(exact), @r#"
+    left,right,distance
+    0,1,1
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{exact} --assume-metric")), @r#"
+    left,right,distance
+    0,1,2.5
+    --- exit 0
+    "#);
+    let eval = "eval model.tree --matrix detour.csv --measures measures.csv --json";
+    assert_eq!(folder.json(&format!("{eval} --assume-metric")).len(), 3);
+    let fit = "fit --matrix detour.csv --measures measures.csv --json -o a.tree";
+    assert_eq!(folder.json(&format!("{fit} --assume-metric")).len(), 1);
+}
+
+#[test]
+fn a_graph_and_its_matrix_agree() {
+    let folder = Folder::new();
+    folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
+    let of_graph = folder.run("exact --graph graph.csv --measures measures.csv");
+    assert_eq!(of_graph, folder.run("exact --points line.csv --measures measures.csv"));
+}
+
+#[test]
+fn labels_from_exact_are_those_that_fit_makes_itself() {
+    let folder = with_plane(40);
+    let inputs = "--points points.csv --measures many.csv --normalize";
+    folder.json(&format!("exact {inputs} --pairs 50 --seed 3 --json -o labels.csv"));
+    let fit = format!("fit {inputs} --seed 3 --epochs 3 --json");
+    folder.json(&format!("{fit} --pairs 50 -o own.tree"));
+    folder.json(&format!("{fit} --labels labels.csv -o given.tree"));
+    assert!(folder.read("own.tree") == folder.read("given.tree"));
+    let eval = format!("eval own.tree {inputs} --labels labels.csv --json");
+    assert_eq!(folder.json(&eval)[0]["pairs"], 50);
+}
+
+#[test]
+fn a_journal_of_another_job_is_refused() {
+    let folder = Folder::new();
+    let version = env!("CARGO_PKG_VERSION");
+    let first = format!("treeport-exact-1 version={version} metric=0 measures=0 pairs=0\n");
+    folder.write("labels.csv.part", &first);
+    let exact = "exact --points line.csv --measures measures.csv -o labels.csv";
+    assert_snapshot!(folder.run(exact), @r#"
+    --- stderr
+    error: `labels.csv.part` was left by another job (other metric, measures, pairs); run that job again to finish it, delete the file to begin anew, or give another `-o`
+    --- exit 2
+    "#);
+    assert_eq!(folder.text("labels.csv.part"), first);
+    folder.write("labels.csv.part", "hello\n");
+    assert_snapshot!(folder.run(exact), @r#"
+    --- stderr
+    error: `labels.csv.part` is no journal of `treeport exact`; move it away or give another `-o`
+    --- exit 2
+    "#);
+    assert_eq!(folder.text("labels.csv.part"), "hello\n");
+}
+
+#[test]
+fn bad_jobs() {
+    let folder = Folder::new();
+    folder.write("unequal.csv", "1,0,0,0\n0,1,0,0\n0,0,1,1\n");
+    let exact = "exact --points line.csv --measures";
+    assert_snapshot!(folder.run(&format!("{exact} unequal.csv -o labels.csv")), @r#"
+    --- stderr
+    error: unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+
+    hint: `--normalize` divides every measure by its total mass
+    --- exit 2
+    "#);
+    folder.write("single.csv", "1,0,0,0\n");
+    assert_snapshot!(folder.run(&format!("{exact} single.csv")), @r#"
+    --- stderr
+    error: single.csv: a pair needs two measures, the file has 1
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run(&format!("{exact} measures.csv -o labels.npy")), @r#"
+    --- stderr
+    error: cannot write `labels.npy`: exact distances go to a .csv file
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run(&format!("{exact} measures.csv -o nowhere/labels.csv")), @r#"
+    --- stderr
+    error: cannot write `nowhere/labels.csv`: there is no folder `nowhere`
+    --- exit 2
+    "#);
+    folder.write("far.csv", "left,right\n0,3\n");
+    assert_snapshot!(folder.run(&format!("{exact} measures.csv --pairs-file far.csv")), @r#"
+    --- stderr
+    error: far.csv: there is no measure 3: the set holds 3, numbered from 0
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run(&format!("{exact} measures.csv --assume-metric")), @r#"
+    --- stderr
+    error: the argument '--points <FILE>' cannot be used with '--assume-metric'
+
+    Usage: treeport exact --measures <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
+    assert_eq!(
+        folder.files(),
+        ["far.csv", "line.csv", "measures.csv", "single.csv", "unequal.csv"]
+    );
+}
+
+#[test]
+fn the_plan_of_a_tree() {
+    let folder = Folder::with_model();
+    let coupling = "coupling model.tree --measures measures.csv --pair 0 2";
+    assert_snapshot!(folder.run(coupling), @r#"
+    from,to,mass,distance
+    a,a,0.5,0
+    b,a,0.5,1
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{coupling} --json")), @r#"
+    {"distance":0.0,"from":"a","mass":0.5,"to":"a"}
+    {"distance":1.0,"from":"b","mass":0.5,"to":"a"}
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{coupling} -o plan.csv")), @r#"
+    --- stderr
+    2 moves written to plan.csv
+    --- exit 0
+    "#);
+    assert_eq!(folder.run(coupling), format!("{}--- exit 0\n", folder.text("plan.csv")));
+    assert_eq!(folder.json(&format!("{coupling} --json -o plan.csv"))[0]["moves"], 2);
+}
+
+#[test]
+fn the_exact_plan() {
+    let folder = with_detour();
+    let line = "coupling --exact --points line.csv --measures measures.csv --pair 0 1";
+    assert_snapshot!(folder.run(line), @r#"
+    from,to,mass,distance
+    0,2,0.5,5
+    1,3,0.5,5
+    --- exit 0
+    "#);
+    let detour = "coupling --exact --matrix detour.csv --measures shared.csv --pair 0 1";
+    assert_snapshot!(folder.run(detour), @r#"
+    from,to,mass,distance
+    0,1,0.5,1
+    1,2,0.5,1
+    --- exit 0
+    "#);
+    folder.write("names.txt", "Aarhus\nYork, New\nCork\nDelhi\n");
+    let named = format!("{detour} --assume-metric --names names.txt");
+    assert_snapshot!(folder.run(&named), @r#"
+    from,to,mass,distance
+    Aarhus,Cork,0.5,5
+    "York, New","York, New",0.5,0
+    --- exit 0
+    "#);
+    folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
+    let graph = "coupling --exact --graph graph.csv --measures measures.csv --pair 0 1 --json";
+    assert_snapshot!(folder.run(graph), @r#"
+    {"distance":5.0,"from":"a","mass":0.5,"to":"c"}
+    {"distance":5.0,"from":"b","mass":0.5,"to":"d"}
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn plans_of_nothing() {
+    let folder = Folder::with_model();
+    let measures = "--measures measures.csv --pair 0";
+    assert_snapshot!(folder.run(&format!("coupling model.tree {measures} 7")), @r#"
+    --- stderr
+    error: measures.csv: there is no measure 7: the set holds 3, numbered from 0
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run(&format!("coupling --exact {measures} 1")), @r#"
+    --- stderr
+    error: the following required arguments were not provided:
+      <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+
+    Usage: treeport coupling --measures <FILE> --pair <I> <J> --exact <--points <FILE>|--matrix <FILE>|--graph <FILE>> [MODEL]
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run(&format!("coupling model.tree --points line.csv {measures} 1")), @r#"
+    --- stderr
+    error: the argument '[MODEL]' cannot be used with:
+      --points <FILE>
+      --matrix <FILE>
+      --graph <FILE>
+
+    Usage: treeport coupling --measures <FILE> --pair <I> <J> <MODEL>
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
+    folder.write("names.txt", "a\nb\n");
+    let named = format!("coupling --exact --points line.csv --names names.txt {measures} 1");
+    assert_snapshot!(folder.run(&named), @r#"
+    --- stderr
+    error: names.txt: 2 names for 4 points
+    --- exit 2
+    "#);
+}
