@@ -1,6 +1,6 @@
 //! The slow judge: exact transport by successive shortest paths.
 //!
-//! Kept for tests and small labels because it is short enough to check by reading. It moves mass from
+//! Kept for tests because it is short enough to check by reading. It moves mass from
 //! one measure to the other along the cheapest path of the residual graph until none is left, and
 //! keeps dual potentials on the way, which prove the answer. Each round is one dense Dijkstra over
 //! both supports; for supports of n and m points expect about n + m rounds of O(n·m).
