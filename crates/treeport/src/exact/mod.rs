@@ -228,9 +228,7 @@ impl Solver {
         if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots) {
             let value = self.value(false);
             let gap = value - self.dual_bound();
-            // Below the rounding of the sums themselves a relative gap means nothing: 0 is 0.
-            let rounding = ROUNDING_OF_SUMS * largest * self.supply.iter().sum::<f64>();
-            if gap <= (TOLERANCE * value).max(rounding) {
+            if gap <= TOLERANCE * value {
                 return Ok((value, gap.max(0.0), false));
             }
         }
@@ -293,9 +291,6 @@ impl Solver {
 
 /// Totals this close, relatively, are sums of the same masses in another order.
 const ROUNDING: f64 = 1e-12;
-
-/// Sums of products round at about this share of (mass · largest cost).
-const ROUNDING_OF_SUMS: f64 = 1e-16;
 
 /// Reduced costs within this share of the largest cost may be rounding.
 const SLACK: f64 = 1.0 / (1u64 << 48) as f64;
