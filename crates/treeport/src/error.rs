@@ -87,6 +87,10 @@ pub enum Error {
         "exact transport between {left} and {right} points could not be proved optimal; please report it"
     )]
     Unsolved { left: usize, right: usize },
+    #[error(
+        "entropic transport between measures {left} and {right} misses its marginals by {violation:.1e} of the mass after {iterations} iterations, more than the tolerance {tolerance:.1e}; raise `max_iterations`, `epsilon` or `tolerance`"
+    )]
+    NotConverged { left: usize, right: usize, violation: f64, tolerance: f64, iterations: usize },
     #[error("stopped before it was done")]
     Cancelled,
 

@@ -41,6 +41,7 @@ mod measure_read;
 pub mod metric;
 pub mod progress;
 mod project;
+pub mod sinkhorn;
 mod spanning;
 pub mod tree;
 mod units;
