@@ -257,7 +257,7 @@ fn measures_that_do_not_fit_are_refused() {
 fn imbalance_cannot_creep_in_from_row_to_row() {
     let tree = Tree::new(2, vec![2, 2, 2], vec![1.0, 1.0, 0.0]).unwrap();
     // Neighbors differ by less than the tolerance, the ends by much more.
-    let rows = (0..2000).map(|k| [(k % 2, 1.000_000_9f64.powi(k as i32))]);
+    let rows = (0..2000).map(|k: u16| [(usize::from(k % 2), 1.000_000_9f64.powi(k.into()))]);
     let drifting = Measures::from_rows(2, rows).unwrap();
     assert!(matches!(tree.pairwise(&drifting, &silent), Err(Error::Unbalanced { .. })));
     assert!(matches!(tree.cross(&drifting, &drifting, &silent), Err(Error::Unbalanced { .. })));
