@@ -127,6 +127,45 @@ fn without_the_triangle_inequality_shared_mass_has_to_move() {
 }
 
 #[test]
+fn costs_forty_orders_apart_are_right_or_refused() {
+    // Two clusters far apart, each balanced: near costs of 1e-22, far ones of 1e15.
+    use rand::RngExt;
+    let mut rng = treeport_lab::generate::seeded(7);
+    for _ in 0..300 {
+        let near: Vec<f64> = (0..25).map(|_| rng.random_range(1.0..2.0)).collect();
+        // Multiples of 2^-10, so that each cluster balances to the last bit.
+        let mut masses: Vec<f64> = (0..10).map(|_| f64::from(rng.random_range(1..200))).collect();
+        for k in [4, 9] {
+            masses[k] = 1024.0 - masses[k - 4..k].iter().sum::<f64>();
+        }
+        let problem = |unit: f64, far: f64| {
+            let cost = |i: usize, j: usize| match (i, j) {
+                (0..5, 5..10) => near[5 * i + j - 5] * unit,
+                (0..10, 10 | 11) => far,
+                (10, 11) => 0.0,
+                _ => unit,
+            };
+            let condensed = treeport_lab::condensed::from_fn(12, cost);
+            GroundMetric::from_condensed(12, condensed).unwrap()
+        };
+        let row = |k: usize| {
+            let cluster = (5 * k..5 * k + 5).map(|p| (p, masses[p] / 1024.0));
+            cluster.chain([(10 + k, 1.0)]).collect::<Vec<_>>()
+        };
+        let measures = Measures::from_rows(12, [row(0), row(1)]).unwrap();
+        let (a, b) = (measures.row(0), measures.row(1));
+        let judge = exact::distance(&problem(1.0, 10.0), &a, &b).unwrap();
+        match exact::solve(&problem(1e-22, 1e15), &a, &b) {
+            Ok(found) => {
+                assert!((found.value / (judge * 1e-22) - 1.0).abs() < 1e-6, "{}", found.value);
+                assert!(found.gap <= 1e-9 * found.value);
+            }
+            Err(error) => assert!(error.to_string().contains("could not be proved"), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn many_pairs_are_the_same_on_any_number_of_threads() {
     use treeport_lab::generate::{random_pairs, seeded, sparse_measures, uniform_points};
     let mut rng = seeded(3);

@@ -1,13 +1,13 @@
 //! Masses and costs as 128-bit integers.
 
-/// Masses as integers: multiples of twice as many units as there are sources and one, plus the
+/// Masses as integers: multiples of a power of two above twice the number of sources, plus the
 /// perturbation that keeps every basic flow above 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units {
     pub(super) supply: Vec<i128>,
     pub(super) demand: Vec<i128>,
-    /// Units in one quantum of mass; all perturbations together are less than half of it.
-    multiple: i128,
+    /// A quantum of mass is 2^shift units; all perturbations together are less than half of it.
+    shift: u32,
     /// A quantum of mass is 2^−exponent.
     exponent: i32,
 }
@@ -21,16 +21,18 @@ impl Units {
         let total: f64 = supply.iter().sum::<f64>().max(demand.iter().sum());
         self.exponent = MASS_BITS - 1 - exponent_of(total);
         let sources = supply.len() as i128;
-        self.multiple = 2 * (sources + 1);
-        let quanta = |mass: &f64| (scaled(*mass, self.exponent).round() as i128).max(1);
+        self.shift = (2 * supply.len() + 2).next_power_of_two().ilog2();
+        let factors = factors(self.exponent);
+        // No mass is nothing, however small.
+        let quanta = |mass: &f64| ((mass * factors.0 * factors.1) as i128).max(1);
         self.supply.clear();
         self.supply.extend(supply.iter().map(quanta));
         self.demand.clear();
         self.demand.extend(demand.iter().map(quanta));
         let missing = self.supply.iter().sum::<i128>() - self.demand.iter().sum::<i128>();
         self.settle(missing);
-        self.supply.iter_mut().for_each(|s| *s = *s * self.multiple + 1);
-        self.demand.iter_mut().for_each(|d| *d *= self.multiple);
+        self.supply.iter_mut().for_each(|s| *s = (*s << self.shift) + 1);
+        self.demand.iter_mut().for_each(|d| *d <<= self.shift);
         if let Some(last) = self.demand.last_mut() {
             *last += sources;
         }
@@ -52,14 +54,16 @@ impl Units {
         }
     }
 
-    /// A flow as a mass, the perturbation rounded away.
-    pub(super) fn mass(&self, flow: i128) -> f64 {
-        let quanta = (flow + self.multiple / 2).div_euclid(self.multiple);
-        scaled(quanta as f64, -self.exponent)
+    /// Flows as masses, the perturbation rounded away.
+    pub(super) fn masses(&self) -> impl Fn(i128) -> f64 + use<> {
+        let (half, shift, factors) =
+            (1i128 << (self.shift - 1), self.shift, factors(-self.exponent));
+        move |flow| ((flow + half) >> shift) as f64 * factors.0 * factors.1
     }
 }
 
 /// Costs as integers: c·2^exponent, rounded.
+#[derive(Clone, Debug, Default)]
 pub(super) struct CostUnits {
     exponent: i32,
 }
@@ -70,8 +74,17 @@ impl CostUnits {
         Self { exponent: 122 - nodes.ilog2().cast_signed() - exponent_of(largest) }
     }
 
-    pub(super) fn integers(&self, cost: &[f64]) -> Vec<i128> {
-        cost.iter().map(|&c| scaled(c, self.exponent).round() as i128).collect()
+    /// Costs in units, those above `clip` lowered to it, and the most that rounding changed one of them;
+    /// 0 unless costs are more than twenty orders apart.
+    pub(super) fn integers(&self, cost: &[f64], clip: f64) -> (Vec<i128>, f64) {
+        let mut rounding: f64 = 0.0;
+        let in_units = |&c: &f64| {
+            let exact = scaled(c.min(clip), self.exponent);
+            rounding = rounding.max((exact - exact.round()).abs());
+            exact.round() as i128
+        };
+        let integers = cost.iter().map(in_units).collect();
+        (integers, scaled(rounding, -self.exponent))
     }
 
     /// The cost that an integer stands for.
@@ -85,7 +98,13 @@ fn exponent_of(x: f64) -> i32 {
     if x > 0.0 { x.log2().floor() as i32 } else { 0 }
 }
 
-/// x·2^e, in two steps so that neither factor overflows.
+/// Two numbers whose product is 2^e, neither of which overflows.
+fn factors(e: i32) -> (f64, f64) {
+    (2f64.powi(e / 2), 2f64.powi(e - e / 2))
+}
+
+/// x·2^e.
 fn scaled(x: f64, e: i32) -> f64 {
-    x * 2f64.powi(e / 2) * 2f64.powi(e - e / 2)
+    let factors = factors(e);
+    x * factors.0 * factors.1
 }

@@ -21,6 +21,7 @@ use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::tree::Coupling;
+use fixed::Units;
 use simplex::Simplex;
 
 /// The largest gap between plan and dual bound, relative to the value, that counts as proof.
@@ -54,7 +55,8 @@ struct Solver {
     demand: Vec<f64>,
     shared: Vec<(usize, f64)>,
     cost: Vec<f64>,
-    units: fixed::Units,
+    units: Units,
+    cost_units: fixed::CostUnits,
     float: Simplex<f64>,
     integer: Simplex<i128>,
     bound: Vec<f64>,
@@ -225,23 +227,49 @@ impl Solver {
         let most_pivots = 1000 + 50 * (n + m) * (1 + (n + m).ilog2() as usize);
         let units = &self.units;
         let slack = largest * SLACK;
+        let mut clip = largest;
         if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots) {
             let value = self.value(false);
             let gap = value - self.dual_bound();
             if gap <= TOLERANCE * value {
                 return Ok((value, gap.max(0.0), false));
             }
+            clip = largest.min(CLIP * self.largest_used(false));
         }
-        let cost = fixed::CostUnits::new(largest, n + m).integers(&self.cost);
-        if self.integer.solve(&self.units.supply, &self.units.demand, &cost, 0, usize::MAX) {
-            return Ok((self.value(true), 0.0, true));
+        if let Some(proved) = self.in_integers(clip) {
+            return Ok(proved);
         }
-        Err(Error::Unsolved { left: n, right: m })
+        self.in_integers(largest).ok_or(Error::Unsolved { left: n, right: m })
+    }
+
+    /// Solves with integer costs, those above `clip` lowered to it; `None` if that proves nothing.
+    ///
+    /// Lower costs bound the true optimum from below, so a plan that uses no lowered cost is optimal.
+    /// Where costs had to be rounded to units, any plan's cost changes by at most the rounding times the
+    /// mass, so an optimum of the rounded problem is within twice that of the true one.
+    fn in_integers(&mut self, clip: f64) -> Option<(f64, f64, bool)> {
+        self.cost_units = fixed::CostUnits::new(clip, self.left.len() + self.right.len());
+        let (cost, rounding) = self.cost_units.integers(&self.cost, clip);
+        let Units { supply, demand, .. } = &self.units;
+        let solved = self.integer.solve(supply, demand, &cost, 0, usize::MAX);
+        let value = self.value(true);
+        let gap = 2.0 * rounding * self.supply.iter().sum::<f64>();
+        let proved = solved && self.largest_used(true) <= clip && gap <= TOLERANCE * value;
+        // A value of 0 cannot be beaten.
+        (proved || value == 0.0).then_some((value, gap.min(value), true))
+    }
+
+    /// The largest cost on an arc that carries mass.
+    fn largest_used(&self, integers: bool) -> f64 {
+        let m = self.right.len();
+        let used = |(i, j, _): &(usize, usize, f64)| self.cost[i * m + j];
+        self.moves(integers).iter().map(used).fold(0.0, f64::max)
     }
 
     /// The flows of the last basis as masses.
     fn moves(&self, integers: bool) -> Vec<(usize, usize, f64)> {
-        let masses = |(i, j, flow)| (i, j, self.units.mass(flow));
+        let mass = self.units.masses();
+        let masses = |(i, j, flow)| (i, j, mass(flow));
         let moves: Vec<_> = if integers {
             self.integer.flows().map(masses).collect()
         } else {
@@ -252,8 +280,8 @@ impl Solver {
 
     fn value(&self, integers: bool) -> f64 {
         let m = self.right.len();
-        let price =
-            |(i, j, flow): (usize, usize, i128)| self.units.mass(flow) * self.cost[i * m + j];
+        let mass = self.units.masses();
+        let price = |(i, j, flow): (usize, usize, i128)| mass(flow) * self.cost[i * m + j];
         if integers {
             self.integer.flows().map(price).sum()
         } else {
@@ -281,16 +309,17 @@ impl Solver {
         if !integers {
             return (self.float.potentials().0.to_vec(), self.bound.clone());
         }
-        let largest = self.cost.iter().copied().fold(0.0, f64::max);
         let (left, right) = self.integer.potentials();
-        let units = fixed::CostUnits::new(largest, left.len() + right.len());
-        let back = |values: &[i128]| values.iter().map(|&v| units.real(v)).collect();
+        let back = |values: &[i128]| values.iter().map(|&v| self.cost_units.real(v)).collect();
         (back(left), back(right))
     }
 }
 
 /// Totals this close, relatively, are sums of the same masses in another order.
 const ROUNDING: f64 = 1e-12;
+
+/// Costs this many times above what a nearly optimal plan uses need not be told apart.
+const CLIP: f64 = (1u64 << 30) as f64;
 
 /// Reduced costs within this share of the largest cost may be rounding.
 const SLACK: f64 = 1.0 / (1u64 << 48) as f64;
