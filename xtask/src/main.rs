@@ -1,10 +1,11 @@
-//! Repository tasks: `cargo xtask test`, `cargo xtask ci`.
+//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask bench-peers`.
 //!
 //! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). The children share
 //! our terminal and process group, so Ctrl-C reaches them as it reaches us; nothing is left running.
 
 #![expect(clippy::print_stderr, reason = "a task runner speaks to its user")]
 
+mod peers;
 mod plan;
 mod runner;
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::peers;
+
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
@@ -9,6 +11,11 @@ pub(crate) enum Task {
     Test,
     /// The tests and everything else a change has to pass.
     Ci,
+    /// Speed against other solvers on the same problems.
+    BenchPeers {
+        /// One object per line.
+        json: bool,
+    },
     /// The usage text.
     Help,
 }
@@ -18,9 +25,10 @@ pub(crate) const USAGE: &str = "\
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test  Rust tests and doc tests, then the Python wheel and its tests
-  ci    test, and: formatting, clippy, documentation, benches build, cargo-deny
-  help  this text
+  test         Rust tests and doc tests, then the Python wheel and its tests
+  ci           test, and: formatting, clippy, documentation, benches build, cargo-deny
+  bench-peers  exact transport against POT and wasserstein; --json prints objects
+  help         this text
 
 Environment:
   TREEPORT_DATA  folder of the real data sets, handed to the tests
@@ -60,6 +68,8 @@ pub(crate) struct Command {
     pub(crate) env: Option<(&'static str, &'static str)>,
     /// Show the output only if the command fails.
     pub(crate) quiet: bool,
+    /// The task goes on without it if it fails.
+    pub(crate) optional: bool,
     /// What to do when the command fails.
     pub(crate) hint: Option<&'static str>,
 }
@@ -84,17 +94,25 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
     let task = match task.as_str() {
         "test" => Task::Test,
         "ci" => Task::Ci,
+        "bench-peers" if rest == ["--json"] => return Ok(Task::BenchPeers { json: true }),
+        "bench-peers" => Task::BenchPeers { json: false },
         "help" | "-h" | "--help" => Task::Help,
         other => return Err(format!("unknown task `{other}`")),
     };
     match rest.first() {
         None => Ok(task),
+        Some(extra) if matches!(task, Task::BenchPeers { .. }) => {
+            Err(format!("unexpected argument `{extra}`; bench-peers takes `--json` alone"))
+        }
         Some(extra) => Err(format!("unexpected argument `{extra}`; a task takes none")),
     }
 }
 
 /// The steps of a task in order; `venv` is where the virtual environment belongs.
 pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
+    if let Task::BenchPeers { json } = task {
+        return peers::steps(json, found, venv);
+    }
     let mut steps = Vec::new();
     if task == Task::Ci {
         steps.push(cargo("format", "fmt --check"));
@@ -128,16 +146,7 @@ fn python(found: &Found, venv: &Path) -> Vec<Step> {
     }
     let mut steps = Vec::new();
     if !found.venv {
-        let folder = venv.to_string_lossy();
-        let step = run("python venv", Program::Python, &["-m", "venv", "--clear", &folder]);
-        steps.push(with(step, |command| {
-            command.quiet = true;
-            command.hint = Some(
-                "the Python tests need Python 3 with the modules venv and ensurepip; \
-                 on Debian and Ubuntu: apt install python3 python3-venv. \
-                 Another interpreter: PYTHON=/path/to/python3 cargo xtask test",
-            );
-        }));
+        steps.push(venv_step("python venv", venv));
     }
     let wheel = run("python wheel", Program::Venv, &["-m", "pip", "install", "./python[test]"]);
     steps.push(with(wheel, |command| {
@@ -151,19 +160,33 @@ fn python(found: &Found, venv: &Path) -> Vec<Step> {
     steps
 }
 
+/// Makes the virtual environment.
+pub(crate) fn venv_step(name: &'static str, venv: &Path) -> Step {
+    let folder = venv.to_string_lossy();
+    let step = run(name, Program::Python, &["-m", "venv", "--clear", &folder]);
+    with(step, |command| {
+        command.quiet = true;
+        command.hint = Some(
+            "this needs Python 3 with the modules venv and ensurepip; \
+             on Debian and Ubuntu: apt install python3 python3-venv. \
+             Another interpreter: PYTHON=/path/to/python3 before the command",
+        );
+    })
+}
+
 /// The interpreter of a virtual environment.
 pub(crate) fn venv_python(venv: &Path) -> PathBuf {
     venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
-fn cargo(name: &'static str, args: &str) -> Step {
+pub(crate) fn cargo(name: &'static str, args: &str) -> Step {
     // None of our arguments to cargo has a space inside.
     run(name, Program::Cargo, &args.split(' ').collect::<Vec<_>>())
 }
 
-fn run(name: &'static str, program: Program, args: &[&str]) -> Step {
+pub(crate) fn run(name: &'static str, program: Program, args: &[&str]) -> Step {
     let args = args.iter().map(ToString::to_string).collect();
-    let command = Command { program, args, env: None, quiet: false, hint: None };
+    let command = Command { program, args, env: None, quiet: false, optional: false, hint: None };
     Step { name, action: Action::Run(command) }
 }
 
@@ -171,7 +194,7 @@ fn skip(name: &'static str, why: &'static str) -> Step {
     Step { name, action: Action::Skip(why) }
 }
 
-fn with(mut step: Step, change: impl FnOnce(&mut Command)) -> Step {
+pub(crate) fn with(mut step: Step, change: impl FnOnce(&mut Command)) -> Step {
     if let Action::Run(command) = &mut step.action {
         change(command);
     }
@@ -200,6 +223,8 @@ mod tests {
     fn tasks_are_known_by_name() {
         assert_eq!(parsed(&["test"]), Ok(Task::Test));
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
+        assert_eq!(parsed(&["bench-peers"]), Ok(Task::BenchPeers { json: false }));
+        assert_eq!(parsed(&["bench-peers", "--json"]), Ok(Task::BenchPeers { json: true }));
         for help in ["help", "-h", "--help"] {
             assert_eq!(parsed(&[help]), Ok(Task::Help));
         }
@@ -211,11 +236,13 @@ mod tests {
         assert_eq!(parsed(&["tset"]).unwrap_err(), "unknown task `tset`");
         let extra = "unexpected argument `--release`; a task takes none";
         assert_eq!(parsed(&["test", "--release"]).unwrap_err(), extra);
+        let extra = "unexpected argument `--fast`; bench-peers takes `--json` alone";
+        assert_eq!(parsed(&["bench-peers", "--fast"]).unwrap_err(), extra);
     }
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "help"] {
+        for task in ["test", "ci", "bench-peers", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

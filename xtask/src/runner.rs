@@ -33,7 +33,7 @@ enum Outcome {
 
 /// Runs a task; the exit code is that of the step that failed.
 pub(crate) fn run(task: Task) -> Result<ExitCode> {
-    let place = Place::look()?;
+    let place = Place::look(task)?;
     let mut outcomes = Vec::new();
     let mut code = 0;
     for step in plan(task, &place.found(), &place.venv) {
@@ -48,6 +48,11 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
             }
         };
         if let (Outcome::Failed(_, failed), Action::Run(command)) = (&outcome, &step.action) {
+            if command.optional {
+                eprintln!("==> {}: cannot be installed; going on without it", step.name);
+                outcomes.push((step.name, Outcome::Skipped));
+                continue;
+            }
             code = *failed;
             eprintln!("error: step `{}` failed with exit code {code}", step.name);
             if let Some(hint) = command.hint {
@@ -89,16 +94,18 @@ fn exit_code(status: ExitStatus) -> u8 {
 }
 
 impl Place {
-    fn look() -> Result<Self> {
+    fn look(task: Task) -> Result<Self> {
         // cargo says at run time where xtask is, so a moved repository works without a rebuild.
         let xtask = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
         let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
+        // The peers need versions of their own.
+        let venv = if let Task::BenchPeers { .. } = task { "venv-peers" } else { "venv" };
         let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());
         Ok(Self {
             root,
-            venv: PathBuf::from(or("CARGO_TARGET_DIR", "target")).join("venv"),
+            venv: PathBuf::from(or("CARGO_TARGET_DIR", "target")).join(venv),
             cargo: or("CARGO", "cargo"),
             python: or("PYTHON", "python3"),
             data: data.map(std::path::absolute).transpose().context("TREEPORT_DATA")?,
@@ -198,7 +205,7 @@ mod tests {
 
     fn command(program: Program, args: &[&str]) -> Command {
         let args = args.iter().map(ToString::to_string).collect();
-        Command { program, args, env: None, quiet: true, hint: None }
+        Command { program, args, env: None, quiet: true, optional: false, hint: None }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `treeport bench`: how fast, against a peer on the same data in the same run.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -17,6 +18,7 @@ Examples:
   treeport bench project --sizes 1000,13243 --json
   treeport bench distance                a pair of sparse measures against the loop over all edges
   treeport bench learn                   training at the sizes of the paper
+  treeport bench exact                   exact transport against the plain solver, by support
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
@@ -33,6 +35,15 @@ pub(crate) struct BenchArgs {
     /// Seed of the random data.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Folder of the real data sets, for `exact` on a bus network [default: TREEPORT_DATA].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Write the problems of `exact` for other solvers, and stop.
+    #[arg(long, value_name = "DIR", hide = true)]
+    dump: Option<PathBuf>,
+    /// Solve the problems of one folder of a dump, and print time and values as JSON.
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "dump")]
+    replay: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -43,6 +54,8 @@ enum What {
     Distance,
     /// Fifty epochs over 200 pairs on points in the plane.
     Learn,
+    /// Exact transport between points in R^50, by support; size 5000 measures memory.
+    Exact,
 }
 
 /// Support sizes of `bench distance`; the last one means all points.
@@ -56,7 +69,21 @@ impl What {
             Self::Project => &[1_000, 4_000, 13_243, 100_000, 1_000_000],
             Self::Distance => &[13_243],
             Self::Learn => &[800, 1_000, 1_500],
+            Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
         }
+    }
+
+    /// The rows of one size.
+    fn measure(self, n: usize, seed: u64) -> Result<Vec<Row>> {
+        let mut done = Vec::new();
+        let report = |row: &Row| done.push(row.clone());
+        match self {
+            Self::Project => bench::project(&[n], seed, report)?,
+            Self::Distance => bench::distance(n, &SUPPORTS, seed, report)?,
+            Self::Learn => bench::learn(&[n], &KINDS, seed, report)?,
+            Self::Exact => bench::exact(&[n], seed, report)?,
+        }
+        Ok(done)
     }
 
     /// What the two times are, for the reader of the table.
@@ -71,6 +98,9 @@ impl What {
             Self::Learn => {
                 "ours: 50 epochs of batch 32 over 200 pairs, the start given; peer: the same with the dense matrix and Prim in every step; paper: its table, whose epochs and pairs it does not say"
             }
+            Self::Exact => {
+                "ours: one certified pair, distances included; peer: successive shortest paths, its matrix given"
+            }
         }
     }
 }
@@ -78,29 +108,61 @@ impl What {
 /// Runs a benchmark and prints its rows as they are done.
 pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     let sizes = if args.sizes.is_empty() { args.what.sizes() } else { &args.sizes };
+    if let Some(folder) = &args.dump {
+        bench::dump(folder, sizes, args.seed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(folder) = &args.replay {
+        return replay(folder);
+    }
     if !output.json {
         output.note(args.what.caveat());
     }
     let mut rows = Vec::new();
     for &n in sizes {
         let spinner = output.spinner(&format!("{n} points"));
-        let mut done = Vec::new();
-        let report = |row: &Row| done.push(row.clone());
-        match args.what {
-            What::Project => bench::project(&[n], args.seed, report)?,
-            What::Distance => bench::distance(n, &SUPPORTS, args.seed, report)?,
-            What::Learn => bench::learn(&[n], &KINDS, args.seed, report)?,
-        }
+        let done = args.what.measure(n, args.seed)?;
         spinner.finish_and_clear();
-        if output.json {
-            done.iter().try_for_each(|row| output::line(object(row, args.seed)))?;
-        }
-        rows.extend(done);
-        interrupt::check()?;
+        finish(done, &mut rows, args, output)?;
+    }
+    if let What::Exact = args.what {
+        finish(network(args, output)?, &mut rows, args, output)?;
     }
     if !output.json {
         output::line(output::table(&table(&rows)).trim_end())?;
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Keeps rows for the table at the end; JSON is printed at once.
+fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output) -> Result<()> {
+    if output.json {
+        done.iter().try_for_each(|row| output::line(object(row, args.seed)))?;
+    }
+    rows.extend(done);
+    interrupt::check()
+}
+
+/// The row on the bus network, if its data are at hand.
+fn network(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
+    let spinner = output.spinner("Belfast");
+    let named = || std::env::var_os("TREEPORT_DATA").map(PathBuf::from);
+    let folder = args.data.clone().or_else(named).unwrap_or_default();
+    let row = bench::exact_network(&folder, args.seed)?;
+    spinner.finish_and_clear();
+    if row.is_none() {
+        output.note("without the bus network: `--data DIR` or TREEPORT_DATA names the data folder");
+    }
+    Ok(row.into_iter().collect())
+}
+
+fn replay(folder: &Path) -> Result<ExitCode> {
+    let found = bench::replay(folder)?;
+    let (seconds, values) = (found.seconds, found.values);
+    let threads = rayon::current_num_threads();
+    output::line(
+        json!({ "n": found.n, "threads": threads, "seconds": seconds, "values": values }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -123,24 +185,33 @@ fn object(row: &Row, seed: u64) -> Value {
         object.insert((*name).into(), json!(value));
     }
     object.insert("version".into(), json!(env!("TREEPORT_VERSION")));
-    object.insert("threads".into(), json!(rayon::current_num_threads()));
+    // A row that ran on threads of its own has said so.
+    object.entry("threads").or_insert_with(|| json!(rayon::current_num_threads()));
     object.insert("seed".into(), json!(seed));
     object.into()
 }
 
 fn table(rows: &[Row]) -> Vec<Vec<String>> {
     let Some(first) = rows.first() else { return vec![] };
+    // Not every row has every figure.
+    let mut figures: Vec<&str> = Vec::new();
+    for (name, _) in rows.iter().flat_map(|row| &row.more) {
+        if !figures.contains(name) {
+            figures.push(name);
+        }
+    }
     let mut heading = vec!["points".to_owned()];
     heading.extend(first.case.iter().map(|(name, _)| (*name).to_owned()));
     heading.extend(["ours", "peer", "peer/ours"].map(str::to_owned));
-    heading.extend(first.more.iter().map(|(name, _)| name.replace('_', " ")));
+    heading.extend(figures.iter().map(|name| name.replace('_', " ")));
     let line = |row: &Row| {
         let mut line = vec![row.n.to_string()];
         line.extend(row.case.iter().map(|(_, value)| value.clone()));
         line.push(output::seconds(row.seconds));
         line.push(row.peer.as_ref().map_or("-".into(), |peer| output::seconds(peer.seconds)));
         line.push(row.ratio().map_or("-".into(), output::three_digits));
-        line.extend(row.more.iter().map(|(_, value)| output::three_digits(*value)));
+        let figure = |name: &&str| row.more.iter().find(|more| more.0 == *name).map(|more| more.1);
+        line.extend(figures.iter().map(|f| figure(f).map_or("-".into(), output::three_digits)));
         line
     };
     std::iter::once(heading).chain(rows.iter().map(line)).collect()

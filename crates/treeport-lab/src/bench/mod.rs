@@ -4,6 +4,8 @@
 //! ratio to the peer.
 
 mod distance;
+mod exact;
+mod instances;
 mod learn;
 mod memory;
 mod project;
@@ -11,6 +13,8 @@ mod project;
 use std::time::Instant;
 
 pub use distance::distance;
+pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};
+pub use instances::{Replay, dump, replay};
 pub use learn::learn;
 pub use project::project;
 

@@ -230,9 +230,10 @@ impl Solver {
         let mut clip = largest;
         if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots) {
             let value = self.value(false);
-            let gap = value - self.dual_bound();
+            let (bound, rounding) = self.dual_bound();
+            let gap = (value - bound).max(0.0) + rounding;
             if gap <= TOLERANCE * value {
-                return Ok((value, gap.max(0.0), false));
+                return Ok((value, gap, false));
             }
             clip = largest.min(CLIP * self.largest_used(false));
         }
@@ -289,8 +290,9 @@ impl Solver {
         }
     }
 
-    /// Σ supply·u + Σ demand·v for the last duals u and the best v they allow: below every plan's cost.
-    fn dual_bound(&mut self) -> f64 {
+    /// Σ supply·u + Σ demand·v for the last duals u and the best v they allow, which is below every
+    /// plan's cost; and how far rounding may have put it off, for duals may be far larger than it.
+    fn dual_bound(&mut self) -> (f64, f64) {
         let m = self.right.len();
         let (left, _) = self.float.potentials();
         self.bound.clear();
@@ -301,8 +303,17 @@ impl Solver {
                 *bound = if reach < *bound { reach } else { *bound };
             }
         }
-        let ours: f64 = self.supply.iter().zip(left).map(|(mass, u)| mass * u).sum();
-        ours + self.demand.iter().zip(&self.bound).map(|(mass, v)| mass * v).sum::<f64>()
+        let (mut bound, mut size, mut largest) = (0.0, 0.0, 0.0f64);
+        let terms = self.supply.iter().zip(left).chain(self.demand.iter().zip(&self.bound));
+        for (mass, dual) in terms {
+            bound += mass * dual;
+            size += mass * dual.abs();
+            largest = largest.max(dual.abs());
+        }
+        // One rounding for each product and sum, and one for each c − u that v is the smallest of.
+        let roundings = (self.supply.len() + self.demand.len() + 4) as f64;
+        let mass: f64 = self.demand.iter().sum();
+        (bound, f64::EPSILON * (roundings * size + 2.0 * mass * largest))
     }
 
     fn duals(&self, integers: bool) -> (Vec<f64>, Vec<f64>) {

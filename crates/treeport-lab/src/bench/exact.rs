@@ -1,0 +1,251 @@
+//! The exact solver: time per pair by support, many small pairs, a bus network, memory.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Instant;
+
+use rand::seq::index;
+use treeport::{Error, GroundMetric, Measures, Norm, Result, exact, silent};
+
+use super::{Peer, Row, median_seconds, memory::peak_mib};
+use crate::datasets::{self, Files};
+use crate::exact::transport;
+use crate::generate::{Random, gaussian_points, seeded, sparse_measures};
+
+/// Coordinates of a point.
+pub(super) const DIM: usize = 50;
+
+/// The support size at which [`exact()`] also times [`MANY`] pairs.
+pub const MANY_SUPPORT: usize = 30;
+
+/// Measures on either side of the many pairs: every one on the left with every one on the right.
+pub(super) const SIDE: usize = 100;
+
+/// How many the many pairs are.
+pub const MANY: usize = SIDE * SIDE;
+
+/// From this support on there is one solve, and its memory is what is measured.
+const MEMORY_FROM: usize = 5_000;
+
+/// Up to this support the plain solver of the laboratory is the peer.
+const PLAIN_LIMIT: usize = 300;
+
+/// Full-support pairs on the bus network.
+const NETWORK_PAIRS: usize = 5;
+
+/// Points in R^50 and pairs of measures on them that share no point.
+pub(super) struct Problem {
+    pub(super) metric: GroundMetric,
+    pub(super) measures: Measures,
+    pub(super) pairs: Vec<(usize, usize)>,
+}
+
+/// Times exact transport at each support size, on one thread: first with all distances given, then from
+/// coordinates. At [`MANY_SUPPORT`] it adds [`MANY`] pairs on one and on two threads; from 5,000 on
+/// there is one solve from coordinates, with its memory.
+///
+/// # Errors
+/// None for sizes of at least 1 (never seen: an answer without proof).
+pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
+    for &n in sizes {
+        if n >= MEMORY_FROM {
+            report(&memory(n, seed)?);
+            continue;
+        }
+        let problem = Problem::new(n, pairs_at(n), seed)?;
+        let matrix = problem.metric.materialized();
+        let plain = (n <= PLAIN_LIMIT).then(|| time_plain(&problem, &matrix)).transpose()?;
+        report(&problem.row(&matrix, "matrix", plain.clone())?);
+        report(&problem.row(&problem.metric, "coordinates", plain)?);
+        if n == MANY_SUPPORT {
+            many(SIDE, seed, &mut report)?;
+        }
+    }
+    Ok(())
+}
+
+/// Times random full-support measures on the stops of Belfast, all distances given; `None` without the data.
+///
+/// # Errors
+/// A data file that cannot be read.
+pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
+    let found = datasets::find(folder);
+    let Some(Files::Graph { edges, .. }) = found.get("belfast").map(|set| &set.files) else {
+        return Ok(None);
+    };
+    let file = File::open(edges).map_err(|source| Error::Read { path: edges.clone(), source })?;
+    let metric = GroundMetric::read_graph_csv(file, None)?.0.materialized();
+    let n = metric.points();
+    let measures = sparse_measures(n, n, 2 * NETWORK_PAIRS, &mut seeded(seed))?;
+    let pairs = (0..NETWORK_PAIRS).map(|k| (2 * k, 2 * k + 1)).collect();
+    let problem = Problem { metric, measures, pairs };
+    Ok(Some(problem.row(&problem.metric, "belfast, full support", None)?))
+}
+
+/// Pairs that a run solves: enough to even out, few enough to wait for.
+pub(super) fn pairs_at(n: usize) -> usize {
+    (3_000 / n).clamp(2, 100)
+}
+
+impl Problem {
+    /// Random points, twice as many as a support has, and pairs of measures on random halves of them.
+    pub(super) fn new(n: usize, count: usize, seed: u64) -> Result<Self> {
+        let mut rng = seeded(seed);
+        let points = gaussian_points(2 * n, DIM, &mut rng);
+        let metric = GroundMetric::from_points(DIM, points, Norm::Euclidean)?;
+        let halves = (0..count).flat_map(|_| halves(n, &mut rng)).collect::<Vec<_>>();
+        let measures = Measures::from_rows(2 * n, halves)?.normalized();
+        Ok(Self { metric, measures, pairs: (0..count).map(|k| (2 * k, 2 * k + 1)).collect() })
+    }
+
+    /// Small measures, each on points of its own: every one of `side` with every one of as many others.
+    pub(super) fn many(side: usize, seed: u64) -> Result<Self> {
+        let mut rng = seeded(seed);
+        let n = 2 * side * MANY_SUPPORT;
+        let points = gaussian_points(n, DIM, &mut rng);
+        let metric = GroundMetric::from_points(DIM, points, Norm::Euclidean)?;
+        let rows = (0..2 * side).map(|row| {
+            let own = row * MANY_SUPPORT..(row + 1) * MANY_SUPPORT;
+            own.map(|point| (point, mass(&mut rng))).collect::<Vec<_>>()
+        });
+        let measures = Measures::from_rows(n, rows.collect::<Vec<_>>())?.normalized();
+        Ok(Self { metric, measures, pairs: cross(side) })
+    }
+
+    /// The values of all pairs.
+    pub(super) fn solve(&self, metric: &GroundMetric) -> Result<Vec<f64>> {
+        exact::pairs(metric, &self.measures, &self.pairs, &silent)
+    }
+
+    fn row(&self, metric: &GroundMetric, distances: &str, peer: Option<Peer>) -> Result<Row> {
+        let mut pivots = 0;
+        for &(i, j) in &self.pairs {
+            pivots += exact::solve(metric, &self.measures.row(i), &self.measures.row(j))?.pivots;
+        }
+        let count = self.pairs.len() as f64;
+        let seconds = on_threads(1, || median_seconds(|| self.solve(metric))) / count;
+        let support = self.measures.row(0).support();
+        let more = vec![("pivots", pivots as f64 / count)];
+        Ok(row(support, distances, (self.pairs.len(), 1), seconds, peer, more))
+    }
+}
+
+/// Every measure of the left side with every one of the right.
+pub(super) fn cross(side: usize) -> Vec<(usize, usize)> {
+    (0..side).flat_map(|i| (0..side).map(move |j| (i, side + j))).collect()
+}
+
+/// 2n points split at random, with random masses.
+fn halves(n: usize, rng: &mut Random) -> [Vec<(usize, f64)>; 2] {
+    let order = index::sample(rng, 2 * n, 2 * n).into_vec();
+    let mut half = |points: &[usize]| points.iter().map(|&p| (p, mass(rng))).collect();
+    [half(&order[..n]), half(&order[n..])]
+}
+
+/// Uniform in (0, 1]: a mass of exactly 0 would shrink a support by accident.
+fn mass(rng: &mut Random) -> f64 {
+    use rand::RngExt;
+    1.0 - rng.random::<f64>()
+}
+
+/// A row whose case says where the distances come from, and on how many pairs and threads it ran.
+fn row(
+    n: usize,
+    distances: &str,
+    (pairs, threads): (usize, usize),
+    seconds: f64,
+    peer: Option<Peer>,
+    more: Vec<(&'static str, f64)>,
+) -> Row {
+    let case = vec![
+        ("distances", distances.to_owned()),
+        ("pairs", pairs.to_string()),
+        ("threads", threads.to_string()),
+    ];
+    Row { bench: "exact", n, case, seconds, peer, more }
+}
+
+/// The plain solver's time per pair, after checking that it finds the same values.
+fn time_plain(problem: &Problem, matrix: &GroundMetric) -> crate::Result<Peer> {
+    // The plain solver is slow at the larger sizes: a few pairs are enough to know it.
+    let some = &problem.pairs[..problem.pairs.len().min(10)];
+    let plain = |&(i, j): &(usize, usize)| {
+        let (a, b) = (problem.measures.row(i), problem.measures.row(j));
+        transport(a, b, |x, y| matrix.distance(x, y), true)
+    };
+    for (pair, ours) in some.iter().zip(problem.solve(matrix)?) {
+        let theirs = plain(pair)?.value;
+        assert!((ours - theirs).abs() <= 1e-9 * theirs, "ours {ours}, plain solver {theirs}");
+    }
+    let seconds = median_seconds(|| some.iter().map(plain).collect::<Vec<_>>());
+    Ok(Peer { name: "plain shortest paths", seconds: seconds / some.len() as f64 })
+}
+
+/// The many pairs from coordinates: all of them on one thread, then on two.
+fn many(side: usize, seed: u64, report: &mut impl FnMut(&Row)) -> Result<()> {
+    let problem = Problem::many(side, seed)?;
+    let count = problem.pairs.len();
+    let mut alone = None;
+    for threads in [1, 2] {
+        let solve = || problem.solve(&problem.metric);
+        let seconds = on_threads(threads, || median_seconds(solve));
+        let speed_up = *alone.get_or_insert(seconds) / seconds;
+        let more = vec![("pairs_per_second", count as f64 / seconds), ("speed_up", speed_up)];
+        let seconds = seconds / count as f64;
+        report(&row(MANY_SUPPORT, "coordinates", (count, threads), seconds, None, more));
+    }
+    Ok(())
+}
+
+/// One solve from coordinates with its memory.
+fn memory(n: usize, seed: u64) -> Result<Row> {
+    let problem = Problem::new(n, 1, seed)?;
+    let begun = Instant::now();
+    let (values, peak) = on_threads(1, || peak_mib(|| problem.solve(&problem.metric)));
+    values?;
+    let more = peak.map(|mib| ("peak_mib", mib)).into_iter().collect();
+    Ok(row(n, "coordinates", (1, 1), begun.elapsed().as_secs_f64(), None, more))
+}
+
+/// Runs a job on so many threads of its own.
+pub(super) fn on_threads<T: Send>(threads: usize, job: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.expect("a few threads can be started").install(job)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_checks_itself_against_the_plain_solver() {
+        let mut rows = vec![];
+        exact(&[1, 12], 1, |row| rows.push(row.clone())).unwrap();
+        assert_eq!(rows.iter().map(|row| row.n).collect::<Vec<_>>(), [1, 1, 12, 12]);
+        assert!(rows.iter().all(|row| row.ratio().is_some() && row.more[0].0 == "pivots"));
+    }
+
+    #[test]
+    fn many_pairs_run_on_one_and_on_two_threads() {
+        let mut rows = vec![];
+        many(3, 1, &mut |row: &Row| rows.push(row.clone())).unwrap();
+        let cases: Vec<_> = rows.iter().map(|row| (&*row.case[1].1, &*row.case[2].1)).collect();
+        assert_eq!(cases, [("9", "1"), ("9", "2")]);
+        assert_eq!(rows[0].more[1], ("speed_up", 1.0));
+    }
+
+    #[test]
+    fn pairs_share_no_point() {
+        let problem = Problem::new(20, 3, 5).unwrap();
+        for &(i, j) in &problem.pairs {
+            let (a, b) = (problem.measures.row(i), problem.measures.row(j));
+            assert_eq!((a.support(), b.support()), (20, 20));
+            assert!(a.points().iter().all(|p| !b.points().contains(p)));
+        }
+    }
+
+    #[test]
+    fn a_missing_data_set_is_no_row() {
+        assert!(exact_network(Path::new("no/such/folder"), 0).unwrap().is_none());
+    }
+}
