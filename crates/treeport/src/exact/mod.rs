@@ -321,8 +321,8 @@ impl Solver {
             return (self.float.potentials().0.to_vec(), self.bound.clone());
         }
         let (left, right) = self.integer.potentials();
-        let back = |values: &[i128]| values.iter().map(|&v| self.cost_units.real(v)).collect();
-        (back(left), back(right))
+        let back = |sign: i128| move |v: &i128| self.cost_units.real(sign * v);
+        (left.iter().map(back(1)).collect(), right.iter().map(back(-1)).collect())
     }
 }
 

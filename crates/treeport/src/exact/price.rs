@@ -10,8 +10,8 @@ pub(super) trait Cost:
     /// Larger than any cost that occurs.
     const FAR: Self;
 
-    /// The smallest of `cost[j] − dual[j]`.
-    fn least(cost: &[Self], dual: &[Self]) -> Self;
+    /// The smallest of `cost[j] + potential[j]`.
+    fn least(cost: &[Self], potential: &[Self]) -> Self;
 }
 
 /// Minima side by side, so that the loop is not one chain of comparisons.
@@ -21,16 +21,17 @@ impl Cost for f64 {
     const FAR: Self = f64::INFINITY;
 
     #[inline]
-    fn least(cost: &[Self], dual: &[Self]) -> Self {
+    fn least(cost: &[Self], potential: &[Self]) -> Self {
         let smaller = |a: f64, b: f64| if b < a { b } else { a };
         let mut least = [Self::FAR; LANES];
-        let ((c, c_rest), (d, d_rest)) = (cost.as_chunks::<LANES>(), dual.as_chunks::<LANES>());
-        for (c, d) in c.iter().zip(d) {
+        let (c, c_rest) = cost.as_chunks::<LANES>();
+        let (p, p_rest) = potential.as_chunks::<LANES>();
+        for (c, p) in c.iter().zip(p) {
             for k in 0..LANES {
-                least[k] = smaller(least[k], c[k] - d[k]);
+                least[k] = smaller(least[k], c[k] + p[k]);
             }
         }
-        let rest = c_rest.iter().zip(d_rest).map(|(c, d)| c - d).fold(Self::FAR, smaller);
+        let rest = c_rest.iter().zip(p_rest).map(|(c, p)| c + p).fold(Self::FAR, smaller);
         least.into_iter().fold(rest, smaller)
     }
 }
@@ -38,7 +39,7 @@ impl Cost for f64 {
 impl Cost for i128 {
     const FAR: Self = i128::MAX / 4;
 
-    fn least(cost: &[Self], dual: &[Self]) -> Self {
-        cost.iter().zip(dual).map(|(c, d)| c - d).min().unwrap_or(Self::FAR)
+    fn least(cost: &[Self], potential: &[Self]) -> Self {
+        cost.iter().zip(potential).map(|(c, p)| c + p).min().unwrap_or(Self::FAR)
     }
 }

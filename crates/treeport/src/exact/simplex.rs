@@ -41,7 +41,8 @@ pub(super) struct Simplex<C> {
     node: Vec<Node>,
     /// Flow on the arc between a node and its parent; always from the source to the sink.
     flow: Vec<i128>,
-    /// Dual value of every node; a basic arc (i, j) has cost = potential(i) + potential(j).
+    /// Potential of every node; a basic arc (i, j) costs potential(i) − potential(j). A pivot then moves
+    /// all potentials of a subtree by the same amount. The dual value of a sink is its negative.
     potential: Vec<C>,
     /// The first basis: arcs and their flows.
     basis: Vec<(u32, u32, i128)>,
@@ -105,7 +106,7 @@ impl<C: Cost> Simplex<C> {
         })
     }
 
-    /// Dual values of sources and sinks.
+    /// Potentials of sources and sinks.
     pub(super) fn potentials(&self) -> (&[C], &[C]) {
         self.potential.split_at(self.n)
     }
@@ -120,14 +121,14 @@ impl<C: Cost> Simplex<C> {
         self.rest.0.extend_from_slice(supply);
         self.rest.1.clear();
         self.rest.1.extend_from_slice(demand);
-        // A sink's best offer stands in for its dual; a sink that is full offers nothing.
+        // A sink's best offer stands in for its dual; a sink that is full is far away.
         self.potential.clear();
-        self.potential.resize(n + m, C::FAR);
-        let dual = &mut self.potential[n..];
+        self.potential.resize(n + m, -C::FAR);
+        let potential = &mut self.potential[n..];
         for row in cost.chunks_exact(m) {
-            for (dual, &cost) in dual.iter_mut().zip(row) {
-                if cost < *dual {
-                    *dual = cost;
+            for (potential, &cost) in potential.iter_mut().zip(row) {
+                if -cost > *potential {
+                    *potential = -cost;
                 }
             }
         }
@@ -136,14 +137,14 @@ impl<C: Cost> Simplex<C> {
         for i in 0..n {
             let row = &cost[i * m..(i + 1) * m];
             while supply[i] > 0 && self.basis.len() < n + m - 1 {
-                let least = C::least(row, dual);
-                let j = (0..m).find(|&j| row[j] - dual[j] == least).expect("a sink is open");
+                let least = C::least(row, potential);
+                let j = (0..m).find(|&j| row[j] + potential[j] == least).expect("a sink is open");
                 let flow = supply[i].min(demand[j]);
                 supply[i] -= flow;
                 demand[j] -= flow;
                 self.basis.push((i as u32, j as u32, flow));
                 if demand[j] == 0 {
-                    dual[j] = -C::FAR;
+                    potential[j] = C::FAR;
                 }
             }
         }
@@ -201,7 +202,7 @@ impl<C: Cost> Simplex<C> {
         }
     }
 
-    /// Duals from the basis: 0 at the root, then downwards.
+    /// Potentials from the basis: 0 at the root, then downwards.
     fn reset_potentials(&mut self, cost: &[C]) {
         let root = self.n + self.m - 1;
         self.potential[root] = C::default();
@@ -209,9 +210,11 @@ impl<C: Cost> Simplex<C> {
         while let Some(next) = self.after(v, root) {
             v = next;
             let parent = self.node[v].parent as usize;
-            let (source, sink) = if v < self.n { (v, parent) } else { (parent, v) };
-            let arc = cost[source * self.m + sink - self.n];
-            self.potential[v] = arc - self.potential[parent];
+            self.potential[v] = if v < self.n {
+                self.potential[parent] + cost[v * self.m + parent - self.n]
+            } else {
+                self.potential[parent] - cost[parent * self.m + v - self.n]
+            };
         }
     }
 
@@ -237,8 +240,8 @@ impl<C: Cost> Simplex<C> {
         let mut best = best?;
         let row = &cost[best.source * m..(best.source + 1) * m];
         let least = best.reduced;
-        let dual = left[best.source];
-        best.sink = (0..m).find(|&j| row[j] - right[j] - dual == least)?;
+        let potential = left[best.source];
+        best.sink = (0..m).find(|&j| row[j] + right[j] - potential == least)?;
         Some(best)
     }
 
@@ -254,12 +257,11 @@ impl<C: Cost> Simplex<C> {
         self.grow(self.node[leaving].parent as usize, join, cut_off.wrapping_neg());
         self.grow(outer, join, cut_off);
         self.turn_around(inner, leaving, step);
-        // Duals move on one side of the new arc, whichever is smaller.
-        if 2 * cut_off as usize <= self.n + self.m {
-            self.shift(inner, inner < self.n, arc.reduced);
-        } else {
-            self.shift(self.n + self.m - 1, inner >= self.n, arc.reduced);
-        }
+        // Potentials move on one side of the new arc, whichever is smaller: i's side up or j's down.
+        let small = 2 * cut_off as usize <= self.n + self.m;
+        let top = if small { inner } else { self.n + self.m - 1 };
+        let up = (inner == i) == small;
+        self.shift(top, if up { arc.reduced } else { -arc.reduced });
         self.attach(inner, outer);
     }
 
@@ -327,13 +329,11 @@ impl<C: Cost> Simplex<C> {
         }
     }
 
-    /// Adds `reduced` to the duals of sources or of sinks below `top`, and takes it from the others.
-    fn shift(&mut self, top: usize, sources_gain: bool, reduced: C) {
+    /// Adds to all potentials in the subtree of `top`.
+    fn shift(&mut self, top: usize, by: C) {
         let mut v = top;
         loop {
-            let gains = (v < self.n) == sources_gain;
-            let old = self.potential[v];
-            self.potential[v] = if gains { old + reduced } else { old - reduced };
+            self.potential[v] = self.potential[v] + by;
             match self.after(v, top) {
                 Some(next) => v = next,
                 None => break,
