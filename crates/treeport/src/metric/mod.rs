@@ -177,7 +177,8 @@ impl GroundMetric {
 
     /// The distances from `rows` to `cols`, row after row.
     ///
-    /// For a graph this is one search per row.
+    /// For a graph this is one search per row; for points a matrix product where that is faster, within
+    /// 10⁻¹² of [`distance`](Self::distance), relatively.
     ///
     /// # Panics
     /// If there is no such point, or `out` does not have one entry per pair.
@@ -185,6 +186,9 @@ impl GroundMetric {
         assert_eq!(out.len(), rows.len() * cols.len(), "one entry per pair");
         if cols.is_empty() {
             return;
+        }
+        if let Source::Points(points) = &self.source {
+            return pairs::block(points, rows, cols, out);
         }
         let mut scratch = Vec::new();
         let mut heap = Heap::new();

@@ -107,12 +107,8 @@ impl<'a> Centered<'a> {
         for x in vectors.chunks_exact_mut(dim) {
             x.iter_mut().zip(&mean).for_each(|(x, m)| *x -= m);
         }
-        let norms = vectors.chunks_exact(dim).map(|x| in_lanes(x, x, |a, b| a * b)).collect();
-        // The product adds up at most 256 terms at a time, then the partial sums, and each addition
-        // may lose half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
-        let terms = (dim.min(256) + dim / 256 + 8) as f64;
-        let threshold = terms * f64::EPSILON / ACCURACY;
-        Self { points, vectors, norms, threshold }
+        let norms = squared_norms(dim, &vectors);
+        Self { points, vectors, norms, threshold: threshold(dim) }
     }
 
     fn fill<T>(&self, mut block: Block<'_, T>, scratch: &mut [f64], cast: &impl Fn(f64) -> T) {
@@ -140,14 +136,66 @@ impl<'a> Centered<'a> {
     /// The squared distance from an inner product, or from the vectors if that is too coarse.
     #[inline]
     fn square(&self, i: usize, j: usize, dot: f64) -> f64 {
-        let norms = self.norms[i] + self.norms[j];
-        let fast = norms - 2.0 * dot;
-        if fast > self.threshold * norms + TINY {
-            return fast;
-        }
-        square(self.points.vector(i), self.points.vector(j))
+        from_product(self.norms[i] + self.norms[j], dot, self.threshold)
+            .unwrap_or_else(|| square(self.points.vector(i), self.points.vector(j)))
     }
 }
+
+fn squared_norms(dim: usize, vectors: &[f64]) -> Vec<f64> {
+    vectors.chunks_exact(dim).map(|x| in_lanes(x, x, |a, b| a * b)).collect()
+}
+
+/// Squares below this fraction of the norms are too coarse.
+///
+/// The product adds up at most 256 terms at a time, then the partial sums, and each addition may lose
+/// half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
+fn threshold(dim: usize) -> f64 {
+    let terms = (dim.min(256) + dim / 256 + 8) as f64;
+    terms * f64::EPSILON / ACCURACY
+}
+
+/// ‖x‖² + ‖y‖² − 2⟨x, y⟩, unless too many digits are lost.
+#[inline]
+fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
+    let fast = norms - 2.0 * dot;
+    (fast > threshold * norms + TINY).then_some(fast)
+}
+
+/// Distances from some points to others, row after row, by a matrix product where it pays.
+pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
+    let dim = points.dim;
+    if points.norm == Norm::Manhattan || out.len() * dim < PRODUCT_WORK {
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
+            cols.iter().zip(out).for_each(|(&j, out)| *out = points.distance(i, j));
+        }
+        return;
+    }
+    let mut mean = vec![0.0; dim];
+    let count = (rows.len() + cols.len()) as f64;
+    for &i in rows.iter().chain(cols) {
+        mean.iter_mut().zip(points.vector(i)).for_each(|(m, x)| *m += x / count);
+    }
+    let gather = |chosen: &[usize]| -> Vec<f64> {
+        chosen
+            .iter()
+            .flat_map(|&i| points.vector(i).iter().zip(&mean).map(|(x, m)| x - m))
+            .collect()
+    };
+    let (left, right) = (gather(rows), gather(cols));
+    let (left_norms, right_norms) = (squared_norms(dim, &left), squared_norms(dim, &right));
+    product(dim, &left, &right, out);
+    let threshold = threshold(dim);
+    for ((&i, a), out) in rows.iter().zip(&left_norms).zip(out.chunks_exact_mut(cols.len())) {
+        for ((&j, b), out) in cols.iter().zip(&right_norms).zip(out) {
+            let square = from_product(a + b, *out, threshold)
+                .unwrap_or_else(|| square(points.vector(i), points.vector(j)));
+            *out = points.norm.of_square(square);
+        }
+    }
+}
+
+/// Coordinates to multiply below which the direct formula is as fast.
+const PRODUCT_WORK: usize = 1 << 13;
 
 #[cfg(test)]
 mod tests {
@@ -186,6 +234,15 @@ mod tests {
             let direct = points.distance(i, j);
             let error = (fast - direct).abs();
             prop_assert!(error <= ACCURACY * direct, "{norm} {i} {j}: {fast} {direct}");
+        }
+        // Some rows against all columns, in an order of their own.
+        let rows: Vec<usize> = (0..points.len()).rev().step_by(3).collect();
+        let cols: Vec<usize> = (0..points.len()).collect();
+        let mut some = vec![f64::NAN; rows.len() * cols.len()];
+        block(&points, &rows, &cols, &mut some);
+        for (place, fast) in some.iter().enumerate() {
+            let direct = points.distance(rows[place / cols.len()], cols[place % cols.len()]);
+            prop_assert!((fast - direct).abs() <= ACCURACY * direct, "{norm} {fast} {direct}");
         }
         Ok(())
     }
