@@ -123,8 +123,9 @@ impl Tree {
             return bad(format!("the root has an edge of length {} above it", length[root]));
         }
         let tree = Self { leaves, parent, length, names: None, index: OnceLock::new() };
-        // A path between two leaves goes up and down.
-        if !(2.0 * tree.heights_from_below()[root]).is_finite() {
+        // A path between two leaves goes up and down. Usually not even all edges together are too long.
+        let too_long = |length: f64| !(2.0 * length).is_finite();
+        if too_long(tree.length.iter().sum()) && too_long(tree.heights_from_below()[root]) {
             return bad("its paths are longer than the largest number".into());
         }
         Ok(tree)
