@@ -10,9 +10,14 @@
 //! promise shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and d(0,2) = 5, the
 //! cheapest way from {0, 1} to {1, 2} moves both masses one step.
 
+mod first;
 mod fixed;
+mod linked;
+mod paths;
 mod price;
 mod simplex;
+
+use std::cell::Cell;
 
 use rayon::prelude::*;
 
@@ -79,7 +84,7 @@ struct Solver {
 /// ```
 pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
     check(metric, a, b)?;
-    Solver::default().distance(metric, a, b)
+    reused(|solver| solver.distance(metric, a, b))
 }
 
 /// An optimal plan between two measures.
@@ -96,7 +101,7 @@ pub fn coupling(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Resu
 /// As [`distance`].
 pub fn solve(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
     check(metric, a, b)?;
-    Solver::default().solve(metric, a, b)
+    reused(|solver| solver.solve(metric, a, b))
 }
 
 /// W₁ of many pairs, in parallel over pairs; the same for any number of threads.
@@ -124,6 +129,22 @@ pub fn pairs(
         })
         .collect()
 }
+
+/// Lends the thread's own solver, so that small problems do not spend their time on memory.
+fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
+    thread_local! {
+        static SOLVER: Cell<Solver> = Cell::default();
+    }
+    let mut solver = SOLVER.take();
+    let result = work(&mut solver);
+    if solver.cost.capacity() <= MOST_KEPT {
+        SOLVER.set(solver);
+    }
+    result
+}
+
+/// Costs up to which a thread keeps its solver's memory, about 1 MiB.
+const MOST_KEPT: usize = 1 << 17;
 
 fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
     for measure in [a, b] {
@@ -273,23 +294,19 @@ impl Solver {
     fn moves(&self, integers: bool) -> Vec<(usize, usize, f64)> {
         let mass = self.units.masses();
         let masses = |(i, j, flow)| (i, j, mass(flow));
-        let moves: Vec<_> = if integers {
-            self.integer.flows().map(masses).collect()
-        } else {
-            self.float.flows().map(masses).collect()
-        };
-        moves.into_iter().filter(|m| m.2 > 0.0).collect()
+        self.flows(integers).map(masses).filter(|m| m.2 > 0.0).collect()
     }
 
     fn value(&self, integers: bool) -> f64 {
         let m = self.right.len();
         let mass = self.units.masses();
         let price = |(i, j, flow): (usize, usize, i128)| mass(flow) * self.cost[i * m + j];
-        if integers {
-            self.integer.flows().map(price).sum()
-        } else {
-            self.float.flows().map(price).sum()
-        }
+        self.flows(integers).map(price).sum()
+    }
+
+    fn flows(&self, integers: bool) -> impl Iterator<Item = (usize, usize, i128)> + '_ {
+        let flows = if integers { &self.integer.flows } else { &self.float.flows };
+        flows.iter().map(|&(i, j, flow)| (i as usize, j as usize, flow))
     }
 
     /// Σ supply·u + Σ demand·v for the last duals u and the best v they allow, which is below every

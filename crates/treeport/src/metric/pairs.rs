@@ -171,27 +171,39 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
         return;
     }
     let mut mean = vec![0.0; dim];
-    let count = (rows.len() + cols.len()) as f64;
     for &i in rows.iter().chain(cols) {
-        mean.iter_mut().zip(points.vector(i)).for_each(|(m, x)| *m += x / count);
+        mean.iter_mut().zip(points.vector(i)).for_each(|(m, x)| *m += x);
     }
-    let gather = |chosen: &[usize]| -> Vec<f64> {
-        chosen
-            .iter()
-            .flat_map(|&i| points.vector(i).iter().zip(&mean).map(|(x, m)| x - m))
-            .collect()
-    };
-    let (left, right) = (gather(rows), gather(cols));
+    let share = 1.0 / (rows.len() + cols.len()) as f64;
+    mean.iter_mut().for_each(|m| *m *= share);
+    let (left, right) = (gather(points, rows, &mean), gather(points, cols, &mean));
     let (left_norms, right_norms) = (squared_norms(dim, &left), squared_norms(dim, &right));
     product(dim, &left, &right, out);
     let threshold = threshold(dim);
-    for ((&i, a), out) in rows.iter().zip(&left_norms).zip(out.chunks_exact_mut(cols.len())) {
-        for ((&j, b), out) in cols.iter().zip(&right_norms).zip(out) {
-            let square = from_product(a + b, *out, threshold)
-                .unwrap_or_else(|| square(points.vector(i), points.vector(j)));
-            *out = points.norm.of_square(square);
+    for ((&i, a), row) in rows.iter().zip(&left_norms).zip(out.chunks_exact_mut(cols.len())) {
+        // All entries first, side by side; the few that are too coarse again.
+        let mut coarse = false;
+        for (b, out) in right_norms.iter().zip(&mut *row) {
+            let square = from_product(a + b, *out, threshold);
+            coarse |= square.is_none();
+            *out = square.unwrap_or(-1.0);
         }
+        if coarse {
+            for (&j, out) in cols.iter().zip(&mut *row).filter(|(_, out)| **out < 0.0) {
+                *out = square(points.vector(i), points.vector(j));
+            }
+        }
+        row.iter_mut().for_each(|out| *out = points.norm.of_square(*out));
     }
+}
+
+/// Some vectors, moved by the mean.
+fn gather(points: &Points, chosen: &[usize], mean: &[f64]) -> Vec<f64> {
+    let mut out = Vec::with_capacity(chosen.len() * mean.len());
+    for &i in chosen {
+        out.extend(points.vector(i).iter().zip(mean).map(|(x, m)| x - m));
+    }
+    out
 }
 
 /// Coordinates to multiply below which the direct formula is as fast.

@@ -1,0 +1,132 @@
+//! The basis that a solve begins with.
+
+use super::price::Cost;
+
+/// A feasible basis as arcs with flows; its memory serves one solve after another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstBasis<C> {
+    pub(super) n: usize,
+    pub(super) m: usize,
+    /// Source, sink and flow of n + m − 1 arcs.
+    pub(super) arcs: Vec<(u32, u32, i128)>,
+    supply: Vec<i128>,
+    demand: Vec<i128>,
+    /// First choice of every source, and the negative of its regret: the most urgent is the smallest.
+    choice: Vec<usize>,
+    calm: Vec<C>,
+    zeros: Vec<C>,
+    /// Arcs of every node in compressed rows.
+    start: Vec<usize>,
+    at_node: Vec<usize>,
+    order: Vec<Hung>,
+}
+
+/// A node (sources `0..n`, then sinks) that hangs from its parent by a basic arc.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hung {
+    pub(super) node: usize,
+    pub(super) parent: usize,
+    pub(super) arc: usize,
+}
+
+impl<C: Cost> FirstBasis<C> {
+    /// Gives each source what it would miss most, as Vogel's method does.
+    ///
+    /// Costs are seen against a price for every sink, [`Cost::prices`]. Of all sources the one whose
+    /// second choice would cost it most more than its first gets that first choice, as far as it goes.
+    /// Regrets are as of when a source was last looked at: an old one may be too small, no more.
+    ///
+    /// Flows are never 0, so each allocation uses up exactly one row or one column and the
+    /// n + m − 1 of them form a spanning tree. O(n·m) on usual data. `price` is memory for the sinks.
+    pub(super) fn find(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        cost: &[C],
+        price: &mut Vec<C>,
+    ) {
+        let (n, m) = (supply.len(), demand.len());
+        (self.n, self.m) = (n, m);
+        self.supply.clear();
+        self.supply.extend_from_slice(supply);
+        self.demand.clear();
+        self.demand.extend_from_slice(demand);
+        self.arcs.clear();
+        C::prices(cost, m, price);
+        let wish = |source: usize, price: &[C]| {
+            let (regret, sink) = C::regret(&cost[source * m..(source + 1) * m], price);
+            (sink, -regret)
+        };
+        self.zeros.clear();
+        self.zeros.resize(n, C::default());
+        self.choice.clear();
+        self.calm.clear();
+        for i in 0..n {
+            let (choice, calm) = wish(i, price);
+            self.choice.push(choice);
+            self.calm.push(calm);
+        }
+        while self.arcs.len() < n + m - 1 {
+            let i = C::find(&self.calm, &self.zeros, C::least(&self.calm, &self.zeros));
+            let j = self.choice[i];
+            let flow = self.supply[i].min(self.demand[j]);
+            if flow > 0 {
+                self.supply[i] -= flow;
+                self.demand[j] -= flow;
+                self.arcs.push((i as u32, j as u32, flow));
+                if self.demand[j] == 0 {
+                    // A sink that is full is far away.
+                    price[j] = C::FAR;
+                }
+            }
+            (self.choice[i], self.calm[i]) =
+                if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
+        }
+        self.hang();
+    }
+
+    /// All nodes but the root, which is the last sink, parents first.
+    pub(super) fn order(&self) -> &[Hung] {
+        &self.order
+    }
+
+    fn hang(&mut self) {
+        let (n, m) = (self.n, self.m);
+        self.group_arcs();
+        self.order.clear();
+        let mut at = Hung { node: n + m - 1, parent: usize::MAX, arc: usize::MAX };
+        for k in 0..n + m {
+            for &arc in &self.at_node[self.start[at.node]..self.start[at.node + 1]] {
+                let (i, j) = (self.arcs[arc].0 as usize, n + self.arcs[arc].1 as usize);
+                if arc != at.arc {
+                    let node = if i == at.node { j } else { i };
+                    self.order.push(Hung { node, parent: at.node, arc });
+                }
+            }
+            at = self.order.get(k).copied().unwrap_or(at);
+        }
+    }
+
+    /// Lists the arcs at every node.
+    fn group_arcs(&mut self) {
+        let (n, m) = (self.n, self.m);
+        self.start.clear();
+        self.start.resize(n + m + 2, 0);
+        for &(i, j, _) in &self.arcs {
+            self.start[i as usize + 2] += 1;
+            self.start[n + j as usize + 2] += 1;
+        }
+        for v in 2..n + m + 2 {
+            self.start[v] += self.start[v - 1];
+        }
+        self.at_node.clear();
+        self.at_node.resize(2 * self.arcs.len(), 0);
+        // Filling moves each bound one row on, to where the row ends.
+        for (arc, &(i, j, _)) in self.arcs.iter().enumerate() {
+            for end in [i as usize, n + j as usize] {
+                self.at_node[self.start[end + 1]] = arc;
+                self.start[end + 1] += 1;
+            }
+        }
+    }
+}
