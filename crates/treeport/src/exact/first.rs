@@ -32,27 +32,21 @@ pub(super) struct Hung {
 impl<C: Cost> FirstBasis<C> {
     /// Gives each source what it would miss most, as Vogel's method does.
     ///
-    /// Costs are seen against a price for every sink, [`Cost::prices`]. Of all sources the one whose
+    /// Costs are seen against a price for every sink ([`Cost::prices`]), which is used up. Of all sources the one whose
     /// second choice would cost it most more than its first gets that first choice, as far as it goes.
     /// Regrets are as of when a source was last looked at: an old one may be too small, no more.
     ///
     /// Flows are never 0, so each allocation uses up exactly one row or one column and the
-    /// n + m − 1 of them form a spanning tree. O(n·m) on usual data. `price` is memory for the sinks.
-    pub(super) fn find(
+    /// n + m − 1 of them form a spanning tree. O(n·m) on usual data.
+    pub(super) fn by_regret(
         &mut self,
         supply: &[i128],
         demand: &[i128],
         cost: &[C],
-        price: &mut Vec<C>,
+        price: &mut [C],
     ) {
-        let (n, m) = (supply.len(), demand.len());
-        (self.n, self.m) = (n, m);
-        self.supply.clear();
-        self.supply.extend_from_slice(supply);
-        self.demand.clear();
-        self.demand.extend_from_slice(demand);
-        self.arcs.clear();
-        C::prices(cost, m, price);
+        self.begin(supply, demand);
+        let (n, m) = (self.n, self.m);
         let wish = |source: usize, price: &[C]| {
             let (regret, sink) = C::regret(&cost[source * m..(source + 1) * m], price);
             (sink, -regret)
@@ -69,20 +63,34 @@ impl<C: Cost> FirstBasis<C> {
         while self.arcs.len() < n + m - 1 {
             let i = C::find(&self.calm, &self.zeros, C::least(&self.calm, &self.zeros));
             let j = self.choice[i];
-            let flow = self.supply[i].min(self.demand[j]);
-            if flow > 0 {
-                self.supply[i] -= flow;
-                self.demand[j] -= flow;
-                self.arcs.push((i as u32, j as u32, flow));
-                if self.demand[j] == 0 {
-                    // A sink that is full is far away.
-                    price[j] = C::FAR;
-                }
+            self.place(i, j);
+            if self.demand[j] == 0 {
+                // A sink that is full is far away.
+                price[j] = C::FAR;
             }
             (self.choice[i], self.calm[i]) =
                 if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
         }
         self.hang();
+    }
+
+    fn begin(&mut self, supply: &[i128], demand: &[i128]) {
+        (self.n, self.m) = (supply.len(), demand.len());
+        self.supply.clear();
+        self.supply.extend_from_slice(supply);
+        self.demand.clear();
+        self.demand.extend_from_slice(demand);
+        self.arcs.clear();
+    }
+
+    /// Moves as much as source i has and sink j takes; an arc that moves nothing is none.
+    fn place(&mut self, i: usize, j: usize) {
+        let flow = self.supply[i].min(self.demand[j]);
+        if flow > 0 {
+            self.supply[i] -= flow;
+            self.demand[j] -= flow;
+            self.arcs.push((i as u32, j as u32, flow));
+        }
     }
 
     /// All nodes but the root, which is the last sink, parents first.

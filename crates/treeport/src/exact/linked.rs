@@ -1,8 +1,9 @@
 //! The basis of a large problem as a tree of pointers.
 
+use super::arcs::Entering;
 use super::first::{FirstBasis, Hung};
 use super::price::Cost;
-use super::simplex::{Basis, Entering};
+use super::simplex::Basis;
 
 const NONE: u32 = u32::MAX;
 
@@ -74,10 +75,12 @@ impl<C: Cost> Basis<C> for Linked {
     fn flows(&self, out: &mut Vec<(u32, u32, i128)>) {
         out.clear();
         let sink = self.n as u32;
-        out.extend(self.node.iter().zip(&self.flow).zip(0u32..).filter_map(|((node, &flow), v)| {
-            let (i, j) = if v < sink { (v, node.parent) } else { (node.parent, v) };
-            (node.parent != NONE).then(|| (i, j - sink, flow))
-        }));
+        out.extend(self.node.iter().zip(&self.flow).zip(0u32..).filter_map(
+            |((node, &flow), v)| {
+                let (i, j) = if v < sink { (v, node.parent) } else { (node.parent, v) };
+                (node.parent != NONE).then(|| (i, j - sink, flow))
+            },
+        ));
     }
 }
 

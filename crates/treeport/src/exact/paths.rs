@@ -12,9 +12,10 @@
 //! # Complexity
 //! With s = n + m nodes a pivot is O(s²/64) in the worst case, so it is for small problems only.
 
+use super::arcs::Entering;
 use super::first::{FirstBasis, Hung};
 use super::price::Cost;
-use super::simplex::{Basis, Entering};
+use super::simplex::Basis;
 
 /// A basis by the paths of its nodes; its memory serves one solve after another.
 #[derive(Clone, Debug, Default)]

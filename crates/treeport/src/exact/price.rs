@@ -22,7 +22,7 @@ pub(super) trait Cost:
         let (p, p_rest) = potential.as_chunks::<LANES>();
         let chunk = c.iter().zip(p).position(|(c, p)| {
             // No way out before the end, so that the lanes are compared side by side.
-            (0..LANES).fold(false, |found, k| found | (c[k] + p[k] == sum))
+            (0..LANES).filter(|&k| c[k] + p[k] == sum).count() > 0
         });
         let start = chunk.unwrap_or(c.len()) * LANES;
         let (c, p) = chunk.map_or((c_rest, p_rest), |at| (&c[at], &p[at]));
@@ -155,6 +155,30 @@ impl Cost for i128 {
         out.resize(m, -Self::FAR);
         for row in cost.chunks_exact(m) {
             out.iter_mut().zip(row).for_each(|(price, cost)| *price = (*price).max(-cost));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn lanes_agree_with_one_loop(sums in vec((0..9i32, 0..9i32), 1..40)) {
+            let cost: Vec<f64> = sums.iter().map(|s| f64::from(s.0)).collect();
+            let price: Vec<f64> = sums.iter().map(|s| f64::from(s.1)).collect();
+            let mut sorted: Vec<i32> = sums.iter().map(|s| s.0 + s.1).collect();
+            let at = sorted.iter().position(|s| s == sorted.iter().min().unwrap()).unwrap();
+            sorted.sort_unstable();
+            let least = f64::from(sorted[0]);
+            prop_assert_eq!(f64::least(&cost, &price), least);
+            prop_assert_eq!(f64::find(&cost, &price, least), at);
+            let second = sorted.get(1).map_or(f64::INFINITY, |&s| f64::from(s));
+            prop_assert_eq!(f64::regret(&cost, &price), (second - least, at));
         }
     }
 }

@@ -175,7 +175,9 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
         mean.iter_mut().zip(points.vector(i)).for_each(|(m, x)| *m += x);
     }
     let share = 1.0 / (rows.len() + cols.len()) as f64;
-    mean.iter_mut().for_each(|m| *m *= share);
+    for m in &mut mean {
+        *m *= share;
+    }
     let (left, right) = (gather(points, rows, &mean), gather(points, cols, &mean));
     let (left_norms, right_norms) = (squared_norms(dim, &left), squared_norms(dim, &right));
     product(dim, &left, &right, out);
@@ -193,7 +195,9 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
                 *out = square(points.vector(i), points.vector(j));
             }
         }
-        row.iter_mut().for_each(|out| *out = points.norm.of_square(*out));
+        for out in row {
+            *out = points.norm.of_square(*out);
+        }
     }
 }
 
