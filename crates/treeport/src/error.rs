@@ -64,6 +64,12 @@ pub enum Error {
 
     #[error("not a tree: {reason}")]
     BadTree { reason: String },
+    #[error("not a forest: {reason}")]
+    BadForest { reason: String },
+    #[error(
+        "{method} needs coordinates, and this ground metric is a matrix or a graph; take a method that needs distances only, such as cluster or ctwd"
+    )]
+    NoCoordinates { method: &'static str },
     #[error(
         "the distances are not an ultrametric: d({i},{j}) = {direct} is more than max(d({i},{k}), d({k},{j})) = {around}"
     )]

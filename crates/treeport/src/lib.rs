@@ -12,6 +12,9 @@
 //! 4. the [`Tree`] answers: [`Tree::distance`], [`Tree::pairs`], [`Tree::pairwise`],
 //!    [`Tree::coupling`], [`Tree::embed`], and [`Tree::save`].
 //!
+//! Beside learned trees stand all others that transport has been approximated with ([`baseline`]), several
+//! trees at once ([`Forest`]), and the true cost of a tree's plan ([`flow`]).
+//!
 //! ```
 //! use treeport::learn::{LearnOptions, go_on, learn};
 //! use treeport::{GroundMetric, Labels, Linkage, Measures, Norm, linkage};
@@ -30,9 +33,12 @@
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
+pub mod baseline;
 mod binary;
 pub mod error;
 pub mod exact;
+pub mod flow;
+pub mod forest;
 pub mod format;
 pub mod learn;
 pub mod linkage;
@@ -47,6 +53,7 @@ pub mod tree;
 mod units;
 
 pub use error::{Error, Result};
+pub use forest::Forest;
 pub use learn::{Kind, Labels, LearnOptions, Learned, learn};
 pub use linkage::{Linkage, linkage};
 pub use measure::{Measure, Measures};

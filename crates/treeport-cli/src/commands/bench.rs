@@ -18,6 +18,7 @@ Examples:
   treeport bench project --sizes 1000,13243 --json
   treeport bench distance                a pair of sparse measures against the loop over all edges
   treeport bench learn                   training at the sizes of the paper
+  treeport bench baselines               every method: to build, and for one pair
   treeport bench exact                   exact transport against the plain solver, by support
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
@@ -54,6 +55,8 @@ enum What {
     Distance,
     /// Fifty epochs over 200 pairs on points in the plane.
     Learn,
+    /// Every method built over points in R^300, and then one pair.
+    Baselines,
     /// Exact transport between points in R^50, by support; size 5000 measures memory.
     Exact,
 }
@@ -69,6 +72,7 @@ impl What {
             Self::Project => &[1_000, 4_000, 13_243, 100_000, 1_000_000],
             Self::Distance => &[13_243],
             Self::Learn => &[800, 1_000, 1_500],
+            Self::Baselines => &[6_344],
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
         }
     }
@@ -81,6 +85,7 @@ impl What {
             Self::Project => bench::project(&[n], seed, report)?,
             Self::Distance => bench::distance(n, &SUPPORTS, seed, report)?,
             Self::Learn => bench::learn(&[n], &KINDS, seed, report)?,
+            Self::Baselines => bench::baselines(n, seed, report)?,
             Self::Exact => bench::exact(&[n], seed, report)?,
         }
         Ok(done)
@@ -97,6 +102,9 @@ impl What {
             }
             Self::Learn => {
                 "ours: 50 epochs of batch 32 over 200 pairs, the start given; peer: the same with the dense matrix and Prim in every step; paper: its table, whose epochs and pairs it does not say"
+            }
+            Self::Baselines => {
+                "ours: the method built once from points and 200 labels; ns per pair: measures with 30 points, prepared and compared, all threads"
             }
             Self::Exact => {
                 "ours: one certified pair, distances included; peer: successive shortest paths, its matrix given"

@@ -3,6 +3,7 @@
 //! Machines are shared and noisy, so a figure here is a median of repeats, and what to quote is the
 //! ratio to the peer.
 
+mod baselines;
 mod distance;
 mod exact;
 mod instances;
@@ -12,6 +13,7 @@ mod project;
 
 use std::time::Instant;
 
+pub use baselines::baselines;
 pub use distance::distance;
 pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};
 pub use instances::{Replay, dump, replay};

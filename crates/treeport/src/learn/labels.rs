@@ -19,7 +19,7 @@ pub struct Labels {
 
 impl Labels {
     /// Checks that every label names two measures of equal mass and has a distance.
-    pub(super) fn check(&self, measures: &Measures) -> Result<()> {
+    pub(crate) fn check(&self, measures: &Measures) -> Result<()> {
         if self.pairs.len() != self.distances.len() {
             return Err(Error::Shape {
                 what: "the list of label distances".into(),
@@ -38,7 +38,7 @@ impl Labels {
     }
 
     /// The labels at the given places.
-    pub(super) fn at(&self, places: &[usize]) -> Self {
+    pub(crate) fn at(&self, places: &[usize]) -> Self {
         Self {
             pairs: places.iter().map(|&p| self.pairs[p]).collect(),
             distances: places.iter().map(|&p| self.distances[p]).collect(),
@@ -85,7 +85,7 @@ fn pair_at(place: usize) -> (usize, usize) {
 }
 
 /// Training and validation labels, drawn at random, each in input order.
-pub(super) fn split(
+pub(crate) fn split(
     labels: &Labels,
     share: f64,
     rng: &mut Xoshiro256PlusPlus,

@@ -25,7 +25,7 @@ pub use labels::{Labels, point_labels};
 pub use options::{Kind, LearnOptions, Loss, Schedule};
 
 use gradient::Weighted;
-use labels::split;
+pub(crate) use labels::split;
 
 use crate::binary::Binary;
 use crate::error::Result;

@@ -62,7 +62,7 @@ pub enum Loss {
 
 impl Loss {
     /// What the squared error of each label is multiplied by.
-    pub(super) fn weights(self, distances: &[f64]) -> Vec<f64> {
+    pub(crate) fn weights(self, distances: &[f64]) -> Vec<f64> {
         match self {
             Self::Squared => vec![1.0; distances.len()],
             Self::Relative => {

@@ -29,6 +29,14 @@ impl Norm {
         matches!(self, Self::Euclidean | Self::Manhattan)
     }
 
+    /// The distance between two vectors (for the cosine, of length 1) that need not be points.
+    pub(crate) fn between(self, x: &[f64], y: &[f64]) -> f64 {
+        match self {
+            Self::Manhattan => absolute(x, y),
+            norm => norm.of_square(square(x, y)),
+        }
+    }
+
     /// The distance behind a squared Euclidean distance (of unit vectors for the cosine).
     pub(super) fn of_square(self, square: f64) -> f64 {
         match self {
@@ -116,11 +124,7 @@ impl Points {
     }
 
     pub(super) fn distance(&self, i: usize, j: usize) -> f64 {
-        let (x, y) = (self.vector(i), self.vector(j));
-        match self.norm {
-            Norm::Manhattan => absolute(x, y),
-            norm => norm.of_square(square(x, y)),
-        }
+        self.norm.between(self.vector(i), self.vector(j))
     }
 
     /// Refuses points so far apart that a distance, or a step towards it, would overflow.

@@ -1,0 +1,315 @@
+//! Edge lengths for a tree whose shape is fixed.
+//!
+//! Tree distances are linear in the edges, so the best edges for given distances are a non-negative least
+//! squares problem (Yamada, Takezawa, Sato, Bao, Kozareva, Ravi 2022, *Approximating 1-Wasserstein Distance
+//! with Trees*):
+//!
+//! ```text
+//! min over x ≥ 0 of  ½ Σ_(i,j) (d_T(i, j) − d(i, j))² + λ Σ_v x(v)
+//! ```
+//!
+//! over sampled pairs of points, with distances divided by their maximum. On a quadtree this is qTWD, on a
+//! cluster tree cTWD. The price λ is on the sum over all pairs, as there: with 100,000 pairs and λ = 10⁻³ it
+//! only decides between edges that fit equally well.
+//!
+//! Points alone are not what is asked in the end. [`fit_labels`] takes transport distances between measures
+//! instead and moves the edges no farther from the solution for points than the labels pay for.
+
+use super::design::Design;
+use super::solver::{Problem, solve};
+use crate::error::{Error, Result};
+use crate::forest::Forest;
+use crate::learn::{Labels, point_labels, split};
+use crate::measure::Measures;
+use crate::metric::GroundMetric;
+use crate::progress::Progress;
+use crate::tree::Tree;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Options of [`fit_points`], [`fit_points_jointly`] and [`fit_labels`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct WeightOptions {
+    /// Price of length, for distances divided by their maximum; 0 is plain non-negative least squares
+    /// (default: 10⁻³).
+    pub lambda: f64,
+    /// Pairs of points to draw (default: 100,000; all pairs where there are fewer).
+    pub pairs: usize,
+    /// How hard [`fit_labels`] holds on to the edges it starts from, or `None` to try several on a part
+    /// of the labels that is held back (default).
+    pub shrinkage: Option<f64>,
+    /// Stop when no edge alone would move by more than this share of the largest distance
+    /// (default: 10⁻⁷).
+    pub tolerance: f64,
+    /// Most iterations (default: 10,000).
+    pub max_iterations: usize,
+    /// Seed of the pairs drawn (default: 0).
+    pub seed: u64,
+}
+
+impl Default for WeightOptions {
+    fn default() -> Self {
+        Self {
+            lambda: 1e-3,
+            pairs: 100_000,
+            shrinkage: None,
+            tolerance: 1e-7,
+            max_iterations: 10_000,
+            seed: 0,
+        }
+    }
+}
+
+impl WeightOptions {
+    fn check(&self) -> Result<()> {
+        let bad =
+            |option, value: String, expected| Err(Error::BadOption { option, value, expected });
+        let good = |x: f64| x.is_finite() && x >= 0.0;
+        if !good(self.lambda) {
+            return bad("lambda", self.lambda.to_string(), "it must be finite and at least 0");
+        }
+        if !self.shrinkage.is_none_or(good) {
+            let value = self.shrinkage.unwrap_or_default().to_string();
+            return bad("shrinkage", value, "it must be finite and at least 0");
+        }
+        if !good(self.tolerance) {
+            return bad(
+                "tolerance",
+                self.tolerance.to_string(),
+                "it must be finite and at least 0",
+            );
+        }
+        if self.pairs == 0 {
+            return bad("pairs", "0".into(), "there must be at least one pair of points");
+        }
+        Ok(())
+    }
+}
+
+/// A tree or forest with fitted edges, and how well they are fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted<T> {
+    /// What was fitted.
+    pub model: T,
+    /// By how much any edge would still move if it were optimised alone, as a share of the largest distance:
+    /// 0 at the optimum (the residual of its Karush–Kuhn–Tucker conditions).
+    pub kkt: f64,
+    /// Iterations of the solver.
+    pub iterations: usize,
+}
+
+/// The edges of `tree` that fit the distances between points best.
+///
+/// An edge that no sampled pair uses gets length 0. `progress` counts iterations.
+///
+/// # Errors
+/// A tree over another number of points, bad options, or [`Error::Cancelled`].
+///
+/// # Complexity
+/// O(pairs + nodes) an iteration; some hundred iterations for N in the thousands.
+///
+/// # Example
+/// ```
+/// use treeport::baseline::{WeightOptions, fit_points};
+/// use treeport::{GroundMetric, Tree, silent};
+/// let metric = GroundMetric::from_condensed(3, vec![2.0, 5.0, 5.0])?;
+/// let shape = Tree::from_newick("((0:9,1:1):7,2:7);")?;
+/// let options = WeightOptions { lambda: 0.0, ..WeightOptions::default() };
+/// let fitted = fit_points(&shape, &metric, &options, &silent)?;
+/// assert!(fitted.kkt <= 1e-6);
+/// assert!((fitted.model.leaf_distance(0, 2) - 5.0).abs() < 1e-5);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn fit_points(
+    tree: &Tree,
+    metric: &GroundMetric,
+    options: &WeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Fitted<Tree>> {
+    let trees = std::slice::from_ref(tree);
+    let Some((mut trees, kkt, iterations)) = fit(trees, metric, options, progress)? else {
+        return Ok(Fitted { model: tree.scaled(0.0)?, kkt: 0.0, iterations: 0 });
+    };
+    Ok(Fitted { model: trees.remove(0), kkt, iterations })
+}
+
+/// The edges of all trees at once for which the mean of their distances fits best.
+///
+/// # Errors
+/// As [`fit_points`]; no trees.
+pub fn fit_points_jointly(
+    trees: &[Tree],
+    metric: &GroundMetric,
+    options: &WeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Fitted<Forest>> {
+    let fitted = fit(trees, metric, options, progress)?;
+    let (trees, kkt, iterations) = match fitted {
+        Some(fitted) => fitted,
+        None => (trees.iter().map(|t| t.scaled(0.0)).collect::<Result<_>>()?, 0.0, 0),
+    };
+    Ok(Fitted { model: Forest::uniform(trees)?, kkt, iterations })
+}
+
+/// Trees, residual and iterations; nothing where there are no two points at a distance.
+fn fit(
+    trees: &[Tree],
+    metric: &GroundMetric,
+    options: &WeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Option<(Vec<Tree>, f64, usize)>> {
+    options.check()?;
+    for tree in trees {
+        if tree.leaves() != metric.points() {
+            let (measures, points) = (metric.points(), tree.leaves());
+            return Err(Error::PointCount { measures, points });
+        }
+    }
+    if metric.points() < 2 {
+        return Ok(None);
+    }
+    let (_, labels) = point_labels(metric, options.pairs, options.seed)?;
+    let unit = labels.distances.iter().copied().fold(0.0, f64::max);
+    if unit == 0.0 {
+        return Ok(None);
+    }
+    let target: Vec<f64> = labels.distances.iter().map(|d| d / unit).collect();
+    let design = Design::paths(trees, &labels.pairs);
+    let towards = vec![0.0; design.columns()];
+    let lambda = options.lambda;
+    let problem =
+        Problem { design: &design, target: &target, lambda, shrinkage: 0.0, towards: &towards };
+    let start = scaled_start(trees, &design, &target);
+    let solved = solve(&problem, &start, options.tolerance, options.max_iterations, progress)?;
+    // The mean of K trees is the sum of trees a K-th as long.
+    let back = unit * trees.len() as f64;
+    let mut first = 0;
+    let mut fitted = Vec::with_capacity(trees.len());
+    for tree in trees {
+        let lengths = &solved.x[first..first + tree.nodes()];
+        fitted.push(with_lengths(tree, lengths.iter().map(|x| x * back).collect())?);
+        first += tree.nodes();
+    }
+    Ok(Some((fitted, solved.kkt, solved.iterations)))
+}
+
+/// The lengths the trees have, times the one factor that fits best.
+fn scaled_start(trees: &[Tree], design: &Design, target: &[f64]) -> Vec<f64> {
+    let longest = trees.iter().flat_map(Tree::lengths).copied().fold(0.0, f64::max);
+    let unit = if longest > 0.0 { longest } else { 1.0 };
+    let lengths: Vec<f64> = trees.iter().flat_map(Tree::lengths).map(|l| l / unit).collect();
+    let predicted = design.apply(&lengths);
+    let squares: f64 = predicted.iter().map(|p| p * p).sum();
+    let product: f64 = predicted.iter().zip(target).map(|(p, d)| p * d).sum();
+    let factor = if squares > 0.0 { product / squares } else { 0.0 };
+    lengths.iter().map(|l| factor * l).collect()
+}
+
+fn with_lengths(tree: &Tree, mut length: Vec<f64>) -> Result<Tree> {
+    length[tree.root()] = 0.0;
+    Tree::new(tree.leaves(), tree.parents().to_vec(), length)?.named_as(tree)
+}
+
+/// Shrinkages that are tried: from next to none to next to no change.
+const TRIED: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
+
+/// Share of the labels that choose the shrinkage.
+const HELD_BACK: f64 = 0.25;
+
+/// The edges of `tree` that fit transport distances between measures, and stay near what they were:
+///
+/// ```text
+/// min over x ≥ 0 of  Σ ((W_T − W₁)/W₁)² + μ·S Σ_v (x(v) − x₀(v))²
+/// ```
+///
+/// where x₀ are the edges of `tree` (those of [`fit_points`], say) times the median of W₁/W_T, and S is the
+/// sum of all squared coefficients of the first sum, so that μ has no unit: at 1 it outweighs all labels
+/// together. Labels near 0 count as in [`Loss::Relative`](crate::learn::Loss). Where μ is not given,
+/// several are tried, and those labels choose that were held back.
+///
+/// # Errors
+/// No labels, labels that do not fit the measures, bad options, or [`Error::Cancelled`].
+///
+/// # Complexity
+/// O(entries) an iteration, for the nodes above the points of each pair, and as much memory.
+pub fn fit_labels(
+    tree: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    options: &WeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Fitted<Tree>> {
+    options.check()?;
+    labels.check(measures)?;
+    let largest = labels.distances.iter().copied().fold(0.0, f64::max);
+    if largest == 0.0 {
+        let what = "there is no label above 0".to_owned();
+        return Err(Error::NothingToLearn { what });
+    }
+    let predicted = tree.pairs(measures, &labels.pairs, &crate::silent)?;
+    let start = tree.scaled(super::model::median_ratio(&labels.distances, &predicted))?;
+    let shrinkage = match options.shrinkage {
+        Some(shrinkage) => shrinkage,
+        None => choose(&start, measures, labels, options, progress)?,
+    };
+    shrunk(&start, measures, labels, shrinkage, options, progress)
+}
+
+/// The shrinkage whose edges do best on labels they have not seen.
+fn choose(
+    start: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    options: &WeightOptions,
+    progress: &Progress<'_>,
+) -> Result<f64> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
+    let (train, held_back) = split(labels, HELD_BACK, &mut rng)?;
+    let judge = if held_back.pairs.is_empty() { &train } else { &held_back };
+    // An edge that is not fitted to the last digit serves to choose.
+    let rough = WeightOptions { tolerance: options.tolerance.max(1e-5), ..options.clone() };
+    let mut best = (f64::INFINITY, TRIED[TRIED.len() - 1]);
+    for shrinkage in TRIED {
+        let fitted = shrunk(start, measures, &train, shrinkage, &rough, progress)?;
+        let predicted = fitted.model.pairs(measures, &judge.pairs, &crate::silent)?;
+        let loss = relative_loss(&predicted, &judge.distances);
+        if loss < best.0 {
+            best = (loss, shrinkage);
+        }
+    }
+    Ok(best.1)
+}
+
+fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
+    let weights = crate::learn::Loss::Relative.weights(labels);
+    let errors = predicted.iter().zip(labels).zip(weights).map(|((p, d), w)| w * (p - d).powi(2));
+    errors.sum()
+}
+
+/// [`fit_labels`] with the shrinkage given and the start rescaled.
+fn shrunk(
+    start: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    shrinkage: f64,
+    options: &WeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Fitted<Tree>> {
+    let unit = labels.distances.iter().copied().fold(0.0, f64::max);
+    let mass = measures.iter().map(|m| m.total()).fold(0.0, f64::max);
+    // Lengths in units of label/mass, so that products with masses near 1 are near labels near 1.
+    let length_unit = unit / mass;
+    let weights = crate::learn::Loss::Relative.weights(&labels.distances);
+    let factors: Vec<f64> = weights.iter().map(|w| w.sqrt() / mass).collect();
+    let design = Design::surpluses(start, measures, &labels.pairs, &factors)?;
+    let target: Vec<f64> =
+        labels.distances.iter().zip(&weights).map(|(d, w)| d / unit * w.sqrt()).collect();
+    let towards: Vec<f64> = start.lengths().iter().map(|l| l / length_unit).collect();
+    let shrinkage = shrinkage * design.squares().iter().sum::<f64>();
+    let problem =
+        Problem { design: &design, target: &target, lambda: 0.0, shrinkage, towards: &towards };
+    let solved = solve(&problem, &towards, options.tolerance, options.max_iterations, progress)?;
+    let lengths = solved.x.iter().map(|x| x * length_unit).collect();
+    let model = with_lengths(start, lengths)?;
+    Ok(Fitted { model, kkt: solved.kkt, iterations: solved.iterations })
+}

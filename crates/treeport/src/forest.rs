@@ -1,0 +1,177 @@
+//! Several trees over the same points, and the weighted mean of their distances.
+//!
+//! One tree has to cut the space somewhere, and points on both sides of the cut look far apart. Trees that
+//! cut elsewhere make other mistakes, and the mean of their distances makes smaller ones (Le et al. 2019,
+//! *Tree-Sliced Variants of Wasserstein Distances*). It is still an ℓ₁ distance: the embeddings of the trees
+//! side by side.
+
+use crate::error::{Error, Result};
+use crate::format::npz::Csr;
+use crate::measure::{Measure, Measures};
+use crate::progress::Progress;
+use crate::tree::Tree;
+
+/// At least one tree, all over the same number of points, with weights that add up to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forest {
+    trees: Vec<Tree>,
+    weights: Vec<f64>,
+}
+
+impl Forest {
+    /// Trees with weights; the weights are divided by their sum.
+    ///
+    /// # Errors
+    /// No trees, trees over different numbers of points, not one weight for every tree, or weights that are
+    /// negative, not finite or all 0.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Forest, Measures, Tree};
+    /// let near = Tree::from_newick("(a:1,b:1);")?;
+    /// let far = Tree::from_newick("(a:2,b:2);")?;
+    /// let forest = Forest::new(vec![near, far], vec![1.0, 3.0])?;
+    /// let measures = Measures::unit_masses(2, [0, 1])?;
+    /// assert_eq!(forest.distance(&measures.row(0), &measures.row(1))?, 3.5);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn new(trees: Vec<Tree>, mut weights: Vec<f64>) -> Result<Self> {
+        let Some(first) = trees.first() else {
+            return Err(Error::BadForest { reason: "it has no trees".into() });
+        };
+        let (leaves, count) = (first.leaves(), trees.len());
+        if weights.len() != count {
+            let reason = format!("{count} trees and {} weights", weights.len());
+            return Err(Error::BadForest { reason });
+        }
+        if let Some(k) = trees.iter().position(|tree| tree.leaves() != leaves) {
+            let found = trees[k].leaves();
+            let reason = format!("tree 0 has {leaves} points, tree {k} has {found}");
+            return Err(Error::BadForest { reason });
+        }
+        if let Some(k) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+            let reason = format!("tree {k} has weight {}; weights are at least 0", weights[k]);
+            return Err(Error::BadForest { reason });
+        }
+        let total: f64 = weights.iter().sum();
+        if !(total > 0.0 && total.is_finite()) {
+            let reason = format!("the weights add up to {total}");
+            return Err(Error::BadForest { reason });
+        }
+        for weight in &mut weights {
+            *weight /= total;
+        }
+        Ok(Self { trees, weights })
+    }
+
+    /// Trees that count the same.
+    ///
+    /// # Errors
+    /// As [`Forest::new`].
+    pub fn uniform(trees: Vec<Tree>) -> Result<Self> {
+        let weights = vec![1.0; trees.len()];
+        Self::new(trees, weights)
+    }
+
+    /// The trees.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// How much each tree counts; they add up to 1.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The number of leaves of every tree, which are the points.
+    pub fn leaves(&self) -> usize {
+        self.trees[0].leaves()
+    }
+
+    /// The weighted mean of the trees' distances between two measures.
+    ///
+    /// # Errors
+    /// As [`Tree::distance`].
+    ///
+    /// # Complexity
+    /// That of [`Tree::distance`] for every tree.
+    pub fn distance(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+        let weighted = self.weighted().map(|(tree, weight)| Ok(weight * tree.distance(a, b)?));
+        weighted.sum()
+    }
+
+    /// Distances of many pairs of measures, in parallel; the same for any number of threads.
+    ///
+    /// # Errors
+    /// As [`Tree::pairs`].
+    pub fn pairs(
+        &self,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        self.mean(pairs.len(), progress, |tree, report| tree.pairs(measures, pairs, report))
+    }
+
+    /// Distances of all pairs of measures: a symmetric matrix, row after row, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::pairwise`]; progress counts rows.
+    pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.mean(measures.len(), progress, |tree, report| tree.pairwise(measures, report))
+    }
+
+    /// One sparse row per measure whose ℓ₁ (cityblock) distances are the forest's: the embeddings of
+    /// the trees ([`Tree::embed`]) side by side, each multiplied by its weight.
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    pub fn embed(&self, measures: &Measures) -> Result<Csr> {
+        let parts: Vec<Csr> =
+            self.trees.iter().map(|tree| tree.embed(measures)).collect::<Result<_>>()?;
+        let cols = parts.iter().map(|part| part.cols).sum();
+        let (start, indices, values) = (vec![0], Vec::new(), Vec::new());
+        let mut rows = Csr { rows: measures.len(), cols, start, indices, values };
+        for row in 0..measures.len() {
+            let mut offset = 0;
+            for (part, weight) in parts.iter().zip(&self.weights) {
+                let places = part.start[row]..part.start[row + 1];
+                rows.indices.extend(part.indices[places.clone()].iter().map(|v| offset + v));
+                rows.values.extend(part.values[places].iter().map(|x| weight * x));
+                offset += part.cols;
+            }
+            rows.start.push(rows.indices.len());
+        }
+        Ok(rows)
+    }
+
+    /// The same forest with every edge multiplied by `factor`.
+    ///
+    /// # Errors
+    /// A factor that is negative or not finite.
+    pub fn scaled(&self, factor: f64) -> Result<Self> {
+        let trees = self.trees.iter().map(|tree| tree.scaled(factor)).collect::<Result<_>>()?;
+        Ok(Self { trees, weights: self.weights.clone() })
+    }
+
+    fn weighted(&self) -> impl Iterator<Item = (&Tree, f64)> {
+        self.trees.iter().zip(self.weights.iter().copied())
+    }
+
+    /// Adds up what the trees answer, in their order; progress runs once through `items`.
+    fn mean(
+        &self,
+        items: usize,
+        progress: &Progress<'_>,
+        answer: impl Fn(&Tree, &Progress<'_>) -> Result<Vec<f64>>,
+    ) -> Result<Vec<f64>> {
+        let mut sums = Vec::new();
+        for (k, (tree, weight)) in self.weighted().enumerate() {
+            let share = |done: usize| progress((k * items + done) / self.trees.len());
+            let distances = answer(tree, &share)?;
+            sums.resize(distances.len(), 0.0);
+            sums.iter_mut().zip(&distances).for_each(|(sum, d)| *sum += weight * d);
+        }
+        Ok(sums)
+    }
+}
