@@ -85,6 +85,16 @@ impl Design {
         columns.collect()
     }
 
+    /// Shortens the tree where no sample can tell.
+    ///
+    /// Where no pair meets at a node, its edge is on exactly the paths of the edges below it: what those
+    /// have in common can as well be on the one edge above.
+    pub(super) fn lift(&self, x: &mut [f64]) {
+        for block in &self.blocks {
+            block.lift(&mut x[block.first..block.first + block.parent.len()]);
+        }
+    }
+
     /// The squared length of every column.
     pub(super) fn squares(&self) -> Vec<f64> {
         let ones = vec![1.0; self.rows];
@@ -115,6 +125,34 @@ impl Block {
                     let row = &entries[bounds[0]..bounds[1]];
                     *out += row.iter().map(|&(v, share)| share * x[v as usize]).sum::<f64>();
                 }
+            }
+        }
+    }
+
+    fn lift(&self, x: &mut [f64]) {
+        let Samples::Paths(meetings) = &self.samples else { return };
+        let mut met = vec![false; x.len()];
+        meetings.iter().for_each(|&[_, _, meet]| met[meet as usize] = true);
+        let used: Vec<bool> = self
+            .transpose(&vec![1.0; meetings.len()], |share| share)
+            .iter()
+            .map(|&c| c > 0.0)
+            .collect();
+        let mut shared = vec![f64::INFINITY; x.len()];
+        // Children come before parents: once v is reached, all below it is settled but for what v takes.
+        for v in 0..self.root() {
+            if !met[v] && shared[v].is_finite() {
+                x[v] += shared[v];
+            }
+            let p = self.parent[v] as usize;
+            if used[v] {
+                shared[p] = shared[p].min(x[v]);
+            }
+        }
+        for v in 0..self.root() {
+            let p = self.parent[v] as usize;
+            if used[v] && !met[p] && p != self.root() {
+                x[v] -= shared[p];
             }
         }
     }

@@ -53,15 +53,14 @@ pub(super) fn solve(
         state.step();
         iterations += 1;
         if iterations % REFRESH == 0 {
-            state.take_gradient();
+            state.settle();
             if !progress(iterations) {
                 return Err(Error::Cancelled);
             }
         }
     }
     state.take_gradient();
-    let kkt = state.kkt();
-    let x = state.y.iter().zip(&state.scale).map(|(y, s)| y * s).collect();
+    let (x, kkt) = (state.x(), state.kkt());
     Ok(Solved { x, kkt, iterations })
 }
 
@@ -89,6 +88,27 @@ impl<'a> State<'a> {
         state.safe = 1.0 / state.largest_curvature();
         state.refresh();
         state
+    }
+
+    fn x(&self) -> Vec<f64> {
+        self.y.iter().zip(&self.scale).map(|(y, s)| y * s).collect()
+    }
+
+    /// Forgets rounding, and shortens the tree where only λ can tell: along directions without curvature
+    /// hundreds of edges have to go, and each would take an iteration.
+    fn settle(&mut self) {
+        if self.problem.lambda > 0.0 && self.problem.shrinkage == 0.0 {
+            let mut x = self.x();
+            self.problem.design.lift(&mut x);
+            for v in 0..x.len() {
+                if self.scale[v] > 0.0 {
+                    self.y[v] = (x[v] / self.scale[v]).max(0.0);
+                }
+            }
+            self.refresh();
+        } else {
+            self.take_gradient();
+        }
     }
 
     /// H·p, with H = S(AᵀA + μ)S.
@@ -125,7 +145,7 @@ impl<'a> State<'a> {
     }
 
     fn take_gradient(&mut self) {
-        let x: Vec<f64> = self.y.iter().zip(&self.scale).map(|(y, s)| y * s).collect();
+        let x = self.x();
         let mut residual = self.problem.design.apply(&x);
         residual.iter_mut().zip(self.problem.target).for_each(|(r, d)| *r -= d);
         let slope = self.problem.design.transpose(&residual);
@@ -162,7 +182,7 @@ impl<'a> State<'a> {
         if dot(&held, &held) > PROPORTION * PROPORTION * promise {
             self.release(&held);
         } else {
-            self.conjugate(&free);
+            self.conjugate();
         }
     }
 
@@ -176,7 +196,7 @@ impl<'a> State<'a> {
     }
 
     /// A step of conjugate gradients, cut off where an edge reaches 0 and then projected.
-    fn conjugate(&mut self, free: &[f64]) {
+    fn conjugate(&mut self) {
         let direction = std::mem::take(&mut self.direction);
         let product = self.curvature(&direction);
         let curve = dot(&direction, &product);
@@ -191,15 +211,48 @@ impl<'a> State<'a> {
             let next = free.iter().zip(&direction).map(|(f, p)| f - share * p);
             self.direction = next.collect();
         } else {
-            if limit.is_finite() {
-                self.advance(limit, &direction, &product);
-            }
-            let free = if limit.is_finite() { self.free() } else { free.to_vec() };
+            self.bend(&direction, wanted, limit);
+            let free = self.free();
             for (y, f) in self.y.iter_mut().zip(&free) {
                 *y = (*y - self.safe * f).max(0.0);
             }
             self.refresh();
         }
+    }
+
+    /// Goes along the direction past where edges reach 0, which then stay there, as far as that leads down.
+    ///
+    /// Where many samples leave many edges open, only λ decides, a direction has no curvature, and hundreds
+    /// of edges have to go: stopping at each would take an iteration for each.
+    fn bend(&mut self, direction: &[f64], wanted: f64, limit: f64) {
+        let room = |(y, p): (&f64, &f64)| if *p > 0.0 { y / p } else { 0.0 };
+        let all = self.y.iter().zip(direction).map(room).fold(0.0, f64::max);
+        let mut along = if wanted < all { wanted } else { all };
+        let moved = |y: &[f64], along: f64| -> Vec<f64> {
+            y.iter().zip(direction).map(|(y, p)| (y - along * p).max(0.0)).collect()
+        };
+        let before = self.objective(&self.y);
+        while along > limit {
+            let bent = moved(&self.y, along);
+            if self.objective(&bent) < before {
+                self.y = bent;
+                return self.take_gradient();
+            }
+            along *= 0.25;
+        }
+        if limit.is_finite() {
+            self.y = moved(&self.y, limit);
+            self.take_gradient();
+        }
+    }
+
+    fn objective(&self, y: &[f64]) -> f64 {
+        let Problem { design, target, lambda, shrinkage, towards } = *self.problem;
+        let x: Vec<f64> = y.iter().zip(&self.scale).map(|(y, s)| y * s).collect();
+        let errors = design.apply(&x).into_iter().zip(target).map(|(p, d)| (p - d).powi(2));
+        let moves = x.iter().zip(towards).map(|(x, t)| (x - t).powi(2));
+        0.5 * (errors.sum::<f64>() + shrinkage * moves.sum::<f64>())
+            + lambda * x.iter().sum::<f64>()
     }
 
     /// y − along·p, and the gradient there.
