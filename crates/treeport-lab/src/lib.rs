@@ -20,6 +20,7 @@ pub mod loss_chart;
 pub mod noisy_trees;
 pub mod score;
 mod svg;
+pub mod synthetic;
 pub mod timing;
 
 pub use error::{Error, Result};

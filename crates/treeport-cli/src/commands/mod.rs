@@ -11,6 +11,7 @@ pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod reproduce;
+mod synthetic;
 
 use treeport::Error;
 

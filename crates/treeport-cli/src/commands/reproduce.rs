@@ -7,7 +7,9 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use treeport::{Kind, Linkage};
 use treeport_lab::noisy_trees::{PAPER, Recovery, recover_many, recovery_options};
+use treeport_lab::synthetic::Cloud;
 
+use super::synthetic;
 use crate::args::at_least_one;
 use crate::interrupt;
 use crate::output::{self, Output};
@@ -15,7 +17,9 @@ use crate::output::{self, Output};
 const EXAMPLE: &str = "\
 Example:
   treeport reproduce noisy-trees            20 hidden trees at each noise level
-  treeport reproduce noisy-trees --trees 100 --json";
+  treeport reproduce noisy-trees --trees 100 --json
+  treeport reproduce uniform                every method on 100 points of [-10, 10]^d, d = 2, 5, 8, 17
+  treeport reproduce gaussian --dims 2,5,8,11,14,17 --runs 10";
 
 /// What `treeport reproduce` accepts.
 #[derive(Args, Debug)]
@@ -27,16 +31,33 @@ pub(crate) struct ReproduceArgs {
     /// Hidden trees at each noise level.
     #[arg(long, default_value_t = 20, value_parser = at_least_one)]
     trees: usize,
-    /// Seed of the first tree; the next ones count up.
+    /// Dimensions of `uniform` and `gaussian`.
+    #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_least_one)]
+    #[arg(default_value = "2,5,8,17")]
+    pub(super) dims: Vec<usize>,
+    /// Data sets of `uniform` and `gaussian`, judged together.
+    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    pub(super) runs: usize,
+    /// A glance in seconds: the first two dimensions, one run, three trees.
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Seed of the first tree or data set; the next ones count up.
     #[arg(long, default_value_t = 0)]
-    seed: u64,
+    pub(super) seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum What {
     /// Hidden trees of 20 to 40 nodes, learned back from a noisy start.
     NoisyTrees,
+    /// Every method on uniform points.
+    Uniform,
+    /// Every method on Gaussian points.
+    Gaussian,
 }
+
+/// Trees at each noise level in a glance.
+const QUICK_TREES: usize = 3;
 
 /// One line: a kind of tree at a noise level.
 struct Line {
@@ -65,15 +86,24 @@ impl Line {
 
 /// Runs an experiment and prints its table.
 pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
-    let What::NoisyTrees = args.what;
+    match args.what {
+        What::NoisyTrees => noisy_trees(args, output)?,
+        What::Uniform => synthetic::run(args, Cloud::Uniform, output)?,
+        What::Gaussian => synthetic::run(args, Cloud::Gaussian, output)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn noisy_trees(args: &ReproduceArgs, output: &Output) -> Result<()> {
+    let trees = if args.quick { args.trees.min(QUICK_TREES) } else { args.trees };
     let mut lines = Vec::new();
     for sigma in [2.0, 3.0, 4.0, 5.0] {
         for kind in [Kind::Additive, Kind::Ultrametric, Kind::SkipMst] {
             let spinner = output.spinner(&format!("noise {sigma}, {kind}"));
             // Single linkage of the noisy distances, as in the paper.
             let options = recovery_options(kind);
-            let (trees, seed) = (args.trees as u64, args.seed);
-            let found = recover_many(trees, sigma, seed, Linkage::Single, &options)?;
+            let seed = args.seed;
+            let found = recover_many(trees as u64, sigma, seed, Linkage::Single, &options)?;
             spinner.finish_and_clear();
             let line = Line { kind, sigma, found };
             if output.json {
@@ -85,12 +115,12 @@ pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
     }
     if !output.json {
         output.note(&format!(
-            "{} trees at each noise level, seed {}; the paper's W₁ error is taken as absolute, as its authors' code computes it",
-            args.trees, args.seed
+            "{trees} trees at each noise level, seed {}; the paper's W₁ error is taken as absolute, as its authors' code computes it",
+            args.seed
         ));
         output::line(output::table(&table(&lines)).trim_end())?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn table(lines: &[Line]) -> Vec<Vec<String>> {

@@ -132,7 +132,9 @@ impl Block {
     fn lift(&self, x: &mut [f64]) {
         let Samples::Paths(meetings) = &self.samples else { return };
         let mut met = vec![false; x.len()];
-        meetings.iter().for_each(|&[_, _, meet]| met[meet as usize] = true);
+        for &[_, _, meet] in meetings {
+            met[meet as usize] = true;
+        }
         let used: Vec<bool> = self
             .transpose(&vec![1.0; meetings.len()], |share| share)
             .iter()
