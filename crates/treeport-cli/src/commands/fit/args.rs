@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use treeport::baseline::{Method, Scale};
 use treeport::learn::{Loss, Schedule};
 use treeport::{Kind, LearnOptions, Linkage};
 
@@ -15,6 +16,8 @@ Examples:
   treeport fit --points words.npy --measures docs.npz -o model.tree
   treeport fit --graph roads.csv --kind ultrametric --epochs 100 -o roads.tree
   treeport fit --matrix D.npy --measures M.npy --start model.tree --seed 1 -o better.tree
+  treeport fit --points words.npy --method ctwd -o ctwd.tree
+  treeport fit --points words.npy --measures docs.npz --method quadtree --scale labels -o q.tree
 
 Without measures the tree learns the distances of the points themselves. Ctrl-C while it learns saves
 the best tree so far; `--start model.tree` goes on from there.";
@@ -53,6 +56,15 @@ pub(crate) struct FitArgs {
     /// Kind of tree.
     #[arg(long, value_enum, default_value_t = KindName::Additive, help_heading = "Learning")]
     pub(super) kind: KindName,
+    /// Build the tree by another method, to compare: quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels,
+    /// ctwd-labels, ultratwd, ultratwd-mst, single, average, total-variation; or a kind of tree, as `--kind`.
+    /// The options below are for learned trees alone, but for `--seed`.
+    #[arg(long, value_name = "NAME", conflicts_with = "kind", value_parser = parse_method)]
+    #[arg(help_heading = "Learning")]
+    pub(super) method: Option<Method>,
+    /// Multiply the tree of `--method` by one factor fitted to labels of the measures.
+    #[arg(long, value_enum, default_value_t = ScaleName::None, help_heading = "Learning")]
+    pub(super) scale: ScaleName,
     /// Passes over the pairs [default: 50 over measures, 10 over points].
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub(super) epochs: Option<usize>,
@@ -89,13 +101,18 @@ pub(crate) struct FitArgs {
 }
 
 impl FitArgs {
+    /// The kind of tree that is learned.
+    pub(super) fn kind(&self) -> Kind {
+        self.method.and_then(Method::kind).unwrap_or_else(|| self.kind.into())
+    }
+
     /// The options of the learner.
     pub(super) fn learn_options(&self) -> LearnOptions {
         // Pairs of points are many and each says little: a few passes do.
         let default_epochs =
             if self.measures.is_some() { LearnOptions::default().epochs } else { POINT_EPOCHS };
         LearnOptions {
-            kind: self.kind.into(),
+            kind: self.kind(),
             epochs: self.epochs.unwrap_or(default_epochs),
             batch: self.batch,
             rate: self.rate,
@@ -133,6 +150,10 @@ fn parse_start(text: &str) -> Result<Start, String> {
     Ok(Start::Linkage(format!("{text} linkage"), linkage))
 }
 
+fn parse_method(text: &str) -> Result<Method, String> {
+    text.parse().map_err(|error: treeport::Error| error.to_string())
+}
+
 /// Checked here, before hours of labelling, and not only in [`learn`].
 fn parse_rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text.parse().map_err(|error| format!("{error}"))?;
@@ -160,6 +181,23 @@ impl From<KindName> for Kind {
             KindName::Additive => Self::Additive,
             KindName::Ultrametric => Self::Ultrametric,
             KindName::SkipMst => Self::SkipMst,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ScaleName {
+    /// The tree as the method makes it.
+    None,
+    /// Times the median of exact over tree distances.
+    Labels,
+}
+
+impl From<ScaleName> for Scale {
+    fn from(name: ScaleName) -> Self {
+        match name {
+            ScaleName::None => Self::None,
+            ScaleName::Labels => Self::Labels,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `treeport fit`: from a ground metric and measures to a tree in a file.
 
 mod args;
+mod baseline;
 mod summary;
 
 use std::io::Write;
@@ -14,7 +15,7 @@ use treeport::learn::{Status, learn, point_labels};
 use treeport::{GroundMetric, Labels, Learned, Linkage, Measures, Tree};
 
 pub(crate) use self::args::FitArgs;
-use self::args::Start;
+use self::args::{ScaleName, Start};
 use self::summary::Summary;
 use crate::output::{self, Output};
 use crate::{input, interrupt, labels};
@@ -32,6 +33,12 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
             bail!("`fit` prints a summary on stdout; give its results files of their own");
         }
         output::check_place(path)?;
+    }
+    if let Some(method) = args.method.filter(|method| method.kind().is_none()) {
+        return baseline::run(args, method, output);
+    }
+    if args.scale == ScaleName::Labels {
+        bail!("`--scale` is for `--method`: a learned tree has its scale from the labels already");
     }
     let (metric, names) = input::named_metric(&args.ground, args.names.as_deref())?;
     let given = args.measures.as_deref().map(|path| read_measures(path, args, &metric));

@@ -1,7 +1,6 @@
 //! What `treeport fit` says at the end.
 
 use anyhow::Result;
-use clap::ValueEnum;
 use serde_json::json;
 use treeport::Learned;
 
@@ -27,8 +26,7 @@ impl Summary<'_> {
     }
 
     fn kind(&self) -> String {
-        let value = self.args.kind.to_possible_value().expect("no kind is hidden");
-        value.get_name().to_owned()
+        self.args.kind().to_string()
     }
 
     /// Which pairs the errors are of.
