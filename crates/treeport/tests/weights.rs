@@ -167,7 +167,8 @@ proptest! {
     #[test]
     fn edges_for_labels_agree_with_the_dense_solver(
         (tree, masses, distances) in common::trees(4..16)
-            .prop_filter("three points", |t| t.leaves() >= 3 && t.lengths().iter().all(|l| *l < 11.0))
+            .prop_filter("three points", |t| t.leaves() >= 3)
+            .prop_map(|tree| moderate(&tree))
             .prop_flat_map(|tree| {
                 let masses = vec(0.01..1.0, 12 * tree.leaves());
                 (Just(tree), masses, vec(1.0..3.0, 6))
@@ -185,6 +186,18 @@ proptest! {
         let (ours, best) = (dense.objective(fitted.model.lengths()), dense.objective(&judge));
         prop_assert!(ours <= best + 1e-8 * best.max(1.0), "ours {}, judge {}", ours, best);
     }
+}
+
+/// The same tree with edges from 0.01 to 10, or 0 above the leaves. A tree in which all labelled pairs are at
+/// distance 0, up to rounding, has no factor, and what no label uses would be multiplied by anything.
+fn moderate(tree: &Tree) -> Tree {
+    let usual = |(v, l): (usize, &f64)| match *l {
+        l if l < 0.01 && v >= tree.leaves() => 0.0,
+        l => l.clamp(0.01, 10.0),
+    };
+    let mut length: Vec<f64> = tree.lengths().iter().enumerate().map(usual).collect();
+    length[tree.root()] = 0.0;
+    Tree::new(tree.leaves(), tree.parents().to_vec(), length).expect("the same shape")
 }
 
 /// The problem of [`fit_labels`], written down.

@@ -80,10 +80,10 @@ pub fn cluster_tree(
             Ok(splitter.split(cluster, &mut generator(seed, *node + 1)))
         };
         let parts = level.par_iter().map(split).collect::<Result<Vec<_>>>()?;
-        level = place(level, parts, &mut draft);
+        level = place(metric, level, parts, &mut draft);
     }
     for (node, cluster) in &level {
-        hang(*node, cluster, &mut draft);
+        hang(metric, *node, cluster, &mut draft);
     }
     draft.into_tree()
 }
@@ -109,6 +109,7 @@ fn generator(seed: u64, cluster: usize) -> Xoshiro256PlusPlus {
 
 /// Adds the parts of every cluster below its node, and returns those that may be split further.
 fn place(
+    metric: &GroundMetric,
     level: Vec<(usize, Cluster)>,
     parts: Vec<Vec<Cluster>>,
     draft: &mut Draft,
@@ -116,7 +117,7 @@ fn place(
     let mut next = Vec::new();
     for ((node, cluster), parts) in level.into_iter().zip(parts) {
         if parts.len() < 2 {
-            hang(node, &cluster, draft);
+            hang(metric, node, &cluster, draft);
             continue;
         }
         for part in parts {
@@ -130,10 +131,29 @@ fn place(
     next
 }
 
-/// Hangs the points of a cluster below its node.
-fn hang(node: usize, cluster: &Cluster, draft: &mut Draft) {
-    for (&point, &length) in cluster.members.iter().zip(&cluster.to_center) {
-        draft.leaf(Some(node), length, point);
+/// Hangs the points of a cluster below its node; points at distance 0 share a node and its edge.
+fn hang(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut Draft) {
+    let mut members: Vec<(f64, usize)> =
+        cluster.to_center.iter().copied().zip(cluster.members.iter().copied()).collect();
+    members.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    // Only points equally far from the centre can be at the same place.
+    for equal in members.chunk_by(|a, b| a.0 == b.0) {
+        let (length, mut rest) = (equal[0].0, equal.iter().map(|m| m.1).collect::<Vec<_>>());
+        while let Some(&first) = rest.first() {
+            let mut distances = vec![0.0; rest.len()];
+            if rest.len() > 1 {
+                metric.block(&[first], &rest, &mut distances);
+            }
+            let here = |(&point, &d): (&usize, &f64)| (d == 0.0 || point == first).then_some(point);
+            let same: Vec<usize> = rest.iter().zip(&distances).filter_map(here).collect();
+            if same.len() == 1 {
+                draft.leaf(Some(node), length, first);
+            } else {
+                let place = draft.inner(Some(node), length);
+                same.iter().for_each(|&point| draft.leaf(Some(place), 0.0, point));
+            }
+            rest.retain(|point| !same.contains(point));
+        }
     }
 }
 

@@ -203,6 +203,9 @@ fn meetings(tree: &Tree, pairs: &[(usize, usize)]) -> Vec<[u32; 3]> {
     pairs.iter().map(meeting).collect()
 }
 
+/// Surpluses below this share of the mass are what rounding leaves of equal masses.
+const ROUNDING: f64 = 1e-13;
+
 /// The surplus of mass below every node where there is one, for pairs of measures.
 fn imbalances(
     tree: &Tree,
@@ -228,10 +231,11 @@ fn imbalances(
         }
         touched.sort_unstable();
         touched.dedup();
+        let least = ROUNDING * measures.row(i).total();
         for &v in &touched {
-            let share = factor * std::mem::take(&mut surplus[v]).abs();
-            if share > 0.0 {
-                entries.push((v as u32, share));
+            let share = std::mem::take(&mut surplus[v]).abs();
+            if share > least {
+                entries.push((v as u32, factor * share));
             }
         }
         touched.clear();

@@ -36,6 +36,9 @@ pub(super) struct Solved {
 /// Products between two fresh gradients, which forget what rounding has gathered.
 const REFRESH: usize = 50;
 
+/// Curvature below this is rounding: columns have length 1.
+const FLAT: f64 = 1e-13;
+
 /// How much more the held edges must promise than the free ones to be let go.
 const PROPORTION: f64 = 1.0;
 
@@ -200,10 +203,10 @@ impl<'a> State<'a> {
         let direction = std::mem::take(&mut self.direction);
         let product = self.curvature(&direction);
         let curve = dot(&direction, &product);
-        let wanted = dot(&self.gradient, &direction) / curve;
+        let flat = curve <= FLAT * dot(&direction, &direction);
+        let wanted = if flat { f64::INFINITY } else { dot(&self.gradient, &direction) / curve };
         let room = |(y, p): (&f64, &f64)| if *p > 0.0 { y / p } else { f64::INFINITY };
         let limit = self.y.iter().zip(&direction).map(room).fold(f64::INFINITY, f64::min);
-        // NaN and infinity, where there is no curvature, count as too far.
         if wanted <= limit && wanted.is_finite() {
             self.advance(wanted, &direction, &product);
             let free = self.free();
