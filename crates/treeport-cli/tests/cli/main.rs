@@ -1,6 +1,7 @@
 //! Runs the binary in a fresh folder and looks at stdout, stderr and exit code together.
 
 mod bad_input;
+mod baselines;
 mod commands;
 mod demonstrations;
 mod determinism;
