@@ -118,7 +118,7 @@ fn quadtrees_keep_their_bounds_in_the_mean() {
     let x: Vec<f64> = (0..30 * dim).map(|k| ((k * 7919 + k * k * 31) % 32) as f64).collect();
     let metric = euclidean(dim, x.clone());
     let manhattan = GroundMetric::from_points(dim, x, Norm::Manhattan).unwrap();
-    let masses: Vec<f64> = (0..30 * 12).map(|k| 0.01 + ((k * 613) % 89) as f64).collect();
+    let masses: Vec<f64> = (0..30 * 12).map(|k| 0.01 + f64::from((k * 613) % 89)).collect();
     let measures = Measures::from_dense(30, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> = (0..6).map(|k| (k, 11 - k)).collect();
     let exact = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
@@ -154,6 +154,14 @@ fn points_at_the_same_place_are_at_distance_0() {
     let same = euclidean(3, vec![7.5; 12]);
     for tree in [quadtree(&same, 0).unwrap(), farthest(&same, 5, 6, 0), kmeans(&same, 5, 6, 0)] {
         assert_eq!((tree.leaves(), tree.statistics().total_length), (4, 0.0));
+    }
+    // Cut off by depth, and known by distances only.
+    let line = euclidean(1, vec![0.0, 3.0, 0.0, 1.0, 1.0, 2.0, 9.0]);
+    for tree in
+        [farthest(&line, 2, 1, 0), kmeans(&line, 2, 1, 0), farthest(&line.materialized(), 2, 1, 0)]
+    {
+        assert_eq!(tree.leaf_distance(0, 2) + tree.leaf_distance(3, 4), 0.0);
+        assert!(tree.leaf_distance(0, 3) > 0.0);
     }
     // Nearer than the grid can tell: one place, not an endless descent.
     let near = euclidean(1, vec![0.0, 1e-30, 1.0]);
@@ -198,7 +206,7 @@ fn all_norms_and_a_graph_have_cluster_trees() {
 
 #[test]
 fn trees_of_any_number_of_threads_are_the_same() {
-    let x: Vec<f64> = (0..900).map(|k| ((k * 7919) % 1009) as f64).collect();
+    let x: Vec<f64> = (0..900).map(|k| f64::from((k * 7919) % 1009)).collect();
     let metric = euclidean(3, x);
     let build = || (farthest(&metric, 4, 5, 2), kmeans(&metric, 4, 5, 2));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

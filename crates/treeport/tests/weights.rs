@@ -293,7 +293,10 @@ fn nothing_to_fit_is_a_tree_of_length_0() {
     let alone = GroundMetric::from_condensed(1, vec![]).unwrap();
     assert_eq!(fit_points(&one, &alone, &options, &silent).unwrap().model, one);
     assert_eq!(
-        fit_points_jointly(&[one.clone()], &alone, &options, &silent).unwrap().model.trees(),
+        fit_points_jointly(std::slice::from_ref(&one), &alone, &options, &silent)
+            .unwrap()
+            .model
+            .trees(),
         [one]
     );
 }

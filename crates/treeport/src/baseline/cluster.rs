@@ -6,6 +6,8 @@
 //! long as the way between the centres of a cluster and of the cluster above; a point hangs from its last
 //! cluster by its distance to the centre.
 
+use std::cmp::Ordering;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
@@ -138,23 +140,38 @@ fn hang(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut Draft
     members.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     // Only points equally far from the centre can be at the same place.
     for equal in members.chunk_by(|a, b| a.0 == b.0) {
-        let (length, mut rest) = (equal[0].0, equal.iter().map(|m| m.1).collect::<Vec<_>>());
-        while let Some(&first) = rest.first() {
-            let mut distances = vec![0.0; rest.len()];
-            if rest.len() > 1 {
-                metric.block(&[first], &rest, &mut distances);
+        let (length, points) = (equal[0].0, equal.iter().map(|m| m.1).collect());
+        for place in places(metric, points) {
+            if let [point] = place[..] {
+                draft.leaf(Some(node), length, point);
+                continue;
             }
-            let here = |(&point, &d): (&usize, &f64)| (d == 0.0 || point == first).then_some(point);
-            let same: Vec<usize> = rest.iter().zip(&distances).filter_map(here).collect();
-            if same.len() == 1 {
-                draft.leaf(Some(node), length, first);
-            } else {
-                let place = draft.inner(Some(node), length);
-                same.iter().for_each(|&point| draft.leaf(Some(place), 0.0, point));
+            let shared = draft.inner(Some(node), length);
+            for point in place {
+                draft.leaf(Some(shared), 0.0, point);
             }
-            rest.retain(|point| !same.contains(point));
         }
     }
+}
+
+/// Groups points at distance 0 from each other.
+fn places(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<usize>> {
+    if let Some((dim, vectors)) = metric.vectors() {
+        let at = |i: usize| &vectors[i * dim..(i + 1) * dim];
+        // Finite, so they compare; stable, so that a place keeps the order of its points.
+        points.sort_by(|&i, &j| at(i).partial_cmp(at(j)).unwrap_or(Ordering::Equal));
+        return points.chunk_by(|&i, &j| at(i) == at(j)).map(<[usize]>::to_vec).collect();
+    }
+    let mut places = Vec::new();
+    while let Some(&first) = points.first() {
+        let mut distances = vec![0.0; points.len()];
+        metric.block(&[first], &points, &mut distances);
+        let numbered = points.iter().copied().zip(distances);
+        let (here, away): (Vec<_>, Vec<_>) = numbered.partition(|&(p, d)| d == 0.0 || p == first);
+        places.push(here.into_iter().map(|(point, _)| point).collect());
+        points = away.into_iter().map(|(point, _)| point).collect();
+    }
+    places
 }
 
 /// How clusters of one metric are split.

@@ -232,7 +232,7 @@ impl Method {
 }
 
 /// The learner reads every node for every pair: beyond this many pairs of points it gains little.
-const MOST_LEARNED_PAIRS: usize = 10_000;
+const MOST_LEARNED_PAIRS: usize = 5_000;
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -214,48 +214,15 @@ impl<'a> State<'a> {
             let next = free.iter().zip(&direction).map(|(f, p)| f - share * p);
             self.direction = next.collect();
         } else {
-            self.bend(&direction, wanted, limit);
+            if limit.is_finite() {
+                self.advance(limit, &direction, &product);
+            }
             let free = self.free();
             for (y, f) in self.y.iter_mut().zip(&free) {
                 *y = (*y - self.safe * f).max(0.0);
             }
             self.refresh();
         }
-    }
-
-    /// Goes along the direction past where edges reach 0, which then stay there, as far as that leads down.
-    ///
-    /// Where many samples leave many edges open, only λ decides, a direction has no curvature, and hundreds
-    /// of edges have to go: stopping at each would take an iteration for each.
-    fn bend(&mut self, direction: &[f64], wanted: f64, limit: f64) {
-        let room = |(y, p): (&f64, &f64)| if *p > 0.0 { y / p } else { 0.0 };
-        let all = self.y.iter().zip(direction).map(room).fold(0.0, f64::max);
-        let mut along = if wanted < all { wanted } else { all };
-        let moved = |y: &[f64], along: f64| -> Vec<f64> {
-            y.iter().zip(direction).map(|(y, p)| (y - along * p).max(0.0)).collect()
-        };
-        let before = self.objective(&self.y);
-        while along > limit {
-            let bent = moved(&self.y, along);
-            if self.objective(&bent) < before {
-                self.y = bent;
-                return self.take_gradient();
-            }
-            along *= 0.25;
-        }
-        if limit.is_finite() {
-            self.y = moved(&self.y, limit);
-            self.take_gradient();
-        }
-    }
-
-    fn objective(&self, y: &[f64]) -> f64 {
-        let Problem { design, target, lambda, shrinkage, towards } = *self.problem;
-        let x: Vec<f64> = y.iter().zip(&self.scale).map(|(y, s)| y * s).collect();
-        let errors = design.apply(&x).into_iter().zip(target).map(|(p, d)| (p - d).powi(2));
-        let moves = x.iter().zip(towards).map(|(x, t)| (x - t).powi(2));
-        0.5 * (errors.sum::<f64>() + shrinkage * moves.sum::<f64>())
-            + lambda * x.iter().sum::<f64>()
     }
 
     /// y − along·p, and the gradient there.
