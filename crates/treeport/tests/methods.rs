@@ -20,7 +20,9 @@ impl Data {
         let x = (0..n * dim).map(noise).collect();
         let metric = GroundMetric::from_points(dim, x, Norm::Euclidean).expect("points");
         let row = |r: usize| {
-            (0..n).map(move |i| (i, if (i + r) % 3 == 0 { 0.1 + noise(i * 31 + r) } else { 0.0 }))
+            (0..n).map(move |i| {
+                (i, if (i + r).is_multiple_of(3) { 0.1 + noise(i * 31 + r) } else { 0.0 })
+            })
         };
         let measures = Measures::from_rows(n, (0..24).map(row)).expect("measures").normalized();
         let pairs: Vec<(usize, usize)> = (0..20).map(|k| (k, (k * 5 + 7) % 24)).collect();
@@ -28,12 +30,12 @@ impl Data {
         Self { metric, measures, labels: Labels { pairs, distances } }
     }
 
-    fn training(&self) -> Option<Training<'_>> {
-        Some(Training { measures: &self.measures, labels: &self.labels })
+    fn training(&self) -> Training<'_> {
+        Training { measures: &self.measures, labels: &self.labels }
     }
 
     fn build(&self, method: Method, options: &BaselineOptions) -> treeport::Result<Model> {
-        method.build(&self.metric, self.training(), options, &silent)
+        method.build(&self.metric, Some(self.training()), options, &silent)
     }
 
     fn answers(&self, model: &Model) -> Vec<f64> {
@@ -69,7 +71,7 @@ fn every_method_answers_and_says_what_it_is() {
         let without = method.build(&data.metric, None, &options(), &silent);
         assert_eq!(without.is_err(), method.needs_labels(), "{method}");
         let matrix = data.metric.materialized();
-        let on_matrix = method.build(&matrix, data.training(), &options(), &silent);
+        let on_matrix = method.build(&matrix, Some(data.training()), &options(), &silent);
         assert_eq!(
             matches!(on_matrix, Err(Error::NoCoordinates { .. })),
             method.needs_coordinates(),
@@ -101,7 +103,7 @@ fn one_factor_puts_half_of_the_labels_on_either_side() {
         let plain = data.build(method, &options()).unwrap();
         let scaled =
             data.build(method, &BaselineOptions { scale: Scale::Labels, ..options() }).unwrap();
-        let factor = plain.factor(&data.metric, data.training().unwrap()).unwrap();
+        let factor = plain.factor(&data.metric, data.training()).unwrap();
         let above = |(answer, label): (&f64, &f64)| answer > label;
         let answers = data.answers(&scaled);
         let count = answers.iter().zip(&data.labels.distances).filter(|&pair| above(pair)).count();
@@ -142,13 +144,12 @@ fn fitted_edges_fit_points_better_and_more_slices_vary_less() {
     let misfit = |method: Method, options: &BaselineOptions| {
         let found =
             data.build(method, options).unwrap().pairs(&data.metric, &units, &points, &silent);
-        let squares = found
+        found
             .unwrap()
             .iter()
             .zip(&points)
             .map(|(d, &(i, j))| (d - data.metric.distance(i, j)).powi(2))
-            .sum::<f64>();
-        squares
+            .sum::<f64>()
     };
     let options = BaselineOptions { slices: 4, ..BaselineOptions::default() };
     for (plain, fitted, sliced) in [
@@ -213,7 +214,7 @@ fn one_point_and_two_at_the_same_place_are_no_trouble() {
                 }
                 // Edges cannot be fitted to labels that are all 0.
                 Err(error) => {
-                    assert!(matches!(error, Error::NothingToLearn { .. }), "{method}: {error}")
+                    assert!(matches!(error, Error::NothingToLearn { .. }), "{method}: {error}");
                 }
             }
         }
@@ -227,7 +228,9 @@ fn work_stops_when_asked() {
         [Method::Cluster, Method::CTwd, Method::SlicedCTwd, Method::UltraTwd, Method::Additive]
     {
         let stopped =
-            method.build(&data.metric, data.training(), &BaselineOptions::default(), &|_| false);
+            method.build(&data.metric, Some(data.training()), &BaselineOptions::default(), &|_| {
+                false
+            });
         assert!(matches!(stopped, Err(Error::Cancelled)), "{method}");
     }
 }
