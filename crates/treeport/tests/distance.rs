@@ -189,6 +189,14 @@ proptest! {
                 prop_assert!((matrix[i * 5 + j] - judge).abs() <= 1e-12 * judge + rounding);
             }
         }
+        let left = Measures::from_rows(n, (0..5).map(|r| few.row(r % 3).iter())).unwrap();
+        let paired = tree.paired(&left, &many, &silent).unwrap();
+        prop_assert_eq!(paired.len(), 5);
+        for (i, paired) in paired.into_iter().enumerate() {
+            let rounding = 1e-14 * scale(&tree);
+            let of_matrix = matrix[i % 3 * 5 + i];
+            prop_assert!((paired - of_matrix).abs() <= 1e-12 * of_matrix + rounding);
+        }
     }
 
     /// Trees large enough, and measures sparse enough, that the cut through the tree is used.
@@ -251,6 +259,11 @@ fn measures_that_do_not_fit_are_refused() {
     assert!(tree.pairwise(&uneven, &silent).is_err());
     let error = tree.pairs(&uneven, &[(0, 7)], &silent).unwrap_err().to_string();
     assert_eq!(error, "there is no measure 7: the set holds 2, numbered from 0");
+    let error = tree.paired(&three, &uneven, &silent).unwrap_err().to_string();
+    assert!(error.starts_with("measures 1 and 1 have total mass"), "{error}");
+    let one = Measures::from_dense(2, &[0.5, 0.5]).unwrap();
+    let error = tree.paired(&uneven, &one, &silent).unwrap_err().to_string();
+    assert_eq!(error, "the second set of measures has shape 1 rows, expected 2 rows");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Tree;
 use super::index::{Depth, Index};
 use super::skeleton::Skeleton;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::progress::{Counter, Progress};
 
@@ -126,6 +126,44 @@ impl Tree {
                 }
                 counter.add(pairs.len())
             })?;
+        Ok(distances)
+    }
+
+    /// Distances of measure `i` of `a` to measure `i` of `b`, for every `i`, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::pairs`], and two sets of different sizes. Measures are numbered within their own set.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Measures, Tree, silent};
+    /// let tree = Tree::from_newick("((a:1,b:1):2,c:3);")?;
+    /// let a = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0])?;
+    /// let b = Measures::from_dense(3, &[0.0, 1.0, 0.0, 0.0, 0.0, 1.0])?;
+    /// assert_eq!(tree.paired(&a, &b, &silent)?, [2.0, 6.0]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn paired(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        if a.len() != b.len() {
+            return Err(Error::Shape {
+                what: "the second set of measures".into(),
+                expected: format!("{} rows", a.len()),
+                found: format!("{} rows", b.len()),
+            });
+        }
+        (0..a.len()).try_for_each(|i| check_balance((i, a.row(i)), (i, b.row(i))))?;
+        let (left, right) = (self.prepare(a)?, self.prepare(b)?);
+        let counter = Counter::new(progress);
+        let mut distances = vec![0.0; a.len()];
+        distances.par_chunks_mut(PAIRS_PER_TASK).enumerate().try_for_each_init(
+            Scratch::default,
+            |scratch, (task, out)| {
+                for (out, i) in out.iter_mut().zip(task * PAIRS_PER_TASK..) {
+                    *out = left.distance_to(i, &right, i, scratch);
+                }
+                counter.add(out.len())
+            },
+        )?;
         Ok(distances)
     }
 
