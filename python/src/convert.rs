@@ -1,0 +1,115 @@
+//! Between NumPy and treeport: small arrays, and errors.
+
+use std::io::ErrorKind;
+
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
+use pyo3::prelude::*;
+use treeport::{Coupling, Error};
+
+/// What went wrong, with the library's own words: `OSError` for files, `ValueError` for the rest.
+pub(crate) fn to_py_err(error: Error) -> PyErr {
+    let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {
+        return PyValueError::new_err(error.to_string());
+    };
+    let message = format!("{error}: {source}");
+    match source.kind() {
+        ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
+        ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+        _ => PyOSError::new_err(message),
+    }
+}
+
+/// One measure: a mass for every point, or (points with mass, their masses, number of points).
+#[derive(FromPyObject)]
+pub(crate) enum Row<'py> {
+    Dense(PyReadonlyArray1<'py, f64>),
+    Sparse(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>, usize),
+}
+
+impl Row<'_> {
+    /// The number of points it lives on.
+    pub(crate) fn points(&self) -> usize {
+        match self {
+            Self::Dense(masses) => masses.len(),
+            Self::Sparse(_, _, points) => *points,
+        }
+    }
+
+    /// The measure with number `number`, which is what errors call it, checked.
+    pub(crate) fn read(&self, number: usize) -> PyResult<treeport::Measures> {
+        let points = self.points();
+        if points == 0 {
+            return Err(to_py_err(Error::NoPoints));
+        }
+        let read = match self {
+            Self::Dense(masses) => {
+                let view = masses.as_array();
+                match view.as_slice() {
+                    Some(masses) => treeport::Measures::from_dense(points, masses),
+                    None => {
+                        treeport::Measures::from_rows(points, [view.iter().copied().enumerate()])
+                    }
+                }
+            }
+            Self::Sparse(at, masses, _) => {
+                let (at, masses) = (at.as_array(), masses.as_array());
+                // A negative number becomes one that is out of range.
+                let entries = at.iter().zip(masses.iter()).map(|(&p, &m)| (p as usize, m));
+                treeport::Measures::from_rows(points, [entries])
+            }
+        };
+        read.map_err(|error| to_py_err(as_measure(number, error)))
+    }
+}
+
+/// The same error about measure `measure`.
+fn as_measure(measure: usize, error: Error) -> Error {
+    match error {
+        Error::BadMass { point, value, .. } => Error::BadMass { measure, point, value },
+        Error::NoMass { .. } => Error::NoMass { measure },
+        Error::PointOutOfRange { point, points, .. } => {
+            Error::PointOutOfRange { measure, point, points }
+        }
+        other => other,
+    }
+}
+
+/// Rows of two numbers, none of them negative.
+pub(crate) fn pairs(pairs: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<(usize, usize)>> {
+    let rows = pairs.as_array();
+    if rows.ncols() != 2 {
+        return Err(to_py_err(Error::Shape {
+            what: "the list of pairs".into(),
+            expected: "(n, 2)".into(),
+            found: format!("({}, {})", rows.nrows(), rows.ncols()),
+        }));
+    }
+    let number = |pair: usize, number: i64| {
+        usize::try_from(number).map_err(|_| {
+            PyValueError::new_err(format!(
+                "pair {pair} names measure {number}; measures are numbered from 0"
+            ))
+        })
+    };
+    let rows = rows.rows().into_iter().enumerate();
+    rows.map(|(k, row)| Ok((number(k, row[0])?, number(k, row[1])?))).collect()
+}
+
+/// Positions as SciPy likes them: 32 bits where they fit.
+pub(crate) fn positions(py: Python<'_>, positions: Vec<usize>) -> Bound<'_, PyAny> {
+    let short: Result<Vec<i32>, _> = positions.iter().map(|&p| i32::try_from(p)).collect();
+    if let Ok(short) = short {
+        return short.into_pyarray(py).into_any();
+    }
+    let long = positions.into_iter().map(|p| i64::try_from(p).expect("memory ends long before"));
+    long.collect::<Vec<_>>().into_pyarray(py).into_any()
+}
+
+/// A plan as (from, to, mass).
+pub(crate) type Moves<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+pub(crate) fn moves(py: Python<'_>, plan: Coupling) -> Moves<'_> {
+    let wide = |ends: Vec<u32>| positions(py, ends.into_iter().map(|p| p as usize).collect());
+    (wide(plan.left), wide(plan.right), plan.mass.into_pyarray(py).into_any())
+}

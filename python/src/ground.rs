@@ -1,0 +1,167 @@
+//! Distances between points: coordinates, a matrix or a graph.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use treeport::{Error, GroundMetric, Linkage, Norm};
+
+use crate::convert::to_py_err;
+use crate::tree::RawTree;
+use crate::watch;
+
+/// A table of either precision.
+#[derive(FromPyObject)]
+pub(crate) enum Table<'py> {
+    Double(PyReadonlyArray2<'py, f64>),
+    Single(PyReadonlyArray2<'py, f32>),
+}
+
+/// A list of either precision.
+#[derive(FromPyObject)]
+pub(crate) enum List<'py> {
+    Double(PyReadonlyArray1<'py, f64>),
+    Single(PyReadonlyArray1<'py, f32>),
+}
+
+/// A ground metric.
+#[pyclass(frozen, module = "treeport._core")]
+pub(crate) struct Ground {
+    pub(crate) metric: GroundMetric,
+}
+
+#[pymethods]
+impl Ground {
+    /// Points with coordinates, one per row.
+    #[staticmethod]
+    fn from_points(
+        py: Python<'_>,
+        points: PyReadonlyArray2<'_, f64>,
+        metric: &str,
+    ) -> PyResult<Self> {
+        let points = points.as_array();
+        let norm: Norm = metric.parse().map_err(to_py_err)?;
+        let make =
+            || GroundMetric::from_points(points.ncols(), points.iter().copied().collect(), norm);
+        Self::new(py, make)
+    }
+
+    /// A square matrix, row after row.
+    #[staticmethod]
+    fn from_square(py: Python<'_>, square: Table<'_>) -> PyResult<Self> {
+        let check = |shape: &[usize]| match *shape {
+            [n, m] if n == m => Ok(n),
+            _ => Err(to_py_err(Error::Shape {
+                what: "the cost matrix".into(),
+                expected: "a square, or one row of n(n − 1)/2 distances".into(),
+                found: format!("{shape:?}").replace('[', "(").replace(']', ")"),
+            })),
+        };
+        match square {
+            Table::Double(square) => {
+                let (n, square) = (check(square.as_array().shape())?, square.as_slice()?);
+                Self::new(py, || GroundMetric::from_square(n, square))
+            }
+            Table::Single(square) => {
+                let (n, square) = (check(square.as_array().shape())?, square.as_slice()?);
+                Self::new(py, || GroundMetric::from_square_f32(n, square))
+            }
+        }
+    }
+
+    /// The upper triangle of a matrix, as `pdist` returns it.
+    #[staticmethod]
+    fn from_condensed(py: Python<'_>, distances: List<'_>) -> PyResult<Self> {
+        match distances {
+            List::Double(distances) => {
+                let distances = distances.as_slice()?;
+                let n = points_of(distances.len());
+                Self::new(py, || GroundMetric::from_condensed(n, distances.to_vec()))
+            }
+            List::Single(distances) => {
+                let distances = distances.as_slice()?;
+                let n = points_of(distances.len());
+                Self::new(py, || GroundMetric::from_condensed_f32(n, distances.to_vec()))
+            }
+        }
+    }
+
+    /// Shortest paths in a graph of `n` nodes.
+    #[staticmethod]
+    fn from_edges(
+        py: Python<'_>,
+        n: usize,
+        ends: PyReadonlyArray2<'_, i64>,
+        weights: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Self> {
+        let (ends, weights) = (ends.as_array(), weights.as_array());
+        // A negative node becomes one that is out of range.
+        let edge = |(ends, &weight): (numpy::ndarray::ArrayView1<'_, i64>, &f64)| {
+            (ends[0] as usize, ends[1] as usize, weight)
+        };
+        Self::new(py, || {
+            let edges: Vec<_> = ends.rows().into_iter().zip(weights.iter()).map(edge).collect();
+            GroundMetric::from_edges(n, &edges)
+        })
+    }
+
+    /// The same distances with the promise that the triangle inequality holds.
+    fn assume_metric(&self) -> Self {
+        Self { metric: self.metric.clone().assume_metric() }
+    }
+
+    /// The number of points.
+    #[getter]
+    fn points(&self) -> usize {
+        self.metric.points()
+    }
+
+    /// A graph as a matrix, everything else as it is: the exact solver asks for many distances.
+    #[staticmethod]
+    fn solvable(py: Python<'_>, ground: Py<Self>, threads: usize) -> PyResult<Py<Self>> {
+        let metric = &ground.get().metric;
+        if metric.edges().is_none() {
+            return Ok(ground);
+        }
+        let metric = watch::run(py, threads, None, |_| Ok(metric.materialized()))?;
+        Py::new(py, Self { metric })
+    }
+
+    /// A first tree over the points.
+    fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<RawTree> {
+        let method = match method {
+            "single" => Linkage::Single,
+            "average" => Linkage::Average,
+            "complete" => Linkage::Complete,
+            "ward" => Linkage::Ward,
+            "closest" => Linkage::Closest,
+            other => {
+                return Err(to_py_err(Error::BadOption {
+                    option: "the linkage",
+                    value: format!("`{other}`"),
+                    expected: "it must be single, average, complete, ward or closest",
+                }));
+            }
+        };
+        let tree = watch::run(py, threads, None, |_| treeport::linkage(&self.metric, method))?;
+        Ok(RawTree { tree })
+    }
+}
+
+impl Ground {
+    fn new(
+        py: Python<'_>,
+        make: impl FnOnce() -> treeport::Result<GroundMetric> + Send,
+    ) -> PyResult<Self> {
+        Ok(Self { metric: py.detach(make).map_err(to_py_err)? })
+    }
+}
+
+/// How many points have so many pairs, rounded up: the library refuses what does not fit.
+pub(crate) fn points_of(pairs: usize) -> usize {
+    let guess = f64::midpoint(1.0, (1.0 + 8.0 * pairs as f64).sqrt()) as usize;
+    // The square root may be off in the last place.
+    let mut points = guess.saturating_sub(1).max(1);
+    while points * (points - 1) / 2 < pairs {
+        points += 1;
+    }
+    points
+}

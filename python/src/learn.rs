@@ -1,0 +1,100 @@
+//! Learning a tree.
+
+use std::ops::ControlFlow;
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use treeport::learn::{Loss, Status};
+use treeport::{Error, Kind, Labels, LearnOptions};
+
+use crate::convert::{self, to_py_err};
+use crate::measures::Measures;
+use crate::tree::RawTree;
+use crate::watch;
+
+/// The options of the learner, from a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    kind: String,
+    epochs: usize,
+    batch: usize,
+    rate: f64,
+    loss: String,
+    validation: f64,
+    rescale: bool,
+    seed: u64,
+}
+
+impl Options {
+    fn read(self) -> PyResult<LearnOptions> {
+        let unknown = |option, value: &str, expected| {
+            Err(to_py_err(Error::BadOption { option, value: format!("`{value}`"), expected }))
+        };
+        let kind = match self.kind.as_str() {
+            "additive" => Kind::Additive,
+            "ultrametric" => Kind::Ultrametric,
+            "skip-mst" => Kind::SkipMst,
+            other => {
+                return unknown("kind", other, "it must be additive, ultrametric or skip-mst");
+            }
+        };
+        let loss = match self.loss.as_str() {
+            "relative" => Loss::Relative,
+            "squared" => Loss::Squared,
+            other => return unknown("loss", other, "it must be relative or squared"),
+        };
+        Ok(LearnOptions {
+            kind,
+            loss,
+            epochs: self.epochs,
+            batch: self.batch,
+            rate: self.rate,
+            validation: self.validation,
+            rescale: self.rescale,
+            seed: self.seed,
+            ..LearnOptions::default()
+        })
+    }
+}
+
+/// The tree, training and validation loss of every epoch (NaN without validation), and the best epoch.
+type Learned<'py> = (RawTree, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, usize);
+
+/// Learns a tree from distances of pairs of measures.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+#[pyo3(signature = (start, measures, pairs, distances, options, threads, report=None))]
+pub(crate) fn learn<'py>(
+    py: Python<'py>,
+    start: &RawTree,
+    measures: &Measures,
+    pairs: PyReadonlyArray2<'py, i64>,
+    distances: PyReadonlyArray1<'py, f64>,
+    options: Options,
+    threads: usize,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<Learned<'py>> {
+    let options = options.read()?;
+    let distances = distances.as_array().to_vec();
+    let labels = Labels { pairs: convert::pairs(&pairs)?, distances };
+    let learned = watch::run(py, threads, report.as_ref(), |watch| {
+        treeport::learn(&start.tree, &measures.rows, &labels, &options, |status: &Status<'_>| {
+            watch.expect(status.steps);
+            if watch.reached(status.step) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })
+    })?;
+    let training: Vec<f64> = learned.history.iter().map(|epoch| epoch.training_loss).collect();
+    let validation: Vec<f64> =
+        learned.history.iter().map(|epoch| epoch.validation_loss.unwrap_or(f64::NAN)).collect();
+    Ok((
+        RawTree { tree: learned.tree },
+        training.into_pyarray(py),
+        validation.into_pyarray(py),
+        learned.best_epoch,
+    ))
+}

@@ -1,0 +1,124 @@
+//! Many measures, checked once and used often.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use treeport::Error;
+
+use crate::convert::to_py_err;
+
+/// Positions of either width that SciPy uses.
+#[derive(FromPyObject)]
+pub(crate) enum Positions<'py> {
+    Short(PyReadonlyArray1<'py, i32>),
+    Long(PyReadonlyArray1<'py, i64>),
+}
+
+/// Measures on the same points, one per row.
+#[pyclass(frozen, module = "treeport._core")]
+pub(crate) struct Measures {
+    pub(crate) rows: treeport::Measures,
+}
+
+#[pymethods]
+impl Measures {
+    /// From a table of masses.
+    #[staticmethod]
+    fn dense(py: Python<'_>, masses: PyReadonlyArray2<'_, f64>, normalize: bool) -> PyResult<Self> {
+        let masses = masses.as_array();
+        let points = masses.ncols();
+        if points == 0 {
+            return Err(to_py_err(Error::NoPoints));
+        }
+        Self::new(py, normalize, || {
+            let row = |row: numpy::ndarray::ArrayView1<'_, f64>| row.to_vec().into_iter();
+            match masses.as_slice() {
+                Some(masses) => treeport::Measures::from_dense(points, masses),
+                None => treeport::Measures::from_rows(
+                    points,
+                    masses.rows().into_iter().map(|r| row(r).enumerate()),
+                ),
+            }
+        })
+    }
+
+    /// From compressed rows.
+    #[staticmethod]
+    fn csr(
+        py: Python<'_>,
+        start: Positions<'_>,
+        indices: Positions<'_>,
+        masses: PyReadonlyArray1<'_, f64>,
+        points: usize,
+        normalize: bool,
+    ) -> PyResult<Self> {
+        let masses = masses.as_slice()?;
+        match (&start, &indices) {
+            (Positions::Short(start), Positions::Short(indices)) => {
+                let (start, indices) = (start.as_slice()?, indices.as_slice()?);
+                Self::new(py, normalize, || compressed(points, start, indices, masses))
+            }
+            (Positions::Long(start), Positions::Long(indices)) => {
+                let (start, indices) = (start.as_slice()?, indices.as_slice()?);
+                Self::new(py, normalize, || compressed(points, start, indices, masses))
+            }
+            _ => Err(PyValueError::new_err("row bounds and columns differ in their type")),
+        }
+    }
+
+    /// The measures that the others of `self` and `other` follow, one set after the other.
+    fn followed_by(&self, other: &Self) -> PyResult<Self> {
+        other.rows.check_points(self.rows.points()).map_err(to_py_err)?;
+        let rows = self.rows.iter().chain(other.rows.iter()).map(|measure| measure.iter());
+        let rows = treeport::Measures::from_rows(self.rows.points(), rows.collect::<Vec<_>>());
+        Ok(Self { rows: rows.map_err(to_py_err)? })
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The number of points they live on.
+    #[getter]
+    fn points(&self) -> usize {
+        self.rows.points()
+    }
+}
+
+impl Measures {
+    fn new(
+        py: Python<'_>,
+        normalize: bool,
+        read: impl FnOnce() -> treeport::Result<treeport::Measures> + Send,
+    ) -> PyResult<Self> {
+        let read = move || {
+            let rows = read()?;
+            Ok(if normalize { rows.normalized() } else { rows })
+        };
+        Ok(Self { rows: py.detach(read).map_err(to_py_err)? })
+    }
+}
+
+/// Checked compressed rows; no other copy of the positions is made.
+fn compressed<P: Copy + TryInto<usize>>(
+    points: usize,
+    start: &[P],
+    indices: &[P],
+    masses: &[f64],
+) -> treeport::Result<treeport::Measures> {
+    // What does not fit is out of any range.
+    let place = |position: P| position.try_into().unwrap_or(usize::MAX);
+    let bounds = || start.windows(2).map(|ends| (place(ends[0]), place(ends[1])));
+    let fits = start.first().is_some_and(|&first| place(first) == 0)
+        && start.last().is_some_and(|&last| place(last) == indices.len())
+        && indices.len() == masses.len()
+        && bounds().all(|(from, to)| from <= to);
+    if !fits {
+        // The library says what is wrong with it.
+        let wide = |positions: &[P]| positions.iter().map(|&p| place(p)).collect::<Vec<_>>();
+        return treeport::Measures::from_csr(points, &wide(start), &wide(indices), masses);
+    }
+    let rows =
+        bounds().map(|(from, to)| (from..to).map(|entry| (place(indices[entry]), masses[entry])));
+    treeport::Measures::from_rows(points, rows)
+}

@@ -1,0 +1,109 @@
+//! Long work with the interpreter released: threads, progress and Ctrl-C.
+//!
+//! Python handles signals in its main thread, between byte codes, so nobody would notice Ctrl-C while Rust
+//! computes. Therefore the calling thread does no work: it wakes up now and then, lets Python look, moves
+//! the progress bar, and asks the work to stop when Python raises.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::convert::to_py_err;
+
+/// How long Ctrl-C and the progress bar may have to wait.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the work and the thread that watches it tell each other.
+#[derive(Default)]
+pub(crate) struct Watch {
+    stop: AtomicBool,
+    done: AtomicUsize,
+    total: AtomicUsize,
+}
+
+impl Watch {
+    /// Notes how far the work is; false once it has to stop.
+    pub(crate) fn reached(&self, done: usize) -> bool {
+        self.done.store(done, Ordering::Relaxed);
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// How much work there is in all.
+    pub(crate) fn expect(&self, total: usize) {
+        self.total.store(total, Ordering::Relaxed);
+    }
+}
+
+/// Runs `job` in a pool of `threads` (0: one for each processor) and calls `report(done, total)`.
+///
+/// # Errors
+/// Those of the job, what a signal handler raised (`KeyboardInterrupt`), or what `report` did.
+pub(crate) fn run<T: Send>(
+    py: Python<'_>,
+    threads: usize,
+    report: Option<&Bound<'_, PyAny>>,
+    job: impl FnOnce(&Watch) -> treeport::Result<T> + Send,
+) -> PyResult<T> {
+    let (watch, slot, ready) = (Watch::default(), Mutex::new(None), Condvar::new());
+    let mut interrupt = None;
+    pool(threads)?.in_place_scope(|scope| {
+        scope.spawn(|_| {
+            let result = catch_unwind(AssertUnwindSafe(|| job(&watch)));
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            ready.notify_one();
+        });
+        let finished = || {
+            let guard = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            let wait = ready.wait_timeout_while(guard, TICK, |result| result.is_none());
+            wait.unwrap_or_else(PoisonError::into_inner).0.is_some()
+        };
+        while !py.detach(finished) {
+            if interrupt.is_none() {
+                interrupt = tick(py, report, &watch).err();
+                watch.stop.store(interrupt.is_some(), Ordering::Relaxed);
+            }
+        }
+    });
+    if let Some(error) = interrupt {
+        return Err(error);
+    }
+    let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match result.expect("the loop ends when there is a result") {
+        Ok(result) => result.map_err(to_py_err),
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+fn tick(py: Python<'_>, report: Option<&Bound<'_, PyAny>>, watch: &Watch) -> PyResult<()> {
+    py.check_signals()?;
+    if let Some(report) = report {
+        let (done, total) = (&watch.done, &watch.total);
+        report.call1((done.load(Ordering::Relaxed), total.load(Ordering::Relaxed)))?;
+    }
+    Ok(())
+}
+
+/// The process that made it, its number of threads, and the pool.
+type Made = (u32, usize, Arc<ThreadPool>);
+
+/// Pools made so far; starting threads takes longer than many a job.
+static POOLS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+
+/// A pool of this process: threads do not survive a fork, and waiting for them would never end.
+fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let here = process::id();
+    if let Some((.., pool)) = pools.iter().find(|made| (made.0, made.1) == (here, threads)) {
+        return Ok(Arc::clone(pool));
+    }
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = Arc::new(pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?);
+    pools.push((here, threads, Arc::clone(&pool)));
+    Ok(pool)
+}
