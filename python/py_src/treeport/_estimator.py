@@ -1,0 +1,496 @@
+"""The scikit-learn face of learned trees."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _core, _methods
+from ._inputs import (
+    Floats,
+    Integers,
+    Seed,
+    ground_of,
+    is_sparse,
+    measures_of,
+    moves_matrix,
+    pairs_of,
+    row,
+    seed_of,
+    threads_of,
+    width,
+)
+from ._progress import bar
+from ._tree import Tree
+
+if TYPE_CHECKING:
+    from ._torch import TreeDistance
+
+# Relative errors mean nothing where the exact distance is nearly 0: below this share of the largest.
+LEAST_LABEL = 1e-4
+
+
+class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learns a tree over points whose transport distances are those of the points' own metric.
+
+    A measure is a row of masses at the points: a document as counts of words, a sample as counts of
+    species. Every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
+    a tree from them; after that a distance costs time linear in the supports of its two rows.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points, n_dimensions), optional
+        Coordinates of the points; an AnnData object stands for its ``obsm["X_pca"]``, or else its first
+        entry of `obsm`. Give at most one of `points`, `cost` and `graph`; with none of them all points
+        are at distance one.
+    cost : array-like of shape (n_points, n_points) or (n_points * (n_points - 1) / 2,), optional
+        Distances between the points, square or condensed.
+    graph : sparse matrix of shape (n_points, n_points) or networkx graph, optional
+        Edge weights; distances are shortest paths.
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+        How distances follow from `points`.
+    method : {"auto", "additive", "ultrametric", "skip-mst"}
+        Kind of tree: "additive" has leaves at any depth, "ultrametric" all at the same; "skip-mst" is
+        ultrametric with the shape of the start. "auto" is "additive".
+    init : {"average", "single", "complete", "ward", "closest"} or Tree
+        Tree to start from: a linkage of the points, or a tree of your own.
+    n_pairs : int
+        Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
+    epochs : int
+        Passes over the pairs; 0 keeps the start.
+    learning_rate : float
+        Size of the first steps, without unit; 0.3 to 1 is the useful range.
+    batch_size : int
+        Pairs in one step.
+    validation_fraction : float
+        Share of the pairs kept for choosing the best tree.
+    loss : {"relative", "squared"}
+        Whether every pair counts the same, or large distances more.
+    scale : bool
+        Whether to bring the start to the scale of the exact distances first.
+    random_state : int, numpy.random.Generator or None
+        Source of randomness; `None` gives another tree every time.
+    n_jobs : int, optional
+        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+    verbose : bool
+        Whether to show progress bars on stderr.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        The tree, for measures that are not to be normalized, and for what else a tree can do.
+    loss_curve_ : ndarray of shape (n_epochs + 1,)
+        Loss on the training pairs: the start, then every epoch.
+    validation_loss_curve_ : ndarray of shape (n_epochs + 1,)
+        The same on the pairs kept for validation, NaN if there are none.
+    best_epoch_ : int
+        The epoch whose tree it is.
+    method_ : str
+        The method that "auto" has chosen.
+    n_features_in_ : int
+        Number of points.
+    feature_names_in_ : ndarray of shape (n_points,)
+        Names of the points, where `fit` got a DataFrame with names of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import treeport as tp
+    >>> rng = np.random.default_rng(0)
+    >>> words = rng.normal(size=(30, 2))
+    >>> documents = rng.integers(0, 2, size=(40, 30))
+    >>> tw = tp.TreeWasserstein(points=words).fit(documents)
+    >>> exact = tp.emd(documents[0] / documents[0].sum(), documents[1] / documents[1].sum(), points=words)
+    >>> bool(abs(tw.distance(documents[0], documents[1]) - exact) < 0.3 * exact)
+    True
+    >>> tw.transform(documents).shape
+    (40, 59)
+    """
+
+    def __init__(
+        self,
+        points: Any = None,
+        *,
+        cost: Any = None,
+        graph: Any = None,
+        metric: str = "euclidean",
+        method: str = "auto",
+        init: Union[str, Tree] = "average",
+        n_pairs: int = 300,
+        epochs: int = 50,
+        learning_rate: float = 0.5,
+        batch_size: int = 20,
+        validation_fraction: float = 0.1,
+        loss: str = "relative",
+        scale: bool = True,
+        random_state: Seed = 0,
+        n_jobs: Optional[int] = None,
+        verbose: bool = False,
+    ) -> None:
+        self.points = points
+        self.cost = cost
+        self.graph = graph
+        self.metric = metric
+        self.method = method
+        self.init = init
+        self.n_pairs = n_pairs
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.validation_fraction = validation_fraction
+        self.loss = loss
+        self.scale = scale
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any = None, *, pairs: Any = None, distances: Any = None
+    ) -> TreeWasserstein:
+        """Learns a tree.
+
+        Parameters
+        ----------
+        X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
+            One measure per row. Rows without mass are left out.
+        y : ignored
+        pairs : array-like of int of shape (n_labels, 2), optional
+            Rows whose distances are known.
+        distances : array-like of shape (n_labels,), optional
+            Their distances. By default `n_pairs` pairs are drawn and solved exactly.
+
+        Returns
+        -------
+        self : TreeWasserstein
+        """
+        if (pairs is None) != (distances is None):
+            raise ValueError("give pairs and distances together, or neither")
+        self._check_options()
+        name = _methods.chosen(self.method)
+        X = self._rows(X, reset=True)
+        threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
+        ground = self._ground()
+        start = self._start(ground, threads)
+        if pairs is None:
+            measures = measures_of(_with_mass(X), normalize=True)
+            numbers = _random_pairs(len(measures), self.n_pairs, seed)
+            labels = self._exact(ground, measures, numbers, threads)
+        else:
+            measures = measures_of(X, normalize=True)
+            numbers = pairs_of(pairs)
+            labels = np.ravel(np.asarray(distances, dtype=np.float64))
+        options = self._options(seed)
+        problem = _methods.Problem(
+            ground, start, measures, numbers, labels, options, threads, bool(self.verbose)
+        )
+        fitted = _methods.METHODS[name](problem)
+        self.method_ = name
+        self.tree_ = Tree._of(fitted.tree)
+        self.loss_curve_ = fitted.loss_curve
+        self.validation_loss_curve_ = fitted.validation_loss_curve
+        self.best_epoch_ = fitted.best_epoch
+        return self
+
+    def distance(self, a: Any, b: Any) -> float:
+        """Tree distance between two measures, each divided by its total first.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+        """
+        check_is_fitted(self)
+        return self.tree_._raw.distance(row(a), row(b), True)
+
+    def paired(self, A: Any, B: Any) -> Floats:
+        """Tree distance of row i of `A` to row i of `B`, for every i.
+
+        Parameters
+        ----------
+        A, B : array-like or sparse of shape (n_measures, n_points)
+
+        Returns
+        -------
+        distances : ndarray of shape (n_measures,)
+        """
+        left, right = self._measures(A), self._measures(B)
+        return self.tree_._raw.paired(left, right, threads_of(self.n_jobs))
+
+    def pairwise(self, A: Any, B: Any = None) -> Floats:
+        """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
+
+        This is what ``metric="precomputed"`` of scikit-learn takes.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points), optional
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+        """
+        left, right = self._measures(A), None if B is None else self._measures(B)
+        return self.tree_._raw.pairwise(left, right, threads_of(self.n_jobs))
+
+    def coupling(self, a: Any, b: Any) -> sparse.csr_array:
+        """Which share of the mass goes where, by the tree.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+
+        Returns
+        -------
+        plan : scipy.sparse.csr_array of shape (n_points, n_points)
+            Its total is 1; rows sum to `a` and columns to `b`, each divided by its total.
+        """
+        check_is_fitted(self)
+        left, right = row(a), row(b)
+        moves = self.tree_._raw.coupling(left, right, True)
+        return moves_matrix(moves, (width(left), width(right)))
+
+    def transform(self, X: Any) -> sparse.csr_array:
+        """Sparse rows whose cityblock (Manhattan) distances are the tree distances.
+
+        Parameters
+        ----------
+        X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
+
+        Returns
+        -------
+        rows : scipy.sparse.csr_array of shape (n_measures, n_nodes)
+            A row without mass becomes a row of zeros.
+        """
+        check_is_fitted(self)
+        X = self._rows(X, reset=False)
+        kept = np.asarray(X.sum(axis=1)).ravel() > 0
+        if not kept.any():
+            return sparse.csr_array((len(kept), self._n_features_out))
+        measures = measures_of(X if kept.all() else X[kept], normalize=True)
+        start, columns, values, nodes = self.tree_._raw.embed(measures, threads_of(self.n_jobs))
+        # Row r begins where the rows with mass before it end.
+        start = start[np.concatenate([[0], np.cumsum(kept)])]
+        return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean relative error against exact transport; 0 is perfect.
+
+        Parameters
+        ----------
+        X : array-like or sparse of shape (n_measures, n_points)
+        y : array-like or sparse of shape (n_measures, n_points), optional
+            A second set of measures: row i of `X` is compared with row i of `y`. By default `n_pairs`
+            pairs of rows of `X` are. Anything with one axis, such as class labels, is ignored.
+
+        Returns
+        -------
+        score : float
+            Pairs whose exact distance is nearly 0 are left out; NaN if there are no others.
+        """
+        check_is_fitted(self)
+        X = self._rows(X, reset=False)
+        threads, ground = threads_of(self.n_jobs), self._ground()
+        if getattr(y, "ndim", np.ndim(y)) == 2:
+            left, right = measures_of(X, normalize=True), self._measures(y)
+            if len(left) != len(right):
+                raise ValueError(f"{len(left)} measures cannot be paired with {len(right)}")
+            measures = left.followed_by(right)
+            first = np.arange(len(left), dtype=np.int64)
+            pairs = np.stack([first, first + len(left)], axis=1)
+        else:
+            measures = measures_of(_with_mass(X), normalize=True)
+            seed = 0 if isinstance(self.random_state, np.random.Generator) else self.random_state
+            pairs = _random_pairs(len(measures), self.n_pairs, seed_of(seed))
+        exact = self._exact(ground, measures, pairs, threads)
+        found = self.tree_._raw.pairs(pairs, measures, threads)
+        counts = exact > LEAST_LABEL * exact.max(initial=0.0)
+        if not counts.any():
+            return float("nan")
+        return -float(np.mean(np.abs(found - exact)[counts] / exact[counts]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the tree to a file that `treeport.load` and the command line read."""
+        check_is_fitted(self)
+        self.tree_.save(path)
+
+    def to_torch(self, dtype: Any = None) -> TreeDistance:
+        """The distance as a PyTorch module, differentiable in the masses.
+
+        Parameters
+        ----------
+        dtype : torch.dtype, optional
+            Of the masses; by default PyTorch's own default.
+
+        Returns
+        -------
+        module : torch.nn.Module
+            ``module(A, B)`` takes two tensors of shape (n_measures, n_points), whose rows have equal
+            totals, and returns the distances of their rows.
+        """
+        check_is_fitted(self)
+        try:
+            from ._torch import TreeDistance
+        except ImportError as error:
+            raise ImportError("to_torch needs PyTorch: `pip install torch`") from error
+        return TreeDistance(self.tree_, dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.tree_.n_nodes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "tree_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _rows(self, X: Any, reset: bool) -> Any:
+        """Rows as scikit-learn checks them."""
+        if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
+            X = X.X
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_min_samples=2 if reset else 1,
+        )
+        masses = X.data if is_sparse(X) else X
+        if masses.size and masses.min() < 0:
+            try:
+                measures_of(X)
+            except ValueError as error:
+                # How scikit-learn's own estimators begin; the rest says where.
+                raise ValueError(f"Negative values in data: {error}") from None
+        return X
+
+    def _measures(self, X: Any) -> _core.Measures:
+        check_is_fitted(self)
+        return measures_of(self._rows(X, reset=False), normalize=True)
+
+    def _ground(self) -> Optional[_core.Ground]:
+        if self.points is None and self.cost is None and self.graph is None:
+            if getattr(self, "_from_file", False):
+                raise ValueError(
+                    "a file has the tree but no ground metric; give one with set_params first"
+                )
+            return None
+        ground = ground_of(self.points, self.cost, self.graph, self.metric)
+        if ground.points != self.n_features_in_:
+            raise ValueError(
+                f"the measures live on {self.n_features_in_} points, "
+                f"the tree or metric on {ground.points}"
+            )
+        return ground
+
+    def _start(self, ground: Optional[_core.Ground], threads: int) -> _core.RawTree:
+        if isinstance(self.init, Tree):
+            start = self.init._raw
+        elif ground is None:
+            start = _core.RawTree.star(self.n_features_in_)
+        else:
+            start = ground.linkage(self.init, threads)
+        if start.names is None and hasattr(self, "feature_names_in_"):
+            start = start.with_names(list(self.feature_names_in_))
+        return start
+
+    def _exact(
+        self,
+        ground: Optional[_core.Ground],
+        measures: _core.Measures,
+        pairs: Integers,
+        threads: int,
+    ) -> Floats:
+        with bar("exact distances", self.verbose) as report:
+            if ground is None:  # the tree of points one apart is a star, and exact
+                return _core.RawTree.star(measures.points).pairs(pairs, measures, threads, report)
+            ground = _core.Ground.solvable(ground, threads)
+            return _core.emd_pairs(ground, measures, pairs, threads, report)
+
+    def _check_options(self) -> None:
+        """Refuses options now rather than after the pairs have been solved."""
+        _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
+        _check("epochs", self.epochs, self.epochs >= 0, "it must be at least 0")
+        _check("batch_size", self.batch_size, self.batch_size >= 1, "a batch holds at least one pair")
+        rate, share = self.learning_rate, self.validation_fraction
+        _check("learning_rate", rate, 0 < rate < np.inf, "it must be above 0; try 0.5")
+        _check("validation_fraction", share, 0 <= share < 1, "a share from 0 to below 1")
+        _check("loss", self.loss, self.loss in ("relative", "squared"), "relative or squared")
+
+    def _options(self, seed: int) -> _methods.Options:
+        return {
+            "kind": "additive",
+            "epochs": int(self.epochs),
+            "batch": int(self.batch_size),
+            "rate": float(self.learning_rate),
+            "loss": self.loss,
+            "validation": float(self.validation_fraction),
+            "rescale": bool(self.scale),
+            "seed": seed,
+        }
+
+
+def load(path: str | os.PathLike[str]) -> TreeWasserstein:
+    """Reads what `TreeWasserstein.save` has written, ready to answer.
+
+    A file has the tree alone: `distance`, `paired`, `pairwise`, `coupling` and `transform` work as
+    before; `score` and `fit` need a ground metric first, by ``set_params(points=…)``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file written by `TreeWasserstein.save`, `Tree.save` or the command line.
+
+    Returns
+    -------
+    tw : TreeWasserstein
+
+    Raises
+    ------
+    OSError
+        The file cannot be read.
+    ValueError
+        It is not the file of a tree, or it is damaged.
+    """
+    loaded = TreeWasserstein()
+    loaded.tree_ = Tree.load(path)
+    loaded.n_features_in_ = loaded.tree_.n_points
+    loaded._from_file = True
+    return loaded
+
+
+def _check(name: str, value: object, good: bool, expected: str) -> None:
+    if not good:
+        raise ValueError(f"{name} is {value}; {expected}")
+
+
+def _with_mass(X: Any) -> Any:
+    """The rows that have mass."""
+    kept = np.asarray(X.sum(axis=1)).ravel() > 0
+    if np.count_nonzero(kept) < 2:
+        raise ValueError(f"{np.count_nonzero(kept)} rows have mass; a pair needs two")
+    return X if kept.all() else X[kept]
+
+
+def _random_pairs(rows: int, count: int, seed: int) -> Integers:
+    """`count` different pairs of rows, or all of them if there are fewer."""
+    there = rows * (rows - 1) // 2
+    rng = np.random.default_rng(seed)
+    if count < there:
+        places = np.sort(rng.choice(there, count, replace=False))
+    else:
+        places = np.arange(there)
+    # Place (1,0), (2,0), (2,1), (3,0), …; the square root may be off by one.
+    left = ((1 + np.sqrt(1 + 8 * places.astype(np.float64))) / 2).astype(np.int64)
+    left -= left * (left - 1) // 2 > places
+    left += left * (left + 1) // 2 <= places
+    return np.stack([left, places - left * (left - 1) // 2], axis=1)

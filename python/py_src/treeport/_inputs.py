@@ -1,0 +1,178 @@
+"""What users have, as the compiled half takes it: arrays without a copy wherever they fit already."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from . import _core
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Seed = Union[int, np.random.Generator, np.random.RandomState, None]
+
+
+def is_sparse(what: Any) -> bool:
+    """Whether it is a sparse matrix or array of SciPy; quick to say no to what most callers have."""
+    return type(what) is not np.ndarray and bool(sparse.issparse(what))
+
+
+def row(measure: Any) -> Any:
+    """One measure: a vector of masses, or the three parts of a sparse one."""
+    if is_sparse(measure):
+        measure = sparse.csr_matrix(measure.reshape(1, -1) if measure.ndim == 1 else measure)
+        if measure.shape[0] != 1:
+            raise ValueError(f"a measure is one row of masses, not {measure.shape[0]}")
+        at = measure.indices.astype(np.int64, copy=False)
+        return at, measure.data.astype(np.float64, copy=False), measure.shape[1]
+    masses = np.asarray(measure, dtype=np.float64)
+    if masses.ndim == 2 and masses.shape[0] == 1:
+        masses = masses[0]
+    if masses.ndim != 1:
+        raise ValueError(f"a measure is one row of masses, not an array of shape {masses.shape}")
+    return masses
+
+
+def table(measures: Any) -> Any:
+    """Many measures as float64: a two-dimensional array, or compressed rows."""
+    if hasattr(measures, "obsm") and hasattr(measures, "X"):  # AnnData: observations are measures
+        measures = measures.X
+    if is_sparse(measures):
+        rows = measures.tocsr()
+        return rows if rows.dtype == np.float64 else rows.astype(np.float64)
+    dense = np.asarray(measures, dtype=np.float64)
+    if dense.ndim != 2:
+        raise ValueError(f"measures are the rows of a table, not an array of shape {dense.shape}")
+    return dense
+
+
+def measures_of(measures: Any, normalize: bool = False) -> _core.Measures:
+    """Checked measures; with `normalize` each is divided by its total."""
+    rows = table(measures)
+    if not is_sparse(rows):
+        return _core.Measures.dense(rows, normalize)
+    start, columns = rows.indptr, rows.indices
+    if start.dtype != columns.dtype:
+        start, columns = start.astype(np.int64), columns.astype(np.int64)
+    return _core.Measures.csr(start, columns, rows.data, rows.shape[1], normalize)
+
+
+def pairs_of(pairs: Any) -> Integers:
+    """Pairs of row numbers."""
+    array = np.asarray(pairs)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"pairs are numbers of rows, not {array.dtype}")
+    if array.ndim != 2:
+        raise ValueError(f"the list of pairs has shape {array.shape}, expected (n, 2)")
+    return array.astype(np.int64, copy=False)
+
+
+def coordinates(points: Any) -> Floats:
+    """Points as rows of coordinates."""
+    if hasattr(points, "obsm"):  # AnnData: observations are points
+        maps = points.obsm
+        key = "X_pca" if "X_pca" in maps else next(iter(maps), None)
+        points = points.X if key is None else maps[key]
+    if is_sparse(points):
+        points = points.toarray()
+    array = np.asarray(points, dtype=np.float64)
+    if array.ndim == 1:
+        array = array[:, np.newaxis]
+    if array.ndim != 2:
+        raise ValueError(f"points are rows of coordinates, not an array of shape {array.shape}")
+    return array
+
+
+def costs(points: Any, cost: Any, graph: Any, metric: str) -> Any:
+    """What one call of the exact solver reads distances from."""
+    one_of(points, cost, graph)
+    if points is not None:
+        return coordinates(points), metric
+    if graph is not None:
+        return ground_of(None, None, graph, metric)
+    return _matrix(cost, np.float64)
+
+
+def ground_of(points: Any, cost: Any, graph: Any, metric: str) -> _core.Ground:
+    """A ground metric for many calls."""
+    one_of(points, cost, graph)
+    if points is not None:
+        return _core.Ground.from_points(coordinates(points), metric)
+    if graph is not None:
+        return _core.Ground.from_edges(*_edges(graph))
+    single = getattr(cost, "dtype", None) == np.float32  # half the memory
+    matrix = np.ascontiguousarray(_matrix(cost, np.float32 if single else np.float64))
+    make = _core.Ground.from_condensed if matrix.ndim == 1 else _core.Ground.from_square
+    return make(matrix)
+
+
+def one_of(points: Any, cost: Any, graph: Any) -> None:
+    """Refuses no ground metric, and more than one."""
+    given = sum(what is not None for what in (points, cost, graph))
+    if given != 1:
+        raise ValueError(f"give one of points, cost and graph; {given} of them are given")
+
+
+def _matrix(cost: Any, dtype: Any) -> Any:
+    matrix = np.asarray(cost, dtype=dtype)
+    if matrix.ndim not in (1, 2):
+        raise ValueError(f"the cost matrix has shape {matrix.shape}, expected one or two axes")
+    return matrix
+
+
+def _edges(graph: Any) -> tuple[int, Integers, Floats]:
+    """Number of nodes, ends and weights of the edges of a networkx graph or an adjacency matrix."""
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        number = {node: at for at, node in enumerate(graph.nodes)}
+        edges = list(graph.edges(data="weight", default=1.0))
+        ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64)
+        weights = np.array([weight for *_, weight in edges], dtype=np.float64)
+        return len(number), ends.reshape(-1, 2), weights
+    if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors
+        graph = graph.obsp["distances"]
+    matrix = sparse.coo_matrix(graph)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"the adjacency matrix has shape {matrix.shape}, expected a square")
+    ends = np.stack([matrix.row, matrix.col], axis=1).astype(np.int64)
+    return matrix.shape[0], ends, matrix.data.astype(np.float64)
+
+
+def threads_of(n_jobs: Optional[int]) -> int:
+    """Threads to use: all processors for `None` and -1; 0 is how the compiled half says all."""
+    if n_jobs is None or n_jobs == -1:
+        return 0
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; give a number of threads, or -1 for all processors")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def seed_of(random_state: Seed) -> int:
+    """A seed; a generator moves on, so that the next call gets another."""
+    if isinstance(random_state, (int, np.integer)):
+        if random_state < 0:
+            raise ValueError(f"random_state is {random_state}; a seed is at least 0")
+        return int(random_state) % 2**64
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    raise ValueError(f"random_state is {random_state!r}; give an int, a Generator or None")
+
+
+def moves_matrix(moves: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    """A plan as a sparse matrix."""
+    left, right, mass = moves
+    return sparse.coo_array((mass, (left, right)), shape=shape).tocsr()
+
+
+def width(measure: Any) -> int:
+    """Number of points that the result of `row` lives on."""
+    return int(measure[2] if isinstance(measure, tuple) else len(measure))

@@ -1,0 +1,39 @@
+"""The tree distance in PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from ._tree import Tree
+
+
+class TreeDistance(torch.nn.Module):  # type: ignore[misc]
+    """Tree distances of rows of masses: ``sum_v length(v) * |mass of A below v - mass of B below v|``.
+
+    Parameters
+    ----------
+    tree : Tree
+    dtype : torch.dtype, optional
+        Of the masses; by default PyTorch's own default.
+    """
+
+    def __init__(self, tree: Tree, dtype: Any = None) -> None:
+        super().__init__()
+        # Column p is the embedding of a unit mass at point p.
+        points = sparse.identity(tree.n_points, format="csr")
+        embedding = tree.embed(points).T.tocoo()
+        places = torch.from_numpy(np.stack([embedding.row, embedding.col]).astype(np.int64))
+        values = torch.from_numpy(embedding.data).to(dtype or torch.get_default_dtype())
+        matrix = torch.sparse_coo_tensor(places, values, embedding.shape, check_invariants=True)
+        matrix = matrix.coalesce()
+        self.register_buffer("matrix", matrix)
+
+    def forward(self, A: Any, B: Any) -> Any:
+        """Distance of row i of `A` to row i of `B`, for every i."""
+        surplus = A - B
+        columns = surplus[:, None] if surplus.dim() == 1 else surplus.T
+        return torch.sparse.mm(self.matrix, columns).abs().sum(dim=0)

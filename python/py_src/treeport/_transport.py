@@ -1,0 +1,247 @@
+"""Single problems: exact and entropic transport."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Optional, Union, overload
+
+from scipy import sparse
+
+from . import _core
+from ._inputs import (
+    Floats,
+    costs,
+    ground_of,
+    measures_of,
+    moves_matrix,
+    pairs_of,
+    row,
+    threads_of,
+    width,
+)
+from ._progress import bar
+
+
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    *,
+    points: Any = ...,
+    cost: Any = ...,
+    graph: Any = ...,
+    metric: str = ...,
+    return_plan: Literal[False] = ...,
+) -> float: ...
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    *,
+    points: Any = ...,
+    cost: Any = ...,
+    graph: Any = ...,
+    metric: str = ...,
+    return_plan: Literal[True],
+) -> tuple[float, sparse.csr_array]: ...
+def emd(
+    a: Any,
+    b: Any,
+    *,
+    points: Any = None,
+    cost: Any = None,
+    graph: Any = None,
+    metric: str = "euclidean",
+    return_plan: bool = False,
+) -> Union[float, tuple[float, sparse.csr_array]]:
+    """Exact transport cost (Wasserstein-1) between two measures, proved to be optimal.
+
+    Only the distances between points with mass are read, so that a call costs what its supports cost.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+        Masses at the points; their totals have to be equal.
+    points : array-like of shape (n_points, n_dimensions), optional
+        Coordinates. Give one of `points`, `cost` and `graph`.
+    cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
+        Distances between the points, square or condensed as by `scipy.spatial.distance.pdist`; or the
+        cost from every point of `a` to every point of `b`, which need not be the same points.
+    graph : sparse matrix or networkx graph, optional
+        Edge weights; distances are shortest paths.
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+        How distances follow from `points`.
+    return_plan : bool
+        Whether to return the plan too.
+
+    Returns
+    -------
+    value : float
+        The cost of an optimal plan.
+    plan : scipy.sparse.csr_array of shape (n_points, n_points)
+        Which mass goes where; only with `return_plan`.
+
+    Raises
+    ------
+    ValueError
+        Masses that are negative, not finite or of unequal totals; distances that are not valid.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> tp.emd([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], points=[[0.0], [1.0], [5.0]])
+    2.5
+    >>> value, plan = tp.emd([1.0, 0.0], [0.25, 0.75], cost=[[0.0, 2.0], [2.0, 0.0]], return_plan=True)
+    >>> value
+    1.5
+    >>> plan.toarray()
+    array([[0.25, 0.75],
+           [0.  , 0.  ]])
+    """
+    a, b = row(a), row(b)
+    value, moves = _core.emd(a, b, costs(points, cost, graph, metric), return_plan)
+    if moves is None:
+        return value
+    return value, moves_matrix(moves, (width(a), width(b)))
+
+
+def emd_pairs(
+    measures: Any,
+    pairs: Any,
+    *,
+    points: Any = None,
+    cost: Any = None,
+    graph: Any = None,
+    metric: str = "euclidean",
+    assume_metric: bool = False,
+    n_jobs: Optional[int] = None,
+    verbose: bool = False,
+) -> Floats:
+    """Exact transport costs of many pairs of measures, in parallel.
+
+    Parameters
+    ----------
+    measures : array-like or sparse of shape (n_measures, n_points)
+        One measure per row; an AnnData object stands for its `X`.
+    pairs : array-like of int of shape (n_pairs, 2)
+        The rows to compare.
+    points, cost, graph, metric
+        The ground metric, as for `emd`; `cost` has to be symmetric here.
+    assume_metric : bool
+        Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+    n_jobs : int, optional
+        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+    verbose : bool
+        Whether to show a progress bar on stderr.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_pairs,)
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> measures = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]
+    >>> tp.emd_pairs(measures, [(0, 1), (0, 2)], points=[[0.0], [1.0], [5.0]])
+    array([1., 3.])
+    """
+    threads = threads_of(n_jobs)
+    ground = ground_of(points, cost, graph, metric)
+    if assume_metric:
+        ground = ground.assume_metric()
+    ground = _core.Ground.solvable(ground, threads)
+    rows, numbers = measures_of(measures), pairs_of(pairs)
+    with bar("exact distances", verbose) as report:
+        return _core.emd_pairs(ground, rows, numbers, threads, report)
+
+
+@overload
+def sinkhorn(
+    a: Any,
+    b: Any,
+    *,
+    points: Any = ...,
+    cost: Any = ...,
+    graph: Any = ...,
+    metric: str = ...,
+    epsilon: float = ...,
+    relative: bool = ...,
+    max_iterations: int = ...,
+    tolerance: float = ...,
+    return_plan: Literal[False] = ...,
+) -> float: ...
+@overload
+def sinkhorn(
+    a: Any,
+    b: Any,
+    *,
+    points: Any = ...,
+    cost: Any = ...,
+    graph: Any = ...,
+    metric: str = ...,
+    epsilon: float = ...,
+    relative: bool = ...,
+    max_iterations: int = ...,
+    tolerance: float = ...,
+    return_plan: Literal[True],
+) -> tuple[float, sparse.csr_array]: ...
+def sinkhorn(
+    a: Any,
+    b: Any,
+    *,
+    points: Any = None,
+    cost: Any = None,
+    graph: Any = None,
+    metric: str = "euclidean",
+    epsilon: float = 0.01,
+    relative: bool = True,
+    max_iterations: int = 100_000,
+    tolerance: float = 1e-9,
+    return_plan: bool = False,
+) -> Union[float, tuple[float, sparse.csr_array]]:
+    """Cost of the entropic transport plan between two measures, without the entropy.
+
+    It is never below `emd` and goes down to it with `epsilon`. The plan has the right marginals.
+
+    Parameters
+    ----------
+    a, b, points, cost, graph, metric
+        As for `emd`.
+    epsilon : float
+        How much the entropy weighs.
+    relative : bool
+        Whether `epsilon` is a share of the largest distance between the two supports; otherwise it
+        is in the unit of the distances.
+    max_iterations : int
+        Most iterations.
+    tolerance : float
+        Largest error of the marginals, relative to the mass, that counts as converged.
+    return_plan : bool
+        Whether to return the plan too.
+
+    Returns
+    -------
+    value : float
+        What the plan costs.
+    plan : scipy.sparse.csr_array of shape (n_points, n_points)
+        Which mass goes where; only with `return_plan`.
+
+    Raises
+    ------
+    ValueError
+        As `emd`, and where the iteration has not converged.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> value = tp.sinkhorn([0.5, 0.5], [0.5, 0.5], points=[[0.0], [1.0]], epsilon=1.0)
+    >>> round(value, 6)  # 1/(1 + e)
+    0.268941
+    """
+    a, b = row(a), row(b)
+    ground = costs(points, cost, graph, metric)
+    value, moves = _core.sinkhorn(
+        a, b, ground, return_plan, epsilon, relative, max_iterations, tolerance
+    )
+    if moves is None:
+        return value
+    return value, moves_matrix(moves, (width(a), width(b)))

@@ -1,0 +1,347 @@
+"""One rooted tree whose leaves are the points."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from . import _core
+from ._inputs import (
+    Floats,
+    Integers,
+    ground_of,
+    measures_of,
+    moves_matrix,
+    row,
+    threads_of,
+    width,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Tree:
+    """A rooted tree whose leaves are points, and transport along its edges.
+
+    Nodes ``0 … n_points - 1`` are the points, a parent has a larger number than its children, and the
+    root comes last.
+
+    Parameters
+    ----------
+    parents : array-like of int of shape (n_nodes,)
+        Parent of every node; the root is its own parent.
+    lengths : array-like of shape (n_nodes,)
+        Length of the edge above every node, 0 at the root.
+    names : sequence of str, optional
+        Names of the points.
+
+    Attributes
+    ----------
+    n_points, n_nodes : int
+    parents, lengths : ndarray of shape (n_nodes,)
+    names : list of str or None
+    is_ultrametric : bool
+        Whether all leaves are equally far from the root.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+    >>> tree.distance([1, 0, 0], [0, 0.5, 0.5])
+    4.0
+    >>> tree
+    Tree(n_points=3, n_nodes=5)
+    """
+
+    _raw: _core.RawTree
+
+    def __init__(
+        self, parents: Any, lengths: Any, names: Optional[Sequence[str]] = None
+    ) -> None:
+        above = np.atleast_1d(np.asarray(parents, dtype=np.int64))
+        edges = np.atleast_1d(np.asarray(lengths, dtype=np.float64))
+        # Leaves come first and every inner node has a child.
+        leaves = 1 if len(above) == 1 else int(above.min(initial=len(above)))
+        self._raw = _core.RawTree.from_parents(max(leaves, 0), above, edges)
+        if names is not None:
+            self._raw = self._raw.with_names([str(name) for name in names])
+
+    @classmethod
+    def _of(cls, raw: _core.RawTree) -> Tree:
+        tree = cls.__new__(cls)
+        tree._raw = raw
+        return tree
+
+    @classmethod
+    def from_newick(cls, text: str, names: Optional[Sequence[str]] = None) -> Tree:
+        """The tree in a Newick text.
+
+        Parameters
+        ----------
+        text : str
+            One tree; a missing length is 0, labels of inner nodes are skipped.
+        names : sequence of str, optional
+            The order of the points, for instance the columns of a table. All names have to be in
+            the tree and the other way round. By default points are numbered as they appear.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("(cat:1,dog:2);", names=["dog", "cat"]).lengths
+        array([2., 1., 0.])
+        """
+        names = None if names is None else [str(name) for name in names]
+        return cls._of(_core.RawTree.from_newick(text, names))
+
+    @classmethod
+    def from_linkage(cls, linkage: Any) -> Tree:
+        """The tree of a SciPy linkage matrix; tree distances are cophenetic distances.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tree = tp.Tree.from_linkage([[0, 2, 1.5, 2], [1, 3, 4.0, 3]])
+        >>> tree.distance([1, 0, 0], [0, 1, 0])
+        4.0
+        """
+        matrix = np.asarray(linkage, dtype=np.float64)
+        if matrix.size == 0:
+            matrix = matrix.reshape(0, 4)
+        if matrix.ndim != 2:
+            shape = matrix.shape
+            raise ValueError(f"the linkage matrix has shape {shape}, expected (n − 1, 4)")
+        return cls._of(_core.RawTree.from_linkage(matrix))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tree:
+        """Reads a tree that `save`, `TreeWasserstein.save` or the command line has written."""
+        return cls._of(_core.RawTree.load(os.fspath(path)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the tree to a file, which every later release reads."""
+        self._raw.save(os.fspath(path))
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, which are the leaves."""
+        return self._raw.leaves
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, root included."""
+        return self._raw.nodes
+
+    @property
+    def parents(self) -> Integers:
+        """Parent of every node; the root is its own parent."""
+        return self._raw.parents()
+
+    @property
+    def lengths(self) -> Floats:
+        """Length of the edge above every node, 0 at the root."""
+        return self._raw.lengths()
+
+    @property
+    def names(self) -> Optional[list[str]]:
+        """Names of the points, if they have any."""
+        return self._raw.names
+
+    @property
+    def is_ultrametric(self) -> bool:
+        """Whether all leaves are equally far from the root."""
+        return self._raw.is_ultrametric
+
+    def distance(self, a: Any, b: Any) -> float:
+        """Transport cost along the tree between two measures.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+            Masses at the points; their totals have to be equal.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
+        2.0
+        """
+        return self._raw.distance(row(a), row(b), False)
+
+    def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
+        """Distance of row i of `A` to row i of `B`, for every i, in parallel.
+
+        Parameters
+        ----------
+        A, B : array-like or sparse of shape (n_measures, n_points)
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_measures,)
+        """
+        return self._raw.paired(measures_of(A), measures_of(B), threads_of(n_jobs))
+
+    def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
+        """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points), optional
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]])
+        array([[0., 3.],
+               [3., 0.]])
+        """
+        other = None if B is None else measures_of(B)
+        return self._raw.pairwise(measures_of(A), other, threads_of(n_jobs))
+
+    def embed(self, A: Any, *, n_jobs: Optional[int] = None) -> sparse.csr_array:
+        """Sparse rows whose cityblock distances are the distances of the measures.
+
+        Column v is the length of the edge above node v times the mass below it.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_measures, n_points)
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        rows : scipy.sparse.csr_array of shape (n_measures, n_nodes)
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").embed([[0.5, 0.5, 0]]).toarray()
+        array([[0.5, 0.5, 0. , 2. , 0. ]])
+        """
+        start, columns, values, nodes = self._raw.embed(measures_of(A), threads_of(n_jobs))
+        return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
+
+    def coupling(self, a: Any, b: Any) -> sparse.csr_array:
+        """Which mass goes where: an optimal plan for the tree's own distances.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+            Masses at the points; their totals have to be equal.
+
+        Returns
+        -------
+        plan : scipy.sparse.csr_array of shape (n_points, n_points)
+            Rows sum to `a`, columns to `b`.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("(cat:1,dog:2);").coupling([1, 0], [0.25, 0.75]).toarray()
+        array([[0.25, 0.75],
+               [0.  , 0.  ]])
+        """
+        left, right = row(a), row(b)
+        return moves_matrix(self._raw.coupling(left, right, False), (width(left), width(right)))
+
+    def scaled(self, factor: float) -> Tree:
+        """The same tree with every edge multiplied by `factor`."""
+        return self._of(self._raw.scaled(factor))
+
+    def to_newick(self) -> str:
+        """The tree as Newick text; points without names get their numbers."""
+        return self._raw.to_newick()
+
+    def to_linkage(self) -> Floats:
+        """The tree as a SciPy linkage matrix.
+
+        Raises
+        ------
+        ValueError
+            The tree is not ultrametric.
+        """
+        return self._raw.to_linkage()
+
+    def plot(self, ax: Optional[Axes] = None) -> Axes:
+        """Draws the tree, root to the left; edges are as long as they are.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        ax : matplotlib.axes.Axes
+        """
+        from ._plot import draw
+
+        return draw(self, ax)
+
+    def __eq__(self, other: object) -> bool:
+        return self._raw == other._raw if isinstance(other, Tree) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Tree(n_points={self.n_points}, n_nodes={self.n_nodes})"
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return _from_bytes, (self._raw.to_bytes(),)
+
+
+def _from_bytes(state: bytes) -> Tree:
+    return Tree._of(_core.RawTree.from_bytes(state))
+
+
+def linkage(
+    *,
+    points: Any = None,
+    cost: Any = None,
+    graph: Any = None,
+    metric: str = "euclidean",
+    method: str = "average",
+    names: Optional[Sequence[str]] = None,
+    n_jobs: Optional[int] = None,
+) -> Tree:
+    """Grows a tree over the points of a ground metric by joining clusters.
+
+    Parameters
+    ----------
+    points, cost, graph, metric
+        The ground metric, as for `emd`; `cost` has to be symmetric here.
+    method : {"average", "single", "complete", "ward", "closest"}
+        How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
+        closest to the metric in its largest error.
+    names : sequence of str, optional
+        Names of the points.
+    n_jobs : int, optional
+        Threads; `None` and -1 stand for all processors.
+
+    Returns
+    -------
+    tree : Tree
+        The distance of two leaves is the one at which they are joined.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> tp.linkage(points=[[0.0], [1.0], [5.0]], method="single").to_newick()
+    '(2:2,(0:0.5,1:0.5):1.5);'
+    """
+    ground = ground_of(points, cost, graph, metric)
+    raw = ground.linkage(method, threads_of(n_jobs))
+    return Tree._of(raw if names is None else raw.with_names([str(name) for name in names]))
