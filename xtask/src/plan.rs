@@ -25,7 +25,7 @@ pub(crate) const USAGE: &str = "\
 Usage: cargo xtask <TASK>
 
 Tasks:
-  test         Rust tests and doc tests, then the Python wheel and its tests
+  test         Rust tests and doc tests, the Python wheel and its tests, the README
   ci           test, and: formatting, clippy, documentation, benches build, cargo-deny
   bench-peers  exact transport against POT and wasserstein; --json prints objects
   help         this text
@@ -58,6 +58,8 @@ pub(crate) enum Program {
     Python,
     /// The interpreter inside the virtual environment.
     Venv,
+    /// The interpreter inside a second one, made anew every time.
+    Fresh,
 }
 
 /// One command of a task, run in the root of the repository.
@@ -149,15 +151,30 @@ fn python(found: &Found, venv: &Path) -> Vec<Step> {
         steps.push(venv_step("python venv", venv));
     }
     let wheel = run("python wheel", Program::Venv, &["-m", "pip", "install", "./python[test]"]);
-    steps.push(with(wheel, |command| {
+    steps.push(installing(wheel));
+    steps.push(run("python tests", Program::Venv, &["-m", "pytest", "python/tests"]));
+    // What a new user does, with nothing installed that only the tests need.
+    steps.push(venv_step("fresh venv", &fresh_venv(venv)));
+    let install = run("fresh install", Program::Fresh, &["-m", "pip", "install", "./python"]);
+    steps.push(installing(install));
+    steps.push(run("readme", Program::Fresh, &["python/tests/readme.py"]));
+    steps
+}
+
+/// A step of pip, which is long and needs the network.
+fn installing(step: Step) -> Step {
+    with(step, |command| {
         command.quiet = true;
         command.hint = Some(
-            "pip has to fetch the build tool and the packages that the tests use; \
+            "pip has to fetch the build tool and the packages that the wheel or its tests use; \
              without a network, PIP_FIND_LINKS names a folder that holds them",
         );
-    }));
-    steps.push(run("python tests", Program::Venv, &["-m", "pytest", "python/tests"]));
-    steps
+    })
+}
+
+/// Where the environment belongs that is made anew every time.
+pub(crate) fn fresh_venv(venv: &Path) -> PathBuf {
+    venv.with_file_name("venv-fresh")
 }
 
 /// Makes the virtual environment.
@@ -261,6 +278,9 @@ mod tests {
             "python venv: -m venv --clear target/venv",
             "python wheel: -m pip install ./python[test]",
             "python tests: -m pytest python/tests",
+            "fresh venv: -m venv --clear target/venv-fresh",
+            "fresh install: -m pip install ./python",
+            "readme: python/tests/readme.py",
         ];
         assert_eq!(outline(Task::Test, &found), lines);
     }
@@ -270,7 +290,7 @@ mod tests {
         let found = Found { python: true, venv: true, ..Found::default() };
         let lines = outline(Task::Test, &found);
         assert!(!lines.iter().any(|line| line.starts_with("python venv")), "{lines:?}");
-        assert_eq!(lines.len(), 3);
+        assert_eq!(lines.len(), 6);
     }
 
     #[test]

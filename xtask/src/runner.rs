@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::plan::{Action, Command, Found, Program, Task, plan, venv_python};
+use crate::plan::{Action, Command, Found, Program, Task, fresh_venv, plan, venv_python};
 
 /// Shells give this code when there is no such program.
 const NOT_FOUND: u8 = 127;
@@ -131,6 +131,7 @@ impl Place {
             Program::Cargo => self.cargo.clone(),
             Program::Python => self.python.clone(),
             Program::Venv => venv_python(&self.root.join(&self.venv)).into(),
+            Program::Fresh => venv_python(&self.root.join(fresh_venv(&self.venv))).into(),
         }
     }
 
@@ -140,6 +141,7 @@ impl Place {
             Program::Cargo => "cargo".into(),
             Program::Python => self.python.to_string_lossy().into_owned(),
             Program::Venv => venv_python(&self.venv).to_string_lossy().into_owned(),
+            Program::Fresh => venv_python(&fresh_venv(&self.venv)).to_string_lossy().into_owned(),
         };
         let env = command.env.map(|(key, value)| format!("{key}=\"{value}\" ")).unwrap_or_default();
         format!("{env}{program} {}", command.args.join(" "))

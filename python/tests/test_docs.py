@@ -1,0 +1,57 @@
+"""Examples run, and types hold."""
+
+import doctest
+import importlib
+import pathlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+import treeport
+
+from readme import run_readme
+
+HERE = pathlib.Path(__file__).parent
+MODULES = [m.name for m in pkgutil.iter_modules(treeport.__path__) if m.name != "_torch"]
+EXAMPLES = sorted((HERE.parent / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    module = importlib.import_module(f"treeport.{name}")
+    assert doctest.testmod(module).failed == 0
+
+
+def test_everything_public_is_documented():
+    for name in treeport.__all__:
+        thing = getattr(treeport, name)
+        assert thing.__doc__, name
+        for part, method in vars(thing).items() if isinstance(thing, type) else []:
+            if not part.startswith("_"):
+                assert method.__doc__, f"{name}.{part}"
+
+
+def test_the_readme():
+    run_readme()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(path, tmp_path):
+    done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["mypy", "-p", "treeport"], ["mypy", str(HERE / "typed.py")], ["mypy.stubtest", "treeport._core"]],
+    ids=["package", "use", "stubs"],
+)
+def test_types(command):
+    module, *rest = command
+    config = "--mypy-config-file" if module == "mypy.stubtest" else "--config-file"
+    settings = HERE.parent / "pyproject.toml"
+    whole = [sys.executable, "-m", module, config, settings, *rest]
+    done = subprocess.run(whole, cwd=HERE, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,128 @@
+"""Exact transport, judged by POT and SciPy."""
+
+import networkx as nx
+import numpy as np
+import ot
+import pytest
+import treeport as tp
+from scipy import sparse
+from scipy.spatial.distance import cdist, pdist, squareform
+
+
+def measure(rng, n, support):
+    masses = np.zeros(n)
+    masses[rng.choice(n, support, replace=False)] = rng.random(support) + 1e-3
+    return masses / masses.sum()
+
+
+def instances():
+    """Two hundred problems: points in 1 to 8 dimensions, supports of 1 to 40 of up to 60 points."""
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        n = int(rng.integers(2, 60))
+        points = rng.normal(size=(n, int(rng.integers(1, 9))))
+        a, b = (measure(rng, n, int(rng.integers(1, min(n, 40) + 1))) for _ in range(2))
+        yield points, a, b
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "sqeuclidean", "cosine"])
+def test_values_and_plans_agree_with_pot(metric):
+    for points, a, b in instances():
+        cost = cdist(points, points, metric)
+        np.fill_diagonal(cost, 0)  # rounding of the cosine
+        judge = ot.emd2(a, b, cost)
+        # POT stops at reduced costs of rounding size: relative to the largest cost.
+        close = {"rel": 1e-9, "abs": 1e-13 * cost.max()}
+        value, plan = tp.emd(a, b, points=points, metric=metric, return_plan=True)
+        assert value == pytest.approx(judge, **close)
+        assert tp.emd(a, b, points=points, metric=metric) == value
+        assert tp.emd(a, b, cost=cost) == pytest.approx(judge, **close)
+        assert tp.emd(a, b, cost=squareform(cost, checks=False)) == pytest.approx(judge, **close)
+        assert plan.shape == (len(a), len(b))
+        np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-12)
+        np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-12)
+        assert plan.multiply(cost).sum() == pytest.approx(value, **close)
+
+
+def test_the_two_measures_may_live_on_different_points(rng):
+    for _ in range(200):
+        n, m = rng.integers(1, 30, size=2)
+        cost = rng.random((n, m))
+        a, b = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
+        value, plan = tp.emd(a, b, cost=cost, return_plan=True)
+        assert value == pytest.approx(ot.emd2(a, b, cost), rel=1e-9)
+        assert plan.shape == (n, m)
+        np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-12)
+        np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-12)
+
+
+def test_many_pairs_agree_with_single_calls_on_any_number_of_threads(words, documents):
+    measures = documents / documents.sum(axis=1, keepdims=True)
+    pairs = np.array([(i, (7 * i + 3) % 60) for i in range(60)])
+    one = tp.emd_pairs(measures, pairs, points=words, n_jobs=1)
+    assert (one == tp.emd_pairs(sparse.csr_array(measures), pairs, points=words, n_jobs=3)).all()
+    cost = cdist(words, words)
+    assumed = tp.emd_pairs(measures, pairs, cost=cost, assume_metric=True)
+    for (i, j), value, of_matrix in zip(pairs, one, assumed):
+        judge = ot.emd2(measures[i], measures[j], cost) if i != j else 0
+        assert value == pytest.approx(judge, rel=1e-9, abs=1e-14)
+        assert of_matrix == pytest.approx(judge, rel=1e-9, abs=1e-14)
+        assert tp.emd(measures[i], measures[j], points=words) == pytest.approx(value, rel=1e-12)
+    assert tp.emd_pairs(measures, [], points=words).shape == (0,)
+
+
+def test_a_graph_has_shortest_paths(rng):
+    graph = nx.connected_watts_strogatz_graph(30, 4, 0.3, seed=1)
+    for u, v in graph.edges:
+        graph.edges[u, v]["weight"] = float(rng.random() + 0.1)
+    paths = nx.floyd_warshall_numpy(graph)
+    a, b = rng.dirichlet(np.ones(30)), rng.dirichlet(np.ones(30))
+    judge = ot.emd2(a, b, np.asarray(paths))
+    adjacency = nx.to_scipy_sparse_array(graph)
+    for given in [graph, adjacency, sparse.triu(adjacency)]:
+        assert tp.emd(a, b, graph=given) == pytest.approx(judge, rel=1e-9)
+        many = tp.emd_pairs(np.stack([a, b]), [(0, 1)], graph=given)
+        assert many == pytest.approx([judge], rel=1e-9)
+
+
+def test_any_layout_of_arrays_gives_the_same(rng):
+    points = rng.normal(size=(12, 3))
+    a, b = rng.dirichlet(np.ones(12)), rng.dirichlet(np.ones(12))
+    value = tp.emd(a, b, points=points)
+    cost = squareform(pdist(points))
+    assert tp.emd(list(a), list(b), points=points.tolist()) == value
+    assert tp.emd(a, b, points=np.asfortranarray(points)) == value
+    assert tp.emd(np.repeat(a, 2)[::2], b, points=np.repeat(points, 2, axis=0)[::2]) == value
+    assert tp.emd(sparse.csr_matrix(a), sparse.coo_array(b[None]), points=points) == value
+    assert tp.emd(a, b, cost=np.asfortranarray(cost)) == pytest.approx(value, rel=1e-12)
+    half = tp.emd_pairs(np.stack([a, b]), [(0, 1)], cost=cost.astype(np.float32))
+    assert half == pytest.approx([value], rel=1e-6)
+
+
+def test_only_the_distances_of_points_with_mass_are_read(rng):
+    points = rng.normal(size=(100_000, 2))
+    points[3] = np.nan
+    a, b = np.zeros(100_000), np.zeros(100_000)
+    a[[5, 99_999]], b[70_000] = 0.5, 1.0
+    far = np.linalg.norm(points[[5, 99_999]] - points[70_000], axis=1)
+    value, plan = tp.emd(a, b, points=points, return_plan=True)
+    assert value == pytest.approx(far.mean(), rel=1e-12)
+    assert plan[5, 70_000] == plan[99_999, 70_000] == 0.5
+
+
+def test_sinkhorn_agrees_with_pot(rng):
+    for _ in range(30):
+        n = int(rng.integers(2, 25))
+        points = rng.normal(size=(n, 2))
+        a, b = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(n))
+        cost = cdist(points, points)
+        reg = 0.1 * cost.max()
+        judge = ot.sinkhorn2(a, b, cost, reg, method="sinkhorn_log", stopThr=1e-12, numItermax=100_000)
+        options = {"points": points, "epsilon": reg, "relative": False}
+        value, plan = tp.sinkhorn(a, b, return_plan=True, **options)
+        assert value == pytest.approx(float(judge), rel=1e-6)
+        assert tp.sinkhorn(a, b, **options) == pytest.approx(value, rel=1e-12)
+        assert tp.sinkhorn(a, b, cost=cost, epsilon=0.1) == pytest.approx(value, rel=1e-9)
+        np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-12)
+        np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-12)
+        assert value >= tp.emd(a, b, points=points)

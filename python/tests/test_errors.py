@@ -1,0 +1,76 @@
+"""Errors: which, and what they say."""
+
+import numpy as np
+import pytest
+import treeport as tp
+from scipy import sparse
+
+POINTS = [[0.0], [1.0], [5.0]]
+CALLS = [
+    (lambda: tp.emd([1, 0, 0], [0, 1], points=POINTS), "the measures live on 2 points, the tree or metric on 3"),
+    (lambda: tp.emd([1, 0, -1], [0, 1, 0], points=POINTS), "measure 0 has mass -1 at point 2; masses must be finite and at least 0"),
+    (lambda: tp.emd([1, 0, 0], [0, np.nan, 0], points=POINTS), "measure 1 has mass NaN at point 1; masses must be finite and at least 0"),
+    (lambda: tp.emd([1, 0, 0], [0, 0, 0], points=POINTS), "measure 1 has no mass; drop the row or give it a positive entry"),
+    (lambda: tp.emd([], [], points=POINTS), "there are no points; a ground metric needs at least one"),
+    (lambda: tp.emd([1, 0, 0], [0, 2, 0], points=POINTS), "measures 0 and 1 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)"),
+    (lambda: tp.emd([0, 0, 1], [0, 1, 0], points=[[0.0], [1.0], [np.inf]]), "coordinate 0 of point 2 is inf; coordinates must be finite"),
+    (lambda: tp.emd([0, 0, 1], [0, 1, 0], points=[[1.0], [1.0], [0.0]], metric="cosine"), "point 2 has length 0, so its cosine distance is undefined; drop it or use another metric"),
+    (lambda: tp.emd([1, 0], [0, 1], cost=[[0, -1], [1, 0]]), "distance from point 0 to point 1 is -1; distances must be finite and at least 0"),
+    (lambda: tp.emd([1, 0, 0], [0, 0, 1], cost=[1.0, np.nan, 1.0]), "distance from point 0 to point 2 is NaN; distances must be finite and at least 0"),
+    (lambda: tp.emd([1, 0], [0, 1], cost=np.ones((2, 3))), "the cost matrix has shape (2, 3), expected (2, 2)"),
+    (lambda: tp.emd([1, 0, 0], [0, 0, 1], points=POINTS, metric="chebyshev"), "the norm is `chebyshev`; it must be euclidean, sqeuclidean, manhattan or cosine"),
+    (lambda: tp.emd([1, 0], [0, 1]), "give one of points, cost and graph; 0 of them are given"),
+    (lambda: tp.emd([1, 0], [0, 1], points=POINTS, cost=POINTS), "give one of points, cost and graph; 2 of them are given"),
+    (lambda: tp.emd([[1, 0], [0, 1]], [0, 1], points=POINTS), "a measure is one row of masses, not an array of shape (2, 2)"),
+    (lambda: tp.emd([1, 0, 0], [0, 1, 0], graph=sparse.csr_array((3, 3))), "the graph falls into 3 components (node 1 cannot be reached from node 0); keep one component or join them"),
+    (lambda: tp.emd_pairs(np.eye(3), [(0, 3)], points=POINTS), "there is no measure 3: the set holds 3, numbered from 0"),
+    (lambda: tp.emd_pairs(np.eye(3), [(0, -1)], points=POINTS), "pair 0 names measure -1; measures are numbered from 0"),
+    (lambda: tp.emd_pairs(np.eye(3), [(0, 1, 2)], points=POINTS), "the list of pairs has shape (1, 3), expected (n, 2)"),
+    (lambda: tp.emd_pairs(np.eye(2), [(0, 1)], cost=[[0, 1], [2, 0]]), "distance from point 0 to point 1 is 1 but 2 the other way; a ground metric is symmetric"),
+    (lambda: tp.emd_pairs(np.eye(2), [(0, 1)], cost=[[1, 1], [1, 0]]), "distance from point 0 to itself is 1, expected 0"),
+    (lambda: tp.emd_pairs(np.eye(2), [(0, 1)], cost=np.ones((2, 3))), "the cost matrix has shape (2, 3), expected a square, or one row of n(n − 1)/2 distances"),
+    (lambda: tp.sinkhorn([1, 0, 0], [0, 0, 1], points=POINTS, epsilon=0), "epsilon is 0; it must be above 0; `exact` solves without entropy"),
+    (lambda: tp.Tree.from_newick("(a:1,b"), None),
+    (lambda: tp.Tree.from_newick("(a:1,b:1);", names=["a", "c"]), "Newick, byte 5: leaf `b` is not among the names given"),
+    (lambda: tp.Tree.from_linkage([[0, 1, 2]]), "the linkage matrix has shape (1, 3), expected (n − 1, 4)"),
+    (lambda: tp.Tree([2, 2, 2], [1.0, -1.0, 0.0]), "not a tree: edge above node 1 has length -1; lengths are at least 0"),
+    (lambda: tp.Tree([2, 2, 2], [1.0, 1.0, 0.0], names=["a"]), "1 names for 2 points"),
+    (lambda: tp.Tree([2, 2, 2], [1.0, 2.0, 0.0]).to_linkage(), "the tree is not ultrametric: leaf 0 is 1 from the root, leaf 1 is 2; a linkage matrix needs equal distances"),
+    (lambda: tp.linkage(points=POINTS, method="median"), "the linkage is `median`; it must be single, average, complete, ward or closest"),
+    (lambda: tp.TreeWasserstein(POINTS, method="oak").fit(np.eye(3)), "method is 'oak'; it must be one of auto, additive, ultrametric, skip-mst"),
+    (lambda: tp.TreeWasserstein(POINTS, learning_rate=-1).fit(np.eye(3)), "learning_rate is -1; it must be above 0; try 0.5"),
+    (lambda: tp.TreeWasserstein(POINTS, n_jobs=0).fit(np.eye(3)), "n_jobs is 0; give a number of threads, or -1 for all processors"),
+    (lambda: tp.TreeWasserstein(POINTS, random_state="x").fit(np.eye(3)), "random_state is 'x'; give an int, a Generator or None"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(4)), "the measures live on 4 points, the tree or metric on 3"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(-np.eye(3)), "Negative values in data: measure 0 has mass -1 at point 0; masses must be finite and at least 0"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)]), "give pairs and distances together, or neither"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)], distances=[-1]), "label 0 (measures 0 and 1) is -1; distances must be finite and at least 0"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)], distances=[1, 2]), "the list of label distances has shape (2,), expected (1,)"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.diag([1, 0, 0])), "1 rows have mass; a pair needs two"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_bad_values_are_named(number):
+    call, message = CALLS[number]
+    with pytest.raises(ValueError) as caught:
+        call()
+    if message is not None:
+        assert str(caught.value) == message
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path):
+    missing = tmp_path / "no" / "model.tree"
+    with pytest.raises(FileNotFoundError, match="cannot read `.*model.tree`: No such file"):
+        tp.load(missing)
+    tree = tp.Tree([2, 2, 2], [1.0, 2.0, 0.0])
+    with pytest.raises(OSError, match="cannot write `.*model.tree`: "):
+        tree.save(missing)
+    other = tmp_path / "other.tree"
+    other.write_text("not a tree at all")
+    with pytest.raises(ValueError, match="other.tree` is not a treeport tree: "):
+        tp.load(other)
+    tree.save(other)
+    other.write_bytes(other.read_bytes()[:-3])
+    with pytest.raises(ValueError, match="other.tree` is "):
+        tp.Tree.load(other)

@@ -1,0 +1,218 @@
+"""The estimator among its friends from scikit-learn."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import treeport as tp
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+
+@parametrize_with_checks([tp.TreeWasserstein(), tp.TreeWasserstein(method="ultrametric")])
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)
+
+
+def normalized(measures):
+    return measures / measures.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def fitted(words, documents):
+    return tp.TreeWasserstein(words).fit(documents)
+
+
+def test_learning_beats_the_start(words, documents):
+    start = tp.TreeWasserstein(words, epochs=0).fit(documents)
+    learned = tp.TreeWasserstein(words, epochs=50).fit(documents)
+    assert learned.loss_curve_.shape == learned.validation_loss_curve_.shape == (51,)
+    assert learned.loss_curve_[learned.best_epoch_] < start.loss_curve_[0]
+    assert start.score(documents) < learned.score(documents) <= 0
+    assert learned.score(documents[:30], documents[30:]) < 0
+    assert (learned.method_, start.best_epoch_) == ("additive", 0)
+
+
+@pytest.mark.parametrize("method", ["auto", "additive", "ultrametric", "skip-mst"])
+def test_every_method_is_close_to_exact_transport(words, documents, method):
+    tw = tp.TreeWasserstein(words, method=method).fit(documents)
+    assert -0.25 < tw.score(documents) < 0
+    assert tw.tree_.is_ultrametric == (method in ("ultrametric", "skip-mst"))
+
+
+@pytest.mark.parametrize("init", ["single", "average", "complete", "ward", "closest"])
+def test_every_start_can_be_learned_from(words, documents, init):
+    assert tp.TreeWasserstein(words, init=init, epochs=5).fit(documents).score(documents) > -0.5
+
+
+def test_own_labels_and_own_start(words, documents):
+    pairs = np.array([(i, j) for i in range(20) for j in range(i)])
+    distances = tp.emd_pairs(normalized(documents), pairs, points=words)
+    start = tp.linkage(points=words, method="ward")
+    tw = tp.TreeWasserstein(init=start).fit(documents, pairs=pairs, distances=distances)
+    assert tw.set_params(points=words).score(documents) > -0.3
+    kept = tp.TreeWasserstein(init=start, epochs=0, scale=False)
+    kept.fit(documents, pairs=pairs, distances=distances)
+    np.testing.assert_allclose(
+        kept.tree_.pairwise(np.eye(25)), start.pairwise(np.eye(25)), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_without_a_ground_metric_all_points_are_one_apart(documents):
+    tw = tp.TreeWasserstein(epochs=3).fit(documents)
+    a, b = normalized(documents)[:2]
+    assert tw.distance(a, b) == pytest.approx(np.abs(a - b).sum() / 2)
+    assert tw.score(documents) == pytest.approx(0, abs=1e-9)
+
+
+def test_answers_agree_with_each_other(fitted, documents):
+    measures = normalized(documents)
+    matrix = fitted.pairwise(documents)
+    rows = fitted.transform(documents)
+    assert rows.shape == (60, fitted.tree_.n_nodes)
+    assert len(fitted.get_feature_names_out()) == fitted.tree_.n_nodes
+    np.testing.assert_allclose(fitted.paired(documents[:9], documents[9:18]), np.diag(matrix[:9, 9:18]))
+    np.testing.assert_allclose(fitted.pairwise(documents[:4], documents), matrix[:4], atol=1e-12)
+    np.testing.assert_allclose(fitted.tree_.pairwise(measures), matrix, atol=1e-12)
+    assert fitted.distance(documents[3], documents[8]) == pytest.approx(matrix[3, 8])
+    assert np.abs(rows[[3]] - rows[[8]]).sum() == pytest.approx(matrix[3, 8])
+    plan = fitted.coupling(documents[3], documents[8])
+    np.testing.assert_allclose(plan.sum(axis=0), measures[8], atol=1e-12)
+    assert (sparse.csr_matrix(fitted.transform(sparse.csr_matrix(documents))) != rows).nnz == 0
+
+
+def test_rows_without_mass_embed_to_zeros(words, documents):
+    documents[[0, 7, 59]] = 0
+    tw = tp.TreeWasserstein(words).fit(documents)
+    rows = tw.transform(documents)
+    assert rows.shape[0] == 60
+    assert (np.flatnonzero(rows.sum(axis=1) == 0) == [0, 7, 59]).all()
+    assert (rows[[5]] != tw.transform(documents[[5]])).nnz == 0
+    assert tw.transform(documents[[0]]).nnz == 0
+    with pytest.raises(ValueError, match="measure 2 has no mass; drop the row"):
+        tw.pairwise(documents[5:9])
+
+
+def test_same_seed_same_tree_on_any_number_of_threads(words, documents):
+    def tree(**options):
+        return tp.TreeWasserstein(words, epochs=5, **options).fit(documents).tree_
+
+    assert tree(random_state=3, n_jobs=1) == tree(random_state=3, n_jobs=3) == tree(random_state=3)
+    assert tree(random_state=3) != tree(random_state=4)
+    rng = np.random.default_rng
+    assert tree(random_state=rng(5)) == tree(random_state=rng(5))
+    generator = rng(5)
+    assert tree(random_state=generator) != tree(random_state=generator)
+    assert tree(random_state=None) != tree(random_state=None)
+
+
+def test_neighbors_in_a_pipeline_and_precomputed(words, rng):
+    # Two kinds of documents: words on the left, words on the right.
+    y = np.arange(60) % 2
+    likely = np.where((words[:, 0] > 0) == y[:, None], 1.0, 0.1)
+    documents = rng.poisson(likely) + np.eye(60, 25)
+    tw = tp.TreeWasserstein(words, epochs=5)
+    knn = KNeighborsClassifier(3, metric="manhattan")
+    pipeline = make_pipeline(tw, knn).fit(documents[:40], y[:40])
+    assert pipeline.score(documents[40:], y[40:]) > 0.8
+    tw.fit(documents[:40])
+    precomputed = KNeighborsClassifier(3, metric="precomputed")
+    precomputed.fit(tw.pairwise(documents[:40]), y[:40])
+    predicted = precomputed.predict(tw.pairwise(documents[40:], documents[:40]))
+    assert (predicted == pipeline.predict(documents[40:])).mean() > 0.9
+
+
+def test_grid_search_chooses_by_the_score(words, documents):
+    grid = {"method": ["ultrametric", "additive"], "epochs": [0, 20]}
+    search = GridSearchCV(tp.TreeWasserstein(words), grid, cv=3).fit(documents)
+    assert search.best_params_["epochs"] == 20
+    assert -0.3 < search.best_score_ < 0
+
+
+def test_pickles_have_the_tree_and_not_the_training_data(words, rng):
+    documents = rng.random((3000, 25))
+    tw = tp.TreeWasserstein(words, n_pairs=50, epochs=2).fit(documents)
+    state = pickle.dumps(tw)
+    assert len(state) < 10_000 < documents.nbytes // 50
+    back = pickle.loads(state)
+    assert back.tree_ == tw.tree_
+    assert back.distance(documents[0], documents[1]) == tw.distance(documents[0], documents[1])
+    assert not hasattr(clone(tw), "tree_")
+    assert clone(tw).get_params()["n_pairs"] == 50
+
+
+def test_files_have_the_tree(fitted, documents, tmp_path):
+    fitted.save(tmp_path / "model.tree")
+    back = tp.load(tmp_path / "model.tree")
+    assert back.tree_ == fitted.tree_
+    assert (back.pairwise(documents) == fitted.pairwise(documents)).all()
+    with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
+        back.score(documents)
+    assert back.set_params(points=fitted.points).score(documents) == fitted.score(documents)
+
+
+def test_verbose_shows_bars(words, documents, capsys):
+    tp.TreeWasserstein(words, verbose=True, epochs=2).fit(documents)
+    shown = capsys.readouterr()
+    assert "exact distances done in" in shown.err
+    assert "learning done in" in shown.err
+    assert shown.out == ""
+
+
+def test_the_bar_counts(capsys):
+    from treeport._progress import Bar
+
+    with Bar("work") as report:
+        report(25, 100)
+    assert "\rwork  25% |█████               | 25/100" in capsys.readouterr().err
+
+
+SLOW = """
+import numpy as np, treeport as tp
+rng = np.random.default_rng(0)
+points, measures = rng.normal(size=(400, 3)), rng.random((400, 400))
+measures /= measures.sum(axis=1, keepdims=True)
+print("ready", flush=True)
+{work}
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent another way")
+@pytest.mark.parametrize(
+    "work",
+    [
+        "tp.emd_pairs(measures, rng.integers(400, size=(100_000, 2)), points=points)",
+        "tp.TreeWasserstein(points, n_pairs=100_000).fit(measures)",
+        "tp.TreeWasserstein(n_pairs=79_000, epochs=100_000).fit(measures)",
+    ],
+)
+def test_ctrl_c_ends_long_work(work):
+    # Each would take minutes.
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLOW.format(work=work)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert child.stdout.readline() == b"ready\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in err
+    assert child.returncode != 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_has_threads_of_its_own(fitted, documents):
+    judge = fitted.pairwise(documents)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert (pool.apply_async(fitted.pairwise, [documents]).get(timeout=60) == judge).all()

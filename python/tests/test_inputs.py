@@ -1,0 +1,81 @@
+"""What people have: DataFrames, AnnData, graphs."""
+
+from types import SimpleNamespace
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import treeport as tp
+from scipy import sparse
+from scipy.spatial.distance import pdist, squareform
+
+
+def test_data_frames_name_the_points(words, documents):
+    names = [f"word{i}" for i in range(25)]
+    frame = pd.DataFrame(documents, columns=names)
+    points = pd.DataFrame(words, index=names, columns=["x", "y"])
+    tw = tp.TreeWasserstein(points, epochs=3).fit(frame)
+    plain = tp.TreeWasserstein(words, epochs=3).fit(documents)
+    assert tw.tree_.names == names == list(tw.feature_names_in_)
+    assert "word3:" in tw.tree_.to_newick()
+    assert (tw.pairwise(frame) == plain.pairwise(documents)).all()
+    assert tw.distance(frame.iloc[0], frame.iloc[1]) == plain.distance(*documents[:2])
+    assert tp.linkage(points=points, names=points.index).names == names
+    with pytest.raises(ValueError, match="feature names"):
+        tw.transform(frame[names[::-1]])
+
+
+def test_every_kind_of_ground_metric_gives_the_same_tree(words, documents):
+    distances = pdist(words)
+    complete = nx.from_numpy_array(squareform(distances))
+    trees = [
+        tp.TreeWasserstein(epochs=3, **ground).fit(documents).tree_
+        for ground in [
+            {"points": words},
+            {"cost": distances},
+            {"cost": squareform(distances)},
+            {"cost": pd.DataFrame(squareform(distances))},
+            {"graph": complete},
+            {"graph": sparse.csr_array(squareform(distances))},
+        ]
+    ]
+    units = np.eye(25)
+    for tree in trees[1:]:
+        np.testing.assert_allclose(tree.pairwise(units), trees[0].pairwise(units), rtol=1e-6)
+    single = tp.TreeWasserstein(cost=distances.astype(np.float32), epochs=3).fit(documents)
+    assert single.score(documents) > -0.3
+
+
+def test_nodes_of_a_graph_may_have_any_name():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("Basel", "Bern", 1.0), ("Bern", "Genf", 2.0)])
+    assert tp.emd([1, 0, 0], [0, 0, 1], graph=graph) == 3.0
+    assert tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=nx.path_graph(4)) == 3.0  # no weights: 1
+
+
+def test_anndata_like_objects_stand_for_what_they_hold(words, documents, rng):
+    cells = SimpleNamespace(X=rng.random((25, 7)), obsm={"X_umap": words + 1, "X_pca": words})
+    samples = SimpleNamespace(X=sparse.csr_matrix(documents), obsm={})
+    tw = tp.TreeWasserstein(cells, epochs=3).fit(samples)
+    plain = tp.TreeWasserstein(words, epochs=3).fit(documents)
+    assert tw.tree_ == plain.tree_
+    assert (tw.transform(samples) != plain.transform(documents)).nnz == 0
+    shares = SimpleNamespace(X=documents / documents.sum(axis=1, keepdims=True), obsm={})
+    np.testing.assert_allclose(tw.tree_.pairwise(shares), tw.pairwise(samples), atol=1e-12)
+    del cells.obsm["X_pca"]
+    assert tp.TreeWasserstein(cells, epochs=3).fit(samples).tree_.n_points == 25
+
+
+def test_points_in_one_dimension_need_no_second_axis():
+    assert tp.emd([1, 0, 0], [0, 0, 1], points=[0.0, 1.0, 5.0]) == 5.0
+
+
+def test_a_hundred_thousand_pairs_are_one_call(rng):
+    tree = tp.linkage(points=rng.normal(size=(200, 2)))
+    places = rng.integers(200, size=(2, 100_000))
+    ones = np.ones(100_000)
+    start = np.arange(100_001)
+    left, right = (sparse.csr_array((ones, at, start), shape=(100_000, 200)) for at in places)
+    between = tree.pairwise(np.eye(200))
+    np.testing.assert_allclose(tree.paired(left, right), between[places[0], places[1]], atol=1e-12)

@@ -1,0 +1,44 @@
+"""The PyTorch module; torch is large, so it is tested where it is installed."""
+
+import numpy as np
+import pytest
+import treeport as tp
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed; `pip install torch` adds it")
+
+
+def test_values_and_gradients(words, documents):
+    tw = tp.TreeWasserstein(words, epochs=3).fit(documents)
+    measures = documents / documents.sum(axis=1, keepdims=True)
+    module = tw.to_torch(torch.float64)
+    A = torch.tensor(measures[:30], requires_grad=True)
+    B = torch.tensor(measures[30:])
+    values = module(A, B)
+    np.testing.assert_allclose(values.detach().numpy(), tw.paired(measures[:30], measures[30:]), rtol=1e-9)
+    values.sum().backward()
+    # Along a move of mass that keeps the total.
+    step = torch.zeros_like(B)
+    step[:, 0], step[:, 1] = 1e-7, -1e-7
+    ahead, behind = module(A.detach() + step, B), module(A.detach() - step, B)
+    slope = (ahead - behind) / 2
+    smooth = ((ahead + behind) / 2 - values.detach()).abs() < 1e-12  # away from kinks
+    assert smooth.any()
+    np.testing.assert_allclose((A.grad * step).sum(dim=1)[smooth], slope[smooth], atol=1e-12)
+
+
+def test_it_is_a_module(words, documents, tmp_path):
+    tw = tp.TreeWasserstein(words, epochs=3).fit(documents)
+    module = tw.to_torch()
+    one = torch.tensor(documents[0] / documents[0].sum(), dtype=torch.get_default_dtype())
+    assert module(one, one).shape == (1,)
+    torch.save(module, tmp_path / "module.pt")
+    back = torch.load(tmp_path / "module.pt", weights_only=False)
+    other = torch.tensor(documents[1] / documents[1].sum(), dtype=torch.get_default_dtype())
+    assert torch.equal(module(one, other), back(one, other))
+
+
+def test_gradcheck(words, documents):
+    module = tp.TreeWasserstein(words, epochs=3).fit(documents).to_torch(torch.float64)
+    rng = np.random.default_rng(0)
+    A, B = (torch.tensor(rng.dirichlet(np.ones(25), size=3), requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(module, (A, B))

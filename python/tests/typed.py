@@ -1,0 +1,15 @@
+"""How the package is used, for the type checker alone; `test_docs.py` runs it over this."""
+
+import numpy as np
+import treeport as tp
+
+points = np.zeros((3, 2))
+value: float = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points)
+value, plan = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points, return_plan=True)
+several: np.typing.NDArray[np.float64] = tp.emd_pairs(np.eye(3), [(0, 1)], points=points)
+tw: tp.TreeWasserstein = tp.TreeWasserstein(points, epochs=3, random_state=np.random.default_rng())
+tree: tp.Tree = tw.fit(np.eye(3)).tree_
+names: "list[str] | None" = tree.names
+back: tp.TreeWasserstein = tp.load("model.tree")
+wrong: str = tree.to_newick()
+wrong = tree.n_points  # type: ignore[assignment]
