@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -209,6 +210,17 @@ def test_ctrl_c_ends_long_work(work):
     _, err = child.communicate(timeout=60)
     assert b"KeyboardInterrupt" in err
     assert child.returncode != 0
+
+
+def test_other_threads_go_on_meanwhile(rng):
+    points, measures = rng.normal(size=(150, 3)), rng.dirichlet(np.ones(150), size=100)
+    pairs = rng.integers(100, size=(4000, 2))
+    work = threading.Thread(target=tp.emd_pairs, args=(measures, pairs), kwargs={"points": points})
+    work.start()
+    # It takes far longer than this; with the interpreter held we would come here only after it.
+    time.sleep(0.05)
+    assert work.is_alive()
+    work.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -105,7 +105,7 @@ impl Tree {
     /// Distances of many pairs of measures, in parallel.
     ///
     /// # Errors
-    /// As [`Tree::distance`], naming the measures; [`Error::Cancelled`](crate::Error::Cancelled) when
+    /// As [`Tree::distance`], naming the measures; [`Error::Cancelled`] when
     /// `progress` (called with the number of pairs done) asks to stop.
     pub fn pairs(
         &self,
@@ -152,16 +152,28 @@ impl Tree {
             });
         }
         (0..a.len()).try_for_each(|i| check_balance((i, a.row(i)), (i, b.row(i))))?;
-        let (left, right) = (self.prepare(a)?, self.prepare(b)?);
+        a.check_points(self.leaves())?;
+        b.check_points(self.leaves())?;
         let counter = Counter::new(progress);
         let mut distances = vec![0.0; a.len()];
+        // Every row is used once, so that a cut through the tree would never pay for itself.
         distances.par_chunks_mut(PAIRS_PER_TASK).enumerate().try_for_each_init(
             Scratch::default,
             |scratch, (task, out)| {
-                for (out, i) in out.iter_mut().zip(task * PAIRS_PER_TASK..) {
-                    *out = left.distance_to(i, &right, i, scratch);
+                let first = task * PAIRS_PER_TASK;
+                let rows = first..first + out.len();
+                let both = rows.clone().map(|i| a.row(i)).chain(rows.map(|i| b.row(i)));
+                let ranked = self.by_rank(both);
+                let pairs = out.len();
+                for (k, out) in out.iter_mut().enumerate() {
+                    let (left, right) = (ranked.row(k), ranked.row(pairs + k));
+                    *out = if self.prefers_dense(left.support() + right.support()) {
+                        self.distance_dense(&a.row(first + k), &b.row(first + k), scratch)
+                    } else {
+                        sparse(self.index(), &left, &right, scratch)
+                    };
                 }
-                counter.add(out.len())
+                counter.add(pairs)
             },
         )?;
         Ok(distances)
