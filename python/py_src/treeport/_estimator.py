@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _core, _methods
 from ._inputs import (
     Floats,
-    Integers,
     Seed,
     ground_of,
     is_sparse,
@@ -25,15 +24,11 @@ from ._inputs import (
     threads_of,
     width,
 )
-from ._progress import bar
+from ._labels import exact, random_pairs, relative_error, with_mass
 from ._tree import Tree
 
 if TYPE_CHECKING:
     from ._torch import TreeDistance
-
-# Relative errors mean nothing where the exact distance is nearly 0: below this share of the largest.
-LEAST_LABEL = 1e-4
-
 
 class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learns a tree over points whose transport distances are those of the points' own metric.
@@ -177,9 +172,9 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ground = self._ground()
         start = self._start(ground, threads)
         if pairs is None:
-            measures = measures_of(_with_mass(X), normalize=True)
-            numbers = _random_pairs(len(measures), self.n_pairs, seed)
-            labels = self._exact(ground, measures, numbers, threads)
+            measures = measures_of(with_mass(X), normalize=True)
+            numbers = random_pairs(len(measures), self.n_pairs, seed)
+            labels = exact(ground, measures, numbers, threads, self.verbose)
         else:
             measures = measures_of(X, normalize=True)
             numbers = pairs_of(pairs)
@@ -303,15 +298,12 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             first = np.arange(len(left), dtype=np.int64)
             pairs = np.stack([first, first + len(left)], axis=1)
         else:
-            measures = measures_of(_with_mass(X), normalize=True)
+            measures = measures_of(with_mass(X), normalize=True)
             seed = 0 if isinstance(self.random_state, np.random.Generator) else self.random_state
-            pairs = _random_pairs(len(measures), self.n_pairs, seed_of(seed))
-        exact = self._exact(ground, measures, pairs, threads)
+            pairs = random_pairs(len(measures), self.n_pairs, seed_of(seed))
+        judge = exact(ground, measures, pairs, threads, self.verbose)
         found = self.tree_._raw.pairs(pairs, measures, threads)
-        counts = exact > LEAST_LABEL * exact.max(initial=0.0)
-        if not counts.any():
-            return float("nan")
-        return -float(np.mean(np.abs(found - exact)[counts] / exact[counts]))
+        return -relative_error(found, judge)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the tree to a file that `treeport.load` and the command line read."""
@@ -403,19 +395,6 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             start = start.with_names(list(self.feature_names_in_))
         return start
 
-    def _exact(
-        self,
-        ground: Optional[_core.Ground],
-        measures: _core.Measures,
-        pairs: Integers,
-        threads: int,
-    ) -> Floats:
-        with bar("exact distances", self.verbose) as report:
-            if ground is None:  # the tree of points one apart is a star, and exact
-                return _core.RawTree.star(measures.points).pairs(pairs, measures, threads, report)
-            ground = _core.Ground.solvable(ground, threads)
-            return _core.emd_pairs(ground, measures, pairs, threads, report)
-
     def _check_options(self) -> None:
         """Refuses options now rather than after the pairs have been solved."""
         _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
@@ -471,26 +450,3 @@ def load(path: str | os.PathLike[str]) -> TreeWasserstein:
 def _check(name: str, value: object, good: bool, expected: str) -> None:
     if not good:
         raise ValueError(f"{name} is {value}; {expected}")
-
-
-def _with_mass(X: Any) -> Any:
-    """The rows that have mass."""
-    kept = np.asarray(X.sum(axis=1)).ravel() > 0
-    if np.count_nonzero(kept) < 2:
-        raise ValueError(f"{np.count_nonzero(kept)} rows have mass; a pair needs two")
-    return X if kept.all() else X[kept]
-
-
-def _random_pairs(rows: int, count: int, seed: int) -> Integers:
-    """`count` different pairs of rows, or all of them if there are fewer."""
-    there = rows * (rows - 1) // 2
-    rng = np.random.default_rng(seed)
-    if count < there:
-        places = np.sort(rng.choice(there, count, replace=False))
-    else:
-        places = np.arange(there)
-    # Place (1,0), (2,0), (2,1), (3,0), …; the square root may be off by one.
-    left = ((1 + np.sqrt(1 + 8 * places.astype(np.float64))) / 2).astype(np.int64)
-    left -= left * (left - 1) // 2 > places
-    left += left * (left + 1) // 2 <= places
-    return np.stack([left, places - left * (left - 1) // 2], axis=1)
