@@ -36,6 +36,7 @@
 pub mod baseline;
 mod binary;
 pub mod error;
+pub mod estimate;
 pub mod exact;
 pub mod flow;
 pub mod forest;

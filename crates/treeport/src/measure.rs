@@ -51,6 +51,11 @@ impl<'a> Measure<'a> {
         self.total
     }
 
+    /// The number of points that it lives on, with or without mass.
+    pub(crate) fn space(&self) -> usize {
+        self.space
+    }
+
     /// Checks that it lives on as many points as the tree or metric has.
     pub(crate) fn check_points(&self, points: usize) -> Result<()> {
         if self.space == points {

@@ -49,6 +49,23 @@ impl<C: Cost> Arcs<C> for AllArcs<'_, C> {
     }
 }
 
+/// No more arcs than those tried before.
+pub(super) struct NoArcs;
+
+impl<C: Cost> Arcs<C> for NoArcs {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn least(&self, _source: usize, _sinks: &[C]) -> C {
+        C::FAR
+    }
+
+    fn find(&self, _source: usize, _sinks: &[C], _sum: C) -> usize {
+        unreachable!("there is no arc to find")
+    }
+}
+
 /// Some arcs, in compressed rows; its memory serves one solve after another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FewArcs<C> {
@@ -76,25 +93,29 @@ impl<C: Cost> FewArcs<C> {
         self.start.push(self.sink.len());
     }
 
-    /// Of every row of costs about [`NEAR`] arcs that are cheapest against the prices of the sinks; how
-    /// cheap that is tells a sample of the row. O(arcs).
+    /// Of every row of costs about [`NEAR`] arcs that are cheapest against the prices of the sinks. O(arcs).
     pub(super) fn cheapest(&mut self, cost: &[C], price: &[C]) {
+        self.clear();
+        for row in cost.chunks_exact(price.len()) {
+            self.push_cheapest(row, price);
+            self.end_row();
+        }
+    }
+
+    /// Adds about [`NEAR`] arcs to the row that is being written; a sample tells how cheap those are.
+    pub(super) fn push_cheapest(&mut self, row: &[C], price: &[C]) {
         let m = price.len();
         let stride = m.div_ceil(SAMPLE);
-        let rank = (NEAR * m.div_ceil(stride) / m).min(m.div_ceil(stride) - 1);
-        self.clear();
-        for row in cost.chunks_exact(m) {
-            let seen = row.iter().zip(price).step_by(stride).map(|(&cost, &price)| cost + price);
-            self.sample.clear();
-            self.sample.extend(seen);
-            let order = |a: &C, b: &C| a.partial_cmp(b).unwrap_or(Ordering::Equal);
-            let limit = *self.sample.select_nth_unstable_by(rank, order).1;
-            for (j, (&cost, &price)) in row.iter().zip(price).enumerate() {
-                if cost + price <= limit {
-                    self.push(j, cost);
-                }
+        let seen = row.iter().zip(price).step_by(stride).map(|(&cost, &price)| cost + price);
+        self.sample.clear();
+        self.sample.extend(seen);
+        let rank = (NEAR * self.sample.len() / m).min(self.sample.len() - 1);
+        let order = |a: &C, b: &C| a.partial_cmp(b).unwrap_or(Ordering::Equal);
+        let limit = *self.sample.select_nth_unstable_by(rank, order).1;
+        for (j, (&cost, &price)) in row.iter().zip(price).enumerate() {
+            if cost + price <= limit {
+                self.push(j, cost);
             }
-            self.end_row();
         }
     }
 

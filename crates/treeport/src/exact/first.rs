@@ -74,6 +74,25 @@ impl<C: Cost> FirstBasis<C> {
         self.hang();
     }
 
+    /// The moves of a plan in their order, each as far as it goes; the rest from the first source that
+    /// has some to the first sink that lacks some. O(n + m + moves).
+    pub(super) fn follow(&mut self, supply: &[i128], demand: &[i128], plan: &[(u32, u32)]) {
+        self.begin(supply, demand);
+        for &(i, j) in plan {
+            self.place(i as usize, j as usize);
+        }
+        let (mut i, mut j) = (0, 0);
+        while i < self.n && j < self.m {
+            self.place(i, j);
+            if self.supply[i] == 0 {
+                i += 1;
+            } else {
+                j += 1;
+            }
+        }
+        self.hang();
+    }
+
     fn begin(&mut self, supply: &[i128], demand: &[i128]) {
         (self.n, self.m) = (supply.len(), demand.len());
         self.supply.clear();

@@ -32,6 +32,7 @@ mod fixed;
 mod linked;
 mod paths;
 mod price;
+mod restricted;
 mod simplex;
 
 use std::cell::Cell;
@@ -44,6 +45,7 @@ use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::tree::Coupling;
 use fixed::Units;
+pub(crate) use restricted::{Restricted, restricted};
 use simplex::Simplex;
 
 /// The largest gap between plan and dual bound, relative to the value, that counts as proof.
@@ -102,6 +104,21 @@ struct Solver {
 pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
     check(metric, a, b)?;
     reused(|solver| solver.distance(metric, a, b))
+}
+
+/// W₁ between two measures that fit the metric and each other, and how far it may be above the truth.
+pub(crate) fn value_and_gap(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+) -> Result<(f64, f64)> {
+    reused(|solver| {
+        solver.prepare(metric, a, b);
+        if solver.left.is_empty() {
+            return Ok((0.0, 0.0));
+        }
+        solver.certified().map(|(value, gap, _)| (value, gap))
+    })
 }
 
 /// An optimal plan between two measures.
@@ -216,6 +233,19 @@ impl Solver {
 
     /// Lays out one problem: who gives, who takes, and the costs between them.
     fn prepare(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+        self.lay_out(metric, a, b);
+        self.fill_costs(metric);
+    }
+
+    /// The distances of all who give to all who take.
+    fn fill_costs(&mut self, metric: &GroundMetric) {
+        // Every entry is written next; only what is new needs a value before.
+        self.cost.resize(self.left.len() * self.right.len(), 0.0);
+        metric.block(&self.left, &self.right, &mut self.cost);
+    }
+
+    /// Who gives and who takes; nobody if the measures are equal.
+    fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
         self.left.clear();
         self.right.clear();
         self.supply.clear();
@@ -255,20 +285,16 @@ impl Solver {
             return;
         }
         self.units.set(&self.supply, &self.demand);
-        // Every entry is written next; only what is new needs a value before.
-        self.cost.resize(self.left.len() * self.right.len(), 0.0);
-        metric.block(&self.left, &self.right, &mut self.cost);
     }
 
     /// Solves what is prepared: value, gap, and whether it took integers.
     fn certified(&mut self) -> Result<(f64, f64, bool)> {
         let largest = self.cost.iter().copied().fold(0.0, f64::max);
         let (n, m) = (self.left.len(), self.right.len());
-        let most_pivots = 1000 + 50 * (n + m) * (1 + (n + m).ilog2() as usize);
         let units = &self.units;
         let slack = largest * SLACK;
         let mut clip = largest;
-        if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots) {
+        if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots(n, m)) {
             let value = self.value(false);
             let (bound, rounding) = self.dual_bound();
             let gap = (value - bound).max(0.0) + rounding;
@@ -362,6 +388,11 @@ impl Solver {
         let back = |sign: i128| move |v: &i128| self.cost_units.real(sign * v);
         (left.iter().map(back(1)).collect(), right.iter().map(back(-1)).collect())
     }
+}
+
+/// Far more pivots than any problem was seen to need.
+fn most_pivots(n: usize, m: usize) -> usize {
+    1000 + 50 * (n + m) * (1 + (n + m).ilog2() as usize)
 }
 
 /// Totals this close, relatively, are sums of the same masses in another order.

@@ -16,7 +16,7 @@
 //! explain. Where that leaves a gap that cannot be certified, the same code runs on integer costs, which
 //! do not round.
 
-use super::arcs::{AllArcs, Arcs, Entering, FewArcs, Pricing};
+use super::arcs::{AllArcs, Arcs, Entering, FewArcs, NoArcs, Pricing};
 use super::first::{FirstBasis, Hung};
 use super::linked::Linked;
 use super::paths::Paths;
@@ -41,7 +41,8 @@ pub(super) struct Simplex<C: Cost> {
     /// negative.
     potential: Vec<C>,
     first: FirstBasis<C>,
-    few: FewArcs<C>,
+    /// Arcs to try before all others.
+    pub(super) few: FewArcs<C>,
     small: Paths,
     large: Linked,
     /// Basic arcs with their flows.
@@ -69,6 +70,21 @@ impl<C: Cost> Simplex<C> {
         self.first.by_regret(supply, demand, cost, &mut self.potential);
         self.reset_potentials(|i, j| cost[i * m + j]);
         self.run(&AllArcs { cost, m }, slack, most_pivots)
+    }
+
+    /// Solves on the arcs in [`few`](Self::few) alone, from a plan that is nearly feasible: its moves in
+    /// their order, each as far as it goes. What rounding leaves over is moved on arcs outside.
+    pub(super) fn solve_on_few(
+        &mut self,
+        (supply, demand): (&[i128], &[i128]),
+        plan: &[(u32, u32)],
+        cost: impl Fn(usize, usize) -> C,
+        slack: C,
+        most_pivots: usize,
+    ) -> bool {
+        self.first.follow(supply, demand, plan);
+        self.reset_potentials(cost);
+        self.run(&NoArcs, slack, most_pivots)
     }
 
     /// Moves the first basis on until no arc lowers the cost: first among the few arcs, then among all.

@@ -1,0 +1,192 @@
+//! Intervals that hold W₁; the proofs are in the [module](super).
+
+use super::{Estimator, Level};
+use crate::error::{Error, Result};
+use crate::exact;
+use crate::measure::{Measure, Measures};
+use crate::metric::Norm;
+use crate::progress::Progress;
+
+/// W₁ is not below `lower` and not above `upper`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Certified lower bound.
+    pub lower: f64,
+    /// Certified upper bound.
+    pub upper: f64,
+}
+
+impl Interval {
+    /// upper/lower − 1: how far any value inside can be from any other, relatively. 0 if both are 0,
+    /// infinite if only the lower one is.
+    pub fn width(&self) -> f64 {
+        if self.upper <= self.lower { 0.0 } else { self.upper / self.lower - 1.0 }
+    }
+}
+
+/// A value that is as close to W₁ as it was asked to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// The calibrated estimate, moved into the interval.
+    pub value: f64,
+    /// Where W₁ is.
+    pub interval: Interval,
+    /// The level that sufficed.
+    pub level: Level,
+}
+
+impl Estimator<'_> {
+    /// An interval that holds W₁; the higher the level, the narrower.
+    ///
+    /// [`Level::Tree`] takes its upper bound from the plan of the first tree only.
+    ///
+    /// # Errors
+    /// As [`Estimator::distance`].
+    pub fn bounds(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
+        self.check(a, b)?;
+        Ok(self.answer(level, a, b)?.interval)
+    }
+
+    /// [`Estimator::bounds`] of many pairs, in parallel; the same for any number of threads.
+    ///
+    /// # Errors
+    /// As [`Estimator::pairs`].
+    pub fn bounds_of_pairs(
+        &self,
+        level: Level,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Interval>> {
+        measures.check_points(self.metric.points())?;
+        measures.check_pairs(pairs)?;
+        self.in_parallel(measures, pairs, progress, |a, b| Ok(self.answer(level, a, b)?.interval))
+    }
+
+    /// A value whose relative error is certified to be at most `tolerance`, at the lowest level that can
+    /// promise it.
+    ///
+    /// # Errors
+    /// As [`Estimator::distance`]; a tolerance that is negative or not a number.
+    pub fn within(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+        check_tolerance(tolerance)?;
+        self.check(a, b)?;
+        self.lowest(tolerance, a, b)
+    }
+
+    /// [`Estimator::within`] for many pairs, in parallel; the same for any number of threads.
+    ///
+    /// # Errors
+    /// As [`Estimator::within`] and [`Estimator::pairs`].
+    pub fn pairs_within(
+        &self,
+        tolerance: f64,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Answer>> {
+        check_tolerance(tolerance)?;
+        measures.check_points(self.metric.points())?;
+        measures.check_pairs(pairs)?;
+        self.in_parallel(measures, pairs, progress, |a, b| self.lowest(tolerance, a, b))
+    }
+
+    fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+        for level in [Level::Flow, Level::Arcs] {
+            let answer = self.answer(level, a, b)?;
+            if answer.interval.width() <= tolerance {
+                return Ok(answer);
+            }
+        }
+        self.answer(Level::Exact, a, b)
+    }
+
+    /// A value and an interval at one level.
+    fn answer(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+        // A right-hand side whose total is a little off is brought to the left's, as transport does it.
+        let rescaled = rescaled(a, b)?;
+        let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
+        if level == Level::Exact || (level != Level::Tree && self.is_small(a, b)) {
+            let (value, gap) = exact::value_and_gap(self.metric, a, b)?;
+            let interval = self.interval((value - gap).max(0.0), value);
+            return Ok(Answer { value, interval, level: Level::Exact });
+        }
+        let (value, lower, upper) = match level {
+            Level::Tree => {
+                let plan = self.forest.trees()[0].coupling(a, b)?;
+                let upper = plan.cost(|i, j| self.metric.distance(i, j));
+                (self.forest.distance(a, b)?, 0.0, upper)
+            }
+            Level::Flow => {
+                let flow = self.flow(a, b)?;
+                let value = flow.statistic(self.statistic, self.forest.weights());
+                (value, 0.0, flow.costs[flow.best()])
+            }
+            Level::Arcs | Level::Exact => {
+                let found = self.restricted(a, b, true)?;
+                (found.value, found.lower.unwrap_or(0.0), found.value)
+            }
+        };
+        let lower = lower.max(self.below.distance(a, b)?).max(self.centroids(a, b));
+        let interval = self.interval(lower, upper);
+        let value = (self.factors[level as usize] * value).clamp(interval.lower, interval.upper);
+        Ok(Answer { value, interval, level })
+    }
+
+    /// Widens bounds by more than sums of products can lose.
+    fn interval(&self, lower: f64, upper: f64) -> Interval {
+        let (lower, upper) = (lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING));
+        // A metric whose triangle inequality only holds up to rounding may cross them by as much.
+        Interval { lower: lower.min(upper), upper }
+    }
+
+    /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
+    fn centroids(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
+        let norm = match (self.metric.norm(), self.metric.coordinates()) {
+            (Some(norm @ (Norm::Euclidean | Norm::Manhattan)), Some(points)) => (norm, points),
+            _ => return 0.0,
+        };
+        let (norm, (dim, points)) = norm;
+        let vector = |point: usize| &points[point * dim..(point + 1) * dim];
+        // Seen from a point of the support, so that what the totals differ in weighs little.
+        let origin = vector(a.points()[0] as usize);
+        let (mut moved, mut size) = (vec![0.0; dim], vec![0.0; dim]);
+        for (sign, measure) in [(1.0, a), (-1.0, b)] {
+            for (point, mass) in measure.iter() {
+                let offsets = vector(point).iter().zip(origin);
+                for ((moved, size), (x, o)) in moved.iter_mut().zip(&mut size).zip(offsets) {
+                    *moved += sign * mass * (x - o);
+                    *size += mass * (x - o).abs();
+                }
+            }
+        }
+        let rounding = f64::EPSILON * (a.support() + b.support() + 8) as f64;
+        let least = |(moved, size): (&f64, &f64)| (moved.abs() - rounding * size).max(0.0);
+        let parts = moved.iter().zip(&size).map(least);
+        if norm == Norm::Manhattan { parts.sum() } else { parts.map(|x| x * x).sum::<f64>().sqrt() }
+    }
+}
+
+/// Far above what sums over a few thousand terms lose, far below what anyone asks for.
+const ROUNDING: f64 = 1e-11;
+
+fn check_tolerance(tolerance: f64) -> Result<()> {
+    if tolerance >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::BadOption {
+        option: "tolerance",
+        value: tolerance.to_string(),
+        expected: "it must be at least 0",
+    })
+}
+
+/// The second measure with the total of the first, if they differ by more than sums of the same masses do.
+fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
+    let factor = a.total() / b.total();
+    if (factor - 1.0).abs() <= 1e-14 {
+        return Ok(None);
+    }
+    let row: Vec<_> = b.iter().map(|(point, mass)| (point, mass * factor)).collect();
+    Ok(Some(Measures::from_rows(b.space(), [row])?))
+}

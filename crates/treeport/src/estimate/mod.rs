@@ -1,0 +1,316 @@
+//! How accurate would you like it: a dial from a tree's microseconds to the exact answer, with certified
+//! bounds at every notch.
+//!
+//! An [`Estimator`] holds a ground metric and a [`Forest`] over its points.
+//!
+//! | [`Level`] | value | side of W₁ | cost for s points and K trees |
+//! | --- | --- | --- | --- |
+//! | `Tree` | weighted mean of the trees' distances | either | K·O(s) |
+//! | `Flow` | true cost of the trees' plans, the least or the mean | above | K·O(s log s), K·s distances |
+//! | `Arcs` | best plan on the arcs of all those plans and between neighbors in the trees | above | pivots on 3·K·s arcs |
+//! | `Exact` | W₁ | equal | a solve with all s² distances |
+//!
+//! [`Estimator::calibrated`] fits one factor per level to labels; the raw value stays beside it. Where the
+//! supports are so small that the trees would cost more than the exact solver, every level above `Tree`
+//! answers exactly ([`Estimate::exact`]).
+//!
+//! # Certified bounds
+//! [`Estimator::bounds`] gives an interval that holds W₁. Above: every plan is one of those W₁ is the least
+//! of. Below, whichever is largest:
+//! - **Single linkage.** Its distance d of two points is the largest step on the path whose largest step is
+//!   least. The direct step is such a path, so d ≤ D for all pairs, every plan costs no less in D than in
+//!   d, and W_T ≤ W₁.
+//! - **Centroids** (Euclidean and Manhattan distances of points). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖ =
+//!   ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
+//! - **Duals** (`Arcs`, `Exact`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j), so
+//!   Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are those of the restricted problem.
+//!
+//! Each is lowered (raised) by more than what rounding can have added (taken).
+
+mod bounds;
+mod flow;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::exact;
+use crate::forest::Forest;
+use crate::learn::Labels;
+use crate::linkage::{Linkage, linkage};
+use crate::measure::{Measure, Measures, check_balance};
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, Progress};
+use crate::tree::{Coupling, Tree};
+
+pub use bounds::{Answer, Interval};
+
+/// A notch of the dial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The mean of the trees' distances: an ℓ₁ embedding.
+    Tree,
+    /// The true cost of the trees' plans.
+    Flow,
+    /// The best plan on the arcs that the trees suggest.
+    Arcs,
+    /// W₁.
+    Exact,
+}
+
+impl Level {
+    /// All of them, the cheapest first.
+    pub const ALL: [Self; 4] = [Self::Tree, Self::Flow, Self::Arcs, Self::Exact];
+
+    /// The name that [`str::parse`] reads.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Flow => "flow",
+            Self::Arcs => "arcs",
+            Self::Exact => "exact",
+        }
+    }
+}
+
+impl std::str::FromStr for Level {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| Error::BadOption {
+            option: "accuracy",
+            value: name.into(),
+            expected: "it must be tree, flow, arcs or exact",
+        })
+    }
+}
+
+/// What the flow level takes from the costs of the trees' plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistic {
+    /// The least: the tightest upper bound.
+    #[default]
+    Least,
+    /// The mean, which often follows W₁ more closely once calibrated.
+    Mean,
+}
+
+/// An estimate of W₁.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The raw value times the level's factor.
+    pub value: f64,
+    /// What the level computed.
+    pub raw: f64,
+    /// Whether it is W₁ itself.
+    pub exact: bool,
+}
+
+/// Estimates of W₁ on one ground metric, by the trees of a forest.
+///
+/// # Example
+/// ```
+/// use treeport::estimate::{Estimator, Level};
+/// use treeport::{Forest, GroundMetric, Linkage, Measures, Norm, linkage};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], Norm::Euclidean)?;
+/// let forest = Forest::uniform(vec![linkage(&metric, Linkage::Average)?])?;
+/// let estimator = Estimator::new(&metric, &forest)?;
+/// let measures = Measures::from_dense(4, &[0.5, 0.0, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5])?;
+/// let (a, b) = (measures.row(0), measures.row(1));
+/// assert_eq!(estimator.distance(Level::Exact, &a, &b)?.value, 1.0);
+/// let interval = estimator.bounds(Level::Flow, &a, &b)?;
+/// assert!(interval.lower <= 1.0 && 1.0 <= interval.upper);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Estimator<'a> {
+    metric: &'a GroundMetric,
+    forest: &'a Forest,
+    /// Single linkage, whose distances are never above the metric's.
+    below: Tree,
+    statistic: Statistic,
+    /// One factor for each level.
+    factors: [f64; 4],
+}
+
+impl<'a> Estimator<'a> {
+    /// An estimator without calibration. For a graph give [`GroundMetric::materialized`] distances.
+    ///
+    /// # Errors
+    /// A forest over another number of points than the metric's.
+    ///
+    /// # Complexity
+    /// That of single linkage.
+    pub fn new(metric: &'a GroundMetric, forest: &'a Forest) -> Result<Self> {
+        if forest.leaves() != metric.points() {
+            let reason = format!(
+                "its trees have {} points, the metric {}",
+                forest.leaves(),
+                metric.points()
+            );
+            return Err(Error::BadForest { reason });
+        }
+        let below = linkage(metric, Linkage::Single)?;
+        let statistic = Statistic::default();
+        Ok(Self { metric, forest, below, statistic, factors: [1.0; 4] })
+    }
+
+    /// Fits the factor of every level to labels (the median of W₁ over the raw value), and takes the
+    /// statistic of the plans' costs that then errs less. Labels without a raw value tell nothing.
+    ///
+    /// # Errors
+    /// Labels that do not fit the measures, or measures that do not fit the metric;
+    /// [`Error::Cancelled`] when `progress`, which counts labels at every level, asks to stop.
+    pub fn calibrated(
+        mut self,
+        measures: &Measures,
+        labels: &Labels,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let count = labels.pairs.len();
+        let mut errors = Vec::new();
+        self.factors = [1.0; 4];
+        for (k, statistic) in [Statistic::Least, Statistic::Mean].into_iter().enumerate() {
+            self.statistic = statistic;
+            let share = |done: usize| progress(k * count + done);
+            let factor = self.factor(Level::Flow, measures, labels, &share)?;
+            errors.push((factor.1, factor.0, statistic));
+        }
+        let best = if errors[0].0 <= errors[1].0 { &errors[0] } else { &errors[1] };
+        (self.factors[Level::Flow as usize], self.statistic) = (best.1, best.2);
+        for (k, level) in [(2, Level::Tree), (3, Level::Arcs)] {
+            let share = |done: usize| progress(k * count + done);
+            self.factors[level as usize] = self.factor(level, measures, labels, &share)?.0;
+        }
+        Ok(self)
+    }
+
+    /// The factor for a level, and the mean relative error it leaves, over the labels that are not solved
+    /// exactly anyway.
+    fn factor(
+        &self,
+        level: Level,
+        measures: &Measures,
+        labels: &Labels,
+        progress: &Progress<'_>,
+    ) -> Result<(f64, f64)> {
+        let estimates = self.pairs(level, measures, &labels.pairs, progress)?;
+        let told = estimates.iter().zip(&labels.distances);
+        let told: Vec<_> = told.filter(|(e, w)| !e.exact && e.raw > 0.0 && **w > 0.0).collect();
+        let mut ratios: Vec<f64> = told.iter().map(|(e, w)| *w / e.raw).collect();
+        if ratios.is_empty() {
+            return Ok((1.0, 0.0));
+        }
+        let middle = ratios.len() / 2;
+        let factor = *ratios.select_nth_unstable_by(middle, f64::total_cmp).1;
+        let error = |(e, w): &(&Estimate, &f64)| (factor * e.raw - *w).abs() / *w;
+        Ok((factor, told.iter().map(error).sum::<f64>() / told.len() as f64))
+    }
+
+    /// The factor of a level; 1 without calibration.
+    pub fn factor_of(&self, level: Level) -> f64 {
+        self.factors[level as usize]
+    }
+
+    /// Which statistic of the plans' costs the flow level takes.
+    pub fn statistic(&self) -> Statistic {
+        self.statistic
+    }
+
+    /// An estimate of W₁ between two measures.
+    ///
+    /// # Errors
+    /// Measures on other points than the metric's or of unequal mass; at [`Level::Exact`] also
+    /// [`Error::Unsolved`].
+    pub fn distance(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
+        self.check(a, b)?;
+        self.estimate(level, a, b)
+    }
+
+    /// Estimates of many pairs, in parallel; the same for any number of threads.
+    ///
+    /// # Errors
+    /// As [`Estimator::distance`]; [`Error::Cancelled`] when `progress` asks to stop.
+    pub fn pairs(
+        &self,
+        level: Level,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Estimate>> {
+        measures.check_points(self.metric.points())?;
+        measures.check_pairs(pairs)?;
+        if level == Level::Tree {
+            let raw = self.forest.pairs(measures, pairs, progress)?;
+            return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
+        }
+        self.in_parallel(measures, pairs, progress, |a, b| self.estimate(level, a, b))
+    }
+
+    /// Works on many pairs whose masses [`Measures::check_pairs`] has compared.
+    fn in_parallel<T: Send>(
+        &self,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+        work: impl Fn(&Measure<'_>, &Measure<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let counter = Counter::new(progress);
+        let one = |&(i, j): &(usize, usize)| {
+            let result = work(&measures.row(i), &measures.row(j))?;
+            counter.add(1)?;
+            Ok(result)
+        };
+        pairs.par_iter().map(one).collect()
+    }
+
+    fn check(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
+        for measure in [a, b] {
+            measure.check_points(self.metric.points())?;
+        }
+        check_balance((0, *a), (1, *b))
+    }
+
+    fn estimate(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
+        let raw = match level {
+            Level::Tree => self.forest.distance(a, b)?,
+            _ if level == Level::Exact || self.is_small(a, b) => {
+                let value = exact::distance(self.metric, a, b)?;
+                return Ok(Estimate { value, raw: value, exact: true });
+            }
+            Level::Flow => self.flow(a, b)?.statistic(self.statistic, self.forest.weights()),
+            _ => self.restricted(a, b, false)?.value,
+        };
+        Ok(self.scaled(level, raw))
+    }
+
+    fn scaled(&self, level: Level, raw: f64) -> Estimate {
+        Estimate { value: self.factors[level as usize] * raw, raw, exact: level == Level::Exact }
+    }
+
+    /// Whether the exact solver is at least as fast as the plans of all trees.
+    fn is_small(&self, a: &Measure<'_>, b: &Measure<'_>) -> bool {
+        let (n, m) = (a.support() as f64, b.support() as f64);
+        n * m <= CROSSING * self.forest.trees().len() as f64 * (n + m)
+    }
+
+    /// The best plan on the arcs of the trees' plans and between neighbors in the trees.
+    fn restricted(
+        &self,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        bound: bool,
+    ) -> Result<exact::Restricted> {
+        let flow = self.flow(a, b)?;
+        let start = &flow.plans[flow.best()];
+        let ends = |plan: &Coupling| {
+            plan.left.iter().copied().zip(plan.right.iter().copied()).collect::<Vec<_>>()
+        };
+        let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
+        let arcs = flow.plans.iter().flat_map(ends).chain(near);
+        Ok(exact::restricted(self.metric, a, b, start, arcs, bound))
+    }
+}
+
+/// The exact solver is as fast as K trees' plans on supports of n and m points where n·m is this many times
+/// K·(n + m): 80 points each for 16 trees in R^300.
+const CROSSING: f64 = 2.5;

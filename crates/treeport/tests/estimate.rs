@@ -1,0 +1,199 @@
+//! The dial and its certified intervals, against the exact solver.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use treeport::estimate::{Estimator, Level, Statistic};
+use treeport::{
+    Error, Forest, GroundMetric, Labels, Linkage, Measures, Norm, Tree, exact, linkage, silent,
+};
+
+const POINTS: usize = 40;
+
+/// Points with a norm, or a matrix that knows no triangle inequality.
+fn metrics() -> impl Strategy<Value = GroundMetric> {
+    let norms = prop::sample::select(vec![
+        Norm::Euclidean,
+        Norm::Manhattan,
+        Norm::SqEuclidean,
+        Norm::Cosine,
+    ]);
+    let coordinate = prop_oneof![3 => -10.0..10.0f64, 1 => (-2..3i32).prop_map(f64::from)];
+    let points = (vec(coordinate, 3 * POINTS), norms, -1e6..1e6f64).prop_filter_map(
+        "a vector of length 0",
+        |(mut points, norm, offset)| {
+            points.iter_mut().step_by(3).for_each(|x| *x += offset);
+            GroundMetric::from_points(3, points, norm).ok()
+        },
+    );
+    let entry = prop_oneof![4 => 0.0..10.0f64, 1 => Just(0.0), 1 => (0..4).prop_map(f64::from)];
+    let matrix = vec(entry, POINTS * (POINTS - 1) / 2)
+        .prop_map(|distances| GroundMetric::from_condensed(POINTS, distances).unwrap());
+    prop_oneof![points, matrix]
+}
+
+/// Two measures of up to 40 points that share some, whose totals may differ in the last allowed digits.
+fn measures() -> impl Strategy<Value = Measures> {
+    let mass = prop_oneof![3 => 0.001..1.0f64, 2 => Just(0.0), 1 => Just(0.25)];
+    let off = prop_oneof![3 => Just(0.0), 1 => -5e-7..5e-7f64];
+    (vec(mass, 2 * POINTS), off).prop_filter_map("no mass", |(masses, off)| {
+        let equal = Measures::from_dense(POINTS, &masses).ok()?.normalized();
+        let second = equal.row(1).iter().map(|(p, m)| (p, m * (1.0 + off))).collect::<Vec<_>>();
+        Measures::from_rows(POINTS, [equal.row(0).iter().collect(), second]).ok()
+    })
+}
+
+/// Trees that fit the metric well, badly and not at all.
+fn forest(metric: &GroundMetric, count: usize) -> Forest {
+    let path = (1..POINTS).fold("0:1".to_owned(), |inner, p| format!("({inner},{p}:1):1"));
+    let trees = [
+        linkage(metric, Linkage::Average).unwrap(),
+        linkage(metric, Linkage::Complete).unwrap(),
+        Tree::from_newick(&format!("{path};")).unwrap(),
+    ];
+    Forest::uniform(trees[..count].to_vec()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn the_exact_value_is_never_outside_the_bounds(
+        metric in metrics(), measures in measures(), trees in 1..4usize,
+    ) {
+        let (a, b) = (measures.row(0), measures.row(1));
+        let forest = forest(&metric, trees);
+        let estimator = Estimator::new(&metric, &forest).unwrap();
+        let exact = exact::distance(&metric, &a, &b).unwrap();
+        let mut upper = f64::INFINITY;
+        for level in Level::ALL {
+            let interval = estimator.bounds(level, &a, &b).unwrap();
+            prop_assert!(
+                interval.lower <= exact && exact <= interval.upper,
+                "{level:?}: {exact} is not in {interval:?}"
+            );
+            prop_assert!(interval.upper <= upper * (1.0 + 1e-9), "{level:?} is no step back");
+            upper = interval.upper;
+        }
+        for tolerance in [0.5, 0.02, 0.0] {
+            let answer = estimator.within(tolerance, &a, &b).unwrap();
+            prop_assert!((answer.value - exact).abs() <= (tolerance + 1e-8) * exact, "{answer:?} {exact}");
+        }
+    }
+
+    #[test]
+    fn plans_cost_no_less_than_the_optimum(
+        metric in metrics(), measures in measures(), trees in 1..4usize,
+    ) {
+        let (a, b) = (measures.row(0), measures.row(1));
+        let forest = forest(&metric, trees);
+        let estimator = Estimator::new(&metric, &forest).unwrap();
+        let exact = exact::distance(&metric, &a, &b).unwrap();
+        // Totals that differ by 5e-7 change a plan by as much of the largest distance.
+        let largest = metric.condensed().into_iter().fold(0.0, f64::max);
+        let [flow, arcs] = [Level::Flow, Level::Arcs]
+            .map(|level| estimator.distance(level, &a, &b).unwrap().raw);
+        prop_assert!(flow >= exact - 1e-6 * largest, "{flow} {exact}");
+        prop_assert!(arcs >= exact * (1.0 - 1e-9), "{arcs} {exact}");
+        prop_assert!(arcs <= flow + 1e-6 * largest, "{arcs} {flow}");
+    }
+}
+
+/// 60 points in the plane, measures on all of them, and the labels of half the pairs.
+fn scene() -> (GroundMetric, Measures, Labels) {
+    let wave = |k: usize| ((k * 2_654_435_761) % 10_007) as f64 / 10_007.0;
+    let metric =
+        GroundMetric::from_points(2, (0..120).map(wave).collect(), Norm::Euclidean).unwrap();
+    let masses: Vec<f64> = (0..60 * 20).map(|k| 0.01 + wave(k + 977)).collect();
+    let measures = Measures::from_dense(60, &masses).unwrap().normalized();
+    let pairs: Vec<_> = (0..10).map(|k| (2 * k, 2 * k + 1)).collect();
+    let distances = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
+    (metric, measures, Labels { pairs, distances })
+}
+
+#[test]
+fn calibration_brings_every_level_to_the_labels() {
+    let (metric, measures, labels) = scene();
+    let forest = Forest::uniform(vec![linkage(&metric, Linkage::Average).unwrap()]).unwrap();
+    let plain = Estimator::new(&metric, &forest).unwrap();
+    let estimator = plain.clone().calibrated(&measures, &labels, &silent).unwrap();
+    for level in [Level::Tree, Level::Flow, Level::Arcs] {
+        let estimates = estimator.pairs(level, &measures, &labels.pairs, &silent).unwrap();
+        let raw = plain.pairs(level, &measures, &labels.pairs, &silent).unwrap();
+        let over = |found: &[f64]| {
+            found.iter().zip(&labels.distances).filter(|(found, exact)| found > exact).count()
+        };
+        let values: Vec<_> = estimates.iter().map(|e| e.value).collect();
+        assert!((3..=7).contains(&over(&values)), "{level:?}: the median is in the middle");
+        for (calibrated, raw) in estimates.iter().zip(&raw) {
+            assert_eq!((calibrated.raw, calibrated.exact), (raw.raw, false));
+            assert_eq!(calibrated.value, estimator.factor_of(level) * raw.raw);
+        }
+    }
+    assert_eq!(estimator.factor_of(Level::Exact), 1.0);
+}
+
+#[test]
+fn many_pairs_are_the_same_on_any_number_of_threads_and_one_by_one() {
+    let (metric, measures, labels) = scene();
+    let forest = Forest::uniform(vec![linkage(&metric, Linkage::Ward).unwrap()]).unwrap();
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let estimator = Estimator::new(&metric, &forest).unwrap();
+            let estimator = estimator.calibrated(&measures, &labels, &silent).unwrap();
+            Level::ALL.map(|level| {
+                let estimates = estimator.pairs(level, &measures, &labels.pairs, &silent).unwrap();
+                let bounds =
+                    estimator.bounds_of_pairs(level, &measures, &labels.pairs, &silent).unwrap();
+                (estimates, bounds)
+            })
+        })
+    };
+    assert_eq!(run(1), run(3));
+    let estimator = Estimator::new(&metric, &forest).unwrap();
+    for (k, &(i, j)) in labels.pairs.iter().enumerate() {
+        let all = estimator.pairs(Level::Flow, &measures, &labels.pairs, &silent).unwrap();
+        let one = estimator.distance(Level::Flow, &measures.row(i), &measures.row(j)).unwrap();
+        assert_eq!(all[k], one);
+    }
+}
+
+#[test]
+fn small_supports_are_solved_exactly_at_once() {
+    let (metric, _, _) = scene();
+    let tree = linkage(&metric, Linkage::Average).unwrap();
+    let forest = Forest::uniform(vec![tree; 4]).unwrap();
+    let estimator = Estimator::new(&metric, &forest).unwrap();
+    assert_eq!(estimator.statistic(), Statistic::Least);
+    let measures = Measures::unit_masses(60, [3, 50]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    for level in [Level::Flow, Level::Arcs] {
+        let estimate = estimator.distance(level, &a, &b).unwrap();
+        assert!(estimate.exact && estimate.value == metric.distance(3, 50));
+    }
+    assert_eq!(estimator.within(0.1, &a, &b).unwrap().level, Level::Exact);
+}
+
+#[test]
+fn what_does_not_fit_is_an_error() {
+    let (metric, measures, labels) = scene();
+    let small = Tree::from_newick("(0:1,1:1);").unwrap();
+    let forest = Forest::uniform(vec![small]).unwrap();
+    assert!(matches!(Estimator::new(&metric, &forest), Err(Error::BadForest { .. })));
+    let forest = Forest::uniform(vec![linkage(&metric, Linkage::Single).unwrap()]).unwrap();
+    let estimator = Estimator::new(&metric, &forest).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    for tolerance in [-0.1, f64::NAN] {
+        assert!(matches!(estimator.within(tolerance, &a, &b), Err(Error::BadOption { .. })));
+    }
+    let other = Measures::unit_masses(7, [3]).unwrap();
+    let misfit = estimator.bounds(Level::Flow, &a, &other.row(0));
+    assert!(matches!(misfit, Err(Error::PointCount { .. })));
+    let heavy = Measures::from_rows(60, [[(1, 2.0)]]).unwrap();
+    let misfit = estimator.distance(Level::Arcs, &a, &heavy.row(0));
+    assert!(matches!(misfit, Err(Error::Unbalanced { .. })));
+    let stopped = estimator.calibrated(&measures, &labels, &|done| done < 3);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert!("near".parse::<Level>().is_err());
+    assert_eq!("arcs".parse::<Level>().unwrap(), Level::Arcs);
+}
