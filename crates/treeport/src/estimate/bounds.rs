@@ -60,7 +60,7 @@ impl Estimator<'_> {
     ) -> Result<Vec<Interval>> {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
-        self.in_parallel(measures, pairs, progress, |a, b| Ok(self.answer(level, a, b)?.interval))
+        Self::in_parallel(measures, pairs, progress, |a, b| Ok(self.answer(level, a, b)?.interval))
     }
 
     /// A value whose relative error is certified to be at most `tolerance`, at the lowest level that can
@@ -88,7 +88,7 @@ impl Estimator<'_> {
         check_tolerance(tolerance)?;
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
-        self.in_parallel(measures, pairs, progress, |a, b| self.lowest(tolerance, a, b))
+        Self::in_parallel(measures, pairs, progress, |a, b| self.lowest(tolerance, a, b))
     }
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
@@ -108,7 +108,7 @@ impl Estimator<'_> {
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         if level == Level::Exact || (level != Level::Tree && self.is_small(a, b)) {
             let (value, gap) = exact::value_and_gap(self.metric, a, b)?;
-            let interval = self.interval((value - gap).max(0.0), value);
+            let interval = widened((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });
         }
         let (value, lower, upper) = match level {
@@ -128,16 +128,9 @@ impl Estimator<'_> {
             }
         };
         let lower = lower.max(self.below.distance(a, b)?).max(self.centroids(a, b));
-        let interval = self.interval(lower, upper);
+        let interval = widened(lower, upper);
         let value = (self.factors[level as usize] * value).clamp(interval.lower, interval.upper);
         Ok(Answer { value, interval, level })
-    }
-
-    /// Widens bounds by more than sums of products can lose.
-    fn interval(&self, lower: f64, upper: f64) -> Interval {
-        let (lower, upper) = (lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING));
-        // A metric whose triangle inequality only holds up to rounding may cross them by as much.
-        Interval { lower: lower.min(upper), upper }
     }
 
     /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
@@ -165,6 +158,13 @@ impl Estimator<'_> {
         let parts = moved.iter().zip(&size).map(least);
         if norm == Norm::Manhattan { parts.sum() } else { parts.map(|x| x * x).sum::<f64>().sqrt() }
     }
+}
+
+/// Widens bounds by more than sums of products can lose.
+fn widened(lower: f64, upper: f64) -> Interval {
+    let (lower, upper) = (lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING));
+    // A metric whose triangle inequality only holds up to rounding may cross them by as much.
+    Interval { lower: lower.min(upper), upper }
 }
 
 /// Far above what sums over a few thousand terms lose, far below what anyone asks for.

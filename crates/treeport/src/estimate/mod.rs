@@ -243,12 +243,11 @@ impl<'a> Estimator<'a> {
             let raw = self.forest.pairs(measures, pairs, progress)?;
             return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
         }
-        self.in_parallel(measures, pairs, progress, |a, b| self.estimate(level, a, b))
+        Self::in_parallel(measures, pairs, progress, |a, b| self.estimate(level, a, b))
     }
 
     /// Works on many pairs whose masses [`Measures::check_pairs`] has compared.
     fn in_parallel<T: Send>(
-        &self,
         measures: &Measures,
         pairs: &[(usize, usize)],
         progress: &Progress<'_>,
@@ -301,13 +300,12 @@ impl<'a> Estimator<'a> {
         bound: bool,
     ) -> Result<exact::Restricted> {
         let flow = self.flow(a, b)?;
-        let start = &flow.plans[flow.best()];
         let ends = |plan: &Coupling| {
             plan.left.iter().copied().zip(plan.right.iter().copied()).collect::<Vec<_>>()
         };
         let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.plans.iter().flat_map(ends).chain(near);
-        Ok(exact::restricted(self.metric, a, b, start, arcs, bound))
+        Ok(exact::restricted(self.metric, a, b, arcs, bound))
     }
 }
 

@@ -26,6 +26,10 @@ pub(super) trait Arcs<C: Cost> {
 
     /// The sink of the arc of a source that has this sum.
     fn find(&self, source: usize, sinks: &[C], sum: C) -> usize;
+
+    /// By how much the second smallest `cost + price` of a source is above the smallest, and the sink of
+    /// that; a number that is no sink if no arc of the source ends at one that is open.
+    fn regret(&self, source: usize, price: &[C]) -> (C, usize);
 }
 
 /// Every source with every sink: rows of costs.
@@ -47,6 +51,10 @@ impl<C: Cost> Arcs<C> for AllArcs<'_, C> {
     fn find(&self, source: usize, sinks: &[C], sum: C) -> usize {
         C::find(&self.cost[source * self.m..(source + 1) * self.m], sinks, sum)
     }
+
+    fn regret(&self, source: usize, price: &[C]) -> (C, usize) {
+        C::regret(&self.cost[source * self.m..(source + 1) * self.m], price)
+    }
 }
 
 /// No more arcs than those tried before.
@@ -63,6 +71,10 @@ impl<C: Cost> Arcs<C> for NoArcs {
 
     fn find(&self, _source: usize, _sinks: &[C], _sum: C) -> usize {
         unreachable!("there is no arc to find")
+    }
+
+    fn regret(&self, _source: usize, _price: &[C]) -> (C, usize) {
+        (C::default(), usize::MAX)
     }
 }
 
@@ -141,6 +153,40 @@ impl<C: Cost> Arcs<C> for FewArcs<C> {
     fn find(&self, source: usize, sinks: &[C], sum: C) -> usize {
         let hit = self.row(source).find(|&(j, cost)| cost + sinks[j] == sum);
         hit.expect("the sum was found in this row").0
+    }
+
+    fn regret(&self, source: usize, price: &[C]) -> (C, usize) {
+        let (mut first, mut second, mut at) = (C::FAR, C::FAR, usize::MAX);
+        for (j, cost) in self.row(source) {
+            let sum = cost + price[j];
+            if sum < first {
+                (first, second, at) = (sum, first, j);
+            } else if sum < second {
+                second = sum;
+            }
+        }
+        (if at == usize::MAX { C::default() } else { second - first }, at)
+    }
+}
+
+impl FewArcs<f64> {
+    /// As [`Cost::prices`], from these arcs alone; 0 where none ends.
+    pub(super) fn prices(&self, m: usize, out: &mut Vec<f64>) {
+        let mut count = vec![0.0; m];
+        let mut least = vec![f64::INFINITY; m];
+        out.clear();
+        out.resize(m, 0.0);
+        for (&j, &cost) in self.sink.iter().zip(&self.cost) {
+            let j = j as usize;
+            count[j] += 1.0;
+            out[j] -= cost;
+            least[j] = least[j].min(cost);
+        }
+        for ((price, count), least) in out.iter_mut().zip(count).zip(least) {
+            if count > 0.0 {
+                *price = 0.75 * *price / count - 0.25 * least;
+            }
+        }
     }
 }
 

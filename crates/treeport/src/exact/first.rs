@@ -1,5 +1,6 @@
 //! The basis that a solve begins with.
 
+use super::arcs::Arcs;
 use super::price::Cost;
 
 /// A feasible basis as arcs with flows; its memory serves one solve after another.
@@ -36,20 +37,23 @@ impl<C: Cost> FirstBasis<C> {
     /// second choice would cost it most more than its first gets that first choice, as far as it goes.
     /// Regrets are as of when a source was last looked at: an old one may be too small, no more.
     ///
+    /// Sources whose arcs all end at full sinks give to any sink in the end, on arcs that need not exist.
+    ///
     /// Flows are never 0, so each allocation uses up exactly one row or one column and the
-    /// n + m − 1 of them form a spanning tree. O(n·m) on usual data.
+    /// n + m − 1 of them form a spanning tree. O(n·(n + m)) and the arcs looked at.
     pub(super) fn by_regret(
         &mut self,
         supply: &[i128],
         demand: &[i128],
-        cost: &[C],
+        arcs: &impl Arcs<C>,
         price: &mut [C],
     ) {
         self.begin(supply, demand);
         let (n, m) = (self.n, self.m);
         let wish = |source: usize, price: &[C]| {
-            let (regret, sink) = C::regret(&cost[source * m..(source + 1) * m], price);
-            (sink, -regret)
+            let (regret, sink) = arcs.regret(source, price);
+            // A source whose arcs are all full waits until the end.
+            if sink < m { (sink, -regret) } else { (m, C::FAR) }
         };
         self.zeros.clear();
         self.zeros.resize(n, C::default());
@@ -63,6 +67,9 @@ impl<C: Cost> FirstBasis<C> {
         while self.arcs.len() < n + m - 1 {
             let i = C::find(&self.calm, &self.zeros, C::least(&self.calm, &self.zeros));
             let j = self.choice[i];
+            if j == m {
+                break;
+            }
             self.place(i, j);
             if self.demand[j] == 0 {
                 // A sink that is full is far away.
@@ -71,16 +78,12 @@ impl<C: Cost> FirstBasis<C> {
             (self.choice[i], self.calm[i]) =
                 if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
         }
+        self.place_rest();
         self.hang();
     }
 
-    /// The moves of a plan in their order, each as far as it goes; the rest from the first source that
-    /// has some to the first sink that lacks some. O(n + m + moves).
-    pub(super) fn follow(&mut self, supply: &[i128], demand: &[i128], plan: &[(u32, u32)]) {
-        self.begin(supply, demand);
-        for &(i, j) in plan {
-            self.place(i as usize, j as usize);
-        }
+    /// From the first source that has something left to the first sink that lacks something.
+    fn place_rest(&mut self) {
         let (mut i, mut j) = (0, 0);
         while i < self.n && j < self.m {
             self.place(i, j);
@@ -90,7 +93,6 @@ impl<C: Cost> FirstBasis<C> {
                 j += 1;
             }
         }
-        self.hang();
     }
 
     fn begin(&mut self, supply: &[i128], demand: &[i128]) {

@@ -3,11 +3,11 @@
 //! The best plan that uses no other arcs is a plan, so its cost bounds W₁ from above; and its dual values,
 //! lowered until they respect every arc, bound it from below.
 
+use super::fixed::Units;
 use super::price::Cost;
 use super::{SLACK, Solver, most_pivots, reused};
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
-use crate::tree::Coupling;
 
 /// The best plan on some arcs.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub(crate) struct Restricted {
     pub(crate) lower: Option<f64>,
 }
 
-/// Solves between two measures that fit the metric and each other, from a plan between them, on its arcs
-/// and on others. With `bound` all distances are computed, and the cheapest arcs of every source take part;
+/// Solves between two measures that fit the metric and each other on some arcs, which should hold a plan
+/// between them. With `bound` all distances are computed, and the cheapest arcs of every source take part;
 /// without only those on the arcs.
 ///
 /// # Complexity
@@ -28,8 +28,7 @@ pub(crate) fn restricted(
     metric: &GroundMetric,
     a: &Measure<'_>,
     b: &Measure<'_>,
-    start: &Coupling,
-    others: impl IntoIterator<Item = (u32, u32)>,
+    arcs: impl IntoIterator<Item = (u32, u32)>,
     bound: bool,
 ) -> Restricted {
     reused(|solver| {
@@ -40,10 +39,8 @@ pub(crate) fn restricted(
         if bound {
             solver.fill_costs(metric);
         }
-        let start = solver.local(start.iter().map(|(i, j, _)| (i as u32, j as u32)));
-        let mut arcs = solver.local(others);
-        arcs.extend_from_slice(&start);
-        solver.restricted(metric, &start, arcs, bound)
+        let arcs = solver.local(arcs);
+        solver.restricted(metric, arcs, bound)
     })
 }
 
@@ -51,7 +48,6 @@ impl Solver {
     fn restricted(
         &mut self,
         metric: &GroundMetric,
-        start: &[(u32, u32)],
         mut arcs: Vec<(u32, u32)>,
         bound: bool,
     ) -> Restricted {
@@ -81,9 +77,9 @@ impl Solver {
             }
             few.end_row();
         }
-        let masses = (&self.units.supply[..], &self.units.demand[..]);
+        let Units { supply, demand, .. } = &self.units;
         // Without an optimum in so many pivots there is still a plan.
-        self.float.solve_on_few(masses, start, distance, largest * SLACK, most_pivots(n, m));
+        self.float.solve_on_few(supply, demand, distance, largest * SLACK, most_pivots(n, m));
         let mass = self.units.masses();
         let price =
             |&(i, j, flow): &(u32, u32, i128)| mass(flow) * distance(i as usize, j as usize);

@@ -67,24 +67,10 @@ impl<C: Cost> Simplex<C> {
         if cost.len() >= FEW_FIRST {
             self.few.cheapest(cost, &self.potential);
         }
-        self.first.by_regret(supply, demand, cost, &mut self.potential);
+        let all = AllArcs { cost, m };
+        self.first.by_regret(supply, demand, &all, &mut self.potential);
         self.reset_potentials(|i, j| cost[i * m + j]);
-        self.run(&AllArcs { cost, m }, slack, most_pivots)
-    }
-
-    /// Solves on the arcs in [`few`](Self::few) alone, from a plan that is nearly feasible: its moves in
-    /// their order, each as far as it goes. What rounding leaves over is moved on arcs outside.
-    pub(super) fn solve_on_few(
-        &mut self,
-        (supply, demand): (&[i128], &[i128]),
-        plan: &[(u32, u32)],
-        cost: impl Fn(usize, usize) -> C,
-        slack: C,
-        most_pivots: usize,
-    ) -> bool {
-        self.first.follow(supply, demand, plan);
-        self.reset_potentials(cost);
-        self.run(&NoArcs, slack, most_pivots)
+        self.run(&all, slack, most_pivots)
     }
 
     /// Moves the first basis on until no arc lowers the cost: first among the few arcs, then among all.
@@ -167,6 +153,24 @@ const SMALL: usize = 256;
 /// in the plane, at 1,000 × 1,000 a tenth less and a tenth more.
 const FEW_FIRST: usize = 1 << 20;
 
+impl Simplex<f64> {
+    /// Solves on the arcs in [`few`](Self::few) alone. Mass that finds no way on them moves on arcs outside,
+    /// whose costs only `cost` knows.
+    pub(super) fn solve_on_few(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        cost: impl Fn(usize, usize) -> f64,
+        slack: f64,
+        most_pivots: usize,
+    ) -> bool {
+        self.few.prices(demand.len(), &mut self.potential);
+        self.first.by_regret(supply, demand, &self.few, &mut self.potential);
+        self.reset_potentials(cost);
+        self.run(&NoArcs, slack, most_pivots)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -211,9 +215,9 @@ mod tests {
         if few {
             simplex.few.cheapest(cost, &simplex.potential);
         }
-        simplex.first.by_regret(supply, demand, cost, &mut simplex.potential);
-        simplex.reset_potentials(|i, j| cost[i * m + j]);
         let all = AllArcs { cost, m };
+        simplex.first.by_regret(supply, demand, &all, &mut simplex.potential);
+        simplex.reset_potentials(|i, j| cost[i * m + j]);
         prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX));
         let (mut left, mut right, mut value) = (supply.clone(), demand.clone(), 0);
         for &(i, j, flow) in &simplex.flows {

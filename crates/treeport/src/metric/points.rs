@@ -179,16 +179,37 @@ const LANES: usize = 8;
 
 /// Σ (xₖ − yₖ)².
 pub(super) fn square(x: &[f64], y: &[f64]) -> f64 {
+    #[cfg(target_arch = "x86_64")]
+    if x.len() >= WIDE && std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(
+            unsafe_code,
+            reason = "a function for a newer processor may not run on an older one"
+        )]
+        // SAFETY: this processor was just asked whether it is new enough.
+        return unsafe { square_avx2(x, y) };
+    }
     in_lanes(x, y, |a, b| (a - b) * (a - b))
 }
+
+/// [`square`] with twice the lanes in a register: the same sums in the same order, in half the time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn square_avx2(x: &[f64], y: &[f64]) -> f64 {
+    in_lanes(x, y, |a, b| (a - b) * (a - b))
+}
+
+/// Coordinates from which it pays to ask the processor what it can do.
+#[cfg(target_arch = "x86_64")]
+const WIDE: usize = 32;
 
 /// Σ |xₖ − yₖ|.
 pub(super) fn absolute(x: &[f64], y: &[f64]) -> f64 {
     in_lanes(x, y, |a, b| (a - b).abs())
 }
 
-/// Σ term(xₖ, yₖ), in a fixed order.
-#[inline]
+/// Σ term(xₖ, yₖ), in a fixed order. Always inlined, so that it is compiled for its caller's processor.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "elsewhere it would not get the wider registers")]
 pub(super) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
     let mut sums = [0.0; LANES];
@@ -230,6 +251,22 @@ mod tests {
         assert!((at(Norm::Cosine) - 1.0).abs() < 1e-15);
         let huge = Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], Norm::Cosine).unwrap();
         assert_eq!(huge.distance(0, 1), 2.0);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    #[expect(unsafe_code, reason = "asks for the newer processor's function by itself")]
+    fn newer_processors_give_the_same_bits() {
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let wave = |k: usize| (k as f64 * 0.7).sin() * f64::from(1 << (k % 7));
+        for dim in [1, 7, 8, 33, 300] {
+            let (x, y): (Vec<_>, Vec<_>) = (0..dim).map(|k| (wave(k), wave(k + 1000))).unzip();
+            // SAFETY: the processor was asked above.
+            let fast = unsafe { square_avx2(&x, &y) };
+            assert_eq!(fast, in_lanes(&x, &y, |a, b| (a - b) * (a - b)));
+        }
     }
 
     #[test]
