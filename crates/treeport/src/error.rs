@@ -109,6 +109,8 @@ pub enum Error {
     Write { path: PathBuf, source: std::io::Error },
     #[error("`{path}` is not a treeport tree: {reason}")]
     NotATree { path: PathBuf, reason: String },
+    #[error("`{path}` is not a treeport forest: {reason}")]
+    NotAForest { path: PathBuf, reason: String },
     #[error("`{path}` is damaged: {reason}; copy it again or write it anew")]
     DamagedTree { path: PathBuf, reason: String },
     #[error(

@@ -35,6 +35,7 @@
 
 pub mod baseline;
 mod binary;
+mod container;
 pub mod error;
 pub mod estimate;
 pub mod exact;
@@ -54,7 +55,7 @@ pub mod tree;
 mod units;
 
 pub use error::{Error, Result};
-pub use forest::Forest;
+pub use forest::{Forest, ForestOptions, ForestWeightOptions};
 pub use learn::{Kind, Labels, LearnOptions, Learned, learn};
 pub use linkage::{Linkage, linkage};
 pub use measure::{Measure, Measures};

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::binary::Binary;
 use crate::error::Result;
-use crate::metric::GroundMetric;
+use crate::metric::{GroundMetric, Storage};
 use crate::spanning::{self, Edge, Sets};
 use crate::tree::Tree;
 use crate::units;
@@ -32,6 +32,18 @@ pub enum Linkage {
     Closest,
 }
 
+impl Linkage {
+    /// The name that `kodama` has for it, if it needs all distances at once.
+    fn kodama(self) -> Option<kodama::Method> {
+        match self {
+            Self::Single | Self::Closest => None,
+            Self::Average => Some(kodama::Method::Average),
+            Self::Complete => Some(kodama::Method::Complete),
+            Self::Ward => Some(kodama::Method::Ward),
+        }
+    }
+}
+
 /// Grows a tree over the points of a metric.
 ///
 /// # Errors
@@ -46,14 +58,29 @@ pub enum Linkage {
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn linkage(metric: &GroundMetric, method: Linkage) -> Result<Tree> {
-    let tree = match method {
-        Linkage::Single => single(metric),
-        Linkage::Average => agglomerate(metric, kodama::Method::Average),
-        Linkage::Complete => agglomerate(metric, kodama::Method::Complete),
-        Linkage::Ward => agglomerate(metric, kodama::Method::Ward),
-        Linkage::Closest => closest(metric),
+    let tree = match (method, method.kodama()) {
+        (_, Some(kodama)) => agglomerate(metric.points(), working_copy(metric), kodama),
+        (Linkage::Closest, None) => closest(metric),
+        (_, None) => single(metric),
     };
     tree.to_tree()
+}
+
+/// [`linkage`] of a matrix that it may destroy: no second copy is made.
+pub(crate) fn linkage_of_copy(n: usize, distances: Storage, method: Linkage) -> Result<Tree> {
+    match method.kodama() {
+        Some(kodama) => agglomerate(n, distances, kodama).to_tree(),
+        None => linkage(&GroundMetric::matrix_of(n, distances), method),
+    }
+}
+
+/// All distances, in the precision that linkage works in.
+pub(crate) fn working_copy(metric: &GroundMetric) -> Storage {
+    if metric.points() < SINGLE_PRECISION {
+        Storage::F64(metric.condensed())
+    } else {
+        Storage::F32(metric.condensed_f32())
+    }
 }
 
 /// Single linkage with half of each merge distance as height.
@@ -88,33 +115,33 @@ fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<Edge> {
 /// Above this many points the working copy of all distances is kept in `f32`.
 const SINGLE_PRECISION: usize = 20_000;
 
-/// Bottom-up clustering of all pairwise distances by `kodama`.
-fn agglomerate(metric: &GroundMetric, method: kodama::Method) -> Binary {
-    let n = metric.points();
+/// Bottom-up clustering of all pairwise distances by `kodama`, which works in place.
+fn agglomerate(n: usize, distances: Storage, method: kodama::Method) -> Binary {
     let mut tree = Binary::with_leaves(vec![0.0; n]);
     if n == 1 {
         return tree; // `kodama` wants a pair
     }
     // Near 1 no square, as Ward takes them, leaves the range of numbers.
-    if n < SINGLE_PRECISION {
-        let mut distances = metric.condensed();
-        let unit = units::of_largest(distances.iter().copied());
-        for d in &mut distances {
-            *d /= unit;
+    match distances {
+        Storage::F64(mut distances) => {
+            let unit = units::of_largest(distances.iter().copied());
+            for d in &mut distances {
+                *d /= unit;
+            }
+            for step in kodama::linkage(&mut distances, n, method).steps() {
+                let height = 0.5 * step.dissimilarity * unit;
+                tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
+            }
         }
-        for step in kodama::linkage(&mut distances, n, method).steps() {
-            let height = 0.5 * step.dissimilarity * unit;
-            tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
-        }
-    } else {
-        let mut distances = metric.condensed_f32();
-        let unit = units::of_largest(distances.iter().map(|&d| f64::from(d)));
-        for d in &mut distances {
-            *d /= unit as f32;
-        }
-        for step in kodama::linkage(&mut distances, n, method).steps() {
-            let height = 0.5 * f64::from(step.dissimilarity) * unit;
-            tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
+        Storage::F32(mut distances) => {
+            let unit = units::of_largest(distances.iter().map(|&d| f64::from(d)));
+            for d in &mut distances {
+                *d /= unit as f32;
+            }
+            for step in kodama::linkage(&mut distances, n, method).steps() {
+                let height = 0.5 * f64::from(step.dissimilarity) * unit;
+                tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
+            }
         }
     }
     tree

@@ -104,7 +104,7 @@ impl GroundMetric {
         Ok(Self::matrix_of(n, Storage::F32(matrix::from_square(n, square, |d| d as f32)?)))
     }
 
-    fn matrix_of(n: usize, storage: Storage) -> Self {
+    pub(crate) fn matrix_of(n: usize, storage: Storage) -> Self {
         Self { source: Source::Matrix(n, storage), metric: false }
     }
 
@@ -361,6 +361,20 @@ fn check_count(points: usize) -> Result<()> {
 /// Entries of the condensed matrix of `n` points.
 fn pairs_of(n: usize) -> usize {
     n * n.saturating_sub(1) / 2
+}
+
+/// Hands every row of a condensed matrix to `change` with its number, in parallel: the distances from a point
+/// to those after it.
+pub(crate) fn for_each_row<T: Send>(
+    n: usize,
+    distances: &mut [T],
+    change: impl Fn(usize, &mut [T]) + Sync,
+) {
+    pairs::row_blocks(n, 16, distances).into_par_iter().for_each(|mut block| {
+        for i in block.first..block.end {
+            change(i, block.row(i));
+        }
+    });
 }
 
 /// Place of the pair (i, i + 1) in the condensed matrix of `n` points.

@@ -18,7 +18,7 @@ mod ultrametric;
 pub use coupling::Coupling;
 pub use distance::{Prepared, Scratch};
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
 
@@ -33,8 +33,8 @@ pub struct Tree {
     parent: Vec<u32>,
     /// Length of the edge from a node up to its parent, at least 0; 0 at the root.
     length: Vec<f64>,
-    /// Names of the points, where they have any.
-    names: Option<Vec<String>>,
+    /// Names of the points, where they have any; copies of the tree and trees of a forest share them.
+    names: Option<Arc<[String]>>,
     /// Built on the first sparse query; the tree never changes after that.
     index: OnceLock<index::Index>,
 }
@@ -189,16 +189,19 @@ impl Tree {
         if names.len() != self.leaves {
             return Err(Error::NameCount { names: names.len(), points: self.leaves });
         }
-        self.names = Some(names);
+        self.names = Some(names.into());
         Ok(self)
     }
 
     /// The same tree with the names that another tree on the same points has.
-    pub(crate) fn named_as(self, other: &Self) -> Result<Self> {
-        match other.names() {
-            Some(names) => self.with_names(names.to_vec()),
-            None => Ok(self),
+    pub(crate) fn named_as(mut self, other: &Self) -> Result<Self> {
+        if let Some(names) = &other.names {
+            if names.len() != self.leaves {
+                return Err(Error::NameCount { names: names.len(), points: self.leaves });
+            }
+            self.names = Some(Arc::clone(names));
         }
+        Ok(self)
     }
 
     /// The names of the points, if they have any.

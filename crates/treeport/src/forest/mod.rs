@@ -4,6 +4,17 @@
 //! cut elsewhere make other mistakes, and the mean of their distances makes smaller ones (Le et al. 2019,
 //! *Tree-Sliced Variants of Wasserstein Distances*). It is still an ℓ₁ distance: the embeddings of the trees
 //! side by side.
+//!
+//! Trees come from anywhere ([`Forest::new`]); the ones that averaged best here are linkages of a metric whose
+//! distances are perturbed at random ([`Forest::perturbed`]). Labels can then fit each tree
+//! ([`Forest::learned`]) and how much each counts ([`Forest::weighted_by`]).
+
+mod file;
+mod grow;
+mod weights;
+
+pub use grow::ForestOptions;
+pub use weights::ForestWeightOptions;
 
 use crate::error::{Error, Result};
 use crate::format::npz::Csr;
@@ -22,8 +33,8 @@ impl Forest {
     /// Trees with weights; the weights are divided by their sum.
     ///
     /// # Errors
-    /// No trees, trees over different numbers of points, not one weight for every tree, or weights that are
-    /// negative, not finite or all 0.
+    /// No trees, trees over different numbers of points or with different names for them, not one weight for
+    /// every tree, or weights that are negative, not finite or all 0.
     ///
     /// # Example
     /// ```
@@ -36,28 +47,7 @@ impl Forest {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn new(trees: Vec<Tree>, mut weights: Vec<f64>) -> Result<Self> {
-        let Some(first) = trees.first() else {
-            return Err(Error::BadForest { reason: "it has no trees".into() });
-        };
-        let (leaves, count) = (first.leaves(), trees.len());
-        if weights.len() != count {
-            let reason = format!("{count} trees and {} weights", weights.len());
-            return Err(Error::BadForest { reason });
-        }
-        if let Some(k) = trees.iter().position(|tree| tree.leaves() != leaves) {
-            let found = trees[k].leaves();
-            let reason = format!("tree 0 has {leaves} points, tree {k} has {found}");
-            return Err(Error::BadForest { reason });
-        }
-        if let Some(k) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
-            let reason = format!("tree {k} has weight {}; weights are at least 0", weights[k]);
-            return Err(Error::BadForest { reason });
-        }
-        let total: f64 = weights.iter().sum();
-        if !(total > 0.0 && total.is_finite()) {
-            let reason = format!("the weights add up to {total}");
-            return Err(Error::BadForest { reason });
-        }
+        let (trees, total) = check(trees, &weights)?;
         for weight in &mut weights {
             *weight /= total;
         }
@@ -71,6 +61,26 @@ impl Forest {
     pub fn uniform(trees: Vec<Tree>) -> Result<Self> {
         let weights = vec![1.0; trees.len()];
         Self::new(trees, weights)
+    }
+
+    /// The same forest with names for its points.
+    ///
+    /// # Errors
+    /// The number of names is not the number of points.
+    pub fn with_names(self, names: Vec<String>) -> Result<Self> {
+        let mut trees = self.trees.into_iter();
+        let first = trees.next().expect("a forest has a tree").with_names(names)?;
+        let mut named = Vec::with_capacity(self.weights.len());
+        for tree in trees {
+            named.push(tree.named_as(&first)?);
+        }
+        named.insert(0, first);
+        Ok(Self { trees: named, weights: self.weights })
+    }
+
+    /// The names of the points, if they have any.
+    pub fn names(&self) -> Option<&[String]> {
+        self.trees[0].names()
     }
 
     /// The trees.
@@ -119,6 +129,14 @@ impl Forest {
     /// As [`Tree::pairwise`]; progress counts rows.
     pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.mean(measures.len(), progress, |tree, report| tree.pairwise(measures, report))
+    }
+
+    /// Distances from every measure of `a` to every measure of `b`, row after row, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::cross`]; progress counts rows of `a`.
+    pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.mean(a.len(), progress, |tree, report| tree.cross(a, b, report))
     }
 
     /// One sparse row per measure whose ℓ₁ (cityblock) distances are the forest's: the embeddings of
@@ -174,4 +192,47 @@ impl Forest {
         }
         Ok(sums)
     }
+}
+
+/// Checks that trees and weights make a forest, and gives the same names to all trees; the sum of the weights.
+fn check(mut trees: Vec<Tree>, weights: &[f64]) -> Result<(Vec<Tree>, f64)> {
+    let bad = |reason: String| Err(Error::BadForest { reason });
+    let (Some(first), count) = (trees.first(), trees.len()) else {
+        return bad("it has no trees".into());
+    };
+    let leaves = first.leaves();
+    if weights.len() != count {
+        return bad(format!("{count} trees and {} weights", weights.len()));
+    }
+    if let Some(k) = trees.iter().position(|tree| tree.leaves() != leaves) {
+        let found = trees[k].leaves();
+        return bad(format!("tree 0 has {leaves} points, tree {k} has {found}"));
+    }
+    if let Some(k) = weights.iter().position(|w| !(w.is_finite() && *w >= 0.0)) {
+        return bad(format!("tree {k} has weight {}; weights are at least 0", weights[k]));
+    }
+    let total: f64 = weights.iter().sum();
+    if !(total > 0.0 && total.is_finite()) {
+        return bad(format!("the weights add up to {total}"));
+    }
+    if let Some(named) = trees.iter().position(|tree| tree.names().is_some()) {
+        let name_giver = trees[named].clone();
+        for (k, tree) in trees.iter().enumerate() {
+            if let Some(point) = unlike(tree, &name_giver) {
+                let (one, other) = (name_giver.name(point), tree.name(point));
+                let reason =
+                    format!("tree {named} calls point {point} `{one}`, tree {k} `{other}`");
+                return bad(reason);
+            }
+        }
+        let shared = |tree: Tree| tree.named_as(&name_giver);
+        trees = trees.into_iter().map(shared).collect::<Result<_>>()?;
+    }
+    Ok((trees, total))
+}
+
+/// The first point that two trees have different names for.
+fn unlike(tree: &Tree, other: &Tree) -> Option<usize> {
+    let (ours, theirs) = (tree.names()?, other.names()?);
+    ours.iter().zip(theirs).position(|(a, b)| a != b)
 }

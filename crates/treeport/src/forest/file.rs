@@ -1,0 +1,127 @@
+//! Forests in files: the container of trees, with all of them in it.
+//!
+//! It holds the tensors `nodes` (`U32`, the number of nodes of each tree), `weight` (`F64`, one per tree), and
+//! `parent` (`U32`) and `length` (`F64`) of all trees one after the other. The header entry `treeport` has the
+//! keys of a tree's, with the format `treeport.forest`, the names once, and as checksum the CRC-32 of leaves,
+//! `nodes`, `weight`, `parent`, `length` and names. Readers of version 1 skip keys and tensors they do not know.
+
+use std::path::Path;
+
+use safetensors::tensor::Dtype;
+
+use super::{Forest, check};
+use crate::container::{self, Checksum, Content, File};
+use crate::error::Result;
+use crate::tree::Tree;
+
+/// How far the weights in a file may be from a sum of 1.
+const SUM: f64 = 1e-9;
+
+impl Forest {
+    /// Writes the forest to one file, whole or not at all: it is written beside `path`, then renamed.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Forest, Tree};
+    /// let trees = vec![Tree::from_newick("(cat:1,dog:2);")?, Tree::from_newick("(cat:2,dog:2);")?];
+    /// let forest = Forest::uniform(trees)?;
+    /// let folder = tempfile::tempdir().expect("a temporary folder");
+    /// let path = folder.path().join("pets.forest");
+    /// forest.save(&path)?;
+    /// assert_eq!(Forest::load(&path)?, forest);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn save(&self, path: &Path) -> Result<()> {
+        container::save(path, &self.to_bytes()?)
+    }
+
+    /// Reads a forest that [`Forest::save`] has written.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no forest of ours, is damaged, or comes from a newer treeport.
+    pub fn load(path: &Path) -> Result<Self> {
+        decode(&container::load(path)?, path)
+    }
+
+    /// The bytes of the file that [`Forest::save`] writes; the same forest gives the same bytes.
+    ///
+    /// # Errors
+    /// The names take more than the 100 MB a header may have.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let sizes = self.trees.iter().map(|tree| tree.nodes() as u32);
+        let nodes: Vec<u8> = sizes.flat_map(u32::to_le_bytes).collect();
+        let weight: Vec<u8> = self.weights.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let parents = self.trees.iter().flat_map(Tree::parents);
+        let parent: Vec<u8> = parents.flat_map(|p| p.to_le_bytes()).collect();
+        let lengths = self.trees.iter().flat_map(Tree::lengths);
+        let length: Vec<u8> = lengths.flat_map(|l| l.to_le_bytes()).collect();
+        let sum = checksum(self.leaves(), [&nodes, &weight, &parent, &length], self.names());
+        let entry = container::entry(Content::Forest, self.leaves(), &sum, self.names());
+        let tensors = [
+            ("nodes", Dtype::U32, &nodes[..]),
+            ("weight", Dtype::F64, &weight),
+            ("parent", Dtype::U32, &parent),
+            ("length", Dtype::F64, &length),
+        ];
+        container::encode(Content::Forest, entry, &tensors)
+    }
+
+    /// The forest in the bytes of a file; messages call the file `<bytes>`.
+    ///
+    /// # Errors
+    /// As [`Forest::load`], but for reading the file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        decode(bytes, Path::new("<bytes>"))
+    }
+}
+
+/// CRC-32 of everything that makes the forest.
+fn checksum(leaves: usize, tensors: [&[u8]; 4], names: Option<&[String]>) -> String {
+    let start = Checksum::default().number(leaves);
+    tensors.into_iter().fold(start, Checksum::bytes).names(names)
+}
+
+/// The forest in the bytes of a file called `path`.
+fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
+    let file = File::open(Content::Forest, bytes, path)?;
+    let leaves = file.leaves()?;
+    let nodes = file.tensor("nodes", Dtype::U32)?;
+    let weight = file.tensor("weight", Dtype::F64)?;
+    let (parent, length) = (file.tensor("parent", Dtype::U32)?, file.tensor("length", Dtype::F64)?);
+    let names = file.names()?;
+    file.check(&checksum(leaves, [nodes, weight, parent, length], names.as_deref()))?;
+    let (mut parent, mut length) = (parent.as_chunks().0, length.as_chunks().0);
+    let mut trees: Vec<Tree> = Vec::new();
+    let mut names = names;
+    for &size in nodes.as_chunks().0 {
+        let size = u32::from_le_bytes(size) as usize;
+        let (Some(parents), Some(lengths)) = (parent.split_off(..size), length.split_off(..size))
+        else {
+            return Err(file.missing("nodes"));
+        };
+        let parents = parents.iter().map(|&b| u32::from_le_bytes(b)).collect();
+        let lengths = lengths.iter().map(|&b| f64::from_le_bytes(b)).collect();
+        let tree = Tree::new(leaves, parents, lengths).and_then(|tree| match trees.first() {
+            Some(first) => tree.named_as(first),
+            None => match names.take() {
+                Some(names) => tree.with_names(names),
+                None => Ok(tree),
+            },
+        });
+        let wrong = |error| file.damaged(format!("tree {}: {error}", trees.len()));
+        trees.push(tree.map_err(wrong)?);
+    }
+    if !(parent.is_empty() && length.is_empty()) {
+        return Err(file.missing("nodes"));
+    }
+    let weights: Vec<f64> = weight.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
+    let (trees, total) = check(trees, &weights).map_err(|error| file.damaged(error.to_string()))?;
+    if (total - 1.0).abs() > SUM {
+        return Err(file.damaged(format!("its weights add up to {total}, not 1")));
+    }
+    // Not divided again: a forest comes back to the last bit.
+    Ok(Forest { trees, weights })
+}

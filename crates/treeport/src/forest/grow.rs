@@ -1,0 +1,222 @@
+//! Forests from a metric: every tree is the linkage of distances times random factors.
+
+use std::ops::ControlFlow;
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rayon::prelude::*;
+
+use super::Forest;
+use crate::error::{Error, Result};
+use crate::learn::{Labels, LearnOptions, Status, learn};
+use crate::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
+use crate::measure::Measures;
+use crate::metric::{GroundMetric, Storage, for_each_row};
+use crate::progress::{Counter, Progress};
+use crate::tree::Tree;
+
+/// Options of [`Forest::perturbed`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForestOptions {
+    /// How many trees (default: 16).
+    pub trees: usize,
+    /// How a tree is grown from its distances (default: average linkage).
+    pub linkage: Linkage,
+    /// Distances are multiplied by exp(noise·z), z normal; from 0 to 10 (default: 0.3).
+    pub noise: f64,
+    /// Whether the first tree is grown from the distances as they are (default: no).
+    pub plain_first: bool,
+    /// Seed of all randomness (default: 0).
+    pub seed: u64,
+}
+
+impl Default for ForestOptions {
+    fn default() -> Self {
+        Self { trees: 16, linkage: Linkage::default(), noise: 0.3, plain_first: false, seed: 0 }
+    }
+}
+
+impl ForestOptions {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.trees == 0 {
+            let (option, value) = ("trees", "0".into());
+            return Err(Error::BadOption { option, value, expected: "a forest has at least one" });
+        }
+        if !(0.0..=MOST_NOISE).contains(&self.noise) {
+            let (option, value) = ("noise", self.noise.to_string());
+            return Err(Error::BadOption { option, value, expected: "from 0 to 10; try 0.3" });
+        }
+        Ok(())
+    }
+
+    /// The random factors of one tree; `None` where it is grown from the distances as they are.
+    fn noise_of(&self, tree: usize) -> Option<Noise> {
+        let plain = self.noise == 0.0 || self.plain_first && tree == 0;
+        (!plain).then(|| Noise { sigma: self.noise, seed: mixed(self.seed, tree as u64) })
+    }
+}
+
+/// exp(10·z) is finite for any z that 53 random bits can make, which is below 9.
+const MOST_NOISE: f64 = 10.0;
+
+/// With fewer distances than this in all copies together, trees grow side by side.
+const SMALL: usize = 1 << 22;
+
+impl Forest {
+    /// Linkages of a perturbed metric, equally weighted.
+    ///
+    /// Each tree is grown from D(i, j)·exp(noise·z), with z(i, j) = z(j, i) standard normal: pairs of about
+    /// the same distance merge in another order in every tree, so that their mean has fewer sharp cuts. The
+    /// first trees of a larger forest with the same seed are the same.
+    ///
+    /// `progress` counts trees.
+    ///
+    /// # Errors
+    /// Bad options, or [`Error::Cancelled`] when `progress` asks to stop.
+    ///
+    /// # Complexity
+    /// That of [`linkage`](linkage()) for every tree; one copy of all distances at a time, N²/2 numbers, unless
+    /// there are few. The distances are computed anew for every tree: give a large graph as
+    /// [`GroundMetric::materialized`]. The result does not depend on the number of threads.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Forest, ForestOptions, GroundMetric, Norm, silent};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 2.0, 9.0], Norm::Euclidean)?;
+    /// let options = ForestOptions { trees: 4, seed: 7, ..ForestOptions::default() };
+    /// let forest = Forest::perturbed(&metric, &options, &silent)?;
+    /// assert_eq!((forest.trees().len(), forest.leaves()), (4, 4));
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn perturbed(
+        metric: &GroundMetric,
+        options: &ForestOptions,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        options.check()?;
+        let counter = Counter::new(progress);
+        let grown = |k: usize| {
+            let tree = grow(metric, options.linkage, options.noise_of(k))?;
+            counter.add(1)?;
+            Ok(tree)
+        };
+        if options.noise == 0.0 {
+            return Self::uniform(vec![grown(0)?; options.trees]);
+        }
+        let n = metric.points();
+        let small = n.saturating_mul(n) / 2 * rayon::current_num_threads() <= SMALL;
+        let trees: Result<Vec<Tree>> = if small {
+            (0..options.trees).into_par_iter().map(grown).collect()
+        } else {
+            (0..options.trees).map(grown).collect()
+        };
+        Self::uniform(trees?)
+    }
+
+    /// The forest with each tree fitted to labels on its own, by [`learn`](learn()).
+    ///
+    /// Trees learn side by side, each with a seed of its own, so that each keeps other labels back for
+    /// choosing its best state. The weights stay. `progress` counts steps over all trees.
+    ///
+    /// # Errors
+    /// As [`learn`](learn()); [`Error::Cancelled`] when `progress` asks to stop.
+    ///
+    /// # Complexity
+    /// That of [`learn`](learn()) for every tree; the result does not depend on the number of threads.
+    pub fn learned(
+        &self,
+        measures: &Measures,
+        labels: &Labels,
+        options: &LearnOptions,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let counter = Counter::new(progress);
+        let fitted = |(k, tree): (usize, &Tree)| {
+            let options = LearnOptions { seed: mixed(options.seed, k as u64), ..options.clone() };
+            let mut going = Ok(());
+            let learned = learn(tree, measures, labels, &options, |_: &Status<'_>| {
+                going = counter.add(1);
+                if going.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            going.map(|()| learned.tree)
+        };
+        let trees: Result<Vec<Tree>> = self.trees.par_iter().enumerate().map(fitted).collect();
+        Ok(Self { trees: trees?, weights: self.weights.clone() })
+    }
+}
+
+/// One tree, from one copy of the distances that is gone when the tree is there.
+fn grow(metric: &GroundMetric, method: Linkage, noise: Option<Noise>) -> Result<Tree> {
+    let Some(noise) = noise else { return linkage(metric, method) };
+    let n = metric.points();
+    let mut distances = working_copy(metric);
+    match &mut distances {
+        Storage::F64(all) => for_each_row(n, all, |i, row| {
+            row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX));
+        }),
+        Storage::F32(all) => for_each_row(n, all, |i, row| {
+            let perturbed = |d: f32, by: f64| ((f64::from(d) * by) as f32).min(f32::MAX);
+            row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = perturbed(*d, by));
+        }),
+    }
+    linkage_of_copy(n, distances, method)
+}
+
+/// Random factors for all pairs of points, each row from a stream of its own.
+struct Noise {
+    sigma: f64,
+    seed: u64,
+}
+
+impl Noise {
+    /// The factors for the pairs of point `i` with those after it; no end.
+    fn row(&self, i: usize) -> impl Iterator<Item = f64> + use<> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mixed(self.seed, i as u64));
+        let sigma = self.sigma;
+        std::iter::repeat_with(move || normals(&mut rng)).flatten().map(move |z| (sigma * z).exp())
+    }
+}
+
+/// Two independent standard normal numbers (Box, Muller 1958).
+fn normals(rng: &mut Xoshiro256PlusPlus) -> [f64; 2] {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    let (sin, cos) = (std::f64::consts::TAU * rng.random::<f64>()).sin_cos();
+    [radius * cos, radius * sin]
+}
+
+/// A seed for part `k` of what `seed` is for: neighboring seeds share no part.
+fn mixed(seed: u64, k: u64) -> u64 {
+    // SplitMix64: an odd multiple, then bits that go both ways.
+    let mut x = seed.rotate_left(32) ^ k.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noise_is_normal_and_every_row_has_its_own() {
+        let noise = Noise { sigma: 1.0, seed: 3 };
+        let z: Vec<f64> = (0..200).flat_map(|i| noise.row(i).take(500).map(f64::ln)).collect();
+        let count = z.len() as f64;
+        let moment = |p: i32| z.iter().map(|x| x.powi(p)).sum::<f64>() / count;
+        // Four standard errors of 100,000 draws.
+        for (p, expected, spread) in [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)]
+        {
+            let error: f64 = moment(p) - expected;
+            assert!(error.abs() < 4.0 * (f64::sqrt(spread / count)), "moment {p}: {error}");
+        }
+        let first = |seed, i| Noise { sigma: 1.0, seed }.row(i).next().unwrap();
+        assert!(first(3, 0) != first(3, 1) && first(3, 0) != first(4, 0));
+        assert_ne!(mixed(0, 1), mixed(1, 0));
+    }
+
+    #[test]
+    fn noise_of_any_allowed_size_is_finite() {
+        let noise = Noise { sigma: MOST_NOISE, seed: 0 };
+        assert!(noise.row(0).take(10_000).all(|f| f.is_finite() && f > 0.0));
+    }
+}

@@ -1,0 +1,248 @@
+//! How much each tree counts, from labels.
+//!
+//! The forest's distance is linear in the weights, so the best weights for relative errors on labels d_p are a
+//! non-negative least squares problem with as many unknowns as trees:
+//!
+//! ```text
+//! min over w ≥ 0 of  1/P Σ_p (Σ_k w_k·W_k(p)/d_p − 1)² + λ·τ·Σ_k (w_k − 1/K)²
+//! ```
+//!
+//! after one factor has been taken out that fits equal weights; τ is the mean square of W_k(p)/d_p, so that λ has
+//! no unit. Trees of one forest say nearly the same, and plain least squares (λ = 0) would spend its freedom
+//! on the noise of few labels: λ holds the weights near equal ones. It is chosen by five-fold cross-validation,
+//! with λ = ∞ (equal weights and the factor) among the choices.
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::Forest;
+use crate::error::{Error, Result};
+use crate::learn::{Labels, Loss};
+use crate::measure::Measures;
+use crate::progress::Progress;
+use crate::units;
+
+/// Options of [`Forest::weighted_by`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ForestWeightOptions {
+    /// How hard the weights are held near equal ones: 0 not at all, infinity completely; `None` tries several
+    /// on labels that are held back (default).
+    pub shrinkage: Option<f64>,
+    /// Seed of what is held back (default: 0).
+    pub seed: u64,
+}
+
+/// What is tried. Perturbed trees differ by some percent, their square is where λ begins to bite.
+const SHRINKAGES: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, f64::INFINITY];
+
+/// Parts of the labels, each held back once.
+const FOLDS: usize = 5;
+
+impl Forest {
+    /// The forest with weights, and one factor for all trees, fitted to labels.
+    ///
+    /// The weights still add up to 1: the factor goes into the trees. `progress` runs through the labels.
+    ///
+    /// # Errors
+    /// No labels, labels that do not fit the measures or are all 0, trees that see no difference in any
+    /// labelled pair, a bad shrinkage, or [`Error::Cancelled`] when `progress` asks to stop.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Forest, ForestWeightOptions, Labels, Measures, Tree, silent};
+    /// let good = Tree::from_newick("((a:1,b:1):1,c:2);")?;
+    /// let bad = Tree::from_newick("(a:1,b:1,c:1);")?;
+    /// let measures = Measures::unit_masses(3, [0, 1, 2])?;
+    /// let labels = Labels { pairs: vec![(0, 1), (0, 2), (1, 2)], distances: vec![1.0, 2.0, 2.0] };
+    /// let options = ForestWeightOptions { shrinkage: Some(0.0), ..Default::default() };
+    /// let forest = Forest::uniform(vec![good, bad])?.weighted_by(&measures, &labels, &options, &silent)?;
+    /// assert!(forest.weights()[0] > 0.999);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn weighted_by(
+        &self,
+        measures: &Measures,
+        labels: &Labels,
+        options: &ForestWeightOptions,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        if let Some(value) = options.shrinkage.filter(|s| s.is_nan() || *s < 0.0) {
+            let (option, value) = ("shrinkage", value.to_string());
+            return Err(Error::BadOption { option, value, expected: "it must be at least 0" });
+        }
+        measures.check_points(self.leaves())?;
+        labels.check(measures)?;
+        let (rows, unit) = self.rows(measures, labels, progress)?;
+        let shrinkage = options.shrinkage.unwrap_or_else(|| rows.best_shrinkage(options.seed));
+        let all: Vec<usize> = (0..rows.target.len()).collect();
+        let weights = rows.fit(&all, shrinkage);
+        let total: f64 = weights.iter().sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return Err(nothing("the trees see no difference in any labelled pair"));
+        }
+        Self::new(self.scaled(total * unit)?.trees, weights)
+    }
+
+    /// The least squares problem, and what its weights have to be multiplied by.
+    fn rows(
+        &self,
+        measures: &Measures,
+        labels: &Labels,
+        progress: &Progress<'_>,
+    ) -> Result<(Rows, f64)> {
+        if labels.pairs.is_empty() {
+            return Err(nothing("there are no labels"));
+        }
+        let (count, trees) = (labels.pairs.len(), self.trees.len());
+        let mut columns = Vec::with_capacity(trees);
+        for (k, tree) in self.trees.iter().enumerate() {
+            let share = |done: usize| progress((k * count + done) / trees);
+            columns.push(tree.pairs(measures, &labels.pairs, &share)?);
+        }
+        let label_unit = units::of_largest(labels.distances.iter().copied());
+        let tree_unit = units::of_largest(columns.iter().flatten().copied());
+        let target: Vec<f64> = labels.distances.iter().map(|d| d / label_unit).collect();
+        if target.iter().all(|d| *d == 0.0) {
+            return Err(nothing("all labels are 0"));
+        }
+        let counts: Vec<f64> = Loss::Relative.weights(&target).iter().map(|w| w.sqrt()).collect();
+        for column in &mut columns {
+            column.iter_mut().zip(&counts).for_each(|(w, count)| *w *= count / tree_unit);
+        }
+        let target = target.iter().zip(&counts).map(|(d, count)| d * count).collect();
+        Ok((Rows { columns, target }, label_unit / tree_unit))
+    }
+}
+
+fn nothing(what: &str) -> Error {
+    Error::NothingToLearn { what: what.into() }
+}
+
+/// Distances of every tree and their targets, one row per label, each divided by (about) its label.
+struct Rows {
+    columns: Vec<Vec<f64>>,
+    target: Vec<f64>,
+}
+
+impl Rows {
+    /// The weights, factor included, that fit the rows in `places`.
+    fn fit(&self, places: &[usize], shrinkage: f64) -> Vec<f64> {
+        let trees = self.columns.len();
+        let mean = |p: usize| self.columns.iter().map(|c| c[p]).sum::<f64>() / trees as f64;
+        let means: Vec<f64> = places.iter().map(|&p| mean(p)).collect();
+        let squares: f64 = means.iter().map(|m| m * m).sum();
+        let product: f64 = means.iter().zip(places).map(|(m, &p)| m * self.target[p]).sum();
+        // No tree sees anything here: no factor is better than another, so none.
+        let factor = if squares > 0.0 { product / squares } else { 0.0 };
+        let equal = vec![1.0 / trees as f64; trees];
+        let weights = if shrinkage == f64::INFINITY || factor == 0.0 {
+            equal
+        } else {
+            let problem = self.normal_equations(places, factor, shrinkage);
+            solve(&problem, equal)
+        };
+        weights.iter().map(|w| w * factor).collect()
+    }
+
+    /// AᵀA + λτI and Aᵀd + λτ/K, over the rows in `places` with the factor taken out.
+    fn normal_equations(&self, places: &[usize], factor: f64, shrinkage: f64) -> Problem {
+        let (trees, rows) = (self.columns.len(), places.len() as f64);
+        let dot = |a: &[f64], b: &[f64]| places.iter().map(|&p| a[p] * b[p]).sum::<f64>() / rows;
+        let mut gram = vec![0.0; trees * trees];
+        let mut right = Vec::with_capacity(trees);
+        for (j, column) in self.columns.iter().enumerate() {
+            for k in 0..=j {
+                let product = factor * factor * dot(column, &self.columns[k]);
+                (gram[j * trees + k], gram[k * trees + j]) = (product, product);
+            }
+            right.push(factor * dot(column, &self.target));
+        }
+        let mean_square = (0..trees).map(|k| gram[k * trees + k]).sum::<f64>() / trees as f64;
+        let hold = shrinkage * mean_square;
+        for k in 0..trees {
+            gram[k * trees + k] += hold;
+            right[k] += hold / trees as f64;
+        }
+        Problem { gram, right }
+    }
+
+    /// The shrinkage with the smallest mean error on labels that were not fitted; the largest of equals.
+    fn best_shrinkage(&self, seed: u64) -> f64 {
+        let count = self.target.len();
+        if count < 2 || self.columns.len() == 1 {
+            return f64::INFINITY;
+        }
+        let mut order: Vec<usize> = (0..count).collect();
+        order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        let folds = FOLDS.min(count);
+        let mut errors = [0.0; SHRINKAGES.len()];
+        for fold in 0..folds {
+            let held = |at: &usize| at % folds == fold;
+            let places = |back: bool| -> Vec<usize> {
+                (0..count).filter(|at| held(at) == back).map(|at| order[at]).collect()
+            };
+            let (train, test) = (places(false), places(true));
+            for (error, shrinkage) in errors.iter_mut().zip(SHRINKAGES) {
+                *error += self.error(&self.fit(&train, shrinkage), &test);
+            }
+        }
+        let tried = errors.into_iter().zip(SHRINKAGES).rev();
+        tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(f64::INFINITY, |best| best.1)
+    }
+
+    /// The sum of absolute relative errors over the rows in `places`.
+    fn error(&self, weights: &[f64], places: &[usize]) -> f64 {
+        let predicted =
+            |p: usize| self.columns.iter().zip(weights).map(|(c, w)| w * c[p]).sum::<f64>();
+        places.iter().map(|&p| (predicted(p) - self.target[p]).abs()).sum()
+    }
+}
+
+/// ½ wᵀGw − rᵀw over w ≥ 0, with G symmetric and positive semidefinite.
+struct Problem {
+    gram: Vec<f64>,
+    right: Vec<f64>,
+}
+
+/// Passes over all coordinates, at most; with the shrinkages above some hundred do.
+const MAX_PASSES: usize = 20_000;
+
+/// What is left of the gradient, relative to the right side.
+const TOLERANCE: f64 = 1e-12;
+
+/// Coordinate descent from `weights` until the conditions of Karush, Kuhn and Tucker hold.
+fn solve(problem: &Problem, mut weights: Vec<f64>) -> Vec<f64> {
+    let trees = weights.len();
+    let tolerance = TOLERANCE * problem.right.iter().fold(0.0, |a: f64, r| a.max(r.abs()));
+    for _ in 0..MAX_PASSES {
+        if problem.violation(&weights) <= tolerance {
+            break;
+        }
+        for k in 0..trees {
+            let curvature = problem.gram[k * trees + k];
+            // A tree that sees no difference anywhere may weigh anything: it stays.
+            if curvature > 0.0 {
+                weights[k] = (weights[k] - problem.slope(&weights, k) / curvature).max(0.0);
+            }
+        }
+    }
+    weights
+}
+
+impl Problem {
+    /// The derivative along one weight.
+    fn slope(&self, weights: &[f64], k: usize) -> f64 {
+        let row = &self.gram[k * weights.len()..][..weights.len()];
+        row.iter().zip(weights).map(|(g, w)| g * w).sum::<f64>() - self.right[k]
+    }
+
+    /// By how much the optimality conditions are missed: no slope where w > 0, none downhill where w = 0.
+    fn violation(&self, weights: &[f64]) -> f64 {
+        let of = |k: usize| {
+            let slope = self.slope(weights, k);
+            if weights[k] > 0.0 { slope.abs() } else { (-slope).max(0.0) }
+        };
+        (0..weights.len()).map(of).fold(0.0, f64::max)
+    }
+}
