@@ -166,6 +166,23 @@ fn costs_forty_orders_apart_are_right_or_refused() {
 }
 
 #[test]
+fn only_the_rounding_of_arcs_in_use_counts() {
+    // One source has one plan: nearly all mass stays at no cost, the rest goes 0 to 29 orders further.
+    let costs = vec![8e-14, 1e-14, 1e-15, 1e-14, 2e-13, 1e-4, 4e-15, 2e-9, 1e14, 4e-4];
+    let metric = GroundMetric::from_condensed(5, costs).unwrap();
+    let total = 1.21e-6;
+    let shares = [1.21e-6, 3.2e11, 3.2e-16, 1.21e-15, 1.21e12];
+    let whole: f64 = shares.iter().sum();
+    let right: Vec<_> = shares.iter().map(|s| s * (total / whole)).enumerate().collect();
+    let measures = Measures::from_rows(5, [vec![(4, total)], right.clone()]).unwrap();
+    let found = exact::solve(&metric, &measures.row(0), &measures.row(1)).unwrap();
+    let plan: f64 = right.iter().map(|&(j, mass)| mass * metric.distance(4, j)).sum();
+    // The smallest share is known to one quantum, 2^-99 of the total.
+    assert!((found.value / plan - 1.0).abs() < 1e-2, "{} {plan}", found.value);
+    assert!(found.gap <= exact::TOLERANCE * found.value);
+}
+
+#[test]
 fn many_pairs_are_the_same_on_any_number_of_threads() {
     use treeport_lab::generate::{random_pairs, seeded, sparse_measures, uniform_points};
     let mut rng = seeded(3);

@@ -62,7 +62,7 @@ impl Units {
     }
 }
 
-/// Costs as integers: c·2^exponent, rounded.
+/// Costs as integers: c·2^exponent, rounded down.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CostUnits {
     exponent: i32,
@@ -74,17 +74,9 @@ impl CostUnits {
         Self { exponent: 122 - nodes.ilog2().cast_signed() - exponent_of(largest) }
     }
 
-    /// Costs in units, those above `clip` lowered to it, and the most that rounding changed one of them;
-    /// 0 unless costs are more than twenty orders apart.
-    pub(super) fn integers(&self, cost: &[f64], clip: f64) -> (Vec<i128>, f64) {
-        let mut rounding: f64 = 0.0;
-        let in_units = |&c: &f64| {
-            let exact = scaled(c.min(clip), self.exponent);
-            rounding = rounding.max((exact - exact.round()).abs());
-            exact.round() as i128
-        };
-        let integers = cost.iter().map(in_units).collect();
-        (integers, scaled(rounding, -self.exponent))
+    /// A cost in units, rounded down; nothing is lost unless costs are more than twenty orders apart.
+    pub(super) fn integer(&self, cost: f64) -> i128 {
+        scaled(cost, self.exponent).floor() as i128
     }
 
     /// The cost that an integer stands for.

@@ -297,11 +297,12 @@ impl Solver {
         if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots(n, m)) {
             let value = self.value(false);
             let (bound, rounding) = self.dual_bound();
-            let gap = (value - bound).max(0.0) + rounding;
-            if gap <= TOLERANCE * value {
+            // No plan is cheaper than the bound: a value below it is as wrong as one above.
+            let gap = (value - bound).abs() + rounding;
+            if is_proof(value, gap) {
                 return Ok((value, gap, false));
             }
-            clip = largest.min(CLIP * self.largest_used(false));
+            clip = largest.min(CLIP * self.largest_used());
         }
         if let Some(proved) = self.in_integers(clip) {
             return Ok(proved);
@@ -309,28 +310,33 @@ impl Solver {
         self.in_integers(largest).ok_or(Error::Unsolved { left: n, right: m })
     }
 
-    /// Solves with integer costs, those above `clip` lowered to it; `None` if that proves nothing.
+    /// Solves with integer costs: whole units, and those above `clip` lowered to it; `None` if that proves
+    /// nothing.
     ///
-    /// Lower costs bound the true optimum from below, so a plan that uses no lowered cost is optimal.
-    /// Where costs had to be rounded to units, any plan's cost changes by at most the rounding times the
-    /// mass, so an optimum of the rounded problem is within twice that of the true one.
+    /// Costs are only ever lowered, so the optimum in integers is below every plan's true cost, and a plan
+    /// that reaches it is off by no more than what was taken from the arcs it uses.
     fn in_integers(&mut self, clip: f64) -> Option<(f64, f64, bool)> {
         self.cost_units = fixed::CostUnits::new(clip, self.left.len() + self.right.len());
-        let (cost, rounding) = self.cost_units.integers(&self.cost, clip);
+        let cost: Vec<i128> =
+            self.cost.iter().map(|&c| self.cost_units.integer(c.min(clip))).collect();
         let Units { supply, demand, .. } = &self.units;
         let solved = self.integer.solve(supply, demand, &cost, 0, usize::MAX);
+        let proved = solved && self.integer.is_dual(&cost);
         let value = self.value(true);
-        let gap = 2.0 * rounding * self.supply.iter().sum::<f64>();
-        let proved = solved && self.largest_used(true) <= clip && gap <= TOLERANCE * value;
-        // A value of 0 cannot be beaten.
-        (proved || value == 0.0).then_some((value, gap.min(value), true))
+        let m = self.right.len();
+        let lowered = |(i, j, mass): (usize, usize, f64)| {
+            mass * (self.cost[i * m + j] - self.cost_units.real(cost[i * m + j]))
+        };
+        let gap = self.moves(true).into_iter().map(lowered).sum::<f64>().min(value);
+        // A plan that costs nothing cannot be beaten.
+        (proved && is_proof(value, gap)).then_some((value, gap, true))
     }
 
-    /// The largest cost on an arc that carries mass.
-    fn largest_used(&self, integers: bool) -> f64 {
+    /// The largest cost on an arc that carries mass in the last `f64` basis.
+    fn largest_used(&self) -> f64 {
         let m = self.right.len();
         let used = |(i, j, _): &(usize, usize, f64)| self.cost[i * m + j];
-        self.moves(integers).iter().map(used).fold(0.0, f64::max)
+        self.moves(false).iter().map(used).fold(0.0, f64::max)
     }
 
     /// The flows of the last basis as masses.
@@ -393,6 +399,11 @@ impl Solver {
 /// Far more pivots than any problem was seen to need.
 fn most_pivots(n: usize, m: usize) -> usize {
     1000 + 50 * (n + m) * (1 + (n + m).ilog2() as usize)
+}
+
+/// Whether a gap proves a value.
+fn is_proof(value: f64, gap: f64) -> bool {
+    gap <= TOLERANCE * value
 }
 
 /// Totals this close, relatively, are sums of the same masses in another order.

@@ -47,12 +47,14 @@ pub(super) struct Simplex<C: Cost> {
     large: Linked,
     /// Basic arcs with their flows.
     pub(super) flows: Vec<(u32, u32, i128)>,
+    /// What the flows leave of supplies and demands.
+    rest: Vec<i128>,
     pub(super) pivots: usize,
 }
 
 impl<C: Cost> Simplex<C> {
     /// Solves for balanced supplies and demands and row-major costs. Reduced costs above `-slack`
-    /// count as 0. False if `most_pivots` do not suffice.
+    /// count as 0. False if `most_pivots` do not suffice, or if the flows are no plan.
     pub(super) fn solve(
         &mut self,
         supply: &[i128],
@@ -70,7 +72,18 @@ impl<C: Cost> Simplex<C> {
         let all = AllArcs { cost, m };
         self.first.by_regret(supply, demand, &all, &mut self.potential);
         self.reset_potentials(|i, j| cost[i * m + j]);
-        self.run(&all, slack, most_pivots)
+        self.run(&all, slack, most_pivots) && self.is_plan(supply, demand)
+    }
+
+    /// Whether the flows move all of the supplies to all of the demands.
+    fn is_plan(&mut self, supply: &[i128], demand: &[i128]) -> bool {
+        self.rest.clear();
+        self.rest.extend(supply.iter().chain(demand));
+        for &(i, j, flow) in &self.flows {
+            self.rest[i as usize] -= flow;
+            self.rest[supply.len() + j as usize] -= flow;
+        }
+        self.flows.iter().all(|f| f.2 > 0) && self.rest.iter().all(|&rest| rest == 0)
     }
 
     /// Moves the first basis on until no arc lowers the cost: first among the few arcs, then among all.
@@ -142,6 +155,21 @@ impl<C: Cost> Simplex<C> {
                 self.potential[parent] - cost(parent, node - n)
             };
         }
+    }
+}
+
+impl Simplex<i128> {
+    /// Whether the potentials prove the flows: no arc costs less than they say, none with flow more.
+    /// Looked at from the outside, whatever the solver did.
+    pub(super) fn is_dual(&self, cost: &[i128]) -> bool {
+        let (u, v) = self.potentials();
+        let m = v.len();
+        let reduced = |i: usize, j: usize| {
+            u[i].checked_sub(v[j]).and_then(|dual| cost[i * m + j].checked_sub(dual))
+        };
+        let feasible = |i: usize| (0..m).all(|j| reduced(i, j).is_some_and(|r| r >= 0));
+        (0..u.len()).all(feasible)
+            && self.flows.iter().all(|&(i, j, _)| reduced(i as usize, j as usize) == Some(0))
     }
 }
 
@@ -247,6 +275,24 @@ mod tests {
             prop_assert_eq!(value(&problem, &mut Linked::default(), true)?, judge);
             prop_assert_eq!(value(&problem, &mut Paths::default(), false)?, judge);
             prop_assert_eq!(value(&problem, &mut Paths::default(), true)?, judge);
+        }
+
+        #[test]
+        fn the_proof_notices_any_change(problem in problems(), at in 0..1_000_000usize, by in 1..9i128) {
+            let (supply, demand, cost) = problem;
+            let mut solved = Simplex::default();
+            prop_assert!(solved.solve(&supply, &demand, &cost, 0, usize::MAX));
+            prop_assert!(solved.is_dual(&cost) && solved.is_plan(&supply, &demand));
+            // Every node has a basic arc, which then costs more or less than its ends say.
+            for by in [by, -by, i128::MAX / 2] {
+                let mut other = solved.clone();
+                let node = at % other.potential.len();
+                other.potential[node] += by;
+                prop_assert!(!other.is_dual(&cost));
+            }
+            let arc = at % solved.flows.len();
+            solved.flows[arc].2 -= by;
+            prop_assert!(!solved.is_plan(&supply, &demand));
         }
     }
 }
