@@ -183,6 +183,25 @@ fn only_the_rounding_of_arcs_in_use_counts() {
 }
 
 #[test]
+fn costs_at_the_end_of_the_range_are_right_or_refused() {
+    for n in [1, 2, 7, 8, 9, 16, 100, 200] {
+        let metric = GroundMetric::from_condensed(2 * n, vec![f64::MAX; n * (2 * n - 1)]).unwrap();
+        let rows = [0, n].map(|first| (0..n).map(move |k| (first + k, 0.5 / n as f64)));
+        let measures = Measures::from_rows(2 * n, rows).unwrap();
+        let value = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        assert!((value / (0.5 * f64::MAX) - 1.0).abs() < 1e-12, "{n}: {value}");
+    }
+    // Ten billion at 1e300 is no number.
+    let metric = GroundMetric::from_condensed(2, vec![1e300]).unwrap();
+    let measures = Measures::from_dense(2, &[1e10, 0.0, 0.0, 1e10]).unwrap();
+    let error = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap_err();
+    assert!(error.to_string().contains("could not be proved"), "{error}");
+    // The thread's solver is as good as new after it.
+    let metric = GroundMetric::from_condensed(2, vec![3.0]).unwrap();
+    assert_eq!(exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap(), 3e10);
+}
+
+#[test]
 fn many_pairs_are_the_same_on_any_number_of_threads() {
     use treeport_lab::generate::{random_pairs, seeded, sparse_measures, uniform_points};
     let mut rng = seeded(3);

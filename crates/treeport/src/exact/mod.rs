@@ -401,9 +401,9 @@ fn most_pivots(n: usize, m: usize) -> usize {
     1000 + 50 * (n + m) * (1 + (n + m).ilog2() as usize)
 }
 
-/// Whether a gap proves a value.
+/// Whether a gap proves a value; a value beyond the range of `f64` is none.
 fn is_proof(value: f64, gap: f64) -> bool {
-    gap <= TOLERANCE * value
+    value.is_finite() && gap <= TOLERANCE * value
 }
 
 /// Totals this close, relatively, are sums of the same masses in another order.

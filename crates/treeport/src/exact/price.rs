@@ -107,7 +107,10 @@ impl Cost for f64 {
                 *least = smaller(*least, cost);
             }
         }
-        out.iter_mut().zip(&least).for_each(|(price, least)| *price -= 0.25 * least);
+        // Costs near the end of the range may round beyond it.
+        let finite =
+            |(price, least): (&mut f64, &f64)| *price = (*price - 0.25 * least).max(f64::MIN);
+        out.iter_mut().zip(&least).for_each(finite);
     }
 }
 
