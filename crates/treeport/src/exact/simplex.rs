@@ -115,6 +115,7 @@ impl<C: Cost> Simplex<C> {
         let solved = (few.count() == 0 || self.exhaust(basis, &few, slack, most_pivots))
             && self.exhaust(basis, all, slack, most_pivots);
         self.few = few;
+        self.recentre();
         basis.flows(&mut self.flows);
         solved
     }
@@ -134,8 +135,18 @@ impl<C: Cost> Simplex<C> {
             }
             basis.pivot(&arc, &mut self.potential);
             self.pivots += 1;
+            if self.pivots.is_multiple_of(self.potential.len()) {
+                self.recentre();
+            }
         }
         true
+    }
+
+    /// Brings the root back to 0. A pivot may move the root's side instead of the other, and potentials that
+    /// wander off round more and bound less.
+    fn recentre(&mut self) {
+        let root = self.potential[self.potential.len() - 1];
+        self.potential.iter_mut().for_each(|potential| *potential = *potential - root);
     }
 
     /// Potentials of sources and sinks.
@@ -256,6 +267,7 @@ mod tests {
         }
         prop_assert!(left.iter().chain(&right).all(|&rest| rest == 0), "all mass moves");
         let (u, v) = simplex.potentials();
+        prop_assert_eq!(v[m - 1], 0, "the root stays at 0");
         for (arc, &cost) in cost.iter().enumerate() {
             prop_assert!(u[arc / m] - v[arc % m] <= cost, "the potentials are dual values");
         }
