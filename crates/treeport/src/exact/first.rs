@@ -40,7 +40,8 @@ impl<C: Cost> FirstBasis<C> {
     /// Sources whose arcs all end at full sinks give to any sink in the end, on arcs that need not exist.
     ///
     /// Flows are never 0, so each allocation uses up exactly one row or one column and the
-    /// n + m − 1 of them form a spanning tree. O(n·(n + m)) and the arcs looked at.
+    /// n + m − 1 of them form a spanning tree. O((n + m)²) and the arcs looked at, which is far above n·m
+    /// where one side is far larger.
     pub(super) fn by_regret(
         &mut self,
         supply: &[i128],
@@ -50,6 +51,11 @@ impl<C: Cost> FirstBasis<C> {
     ) {
         self.begin(supply, demand);
         let (n, m) = (self.n, self.m);
+        if n == 1 || m == 1 {
+            // There is one plan, and no need to look for it.
+            (0..n).for_each(|i| (0..m).for_each(|j| self.place(i, j)));
+            return self.hang();
+        }
         let wish = |source: usize, price: &[C]| {
             let (regret, sink) = arcs.regret(source, price);
             // A source whose arcs are all full waits until the end.
