@@ -124,10 +124,10 @@ impl<C: Cost> FewArcs<C> {
         let rank = (NEAR * self.sample.len() / m).min(self.sample.len() - 1);
         let order = |a: &C, b: &C| a.partial_cmp(b).unwrap_or(Ordering::Equal);
         let limit = *self.sample.select_nth_unstable_by(rank, order).1;
-        for (j, (&cost, &price)) in row.iter().zip(price).enumerate() {
-            if cost + price <= limit {
-                self.push(j, cost);
-            }
+        // With ties that could be all, so it stops at `MOST`.
+        let near = row.iter().zip(price).enumerate().filter(|(_, (c, p))| **c + **p <= limit);
+        for (j, (&cost, _)) in near.take(MOST) {
+            self.push(j, cost);
         }
     }
 
@@ -194,6 +194,9 @@ impl FewArcs<f64> {
 const NEAR: usize = 30;
 const SAMPLE: usize = 256;
 
+/// Most arcs of a row that are tried first.
+const MOST: usize = 10 * NEAR;
+
 /// Where pricing goes on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pricing {
@@ -241,3 +244,16 @@ impl Pricing {
 
 /// Arcs in a block, in units of √arcs.
 const BLOCK: f64 = 4.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_do_not_make_few_arcs_all() {
+        let (n, m) = (3, 2000);
+        let mut few = FewArcs::default();
+        few.cheapest(&vec![1.0; n * m], &vec![-1.0; m]);
+        assert_eq!(few.count(), n * MOST);
+    }
+}
