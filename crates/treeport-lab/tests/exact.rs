@@ -221,3 +221,37 @@ fn many_pairs_are_the_same_on_any_number_of_threads() {
     let stopped = exact::pairs(&metric, &measures, &pairs, &|done| done < 50);
     assert!(matches!(stopped, Err(treeport::Error::Cancelled)));
 }
+
+#[test]
+fn large_supports_agree_with_the_line() {
+    use rand::RngExt;
+    // More nodes than bit sets are for, then enough arcs to try a few first; one-point supports; ties.
+    for (n, m, ties) in [
+        (200, 150, false),
+        (1100, 1000, false),
+        (1100, 1000, true),
+        (1, 3000, false),
+        (3000, 1, true),
+    ] {
+        let mut rng = treeport_lab::generate::seeded(11);
+        let mut at: Vec<f64> = (0..n + m).map(|_| rng.random_range(0.0..10.0)).collect();
+        if ties {
+            at.iter_mut().for_each(|x: &mut f64| *x = x.floor());
+        }
+        let mut mass = || 1.0 - rng.random::<f64>();
+        let rows: [Vec<_>; 2] = [0..n, n..n + m].map(|own| own.map(|p| (p, mass())).collect());
+        let measures = Measures::from_rows(n + m, rows).unwrap().normalized();
+        let (a, b) = (measures.row(0), measures.row(1));
+        // W₁ on the line is the area between the two distributions.
+        let mut steps: Vec<_> = a.iter().chain(b.iter().map(|(p, mass)| (p, -mass))).collect();
+        steps.sort_by(|x, y| at[x.0].total_cmp(&at[y.0]));
+        let (mut judge, mut above) = (0.0, 0.0f64);
+        for pair in steps.windows(2) {
+            above += pair[0].1;
+            judge += above.abs() * (at[pair[1].0] - at[pair[0].0]);
+        }
+        let metric = GroundMetric::from_points(1, at, Norm::Euclidean).unwrap();
+        let found = exact::solve(&metric, &a, &b).unwrap();
+        assert!((found.value / judge - 1.0).abs() < 1e-9, "{n} × {m}: {} {judge}", found.value);
+    }
+}
