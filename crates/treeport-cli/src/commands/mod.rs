@@ -5,6 +5,7 @@
 pub(crate) mod bench;
 pub(crate) mod coupling;
 pub(crate) mod demo;
+mod dial;
 pub(crate) mod distance;
 pub(crate) mod eval;
 pub(crate) mod exact;

@@ -1,5 +1,6 @@
 //! `treeport reproduce`: experiments of the paper, with its figures beside ours.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -9,7 +10,7 @@ use treeport::{Kind, Linkage};
 use treeport_lab::noisy_trees::{PAPER, Recovery, recover_many, recovery_options};
 use treeport_lab::synthetic::Cloud;
 
-use super::synthetic;
+use super::{dial, synthetic};
 use crate::args::at_least_one;
 use crate::interrupt;
 use crate::output::{self, Output};
@@ -19,7 +20,8 @@ Example:
   treeport reproduce noisy-trees            20 hidden trees at each noise level
   treeport reproduce noisy-trees --trees 100 --json
   treeport reproduce uniform                every method on 100 points of [-10, 10]^d, d = 2, 5, 8, 17
-  treeport reproduce gaussian --dims 2,5,8,11,14,17 --runs 10";
+  treeport reproduce gaussian --dims 2,5,8,11,14,17 --runs 10
+  treeport reproduce dial --data DIR        error, certified width and time at every level of accuracy";
 
 /// What `treeport reproduce` accepts.
 #[derive(Args, Debug)]
@@ -41,6 +43,15 @@ pub(crate) struct ReproduceArgs {
     /// A glance in seconds: the first two dimensions, one run, three trees.
     #[arg(long)]
     pub(super) quick: bool,
+    /// Folder of the real data sets, for `dial` [default: TREEPORT_DATA].
+    #[arg(long, value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+    /// Scenes of `dial` (all that are there).
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(super) scenes: Vec<String>,
+    /// Labelled pairs that `dial` learns and calibrates from.
+    #[arg(long, default_value_t = 300, value_parser = at_least_one)]
+    pub(super) labels: usize,
     /// Seed of the first tree or data set; the next ones count up.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
@@ -54,6 +65,8 @@ enum What {
     Uniform,
     /// Every method on Gaussian points.
     Gaussian,
+    /// A forest of 16 trees at every level of accuracy, with certified bounds.
+    Dial,
 }
 
 /// Trees at each noise level in a glance.
@@ -90,6 +103,7 @@ pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
         What::NoisyTrees => noisy_trees(args, output)?,
         What::Uniform => synthetic::run(args, Cloud::Uniform, output)?,
         What::Gaussian => synthetic::run(args, Cloud::Gaussian, output)?,
+        What::Dial => dial::run(args, output)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -106,7 +106,7 @@ impl Estimator<'_> {
         // A right-hand side whose total is a little off is brought to the left's, as transport does it.
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
-        if level == Level::Exact || (level != Level::Tree && self.is_small(a, b)) {
+        if self.is_small(level, a, b) {
             let (value, gap) = exact::value_and_gap(self.metric, a, b)?;
             let interval = widened((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });

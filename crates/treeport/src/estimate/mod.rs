@@ -272,7 +272,7 @@ impl<'a> Estimator<'a> {
     fn estimate(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         let raw = match level {
             Level::Tree => self.forest.distance(a, b)?,
-            _ if level == Level::Exact || self.is_small(a, b) => {
+            _ if self.is_small(level, a, b) => {
                 let value = exact::distance(self.metric, a, b)?;
                 return Ok(Estimate { value, raw: value, exact: true });
             }
@@ -286,10 +286,16 @@ impl<'a> Estimator<'a> {
         Estimate { value: self.factors[level as usize] * raw, raw, exact: level == Level::Exact }
     }
 
-    /// Whether the exact solver is at least as fast as the plans of all trees.
-    fn is_small(&self, a: &Measure<'_>, b: &Measure<'_>) -> bool {
+    /// Whether the exact solver is at least as fast as the level.
+    fn is_small(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> bool {
         let (n, m) = (a.support() as f64, b.support() as f64);
-        n * m <= CROSSING * self.forest.trees().len() as f64 * (n + m)
+        let crossing = match level {
+            Level::Tree => 0.0,
+            Level::Flow => FLOW_CROSSING,
+            Level::Arcs => ARCS_CROSSING,
+            Level::Exact => f64::INFINITY,
+        };
+        n * m <= crossing * self.forest.trees().len() as f64 * (n + m)
     }
 
     /// The best plan on the arcs of the trees' plans and between neighbors in the trees.
@@ -309,6 +315,9 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// The exact solver is as fast as K trees' plans on supports of n and m points where n·m is this many times
-/// K·(n + m): 80 points each for 16 trees in R^300.
-const CROSSING: f64 = 2.5;
+/// The exact solver is as fast as the flow of K trees on supports of n and m points where n·m is this many
+/// times K·(n + m): 80 points each for 16 trees in R^300.
+const FLOW_CROSSING: f64 = 2.5;
+
+/// The same for their arcs: 960 points each for 16 trees in R^300.
+const ARCS_CROSSING: f64 = 30.0;

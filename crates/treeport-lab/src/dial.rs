@@ -1,0 +1,124 @@
+//! The accuracy dial on many scenes: error and certified width at every level, beside what it has to beat.
+
+use std::time::Instant;
+
+use treeport::baseline::{BaselineOptions, Method, Training};
+use treeport::estimate::{Estimator, Level};
+use treeport::{Forest, ForestOptions, Linkage, Result, exact, linkage, silent};
+
+use crate::scene::Scene;
+use crate::score::{Score, median};
+
+/// One level on one scene.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Notch {
+    /// `average` (an untrained tree), `learned` (one tree), or a [`Level`].
+    pub level: &'static str,
+    /// As it is.
+    pub plain: Score,
+    /// After one factor from the training labels.
+    pub scaled: Score,
+    /// Median of upper/lower − 1; only where there are bounds.
+    pub width: Option<f64>,
+    /// Seconds for one pair, on one thread, and how many times that the exact solver takes.
+    pub seconds: f64,
+    /// Exact seconds divided by these.
+    pub ratio: f64,
+}
+
+/// Runs the dial with a forest of `trees` perturbed average-linkage trees.
+///
+/// # Errors
+/// None for a scene that was made (never seen: an answer without proof).
+pub fn run(scene: &Scene, trees: usize, seed: u64) -> Result<Vec<Notch>> {
+    let options = ForestOptions { trees, seed, ..ForestOptions::default() };
+    let forest = Forest::perturbed(&scene.metric, &options, &silent)?;
+    let estimator = Estimator::new(&scene.metric, &forest)?;
+    let calibrated = estimator.clone().calibrated(&scene.train, &scene.train_labels, &silent)?;
+    let exact_seconds = one_thread(|| {
+        exact::pairs(&scene.metric, &scene.test, &scene.test_labels.pairs, &silent).map(drop)
+    })? / scene.test_labels.pairs.len() as f64;
+    let mut notches = single_trees(scene, seed, exact_seconds)?;
+    for level in [Level::Tree, Level::Flow, Level::Arcs] {
+        let pairs = &scene.test_labels.pairs;
+        let seconds =
+            one_thread(|| calibrated.pairs(level, &scene.test, pairs, &silent).map(drop))?
+                / pairs.len() as f64;
+        let found = calibrated.pairs(level, &scene.test, pairs, &silent)?;
+        let bounds = calibrated.bounds_of_pairs(level, &scene.test, pairs, &silent)?;
+        let widths: Vec<f64> = bounds.iter().map(treeport::estimate::Interval::width).collect();
+        notches.push(Notch {
+            level: level.name(),
+            plain: score(scene, &found.iter().map(|e| e.raw).collect::<Vec<_>>()),
+            scaled: score(scene, &found.iter().map(|e| e.value).collect::<Vec<_>>()),
+            width: Some(median(&widths)),
+            seconds,
+            ratio: exact_seconds / seconds,
+        });
+    }
+    Ok(notches)
+}
+
+/// The untrained tree and the learned one, each times one factor.
+fn single_trees(scene: &Scene, seed: u64, exact_seconds: f64) -> Result<Vec<Notch>> {
+    let training = Training { measures: &scene.train, labels: &scene.train_labels };
+    let options = BaselineOptions { seed, ..BaselineOptions::default() };
+    let mut notches = Vec::new();
+    for (level, method) in [("average", None), ("learned", Some(Method::Additive))] {
+        let tree = match method {
+            None => linkage(&scene.metric, Linkage::Average)?,
+            Some(method) => {
+                let model = method.build(&scene.metric, Some(training), &options, &silent)?;
+                model.tree().expect("the method builds a tree").clone()
+            }
+        };
+        let model = treeport::baseline::Model::Tree(tree.clone());
+        let factor = model.factor(&scene.metric, training)?;
+        let pairs = &scene.test_labels.pairs;
+        let found = tree.pairs(&scene.test, pairs, &silent)?;
+        let seconds =
+            one_thread(|| tree.pairs(&scene.test, pairs, &silent).map(drop))? / pairs.len() as f64;
+        let scaled: Vec<f64> = found.iter().map(|d| factor * d).collect();
+        notches.push(Notch {
+            level,
+            plain: score(scene, &found),
+            scaled: score(scene, &scaled),
+            width: None,
+            seconds,
+            ratio: exact_seconds / seconds,
+        });
+    }
+    Ok(notches)
+}
+
+fn score(scene: &Scene, found: &[f64]) -> Score {
+    Score::new(found, &scene.test_labels.distances, scene.diameter)
+}
+
+fn one_thread(work: impl Fn() -> Result<()> + Send + Sync) -> Result<f64> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    pool.expect("one more thread").install(|| {
+        let begun = Instant::now();
+        work()?;
+        Ok(begun.elapsed().as_secs_f64())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Masses, SceneOptions};
+
+    #[test]
+    fn the_higher_the_notch_the_smaller_the_error() {
+        let options = SceneOptions { train: 40, test: 20, seed: 1 };
+        let scene = Scene::new("uniform-2", Masses::Full, None, options, &silent).unwrap();
+        let notches = run(&scene, 2, 1).unwrap();
+        let names: Vec<_> = notches.iter().map(|n| n.level).collect();
+        assert_eq!(names, ["average", "learned", "tree", "flow", "arcs"]);
+        let error = |k: usize| notches[k].scaled.mean;
+        assert!(error(3) < error(2) && error(4) < error(3), "{notches:?}");
+        assert!(notches[4].width < notches[3].width);
+        assert!(notches[2].plain.mean > notches[2].scaled.mean);
+    }
+}

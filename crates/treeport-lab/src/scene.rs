@@ -1,0 +1,269 @@
+//! What a method is judged on: a ground metric, labelled pairs to learn from, and labelled pairs it has not
+//! seen.
+//!
+//! Scenes have names. Made here: `uniform-D` (100 points of [−10, 10]^D) and `plane-S` (500 points of the unit
+//! square, measures of S points). From a data folder: the name of a set. Sets without measures of their own
+//! get random ones, of one of two kinds ([`Masses`]); documents are split as their set says, so that
+//! no test document was seen in training.
+
+use std::fs::File;
+use std::path::Path;
+
+use treeport::format::npz;
+use treeport::{Error, GroundMetric, Labels, Measures, Norm, Progress, exact};
+
+use crate::Result;
+use crate::datasets::{self, Dataset, Files};
+use crate::generate::{
+    Random, random_pairs, seeded, sparse_measures, subset_measures, uniform_measures,
+    uniform_points,
+};
+pub use crate::synthetic::Masses;
+
+/// A metric with labelled pairs.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// What it is called.
+    pub name: String,
+    /// How far points are apart; graphs are materialized.
+    pub metric: GroundMetric,
+    /// The largest distance (of a sample, where there are many points).
+    pub diameter: f64,
+    /// What to learn from.
+    pub train: Measures,
+    /// Exact labels of some of their pairs.
+    pub train_labels: Labels,
+    /// What to judge by.
+    pub test: Measures,
+    /// Exact labels of some of their pairs.
+    pub test_labels: Labels,
+}
+
+/// How many pairs a scene has, and where its randomness comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SceneOptions {
+    /// Labelled pairs to learn from.
+    pub train: usize,
+    /// Labelled pairs to judge by.
+    pub test: usize,
+    /// Seed of points, measures and pairs.
+    pub seed: u64,
+}
+
+/// The scenes of the paper and beyond, in the order of the tables; those of the data folder that are there.
+pub fn names(data: Option<&Path>) -> Vec<String> {
+    let mut names: Vec<String> = [2, 5, 8, 17].iter().map(|d| format!("uniform-{d}")).collect();
+    names.extend([5, 25, 100].iter().map(|s| format!("plane-{s}")));
+    let found = data.map(datasets::find).unwrap_or_default();
+    let order =
+        ["usca312", "usair97", "belfast", "rnaseq_10x", "bbcsport_w2v1k", "twitter", "bbcsport"];
+    names.extend(order.iter().filter(|name| found.get(name).is_some()).map(|&name| name.into()));
+    names
+}
+
+/// Whether a scene's measures are drawn, so that [`Masses`] matters.
+pub fn has_random_measures(name: &str) -> bool {
+    let drawn = ["usca312", "usair97", "belfast", "kuopio", "rnaseq_10x", "pbmc68k_reduced"];
+    name.starts_with("uniform-") || drawn.contains(&name)
+}
+
+impl Scene {
+    /// Makes or reads a scene and labels its pairs; `progress` counts labels.
+    ///
+    /// # Errors
+    /// A name that is unknown or not in the folder, a file that cannot be read, or a wish to stop.
+    pub fn new(
+        name: &str,
+        masses: Masses,
+        data: Option<&Path>,
+        options: SceneOptions,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let mut rng = seeded(options.seed);
+        let bare = Bare::new(name, masses, data, options, &mut rng)?;
+        let [train_pairs, test_pairs] = [(options.train, &bare.train), (options.test, &bare.test)]
+            .map(|(count, measures)| random_pairs(count, measures.len(), &mut rng));
+        let (train_pairs, test_pairs) = (train_pairs?, test_pairs?);
+        let train = exact::pairs(&bare.metric, &bare.train, &train_pairs, progress)?;
+        let further = |done: usize| progress(options.train + done);
+        let test = exact::pairs(&bare.metric, &bare.test, &test_pairs, &further)?;
+        let name = if has_random_measures(name) {
+            format!("{name}, {}", if masses == Masses::Full { "all points" } else { "subset" })
+        } else {
+            name.into()
+        };
+        Ok(Self {
+            name,
+            diameter: diameter(&bare.metric),
+            metric: bare.metric,
+            train: bare.train,
+            train_labels: Labels { pairs: train_pairs, distances: train },
+            test: bare.test,
+            test_labels: Labels { pairs: test_pairs, distances: test },
+        })
+    }
+}
+
+/// A scene before its pairs are drawn.
+struct Bare {
+    metric: GroundMetric,
+    train: Measures,
+    test: Measures,
+}
+
+impl Bare {
+    fn new(
+        name: &str,
+        masses: Masses,
+        data: Option<&Path>,
+        options: SceneOptions,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        let made =
+            name.split_once('-').and_then(|(kind, n)| Some((kind, n.parse::<usize>().ok()?)));
+        if let Some((kind @ ("uniform" | "plane"), number)) = made {
+            return Self::made(kind, number, masses, options, rng);
+        }
+        let found = data.map(datasets::find).unwrap_or_default();
+        let set = found.get(name).ok_or_else(|| Error::BadOption {
+            option: "scene",
+            value: name.into(),
+            expected: "it must be uniform-D, plane-S or a set in the data folder",
+        })?;
+        Self::read(set, masses, options, rng)
+    }
+
+    fn made(
+        kind: &str,
+        number: usize,
+        masses: Masses,
+        options: SceneOptions,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        if kind == "uniform" {
+            let points = uniform_points(100, number, -10.0, 10.0, rng);
+            let metric = GroundMetric::from_points(number, points, Norm::Euclidean)?;
+            return Self::with_random_measures(metric, masses, options, rng);
+        }
+        let points = uniform_points(500, 2, 0.0, 1.0, rng);
+        let metric = GroundMetric::from_points(2, points, Norm::Euclidean)?.materialized();
+        let train = sparse_measures(500, number, 2 * options.train, rng)?;
+        let test = sparse_measures(500, number, 2 * options.test, rng)?;
+        Ok(Self { metric, train, test })
+    }
+
+    fn read(
+        set: &Dataset,
+        masses: Masses,
+        options: SceneOptions,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        match &set.files {
+            Files::Graph { edges, .. } => {
+                let metric = GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized();
+                Self::with_random_measures(metric, masses, options, rng)
+            }
+            Files::Matrix { dist, .. } => {
+                let metric = GroundMetric::read_matrix_npy(open(dist)?)?;
+                Self::with_random_measures(metric, masses, options, rng)
+            }
+            Files::Points { points, .. } => {
+                let metric = GroundMetric::read_points_npy(open(points)?, Norm::Euclidean)?;
+                Self::with_random_measures(metric, masses, options, rng)
+            }
+            Files::Text { embeddings, docs, docs_with_stop_words, split, .. } => {
+                let metric = GroundMetric::read_points_npy(open(embeddings)?, Norm::Euclidean)?;
+                let docs = docs_with_stop_words.as_ref().unwrap_or(docs);
+                let docs = Measures::read_npz(open(docs)?)?;
+                let part = |name| some_rows(&docs, &rows_of(split, name)?);
+                Ok(Self { metric, train: part("train")?, test: part("test")? })
+            }
+            Files::Tree { dist, docs, .. } => {
+                let metric = GroundMetric::read_matrix_npy(open(dist)?)?;
+                let docs = Measures::read_npz(open(docs)?)?;
+                Ok(Self { metric, train: docs.clone(), test: docs })
+            }
+        }
+    }
+
+    /// Two measures for every pair that is asked for, but no more than a few hundred.
+    fn with_random_measures(
+        metric: GroundMetric,
+        masses: Masses,
+        options: SceneOptions,
+        rng: &mut Random,
+    ) -> Result<Self> {
+        let n = metric.points();
+        let mut draw = |pairs: usize| match masses {
+            Masses::Full => uniform_measures(n, (2 * pairs).min(MOST_MEASURES), rng),
+            Masses::Subset => subset_measures(n, (2 * pairs).min(MOST_MEASURES), rng),
+        };
+        let (train, test) = (draw(options.train)?, draw(options.test)?);
+        Ok(Self { metric, train, test })
+    }
+}
+
+/// Random measures of a set at the most; pairs are drawn among them.
+const MOST_MEASURES: usize = 600;
+
+fn open(path: &Path) -> Result<File> {
+    Ok(File::open(path).map_err(|source| Error::Read { path: path.into(), source })?)
+}
+
+/// Row numbers from one array of an `.npz`.
+fn rows_of(path: &Path, name: &str) -> Result<Vec<usize>> {
+    let array = npz::read(open(path)?)?.remove(name).ok_or_else(|| Error::Parse {
+        format: ".npz",
+        place: path.display().to_string(),
+        reason: format!("it has no array `{name}`"),
+    })?;
+    let values = array.into_f64()?;
+    Ok(values.into_iter().map(|row| row as usize).collect())
+}
+
+fn some_rows(measures: &Measures, rows: &[usize]) -> Result<Measures> {
+    let row = |&r: &usize| Ok(measures.get(r)?.iter().collect::<Vec<_>>());
+    let rows = rows.iter().map(row).collect::<Result<Vec<_>>>()?;
+    Ok(Measures::from_rows(measures.points(), rows)?.normalized())
+}
+
+/// The largest distance from some of the points to all.
+fn diameter(metric: &GroundMetric) -> f64 {
+    let n = metric.points();
+    let mut row = vec![0.0; n];
+    let mut largest = 0.0f64;
+    for i in (0..n).step_by(n.div_ceil(500)) {
+        metric.row(i, &mut row);
+        largest = row.iter().copied().fold(largest, f64::max);
+    }
+    largest
+}
+
+#[cfg(test)]
+mod tests {
+    use treeport::silent;
+
+    use super::*;
+
+    const FEW: SceneOptions = SceneOptions { train: 7, test: 5, seed: 3 };
+
+    #[test]
+    fn made_scenes_are_labelled_and_the_same_for_a_seed() {
+        for (name, masses) in [("uniform-3", Masses::Subset), ("plane-5", Masses::Full)] {
+            let scene = Scene::new(name, masses, None, FEW, &silent).unwrap();
+            assert_eq!((scene.train_labels.pairs.len(), scene.test_labels.pairs.len()), (7, 5));
+            let (i, j) = scene.test_labels.pairs[4];
+            let again = exact::distance(&scene.metric, &scene.test.row(i), &scene.test.row(j));
+            assert_eq!(scene.test_labels.distances[4], again.unwrap());
+            let twin = Scene::new(name, masses, None, FEW, &silent).unwrap();
+            assert_eq!(twin.train_labels, scene.train_labels);
+            assert!(scene.diameter >= scene.test_labels.distances[4]);
+        }
+    }
+
+    #[test]
+    fn an_unknown_scene_is_an_error() {
+        let error = Scene::new("mars", Masses::Full, None, FEW, &silent).unwrap_err();
+        assert!(error.to_string().contains("`mars`"), "{error}");
+    }
+}
