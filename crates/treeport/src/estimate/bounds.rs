@@ -93,6 +93,9 @@ impl Estimator<'_> {
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
         for level in [Level::Flow, Level::Arcs] {
+            if level == Level::Flow && tolerance < self.flow_width {
+                continue;
+            }
             let answer = self.answer(level, a, b)?;
             if answer.interval.width() <= tolerance {
                 return Ok(answer);

@@ -130,6 +130,8 @@ pub struct Estimator<'a> {
     statistic: Statistic,
     /// One factor for each level.
     factors: [f64; 4],
+    /// Tolerances below this are not worth a try at the flow level.
+    flow_width: f64,
 }
 
 impl<'a> Estimator<'a> {
@@ -151,11 +153,12 @@ impl<'a> Estimator<'a> {
         }
         let below = linkage(metric, Linkage::Single)?;
         let statistic = Statistic::default();
-        Ok(Self { metric, forest, below, statistic, factors: [1.0; 4] })
+        Ok(Self { metric, forest, below, statistic, factors: [1.0; 4], flow_width: FLOW_WIDTH })
     }
 
-    /// Fits the factor of every level to labels (the median of W₁ over the raw value), and takes the
-    /// statistic of the plans' costs that then errs less. Labels without a raw value tell nothing.
+    /// Fits the factor of every level to labels (the median of W₁ over the raw value), takes the
+    /// statistic of the plans' costs that then errs less, and notes which tolerances the flow level can
+    /// meet. Labels without a raw value tell nothing.
     ///
     /// # Errors
     /// Labels that do not fit the measures, or measures that do not fit the metric;
@@ -181,6 +184,10 @@ impl<'a> Estimator<'a> {
             let share = |done: usize| progress(k * count + done);
             self.factors[level as usize] = self.factor(level, measures, labels, &share)?.0;
         }
+        let share = |done: usize| progress(4 * count + done);
+        let bounds = self.bounds_of_pairs(Level::Flow, measures, &labels.pairs, &share)?;
+        let least = bounds.iter().map(Interval::width).filter(|&width| width > 0.0);
+        self.flow_width = least.min_by(f64::total_cmp).unwrap_or(FLOW_WIDTH);
         Ok(self)
     }
 
@@ -314,6 +321,9 @@ impl<'a> Estimator<'a> {
         Ok(exact::restricted(self.metric, a, b, arcs, bound))
     }
 }
+
+/// Narrower intervals were not seen at the flow level.
+const FLOW_WIDTH: f64 = 0.1;
 
 /// The exact solver is as fast as the flow of K trees on supports of n and m points where n·m is this many
 /// times K·(n + m): 80 points each for 16 trees in R^300.
