@@ -126,10 +126,20 @@ fn calibration_brings_every_level_to_the_labels() {
         assert!((3..=7).contains(&over(&values)), "{level:?}: the median is in the middle");
         for (calibrated, raw) in estimates.iter().zip(&raw) {
             assert_eq!((calibrated.raw, calibrated.exact), (raw.raw, false));
-            assert_eq!(calibrated.value, estimator.factor_of(level) * raw.raw);
+            assert_eq!(calibrated.value, estimator.calibration().factors[level as usize] * raw.raw);
         }
     }
-    assert_eq!(estimator.factor_of(Level::Exact), 1.0);
+    assert_eq!(estimator.calibration().factors[Level::Exact as usize], 1.0);
+    let again = plain.with_calibration(estimator.calibration());
+    let (a, b) = (measures.row(0), measures.row(1));
+    let both = [&again, &estimator].map(|e| e.distance(Level::Flow, &a, &b).unwrap());
+    assert_eq!(both[0], both[1]);
+    for (tolerance, most) in [(0.0, 1e-12), (3.0, 3.0)] {
+        let found = estimator.labels_within(tolerance, &measures, &labels.pairs, &silent).unwrap();
+        for (found, exact) in found.distances.iter().zip(&labels.distances) {
+            assert!((found - exact).abs() <= most * exact);
+        }
+    }
 }
 
 #[test]
@@ -164,7 +174,7 @@ fn small_supports_are_solved_exactly_at_once() {
     let tree = linkage(&metric, Linkage::Average).unwrap();
     let forest = Forest::uniform(vec![tree; 4]).unwrap();
     let estimator = Estimator::new(&metric, &forest).unwrap();
-    assert_eq!(estimator.statistic(), Statistic::Least);
+    assert_eq!(estimator.calibration().statistic, Statistic::Least);
     let measures = Measures::unit_masses(80, [3, 50]).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
     for level in [Level::Flow, Level::Arcs] {
