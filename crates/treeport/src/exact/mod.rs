@@ -95,7 +95,7 @@ struct Solver {
 ///
 /// # Errors
 /// Unequal masses, measures on other points than the metric's, or an answer that cannot be proved, as
-/// may happen where costs lie more than thirty orders of magnitude apart or the value is beyond the
+/// may happen where costs lie more than 25 orders of magnitude apart or the value is beyond the
 /// range of `f64`.
 ///
 /// # Example
