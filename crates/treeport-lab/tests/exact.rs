@@ -236,7 +236,7 @@ fn large_supports_agree_with_the_line() {
         let mut rng = treeport_lab::generate::seeded(11);
         let mut at: Vec<f64> = (0..n + m).map(|_| rng.random_range(0.0..10.0)).collect();
         if ties {
-            at.iter_mut().for_each(|x: &mut f64| *x = x.floor());
+            at = at.into_iter().map(f64::floor).collect();
         }
         let mut mass = || 1.0 - rng.random::<f64>();
         let rows: [Vec<_>; 2] = [0..n, n..n + m].map(|own| own.map(|p| (p, mass())).collect());
