@@ -255,3 +255,18 @@ fn large_supports_agree_with_the_line() {
         assert!((found.value / judge - 1.0).abs() < 1e-9, "{n} × {m}: {} {judge}", found.value);
     }
 }
+
+#[test]
+fn nearly_equal_measures_need_no_integers() {
+    let wave = |k: usize| ((k * 2_654_435_761) % 1_000_003) as f64 / 1_000_003.0;
+    let n = 300;
+    let metric =
+        GroundMetric::from_points(2, (0..2 * n).map(wave).collect(), Norm::Euclidean).unwrap();
+    for off in [1e-3, 1e-6, 1e-9] {
+        let left: Vec<f64> = (0..n).map(|k| 0.1 + wave(k + 7)).collect();
+        let right: Vec<f64> = (0..n).map(|k| left[k] * (1.0 + off * wave(k + 1234))).collect();
+        let measures = Measures::from_dense(n, &[left, right].concat()).unwrap().normalized();
+        let found = exact::solve(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        assert!(!found.integers && found.gap <= 1e-9 * found.value, "{off}: {}", found.gap);
+    }
+}

@@ -290,7 +290,18 @@ impl Solver {
             self.right.clear();
             return;
         }
+        self.settle();
         self.units.set(&self.supply, &self.demand);
+    }
+
+    /// Gives what the totals differ by, which is rounding, to the largest demand: where only little mass
+    /// moves, it would be a large share of that.
+    fn settle(&mut self) {
+        let missing = self.supply.iter().sum::<f64>() - self.demand.iter().sum::<f64>();
+        let largest = self.demand.iter_mut().max_by(|a, b| a.total_cmp(b));
+        if let Some(largest) = largest.filter(|largest| **largest + missing > 0.0) {
+            *largest += missing;
+        }
     }
 
     /// Solves what is prepared: value, gap, and whether it took integers.
