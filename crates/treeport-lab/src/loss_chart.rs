@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::svg::{self, escape, group_class, num};
+use crate::svg::{self, Place, escape, group_class, num};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 320.0;
@@ -20,13 +20,14 @@ const LOG_ABOVE: f64 = 20.0;
 ///
 /// # Example
 /// ```
-/// let picture = treeport_lab::loss_chart::loss_svg("Loss", &[4.0, 2.0, 1.0], &[4.5, 2.5, 1.8]);
+/// use treeport_lab::{Place, loss_chart::loss_svg};
+/// let picture = loss_svg("Loss", &[4.0, 2.0, 1.0], &[4.5, 2.5, 1.8], Place::File);
 /// assert!(picture.starts_with("<svg"));
 /// ```
-pub fn loss_svg(title: &str, training: &[f64], validation: &[f64]) -> String {
+pub fn loss_svg(title: &str, training: &[f64], validation: &[f64], place: Place) -> String {
     let axis = Axis::of(training.iter().chain(validation).copied());
     let epochs = training.len().max(validation.len()).max(2) - 1;
-    let mut out = svg::open(WIDTH, HEIGHT, title);
+    let mut out = svg::open(WIDTH, HEIGHT, title, place);
     draw_axes(&mut out, &axis, epochs);
     let lines = [("training", training), ("validation", validation)];
     let mut ends = Vec::new();
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn charts_parse_and_name_their_lines() {
-        let svg = loss_svg("a < b & c", &[3.0, 2.0, 1.0], &[4.0, 3.0, 2.5]);
+        let svg = loss_svg("a < b & c", &[3.0, 2.0, 1.0], &[4.0, 3.0, 2.5], Place::File);
         assert!(parse(&svg) > 10);
         assert!(svg.contains(">training<") && svg.contains(">validation<"));
         assert_eq!(svg.matches("<path class=\"tp-line").count(), 2);
@@ -177,7 +178,7 @@ mod tests {
             (&[f64::NAN, 1.0, f64::INFINITY, 2.0], nothing),
             (&[-1.0, 2.0], &[1e-300, 1e300]),
         ] {
-            let svg = loss_svg("odd", training, validation);
+            let svg = loss_svg("odd", training, validation, Place::Page);
             parse(&svg);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{training:?} {validation:?}");
         }

@@ -12,6 +12,7 @@ use serde_json::json;
 use treeport::{Error, Learned};
 use treeport_lab::demo::{Demo, Line};
 use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
+use treeport_lab::Place;
 use treeport_lab::loss_chart::loss_svg;
 
 use crate::interrupt::{self, Interrupted};
@@ -95,7 +96,7 @@ fn write(demo: &Demo, learned: &Learned, folder: &Path) -> Result<Vec<PathBuf>> 
         ("model.tree", learned.tree.to_bytes()?),
         ("tree.nwk", format!("{}\n", learned.tree.to_newick()).into_bytes()),
         ("tree.svg", dendrogram_svg(&learned.tree, &options).into_bytes()),
-        ("loss.svg", loss_svg("Loss while learning", &training, &validation).into_bytes()),
+        ("loss.svg", loss_svg("Loss while learning", &training, &validation, Place::File).into_bytes()),
     ];
     let mut written = Vec::new();
     for (name, bytes) in files {
