@@ -5,11 +5,13 @@
 
 mod args;
 mod commands;
+mod history;
 mod input;
 mod interrupt;
 mod labels;
 mod output;
 mod pairs;
+mod scored;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -55,9 +57,15 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Coupling(args) => commands::coupling::run(args, &output),
         Command::Exact(args) => commands::exact::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
+        Command::Embed(args) => commands::embed::run(args, &output),
+        Command::Nearest(args) => commands::nearest::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),
+        Command::Report(args) => commands::report::run(args, &output),
+        Command::Plot(args) => commands::plot::run(args, &output),
         Command::Bench(args) => commands::bench::run(args, &output),
         Command::Reproduce(args) => commands::reproduce::run(args, &output),
+        Command::Completions(args) => commands::shell::completions(args),
+        Command::Man(args) => commands::shell::man(args, &output),
     }
 }
 

@@ -7,11 +7,16 @@ pub(crate) mod coupling;
 pub(crate) mod demo;
 mod dial;
 pub(crate) mod distance;
+pub(crate) mod embed;
 pub(crate) mod eval;
 pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod nearest;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod reproduce;
+pub(crate) mod shell;
 mod synthetic;
 
 use treeport::Error;

@@ -66,7 +66,7 @@ impl Journal {
     /// Adds the rows of the next pairs; a kill after this does not undo it.
     pub(super) fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
         let mut rows = Vec::new();
-        output::distance_rows(&mut rows, false, pairs, distances)?;
+        output::distance_rows(&mut rows, false, (None, None), pairs, distances)?;
         let written = self.file.write_all(&rows);
         written.map_err(|source| Error::Write { path: self.path.clone(), source })?;
         self.done += pairs.len();

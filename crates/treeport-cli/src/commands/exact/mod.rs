@@ -177,7 +177,7 @@ impl Work {
     fn write(&self, out: &mut impl Write, json: bool, bar: &ProgressBar) -> Result<()> {
         output::distance_header(out, json)?;
         let all = self.solve(0, bar, |pairs, distances| {
-            output::distance_rows(out, json, pairs, distances)?;
+            output::distance_rows(out, json, (None, None), pairs, distances)?;
             Ok(out.flush()?)
         });
         bar.finish_and_clear();

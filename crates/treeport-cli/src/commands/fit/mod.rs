@@ -18,7 +18,7 @@ pub(crate) use self::args::FitArgs;
 use self::args::{ScaleName, Start};
 use self::summary::Summary;
 use crate::output::{self, Output};
-use crate::{input, interrupt, labels};
+use crate::{history, input, interrupt, labels};
 
 /// Pairs of measures that are labelled if nobody says how many.
 const MEASURE_PAIRS: usize = 300;
@@ -171,7 +171,7 @@ fn write_results(args: &FitArgs, learned: &Learned) -> Result<()> {
     output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
     let Some(path) = &args.history else { return Ok(()) };
     output::save(path, |out| {
-        writeln!(out, "epoch,training_loss,validation_loss,relative_error")?;
+        writeln!(out, "{}", history::HEADER)?;
         for e in &learned.history {
             let validation = e.validation_loss.map_or_else(String::new, output::number);
             let (training, error) =
