@@ -5,6 +5,7 @@
 
 mod args;
 mod commands;
+mod fingerprint;
 mod history;
 mod input;
 mod interrupt;
@@ -20,7 +21,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use args::{Cli, Command};
-use interrupt::Interrupted;
+use interrupt::{Interrupted, Paused};
 use output::Output;
 
 /// Exit code for bad input and bad usage.
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // `treeport … | head` has what it wants.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<Interrupted>() => {
+        Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
             // Nobody can be told that stderr does not work.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::from(interrupt::EXIT_CODE)
