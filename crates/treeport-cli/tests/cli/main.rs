@@ -2,10 +2,13 @@
 
 mod bad_input;
 mod baselines;
+#[cfg(unix)]
+mod browser;
 mod commands;
 mod demonstrations;
 mod determinism;
 mod exact;
 mod folder;
+mod pictures;
 #[cfg(unix)]
 mod signals;

@@ -106,7 +106,8 @@ fn nothing(title: &str, place: Place) -> String {
 
 /// A share as a percentage of few digits.
 fn percent(share: f64) -> String {
-    format!("{} %", svg::tick_text((share * 1e4).round() / 100.0))
+    let text = svg::tick_text((share * 1e4).round() / 100.0);
+    format!("{} %", text.replace('-', "−"))
 }
 
 /// The value below which `share` of the sorted values lie.
@@ -174,6 +175,6 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
         assert_eq!(quantile(&[7.0], 0.1), 7.0);
-        assert_eq!(percent(0.12345), "12.35 %");
+        assert_eq!([percent(0.12345), percent(-0.5)], ["12.35 %", "−50 %"]);
     }
 }

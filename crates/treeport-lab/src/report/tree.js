@@ -41,7 +41,7 @@ const prepared = [];
 const tree = () => (prepared[state.model] ??= prepare(data.models[state.model]));
 
 // A focus is a node, or a bundle: a list of subtrees beside one path, too small for rows of their own.
-// A bundle's items know where they hang: { node, x }.
+// A bundle's items know where they are, and where they hang: { node, x, from }.
 
 /** Rows that subtrees of at least `least` leaves need; a path with one such subtree is a single line. */
 function countRows(t, top, least, most) {
@@ -53,7 +53,7 @@ function countRows(t, top, least, most) {
       const big = t.children[v].filter((c) => t.size[c] >= least);
       if (!big.length) { rows += 1; break; }
       small += t.children[v].length - big.length;
-      if (big.length > 1) { stack.push(...big); break; }
+      if (big.length > 1) { for (const c of big) stack.push(c); break; }
       v = big[0];
     }
     if (small) { rows += 1; bundles += 1; items += small; }
@@ -69,7 +69,7 @@ function build(t, top, x, least, each) {
   for (;;) {
     big = t.children[v].filter((c) => t.size[c] >= least);
     if (!big.length) break;
-    for (const c of t.children[v]) if (t.size[c] < least) small.push({ node: c, x: at });
+    for (const c of t.children[v]) if (t.size[c] < least) small.push({ node: c, x: at + t.length[c], from: at });
     if (big.length > 1) break;
     v = big[0];
     at += t.length[v];
@@ -78,43 +78,61 @@ function build(t, top, x, least, each) {
     ? { node: v, x: at, kids: big.map((c) => build(t, c, at + t.length[c], least, each)) }
     : { node: v, x: at };
   if (!small.length) return inner;
-  return { node: top, x: small[0].x, kids: [...bundleRows(t, small, each), inner] };
+  return { node: top, x: small[0].from, kids: [...bundleRows(small, each), inner] };
 }
 
 /** A list of small subtrees as rows; a list of one is that subtree. */
-function bundleRows(t, items, each) {
+function bundleRows(items, each) {
   const rows = [];
   for (let k = 0; k < items.length; k += each) {
     const piece = items.slice(k, k + each);
-    const [{ node, x }] = piece;
-    rows.push(piece.length === 1 ? { node, x: x + t.length[node] } : { items: piece, x });
+    const [{ node, x, from }] = piece;
+    rows.push(piece.length === 1 ? { node, x } : { items: piece, x: from });
   }
   return rows;
+}
+
+/** The rows that several subtrees need together. */
+function countAll(t, nodes, least, most) {
+  let [rows, items] = [0, 0];
+  for (const node of nodes) {
+    const more = countRows(t, node, least, most - rows);
+    rows += more.rows;
+    items += more.items;
+    if (rows > most) break;
+  }
+  return { rows, items };
 }
 
 /** The drawing of a focus in at most so many rows: subtrees as small as there is room for. */
 function view(t, focus, most) {
   if (focus.items) return listView(t, focus.items, most);
-  let [low, high] = [1, t.size[focus.node]];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (countRows(t, focus.node, middle, most).rows <= most) high = middle;
-    else low = middle + 1;
-  }
-  const { rows, items } = countRows(t, focus.node, low, most);
-  const each = Math.max(1, Math.ceil(items / Math.max(1, most - rows)));
-  const drawn = build(t, focus.node, 0, low, each);
+  const [drawn] = fitted(t, [{ node: focus.node, x: 0 }], most);
   // A node with very many children has no larger part to show: it is a list itself.
-  if (!drawn.kids && t.children[focus.node].length) {
-    return listView(t, t.children[focus.node].map((node) => ({ node, x: 0 })), most);
-  }
-  return drawn;
+  if (drawn.kids || !t.children[focus.node].length) return drawn;
+  return listView(t, t.children[focus.node].map((node) => ({ node, x: t.length[node], from: 0 })), most);
 }
 
+/** The subtrees at the given places, opened as far as the rows allow. */
+function fitted(t, places, most) {
+  const nodes = places.map((p) => p.node);
+  let [low, high] = [1, Math.max(...nodes.map((v) => t.size[v]))];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (countAll(t, nodes, middle, most).rows <= most) high = middle;
+    else low = middle + 1;
+  }
+  const { rows, items } = countAll(t, nodes, low, most);
+  const each = Math.max(1, Math.ceil(items / Math.max(1, most - rows)));
+  return places.map((p) => build(t, p.node, p.x, low, each));
+}
+
+/** Many subtrees side by side: as lists if there are more of them than rows. */
 function listView(t, items, most) {
-  const first = Math.min(...items.map((i) => i.x));
-  const moved = items.map((i) => ({ node: i.node, x: i.x - first }));
-  return { x: 0, kids: bundleRows(t, moved, Math.max(1, Math.ceil(items.length / most))) };
+  const first = items.reduce((least, i) => Math.min(least, i.from), Infinity);
+  const moved = items.map((i) => ({ node: i.node, x: i.x - first, from: i.from - first }));
+  if (items.length > most) return { x: 0, kids: bundleRows(moved, Math.ceil(items.length / most)) };
+  return { x: 0, kids: fitted(t, moved, most) };
 }
 
 /** Rows from top to bottom; every branch gets its place between its first and its last kid. */
@@ -145,7 +163,7 @@ function heaviest(t, row) {
 /** How far down a row reaches. */
 function reach(t, row) {
   if (!row.items) return row.x + t.deepest[row.node];
-  return row.items.reduce((far, i) => Math.max(far, i.x + t.length[i.node] + t.deepest[i.node]), row.x);
+  return row.items.reduce((far, i) => Math.max(far, i.x + t.deepest[i.node]), row.x);
 }
 
 function rowGroup(t, row) {
