@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
 
 use crate::commands::{
-    bench, coupling, demo, distance, embed, eval, exact, export, fit, nearest, plot, report,
-    reproduce, shell,
+    bench, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest, plot,
+    report, reproduce, shell,
 };
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Coupling(coupling::CouplingArgs),
     /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
     Exact(exact::ExactArgs),
+    /// Distances as accurate as you ask, with certified bounds.
+    Estimate(Box<estimate::EstimateArgs>),
     /// Compare models with exact transport, and with baselines that know almost nothing.
     Eval(eval::EvalArgs),
     /// Measures as sparse vectors with the same distances.

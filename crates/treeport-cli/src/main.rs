@@ -57,6 +57,7 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Distance(args) => commands::distance::run(args, &output),
         Command::Coupling(args) => commands::coupling::run(args, &output),
         Command::Exact(args) => commands::exact::run(args, &output),
+        Command::Estimate(args) => commands::estimate::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
         Command::Embed(args) => commands::embed::run(args, &output),
         Command::Nearest(args) => commands::nearest::run(args, &output),

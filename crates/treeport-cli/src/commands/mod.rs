@@ -8,6 +8,7 @@ pub(crate) mod demo;
 mod dial;
 pub(crate) mod distance;
 pub(crate) mod embed;
+pub(crate) mod estimate;
 pub(crate) mod eval;
 pub(crate) mod exact;
 pub(crate) mod export;

@@ -6,6 +6,7 @@ use crate::exact;
 use crate::measure::{Measure, Measures};
 use crate::metric::Norm;
 use crate::progress::Progress;
+use crate::tree::Coupling;
 
 /// W₁ is not below `lower` and not above `upper`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,25 +117,43 @@ impl Estimator<'_> {
         }
         let (value, lower, upper) = match level {
             Level::Tree => {
-                let plan = self.forest.trees()[0].coupling(a, b)?;
-                let upper = plan.cost(|i, j| self.metric.distance(i, j));
+                let upper = self.cost_above(&self.forest.trees()[0].coupling(a, b)?);
                 (self.forest.distance(a, b)?, 0.0, upper)
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
                 let value = flow.statistic(self.calibration.statistic, self.forest.weights());
-                (value, 0.0, flow.costs[flow.best()])
+                (value, 0.0, self.cost_above(&flow.plans[flow.best()]))
             }
             Level::Arcs | Level::Exact => {
                 let found = self.restricted(a, b, true)?;
                 (found.value, found.lower.unwrap_or(0.0), found.value)
             }
         };
-        let lower = lower.max(self.below.distance(a, b)?).max(self.centroids(a, b));
+        let lower = lower.max(self.single_linkage(a, b)?).max(self.centroids(a, b));
         let interval = widened(lower, upper);
         let value = (self.calibration.factors[level as usize] * value)
             .clamp(interval.lower, interval.upper);
         Ok(Answer { value, interval, level })
+    }
+
+    /// The cost of a plan, and what rounding may have taken from its masses over the longest way.
+    fn cost_above(&self, plan: &Coupling) -> f64 {
+        let mut longest = 0.0f64;
+        let cost = plan.cost(|i, j| {
+            let distance = self.metric.distance(i, j);
+            longest = longest.max(distance);
+            distance
+        });
+        let total: f64 = plan.mass.iter().sum();
+        cost + f64::EPSILON * (plan.len() + 8) as f64 * total * longest
+    }
+
+    /// The distance in the single-linkage tree, less what rounding may have added: the mass below a node is a
+    /// sum over the supports, the totals may differ in their last digits, and no way is longer than the
+    /// tree is high.
+    fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+        Ok((self.below.distance(a, b)? - digits(a, b) * a.total() * self.height).max(0.0))
     }
 
     /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
@@ -157,11 +176,16 @@ impl Estimator<'_> {
                 }
             }
         }
-        let rounding = f64::EPSILON * (a.support() + b.support() + 8) as f64;
+        let rounding = digits(a, b);
         let least = |(moved, size): (&f64, &f64)| (moved.abs() - rounding * size).max(0.0);
         let parts = moved.iter().zip(&size).map(least);
         if norm == Norm::Manhattan { parts.sum() } else { parts.map(|x| x * x).sum::<f64>().sqrt() }
     }
+}
+
+/// More than the share of all mass that sums over both supports lose, and that [`rescaled`] leaves.
+fn digits(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
+    f64::EPSILON * (4 * (a.support() + b.support()) + 64) as f64
 }
 
 /// Widens bounds by more than sums of products can lose.

@@ -145,6 +145,8 @@ pub struct Estimator<'a> {
     forest: &'a Forest,
     /// Single linkage, whose distances are never above the metric's.
     below: Tree,
+    /// How far its leaves are below its root.
+    height: f64,
     calibration: Calibration,
 }
 
@@ -166,7 +168,8 @@ impl<'a> Estimator<'a> {
             return Err(Error::BadForest { reason });
         }
         let below = linkage(metric, Linkage::Single)?;
-        Ok(Self { metric, forest, below, calibration: Calibration::default() })
+        let height = below.heights().into_iter().fold(0.0, f64::max);
+        Ok(Self { metric, forest, below, height, calibration: Calibration::default() })
     }
 
     /// The same with a calibration from before.
