@@ -1,7 +1,7 @@
 //! `treeport plot`: one figure as a picture, for papers.
 //!
-//! PNG is drawn from the SVG by `resvg`, whose 40 crates would double the time of a build; so it is a
-//! feature (`png`), off unless asked for.
+//! PNG is drawn from the SVG by `resvg`. It and its dependencies take 45 s of processor time without
+//! optimisation, and minutes with it; so it is a feature (`png`), off unless asked for.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -190,11 +190,20 @@ fn predictions(
 fn png(svg: &str) -> Result<Vec<u8>> {
     use resvg::{tiny_skia, usvg};
 
+    const FONTS: [&str; 5] = ["Helvetica", "Arial", "Liberation Sans", "Noto Sans", "DejaVu Sans"];
     const SCALE: f32 = 2.0;
     /// 100 million pixels take 400 MB; nobody looks at more.
     const MOST_PIXELS: f32 = 1e8;
     let mut options = usvg::Options { font_family: "sans-serif".into(), ..Default::default() };
-    options.fontdb_mut().load_system_fonts();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    // "sans-serif" means Arial to the drawer, which few machines have, and text without a font is
+    // left out silently.
+    let known = |name: &str| fonts.faces().any(|face| face.families.iter().any(|f| f.0 == name));
+    let first = || fonts.faces().next().and_then(|face| Some(face.families.first()?.0.clone()));
+    let usual = FONTS.iter().find(|name| known(name)).map(ToString::to_string);
+    let family = usual.or_else(first).context("there are no fonts for the text; write .svg")?;
+    fonts.set_sans_serif_family(family);
     let picture = usvg::Tree::from_str(svg, &options).context("cannot read our own picture")?;
     let size = picture.size();
     let scale = SCALE.min((MOST_PIXELS / (size.width() * size.height())).sqrt());
