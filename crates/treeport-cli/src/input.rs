@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use treeport::format::table;
-use treeport::{Error, GroundMetric, Measures, Norm, Tree};
+use treeport::{Error, Forest, GroundMetric, Measures, Norm, Tree};
 
 use crate::args::MetricArgs;
 
@@ -105,9 +105,27 @@ pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Tree> {
     }
 }
 
+/// A forest, or one of the trees that [`model`] reads as a forest of one.
+pub(crate) fn forest(path: &Path, names: Option<&[String]>) -> Result<Forest> {
+    let forest = match model(path, names) {
+        Err(error) if matches!(error.downcast_ref(), Some(Error::NotATree { .. })) => {
+            // If it is no forest either, what the tree lacked says more.
+            Forest::load(path).map_err(|other| match other {
+                Error::NotAForest { .. } => error,
+                other => other.into(),
+            })?
+        }
+        tree => return Ok(Forest::uniform(vec![tree?])?),
+    };
+    match names {
+        Some(names) => forest.with_names(names.to_vec()).with_context(|| name(path)),
+        None => Ok(forest),
+    }
+}
+
 /// Checks that a model lives on the points of the metric.
-pub(crate) fn check_leaves(path: &Path, tree: &Tree, metric: &GroundMetric) -> Result<()> {
-    let (leaves, points) = (tree.leaves(), metric.points());
+pub(crate) fn check_leaves(path: &Path, leaves: usize, metric: &GroundMetric) -> Result<()> {
+    let points = metric.points();
     let name = name(path);
     ensure!(
         leaves == points,

@@ -1,4 +1,4 @@
-//! `treeport distance`: tree distances between measures.
+//! `treeport distance`: distances between measures, of a tree or a forest.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde_json::json;
 use treeport::format::npy;
 use treeport::tree::Scratch;
-use treeport::{Error, Measures, Tree};
+use treeport::{Error, Forest, Measures};
 
 use crate::args::NamesArgs;
 use crate::interrupt::{self, Interrupted};
@@ -30,7 +30,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct DistanceArgs {
-    /// A tree that `fit` has written, or Newick text (.nwk).
+    /// A tree or a forest that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     #[command(flatten)]
@@ -63,7 +63,8 @@ const CHUNK: usize = 1 << 16;
 
 /// The measures on both sides, and which pairs of them are wanted.
 struct Task<'a> {
-    tree: &'a Tree,
+    /// One tree is a forest of one.
+    forest: &'a Forest,
     left: &'a Measures,
     right: &'a Measures,
     pairs: Pairs,
@@ -79,10 +80,10 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         output::check_place(path)?;
     }
     let names = args.names.names.as_deref().map(input::names).transpose()?;
-    let tree = input::model(&args.model, names.as_deref())?;
+    let forest = input::forest(&args.model, names.as_deref())?;
     let read = |path: &Path| -> Result<Measures> {
         let measures = input::measures(path, args.normalize)?;
-        measures.check_points(tree.leaves()).with_context(|| input::name(path))?;
+        measures.check_points(forest.leaves()).with_context(|| input::name(path))?;
         Ok(measures)
     };
     let left = read(&args.measures)?;
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         Some(set) => input::measure_names(args.against_names.as_deref(), set)?,
         None => left_names.clone(),
     };
-    let task = Task { tree: &tree, left: &left, right, pairs, left_names, right_names };
+    let task = Task { forest: &forest, left: &left, right, pairs, left_names, right_names };
     interrupt::check()?;
     match file {
         None => {
@@ -136,7 +137,10 @@ impl Task<'_> {
         bar: &ProgressBar,
         mut take: impl FnMut(&[(usize, usize)], &[f64]) -> Result<()>,
     ) -> Result<()> {
-        let (left, right) = (self.tree.prepare(self.left)?, self.tree.prepare(self.right)?);
+        let mut prepared = Vec::with_capacity(self.forest.trees().len());
+        for (tree, weight) in self.forest.trees().iter().zip(self.forest.weights()) {
+            prepared.push((tree.prepare(self.left)?, tree.prepare(self.right)?, weight));
+        }
         let mut pairs = self.pairs.iter();
         loop {
             let chunk: Vec<_> = pairs.by_ref().take(CHUNK).collect();
@@ -144,7 +148,8 @@ impl Task<'_> {
                 return Ok(());
             }
             let distance = |scratch: &mut Scratch, &(i, j): &(usize, usize)| {
-                left.distance_to(i, &right, j, scratch)
+                let trees = prepared.iter();
+                trees.map(|(left, right, w)| *w * left.distance_to(i, right, j, scratch)).sum()
             };
             let distances: Vec<f64> =
                 chunk.par_iter().with_min_len(64).map_init(Scratch::default, distance).collect();
@@ -181,9 +186,9 @@ impl Task<'_> {
                 !interrupt::asked()
             };
             let matrix = if matches!(self.pairs, Pairs::Within(_)) {
-                self.tree.pairwise(self.left, &progress)
+                self.forest.pairwise(self.left, &progress)
             } else {
-                self.tree.cross(self.left, self.right, &progress)
+                self.forest.cross(self.left, self.right, &progress)
             };
             let stopped = matches!(matrix, Err(Error::Cancelled));
             (vec![rows, columns], if stopped { return Err(Interrupted.into()) } else { matrix? })

@@ -130,11 +130,7 @@ fn which_pairs(args: &EstimateArgs, measures: &Measures) -> Result<Vec<(usize, u
 /// The trees of a file, or new ones.
 fn forest(args: &EstimateArgs, metric: &GroundMetric, output: &Output) -> Result<Forest> {
     if let Some(path) = &args.model {
-        let forest = match Forest::load(path) {
-            Err(Error::NotAForest { .. }) => Forest::uniform(vec![input::model(path, None)?]),
-            forest => forest,
-        };
-        return forest.with_context(|| input::name(path));
+        return input::forest(path, None);
     }
     let options = ForestOptions { trees: args.trees, seed: args.seed, ..ForestOptions::default() };
     with_bar(output, "trees", args.trees, |progress| Forest::perturbed(metric, &options, progress))

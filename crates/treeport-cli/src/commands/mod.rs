@@ -36,6 +36,9 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Error::UnevenTree { .. } => {
             "`treeport fit --kind ultrametric` learns a tree that has a linkage matrix; `--format newick` writes any tree"
         }
+        Error::NotATree { reason, .. } if reason.starts_with("it holds a forest") => {
+            "`distance` and `eval` take forests"
+        }
         Error::NotATree { path, .. } if looks_like_newick(path) => {
             "it looks like Newick text; name it `.nwk`"
         }

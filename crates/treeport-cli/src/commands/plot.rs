@@ -150,7 +150,7 @@ fn predictions(
     };
     let (metric, own) = input::metric(&args.ground)?;
     let tree: Tree = input::model(&args.model, names.or(own).as_deref())?;
-    input::check_leaves(&args.model, &tree, &metric)?;
+    input::check_leaves(&args.model, tree.leaves(), &metric)?;
     let measures = args.test.read(path, &metric)?;
     let metric = labels::solvable(metric, output);
     let scored = args.test.label(path, &metric, &measures, output)?;

@@ -143,7 +143,7 @@ impl Read {
         for path in &args.models {
             let tree = input::model(path, names.as_deref())?;
             if let Some(metric) = &metric {
-                input::check_leaves(path, &tree, metric)?;
+                input::check_leaves(path, tree.leaves(), metric)?;
             }
             if let Some(first) = trees.first() {
                 let (leaves, expected) = (tree.leaves(), first.leaves());

@@ -1,8 +1,8 @@
 //! The other methods: `fit --method`, `bench baselines` and the tables of the paper.
 
 use insta::assert_snapshot;
-use treeport::Tree;
 use treeport::baseline::Method;
+use treeport::{Forest, Measures, Tree};
 
 use crate::folder::Folder;
 
@@ -42,17 +42,73 @@ fn fit_by_another_method() {
 #[test]
 fn one_word_changes_the_method() {
     let folder = Folder::new();
-    for method in Method::ALL.into_iter().filter(|method| method.is_tree()) {
-        let labels = method.needs_labels() || method.kind().is_some();
-        let measures = if labels { "--measures measures.csv" } else { "" };
+    for method in Method::ALL.into_iter().filter(|method| method.is_tree() || method.is_forest()) {
+        let measures = if method.uses_labels() { "--measures measures.csv" } else { "" };
         let args =
             format!("fit --points line.csv {measures} --method {method} -o {method}.tree --json");
         let said = &folder.json(&args)[0];
         let name = if method.kind().is_some() { &said["kind"] } else { &said["method"] };
         assert_eq!(name, method.name());
-        let tree = Tree::load(&folder.path(&format!("{method}.tree"))).expect("a tree");
-        assert_eq!(tree.leaves(), 4);
+        let path = folder.path(&format!("{method}.tree"));
+        if method.is_forest() {
+            assert_eq!(Forest::load(&path).expect("a forest").leaves(), 4);
+        } else {
+            assert_eq!(Tree::load(&path).expect("a tree").leaves(), 4);
+        }
     }
+}
+
+#[test]
+fn a_forest_is_a_model_like_a_tree() {
+    let folder = Folder::new();
+    let fit = "fit --points line.csv --measures measures.csv --method learned-forest --trees 2 -o model.forest";
+    assert_snapshot!(folder.run(fit), @r#"
+    points    4
+    measures  3
+    labels    3
+    method    learned-forest of 2
+    nodes     14
+    seconds   [time]
+    written   model.forest
+    --- exit 0
+    "#);
+    let forest = Forest::load(&folder.path("model.forest")).expect("a forest");
+    assert_eq!(forest.trees().len(), 2);
+    let measures =
+        Measures::from_dense(4, &[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 0.0]);
+    let judge = forest.pairwise(&measures.expect("masses"), &treeport::silent).expect("balanced");
+    let rows = folder.json("distance model.forest --measures measures.csv --json");
+    for (row, judge) in rows.iter().zip([judge[1], judge[2], judge[5]]) {
+        assert!((row["distance"].as_f64().expect("a number") - judge).abs() < 1e-12, "{row}");
+    }
+    assert!(
+        folder.output("distance model.forest --measures measures.csv -o d.npy").status.success()
+    );
+    let eval = "eval model.forest --points line.csv --measures measures.csv --json";
+    assert!(folder.json(eval).iter().any(|row| row["model"] == "model.forest"));
+}
+
+#[test]
+fn forests_are_refused_where_one_tree_is_meant() {
+    let folder = Folder::new();
+    folder.run("fit --points line.csv --method forest --trees 3 -o model.forest");
+    assert_snapshot!(folder.run("export model.forest --format newick"), @r#"
+    --- stderr
+    error: `model.forest` is not a treeport tree: it holds a forest; open it as one
+
+    hint: `distance` and `eval` take forests
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("fit --points line.csv --method average --trees 3 -o x.tree"), @r#"
+    --- stderr
+    error: `--trees` is for methods of several trees; `average` has one
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("fit --points line.csv --method additive --trees 3 -o x.tree"), @r#"
+    --- stderr
+    error: `--trees` is for a `--method` of several trees: forest, learned-forest, sliced-…
+    --- exit 2
+    "#);
 }
 
 #[test]
@@ -84,9 +140,9 @@ fn a_graph_keeps_the_names_of_its_nodes() {
 fn what_no_tree_can_be_made_of_is_refused() {
     let folder = Folder::new();
     let fit = |args: &str| folder.run(&format!("fit --points line.csv -o model.tree {args}"));
-    assert_snapshot!(fit("--method sliced-ctwd"), @r#"
+    assert_snapshot!(fit("--method mean-label"), @r#"
     --- stderr
-    error: `sliced-ctwd` is not the distance of one tree, so there is no tree to save; `treeport reproduce uniform` compares it with all others
+    error: `mean-label` is not the distance of trees, so there is nothing to save; `treeport reproduce uniform` compares it with all others
     --- exit 2
     "#);
     assert_snapshot!(fit("--method qtwd-labels"), @r#"
@@ -106,7 +162,7 @@ fn what_no_tree_can_be_made_of_is_refused() {
     "#);
     assert_snapshot!(fit("--method single --history h.csv"), @r#"
     --- stderr
-    error: `--history` is for learned trees; `single` has no epochs
+    error: `--history` is for one learned tree; `single` has no such epochs
     --- exit 2
     "#);
     assert_snapshot!(fit("--scale labels"), @r#"

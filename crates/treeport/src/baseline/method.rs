@@ -1,5 +1,6 @@
 //! The methods by name.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
@@ -11,9 +12,10 @@ use super::quadtree::quadtree;
 use super::ultratwd::{ultratwd, ultratwd_mst};
 use super::weights::{WeightOptions, fit_labels, fit_points, fit_points_jointly};
 use crate::error::{Error, Result};
-use crate::forest::Forest;
-use crate::learn::{Kind, LearnOptions, Status, learn, point_labels};
+use crate::forest::{Forest, ForestOptions};
+use crate::learn::{Kind, Labels, LearnOptions, Status, learn, point_labels};
 use crate::linkage::{Linkage, linkage};
+use crate::measure::Measures;
 use crate::metric::GroundMetric;
 use crate::progress::Progress;
 use crate::tree::Tree;
@@ -64,6 +66,10 @@ pub enum Method {
     SkipMst,
     /// A learned additive tree.
     Additive,
+    /// The mean of average linkages of a perturbed metric.
+    Forest,
+    /// The same with every tree learned, as an additive tree.
+    LearnedForest,
 }
 
 /// The shapes whose edges are fitted.
@@ -77,7 +83,7 @@ const FARTHEST: Shape = Shape::Cluster(Splitting::Farthest);
 
 impl Method {
     /// All methods, simple ones first.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::MeanLabel,
         Self::TotalVariation,
         Self::Quadtree,
@@ -99,6 +105,8 @@ impl Method {
         Self::SkipMst,
         Self::Ultrametric,
         Self::Additive,
+        Self::Forest,
+        Self::LearnedForest,
     ];
 
     /// The one word it goes by.
@@ -125,10 +133,12 @@ impl Method {
             Self::Ultrametric => "ultrametric",
             Self::SkipMst => "skip-mst",
             Self::Additive => "additive",
+            Self::Forest => "forest",
+            Self::LearnedForest => "learned-forest",
         }
     }
 
-    /// What [`learn`](crate::learn()) has to be told, if this is learned.
+    /// What [`learn`](crate::learn()) has to be told, if this is one learned tree.
     pub fn kind(self) -> Option<Kind> {
         match self {
             Self::Ultrametric => Some(Kind::Ultrametric),
@@ -143,6 +153,22 @@ impl Method {
         matches!(self, Self::MeanLabel | Self::QTwdLabels | Self::CTwdLabels)
     }
 
+    /// Whether labels change more than its scale.
+    pub fn uses_labels(self) -> bool {
+        self.needs_labels() || self.kind().is_some() || self == Self::LearnedForest
+    }
+
+    /// Whether it builds several trees whose mean distance is the answer.
+    pub fn is_forest(self) -> bool {
+        use Method::{
+            Forest, LearnedForest, SlicedCTwd, SlicedCluster, SlicedQTwd, SlicedQuadtree,
+        };
+        matches!(
+            self,
+            SlicedQuadtree | SlicedCluster | SlicedQTwd | SlicedCTwd | Forest | LearnedForest
+        )
+    }
+
     /// Whether it needs coordinates, and not only distances.
     pub fn needs_coordinates(self) -> bool {
         use Method::{Flowtree, KMeans, QTwd, QTwdLabels, Quadtree, SlicedQTwd, SlicedQuadtree};
@@ -154,11 +180,7 @@ impl Method {
 
     /// Whether it builds a single tree whose distance is the answer.
     pub fn is_tree(self) -> bool {
-        use Method::{Flowtree, MeanLabel, SlicedCTwd, SlicedCluster, SlicedQTwd, SlicedQuadtree};
-        !matches!(
-            self,
-            MeanLabel | Flowtree | SlicedQuadtree | SlicedCluster | SlicedQTwd | SlicedCTwd
-        )
+        !(self.is_forest() || matches!(self, Self::MeanLabel | Self::Flowtree))
     }
 
     /// Builds the model over the points of a metric.
@@ -205,6 +227,8 @@ impl Method {
             Self::Flowtree => {
                 return Ok(Model::Flow { tree: quadtree(metric, options.seed)?, factor: 1.0 });
             }
+            Self::Forest => return Ok(Model::Forest(task.forest()?)),
+            Self::LearnedForest => return task.learned_forest(),
             Self::SlicedQuadtree => return task.sliced(Shape::Quadtree),
             Self::SlicedCluster => return task.sliced(FARTHEST),
             Self::SlicedQTwd => return task.sliced_fitted(Shape::Quadtree),
@@ -251,7 +275,7 @@ impl FromStr for Method {
                 expected: "it must be mean-label, total-variation, quadtree, sliced-quadtree, \
                     flowtree, cluster, kmeans, sliced-cluster, qtwd, sliced-qtwd, qtwd-labels, ctwd, \
                     sliced-ctwd, ctwd-labels, ultratwd-mst, ultratwd, single, average, skip-mst, \
-                    ultrametric or additive",
+                    ultrametric, additive, forest or learned-forest",
             }
         })
     }
@@ -331,18 +355,37 @@ impl Task<'_> {
             stopped = !(self.progress)(status.step);
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let learned = match self.training {
-            Some(Training { measures, labels }) => {
-                learn(&start, measures, labels, &options, watch)?
-            }
-            None if self.metric.points() < 2 => return Ok(start),
-            None => {
-                let pairs = self.options.weights.pairs.min(MOST_LEARNED_PAIRS);
-                let (measures, labels) = point_labels(self.metric, pairs, options.seed)?;
-                learn(&start, &measures, &labels, &options, watch)?
-            }
-        };
+        let Some((measures, labels)) = self.lessons()? else { return Ok(start) };
+        let learned = learn(&start, &measures, &labels, &options, watch)?;
         if stopped { Err(Error::Cancelled) } else { Ok(learned.tree) }
+    }
+
+    /// What trees learn from: labels, or pairs of points where there are none; nothing for a single point.
+    fn lessons(&self) -> Result<Option<(Cow<'_, Measures>, Cow<'_, Labels>)>> {
+        if let Some(Training { measures, labels }) = self.training {
+            return Ok(Some((Cow::Borrowed(measures), Cow::Borrowed(labels))));
+        }
+        if self.metric.points() < 2 {
+            return Ok(None);
+        }
+        let pairs = self.options.weights.pairs.min(MOST_LEARNED_PAIRS);
+        let (measures, labels) = point_labels(self.metric, pairs, self.options.seed)?;
+        Ok(Some((Cow::Owned(measures), Cow::Owned(labels))))
+    }
+
+    fn forest(&self) -> Result<Forest> {
+        let options = ForestOptions { seed: self.options.seed, ..self.options.forest.clone() };
+        Forest::perturbed(self.metric, &options, self.progress)
+    }
+
+    fn learned_forest(&self) -> Result<Model> {
+        let (kind, seed) = (Kind::Additive, self.options.seed);
+        let options = LearnOptions { kind, seed, ..self.options.learn.clone() };
+        let forest = self.forest()?;
+        let Some((measures, labels)) = self.lessons()? else { return Ok(Model::Forest(forest)) };
+        let grown = forest.trees().len();
+        let after = |step: usize| (self.progress)(grown + step);
+        Ok(Model::Forest(forest.learned(&measures, &labels, &options, &after)?))
     }
 }
 

@@ -30,6 +30,7 @@
 //! | `ultratwd-mst`, `ultratwd` | [the ultrametric nearest to the metric](ultratwd()) | UltraTWD, ICML 2025 |
 //! | `single`, `average` | [linkage](crate::linkage()) | the starts of learning |
 //! | `ultrametric`, `skip-mst`, `additive` | [learned](crate::learn()) from labels, or from points without | \[CTW24\]; ours |
+//! | `forest`, `learned-forest` | [linkages of a perturbed metric](crate::Forest::perturbed), averaged; each [learned](crate::Forest::learned) | ours |
 //! | `mean-label`, `total-variation` | null baselines, which know nothing of the metric | |
 //!
 //! All randomness comes from [`BaselineOptions::seed`], and any number of threads gives the same bits.

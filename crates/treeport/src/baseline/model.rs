@@ -120,6 +120,14 @@ impl Model {
         Ok(median_ratio(&labels.distances, &predicted))
     }
 
+    /// The forest it is, if it is one.
+    pub fn forest(&self) -> Option<&Forest> {
+        match self {
+            Self::Forest(forest) => Some(forest),
+            _ => None,
+        }
+    }
+
     /// The one tree it is, if it is one.
     pub fn tree(&self) -> Option<&Tree> {
         match self {

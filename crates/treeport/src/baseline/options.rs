@@ -3,6 +3,7 @@
 use super::model::Scale;
 use super::weights::WeightOptions;
 use crate::error::{Error, Result};
+use crate::forest::ForestOptions;
 use crate::learn::LearnOptions;
 
 /// Options of [`Method::build`](super::Method::build); a method reads those that concern it.
@@ -18,6 +19,8 @@ pub struct BaselineOptions {
     pub slices: usize,
     /// Fit the edges of all slices at once, so that their mean fits, and not each tree (default: no).
     pub joint: bool,
+    /// How a perturbed forest is grown; its seed is left aside for [`seed`](Self::seed).
+    pub forest: ForestOptions,
     /// How edges are fitted; its seed is left aside for [`seed`](Self::seed).
     pub weights: WeightOptions,
     /// How trees are learned; kind and seed are left aside for the method and for [`seed`](Self::seed).
@@ -34,6 +37,7 @@ impl Default for BaselineOptions {
             depth: 6,
             slices: 3,
             joint: false,
+            forest: ForestOptions::default(),
             weights: WeightOptions::default(),
             learn: LearnOptions::default(),
             seed: 0,
@@ -50,7 +54,7 @@ impl BaselineOptions {
                 expected: "a sliced method averages at least one tree",
             });
         }
-        Ok(())
+        self.forest.check()
     }
 
     /// The same options for one of several random trees.

@@ -125,3 +125,25 @@ fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
     // Not divided again: a forest comes back to the last bit.
     Ok(Forest { trees, weights })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_forest_is_refused_even_with_a_right_checksum() {
+        let tree = |text: &str| Tree::from_newick(text).unwrap();
+        let (two, three) = (tree("(a:1,b:1);"), tree("(a:1,b:1,c:1);"));
+        for (trees, weights, expected) in [
+            (vec![two.clone()], vec![0.5], "its weights add up to 0.5, not 1"),
+            (vec![two.clone()], vec![], "not a forest: 1 trees and 0 weights"),
+            (vec![two.clone(); 2], vec![2.0, -1.0], "tree 1 has weight -1"),
+            (vec![two, three], vec![0.5; 2], "tree 1: not a tree: "),
+        ] {
+            let bytes = Forest { trees, weights }.to_bytes().unwrap();
+            let found = Forest::from_bytes(&bytes).unwrap_err().to_string();
+            assert!(found.starts_with("`<bytes>` is damaged: "), "{found}");
+            assert!(found.contains(expected), "{found}");
+        }
+    }
+}

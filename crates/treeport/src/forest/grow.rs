@@ -150,12 +150,13 @@ fn grow(metric: &GroundMetric, method: Linkage, noise: Option<Noise>) -> Result<
     let Some(noise) = noise else { return linkage(metric, method) };
     let n = metric.points();
     let mut distances = working_copy(metric);
+    // Means of distances have to stay within the range of numbers, rounding included.
     match &mut distances {
         Storage::F64(all) => for_each_row(n, all, |i, row| {
-            row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX));
+            row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX / 4.0));
         }),
         Storage::F32(all) => for_each_row(n, all, |i, row| {
-            let perturbed = |d: f32, by: f64| ((f64::from(d) * by) as f32).min(f32::MAX);
+            let perturbed = |d: f32, by: f64| ((f64::from(d) * by) as f32).min(f32::MAX / 4.0);
             row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = perturbed(*d, by));
         }),
     }

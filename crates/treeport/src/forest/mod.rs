@@ -68,14 +68,9 @@ impl Forest {
     /// # Errors
     /// The number of names is not the number of points.
     pub fn with_names(self, names: Vec<String>) -> Result<Self> {
-        let mut trees = self.trees.into_iter();
-        let first = trees.next().expect("a forest has a tree").with_names(names)?;
-        let mut named = Vec::with_capacity(self.weights.len());
-        for tree in trees {
-            named.push(tree.named_as(&first)?);
-        }
-        named.insert(0, first);
-        Ok(Self { trees: named, weights: self.weights })
+        let first = self.trees[0].clone().with_names(names)?;
+        let trees = self.trees.into_iter().map(|tree| tree.named_as(&first));
+        Ok(Self { trees: trees.collect::<Result<_>>()?, weights: self.weights })
     }
 
     /// The names of the points, if they have any.

@@ -120,6 +120,7 @@ fn nothing(what: &str) -> Error {
 }
 
 /// Distances of every tree and their targets, one row per label, each divided by (about) its label.
+#[derive(Debug)]
 struct Rows {
     columns: Vec<Vec<f64>>,
     target: Vec<f64>,
@@ -244,5 +245,87 @@ impl Problem {
             if weights[k] > 0.0 { slope.abs() } else { (-slope).max(0.0) }
         };
         (0..weights.len()).map(of).fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn objective(problem: &Problem, w: &[f64]) -> f64 {
+        (0..w.len()).map(|k| w[k] * 0.5 * (problem.slope(w, k) - problem.right[k])).sum()
+    }
+
+    /// Tries every set of weights above 0: Gauss on the others' equations, best feasible value.
+    fn brute_force(problem: &Problem) -> f64 {
+        let n = problem.right.len();
+        let mut best = 0.0; // all weights 0
+        for set in 1..1usize << n {
+            let free: Vec<usize> = (0..n).filter(|k| set >> k & 1 == 1).collect();
+            let mut a: Vec<Vec<f64>> = free
+                .iter()
+                .map(|&r| {
+                    let row = free.iter().map(|&c| problem.gram[r * n + c]);
+                    row.chain([problem.right[r]]).collect()
+                })
+                .collect();
+            let m = free.len();
+            for p in 0..m {
+                let pivot = a[p].clone();
+                for (_, row) in a.iter_mut().enumerate().filter(|(r, _)| *r != p) {
+                    let by = row[p] / pivot[p];
+                    row.iter_mut().zip(&pivot).for_each(|(x, y)| *x -= by * y);
+                }
+            }
+            let mut w = vec![0.0; n];
+            free.iter().enumerate().for_each(|(p, &k)| w[k] = a[p][m] / a[p][p]);
+            if w.iter().all(|x| x.is_finite() && *x >= 0.0) {
+                best = f64::min(best, objective(problem, &w));
+            }
+        }
+        best
+    }
+
+    fn rows() -> impl Strategy<Value = Rows> {
+        (1..5usize, 3..9usize).prop_flat_map(|(trees, labels)| {
+            let columns = vec(vec(0.0..2.0, labels), trees);
+            (columns, vec(0.1..2.0, labels)).prop_map(|(columns, target)| Rows { columns, target })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn weights_meet_the_optimality_conditions_and_brute_force(
+            rows in rows(),
+            shrinkage in prop_oneof![Just(0.01), Just(0.1), Just(3.0)],
+        ) {
+            let places: Vec<usize> = (0..rows.target.len()).collect();
+            let problem = rows.normal_equations(&places, 0.7, shrinkage);
+            let trees = rows.columns.len();
+            let weights = solve(&problem, vec![1.0 / trees as f64; trees]);
+            prop_assert!(weights.iter().all(|w| *w >= 0.0));
+            // Sums of a few products below 10.
+            prop_assert!(problem.violation(&weights) < 1e-10);
+            let (found, judge) = (objective(&problem, &weights), brute_force(&problem));
+            prop_assert!((found - judge).abs() < 1e-9 * (1.0 + judge.abs()), "{} {}", found, judge);
+        }
+
+        #[test]
+        fn no_other_weights_fit_better_and_none_move_without_end(rows in rows(), by in vec(0.0..2.0, 5)) {
+            let places: Vec<usize> = (0..rows.target.len()).collect();
+            let squares = |w: &[f64]| -> f64 {
+                let at = |p: usize| rows.columns.iter().zip(w).map(|(c, w)| w * c[p]).sum::<f64>();
+                places.iter().map(|&p| (at(p) - rows.target[p]).powi(2)).sum()
+            };
+            let fitted = squares(&rows.fit(&places, 0.0));
+            prop_assert!(fitted <= squares(&by[..rows.columns.len()]) + 1e-6);
+            prop_assert!(fitted <= squares(&rows.fit(&places, f64::INFINITY)) + 1e-9);
+            // Infinity is the limit of large numbers.
+            let (far, end) = (rows.fit(&places, 1e9), rows.fit(&places, f64::INFINITY));
+            prop_assert!(far.iter().zip(&end).all(|(a, b)| (a - b).abs() < 1e-6 * (1.0 + b)));
+        }
     }
 }

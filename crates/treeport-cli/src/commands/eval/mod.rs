@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use treeport::tree::Scratch;
-use treeport::{GroundMetric, Tree, silent};
+use treeport::{Forest, GroundMetric, silent};
 use treeport_lab::score::Score;
 use treeport_lab::timing::time_exact;
 
@@ -31,7 +31,7 @@ nothing.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
 pub(crate) struct EvalArgs {
-    /// Trees that `fit` has written, or Newick text (.nwk).
+    /// Trees and forests that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL", required = true)]
     models: Vec<PathBuf>,
     #[command(flatten)]
@@ -51,16 +51,17 @@ pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
     let names = args.names.names.as_deref().map(input::names).transpose()?.or(names);
     let mut models = Vec::with_capacity(args.models.len());
     for path in &args.models {
-        let tree = input::model(path, names.as_deref())?;
-        input::check_leaves(path, &tree, &metric)?;
-        models.push((path.display().to_string(), tree));
+        let forest = input::forest(path, names.as_deref())?;
+        input::check_leaves(path, forest.leaves(), &metric)?;
+        models.push((path.display().to_string(), forest));
     }
     let path = args.test.measures.as_deref().context("give `--measures`")?;
     let measures = args.test.read(path, &metric)?;
     let metric = labels::solvable(metric, output);
     interrupt::check()?;
     let test = Test::new(args.test.label(path, &metric, &measures, output)?, &metric)?;
-    let rows = models.iter().map(|(name, tree)| test.model(name, tree)).collect::<Result<_>>()?;
+    let rows =
+        models.iter().map(|(name, forest)| test.model(name, forest)).collect::<Result<_>>()?;
     let report = Report { rows, baselines: test.scored.baselines()?, test };
     if output.json {
         report.print_json()?;
@@ -95,22 +96,23 @@ impl<'a> Test<'a> {
         Ok(Self { scored, timed, exact_seconds })
     }
 
-    fn model(&self, name: &str, tree: &Tree) -> Result<Row> {
+    fn model(&self, name: &str, forest: &Forest) -> Result<Row> {
         let scored = &self.scored;
-        let predicted = tree.pairs(scored.measures, &scored.labels.pairs, &silent)?;
+        let predicted = forest.pairs(scored.measures, &scored.labels.pairs, &silent)?;
         let factor = scored.factor(&predicted);
         Ok(Row {
             model: name.to_owned(),
             plain: scored.score(&predicted, 1.0),
             factor,
             scaled: scored.score(&predicted, factor),
-            seconds: self.time_tree(tree)?,
+            seconds: self.time_forest(forest)?,
         })
     }
 
     /// Seconds for one of the pairs that the exact solver was timed on.
-    fn time_tree(&self, tree: &Tree) -> Result<f64> {
-        let prepared = tree.prepare(self.scored.measures)?;
+    fn time_forest(&self, forest: &Forest) -> Result<f64> {
+        let trees = forest.trees().iter().map(|tree| tree.prepare(self.scored.measures));
+        let trees = trees.collect::<treeport::Result<Vec<_>>>()?;
         let pairs = &self.scored.labels.pairs[..self.timed];
         let mut scratch = Scratch::default();
         let begun = Instant::now();
@@ -118,7 +120,9 @@ impl<'a> Test<'a> {
         // One clock reading would be a good part of a single pass over a few short pairs.
         while done == 0 || begun.elapsed() < Duration::from_millis(50) {
             for &(i, j) in pairs {
-                std::hint::black_box(prepared.distance_with(i, j, &mut scratch));
+                for tree in &trees {
+                    std::hint::black_box(tree.distance_with(i, j, &mut scratch));
+                }
             }
             done += pairs.len();
         }

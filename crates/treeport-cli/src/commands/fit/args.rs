@@ -18,6 +18,7 @@ Examples:
   treeport fit --matrix D.npy --measures M.npy --start model.tree --seed 1 -o better.tree
   treeport fit --points words.npy --method ctwd -o ctwd.tree
   treeport fit --points words.npy --measures docs.npz --method quadtree --scale labels -o q.tree
+  treeport fit --points words.npy --measures docs.npz --method learned-forest --trees 8 -o model.forest
 
 Without measures the tree learns the distances of the points themselves. Ctrl-C while it learns saves
 the best tree so far; the same command then goes on where it was, from `model.tree.part`, and ends with
@@ -58,14 +59,20 @@ pub(crate) struct FitArgs {
     #[arg(long, value_enum, default_value_t = KindName::Additive, help_heading = "Learning")]
     pub(super) kind: KindName,
     /// Build the tree by another method, to compare: quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels,
-    /// ctwd-labels, ultratwd, ultratwd-mst, single, average, total-variation; or a kind of tree, as `--kind`.
-    /// The options below are for learned trees alone, but for `--seed`.
+    /// ctwd-labels, ultratwd, ultratwd-mst, single, average, total-variation; or a kind of tree, as `--kind`;
+    /// or several trees, whose mean counts: forest, learned-forest, sliced-quadtree, sliced-cluster,
+    /// sliced-qtwd, sliced-ctwd. The options below are for learned trees alone, but for `--scale`, `--trees`
+    /// and `--seed`.
     #[arg(long, value_name = "NAME", conflicts_with = "kind", value_parser = parse_method)]
     #[arg(help_heading = "Learning")]
     pub(super) method: Option<Method>,
     /// Multiply the tree of `--method` by one factor fitted to labels of the measures.
     #[arg(long, value_enum, default_value_t = ScaleName::None, help_heading = "Learning")]
     pub(super) scale: ScaleName,
+    /// Trees of a `--method` of several [default: 16, of a sliced one 3].
+    #[arg(long, value_name = "K", value_parser = at_least_one, requires = "method")]
+    #[arg(help_heading = "Learning")]
+    pub(super) trees: Option<usize>,
     /// Passes over the pairs [default: 50 over measures, 10 over points].
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub(super) epochs: Option<usize>,

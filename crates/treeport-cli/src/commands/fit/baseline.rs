@@ -1,4 +1,4 @@
-//! `treeport fit --method …`: the trees that learned ones are compared with.
+//! `treeport fit --method …`: the trees that learned ones are compared with, and forests.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use treeport::baseline::{BaselineOptions, Method, Training, WeightOptions};
-use treeport::{GroundMetric, Labels, Measures, Tree};
+use treeport::baseline::{BaselineOptions, Method, Model, Training, WeightOptions};
+use treeport::{Forest, ForestOptions, GroundMetric, Labels, Measures, Tree};
 
 use super::args::{FitArgs, ScaleName};
 use crate::interrupt::{self, Interrupted};
@@ -28,35 +28,51 @@ pub(super) fn run(args: &FitArgs, method: Method, output: &Output) -> Result<Exi
         None => None,
     };
     interrupt::check()?;
-    let tree = build(args, method, &metric, training.as_ref(), output)?;
-    let tree = match names {
-        Some(names) => tree.with_names(names)?,
-        None => tree,
-    };
-    let bytes = tree.to_bytes()?;
+    let model = build(args, method, &metric, training.as_ref(), output)?;
+    let (forest, bytes) = named(model, names).with_context(|| format!("`{method}`"))?;
     output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
     let seconds = begun.elapsed().as_secs_f64();
     let counts = training.map(|(measures, labels)| (measures.len(), labels.pairs.len()));
-    say(args, method, &tree, counts, seconds, output)?;
+    say(args, method, &forest, counts, seconds, output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The model with the names of the points, as a forest (of one, if it is a tree), and the bytes of its file.
+fn named(model: Model, names: Option<Vec<String>>) -> Result<(Forest, Vec<u8>)> {
+    let (forest, single) = match model {
+        Model::Tree(tree) => (Forest::uniform(vec![tree])?, true),
+        Model::Forest(forest) => (forest, false),
+        _ => bail!("this is neither a tree nor a forest"),
+    };
+    let forest = match names {
+        Some(names) => forest.with_names(names)?,
+        None => forest,
+    };
+    let bytes = if single { forest.trees()[0].to_bytes()? } else { forest.to_bytes()? };
+    Ok((forest, bytes))
 }
 
 /// Refuses what cannot be saved, and measures or files that nothing would come of.
 fn check(args: &FitArgs, method: Method) -> Result<()> {
-    if !method.is_tree() {
+    if !(method.is_tree() || method.is_forest()) {
         bail!(
-            "`{method}` is not the distance of one tree, so there is no tree to save; `treeport reproduce uniform` compares it with all others"
+            "`{method}` is not the distance of trees, so there is nothing to save; `treeport reproduce uniform` compares it with all others"
         );
     }
-    if args.history.is_some() {
-        bail!("`--history` is for learned trees; `{method}` has no epochs");
+    if args.trees.is_some() && !method.is_forest() {
+        bail!("`--trees` is for methods of several trees; `{method}` has one");
     }
-    let wanted = method.needs_labels() || args.scale == ScaleName::Labels;
+    if args.history.is_some() {
+        bail!("`--history` is for one learned tree; `{method}` has no such epochs");
+    }
+    let wanted = method.uses_labels() || args.scale == ScaleName::Labels;
     match (&args.measures, wanted) {
         (None, true) if method.needs_labels() => {
             bail!("`{method}` learns from measures; give `--measures`")
         }
-        (None, true) => bail!("`--scale labels` takes its factor from measures; give `--measures`"),
+        (None, true) if args.scale == ScaleName::Labels => {
+            bail!("`--scale labels` takes its factor from measures; give `--measures`")
+        }
         (Some(_), false) => {
             bail!("`{method}` does not look at measures; `--scale labels` fits one factor to them")
         }
@@ -70,13 +86,20 @@ fn build(
     metric: &GroundMetric,
     training: Option<&(Measures, Labels)>,
     output: &Output,
-) -> Result<Tree> {
+) -> Result<Model> {
+    let defaults = BaselineOptions::default();
     let weights = WeightOptions::default();
     // With measures the number of pairs is theirs.
     let pairs = args.pairs.filter(|_| training.is_none()).unwrap_or(weights.pairs);
     let options = BaselineOptions {
         scale: args.scale.into(),
         weights: WeightOptions { pairs, ..weights },
+        slices: args.trees.unwrap_or(defaults.slices),
+        forest: ForestOptions {
+            trees: args.trees.unwrap_or(defaults.forest.trees),
+            ..defaults.forest
+        },
+        learn: args.learn_options(),
         seed: args.seed,
         ..BaselineOptions::default()
     };
@@ -87,18 +110,19 @@ fn build(
     if interrupt::asked() {
         return Err(Interrupted.into());
     }
-    let model = model?;
-    model.tree().cloned().with_context(|| format!("`{method}` made no tree"))
+    Ok(model?)
 }
 
 fn say(
     args: &FitArgs,
     method: Method,
-    tree: &Tree,
+    forest: &Forest,
     counts: Option<(usize, usize)>,
     seconds: f64,
     output: &Output,
 ) -> Result<()> {
+    let nodes: usize = forest.trees().iter().map(Tree::nodes).sum();
+    let trees = method.is_forest().then_some(forest.trees().len());
     let (measures, labels) = (counts.map(|c| c.0), counts.map(|c| c.1));
     let scaled = args.scale == ScaleName::Labels;
     let file = args.output.display().to_string();
@@ -106,8 +130,9 @@ fn say(
         return output::line(json!({
             "command": "fit",
             "method": method.name(),
-            "points": tree.leaves(),
-            "nodes": tree.nodes(),
+            "points": forest.leaves(),
+            "trees": forest.trees().len(),
+            "nodes": nodes,
             "measures": measures,
             "labels": labels,
             "scaled": scaled,
@@ -120,12 +145,13 @@ fn say(
         return Ok(());
     }
     let count = |count: Option<usize>| count.map_or_else(|| "none".into(), |c| c.to_string());
+    let of = trees.map_or_else(String::new, |trees| format!(" of {trees}"));
     let rows = [
-        ("points", tree.leaves().to_string()),
+        ("points", forest.leaves().to_string()),
         ("measures", count(measures)),
         ("labels", count(labels)),
-        ("method", format!("{method}{}", if scaled { " × one factor" } else { "" })),
-        ("nodes", tree.nodes().to_string()),
+        ("method", format!("{method}{of}{}", if scaled { " × one factor" } else { "" })),
+        ("nodes", nodes.to_string()),
         ("seconds", format!("{seconds:.1}")),
         ("written", file),
     ];

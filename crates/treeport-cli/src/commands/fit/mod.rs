@@ -40,6 +40,9 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     if let Some(method) = args.method.filter(|method| method.kind().is_none()) {
         return baseline::run(args, method, output);
     }
+    if args.trees.is_some() {
+        bail!("`--trees` is for a `--method` of several trees: forest, learned-forest, sliced-…");
+    }
     if args.scale == ScaleName::Labels {
         bail!("`--scale` is for `--method`: a learned tree has its scale from the labels already");
     }
@@ -105,7 +108,7 @@ fn first_tree(
         Start::Linkage(text, method) => (text, *method),
         Start::File(path) => {
             let tree = input::model(path, names.as_deref())?;
-            input::check_leaves(path, &tree, &metric)?;
+            input::check_leaves(path, tree.leaves(), &metric)?;
             return Ok((tree, solvable(metric)));
         }
     };
