@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
 
 use crate::commands::{
-    bench, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest, plot,
-    report, reproduce, shell,
+    bench, compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest,
+    plot, report, reproduce, shell,
 };
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Estimate(Box<estimate::EstimateArgs>),
     /// Compare models with exact transport, and with baselines that know almost nothing.
     Eval(eval::EvalArgs),
+    /// Every method on your own data, best first.
+    Compare(compare::CompareArgs),
     /// Measures as sparse vectors with the same distances.
     Embed(embed::EmbedArgs),
     /// The measures closest to each measure.

@@ -59,6 +59,7 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Exact(args) => commands::exact::run(args, &output),
         Command::Estimate(args) => commands::estimate::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
+        Command::Compare(args) => commands::compare::run(args, &output),
         Command::Embed(args) => commands::embed::run(args, &output),
         Command::Nearest(args) => commands::nearest::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),

@@ -112,7 +112,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     match file {
         Some(path) => output::save(path, |out| write_rows(out, args, false, &pairs, &rows))?,
         None => {
-            write_rows(&mut BufWriter::new(io::stdout().lock()), args, output.json, &pairs, &rows)?
+            write_rows(&mut BufWriter::new(io::stdout().lock()), args, output.json, &pairs, &rows)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -202,7 +202,7 @@ fn write_rows(
             )?,
             (false, None) => writeln!(out, "{left},{right},{value}")?,
             (false, Some((lower, upper))) => {
-                writeln!(out, "{left},{right},{value},{lower},{upper}")?
+                writeln!(out, "{left},{right},{value},{lower},{upper}")?;
             }
         }
     }

@@ -3,6 +3,7 @@
 //! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in `main`.
 
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod coupling;
 pub(crate) mod demo;
 mod dial;

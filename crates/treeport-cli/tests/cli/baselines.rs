@@ -203,3 +203,42 @@ fn tables_of_the_paper_have_every_method_twice() {
         assert_eq!(shown.contains(part), part != "5.334", "`{part}` in {shown}");
     }
 }
+
+#[test]
+fn compare_puts_the_best_first() {
+    let folder = Folder::new();
+    let args = "compare --points line.csv --measures measures.csv --methods quadtree,additive,forest --json";
+    let rows = folder.json(args);
+    let names: Vec<_> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
+    assert_eq!(names.len(), 4, "a forest also counts by flow: {names:?}");
+    assert!(names.contains(&"forest by flow") && names.contains(&"quadtree"));
+    let errors: Vec<_> = rows.iter().map(|row| row["scaled_error"].as_f64()).collect();
+    assert!(errors.is_sorted_by(|a, b| a <= b), "{errors:?}");
+    let unknown = folder.run("compare --points line.csv --measures measures.csv --methods magic");
+    assert!(unknown.contains("magic") && unknown.trim_end().ends_with("exit 2"), "{unknown}");
+}
+
+#[test]
+fn estimates_and_their_bounds() {
+    let folder = Folder::new();
+    let args = "estimate --points line.csv --measures measures.csv --accuracy exact --bounds";
+    let exact = folder.run(args);
+    assert!(exact.starts_with("left,right,distance,lower,upper"), "{exact}");
+    let rows = folder
+        .json("estimate --points line.csv --measures measures.csv --accuracy tree --bounds --json");
+    let judge = folder.json("exact --points line.csv --measures measures.csv --json");
+    for (row, judge) in rows.iter().zip(&judge) {
+        let at = |key: &str| row[key].as_f64().expect("a number");
+        let exact = judge["distance"].as_f64().expect("a number");
+        assert!(at("lower") <= exact && exact <= at("upper"), "{row} {judge}");
+    }
+    let within =
+        folder.json("estimate --points line.csv --measures measures.csv --accuracy 0.02 --json");
+    for (row, judge) in within.iter().zip(&judge) {
+        let (found, exact) = (row["distance"].as_f64(), judge["distance"].as_f64());
+        let (found, exact) = (found.expect("a number"), exact.expect("a number"));
+        assert!((found - exact).abs() <= 0.02 * exact);
+    }
+    let bad = folder.run("estimate --points line.csv --measures measures.csv --accuracy -1");
+    assert!(bad.trim_end().ends_with("exit 2"), "{bad}");
+}
