@@ -170,7 +170,9 @@ fn damaged(good: Vec<u8>) -> impl Strategy<Value = Vec<u8>> {
 #[test]
 fn no_reader_panics_or_takes_more_than_the_file_paid_for() {
     for (what, read, files) in claims() {
-        files.iter().for_each(|file| watched(what, file, read));
+        for file in &files {
+            watched(what, file, read);
+        }
     }
     for (what, read, good) in readers() {
         for file in good {
