@@ -58,7 +58,7 @@ proptest! {
         let metric = GroundMetric::from_points(2, points.clone(), Norm::Euclidean).unwrap();
         let moved: Vec<f64> = order.iter().flat_map(|&p| points[2 * p..][..2].to_vec()).collect();
         let moved = GroundMetric::from_points(2, moved, Norm::Euclidean).unwrap();
-        let plain = ForestOptions { noise: 0.0, ..options(3, 5) };
+        let plain = ForestOptions { noise: Some(0.0), ..options(3, 5) };
         let (forest, other) = (grown(&metric, &plain), grown(&moved, &plain));
         let tree = linkage(&metric, Linkage::Average).unwrap();
         prop_assert!(forest.trees().iter().all(|grown| *grown == tree));
@@ -93,7 +93,7 @@ proptest! {
         masses in vec(vec(0.01..1.0, 6), 3),
     ) {
         let metric = GroundMetric::from_condensed(6, distances).unwrap();
-        let forest = grown(&metric, &ForestOptions { noise, ..options(4, seed) });
+        let forest = grown(&metric, &ForestOptions { noise: Some(noise), ..options(4, seed) });
         let measures = Measures::from_dense(6, &masses.concat()).unwrap().normalized();
         let d = forest.pairwise(&measures, &silent).unwrap();
         let at = |i: usize, j: usize| d[i * 3 + j];
@@ -121,6 +121,17 @@ fn noise_changes_every_tree_and_the_seed_names_the_forest() {
     let with_plain = grown(&metric, &first);
     assert_eq!(with_plain.trees()[0], linkage(&metric, Linkage::Average).unwrap());
     assert_eq!(with_plain.trees()[1..], forest.trees()[1..]);
+}
+
+#[test]
+fn the_usual_noise_follows_the_spread_of_distances() {
+    // All distances the same: nothing to perturb. Wide apart: 0.3.
+    let same = GroundMetric::from_condensed(6, vec![2.0; 15]).unwrap();
+    let plain = grown(&same, &options(2, 0));
+    assert!(plain.trees().iter().all(|tree| *tree == linkage(&same, Linkage::Average).unwrap()));
+    let metric = plane(40);
+    let given = ForestOptions { noise: Some(0.3), ..options(3, 1) };
+    assert_eq!(grown(&metric, &options(3, 1)), grown(&metric, &given));
 }
 
 #[test]
@@ -162,10 +173,10 @@ fn extreme_metrics_are_no_trouble() {
         let metric = GroundMetric::from_condensed(n, vec![value; n * (n - 1) / 2]).unwrap();
         // Ward's heights grow with the number of points, beyond the largest number.
         for linkage in LINKAGES.into_iter().filter(|l| *l != Linkage::Ward || value < 1.0) {
-            for noise in [0.0, 0.3, 10.0] {
+            for noise in [None, Some(0.0), Some(0.3), Some(10.0)] {
                 let options = ForestOptions { linkage, noise, ..options(3, 0) };
                 let forest = Forest::perturbed(&metric, &options, &silent);
-                assert_eq!(forest.unwrap().leaves(), n, "{linkage:?} of {value}, noise {noise}");
+                assert_eq!(forest.unwrap().leaves(), n, "{linkage:?} of {value}, noise {noise:?}");
             }
         }
     }
@@ -244,8 +255,8 @@ fn what_cannot_be_grown_or_weighed_is_refused() {
     };
     assert_eq!(message(options(0, 0)), "trees is 0; a forest has at least one");
     for noise in [-0.1, f64::NAN, f64::INFINITY, 10.1] {
-        let text = message(ForestOptions { noise, ..options(2, 0) });
-        assert_eq!(text, format!("noise is {noise}; from 0 to 10; try 0.3"));
+        let text = message(ForestOptions { noise: Some(noise), ..options(2, 0) });
+        assert_eq!(text, format!("noise is {noise}; it must be from 0 to 10; try 0.3"));
     }
     let (measures, labels) = lessons(10, &metric);
     let forest = grown(&metric, &options(2, 0));

@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use super::Forest;
 use crate::error::{Error, Result};
-use crate::learn::{Labels, LearnOptions, Status, learn};
+use crate::learn::{Labels, LearnOptions, Status, learn, point_labels};
 use crate::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
 use crate::measure::Measures;
 use crate::metric::{GroundMetric, Storage, for_each_row};
 use crate::progress::{Counter, Progress};
 use crate::tree::Tree;
+use crate::units;
 
 /// Options of [`Forest::perturbed`].
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +23,10 @@ pub struct ForestOptions {
     pub trees: usize,
     /// How a tree is grown from its distances (default: average linkage).
     pub linkage: Linkage,
-    /// Distances are multiplied by exp(noise·z), z normal; from 0 to 10 (default: 0.3).
-    pub noise: f64,
+    /// Distances are multiplied by exp(noise·z), z normal; from 0 to 10. `None` takes the standard deviation
+    /// of the logarithms of distances, but at most 0.3 (default): in high dimensions all distances are about
+    /// the same, and noise beyond their spread drowns what they say.
+    pub noise: Option<f64>,
     /// Whether the first tree is grown from the distances as they are (default: no).
     pub plain_first: bool,
     /// Seed of all randomness (default: 0).
@@ -32,7 +35,7 @@ pub struct ForestOptions {
 
 impl Default for ForestOptions {
     fn default() -> Self {
-        Self { trees: 16, linkage: Linkage::default(), noise: 0.3, plain_first: false, seed: 0 }
+        Self { trees: 16, linkage: Linkage::default(), noise: None, plain_first: false, seed: 0 }
     }
 }
 
@@ -42,18 +45,46 @@ impl ForestOptions {
             let (option, value) = ("trees", "0".into());
             return Err(Error::BadOption { option, value, expected: "a forest has at least one" });
         }
-        if !(0.0..=MOST_NOISE).contains(&self.noise) {
-            let (option, value) = ("noise", self.noise.to_string());
-            return Err(Error::BadOption { option, value, expected: "from 0 to 10; try 0.3" });
+        if let Some(noise) = self.noise.filter(|noise| !(0.0..=MOST_NOISE).contains(noise)) {
+            let (option, value) = ("noise", noise.to_string());
+            return Err(Error::BadOption {
+                option,
+                value,
+                expected: "it must be from 0 to 10; try 0.3",
+            });
         }
         Ok(())
     }
 
     /// The random factors of one tree; `None` where it is grown from the distances as they are.
-    fn noise_of(&self, tree: usize) -> Option<Noise> {
-        let plain = self.noise == 0.0 || self.plain_first && tree == 0;
-        (!plain).then(|| Noise { sigma: self.noise, seed: mixed(self.seed, tree as u64) })
+    fn noise_of(&self, tree: usize, sigma: f64) -> Option<Noise> {
+        let plain = sigma == 0.0 || self.plain_first && tree == 0;
+        (!plain).then(|| Noise { sigma, seed: mixed(self.seed, tree as u64) })
     }
+}
+
+/// Noise of metrics with a wide spread. Mean relative error of 16 trees after one factor with 0.15, 0.3 and 0.5:
+/// 0.064, 0.061 and 0.061 on road distances of 312 cities, where the spread is 0.84. On 621 words in R³⁰⁰, spread
+/// 0.06, it is 0.0078 with 0.05 and 0.0163 with 0.3; without noise 0.0093.
+const USUAL_NOISE: f64 = 0.3;
+
+/// Pairs of points that tell the spread.
+const SPREAD_PAIRS: usize = 2_000;
+
+/// The standard deviation of the logarithms of sampled distances above 0, at most [`USUAL_NOISE`].
+fn usual_noise(metric: &GroundMetric) -> Result<f64> {
+    if metric.points() < 2 {
+        return Ok(0.0);
+    }
+    let (_, labels) = point_labels(metric, SPREAD_PAIRS, 0)?;
+    // In a unit of their own, so that distances times a power of two have the same spread to the bit.
+    let unit = units::of_largest(labels.distances.iter().copied());
+    let above = labels.distances.iter().filter(|d| **d > 0.0);
+    let logs: Vec<f64> = above.map(|d| (d / unit).ln()).collect();
+    let count = logs.len().max(1) as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let variance = logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / count;
+    Ok(variance.sqrt().min(USUAL_NOISE))
 }
 
 /// exp(10·z) is finite for any z that 53 random bits can make, which is below 9.
@@ -94,13 +125,14 @@ impl Forest {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         options.check()?;
+        let noise = options.noise.map_or_else(|| usual_noise(metric), Ok)?;
         let counter = Counter::new(progress);
         let grown = |k: usize| {
-            let tree = grow(metric, options.linkage, options.noise_of(k))?;
+            let tree = grow(metric, options.linkage, options.noise_of(k, noise))?;
             counter.add(1)?;
             Ok(tree)
         };
-        if options.noise == 0.0 {
+        if noise == 0.0 {
             return Self::uniform(vec![grown(0)?; options.trees]);
         }
         let n = metric.points();
