@@ -4,13 +4,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cluster::{Splitting, cluster_tree};
+use super::fit::{Doing, FitOptions, fit};
 use super::model::{Model, Scale, Training};
 use super::options::BaselineOptions;
 use super::quadtree::quadtree;
+use super::shrink::fit_labels;
 use super::ultratwd::{ultratwd, ultratwd_mst};
-use super::weights::{WeightOptions, fit_labels, fit_points, fit_points_jointly};
+use super::weights::{WeightOptions, fit_points, fit_points_jointly};
 use crate::error::{Error, Result};
 use crate::forest::{Forest, ForestOptions};
 use crate::learn::{Kind, Labels, LearnOptions, Status, learn, point_labels};
@@ -66,6 +69,8 @@ pub enum Method {
     SkipMst,
     /// A learned additive tree.
     Additive,
+    /// The best of several stages, learning among them: [`fit`].
+    Auto,
     /// The mean of average linkages of a perturbed metric.
     Forest,
     /// The same with every tree learned, as an additive tree.
@@ -83,7 +88,7 @@ const FARTHEST: Shape = Shape::Cluster(Splitting::Farthest);
 
 impl Method {
     /// All methods, simple ones first.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::MeanLabel,
         Self::TotalVariation,
         Self::Quadtree,
@@ -105,6 +110,7 @@ impl Method {
         Self::SkipMst,
         Self::Ultrametric,
         Self::Additive,
+        Self::Auto,
         Self::Forest,
         Self::LearnedForest,
     ];
@@ -133,6 +139,7 @@ impl Method {
             Self::Ultrametric => "ultrametric",
             Self::SkipMst => "skip-mst",
             Self::Additive => "additive",
+            Self::Auto => "auto",
             Self::Forest => "forest",
             Self::LearnedForest => "learned-forest",
         }
@@ -251,6 +258,7 @@ impl Method {
             Self::Ultrametric => task.learned(Kind::Ultrametric)?,
             Self::SkipMst => task.learned(Kind::SkipMst)?,
             Self::Additive => task.learned(Kind::Additive)?,
+            Self::Auto => task.fit()?,
         }))
     }
 }
@@ -275,7 +283,7 @@ impl FromStr for Method {
                 expected: "it must be mean-label, total-variation, quadtree, sliced-quadtree, \
                     flowtree, cluster, kmeans, sliced-cluster, qtwd, sliced-qtwd, qtwd-labels, ctwd, \
                     sliced-ctwd, ctwd-labels, ultratwd-mst, ultratwd, single, average, skip-mst, \
-                    ultrametric, additive, forest or learned-forest",
+                    ultrametric, additive, auto, forest or learned-forest",
             }
         })
     }
@@ -302,6 +310,33 @@ impl Task<'_> {
         let mut length = vec![0.5 * mean; n + 1];
         length[n] = 0.0;
         Tree::new(n, vec![n as u32; n + 1], length)
+    }
+
+    /// All stages of [`fit`], on labels, or on pairs of points where there are none.
+    fn fit(&self) -> Result<Tree> {
+        let start = linkage(self.metric, Linkage::Average)?;
+        let defaults = FitOptions::default();
+        let learn = LearnOptions {
+            kind: Kind::Additive,
+            validation: defaults.learn.validation,
+            seed: self.options.seed,
+            ..self.options.learn.clone()
+        };
+        let options = FitOptions { learn, ..defaults };
+        let done = AtomicUsize::new(0);
+        let progress = |_: &Doing<'_>| (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1);
+        let fitted = match self.training {
+            Some(Training { measures, labels }) => {
+                fit(&start, self.metric, measures, labels, &options, &progress)?
+            }
+            None if self.metric.points() < 2 => return Ok(start),
+            None => {
+                let pairs = self.options.weights.pairs.min(MOST_LEARNED_PAIRS);
+                let (measures, labels) = point_labels(self.metric, pairs, self.options.seed)?;
+                fit(&start, self.metric, &measures, &labels, &options, &progress)?
+            }
+        };
+        if fitted.finished { Ok(fitted.tree) } else { Err(Error::Cancelled) }
     }
 
     fn shape(&self, shape: Shape, options: &BaselineOptions) -> Result<Tree> {

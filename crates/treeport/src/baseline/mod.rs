@@ -30,6 +30,7 @@
 //! | `ultratwd-mst`, `ultratwd` | [the ultrametric nearest to the metric](ultratwd()) | UltraTWD, ICML 2025 |
 //! | `single`, `average` | [linkage](crate::linkage()) | the starts of learning |
 //! | `ultrametric`, `skip-mst`, `additive` | [learned](crate::learn()) from labels, or from points without | \[CTW24\]; ours |
+//! | `auto` | the best of [several stages](fit()), learning among them | ours |
 //! | `forest`, `learned-forest` | [linkages of a perturbed metric](crate::Forest::perturbed), averaged; each [learned](crate::Forest::learned) | ours |
 //! | `mean-label`, `total-variation` | null baselines, which know nothing of the metric | |
 //!
@@ -38,19 +39,23 @@
 mod cluster;
 mod design;
 mod draft;
+mod fit;
 mod kmeans;
 mod method;
 mod model;
 mod options;
 mod quadtree;
+mod shrink;
 mod solver;
 mod ultratwd;
 mod weights;
 
 pub use cluster::{Splitting, cluster_tree};
+pub use fit::{Doing, Fit, FitOptions, Stage, fit};
 pub use method::Method;
 pub use model::{Model, Scale, Training};
 pub use options::BaselineOptions;
 pub use quadtree::{quadtree, quadtree_at};
+pub use shrink::fit_labels;
 pub use ultratwd::{ultratwd, ultratwd_mst};
-pub use weights::{Fitted, WeightOptions, fit_labels, fit_points, fit_points_jointly};
+pub use weights::{Fitted, WeightOptions, fit_points, fit_points_jointly};

@@ -12,22 +12,19 @@
 //! cluster tree cTWD. The price λ is on the sum over all pairs, as there: with 100,000 pairs and λ = 10⁻³ it
 //! only decides between edges that fit equally well.
 //!
-//! Points alone are not what is asked in the end. [`fit_labels`] takes transport distances between measures
+//! Points alone are not what is asked in the end. [`fit_labels`](super::fit_labels) takes transport distances between measures
 //! instead and moves the edges no farther from the solution for points than the labels pay for.
 
 use super::design::Design;
 use super::solver::{Problem, solve};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
-use crate::learn::{Labels, point_labels, split};
-use crate::measure::Measures;
+use crate::learn::point_labels;
 use crate::metric::GroundMetric;
 use crate::progress::Progress;
 use crate::tree::Tree;
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Options of [`fit_points`], [`fit_points_jointly`] and [`fit_labels`].
+/// Options of [`fit_points`], [`fit_points_jointly`] and [`fit_labels`](super::fit_labels).
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightOptions {
     /// Price of length, for distances divided by their maximum; 0 is plain non-negative least squares
@@ -35,7 +32,7 @@ pub struct WeightOptions {
     pub lambda: f64,
     /// Pairs of points to draw (default: 100,000; all pairs where there are fewer).
     pub pairs: usize,
-    /// How hard [`fit_labels`] holds on to the edges it starts from, or `None` to try several on a part
+    /// How hard [`fit_labels`](super::fit_labels) holds on to the edges it starts from, or `None` to try several on a part
     /// of the labels that is held back (default).
     pub shrinkage: Option<f64>,
     /// Stop when no edge alone would move by more than this share of the largest distance
@@ -61,7 +58,7 @@ impl Default for WeightOptions {
 }
 
 impl WeightOptions {
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         let bad =
             |option, value: String, expected| Err(Error::BadOption { option, value, expected });
         let good = |x: f64| x.is_finite() && x >= 0.0;
@@ -205,111 +202,7 @@ fn scaled_start(trees: &[Tree], design: &Design, target: &[f64]) -> Vec<f64> {
     lengths.iter().map(|l| factor * l).collect()
 }
 
-fn with_lengths(tree: &Tree, mut length: Vec<f64>) -> Result<Tree> {
+pub(super) fn with_lengths(tree: &Tree, mut length: Vec<f64>) -> Result<Tree> {
     length[tree.root()] = 0.0;
     Tree::new(tree.leaves(), tree.parents().to_vec(), length)?.named_as(tree)
-}
-
-/// Shrinkages that are tried: from next to none to next to no change.
-const TRIED: [f64; 7] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0];
-
-/// Share of the labels that choose the shrinkage.
-const HELD_BACK: f64 = 0.25;
-
-/// The edges of `tree` that fit transport distances between measures, and stay near what they were:
-///
-/// ```text
-/// min over x ≥ 0 of  Σ ((W_T − W₁)/W₁)² + μ·S Σ_v (x(v) − x₀(v))²
-/// ```
-///
-/// where x₀ are the edges of `tree` (those of [`fit_points`], say) times the median of W₁/W_T, and S is the
-/// sum of all squared coefficients of the first sum, so that μ has no unit: at 1 it outweighs all labels
-/// together. Labels near 0 count as in [`Loss::Relative`](crate::learn::Loss). Where μ is not given,
-/// several are tried, and those labels choose that were held back.
-///
-/// # Errors
-/// No labels, labels that do not fit the measures, bad options, or [`Error::Cancelled`].
-///
-/// # Complexity
-/// O(entries) an iteration, for the nodes above the points of each pair, and as much memory.
-pub fn fit_labels(
-    tree: &Tree,
-    measures: &Measures,
-    labels: &Labels,
-    options: &WeightOptions,
-    progress: &Progress<'_>,
-) -> Result<Fitted<Tree>> {
-    options.check()?;
-    labels.check(measures)?;
-    let largest = labels.distances.iter().copied().fold(0.0, f64::max);
-    if largest == 0.0 {
-        let what = "there is no label above 0".to_owned();
-        return Err(Error::NothingToLearn { what });
-    }
-    let predicted = tree.pairs(measures, &labels.pairs, &crate::silent)?;
-    let start = tree.scaled(super::model::median_ratio(&labels.distances, &predicted))?;
-    let shrinkage = match options.shrinkage {
-        Some(shrinkage) => shrinkage,
-        None => choose(&start, measures, labels, options, progress)?,
-    };
-    shrunk(&start, measures, labels, shrinkage, options, progress)
-}
-
-/// The shrinkage whose edges do best on labels they have not seen.
-fn choose(
-    start: &Tree,
-    measures: &Measures,
-    labels: &Labels,
-    options: &WeightOptions,
-    progress: &Progress<'_>,
-) -> Result<f64> {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
-    let (train, held_back) = split(labels, HELD_BACK, &mut rng)?;
-    let judge = if held_back.pairs.is_empty() { &train } else { &held_back };
-    // An edge that is not fitted to the last digit serves to choose.
-    let rough = WeightOptions { tolerance: options.tolerance.max(1e-5), ..options.clone() };
-    let mut best = (f64::INFINITY, TRIED[TRIED.len() - 1]);
-    for shrinkage in TRIED {
-        let fitted = shrunk(start, measures, &train, shrinkage, &rough, progress)?;
-        let predicted = fitted.model.pairs(measures, &judge.pairs, &crate::silent)?;
-        let loss = relative_loss(&predicted, &judge.distances);
-        if loss < best.0 {
-            best = (loss, shrinkage);
-        }
-    }
-    Ok(best.1)
-}
-
-fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
-    let weights = crate::learn::Loss::Relative.weights(labels);
-    let errors = predicted.iter().zip(labels).zip(weights).map(|((p, d), w)| w * (p - d).powi(2));
-    errors.sum()
-}
-
-/// [`fit_labels`] with the shrinkage given and the start rescaled.
-fn shrunk(
-    start: &Tree,
-    measures: &Measures,
-    labels: &Labels,
-    shrinkage: f64,
-    options: &WeightOptions,
-    progress: &Progress<'_>,
-) -> Result<Fitted<Tree>> {
-    let unit = labels.distances.iter().copied().fold(0.0, f64::max);
-    let mass = measures.iter().map(|m| m.total()).fold(0.0, f64::max);
-    // Lengths in units of label/mass, so that products with masses near 1 are near labels near 1.
-    let length_unit = unit / mass;
-    let weights = crate::learn::Loss::Relative.weights(&labels.distances);
-    let factors: Vec<f64> = weights.iter().map(|w| w.sqrt() / mass).collect();
-    let design = Design::surpluses(start, measures, &labels.pairs, &factors)?;
-    let target: Vec<f64> =
-        labels.distances.iter().zip(&weights).map(|(d, w)| d / unit * w.sqrt()).collect();
-    let towards: Vec<f64> = start.lengths().iter().map(|l| l / length_unit).collect();
-    let shrinkage = shrinkage * design.squares().iter().sum::<f64>();
-    let problem =
-        Problem { design: &design, target: &target, lambda: 0.0, shrinkage, towards: &towards };
-    let solved = solve(&problem, &towards, options.tolerance, options.max_iterations, progress)?;
-    let lengths = solved.x.iter().map(|x| x * length_unit).collect();
-    let model = with_lengths(start, lengths)?;
-    Ok(Fitted { model, kkt: solved.kkt, iterations: solved.iterations })
 }

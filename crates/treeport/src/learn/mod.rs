@@ -142,14 +142,40 @@ fn run_from(
     measures: &Measures,
     labels: &Labels,
     options: &LearnOptions,
-    mut progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
 ) -> Result<Learned> {
     options.check()?;
     measures.check_points(start.leaves())?;
     labels.check(measures)?;
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
     let (train, validation) = split(labels, options.validation, &mut rng)?;
-    let mut run = Run::new(start, measures, train, validation, options);
+    let run = Run::new(start, measures, train, validation, options);
+    descend(from, run, start, options, rng, progress)
+}
+
+/// [`learn`] with labels that were split, and checked, before.
+pub(crate) fn learn_judged(
+    start: &Tree,
+    measures: &Measures,
+    (train, validation): (Labels, Labels),
+    options: &LearnOptions,
+    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+) -> Result<Learned> {
+    options.check()?;
+    let rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
+    let run = Run::new(start, measures, train, validation, options);
+    descend(None, run, start, options, rng, progress)
+}
+
+/// All epochs of a run, those before the checkpoint left out.
+fn descend(
+    from: Option<&Checkpoint>,
+    mut run: Run<'_>,
+    start: &Tree,
+    options: &LearnOptions,
+    mut rng: Xoshiro256PlusPlus,
+    mut progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+) -> Result<Learned> {
     let batches = run.train.pairs.len().div_ceil(options.batch);
     let steps = options.epochs.saturating_mul(batches);
     if let Some(from) = from {
@@ -385,7 +411,7 @@ impl Fit {
 const RUNAWAY: f64 = 1e100;
 
 /// Labels below this share of the largest say nothing about relative errors.
-const LEAST_COUNTED: f64 = 1e-4;
+pub(crate) const LEAST_COUNTED: f64 = 1e-4;
 
 /// Median of W₁/W_T over the pairs that labels and tree tell apart; 1 if there are none.
 fn median_ratio(tree: &Binary, measures: &Measures, labels: &Labels) -> f64 {
