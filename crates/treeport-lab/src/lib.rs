@@ -1,8 +1,8 @@
 //! Data sets, generators, experiments and plots for treeport.
 //!
 //! Nothing here is needed to use the library: this crate makes inputs for it ([`cities`],
-//! [`generate`], [`datasets`]), judges its answers ([`exact`], [`score`]) and draws them
-//! ([`dendrogram`], [`loss_chart`]).
+//! [`generate`], [`datasets`]), judges its answers ([`exact`], [`score`]), repeats the paper's
+//! experiments ([`experiment`]) and draws them ([`dendrogram`], [`loss_chart`], [`line_chart`]).
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
@@ -16,7 +16,9 @@ pub mod dendrogram;
 pub mod dial;
 pub mod error;
 pub mod exact;
+pub mod experiment;
 pub mod generate;
+pub mod line_chart;
 pub mod loss_chart;
 pub mod noisy_trees;
 pub mod scene;

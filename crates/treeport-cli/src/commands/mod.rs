@@ -5,14 +5,12 @@
 pub(crate) mod bench;
 pub(crate) mod coupling;
 pub(crate) mod demo;
-mod dial;
 pub(crate) mod distance;
 pub(crate) mod eval;
 pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod reproduce;
-mod synthetic;
 
 use treeport::Error;
 
