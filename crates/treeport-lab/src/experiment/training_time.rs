@@ -55,9 +55,10 @@ const LABELS: usize = 200;
 fn time_cells(setup: &Setup) -> Vec<Cell<'_>> {
     let (sizes, labels, epochs): (&[usize], _, _) =
         if setup.quick { (&[300], 50, 20) } else { (&[800, 1000, 1500], LABELS, 100) };
+    let labels = setup.labels.unwrap_or(labels);
     let cell = |&n: &usize| {
         Cell::new(format!("{n} {labels} {epochs}"), move |progress| {
-            train(n, setup.labels.unwrap_or(labels), epochs, setup.seed, progress)
+            train(n, labels, epochs, setup.seed, progress)
         })
     };
     sizes.iter().map(cell).collect()

@@ -95,7 +95,18 @@ impl ReproduceArgs {
         if self.quick {
             command += " --quick";
         }
-        if self.seed != 0 {
+        let plain = Setup::default();
+        let mut add = |option: &str, value: usize| command += &format!(" --{option} {value}");
+        if let Some(labels) = self.labels {
+            add("labels", labels);
+        }
+        if name == "noisy-trees" && self.trees != plain.trees {
+            add("trees", self.trees);
+        }
+        if ["uniform", "gaussian"].contains(&name) && self.runs != plain.runs {
+            add("runs", self.runs);
+        }
+        if self.seed != plain.seed {
             command += &format!(" --seed {}", self.seed);
         }
         command
