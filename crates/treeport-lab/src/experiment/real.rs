@@ -78,7 +78,10 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
         if setup.quick {
             (train, test) = (100, 50);
         }
-        let train = setup.labels.unwrap_or(train);
+        if let Some(labels) = setup.labels {
+            // No more to judge by than to learn from: both cost the same.
+            (train, test) = (labels, test.min(labels));
+        }
         let options = SceneOptions { train, test, seed: setup.seed };
         let name = format!("{set} {} {train} {test}", masses_name(set, masses));
         Cell::new(name, move |progress| run(set, masses, options, setup, progress))

@@ -9,8 +9,8 @@ use super::{ALL, Experiment, Row};
 pub struct Run {
     /// Name of the experiment.
     pub experiment: String,
-    /// The command that made the rows.
-    pub command: String,
+    /// The commands that made the rows.
+    pub commands: Vec<String>,
     /// Versions, with commits, of the programs that made them.
     pub versions: Vec<String>,
     /// What they found.
@@ -42,8 +42,9 @@ fn section(
 ) -> Vec<super::Figure> {
     let _ =
         write!(text, "\n## {}: {}\n\n{}\n", experiment.name, experiment.about, experiment.words);
-    let versions = run.versions.join(", ");
-    let _ = write!(text, "\n`{}`, treeport {versions}\n", run.command);
+    let commands = run.commands.iter().map(|command| format!("`{command}`"));
+    let (commands, versions) = (commands.collect::<Vec<_>>().join(", "), run.versions.join(", "));
+    let _ = write!(text, "\n{commands}, treeport {versions}\n");
     let figures = (experiment.figures)(&run.rows);
     for (name, _) in &figures {
         let _ = write!(text, "\n![{}]({folder}/{name})\n", name.trim_end_matches(".svg"));

@@ -50,19 +50,19 @@ impl Journal {
     }
 }
 
-/// The rows of a finished run, of its last command where there are several.
+/// The rows of a finished run, of all commands that were given one after the other.
 pub(super) fn run(folder: &Path, name: &str) -> Result<Option<Run>> {
     let lines = read(&folder.join(format!("{name}.jsonl")))?;
-    let Some(last) = lines.last() else { return Ok(None) };
-    let mut run = Run {
-        experiment: name.into(),
-        command: last["command"].as_str().unwrap_or_default().into(),
-        ..Run::default()
-    };
-    for line in lines.iter().filter(|line| line["command"] == last["command"]) {
-        let version = line["version"].as_str().unwrap_or_default().to_owned();
-        if !run.versions.contains(&version) {
-            run.versions.push(version);
+    if lines.is_empty() {
+        return Ok(None);
+    }
+    let mut run = Run { experiment: name.into(), ..Run::default() };
+    for line in &lines {
+        for (list, key) in [(&mut run.commands, "command"), (&mut run.versions, "version")] {
+            let text = line[key].as_str().unwrap_or_default().to_owned();
+            if !list.contains(&text) {
+                list.push(text);
+            }
         }
         run.rows.extend(line["rows"].as_array().into_iter().flatten().cloned());
     }
