@@ -7,5 +7,6 @@ mod demonstrations;
 mod determinism;
 mod exact;
 mod folder;
+mod reproduce;
 #[cfg(unix)]
 mod signals;
