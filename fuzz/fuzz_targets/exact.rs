@@ -7,7 +7,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use treeport::exact::{Solution, TOLERANCE, solve};
-use treeport::{GroundMetric, Measure, Measures};
+use treeport::{Error, GroundMetric, Measure, Measures};
 
 /// Most points: the bytes of one input fill a matrix of this size.
 const MOST_POINTS: usize = 24;
@@ -92,11 +92,20 @@ fuzz_target!(|problem: Problem| {
     let Some(measures) = problem.measures() else { return };
     let metric = problem.metric();
     let (a, b) = (measures.row(0), measures.row(1));
-    let found = solve(&metric, &a, &b).expect("every balanced problem has a proof");
+    let found = match solve(&metric, &a, &b) {
+        Err(Error::Unsolved { .. }) if far_apart(&metric) => return,
+        found => found.expect("a balanced problem has a proof unless its costs lie far apart"),
+    };
     assert!(found.gap >= 0.0 && found.gap <= TOLERANCE * found.value, "{found:?}");
     check_plan(&metric, &a, &b, &found);
     check_duals(&metric, &a, &b, &found);
 });
+
+/// Whether costs lie so far apart that the solver may refuse: its documentation says 25 orders.
+fn far_apart(metric: &GroundMetric) -> bool {
+    let costs = || metric.condensed().into_iter().filter(|&cost| cost > 0.0);
+    costs().fold(0.0, f64::max) > 1e25 * costs().fold(f64::INFINITY, f64::min)
+}
 
 fn check_plan(metric: &GroundMetric, a: &Measure, b: &Measure, found: &Solution) {
     let mut left = vec![0.0; metric.points()];

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
 
-use crate::commands::{bench, coupling, demo, distance, eval, exact, export, fit, reproduce};
+use crate::commands::{
+    bench, coupling, demo, distance, embed, eval, exact, export, fit, nearest, plot, report,
+    reproduce, shell,
+};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
@@ -43,12 +46,24 @@ pub(crate) enum Command {
     Exact(exact::ExactArgs),
     /// Compare models with exact transport, and with baselines that know almost nothing.
     Eval(eval::EvalArgs),
+    /// Measures as sparse vectors with the same distances.
+    Embed(embed::EmbedArgs),
+    /// The measures closest to each measure.
+    Nearest(nearest::NearestArgs),
     /// Write a tree for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.
     Export(export::ExportArgs),
+    /// One page to look at: the tree, how well it predicts, which mass goes where.
+    Report(Box<report::ReportArgs>),
+    /// The figures of the report, one at a time, for papers (SVG, PNG).
+    Plot(Box<plot::PlotArgs>),
     /// Measure speed against a peer on the same data.
     Bench(bench::BenchArgs),
     /// Run an experiment of the paper, with its figures beside ours.
     Reproduce(reproduce::ReproduceArgs),
+    /// Print what a shell needs to complete our commands.
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page, or write one for every command.
+    Man(shell::ManArgs),
 }
 
 /// Options of every command.

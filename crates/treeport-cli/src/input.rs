@@ -56,6 +56,12 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
     graph.with_context(|| name(path))
 }
 
+/// Whether a ground metric is given.
+pub(crate) fn has_metric(args: &MetricArgs) -> bool {
+    let source = &args.source;
+    source.points.is_some() || source.matrix.is_some() || source.graph.is_some()
+}
+
 /// The ground metric and the names of its points, from a file of their own or from the graph's.
 pub(crate) fn named_metric(
     args: &MetricArgs,
@@ -86,7 +92,7 @@ pub(crate) fn measures(path: &Path, normalize: bool) -> Result<Measures> {
 /// A tree of ours, or Newick text whose leaves are put in the order of `names`.
 pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Tree> {
     if is_newick(path) {
-        let text = read_text(path)?;
+        let text = self::text(path)?;
         let tree = names
             .map_or_else(|| Tree::from_newick(&text), |names| Tree::from_newick_with(&text, names));
         return tree.with_context(|| name(path));
@@ -117,7 +123,23 @@ pub(crate) fn is_newick(path: &Path) -> bool {
 
 /// One name per line.
 pub(crate) fn names(path: &Path) -> Result<Vec<String>> {
-    Ok(read_text(path)?.lines().map(str::to_owned).collect())
+    Ok(text(path)?.lines().map(str::to_owned).collect())
+}
+
+/// One name per line for every measure, if there is such a file.
+pub(crate) fn measure_names(
+    path: Option<&Path>,
+    measures: &Measures,
+) -> Result<Option<Vec<String>>> {
+    path.map(|path| counted_names(path, measures.len(), "measures")).transpose()
+}
+
+/// One name per line, as many as there are things to name.
+pub(crate) fn counted_names(path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
+    let names = names(path)?;
+    let (found, name) = (names.len(), name(path));
+    ensure!(found == count, "{name}: {found} lines for {count} {what}");
+    Ok(names)
 }
 
 /// Rows of a CSV table, reduced to the columns that a header must name.
@@ -192,7 +214,8 @@ fn open(path: &Path) -> Result<(Form, Box<dyn Bytes>)> {
     Ok((form, Box::new(BufReader::new(file))))
 }
 
-fn read_text(path: &Path) -> Result<String> {
+/// A file of text.
+pub(crate) fn text(path: &Path) -> Result<String> {
     Ok(std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?)
 }
 

@@ -23,6 +23,18 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// The error of work that stopped because of Ctrl-C and has said where it goes on.
+#[derive(Debug)]
+pub(crate) struct Paused(pub(crate) String);
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Paused {}
+
 /// Starts to listen for Ctrl-C.
 pub(crate) fn listen() -> Result<()> {
     let on_signal = || {

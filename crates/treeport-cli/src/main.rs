@@ -5,11 +5,14 @@
 
 mod args;
 mod commands;
+mod fingerprint;
+mod history;
 mod input;
 mod interrupt;
 mod labels;
 mod output;
 mod pairs;
+mod scored;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,7 +21,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 
 use args::{Cli, Command};
-use interrupt::Interrupted;
+use interrupt::{Interrupted, Paused};
 use output::Output;
 
 /// Exit code for bad input and bad usage.
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // `treeport … | head` has what it wants.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<Interrupted>() => {
+        Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
             // Nobody can be told that stderr does not work.
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::from(interrupt::EXIT_CODE)
@@ -55,9 +58,15 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Coupling(args) => commands::coupling::run(args, &output),
         Command::Exact(args) => commands::exact::run(args, &output),
         Command::Eval(args) => commands::eval::run(args, &output),
+        Command::Embed(args) => commands::embed::run(args, &output),
+        Command::Nearest(args) => commands::nearest::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),
+        Command::Report(args) => commands::report::run(args, &output),
+        Command::Plot(args) => commands::plot::run(args, &output),
         Command::Bench(args) => commands::bench::run(args, &output),
         Command::Reproduce(args) => commands::reproduce::run(args, &output),
+        Command::Completions(args) => commands::shell::completions(args),
+        Command::Man(args) => commands::shell::man(args, &output),
     }
 }
 

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 use treeport::learn::{Status, learn};
 use treeport::tree::Scratch;
 use treeport::{
-    GroundMetric, Labels, LearnOptions, Learned, Linkage, Measures, Progress, Tree, exact, linkage,
-    silent,
+    GroundMetric, Labels, LearnOptions, Learned, Linkage, Measure, Measures, Progress, Tree, exact,
+    linkage, silent,
 };
 
 use crate::cities::{City, cities, condensed_distances};
 use crate::generate::{Random, random_pairs, regional_measures, seeded};
+use crate::report::{Model, Report, Test};
 use crate::score::{
     Score, mean_label, median, median_ratio, total_variation_scale, total_variations,
 };
@@ -24,7 +25,7 @@ use crate::{Result, condensed};
 
 /// Regions and pairs of them for training, and others for testing.
 const TRAINING: (usize, usize) = (200, 2_000);
-const TEST: (usize, usize) = (100, 500);
+const TESTS: (usize, usize) = (100, 500);
 
 /// The cities, the regions and their exact distances.
 #[derive(Clone, Debug)]
@@ -61,7 +62,7 @@ pub struct Line {
 
 impl Demo {
     /// Pairs to solve exactly, in all.
-    pub const PAIRS: usize = TRAINING.1 + TEST.1;
+    pub const PAIRS: usize = TRAINING.1 + TESTS.1;
 
     /// Draws the regions and solves the pairs; `progress` counts pairs and may stop.
     ///
@@ -74,7 +75,7 @@ impl Demo {
         let mut rng = seeded(seed);
         let training = labelled(&cities, &metric, TRAINING, &mut rng, progress)?;
         let after_training = |done: usize| progress(TRAINING.1 + done);
-        let test = labelled(&cities, &metric, TEST, &mut rng, &after_training)?;
+        let test = labelled(&cities, &metric, TESTS, &mut rng, &after_training)?;
         let Labelled { measures, labels } = &test;
         let (_, exact_seconds) =
             time_exact(&metric, measures, &labels.pairs, Duration::MAX, &silent)?;
@@ -136,6 +137,81 @@ impl Demo {
             score: Score::new(&predicted, &labels.distances, diameter),
         };
         Ok(predictions.into_iter().map(line).collect())
+    }
+
+    /// A region by its largest city.
+    fn region_name(&self, region: &Measure<'_>) -> String {
+        let largest = region.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(city, _)| city);
+        match region.support() {
+            1 => self.cities[largest].name.to_owned(),
+            cities => format!("{} + {}", self.cities[largest].name, cities - 1),
+        }
+    }
+
+    /// The page about a learned tree, with the table and the time of one tree distance.
+    ///
+    /// # Errors
+    /// None.
+    pub fn report<'a>(
+        &'a self,
+        learned: &'a Learned,
+        table: &[Line],
+        tree_seconds: f64,
+    ) -> Result<Report<'a>> {
+        let Labelled { measures, labels } = &self.test;
+        let name = "learned tree";
+        let model = Model {
+            name: name.into(),
+            file: "model.tree".into(),
+            tree: &learned.tree,
+            history: &learned.history,
+            predicted: learned.tree.pairs(measures, &labels.pairs, &silent)?,
+            bounds: None,
+        };
+        let score = table.iter().find(|line| line.name == name).map(|line| line.score);
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let mut tiles = vec![(
+            format!("{:.0} ×", self.exact_seconds / tree_seconds),
+            "faster than exact transport".into(),
+        )];
+        if let Some(score) = score {
+            tiles.insert(0, (percent(score.median), "median error".into()));
+            tiles.insert(0, (percent(score.mean), "mean error".into()));
+        }
+        let fact = |key: &str, value: String| (key.to_owned(), value);
+        Ok(Report {
+            title: "200 cities: a tree learned from transport distances".into(),
+            summary: format!(
+                "A measure is a region: the people in the cities around a random centre. The tree was learned \
+                 from {} exact distances between regions, and is judged on {} pairs of other regions.",
+                self.training.labels.pairs.len(),
+                labels.pairs.len()
+            ),
+            unit: "km".into(),
+            tiles,
+            models: vec![model],
+            test: Some(Test {
+                metric: &self.metric,
+                measures,
+                names: Some(measures.iter().map(|m| self.region_name(&m)).collect()),
+                pairs: &labels.pairs,
+                exact: &labels.distances,
+                diameter: condensed::diameter(&self.metric.condensed()),
+            }),
+            scores: table.iter().rev().map(|line| (line.name.to_owned(), line.score)).collect(),
+            groups: Some(self.cities.iter().map(|city| city.continent.to_owned()).collect()),
+            facts: vec![
+                fact("points", format!("{} cities", self.cities.len())),
+                fact("ground metric", "great-circle distance".into()),
+                fact("regions to learn from", self.training.measures.len().to_string()),
+                fact("regions to test on", measures.len().to_string()),
+                fact(
+                    "cities in a region",
+                    format!("{:.1} on average", measures.entries() as f64 / measures.len() as f64),
+                ),
+            ],
+            version: env!("CARGO_PKG_VERSION").into(),
+        })
     }
 
     /// Seconds for one tree distance on one thread, between prepared measures.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::svg::{self, escape, group_class, num};
+use crate::svg::{self, Place, escape, group_class, num};
 
 const WIDTH: f64 = 680.0;
 const HEIGHT: f64 = 320.0;
@@ -29,16 +29,21 @@ pub struct Axes<'a> {
 ///
 /// # Example
 /// ```
-/// use treeport_lab::line_chart::{Axes, line_svg};
+/// use treeport_lab::{Place, line_chart::{Axes, line_svg}};
 /// let axes = Axes { x: "pairs", y: "error" };
-/// let picture = line_svg("Error", axes, &[("ours", &[(1.0, 0.5), (2.0, 0.25)])]);
+/// let picture = line_svg("Error", axes, &[("ours", &[(1.0, 0.5), (2.0, 0.25)])], Place::File);
 /// assert!(picture.starts_with("<svg"));
 /// ```
-pub fn line_svg(title: &str, axes: Axes<'_>, lines: &[(&str, &[(f64, f64)])]) -> String {
+pub fn line_svg(
+    title: &str,
+    axes: Axes<'_>,
+    lines: &[(&str, &[(f64, f64)])],
+    place: Place,
+) -> String {
     let points = || lines.iter().flat_map(|line| line.1.iter().copied());
     let axis = Axis::of(points().map(|p| p.1));
     let span = Span::of(points().map(|p| p.0));
-    let mut out = svg::open(WIDTH, HEIGHT, title);
+    let mut out = svg::open(WIDTH, HEIGHT, title, place);
     draw_axes(&mut out, &axis, &span, axes);
     let mut ends = Vec::new();
     for (k, (name, points)) in lines.iter().enumerate() {

@@ -47,23 +47,51 @@ pub(crate) fn group_class(group: usize) -> String {
     format!("tp-g{}", group % LIGHT.groups.len())
 }
 
+/// Where a drawing goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file of its own, with style sheet, background and title.
+    File,
+    /// A page that has all of these already.
+    Page,
+}
+
+/// Height of the title, which a page shows in its own way.
+const TITLE: f64 = 32.0;
+
 /// The opening tag, style sheet, background and title of a drawing.
-pub(crate) fn open(width: f64, height: f64, title: &str) -> String {
+pub(crate) fn open(width: f64, height: f64, title: &str, place: Place) -> String {
     let (w, h, title) = (num(width), num(height), escape(title));
+    if place == Place::Page {
+        let height = num(height - TITLE);
+        return format!(
+            "<svg class=\"tp-svg\" role=\"img\" aria-label=\"{title}\" \
+             viewBox=\"0 {TITLE} {w} {height}\">\n"
+        );
+    }
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tp-svg\" role=\"img\" \
          width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\">\n<title>{title}</title>\n"
     );
-    out += "<style>\n.tp-svg{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\n\
-            .tp-line{fill:none;stroke-width:1.2;stroke-linejoin:round;stroke-linecap:round}\n\
-            .tp-title{font-size:15px;font-weight:600}\n.tp-small{font-size:11px}\n.tp-leaf{font-size:9.5px}\n";
-    out += &LIGHT.rules();
-    out += "@media (prefers-color-scheme: dark){\n";
-    out += &DARK.rules();
-    out += "}\n</style>\n";
+    let _ = writeln!(out, "<style>\n{}</style>", style());
     let _ = writeln!(out, "<rect class=\"tp-page\" width=\"{w}\" height=\"{h}\"/>");
     let _ = writeln!(out, "<text class=\"tp-ink tp-title\" x=\"16\" y=\"25\">{title}</text>");
     out
+}
+
+/// The style sheet of all drawings.
+pub(crate) fn style() -> String {
+    let mut out = String::from(
+        ".tp-svg{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}\n\
+         .tp-line{fill:none;stroke-width:1.2;stroke-linejoin:round;stroke-linecap:round}\n\
+         .tp-dashed{stroke-dasharray:4 4}\n.tp-thick{stroke-width:2}\n\
+         .tp-dot{fill-opacity:.55}\n.tp-pale{fill-opacity:.35}\n\
+         .tp-title{font-size:15px;font-weight:600}\n.tp-small{font-size:11px}\n.tp-leaf{font-size:9.5px}\n",
+    );
+    out += &LIGHT.rules();
+    out += "@media (prefers-color-scheme: dark){\n";
+    out += &DARK.rules();
+    out + "}\n"
 }
 
 impl Scheme {
@@ -74,8 +102,9 @@ impl Scheme {
              .tp-grid{{fill:none;stroke:{grid};stroke-width:1}}\n.tp-mixed{{stroke:{mixed}}}\n"
         );
         for (g, colour) in groups.iter().enumerate() {
-            let (line, text) = (format!("path.tp-g{g}"), format!("text.tp-g{g},rect.tp-g{g}"));
-            let _ = writeln!(out, "{line}{{stroke:{colour}}}\n{text}{{fill:{colour}}}");
+            let line = format!("path.tp-g{g}");
+            let filled = format!("text.tp-g{g},rect.tp-g{g},circle.tp-g{g}");
+            let _ = writeln!(out, "{line}{{stroke:{colour}}}\n{filled}{{fill:{colour}}}");
         }
         out
     }
@@ -183,7 +212,7 @@ pub(crate) mod tests {
     fn text_is_escaped() {
         assert_eq!(escape("a<b & \"c\"\u{1}'"), "a&lt;b &amp; &quot;c&quot; &#39;");
         assert_eq!(escape("São Paulo"), "São Paulo");
-        assert_eq!(parse(&(open(10.0, 10.0, "<&>") + "</svg>")), 5);
+        assert_eq!(parse(&(open(10.0, 10.0, "<&>", Place::File) + "</svg>")), 5);
     }
 
     #[test]

@@ -236,7 +236,7 @@ fn large_supports_agree_with_the_line() {
         let mut rng = treeport_lab::generate::seeded(11);
         let mut at: Vec<f64> = (0..n + m).map(|_| rng.random_range(0.0..10.0)).collect();
         if ties {
-            at.iter_mut().for_each(|x: &mut f64| *x = x.floor());
+            at = at.into_iter().map(f64::floor).collect();
         }
         let mut mass = || 1.0 - rng.random::<f64>();
         let rows: [Vec<_>; 2] = [0..n, n..n + m].map(|own| own.map(|p| (p, mass())).collect());
@@ -253,5 +253,20 @@ fn large_supports_agree_with_the_line() {
         let metric = GroundMetric::from_points(1, at, Norm::Euclidean).unwrap();
         let found = exact::solve(&metric, &a, &b).unwrap();
         assert!((found.value / judge - 1.0).abs() < 1e-9, "{n} × {m}: {} {judge}", found.value);
+    }
+}
+
+#[test]
+fn nearly_equal_measures_need_no_integers() {
+    let wave = |k: usize| ((k * 2_654_435_761) % 1_000_003) as f64 / 1_000_003.0;
+    let n = 300;
+    let metric =
+        GroundMetric::from_points(2, (0..2 * n).map(wave).collect(), Norm::Euclidean).unwrap();
+    for off in [1e-3, 1e-6, 1e-9] {
+        let left: Vec<f64> = (0..n).map(|k| 0.1 + wave(k + 7)).collect();
+        let right: Vec<f64> = (0..n).map(|k| left[k] * (1.0 + off * wave(k + 1234))).collect();
+        let measures = Measures::from_dense(n, &[left, right].concat()).unwrap().normalized();
+        let found = exact::solve(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        assert!(!found.integers && found.gap <= 1e-9 * found.value, "{off}: {}", found.gap);
     }
 }

@@ -98,13 +98,13 @@ proptest! {
     }
 }
 
-/// 60 points in the plane, measures on all of them, and the labels of half the pairs.
+/// 80 points in the plane, measures on all of them, and the labels of half the pairs.
 fn scene() -> (GroundMetric, Measures, Labels) {
     let wave = |k: usize| ((k * 2_654_435_761) % 10_007) as f64 / 10_007.0;
     let metric =
-        GroundMetric::from_points(2, (0..120).map(wave).collect(), Norm::Euclidean).unwrap();
-    let masses: Vec<f64> = (0..60 * 20).map(|k| 0.01 + wave(k + 977)).collect();
-    let measures = Measures::from_dense(60, &masses).unwrap().normalized();
+        GroundMetric::from_points(2, (0..160).map(wave).collect(), Norm::Euclidean).unwrap();
+    let masses: Vec<f64> = (0..80 * 20).map(|k| 0.01 + wave(k + 977)).collect();
+    let measures = Measures::from_dense(80, &masses).unwrap().normalized();
     let pairs: Vec<_> = (0..10).map(|k| (2 * k, 2 * k + 1)).collect();
     let distances = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
     (metric, measures, Labels { pairs, distances })
@@ -126,10 +126,20 @@ fn calibration_brings_every_level_to_the_labels() {
         assert!((3..=7).contains(&over(&values)), "{level:?}: the median is in the middle");
         for (calibrated, raw) in estimates.iter().zip(&raw) {
             assert_eq!((calibrated.raw, calibrated.exact), (raw.raw, false));
-            assert_eq!(calibrated.value, estimator.factor_of(level) * raw.raw);
+            assert_eq!(calibrated.value, estimator.calibration().factors[level as usize] * raw.raw);
         }
     }
-    assert_eq!(estimator.factor_of(Level::Exact), 1.0);
+    assert_eq!(estimator.calibration().factors[Level::Exact as usize], 1.0);
+    let again = plain.with_calibration(estimator.calibration());
+    let (a, b) = (measures.row(0), measures.row(1));
+    let both = [&again, &estimator].map(|e| e.distance(Level::Flow, &a, &b).unwrap());
+    assert_eq!(both[0], both[1]);
+    for (tolerance, most) in [(0.0, 1e-12), (3.0, 3.0)] {
+        let found = estimator.labels_within(tolerance, &measures, &labels.pairs, &silent).unwrap();
+        for (found, exact) in found.distances.iter().zip(&labels.distances) {
+            assert!((found - exact).abs() <= most * exact);
+        }
+    }
 }
 
 #[test]
@@ -164,8 +174,8 @@ fn small_supports_are_solved_exactly_at_once() {
     let tree = linkage(&metric, Linkage::Average).unwrap();
     let forest = Forest::uniform(vec![tree; 4]).unwrap();
     let estimator = Estimator::new(&metric, &forest).unwrap();
-    assert_eq!(estimator.statistic(), Statistic::Least);
-    let measures = Measures::unit_masses(60, [3, 50]).unwrap();
+    assert_eq!(estimator.calibration().statistic, Statistic::Least);
+    let measures = Measures::unit_masses(80, [3, 50]).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
     for level in [Level::Flow, Level::Arcs] {
         let estimate = estimator.distance(level, &a, &b).unwrap();
@@ -189,7 +199,7 @@ fn what_does_not_fit_is_an_error() {
     let other = Measures::unit_masses(7, [3]).unwrap();
     let misfit = estimator.bounds(Level::Flow, &a, &other.row(0));
     assert!(matches!(misfit, Err(Error::PointCount { .. })));
-    let heavy = Measures::from_rows(60, [[(1, 2.0)]]).unwrap();
+    let heavy = Measures::from_rows(80, [[(1, 2.0)]]).unwrap();
     let misfit = estimator.distance(Level::Arcs, &a, &heavy.row(0));
     assert!(matches!(misfit, Err(Error::Unbalanced { .. })));
     let stopped = estimator.calibrated(&measures, &labels, &|done| done < 3);

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::learn::{Loss, Schedule, Status, go_on, point_labels};
+use treeport::learn::{Checkpoint, Loss, Schedule, Status, go_on, point_labels, resume};
 use treeport::{
     GroundMetric, Kind, Labels, LearnOptions, Learned, Linkage, Measures, Tree, learn, linkage,
     silent,
@@ -431,4 +431,57 @@ fn what_cannot_be_learned_from_is_refused() {
     assert_eq!(message(&labels, &rate), "rate is NaN; it must be above 0; try 0.5");
     let share = LearnOptions { validation: 1.0, ..good };
     assert_eq!(message(&labels, &share), "validation is 1; a share from 0 to below 1");
+}
+
+#[test]
+fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
+    let problem = problem(12, 5);
+    let Problem { start, measures, labels } = &problem;
+    for kind in KINDS {
+        for patience in [0, 2] {
+            let options = LearnOptions { patience, ..options(kind) };
+            let whole = run(&problem, &options);
+            // In the middle of an epoch, at its last step, and at the very end.
+            for stop in [1, 3, 11, 22, 57, 110] {
+                let mut left = None;
+                let stopped = learn(start, measures, labels, &options, |status: &Status<'_>| {
+                    if status.step < stop {
+                        return ControlFlow::Continue(());
+                    }
+                    left = Some(status.checkpoint().to_bytes());
+                    ControlFlow::Break(())
+                });
+                assert!(stopped.is_ok());
+                let Some(bytes) = left else { continue };
+                let from = Checkpoint::from_bytes(&bytes).unwrap();
+                let resumed = resume(&from, start, measures, labels, &options, go_on).unwrap();
+                assert_eq!(resumed.tree, whole.tree, "{kind} stopped at {stop}");
+                assert_eq!(resumed.history, whole.history);
+                assert_eq!(
+                    (resumed.best_epoch, resumed.finished),
+                    (whole.best_epoch, whole.finished)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused() {
+    let (one, other) = (problem(12, 5), problem(9, 5));
+    let mut left = None;
+    let Problem { start, measures, labels } = &one;
+    let options = options(Kind::Additive);
+    learn(start, measures, labels, &options, |status: &Status<'_>| {
+        left = Some(status.checkpoint());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    let from = left.unwrap();
+    let Problem { start, measures, labels } = &other;
+    let error = resume(&from, start, measures, labels, &options, go_on).unwrap_err();
+    assert!(error.to_string().contains("other points"), "{error}");
+    let shorter = LearnOptions { epochs: 1, ..options };
+    let Problem { start, measures, labels } = &one;
+    assert!(resume(&from, start, measures, labels, &shorter, go_on).is_err());
 }

@@ -122,41 +122,17 @@ fn write(out: &mut impl Write, json: bool, moves: &[Move], names: Option<&[Strin
     }
     for &(from, to, mass, distance) in moves {
         if json {
-            let end =
-                |point: usize| names.map_or_else(|| json!(point), |names| json!(names[point]));
-            let (from, to) = (end(from), end(to));
+            let (from, to) = (output::json_name(names, from), output::json_name(names, to));
             writeln!(
                 out,
                 "{}",
                 json!({"from": from, "to": to, "mass": mass, "distance": distance})
             )?;
         } else {
-            let end = |point: usize| {
-                names.map_or_else(|| point.to_string(), |names| quoted(&names[point]))
-            };
+            let (from, to) = (output::csv_name(names, from), output::csv_name(names, to));
             let (mass, distance) = (output::number(mass), output::number(distance));
-            writeln!(out, "{},{},{mass},{distance}", end(from), end(to))?;
+            writeln!(out, "{from},{to},{mass},{distance}")?;
         }
     }
     Ok(out.flush()?)
-}
-
-/// A cell of a CSV table.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_with_commas_stay_one_cell() {
-        assert_eq!(quoted("Aarhus"), "Aarhus");
-        assert_eq!(quoted("York, \"New\""), "\"York, \"\"New\"\"\"");
-    }
 }

@@ -10,10 +10,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use treeport::{Error, Learned};
+use treeport_lab::Place;
 use treeport_lab::demo::{Demo, Line};
 use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
 use treeport_lab::loss_chart::loss_svg;
 
+use crate::commands;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
 
@@ -44,7 +46,10 @@ pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
     let learned = learn(&demo, args, output)?;
     let table = demo.table(&learned.tree)?;
     let tree_seconds = demo.time_tree(&learned.tree)?;
-    let files = write(&demo, &learned, &args.output)?;
+    let mut report = demo.report(&learned, &table, tree_seconds)?;
+    report.version = env!("TREEPORT_VERSION").into();
+    let page = commands::report::page(&report, output)?;
+    let files = write(&demo, &learned, &page, &args.output)?;
     if output.json {
         print_json(&demo, &learned, &table, tree_seconds, args)?;
     } else {
@@ -80,8 +85,8 @@ fn learn(demo: &Demo, args: &DemoArgs, output: &Output) -> Result<Learned> {
     Ok(learned?)
 }
 
-/// The model, its Newick text, and two pictures.
-fn write(demo: &Demo, learned: &Learned, folder: &Path) -> Result<Vec<PathBuf>> {
+/// The page, the model, its Newick text, and two pictures.
+fn write(demo: &Demo, learned: &Learned, page: &str, folder: &Path) -> Result<Vec<PathBuf>> {
     let continents = demo.cities.iter().map(|city| city.continent.to_owned()).collect();
     let options = DendrogramOptions {
         title: "200 cities: the tree learned from transport distances".into(),
@@ -92,10 +97,14 @@ fn write(demo: &Demo, learned: &Learned, folder: &Path) -> Result<Vec<PathBuf>> 
     let training: Vec<f64> = learned.history.iter().map(|e| e.training_loss).collect();
     let validation: Vec<f64> = learned.history.iter().filter_map(|e| e.validation_loss).collect();
     let files = [
+        ("report.html", page.as_bytes().to_vec()),
         ("model.tree", learned.tree.to_bytes()?),
         ("tree.nwk", format!("{}\n", learned.tree.to_newick()).into_bytes()),
         ("tree.svg", dendrogram_svg(&learned.tree, &options).into_bytes()),
-        ("loss.svg", loss_svg("Loss while learning", &training, &validation).into_bytes()),
+        (
+            "loss.svg",
+            loss_svg("Loss while learning", &training, &validation, Place::File).into_bytes(),
+        ),
     ];
     let mut written = Vec::new();
     for (name, bytes) in files {
@@ -136,9 +145,10 @@ fn print(
         output::three_digits(demo.exact_seconds / tree_seconds),
     ))?;
     for (path, what) in files.iter().zip([
+        "everything on one page; open it in a browser",
         "the model: treeport distance, eval and export read it",
         "the same tree for any tool that reads Newick",
-        "a picture of it, leaves coloured by continent; open it in a browser",
+        "a picture of it, leaves coloured by continent",
         "the loss while learning",
     ]) {
         output::line(format!("{}  {what}", path.display()))?;

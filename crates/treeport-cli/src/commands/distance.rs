@@ -23,7 +23,8 @@ const EXAMPLE: &str = "\
 Examples:
   treeport distance model.tree --measures docs.npz > distances.csv
   treeport distance model.tree --measures queries.npz --against docs.npz -o matrix.npy
-  treeport distance phylogeny.nwk --names otus.txt --measures samples.csv --normalize";
+  treeport distance phylogeny.nwk --names otus.txt --measures samples.csv --normalize
+  treeport distance model.tree --measures docs.npz --measure-names titles.txt > distances.csv";
 
 /// Options of `treeport distance`.
 #[derive(Args, Debug)]
@@ -43,6 +44,12 @@ pub(crate) struct DistanceArgs {
     /// Only these pairs: columns left and right (.csv); measures count from 0.
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
+    /// Names of the measures, one per line; rows carry them in place of numbers.
+    #[arg(long, value_name = "FILE")]
+    measure_names: Option<PathBuf>,
+    /// Names of the second set, one per line.
+    #[arg(long, value_name = "FILE", requires = "against")]
+    against_names: Option<PathBuf>,
     /// Divide every measure by its total mass.
     #[arg(long)]
     normalize: bool,
@@ -60,6 +67,8 @@ struct Task<'a> {
     left: &'a Measures,
     right: &'a Measures,
     pairs: Pairs,
+    left_names: Option<Vec<String>>,
+    right_names: Option<Vec<String>>,
 }
 
 /// Runs `treeport distance`.
@@ -88,7 +97,12 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         Some(path) => format!("{} against {}", input::name(&args.measures), input::name(path)),
         None => input::name(&args.measures),
     })?;
-    let task = Task { tree: &tree, left: &left, right, pairs };
+    let left_names = input::measure_names(args.measure_names.as_deref(), &left)?;
+    let right_names = match &against {
+        Some(set) => input::measure_names(args.against_names.as_deref(), set)?,
+        None => left_names.clone(),
+    };
+    let task = Task { tree: &tree, left: &left, right, pairs, left_names, right_names };
     interrupt::check()?;
     match file {
         None => {
@@ -142,7 +156,10 @@ impl Task<'_> {
 
     fn write_rows(&self, out: &mut impl Write, json: bool, bar: &ProgressBar) -> Result<()> {
         output::distance_header(out, json)?;
-        self.stream(bar, |pairs, distances| output::distance_rows(out, json, pairs, distances))?;
+        let names = (self.left_names.as_deref(), self.right_names.as_deref());
+        self.stream(bar, |pairs, distances| {
+            output::distance_rows(out, json, names, pairs, distances)
+        })?;
         bar.finish_and_clear();
         Ok(out.flush()?)
     }

@@ -6,11 +6,16 @@ pub(crate) mod bench;
 pub(crate) mod coupling;
 pub(crate) mod demo;
 pub(crate) mod distance;
+pub(crate) mod embed;
 pub(crate) mod eval;
 pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod nearest;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod reproduce;
+pub(crate) mod shell;
 
 use treeport::Error;
 

@@ -1,5 +1,7 @@
 //! Bad input of every kind: a message that names the file and the place, and exit code 2.
 
+use std::io::Write;
+
 use insta::assert_snapshot;
 use treeport::format::npz::{self, Csr};
 
@@ -93,6 +95,57 @@ fn files_that_are_not_there_or_of_no_known_format() {
     "#);
 }
 
+/// A `.npy` file with this header and no entries.
+fn npy_file(header: &str) -> Vec<u8> {
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file
+}
+
+/// A zip archive with stored members.
+fn npz_file(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, bytes) in members {
+        archive.start_file(*name, stored).expect("a member");
+        archive.write_all(bytes).expect("memory can be written");
+    }
+    archive.finish().expect("an archive").into_inner()
+}
+
+#[test]
+fn archives() {
+    let folder = Folder::new();
+    let header = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n";
+    folder.write("pickle.npz", npz_file(&[("format.npy", npy_file(header))]));
+    assert_snapshot!(fit_measures(&folder, "pickle.npz"), @r#"
+    --- stderr
+    error: pickle.npz: npz, member `format`, byte 24: entries are Python objects (pickle), which are never read; save numbers instead
+    --- exit 2
+    "#);
+    folder.write("empty.npz", npz_file(&[("readme.txt", b"hello".to_vec())]));
+    assert_snapshot!(fit_measures(&folder, "empty.npz"), @r#"
+    --- stderr
+    error: empty.npz: npz, archive: no member `format`; a matrix saved by scipy.sparse is expected
+    --- exit 2
+    "#);
+    folder.write("text.npz", "hello, world");
+    assert_snapshot!(fit_measures(&folder, "text.npz"), @r#"
+    --- stderr
+    error: text.npz: npz, archive: not a NumPy archive: invalid Zip archive: Could not find EOCD
+    --- exit 2
+    "#);
+    let whole = npz_file(&[("format.npy", npy_file(header))]);
+    folder.write("cut.npz", &whole[..whole.len() / 2]);
+    assert_snapshot!(fit_measures(&folder, "cut.npz"), @r#"
+    --- stderr
+    error: cut.npz: npz, archive: not a NumPy archive: invalid Zip archive: Could not find EOCD
+    --- exit 2
+    "#);
+}
+
 #[test]
 fn arrays() {
     let folder = Folder::new();
@@ -111,13 +164,31 @@ fn arrays() {
     --- exit 2
     "#);
     let header = "{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }\n";
-    let mut objects = b"\x93NUMPY\x01\x00".to_vec();
-    objects.extend((header.len() as u16).to_le_bytes());
-    objects.extend(header.as_bytes());
-    folder.write("objects.npy", objects);
+    folder.write("objects.npy", npy_file(header));
     assert_snapshot!(fit_points(&folder, "objects.npy"), @r#"
     --- stderr
     error: objects.npy: npy, byte 24: entries are Python objects (pickle), which are never read; save numbers instead
+    --- exit 2
+    "#);
+    for (name, kind) in [("complex.npy", "<c16"), ("dates.npy", "<M8[s]")] {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (2, 2), }}\n");
+        folder.write(name, npy_file(&header));
+    }
+    assert_snapshot!(fit_points(&folder, "complex.npy"), @r#"
+    --- stderr
+    error: complex.npy: npy, byte 71: entries of type `<c16`; floats of 4 or 8 bytes, integers and booleans can be read
+    --- exit 2
+    "#);
+    assert_snapshot!(fit_points(&folder, "dates.npy"), @r#"
+    --- stderr
+    error: dates.npy: npy, byte 73: entries of type `<M8[s]`; floats of 4 or 8 bytes, integers and booleans can be read
+    --- exit 2
+    "#);
+    let claim = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }\n";
+    folder.write("claim.npy", npy_file(claim));
+    assert_snapshot!(fit_points(&folder, "claim.npy"), @r#"
+    --- stderr
+    error: claim.npy: npy, byte 82: the file ends after 0 of 1000000000000 entries
     --- exit 2
     "#);
     folder.write("text.npy", "hello, world");

@@ -2,11 +2,14 @@
 
 mod bad_input;
 mod baselines;
+#[cfg(unix)]
+mod browser;
 mod commands;
 mod demonstrations;
 mod determinism;
 mod exact;
 mod folder;
+mod pictures;
 mod reproduce;
 #[cfg(unix)]
 mod signals;

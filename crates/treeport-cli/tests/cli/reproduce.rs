@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::folder::Folder;
 
 /// Where the real data sets are; tests that need them say so and pass without.
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn data() -> Option<PathBuf> {
     let data = std::env::var_os("TREEPORT_DATA").map(PathBuf::from).filter(|path| path.is_dir());
     if data.is_none() {

@@ -83,23 +83,73 @@ fn an_interrupted_fit_saves_the_best_tree_so_far() {
     assert_eq!(output.status.code(), Some(130), "{}", show(&output));
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.starts_with("interrupted at step "), "{said}");
-    assert!(said.ends_with("`--start model.tree` goes on from it\n"), "{said}");
+    assert!(said.ends_with("the same command goes on from `model.tree.part`\n"), "{said}");
     assert_eq!(Tree::load(&folder.path("model.tree")).expect("a whole file").leaves(), 4);
     let on = folder.json("fit --json --points line.csv --epochs 1 --start model.tree -o on.tree");
     assert_eq!(on[0]["finished"], true);
+
+    insta::assert_snapshot!(folder.run("fit --points line.csv --epochs 3 -o model.tree"), @r#"
+    --- stderr
+    error: `model.tree.part` was left by another job (other options); run that job again to finish it, delete the file to begin anew, or give another `-o`
+    --- exit 2
+    "#);
+    folder.write("on.tree.part", "my notes\n");
+    insta::assert_snapshot!(folder.run("fit --points line.csv --epochs 3 -o on.tree"), @r#"
+    --- stderr
+    error: `on.tree.part` is no checkpoint of `treeport fit`; move it away or give another `-o`
+    --- exit 2
+    "#);
+    let mut checkpoint = folder.read("model.tree.part");
+    checkpoint.truncate(checkpoint.len() - 9);
+    folder.write("model.tree.part", checkpoint);
+    insta::assert_snapshot!(folder.run(args), @r#"
+    --- stderr
+    error: model.tree.part: checkpoint, bytes: it is cut off or damaged
+    --- exit 2
+    "#);
+}
+
+/// Interrupts a run again and again, a little later each time, until it has come to its end.
+#[test]
+fn an_interrupted_fit_goes_on_to_the_same_tree() {
+    let folder = Folder::new();
+    write_full(&folder, 120, 30);
+    let fit = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
+               --pairs 200 --epochs 80 --history h.csv -o";
+    let mut stops = 0;
+    loop {
+        let after = Duration::from_millis(200 + 400 * stops);
+        let output = interrupted(&folder, &format!("{fit} model.tree"), after);
+        if output.status.success() {
+            break;
+        }
+        assert_eq!(output.status.code(), Some(130), "{}", show(&output));
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(said.contains("goes on from `model.tree."), "{said}");
+        stops += 1;
+    }
+    assert!(stops > 0, "the run ended before the first interruption");
+    let history = folder.read("h.csv");
+    folder.json(&format!("{fit} whole.tree --json"));
+    assert!(folder.read("model.tree") == folder.read("whole.tree"));
+    assert!(history == folder.read("h.csv"));
+    assert!(!folder.files().iter().any(|file| file.contains(".part")), "{:?}", folder.files());
 }
 
 #[test]
-fn an_interrupted_labelling_writes_nothing() {
+fn an_interrupted_labelling_goes_on() {
     let folder = Folder::new();
     write_full(&folder, 300, 200);
     let args = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
                 --pairs 19900 -o model.tree";
-    let output = interrupted(&folder, args, Duration::from_secs(1));
-    insta::assert_snapshot!(show(&output), @r#"
-    --- stderr
-    interrupted; no file was written
-    --- exit 130
-    "#);
-    assert_eq!(folder.files(), ["full.csv", "line.csv", "measures.csv", "points.csv"]);
+    let output = interrupted(&folder, args, Duration::from_secs(2));
+    assert_eq!(output.status.code(), Some(130), "{}", show(&output));
+    let said = String::from_utf8(output.stderr).expect("text");
+    let end = "of 19900 exact distances; the same command goes on from `model.tree.labels.part`\n";
+    assert!(said.starts_with("interrupted after ") && said.ends_with(end), "{said}");
+    let expected = ["full.csv", "line.csv", "measures.csv", "model.tree.labels.part", "points.csv"];
+    assert_eq!(folder.files(), expected);
+    let output = interrupted(&folder, args, Duration::from_secs(2));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains(" of 19900 pairs were done before\ninterrupted after "), "{said}");
 }

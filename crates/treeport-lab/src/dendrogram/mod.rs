@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use treeport::Tree;
 
-use crate::svg::{self, escape, group_class, num};
+use crate::svg::{self, Place, escape, group_class, num};
 
 /// How to draw a tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ const BEND: f64 = 2.5;
 pub fn dendrogram_svg(tree: &Tree, options: &DendrogramOptions) -> String {
     let groups = Groups::new(tree, options.groups.as_deref());
     let layout = Layout::new(tree, options, legend_rows(&groups.names, options.width));
-    let mut out = svg::open(options.width, layout.bottom + 46.0, &options.title);
+    let mut out = svg::open(options.width, layout.bottom + 46.0, &options.title, Place::File);
     draw_legend(&mut out, &groups.names, options.width);
     draw_axis(&mut out, tree, &layout, &options.unit);
     draw_edges(&mut out, tree, &layout, &groups);

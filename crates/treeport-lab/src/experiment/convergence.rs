@@ -10,6 +10,7 @@ use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, masses_name, scen
 use crate::Result;
 use crate::line_chart::{Axes, line_svg};
 use crate::scene::{Masses, Scene, SceneOptions};
+use crate::svg::Place;
 
 pub(super) const CONVERGENCE: Experiment = Experiment {
     name: "convergence",
@@ -103,7 +104,8 @@ fn figures(rows: &[Row]) -> Vec<Figure> {
         let lines: Vec<(&str, &[(f64, f64)])> =
             lines.iter().map(|line| (line.0, line.1.as_slice())).collect();
         let axes = Axes { x: "epoch", y: "training loss" };
-        (format!("convergence-{set}.svg"), line_svg(&format!("{set}: training loss"), axes, &lines))
+        let title = format!("{set}: training loss");
+        (format!("convergence-{set}.svg"), line_svg(&title, axes, &lines, Place::File))
     };
     sets.into_iter().map(chart).collect()
 }

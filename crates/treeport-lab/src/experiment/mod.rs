@@ -6,6 +6,7 @@
 
 mod convergence;
 mod dial;
+mod flow;
 mod real;
 mod recovered_tree;
 mod report;
@@ -70,11 +71,13 @@ impl Default for Setup {
     }
 }
 
+type Work<'a> = dyn Fn(&Progress<'_>) -> Result<Vec<Row>> + 'a;
+
 /// Work that is done whole or not at all, and then kept.
 pub struct Cell<'a> {
     /// What it works on, with every number that its rows depend on.
     pub name: String,
-    work: Box<dyn Fn(&Progress<'_>) -> Result<Vec<Row>> + 'a>,
+    work: Box<Work<'a>>,
 }
 
 impl<'a> Cell<'a> {

@@ -93,6 +93,9 @@ impl Estimator<'_> {
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
         for level in [Level::Flow, Level::Arcs] {
+            if level == Level::Flow && tolerance < self.calibration.flow_width {
+                continue;
+            }
             let answer = self.answer(level, a, b)?;
             if answer.interval.width() <= tolerance {
                 return Ok(answer);
@@ -119,7 +122,7 @@ impl Estimator<'_> {
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
-                let value = flow.statistic(self.statistic, self.forest.weights());
+                let value = flow.statistic(self.calibration.statistic, self.forest.weights());
                 (value, 0.0, flow.costs[flow.best()])
             }
             Level::Arcs | Level::Exact => {
@@ -129,7 +132,8 @@ impl Estimator<'_> {
         };
         let lower = lower.max(self.below.distance(a, b)?).max(self.centroids(a, b));
         let interval = widened(lower, upper);
-        let value = (self.factors[level as usize] * value).clamp(interval.lower, interval.upper);
+        let value = (self.calibration.factors[level as usize] * value)
+            .clamp(interval.lower, interval.upper);
         Ok(Answer { value, interval, level })
     }
 

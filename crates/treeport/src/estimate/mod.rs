@@ -105,6 +105,24 @@ pub struct Estimate {
     pub exact: bool,
 }
 
+/// What labels tell about the levels: a few numbers, to be kept with a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Calibration {
+    /// One factor for each of [`Level::ALL`].
+    pub factors: [f64; 4],
+    /// What the flow level takes from the costs of plans.
+    pub statistic: Statistic,
+    /// Tolerances below this are not worth a try at the flow level.
+    pub flow_width: f64,
+}
+
+impl Default for Calibration {
+    /// Raw values; narrower intervals than 0.1 were not seen at the flow level.
+    fn default() -> Self {
+        Self { factors: [1.0; 4], statistic: Statistic::Least, flow_width: 0.1 }
+    }
+}
+
 /// Estimates of W₁ on one ground metric, by the trees of a forest.
 ///
 /// # Example
@@ -127,9 +145,7 @@ pub struct Estimator<'a> {
     forest: &'a Forest,
     /// Single linkage, whose distances are never above the metric's.
     below: Tree,
-    statistic: Statistic,
-    /// One factor for each level.
-    factors: [f64; 4],
+    calibration: Calibration,
 }
 
 impl<'a> Estimator<'a> {
@@ -150,12 +166,24 @@ impl<'a> Estimator<'a> {
             return Err(Error::BadForest { reason });
         }
         let below = linkage(metric, Linkage::Single)?;
-        let statistic = Statistic::default();
-        Ok(Self { metric, forest, below, statistic, factors: [1.0; 4] })
+        Ok(Self { metric, forest, below, calibration: Calibration::default() })
     }
 
-    /// Fits the factor of every level to labels (the median of W₁ over the raw value), and takes the
-    /// statistic of the plans' costs that then errs less. Labels without a raw value tell nothing.
+    /// The same with a calibration from before.
+    #[must_use]
+    pub fn with_calibration(mut self, calibration: Calibration) -> Self {
+        self.calibration = calibration;
+        self
+    }
+
+    /// What [`Estimator::calibrated`] has found; the default without.
+    pub fn calibration(&self) -> Calibration {
+        self.calibration
+    }
+
+    /// Fits the factor of every level to labels (the median of W₁ over the raw value), takes the
+    /// statistic of the plans' costs that then errs less, and notes which tolerances the flow level can
+    /// meet. Labels without a raw value tell nothing.
     ///
     /// # Errors
     /// Labels that do not fit the measures, or measures that do not fit the metric;
@@ -168,18 +196,26 @@ impl<'a> Estimator<'a> {
     ) -> Result<Self> {
         let count = labels.pairs.len();
         let mut errors = Vec::new();
-        self.factors = [1.0; 4];
+        self.calibration = Calibration::default();
         for (k, statistic) in [Statistic::Least, Statistic::Mean].into_iter().enumerate() {
-            self.statistic = statistic;
+            self.calibration.statistic = statistic;
             let share = |done: usize| progress(k * count + done);
             let factor = self.factor(Level::Flow, measures, labels, &share)?;
             errors.push((factor.1, factor.0, statistic));
         }
         let best = if errors[0].0 <= errors[1].0 { &errors[0] } else { &errors[1] };
-        (self.factors[Level::Flow as usize], self.statistic) = (best.1, best.2);
+        self.calibration.factors[Level::Flow as usize] = best.1;
+        self.calibration.statistic = best.2;
         for (k, level) in [(2, Level::Tree), (3, Level::Arcs)] {
             let share = |done: usize| progress(k * count + done);
-            self.factors[level as usize] = self.factor(level, measures, labels, &share)?.0;
+            let factor = self.factor(level, measures, labels, &share)?.0;
+            self.calibration.factors[level as usize] = factor;
+        }
+        let share = |done: usize| progress(4 * count + done);
+        let bounds = self.bounds_of_pairs(Level::Flow, measures, &labels.pairs, &share)?;
+        let least = bounds.iter().map(Interval::width).filter(|&width| width > 0.0);
+        if let Some(least) = least.min_by(f64::total_cmp) {
+            self.calibration.flow_width = least;
         }
         Ok(self)
     }
@@ -206,16 +242,6 @@ impl<'a> Estimator<'a> {
         Ok((factor, told.iter().map(error).sum::<f64>() / told.len() as f64))
     }
 
-    /// The factor of a level; 1 without calibration.
-    pub fn factor_of(&self, level: Level) -> f64 {
-        self.factors[level as usize]
-    }
-
-    /// Which statistic of the plans' costs the flow level takes.
-    pub fn statistic(&self) -> Statistic {
-        self.statistic
-    }
-
     /// An estimate of W₁ between two measures.
     ///
     /// # Errors
@@ -224,6 +250,23 @@ impl<'a> Estimator<'a> {
     pub fn distance(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         self.check(a, b)?;
         self.estimate(level, a, b)
+    }
+
+    /// Labels to learn from, each with a relative error of at most `tolerance` (0: exact labels), at the
+    /// lowest level that can promise it.
+    ///
+    /// # Errors
+    /// As [`Estimator::pairs_within`].
+    pub fn labels_within(
+        &self,
+        tolerance: f64,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+    ) -> Result<Labels> {
+        let answers = self.pairs_within(tolerance, measures, pairs, progress)?;
+        let distances = answers.iter().map(|answer| answer.value).collect();
+        Ok(Labels { pairs: pairs.to_vec(), distances })
     }
 
     /// Estimates of many pairs, in parallel; the same for any number of threads.
@@ -276,14 +319,17 @@ impl<'a> Estimator<'a> {
                 let value = exact::distance(self.metric, a, b)?;
                 return Ok(Estimate { value, raw: value, exact: true });
             }
-            Level::Flow => self.flow(a, b)?.statistic(self.statistic, self.forest.weights()),
+            Level::Flow => {
+                self.flow(a, b)?.statistic(self.calibration.statistic, self.forest.weights())
+            }
             _ => self.restricted(a, b, false)?.value,
         };
         Ok(self.scaled(level, raw))
     }
 
     fn scaled(&self, level: Level, raw: f64) -> Estimate {
-        Estimate { value: self.factors[level as usize] * raw, raw, exact: level == Level::Exact }
+        let value = self.calibration.factors[level as usize] * raw;
+        Estimate { value, raw, exact: level == Level::Exact }
     }
 
     /// Whether the exact solver is at least as fast as the level.

@@ -95,7 +95,7 @@ struct Solver {
 ///
 /// # Errors
 /// Unequal masses, measures on other points than the metric's, or an answer that cannot be proved, as
-/// may happen where costs lie more than thirty orders of magnitude apart or the value is beyond the
+/// may happen where costs lie more than 25 orders of magnitude apart or the value is beyond the
 /// range of `f64`.
 ///
 /// # Example
@@ -290,7 +290,18 @@ impl Solver {
             self.right.clear();
             return;
         }
+        self.settle();
         self.units.set(&self.supply, &self.demand);
+    }
+
+    /// Gives what the totals differ by, which is rounding, to the largest demand: where only little mass
+    /// moves, it would be a large share of that.
+    fn settle(&mut self) {
+        let missing = self.supply.iter().sum::<f64>() - self.demand.iter().sum::<f64>();
+        let largest = self.demand.iter_mut().max_by(|a, b| a.total_cmp(b));
+        if let Some(largest) = largest.filter(|largest| **largest + missing > 0.0) {
+            *largest += missing;
+        }
     }
 
     /// Solves what is prepared: value, gap, and whether it took integers.

@@ -68,8 +68,8 @@ impl Forest {
     /// # Errors
     /// The number of names is not the number of points.
     pub fn with_names(self, names: Vec<String>) -> Result<Self> {
-        let mut trees = self.trees.into_iter();
-        let first = trees.next().expect("a forest has a tree").with_names(names)?;
+        let mut trees = self.trees;
+        let first = trees.remove(0).with_names(names)?;
         let mut named = Vec::with_capacity(self.weights.len());
         for tree in trees {
             named.push(tree.named_as(&first)?);

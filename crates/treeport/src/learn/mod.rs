@@ -9,6 +9,7 @@
 //! Inside, labels, masses and heights are divided by powers of two so that they are near 1, and neither
 //! 1e-200 nor 1e200 is special.
 
+mod checkpoint;
 mod gradient;
 mod labels;
 mod options;
@@ -21,6 +22,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+pub use checkpoint::Checkpoint;
 pub use labels::{Labels, point_labels};
 pub use options::{Kind, LearnOptions, Loss, Schedule};
 
@@ -28,7 +30,7 @@ use gradient::Weighted;
 pub(crate) use labels::split;
 
 use crate::binary::Binary;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::project;
 use crate::tree::Tree;
@@ -57,6 +59,22 @@ pub struct Status<'a> {
     pub steps: usize,
     /// The epochs done so far, the start first.
     pub history: &'a [Epoch],
+    tree: &'a Binary,
+    best: &'a Binary,
+    best_epoch: usize,
+}
+
+impl Status<'_> {
+    /// Everything that [`resume`] needs to go on from here. O(n).
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            step: self.step,
+            best_epoch: self.best_epoch,
+            history: self.history.to_vec(),
+            tree: self.tree.clone(),
+            best: self.best.clone(),
+        }
+    }
 }
 
 /// A progress closure that says nothing and never stops.
@@ -98,6 +116,32 @@ pub fn learn(
     measures: &Measures,
     labels: &Labels,
     options: &LearnOptions,
+    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+) -> Result<Learned> {
+    run_from(None, start, measures, labels, options, progress)
+}
+
+/// Goes on from a checkpoint of a run with the same arguments; the result is that run's, to the last bit.
+///
+/// # Errors
+/// As [`learn`], and a checkpoint of a run with other numbers of points or steps.
+pub fn resume(
+    from: &Checkpoint,
+    start: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    options: &LearnOptions,
+    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+) -> Result<Learned> {
+    run_from(Some(from), start, measures, labels, options, progress)
+}
+
+fn run_from(
+    from: Option<&Checkpoint>,
+    start: &Tree,
+    measures: &Measures,
+    labels: &Labels,
+    options: &LearnOptions,
     mut progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
 ) -> Result<Learned> {
     options.check()?;
@@ -108,6 +152,10 @@ pub fn learn(
     let mut run = Run::new(start, measures, train, validation, options);
     let batches = run.train.pairs.len().div_ceil(options.batch);
     let steps = options.epochs.saturating_mul(batches);
+    if let Some(from) = from {
+        run.restore(from, steps)?;
+    }
+    let done = from.map_or(0, Checkpoint::step);
     let mut order: Vec<usize> = (0..run.train.pairs.len()).collect();
     let mut step = 0;
     'epochs: for epoch in 1..=options.epochs {
@@ -115,13 +163,19 @@ pub fn learn(
         for batch in order.chunks(options.batch) {
             let rate = options.rate * options.schedule.share(step as f64 / steps as f64);
             let pivot = rng.random_range(0..start.leaves());
-            let diverged = run.descend(batch, rate, pivot).is_break();
             step += 1;
-            let status = Status { step, steps, history: &run.history };
-            if diverged || progress(&status).is_break() {
+            // Done before the checkpoint; only the random numbers have to be drawn again.
+            if step <= done {
+                continue;
+            }
+            let diverged = run.descend(batch, rate, pivot).is_break();
+            if diverged || progress(&run.status(step, steps)).is_break() {
                 run.finished = false;
                 break 'epochs;
             }
+        }
+        if epoch < run.history.len() {
+            continue;
         }
         run.record(epoch);
         if options.patience > 0 && epoch - run.best_epoch >= options.patience {
@@ -199,6 +253,30 @@ impl<'a> Run<'a> {
         };
         run.record(0);
         run
+    }
+
+    fn status(&self, step: usize, steps: usize) -> Status<'_> {
+        let Self { history, tree, best, best_epoch, .. } = self;
+        Status { step, steps, history, tree, best, best_epoch: *best_epoch }
+    }
+
+    /// Puts a checkpoint in the place of the start.
+    fn restore(&mut self, from: &Checkpoint, steps: usize) -> Result<()> {
+        let fits = from.tree.leaves == self.tree.leaves && from.step <= steps;
+        let best = from.history.get(from.best_epoch).filter(|_| fits);
+        let Some(best) = best else {
+            return Err(Error::Parse {
+                format: "checkpoint",
+                place: format!("step {}", from.step),
+                reason: "it is of a run with other points or fewer steps".into(),
+            });
+        };
+        self.best_loss = best.validation_loss.unwrap_or(best.training_loss);
+        self.best_epoch = from.best_epoch;
+        self.history.clone_from(&from.history);
+        self.tree.clone_from(&from.tree);
+        self.best.clone_from(&from.best);
+        Ok(())
     }
 
     /// One step: down the gradient of a batch of labels, then back to trees. Breaks off where the

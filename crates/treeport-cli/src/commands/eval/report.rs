@@ -4,8 +4,9 @@ use anyhow::Result;
 use serde_json::json;
 use treeport_lab::score::Score;
 
-use super::{Baseline, Row, Test};
+use super::{Row, Test};
 use crate::output;
+use crate::scored::{Baseline, Scored};
 
 const HEADING: [&str; 8] =
     ["", "error", "median", "scaled error", "median", "factor", "time", "exact/time"];
@@ -25,7 +26,7 @@ pub(super) struct Report<'a> {
 impl Report<'_> {
     /// Prints a table with its reading instructions.
     pub(super) fn print(&self) -> Result<()> {
-        let Test { half, labels, timed, .. } = &self.test;
+        let Test { scored: Scored { half, labels, .. }, timed, .. } = &self.test;
         let (pairs, scored) = (labels.pairs.len(), labels.pairs.len() - half);
         output::line(format!(
             "{pairs} test pairs: constants are fitted on the first {half}, every score is of the other {scored}."
@@ -72,7 +73,7 @@ impl Report<'_> {
     /// Prints one object for every model and every baseline.
     pub(super) fn print_json(&self) -> Result<()> {
         let exact = self.test.exact_seconds;
-        let (pairs, fitted) = (self.test.labels.pairs.len(), self.test.half);
+        let (pairs, fitted) = (self.test.scored.labels.pairs.len(), self.test.scored.half);
         for row in &self.rows {
             output::line(json!({
                 "model": row.model,

@@ -10,31 +10,31 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use treeport::Error;
 
-use super::fingerprint::Fingerprint;
+use crate::fingerprint::Fingerprint;
 use crate::output;
 use crate::pairs::Pairs;
 
 /// An open journal.
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(crate) struct Journal {
     path: PathBuf,
     file: File,
     /// Bytes of the first line.
     head: u64,
     /// Rows it has.
-    pub(super) done: usize,
+    pub(crate) done: usize,
 }
 
 impl Journal {
     /// Where the journal of a target is.
-    pub(super) fn beside(target: &Path) -> PathBuf {
+    pub(crate) fn beside(target: &Path) -> PathBuf {
         let mut name = target.as_os_str().to_owned();
         name.push(".part");
         name.into()
     }
 
     /// Begins a journal, or opens the one that an earlier run of the same job has left.
-    pub(super) fn open(target: &Path, job: &Fingerprint, pairs: &Pairs) -> Result<Self> {
+    pub(crate) fn open(target: &Path, job: &Fingerprint, pairs: &Pairs) -> Result<Self> {
         let path = Self::beside(target);
         output::check_place(&path)?;
         let broken = |source: io::Error| Error::Write { path: path.clone(), source };
@@ -64,17 +64,33 @@ impl Journal {
     }
 
     /// Adds the rows of the next pairs; a kill after this does not undo it.
-    pub(super) fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
+    pub(crate) fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
         let mut rows = Vec::new();
-        output::distance_rows(&mut rows, false, pairs, distances)?;
+        output::distance_rows(&mut rows, false, (None, None), pairs, distances)?;
         let written = self.file.write_all(&rows);
         written.map_err(|source| Error::Write { path: self.path.clone(), source })?;
         self.done += pairs.len();
         Ok(())
     }
 
+    /// The distances of all rows.
+    pub(crate) fn distances(&mut self, pairs: &Pairs) -> Result<Vec<f64>> {
+        let broken = |source: io::Error| Error::Read { path: self.path.clone(), source };
+        self.file.seek(SeekFrom::Start(self.head)).map_err(broken)?;
+        let mut lines = BufReader::new(&self.file).lines();
+        let mut distances = Vec::with_capacity(self.done);
+        for pair in pairs.iter() {
+            let line = lines.next().transpose().map_err(broken)?.unwrap_or_default();
+            let Some(distance) = row_distance(&line, pair) else {
+                bail!("`{}` was changed by another program; delete it", self.path.display());
+            };
+            distances.push(distance);
+        }
+        Ok(distances)
+    }
+
     /// Moves all rows to the target.
-    pub(super) fn finish(mut self, target: &Path, pairs: &Pairs) -> Result<()> {
+    pub(crate) fn finish(mut self, target: &Path, pairs: &Pairs) -> Result<()> {
         let broken = |source: io::Error| Error::Read { path: self.path.clone(), source };
         self.file.seek(SeekFrom::Start(self.head)).map_err(broken)?;
         let (rows, bytes) = count(&mut BufReader::new(&self.file), pairs).map_err(broken)?;
@@ -117,11 +133,14 @@ fn count(reader: &mut impl BufRead, pairs: &Pairs) -> io::Result<(usize, u64)> {
 }
 
 fn is_row(line: &[u8], (left, right): (usize, usize)) -> bool {
-    let distance = || -> Option<f64> {
-        let text = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
-        text.strip_prefix(&format!("{left},{right},"))?.parse().ok()
-    };
-    distance().is_some_and(|d| d.is_finite() && d >= 0.0)
+    let text = line.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
+    text.and_then(|text| row_distance(text, (left, right))).is_some()
+}
+
+/// The distance in the row of a pair, if it is that.
+fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
+    let distance: f64 = line.strip_prefix(&format!("{left},{right},"))?.parse().ok()?;
+    (distance.is_finite() && distance >= 0.0).then_some(distance)
 }
 
 fn foreign<T>(path: &Path, job: &Fingerprint, first: &[u8]) -> Result<T> {

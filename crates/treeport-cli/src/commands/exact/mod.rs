@@ -1,6 +1,5 @@
 //! `treeport exact`: exact distances between measures, resumable.
 
-mod fingerprint;
 mod journal;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -14,10 +13,10 @@ use indicatif::ProgressBar;
 use serde_json::json;
 use treeport::{Error, GroundMetric, Measures};
 
-use self::fingerprint::Fingerprint;
-use self::journal::Journal;
+pub(crate) use self::journal::Journal;
 use crate::args::{MetricArgs, at_least_one};
-use crate::interrupt::{self, Interrupted};
+use crate::fingerprint::Fingerprint;
+use crate::interrupt::{self, Interrupted, Paused};
 use crate::output::{self, Output};
 use crate::pairs::Pairs;
 use crate::{input, labels};
@@ -70,16 +69,24 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     if let Some(path) = file {
         check_target(path)?;
     }
-    let mut work = Work::read(args)?;
+    let (metric, _) = input::metric(&args.ground)?;
+    let measures = input::measures(&args.measures, args.normalize)?;
+    let name = || input::name(&args.measures);
+    measures.check_points(metric.points()).with_context(name)?;
+    let pairs = which_pairs(args, &measures)?;
+    pairs.check_balance(&measures, &measures).with_context(name)?;
     // What is no regular file, such as /dev/stdout, has nothing beside it.
-    let Some(path) = file.filter(|path| !path.exists() || path.is_file()) else {
-        work.metric = labels::solvable(work.metric, output);
-        return work.print(file, output);
-    };
-    let job = Fingerprint::new(&work.metric, &work.measures, &work.pairs);
-    let journal = Journal::open(path, &job, &work.pairs)?;
-    work.metric = labels::solvable(work.metric, output);
-    work.save(journal, path, output)
+    let regular = file.filter(|path| !path.exists() || path.is_file());
+    // The fingerprint is of a graph as it was read.
+    let journal = regular
+        .map(|path| Journal::open(path, &Fingerprint::new(&metric, &measures, &pairs), &pairs));
+    let journal = journal.transpose()?;
+    let metric = labels::solvable(metric, output);
+    let work = Work { metric: &metric, measures: &measures, pairs };
+    match journal.zip(regular) {
+        Some((journal, path)) => work.save(journal, path, output),
+        None => work.print(file, output),
+    }
 }
 
 fn check_target(path: &Path) -> Result<()> {
@@ -105,37 +112,42 @@ fn which_pairs(args: &ExactArgs, measures: &Measures) -> Result<Pairs> {
     Ok(Pairs::Within(count))
 }
 
+/// Exact distances of listed pairs for a job that has more to do, with a journal at `beside`.part that
+/// stays until that job is done.
+pub(crate) fn solve_beside(
+    beside: &Path,
+    metric: &GroundMetric,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    output: &Output,
+) -> Result<Vec<f64>> {
+    let work = Work { metric, measures, pairs: Pairs::Listed(pairs.to_vec()) };
+    let job = Fingerprint::new(metric, measures, &work.pairs);
+    let mut journal = Journal::open(beside, &job, &work.pairs)?;
+    if work.fill(&mut journal, output)? {
+        return journal.distances(&work.pairs);
+    }
+    let (done, path) = (journal.done, Journal::beside(beside));
+    Err(Paused(format!(
+        "interrupted after {done} of {} exact distances; the same command goes on from `{}`",
+        pairs.len(),
+        path.display()
+    ))
+    .into())
+}
+
 /// What is to be solved.
-struct Work {
-    metric: GroundMetric,
-    measures: Measures,
+struct Work<'a> {
+    metric: &'a GroundMetric,
+    measures: &'a Measures,
     pairs: Pairs,
 }
 
-impl Work {
-    fn read(args: &ExactArgs) -> Result<Self> {
-        let (metric, _) = input::metric(&args.ground)?;
-        let measures = input::measures(&args.measures, args.normalize)?;
-        let name = || input::name(&args.measures);
-        measures.check_points(metric.points()).with_context(name)?;
-        let pairs = which_pairs(args, &measures)?;
-        pairs.check_balance(&measures, &measures).with_context(name)?;
-        Ok(Self { metric, measures, pairs })
-    }
-
+impl Work<'_> {
     /// Solves what the journal lacks, then moves it to the target.
     fn save(&self, mut journal: Journal, target: &Path, output: &Output) -> Result<ExitCode> {
         let (begun, earlier, all) = (Instant::now(), journal.done, self.pairs.len());
-        if earlier > 0 {
-            output.note(&format!("{earlier} of {all} pairs were done before"));
-        }
-        let bar = output.bar("exact distances", all);
-        bar.set_position(earlier as u64);
-        // The time left follows from what is done now, not from what was done before.
-        bar.reset_eta();
-        let finished = self.solve(earlier, &bar, |pairs, values| journal.append(pairs, values));
-        bar.finish_and_clear();
-        if !finished? {
+        if !self.fill(&mut journal, output)? {
             output.note(&format!(
                 "interrupted after {} of {all} pairs; the same command goes on from `{}`",
                 journal.done,
@@ -159,6 +171,21 @@ impl Work {
         Ok(ExitCode::SUCCESS)
     }
 
+    /// Solves what the journal lacks; whether it came to the end.
+    fn fill(&self, journal: &mut Journal, output: &Output) -> Result<bool> {
+        let (earlier, all) = (journal.done, self.pairs.len());
+        if earlier > 0 {
+            output.note(&format!("{earlier} of {all} pairs were done before"));
+        }
+        let bar = output.bar("exact distances", all);
+        bar.set_position(earlier as u64);
+        // The time left follows from what is done now, not from what was done before.
+        bar.reset_eta();
+        let finished = self.solve(earlier, &bar, |pairs, values| journal.append(pairs, values));
+        bar.finish_and_clear();
+        finished
+    }
+
     /// Rows to stdout, or to a file that is no regular file.
     fn print(&self, file: Option<&Path>, output: &Output) -> Result<ExitCode> {
         let at_terminal = file.is_none() && io::stdout().is_terminal();
@@ -177,7 +204,7 @@ impl Work {
     fn write(&self, out: &mut impl Write, json: bool, bar: &ProgressBar) -> Result<()> {
         output::distance_header(out, json)?;
         let all = self.solve(0, bar, |pairs, distances| {
-            output::distance_rows(out, json, pairs, distances)?;
+            output::distance_rows(out, json, (None, None), pairs, distances)?;
             Ok(out.flush()?)
         });
         bar.finish_and_clear();
@@ -207,7 +234,7 @@ impl Work {
                 bar.set_position((done + solved) as u64);
                 !interrupt::asked()
             };
-            match treeport::exact::pairs(&self.metric, &self.measures, &chunk, &progress) {
+            match treeport::exact::pairs(self.metric, self.measures, &chunk, &progress) {
                 Err(Error::Cancelled) => return Ok(false),
                 distances => take(&chunk, &distances?)?,
             }

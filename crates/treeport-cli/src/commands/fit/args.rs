@@ -20,7 +20,8 @@ Examples:
   treeport fit --points words.npy --measures docs.npz --method quadtree --scale labels -o q.tree
 
 Without measures the tree learns the distances of the points themselves. Ctrl-C while it learns saves
-the best tree so far; `--start model.tree` goes on from there.";
+the best tree so far; the same command then goes on where it was, from `model.tree.part`, and ends with
+the same tree as if it had not been stopped. So it does after a crash or a kill.";
 
 /// Passes over pairs of points.
 const POINT_EPOCHS: usize = 10;

@@ -2,23 +2,26 @@
 
 mod args;
 mod baseline;
+mod checkpoint;
 mod summary;
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use treeport::learn::{Status, learn, point_labels};
+use treeport::learn::{Status, learn, point_labels, resume};
 use treeport::{GroundMetric, Labels, Learned, Linkage, Measures, Tree};
 
 pub(crate) use self::args::FitArgs;
 use self::args::{ScaleName, Start};
+use self::checkpoint::Keeper;
 use self::summary::Summary;
+use crate::commands::exact;
 use crate::output::{self, Output};
-use crate::{input, interrupt, labels};
+use crate::{history, input, interrupt, labels};
 
 /// Pairs of measures that are labelled if nobody says how many.
 const MEASURE_PAIRS: usize = 300;
@@ -48,8 +51,13 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let count = given.as_ref().map(Measures::len);
     let (measures, labels) = what_to_learn(args, &metric, given, output)?;
     interrupt::check()?;
-    let (learned, reached) = run_learning(args, &start, &measures, &labels, output)?;
+    let (learned, reached, kept) = run_learning(args, &start, &measures, &labels, output)?;
     write_results(args, &learned)?;
+    // Ctrl-C after the last step has nothing left to stop.
+    let stopped = interrupt::asked() && !learned.finished;
+    if !stopped {
+        checkpoint::remove(&args.output)?;
+    }
     let result = Summary {
         args,
         points: start.leaves(),
@@ -63,12 +71,16 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     } else if !output.quiet {
         result.print()?;
     }
-    if !interrupt::asked() {
+    if !stopped {
         return Ok(ExitCode::SUCCESS);
     }
     let file = args.output.display();
+    let on = kept.map_or_else(
+        || format!("`--start {file}` goes on from it"),
+        |path| format!("the same command goes on from `{}`", path.display()),
+    );
     output.note(&format!(
-        "interrupted at step {} of {}: `{file}` has the best tree so far, `--start {file}` goes on from it",
+        "interrupted at step {} of {}: `{file}` has the best tree so far, {on}",
         reached.0, reached.1
     ));
     Ok(ExitCode::from(interrupt::EXIT_CODE))
@@ -137,33 +149,58 @@ fn what_to_learn(
     let pairs = labels::random_pairs(count, measures.len(), args.seed)
         .and_then(|pairs| measures.check_pairs(&pairs).map(|()| pairs).map_err(Into::into))
         .with_context(|| input::name(path))?;
-    let distances = labels::solve(metric, &measures, &pairs, output)?;
+    let distances = if checkpoint::possible(&args.output) {
+        let beside = checkpoint::labels_beside(&args.output);
+        exact::solve_beside(&beside, metric, &measures, &pairs, output)?
+    } else {
+        labels::solve(metric, &measures, &pairs, output)?
+    };
     Ok((measures, Labels { pairs, distances }))
 }
 
-/// Learns until done or interrupted; also the steps done and the steps planned.
+/// Learns until done or interrupted; also the steps done and planned, and the checkpoint if there is one.
 fn run_learning(
     args: &FitArgs,
     start: &Tree,
     measures: &Measures,
     labels: &Labels,
     output: &Output,
-) -> Result<(Learned, (usize, usize))> {
+) -> Result<(Learned, (usize, usize), Option<PathBuf>)> {
     let options = args.learn_options();
     let steps = options.epochs.saturating_mul(labels.pairs.len().div_ceil(args.batch));
+    let mut keeper = checkpoint::possible(&args.output)
+        .then(|| Keeper::new(&args.output, start, measures, labels, &options));
+    let from = keeper.as_ref().map(Keeper::read).transpose()?.flatten();
     let bar = output.bar("learning", steps);
+    if let Some(from) = &from {
+        let epochs = from.history().len() - 1;
+        output.note(&format!("going on from step {}, after epoch {epochs}", from.step()));
+        bar.set_position(from.step() as u64);
+        bar.reset_eta();
+    }
     let mut reached = (0, 0);
-    let learned = learn(start, measures, labels, &options, |status: &Status<'_>| {
+    let mut kept = Ok(());
+    let progress = |status: &Status<'_>| {
         reached = (status.step, status.steps);
         bar.set_length(status.steps as u64);
         bar.set_position(status.step as u64);
         if let Some(last) = status.history.last() {
             bar.set_message(format!("learning, error {:.4}", last.relative_error));
         }
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
+        let stop = interrupt::asked();
+        if let Some(keeper) = &mut keeper {
+            kept = if stop { keeper.write(status) } else { keeper.keep(status) };
+        }
+        if stop || kept.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let learned = match &from {
+        Some(from) => resume(from, start, measures, labels, &options, progress),
+        None => learn(start, measures, labels, &options, progress),
+    }?;
     bar.finish_and_clear();
-    Ok((learned, reached))
+    kept?;
+    let path = keeper.map(|keeper| keeper.path().to_owned());
+    Ok((learned, reached, path))
 }
 
 fn write_results(args: &FitArgs, learned: &Learned) -> Result<()> {
@@ -171,7 +208,7 @@ fn write_results(args: &FitArgs, learned: &Learned) -> Result<()> {
     output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
     let Some(path) = &args.history else { return Ok(()) };
     output::save(path, |out| {
-        writeln!(out, "epoch,training_loss,validation_loss,relative_error")?;
+        writeln!(out, "{}", history::HEADER)?;
         for e in &learned.history {
             let validation = e.validation_loss.map_or_else(String::new, output::number);
             let (training, error) =

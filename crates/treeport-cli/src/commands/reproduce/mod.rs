@@ -3,6 +3,7 @@
 mod journal;
 mod results;
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -96,18 +97,21 @@ impl ReproduceArgs {
             command += " --quick";
         }
         let plain = Setup::default();
-        let mut add = |option: &str, value: usize| command += &format!(" --{option} {value}");
+        let mut add = |option: &str, value: u64| {
+            // A string takes all that is written to it.
+            let _ = write!(command, " --{option} {value}");
+        };
         if let Some(labels) = self.labels {
-            add("labels", labels);
+            add("labels", labels as u64);
         }
         if name == "noisy-trees" && self.trees != plain.trees {
-            add("trees", self.trees);
+            add("trees", self.trees as u64);
         }
         if ["uniform", "gaussian"].contains(&name) && self.runs != plain.runs {
-            add("runs", self.runs);
+            add("runs", self.runs as u64);
         }
         if self.seed != plain.seed {
-            command += &format!(" --seed {}", self.seed);
+            add("seed", self.seed);
         }
         command
     }
@@ -159,17 +163,16 @@ fn one(
     for (k, cell) in cells.iter().enumerate() {
         bar.set_position(k as u64);
         bar.set_message(format!("{} {}", experiment.name, cell.name));
-        let found = match journal.find(&cell.name) {
-            Some(rows) => rows,
-            None => {
-                let found = cell.run(&|_| !interrupt::asked());
-                if interrupt::asked() {
-                    return stopped(folder, output);
-                }
-                let found = found?;
-                journal.keep(&cell.name, &found)?;
-                found
+        let found = if let Some(rows) = journal.find(&cell.name) {
+            rows
+        } else {
+            let found = cell.run(&|_| !interrupt::asked());
+            if interrupt::asked() {
+                return stopped(folder, output);
             }
+            let found = found?;
+            journal.keep(&cell.name, &found)?;
+            found
         };
         if output.json {
             found.iter().try_for_each(output::line)?;

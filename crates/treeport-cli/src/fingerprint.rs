@@ -8,7 +8,7 @@ use crate::pairs::Pairs;
 
 /// A short number for each part of a job; it follows the contents, not the names of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fingerprint {
+pub(crate) struct Fingerprint {
     metric: u64,
     measures: u64,
     pairs: u64,
@@ -19,21 +19,30 @@ const MAGIC: &str = "treeport-exact-1";
 
 impl Fingerprint {
     /// Of a job; a graph as it was read, before its distances are laid out.
-    pub(super) fn new(metric: &GroundMetric, measures: &Measures, pairs: &Pairs) -> Self {
+    pub(crate) fn new(metric: &GroundMetric, measures: &Measures, pairs: &Pairs) -> Self {
         Self { metric: of_metric(metric), measures: of_measures(measures), pairs: of_pairs(pairs) }
     }
 
     /// The parts of the job that differ from those a journal's first line names.
     ///
     /// `None` if the line is of no journal.
-    pub(super) fn differences(&self, line: &str) -> Option<String> {
-        let theirs: Vec<&str> = line.strip_prefix(MAGIC)?.split_whitespace().collect();
-        let mine = self.to_string();
-        let differ = |word: &&str| !theirs.contains(word);
-        let parts = mine.split_whitespace().skip(1).filter(differ);
-        let names: Vec<&str> = parts.filter_map(|word| Some(word.split_once('=')?.0)).collect();
-        Some(names.join(", "))
+    pub(crate) fn differences(&self, line: &str) -> Option<String> {
+        differences(&self.to_string(), line)
     }
+}
+
+/// The parts in which another first line differs from ours: `magic part=number part=number …`.
+///
+/// `None` if it has another magic.
+pub(crate) fn differences(mine: &str, other: &str) -> Option<String> {
+    let (mut mine, mut theirs) = (mine.split_whitespace(), other.split_whitespace());
+    if mine.next() != theirs.next() {
+        return None;
+    }
+    let theirs: Vec<&str> = theirs.collect();
+    let parts = mine.filter(|word| !theirs.contains(word));
+    let names: Vec<&str> = parts.filter_map(|word| Some(word.split_once('=')?.0)).collect();
+    Some(names.join(", "))
 }
 
 impl fmt::Display for Fingerprint {
@@ -48,19 +57,22 @@ impl fmt::Display for Fingerprint {
 }
 
 /// Mixes words into one; the same in every release, unlike the hash of the standard library.
-struct Mix(u64);
+pub(crate) struct Mix(pub(crate) u64);
 
 impl Mix {
-    fn new() -> Self {
+    /// Nothing mixed in yet.
+    pub(crate) fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    fn word(&mut self, word: u64) {
+    /// Mixes in one word.
+    pub(crate) fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 ^= self.0 >> 32;
     }
 
-    fn numbers(&mut self, numbers: impl Iterator<Item = f64>) {
+    /// Mixes in numbers, to the last bit.
+    pub(crate) fn numbers(&mut self, numbers: impl Iterator<Item = f64>) {
         numbers.for_each(|number| self.word(number.to_bits()));
     }
 }
@@ -87,7 +99,8 @@ fn of_metric(metric: &GroundMetric) -> u64 {
     mix.0
 }
 
-fn of_measures(measures: &Measures) -> u64 {
+/// The number of a set of measures.
+pub(crate) fn of_measures(measures: &Measures) -> u64 {
     let mut mix = Mix::new();
     mix.word(measures.points() as u64);
     for measure in measures.iter() {

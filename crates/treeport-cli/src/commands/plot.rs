@@ -1,0 +1,228 @@
+//! `treeport plot`: one figure as a picture, for papers.
+//!
+//! PNG is drawn from the SVG by `resvg`, whose 40 crates would double the time of a build; so it is a
+//! feature (`png`), off unless asked for.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use treeport::{Tree, silent};
+use treeport_lab::Place;
+use treeport_lab::chart::{Dot, histogram_svg, scatter_svg, support_svg};
+use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
+use treeport_lab::loss_chart::loss_svg;
+use treeport_lab::report::Test;
+
+use crate::args::{MetricArgs, NamesArgs};
+use crate::output::{self, Output};
+use crate::scored::TestArgs;
+use crate::{history, input, labels};
+
+const EXAMPLE: &str = "\
+Examples:
+  treeport plot tree model.tree -o tree.svg
+  treeport plot loss model.tree --history loss.csv -o loss.svg
+  treeport plot scatter model.tree --points words.npy --measures docs.npz -o scatter.png
+
+SVG pictures follow the light or dark scheme of the page they are on; PNG pictures are light, at twice
+the size, and need a treeport built with `--features png`.";
+
+/// Options of `treeport plot`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE, mut_group("MetricSource", |group| group.required(false)))]
+pub(crate) struct PlotArgs {
+    /// Which figure.
+    #[arg(value_enum)]
+    figure: Figure,
+    /// A tree that `fit` has written, or Newick text (.nwk).
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    ground: MetricArgs,
+    #[command(flatten)]
+    names: NamesArgs,
+    #[command(flatten)]
+    test: TestArgs,
+    /// Losses that `fit --history` has written (.csv); for the figure `loss`.
+    #[arg(long, value_name = "FILE", required_if_eq("figure", "loss"))]
+    history: Option<PathBuf>,
+    /// A group for every point, one per line; groups give colours to the tree.
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Heading of the picture [default: what it shows].
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Unit of distances, such as km.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    unit: String,
+    /// Where it goes (.svg, .png) [default: SVG on stdout].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    /// The dendrogram.
+    Tree,
+    /// Training and validation loss by epoch.
+    Loss,
+    /// Predicted against exact distances.
+    Scatter,
+    /// How errors are spread.
+    Errors,
+    /// Errors by the size of the supports.
+    Support,
+}
+
+/// Runs `treeport plot`.
+pub(crate) fn run(args: &PlotArgs, output: &Output) -> Result<ExitCode> {
+    let file = args.output.as_deref().filter(|path| !input::is_standard(path));
+    if let Some(path) = file {
+        match input::extension(path) {
+            Some("svg") => {}
+            Some("png") if cfg!(feature = "png") => {}
+            Some("png") => bail!(
+                "cannot write `{}`: this treeport was built without PNG; write .svg, or build it with `--features png`",
+                path.display()
+            ),
+            _ => bail!("cannot write `{}`: a picture goes to a .svg or .png file", path.display()),
+        }
+        output::check_place(path)?;
+    }
+    let svg = draw(args, output)?;
+    let Some(path) = file else {
+        io::stdout().write_all(svg.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let picture = if input::extension(path) == Some("png") { png(&svg)? } else { svg.into_bytes() };
+    output::save(path, |out| Ok(out.write_all(&picture)?))?;
+    let file = path.display().to_string();
+    let figure = args.figure.to_possible_value().expect("no figure is hidden");
+    let figure = figure.get_name();
+    if output.json {
+        output::line(json!({"command": "plot", "figure": figure, "file": file}))?;
+    } else {
+        output.note(&format!("{figure} written to {file}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The figure as SVG.
+fn draw(args: &PlotArgs, output: &Output) -> Result<String> {
+    let title = |default: &str| args.title.clone().unwrap_or_else(|| default.to_owned());
+    if args.figure == Figure::Loss {
+        let path = args.history.as_deref().context("give `--history`")?;
+        let history = history::read(path)?;
+        let training: Vec<f64> = history.iter().map(|e| e.training_loss).collect();
+        let validation: Vec<f64> = history.iter().filter_map(|e| e.validation_loss).collect();
+        return Ok(loss_svg(&title("Loss while learning"), &training, &validation, Place::File));
+    }
+    let names = args.names.names.as_deref().map(input::names).transpose()?;
+    if args.figure == Figure::Tree {
+        let tree = input::model(&args.model, names.as_deref())?;
+        let groups = args.groups.as_deref();
+        let groups = groups.map(|path| input::counted_names(path, tree.leaves(), "points"));
+        let options = DendrogramOptions {
+            title: title(&args.model.file_stem().unwrap_or_default().to_string_lossy()),
+            unit: args.unit.clone(),
+            groups: groups.transpose()?,
+            ..DendrogramOptions::default()
+        };
+        return Ok(dendrogram_svg(&tree, &options));
+    }
+    predictions(args, names, &title, output)
+}
+
+/// The figures that need test pairs.
+fn predictions(
+    args: &PlotArgs,
+    names: Option<Vec<String>>,
+    title: &dyn Fn(&str) -> String,
+    output: &Output,
+) -> Result<String> {
+    let (Some(path), true) = (args.test.measures.as_deref(), input::has_metric(&args.ground))
+    else {
+        bail!("this figure needs test pairs: a ground metric and `--measures`");
+    };
+    let (metric, own) = input::metric(&args.ground)?;
+    let tree: Tree = input::model(&args.model, names.or(own).as_deref())?;
+    input::check_leaves(&args.model, &tree, &metric)?;
+    let measures = args.test.read(path, &metric)?;
+    let metric = labels::solvable(metric, output);
+    let scored = args.test.label(path, &metric, &measures, output)?;
+    let pairs = &scored.labels.pairs[scored.half..];
+    let exact = &scored.labels.distances[scored.half..];
+    let predicted = tree.pairs(&measures, pairs, &silent)?;
+    let test = Test {
+        metric: &metric,
+        measures: &measures,
+        names: None,
+        pairs,
+        exact,
+        diameter: scored.diameter,
+    };
+    let errors = test.errors(&predicted);
+    let place = Place::File;
+    Ok(match args.figure {
+        Figure::Errors => histogram_svg(&title("Relative errors"), &errors, place),
+        Figure::Support => {
+            support_svg(&title("Relative error by support"), &test.supports(), &errors, place)
+        }
+        _ => {
+            let dot = |(&exact, &predicted): (&f64, &f64)| Dot {
+                exact,
+                predicted,
+                tip: String::new(),
+                plan: None,
+            };
+            let dots: Vec<Dot> = exact.iter().zip(&predicted).map(dot).collect();
+            scatter_svg(&title("Predicted and exact distances"), &dots, &args.unit, place)
+        }
+    })
+}
+
+/// An SVG picture as PNG at twice its size, for print.
+#[cfg(feature = "png")]
+fn png(svg: &str) -> Result<Vec<u8>> {
+    use resvg::{tiny_skia, usvg};
+
+    const SCALE: f32 = 2.0;
+    /// 100 million pixels take 400 MB; nobody looks at more.
+    const MOST_PIXELS: f32 = 1e8;
+    let mut options = usvg::Options { font_family: "sans-serif".into(), ..Default::default() };
+    options.fontdb_mut().load_system_fonts();
+    let picture = usvg::Tree::from_str(svg, &options).context("cannot read our own picture")?;
+    let size = picture.size();
+    let scale = SCALE.min((MOST_PIXELS / (size.width() * size.height())).sqrt());
+    let (width, height) = (size.width() * scale, size.height() * scale);
+    let mut pixels = tiny_skia::Pixmap::new(width.ceil() as u32, height.ceil() as u32)
+        .context("the picture is too large")?;
+    resvg::render(&picture, tiny_skia::Transform::from_scale(scale, scale), &mut pixels.as_mut());
+    pixels.encode_png().context("cannot encode the picture")
+}
+
+#[cfg(not(feature = "png"))]
+fn png(_svg: &str) -> Result<Vec<u8>> {
+    bail!("this treeport was built without PNG")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the feature is on: a picture with ink on it.
+    #[test]
+    fn pictures_become_pixels_or_say_why_not() {
+        let svg = loss_svg("Loss", &[3.0, 2.0, 1.0], &[], Place::File);
+        match png(&svg) {
+            Ok(bytes) => assert!(
+                cfg!(feature = "png") && bytes.starts_with(b"\x89PNG") && bytes.len() > 3000
+            ),
+            Err(error) => assert!(error.to_string().contains("without PNG"), "{error}"),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The report page in a real browser: it loads without an error, answers to hover, click and keys, and
+//! shows something.
+//!
+//! The browser is the one `TREEPORT_CHROME` names, or a Chromium or Chrome on the PATH; without one
+//! these tests say so and do nothing.
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::folder::Folder;
+
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+fn browser() -> Option<PathBuf> {
+    let named = std::env::var_os("TREEPORT_CHROME").filter(|path| !path.is_empty());
+    let on_path = || {
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&folders)
+            .flat_map(|folder| NAMES.map(|name| folder.join(name)))
+            .find(|path| path.is_file())
+    };
+    let found = named.map(PathBuf::from).or_else(on_path);
+    if found.is_none() {
+        // Past the test's capture, so that nobody takes silence for success.
+        let _ = writeln!(
+            std::io::stderr(),
+            "skipped: no Chromium on the PATH (TREEPORT_CHROME can name one); the page is not tested"
+        );
+    }
+    found
+}
+
+/// Runs the browser on a file of the folder, with its profile in the folder too.
+fn browse(browser: &PathBuf, folder: &Folder, page: &str, dark: bool, what: &str) -> Vec<u8> {
+    let scheme = u8::from(!dark);
+    let output = Command::new(browser)
+        // Tests often run as root in a container, where Chromium's own sandbox cannot start.
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+        .args(["--hide-scrollbars", "--window-size=1280,1000", "--virtual-time-budget=5000"])
+        .arg(format!("--user-data-dir={}", folder.path("profile").display()))
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+        .arg(what)
+        .arg(format!("file://{}", folder.path(page).display()))
+        .current_dir(folder.path("."))
+        .stdin(Stdio::null())
+        .output()
+        .expect("the browser runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Puts a script into a page and returns what it reports; errors of the page come first.
+fn ask(browser: &PathBuf, folder: &Folder, page: &str, dark: bool, script: &str) -> Value {
+    let listen = "<head><script>window.wrong = [];\
+        addEventListener('error', (e) => wrong.push(e.message));\
+        addEventListener('unhandledrejection', (e) => wrong.push(String(e.reason)));\
+        addEventListener('securitypolicyviolation', (e) => wrong.push(e.violatedDirective));\
+        for (const level of ['error', 'warn']) console[level] = (...all) => wrong.push(all.join(' '));</script>";
+    let report = format!(
+        "<script>{SCRIPT}\nconst result = {{}};\ntry {{ {script} }} catch (e) {{ wrong.push(String(e)); }}\n\
+         const said = document.createElement('pre'); said.id = 'said';\n\
+         said.textContent = btoa(unescape(encodeURIComponent(JSON.stringify({{...result, wrong}}))));\n\
+         document.body.append(said);</script></body>"
+    );
+    let text = folder.text(page).replacen("<head>", listen, 1);
+    let (before, after) = text.rsplit_once("</body>").expect("a page has a body");
+    folder.write("asked.html", format!("{before}{report}{after}"));
+    let dom = browse(browser, folder, "asked.html", dark, "--dump-dom");
+    let dom = String::from_utf8_lossy(&dom);
+    let said = dom.split("<pre id=\"said\">").nth(1).and_then(|rest| rest.split('<').next());
+    let said = said.unwrap_or_else(|| panic!("the script said nothing: {}", dom.len()));
+    let result: Value = serde_json::from_slice(&decode(said)).expect("JSON");
+    assert_eq!(result["wrong"], Value::Array(vec![]), "{result}");
+    result
+}
+
+/// Helpers of the scripts below.
+const SCRIPT: &str = "
+const one = (s) => document.querySelector(s), all = (s) => [...document.querySelectorAll(s)];
+const tip = () => (one('#tip').hidden ? null : one('#tip').textContent);
+const hover = (e) => { const b = e.getBoundingClientRect();
+  e.dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: b.left + 2, clientY: b.top + 2}));
+  e.dispatchEvent(new PointerEvent('pointerover', {bubbles: true})); return tip(); };
+const click = (e) => e.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+const press = (e, key) => e.dispatchEvent(new KeyboardEvent('keydown', {bubbles: true, key}));
+const rows = () => all('#tree-view .row text').map((t) => t.textContent);
+const type = (e, text) => { e.value = text; e.dispatchEvent(new Event('input', {bubbles: true})); };
+";
+
+/// Base 64, which keeps quotes and brackets out of the page's own markup.
+fn decode(text: &str) -> Vec<u8> {
+    let value = |c: u8| match c {
+        b'A'..=b'Z' => c - b'A',
+        b'a'..=b'z' => c - b'a' + 26,
+        b'0'..=b'9' => c - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digits: Vec<u8> = text.bytes().filter(|&c| c != b'=' && !c.is_ascii_whitespace()).collect();
+    let mut bytes = Vec::new();
+    for group in digits.chunks(4) {
+        let number = group.iter().fold(0u32, |n, &c| n << 6 | u32::from(value(c)));
+        let number = number << (6 * (4 - group.len()));
+        bytes.extend(&number.to_be_bytes()[1..group.len()]);
+    }
+    bytes
+}
+
+#[test]
+fn the_page_of_the_demo_answers_to_pointer_and_keys() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::new();
+    folder.json("demo --json -o demo");
+    let script = "
+        result.rows = rows(); result.svgs = all('.charts svg').length;
+        result.overRow = hover(one('.row.more')); hover(document.body); result.away = tip();
+        result.overDot = hover(one('circle[data-plan]')); result.overBar = hover(one('.charts rect[data-tip]'));
+        click(one('.row.more')); result.zoomed = rows(); result.path = all('#path button').length;
+        press(one('.row'), 'ArrowLeft'); result.back = rows();
+        one('.row.more').focus(); press(one('.row.more'), 'Enter'); result.byKey = rows();
+        press(one('.row'), 'Escape'); result.escaped = rows();
+        type(one('#find'), 'honol'); result.found = one('.row.found text').textContent;
+        click(all('circle[data-plan]')[3]);
+        result.plan = one('#plan-note').textContent; result.flows = all('.flow').length;
+        result.overFlow = hover(one('.flow')); hover(one('.end')); result.lit = all('.flow.lit').length;
+        click(one('#by-exact')); result.exact = one('#by-exact').getAttribute('aria-pressed');
+        click(one('#next')); result.next = one('#plan-note').textContent;
+        result.back_colour = getComputedStyle(document.body).backgroundColor;
+        result.width = document.documentElement.scrollWidth;";
+    let result = ask(&browser, &folder, "demo/report.html", false, script);
+    assert!(result["rows"].as_array().expect("rows").len() > 20, "{result}");
+    assert_eq!(result["svgs"], 4);
+    for tip in ["overRow", "overDot", "overBar", "overFlow"] {
+        assert!(result[tip].as_str().is_some_and(|tip| tip.len() > 5), "{tip}: {result}");
+    }
+    assert_eq!(result["away"], Value::Null);
+    assert_ne!(result["zoomed"], result["rows"]);
+    assert_eq!((&result["path"], &result["back"]), (&1.into(), &result["rows"]));
+    assert_eq!((&result["byKey"], &result["escaped"]), (&result["zoomed"], &result["rows"]));
+    assert_eq!(result["found"], "Honolulu");
+    assert!(result["plan"].as_str().expect("a plan").contains("the tree says"), "{result}");
+    assert_ne!(result["plan"], result["next"]);
+    assert!(result["flows"].as_u64() > Some(0) && result["lit"].as_u64() > Some(0), "{result}");
+    assert_eq!(result["exact"], "true");
+    assert_eq!(result["width"], 1280, "nothing sticks out to the right");
+    let script = "result.back_colour = getComputedStyle(document.body).backgroundColor;";
+    let dark = ask(&browser, &folder, "demo/report.html", true, script);
+    assert_ne!(dark["back_colour"], result["back_colour"]);
+
+    for dark in [false, true] {
+        let picture = format!("--screenshot={}", folder.path("page.png").display());
+        browse(&browser, &folder, "demo/report.html", dark, &picture);
+        let ink = ink(&folder.read("page.png"));
+        assert!((0.01..0.9).contains(&ink), "dark: {dark}, {ink} of the picture is not blank");
+    }
+}
+
+/// The share of a PNG's bytes that differ from what stands before or above them: 0 for a blank page.
+fn ink(png: &[u8]) -> f64 {
+    let mut rest = png.strip_prefix(b"\x89PNG\r\n\x1a\n").expect("a PNG");
+    let mut packed = Vec::new();
+    while let Some((size, after)) = rest.split_first_chunk::<4>() {
+        let size = u32::from_be_bytes(*size) as usize;
+        if after.starts_with(b"IDAT") {
+            packed.extend(&after[4..4 + size]);
+        }
+        rest = &after[8 + size..];
+    }
+    let mut filtered = Vec::new();
+    flate2::read::ZlibDecoder::new(&packed[..]).read_to_end(&mut filtered).expect("zlib");
+    // Chromium filters every line against its neighbors, so that equal pixels are zeros.
+    filtered.iter().filter(|&&byte| byte != 0).count() as f64 / filtered.len() as f64
+}
+
+#[test]
+fn a_tree_of_thirteen_thousand_leaves_stays_readable() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::new();
+    // Half a chain, the worst shape there is, and half a balanced tree.
+    let mut chain = String::from("w0:1");
+    for k in 1..6500 {
+        chain = format!("({chain},w{k}:1):0.001");
+    }
+    let mut level: Vec<String> = (0..6500).map(|k| format!("v{k}:1")).collect();
+    while level.len() > 1 {
+        level = level.chunks(2).map(|pair| format!("({}):1", pair.join(","))).collect();
+    }
+    folder.write("big.nwk", format!("({chain},{});", level[0]));
+    folder.json("report big.nwk --json -o big.html");
+    let script = "
+        result.first = rows(); click(one('.row.more')); result.second = rows();
+        type(one('#find'), 'w3210'); result.chain = one('.row.found text').textContent; result.context = rows();
+        type(one('#find'), 'v4711'); result.tree = one('.row.found text').textContent;
+        one('#rows').value = '320'; one('#rows').dispatchEvent(new Event('change', {bubbles: true}));
+        result.many = rows().length; result.elements = all('*').length;";
+    let result = ask(&browser, &folder, "big.html", false, script);
+    for view in ["first", "second", "context"] {
+        let rows = result[view].as_array().expect("rows").len();
+        assert!((2..=40).contains(&rows), "{view}: {rows}");
+    }
+    assert_eq!((&result["chain"], &result["tree"]), (&"w3210".into(), &"v4711".into()));
+    assert!(result["elements"].as_u64() < Some(4000), "{result}");
+}
+
+#[test]
+fn names_with_markup_and_many_models_are_only_text() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::with_model();
+    folder.write("names.txt", "</script><script>wrong.push('x')</script>\n<img src=x onerror=wrong.push('y')>\n<!--\n%DATA%&amp;\n");
+    folder.write("measure-names.txt", "</select><b>\n\"'\n<!-- -->\n");
+    folder.json(
+        "report model.tree model.tree --names names.txt --points line.csv --measures measures.csv \
+         --measure-names measure-names.txt --json -o page.html",
+    );
+    let script = "
+        result.rows = rows().sort(); result.bold = all('b, img').length;
+        const model = one('#model'); model.value = '1'; model.dispatchEvent(new Event('change', {bubbles: true}));
+        result.shown = all('.charts:not([hidden])').map((e) => e.dataset.model);
+        result.pairs = all('#pair option').length; result.plan = one('#plan-note').textContent;";
+    let result = ask(&browser, &folder, "page.html", false, script);
+    assert_eq!(result["bold"], 0);
+    assert!(result["rows"].to_string().contains("onerror"), "{result}");
+    assert_eq!(result["shown"], serde_json::json!(["1"]));
+}

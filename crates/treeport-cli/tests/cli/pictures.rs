@@ -1,0 +1,323 @@
+//! `report`, `plot`, `embed`, `nearest`, `completions` and `man`.
+
+use insta::assert_snapshot;
+use treeport::format::npz;
+
+use crate::folder::Folder;
+
+const TEST: &str = "--points line.csv --measures measures.csv";
+
+#[test]
+fn reports() {
+    let folder = Folder::with_model();
+    let shown = folder.run("report model.tree -o tree.html");
+    assert!(
+        shown.starts_with("--- stderr\nreport written to tree.html (")
+            && shown.ends_with("exit 0\n")
+    );
+    folder.write(
+        "h.csv",
+        "epoch,training_loss,validation_loss,relative_error\n0,2,,0.5\n1,1,,0.25\n",
+    );
+    folder.write("groups.txt", "west\nwest\neast\neast\n");
+    let args = format!(
+        "report model.tree {TEST} --history h.csv --groups groups.txt --title A&B -o a.html"
+    );
+    let line = &folder.json(&format!("{args} --json"))[0];
+    assert_eq!((&line["command"], &line["models"]), (&"report".into(), &1.into()));
+    assert_eq!(line["scores"].as_array().expect("scores").len(), 3);
+    let page = folder.text("a.html");
+    for part in [
+        "<h1>A&amp;B</h1>",
+        "Predicted and exact",
+        "Learning",
+        "Transport plan",
+        "\"west\"",
+        "mean label",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let tree_alone = folder.text("tree.html");
+    assert!(
+        !tree_alone.contains("Predicted and exact") && tree_alone.contains("id=\"plan\" hidden")
+    );
+    assert!(folder.run("report model.tree -o -").starts_with("<!doctype html>"));
+}
+
+#[test]
+fn reports_of_nothing() {
+    let folder = Folder::with_model();
+    assert_snapshot!(folder.run("report model.tree --points line.csv -o a.html"), @r#"
+    --- stderr
+    error: predictions are judged with both a ground metric and `--measures`; give both or neither
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("report model.tree -o report.pdf"), @r#"
+    --- stderr
+    error: cannot write `report.pdf`: a report goes to a .html file
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("report model.tree"), @r#"
+    --- stderr
+    error: the following required arguments were not provided:
+      --output <FILE>
+
+    Usage: treeport report --output <FILE> <MODEL>...
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
+    folder.write("groups.txt", "west\n");
+    assert_snapshot!(folder.run("report model.tree --groups groups.txt -o a.html"), @r#"
+    --- stderr
+    error: groups.txt: 1 lines for 4 points
+    --- exit 2
+    "#);
+    folder.write("h.csv", "epoch,training_loss,validation_loss,relative_error\n0,two,,0.5\n");
+    assert_snapshot!(folder.run("report model.tree --history h.csv -o a.html"), @r#"
+    --- stderr
+    error: h.csv: csv, line 2: `two` is not a number: invalid float literal
+    --- exit 2
+    "#);
+    folder.write("small.nwk", "(a:1,b:2);");
+    assert_snapshot!(folder.run("report model.tree small.nwk -o a.html"), @r#"
+    --- stderr
+    error: small.nwk: it has 2 leaves, the first model 4
+    --- exit 2
+    "#);
+    assert!(!folder.path("a.html").exists());
+}
+
+#[test]
+fn plots() {
+    let folder = Folder::with_model();
+    folder.write(
+        "h.csv",
+        "epoch,training_loss,validation_loss,relative_error\n0,2,3,0.5\n1,1,2,0.25\n",
+    );
+    for (figure, text) in [
+        ("tree model.tree", ">a</text>"),
+        ("loss model.tree --history h.csv", "validation"),
+        (&format!("scatter model.tree {TEST} --unit km"), "exact distance (km)"),
+        (&format!("errors model.tree {TEST}"), "Relative errors"),
+        (&format!("support model.tree {TEST} --title T"), ">T</text>"),
+    ] {
+        let shown = folder.run(&format!("plot {figure}"));
+        assert!(shown.starts_with("<svg") && shown.contains(text), "{figure}: {shown}");
+        assert_eq!(folder.json(&format!("plot {figure} --json -o f.svg"))[0]["file"], "f.svg");
+        assert_eq!(folder.text("f.svg") + "--- exit 0\n", shown);
+        if cfg!(feature = "png") {
+            folder.json(&format!("plot {figure} --json -o f.png"));
+            assert!(folder.read("f.png").starts_with(b"\x89PNG"));
+        }
+    }
+    assert_snapshot!(folder.run("plot tree model.tree -o tree.svg"), @r#"
+    --- stderr
+    tree written to tree.svg
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn plots_of_nothing() {
+    let folder = Folder::with_model();
+    assert_snapshot!(folder.run("plot scatter model.tree"), @r#"
+    --- stderr
+    error: this figure needs test pairs: a ground metric and `--measures`
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("plot loss model.tree"), @r#"
+    --- stderr
+    error: the following required arguments were not provided:
+      --history <FILE>
+
+    Usage: treeport plot --history <FILE> <FIGURE> <MODEL>
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("plot loss model.tree --history line.csv"), @r#"
+    --- stderr
+    error: line.csv: csv, line 1: a history begins with `epoch,training_loss,validation_loss,relative_error`
+    --- exit 2
+    "#);
+    assert_snapshot!(folder.run("plot tree model.tree -o tree.jpg"), @r#"
+    --- stderr
+    error: cannot write `tree.jpg`: a picture goes to a .svg or .png file
+    --- exit 2
+    "#);
+    if !cfg!(feature = "png") {
+        assert_snapshot!(folder.run("plot tree model.tree -o tree.png"), @r#"
+    --- stderr
+    error: cannot write `tree.png`: this treeport was built without PNG; write .svg, or build it with `--features png`
+    --- exit 2
+    "#);
+    }
+}
+
+#[test]
+fn embeddings() {
+    let folder = Folder::with_model();
+    folder.write("titles.txt", "first\nsecond, that is\nthird\n");
+    let embed = "embed model.tree --measures measures.csv";
+    assert_snapshot!(folder.run(&format!("{embed} --measure-names titles.txt")), @r#"
+    measure,node,value
+    first,0,0.25
+    first,1,0.25
+    first,4,2
+    "second, that is",2,0.25
+    "second, that is",3,0.25
+    "second, that is",5,2
+    third,0,0.5
+    third,4,2
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{embed} --json")), @r#"
+    {"measure":0,"node":0,"value":0.25}
+    {"measure":0,"node":1,"value":0.25}
+    {"measure":0,"node":4,"value":2.0}
+    {"measure":1,"node":2,"value":0.25}
+    {"measure":1,"node":3,"value":0.25}
+    {"measure":1,"node":5,"value":2.0}
+    {"measure":2,"node":0,"value":0.5}
+    {"measure":2,"node":4,"value":2.0}
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{embed} -o rows.npz")), @r#"
+    --- stderr
+    3 rows over 7 nodes written to rows.npz
+    --- exit 0
+    "#);
+    let file = std::fs::File::open(folder.path("rows.npz")).expect("a file");
+    let rows = npz::read_csr(file).expect("a sparse matrix");
+    assert_eq!((rows.rows, rows.cols), (3, 7));
+    assert_snapshot!(folder.run(&format!("{embed} -o rows.csv --json")), @r#"
+    {"command":"embed","entries":8,"file":"rows.csv","measures":3,"nodes":7}
+    --- exit 0
+    "#);
+    assert_eq!(folder.text("rows.csv") + "--- exit 0\n", folder.run(embed));
+    assert_snapshot!(folder.run(&format!("{embed} -o rows.npy")), @r#"
+    --- stderr
+    error: cannot write `rows.npy`: an embedding goes to a .npz or .csv file
+    --- exit 2
+    "#);
+    folder.write("titles.txt", "first\n");
+    assert_snapshot!(folder.run(&format!("{embed} --measure-names titles.txt")), @r#"
+    --- stderr
+    error: titles.txt: 1 lines for 3 measures
+    --- exit 2
+    "#);
+}
+
+#[test]
+fn neighbors() {
+    let folder = Folder::with_model();
+    folder.write("titles.txt", "first\nsecond\nthird\n");
+    let nearest = "nearest model.tree --measures measures.csv";
+    assert_snapshot!(folder.run(&format!("{nearest} -k 1 --measure-names titles.txt")), @r#"
+    query,rank,neighbor,distance
+    first,1,third,0.5
+    second,1,first,5
+    third,1,first,0.5
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(nearest), @r#"
+    query,rank,neighbor,distance
+    0,1,2,0.5
+    0,2,1,5
+    1,1,0,5
+    1,2,2,5
+    2,1,0,0.5
+    2,2,1,5
+    --- exit 0
+    "#);
+    folder.write("queries.csv", "0,0,0,1\n");
+    assert_snapshot!(folder.run(&format!("{nearest} -k 2 --queries queries.csv --json")), @r#"
+    {"distance":0.5,"neighbor":1,"query":0,"rank":1}
+    {"distance":5.0,"neighbor":0,"query":0,"rank":2}
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{nearest} -k 2 -o n.csv")), @r#"
+    --- stderr
+    neighbors of 3 measures written to n.csv
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run(&format!("{nearest} -k 0")), @r#"
+    --- stderr
+    error: invalid value '0' for '-k <N>': it must be at least 1
+
+    For more information, try '--help'.
+    --- exit 2
+    "#);
+    folder.write("heavy.csv", "0,0,0,2\n");
+    assert_snapshot!(folder.run(&format!("{nearest} --queries heavy.csv")), @r#"
+    --- stderr
+    error: measures.csv: measures 0 and 2 have total mass 2 and 1; transport needs equal masses, normalize them first (`Measures::normalized`)
+
+    hint: `--normalize` divides every measure by its total mass
+    --- exit 2
+    "#);
+}
+
+#[test]
+fn distances_carry_names() {
+    let folder = Folder::with_model();
+    folder.write("titles.txt", "first\nsecond, that is\nthird\n");
+    let distance = "distance model.tree --measures measures.csv --measure-names titles.txt";
+    assert_snapshot!(folder.run(distance), @r#"
+    left,right,distance
+    first,"second, that is",5
+    first,third,0.5
+    "second, that is",third,5
+    --- exit 0
+    "#);
+    folder.write("others.csv", "0,0,0,1\n");
+    folder.write("other-titles.txt", "other\n");
+    let against = "--against others.csv --against-names other-titles.txt --json";
+    assert_snapshot!(folder.run(&format!("{distance} {against}")), @r#"
+    {"left":"first","right":"other","distance":5}
+    {"left":"second, that is","right":"other","distance":0.5}
+    {"left":"third","right":"other","distance":5}
+    --- exit 0
+    "#);
+}
+
+#[test]
+fn shells_and_manuals() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let shown = folder.run(&format!("completions {shell}"));
+        assert!(shown.contains("treeport") && shown.contains("nearest"), "{shell}: {shown}");
+    }
+    let page = folder.run("man");
+    assert!(page.contains(".TH") && page.contains("Learn a tree over a set of points"), "{page}");
+    assert_snapshot!(folder.run("man -o pages"), @r#"
+    --- stderr
+    16 pages written to pages
+    --- exit 0
+    "#);
+    let fit = folder.text("pages/treeport-fit.1");
+    assert!(fit.contains("\\-\\-measures") && fit.contains("treeport fit"), "{fit}");
+}
+
+#[test]
+fn every_command_has_help_with_an_example() {
+    let folder = Folder::new();
+    let list = folder.run("--help");
+    let commands: Vec<&str> = list
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        // Descriptions go on in lines that are further in.
+        .filter_map(|line| {
+            line.strip_prefix("  ")?.split(' ').next().filter(|word| !word.is_empty())
+        })
+        .collect();
+    assert!(commands.len() > 12, "{list}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let help = folder.run(&format!("{command} --help"));
+        assert!(help.contains(&format!("  treeport {command}")), "{help}");
+        assert!(help.contains("--json") && help.ends_with("--- exit 0\n"), "{help}");
+    }
+}

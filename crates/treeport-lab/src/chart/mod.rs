@@ -1,0 +1,180 @@
+//! How good predictions are, as pictures: against the exact distances, as a histogram, and by the size
+//! of the supports.
+//!
+//! The same drawings stand in the report page and, by `treeport plot`, in papers. An element that has
+//! something to say carries it in `data-tip`, which the page shows and other viewers ignore.
+
+mod histogram;
+mod intervals;
+mod scatter;
+mod support;
+
+use std::fmt::Write;
+
+pub use histogram::histogram_svg;
+pub use intervals::intervals_svg;
+pub use scatter::{Dot, scatter_svg};
+pub use support::support_svg;
+
+use crate::svg::{self, Place, escape, num};
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 400.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 620.0;
+const TOP: f64 = 48.0;
+const BOTTOM: f64 = 346.0;
+
+/// Two linear axes around the area where data are drawn.
+struct Frame {
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Frame {
+    /// Horizontal place of a value, inside the area.
+    fn at_x(&self, value: f64) -> f64 {
+        LEFT + part(value, self.x) * (RIGHT - LEFT)
+    }
+
+    /// Vertical place of a value, inside the area.
+    fn at_y(&self, value: f64) -> f64 {
+        BOTTOM - part(value, self.y) * (BOTTOM - TOP)
+    }
+
+    /// A drawing with a horizontal grid and values along the vertical axis.
+    fn open(&self, title: &str, place: Place, show: fn(f64) -> String) -> String {
+        let mut out = svg::open(WIDTH, HEIGHT, title, place);
+        for tick in svg::ticks(self.y.0, self.y.1, 6) {
+            let (y, text) = (self.at_y(tick), show(tick));
+            let _ = writeln!(
+                out,
+                "<path class=\"tp-grid\" d=\"M{LEFT} {}H{RIGHT}\"/>\
+                 <text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{text}</text>",
+                num(y),
+                num(LEFT - 8.0),
+                num(y + 4.0),
+            );
+        }
+        out
+    }
+
+    /// Values below the horizontal axis.
+    fn x_ticks(&self, out: &mut String, show: fn(f64) -> String) {
+        for tick in svg::ticks(self.x.0, self.x.1, 7) {
+            below(out, self.at_x(tick), &show(tick));
+        }
+    }
+}
+
+/// Where a value lies in a range, from 0 to 1.
+fn part(value: f64, (low, high): (f64, f64)) -> f64 {
+    if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
+}
+
+/// A text centred under the horizontal axis.
+fn below(out: &mut String, x: f64, text: &str) {
+    let (x, y, text) = (num(x), num(BOTTOM + 17.0), escape(text));
+    let _ = writeln!(
+        out,
+        "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>"
+    );
+}
+
+/// What the two axes mean: below, and at the top left.
+fn axis_names(out: &mut String, x_name: &str, y_name: &str) {
+    let (x, y) = (num(f64::midpoint(LEFT, RIGHT)), num(BOTTOM + 38.0));
+    let (x_name, y_name) = (escape(x_name), escape(y_name));
+    let _ = writeln!(
+        out,
+        "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{x_name}</text>\
+         <text class=\"tp-faint tp-small\" x=\"16\" y=\"{}\">{y_name}</text>",
+        num(TOP - 6.0)
+    );
+}
+
+/// Where there is nothing to draw, a sentence says so.
+fn nothing(title: &str, place: Place) -> String {
+    let mut out = svg::open(WIDTH, HEIGHT, title, place);
+    let (x, y) = (num(WIDTH / 2.0), num(HEIGHT / 2.0));
+    let _ = writeln!(
+        out,
+        "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">no pair can be drawn</text>"
+    );
+    out + "</svg>\n"
+}
+
+/// A share as a percentage of few digits.
+fn percent(share: f64) -> String {
+    let text = svg::tick_text((share * 1e4).round() / 100.0);
+    format!("{} %", text.replace('-', "−"))
+}
+
+/// The value below which `share` of the sorted values lie.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    low + (high - low) * place.fract()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::svg::tests::parse;
+
+    #[test]
+    fn every_picture_parses_in_both_places() {
+        let dots: Vec<Dot> = (1..50u32)
+            .map(|k| Dot {
+                exact: f64::from(k),
+                predicted: f64::from(k) * 1.1,
+                tip: "a < \"b\" & c".into(),
+                plan: Some(k as usize),
+            })
+            .collect();
+        let errors: Vec<f64> = (0..50).map(|k| (f64::from(k) - 20.0) / 60.0).collect();
+        let sizes: Vec<usize> = (0..50).map(|k| k % 9 + 2).collect();
+        let bounds: Vec<(f64, f64, f64)> =
+            (1..50).map(|k| (f64::from(k) * 0.9, f64::from(k), f64::from(k) * 1.3)).collect();
+        for place in [Place::File, Place::Page] {
+            for svg in [
+                scatter_svg("t", &dots, "km", place),
+                histogram_svg("t", &errors, place),
+                support_svg("t", &sizes, &errors, place),
+                intervals_svg("t", &bounds, place),
+            ] {
+                assert!(parse(&svg) > 15);
+                assert!(!svg.contains("NaN") && !svg.contains("inf"));
+                assert_eq!(svg.contains("<style>"), place == Place::File);
+            }
+        }
+    }
+
+    #[test]
+    fn odd_inputs_are_drawn() {
+        let dot = |exact, predicted| Dot { exact, predicted, tip: String::new(), plan: None };
+        for svg in [
+            scatter_svg("t", &[], "", Place::Page),
+            scatter_svg("t", &[dot(0.0, 0.0)], "", Place::Page),
+            scatter_svg("t", &[dot(1.0, f64::INFINITY), dot(1e300, 1.0)], "", Place::Page),
+            histogram_svg("t", &[], Place::Page),
+            histogram_svg("t", &[0.0; 9], Place::Page),
+            histogram_svg("t", &[f64::NAN, 1e300], Place::Page),
+            support_svg("t", &[], &[], Place::Page),
+            support_svg("t", &[3, 3], &[0.0, f64::NAN], Place::Page),
+            intervals_svg("t", &[], Place::Page),
+            intervals_svg("t", &[(0.0, 0.0, 0.0), (1.0, 1.0, 1.0)], Place::Page),
+        ] {
+            parse(&svg);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), 2.0);
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), 3.0);
+        assert_eq!(quantile(&[7.0], 0.1), 7.0);
+        assert_eq!([percent(0.12345), percent(-0.5)], ["12.35 %", "−50 %"]);
+    }
+}

@@ -1,0 +1,70 @@
+//! Predicted against exact distances.
+
+use std::fmt::Write;
+
+use super::{Frame, axis_names, nothing};
+use crate::svg::{Place, escape, num, tick_text};
+
+/// One pair of measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dot {
+    /// Its exact distance.
+    pub exact: f64,
+    /// What the model says.
+    pub predicted: f64,
+    /// What the page says about it.
+    pub tip: String,
+    /// Its place in the page's list of plans, if it has one.
+    pub plan: Option<usize>,
+}
+
+/// More dots than this are thinned out evenly: they would only hide one another.
+const MOST_DOTS: usize = 2000;
+
+/// One dot for every pair, and the diagonal on which a perfect model would put them.
+///
+/// Both axes have the same range. Pairs that are not finite are left out.
+///
+/// # Example
+/// ```
+/// use treeport_lab::{Place, chart::{Dot, scatter_svg}};
+/// let dot = Dot { exact: 2.0, predicted: 2.1, tip: String::new(), plan: None };
+/// assert!(scatter_svg("Predicted and exact", &[dot], "km", Place::File).starts_with("<svg"));
+/// ```
+pub fn scatter_svg(title: &str, dots: &[Dot], unit: &str, place: Place) -> String {
+    let finite: Vec<&Dot> =
+        dots.iter().filter(|d| d.exact.is_finite() && d.predicted.is_finite()).collect();
+    if finite.is_empty() {
+        return nothing(title, place);
+    }
+    let largest = finite.iter().map(|d| d.exact.max(d.predicted)).fold(0.0, f64::max);
+    let smallest = finite.iter().map(|d| d.exact.min(d.predicted)).fold(largest, f64::min);
+    // Distances that are all alike would be a speck in the corner of a range from 0.
+    let low = if smallest > 0.3 * largest { smallest - 0.05 * (largest - smallest) } else { 0.0 };
+    let range = (low, if largest > 0.0 { largest + 0.02 * (largest - low) } else { 1.0 });
+    let frame = Frame { x: range, y: range };
+    let mut out = frame.open(title, place, tick_text);
+    frame.x_ticks(&mut out, tick_text);
+    let (x0, y0, x1, y1) =
+        (frame.at_x(range.0), frame.at_y(range.0), frame.at_x(range.1), frame.at_y(range.1));
+    let _ = writeln!(
+        out,
+        "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{} {}L{} {}\"/>",
+        num(x0),
+        num(y0),
+        num(x1),
+        num(y1)
+    );
+    for dot in finite.iter().step_by(finite.len().div_ceil(MOST_DOTS)) {
+        let (x, y) = (num(frame.at_x(dot.exact)), num(frame.at_y(dot.predicted)));
+        let plan = dot.plan.map_or_else(String::new, |k| format!(" data-plan=\"{k}\""));
+        let _ = writeln!(
+            out,
+            "<circle class=\"tp-dot tp-g0\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"{plan} data-tip=\"{}\"/>",
+            escape(&dot.tip)
+        );
+    }
+    let unit = if unit.is_empty() { String::new() } else { format!(" ({unit})") };
+    axis_names(&mut out, &format!("exact distance{unit}"), &format!("predicted{unit}"));
+    out + "</svg>\n"
+}

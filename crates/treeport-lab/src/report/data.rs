@@ -1,0 +1,144 @@
+//! What the page draws, as JSON inside the page.
+
+use serde_json::{Value, json};
+use treeport::{Coupling, Error, Progress, Tree, exact};
+
+use super::{Report, Test};
+use crate::Result;
+
+/// Moves of mass in a page, over all plans: about half a megabyte.
+const MOST_MOVES: usize = 20_000;
+
+/// The test pairs whose plans the page shows: all, or as many as fit, evenly from the best predicted to
+/// the worst; ordered that way.
+pub(super) fn choose_plans(report: &Report<'_>) -> Vec<usize> {
+    let (Some(test), Some(model)) = (&report.test, report.models.first()) else { return vec![] };
+    let errors = test.errors(&model.predicted);
+    let mut order: Vec<usize> = (0..errors.len()).filter(|&k| errors[k].is_finite()).collect();
+    order.sort_by(|&a, &b| errors[a].abs().total_cmp(&errors[b].abs()).then(a.cmp(&b)));
+    if order.is_empty() {
+        return order;
+    }
+    let supports = test.supports();
+    let moves: usize =
+        order.iter().map(|&k| supports[k]).sum::<usize>() * (report.models.len() + 1);
+    let fit = (order.len() * MOST_MOVES / moves.max(1)).clamp(1, order.len());
+    let last = order.len() - 1;
+    (0..fit).map(|k| order[if fit == 1 { 0 } else { k * last / (fit - 1) }]).collect()
+}
+
+/// The text between the tags of the page's data.
+pub(super) fn json(
+    report: &Report<'_>,
+    plans: &[usize],
+    progress: &Progress<'_>,
+) -> Result<String> {
+    let mut pairs = Vec::with_capacity(plans.len());
+    if let Some(test) = &report.test {
+        for (done, &k) in plans.iter().enumerate() {
+            if !progress(done) {
+                return Err(Error::Cancelled.into());
+            }
+            pairs.push(pair(report, test, k)?);
+        }
+    }
+    let models: Vec<Value> = report.models.iter().map(|m| tree(m.tree, &m.name)).collect();
+    let names = report.models.first().map(|m| (0..m.tree.leaves()).map(|i| m.tree.name(i)));
+    let value = json!({
+        "unit": report.unit,
+        "names": names.map(Iterator::collect::<Vec<_>>),
+        "groups": report.groups,
+        "weights": report.test.as_ref().map(weights),
+        "models": models,
+        "pairs": pairs,
+    });
+    Ok(safe(&value.to_string()))
+}
+
+fn tree(tree: &Tree, name: &str) -> Value {
+    let length: Vec<f64> = tree.lengths().iter().map(|&l| short(l)).collect();
+    json!({
+        "name": name,
+        "leaves": tree.leaves(),
+        "parent": tree.parents(),
+        "length": length,
+        "ultrametric": tree.is_ultrametric(),
+    })
+}
+
+/// How much mass each point has over all measures: the page names a subtree by its heaviest points.
+fn weights(test: &Test<'_>) -> Vec<f64> {
+    let mut weights = vec![0.0; test.measures.points()];
+    for measure in test.measures.iter() {
+        let total = measure.total();
+        measure.iter().for_each(|(point, mass)| weights[point] += mass / total);
+    }
+    let count = test.measures.len() as f64;
+    weights.into_iter().map(|w| short(w / count)).collect()
+}
+
+/// One pair with the plans of all models and the exact one.
+fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
+    let (left, right) = test.pairs[k];
+    let (a, b) = (test.measures.get(left)?, test.measures.get(right)?);
+    let total = a.total();
+    let mut plans = Vec::with_capacity(report.models.len());
+    for model in &report.models {
+        plans.push(moves(test, &model.tree.coupling(&a, &b)?, total));
+    }
+    let best = exact::coupling(test.metric, &a, &b)?;
+    let predicted: Vec<f64> = report.models.iter().map(|m| short(m.predicted[k])).collect();
+    Ok(json!({
+        "left": test.name(left),
+        "right": test.name(right),
+        "exact": short(test.exact[k]),
+        "predicted": predicted,
+        "plans": plans,
+        "best": moves(test, &best, total),
+    }))
+}
+
+/// A plan as a flat list of from, to, share of the mass, ground distance.
+fn moves(test: &Test<'_>, plan: &Coupling, total: f64) -> Vec<f64> {
+    let mut moves: Vec<(usize, usize, f64)> = plan.iter().collect();
+    // A graph is searched once for each run of moves from the same point.
+    moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
+    let ends: Vec<(usize, usize)> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
+    let distances = test.metric.pairs(&ends);
+    let row = |((from, to, mass), distance): ((usize, usize, f64), f64)| {
+        [from as f64, to as f64, short(mass / total), short(distance)]
+    };
+    moves.into_iter().zip(distances).flat_map(row).collect()
+}
+
+/// A number of six digits, enough for pictures and half as long.
+fn short(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// JSON that no HTML reader takes for a tag or a comment, whatever names it has in it.
+fn safe(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_tag() {
+        let text = json!(["</script><script>alert(1)</script>", "<!--", "a & b"]).to_string();
+        let inside = safe(&text);
+        assert!(!inside.contains(['<', '>', '&']));
+        let (one, other): (Value, Value) =
+            (serde_json::from_str(&text).unwrap(), serde_json::from_str(&inside).unwrap());
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(short(1.0 / 3.0), 0.333_333);
+        assert_eq!(short(123_456_789.0), 123_457_000.0);
+        assert_eq!(short(0.0), 0.0);
+    }
+}

@@ -1,0 +1,178 @@
+//! One page that shows a model: its tree, how it learned, how well it predicts, which mass it moves.
+//!
+//! The page is a single file without any reference to another one: style, script, drawings and data are
+//! inside, and a content policy forbids it to load anything. Charts are drawn here, by the functions
+//! that also draw them for papers; the tree (`tree.js`) and the transport plans (`plan.js`) are drawn by
+//! the page, because people walk around in them.
+
+mod data;
+mod sections;
+
+use treeport::learn::Epoch;
+use treeport::{GroundMetric, Measures, Progress, Tree};
+
+use crate::Result;
+use crate::score::Score;
+use crate::svg::{self, escape};
+
+/// Everything a page shows. Lists may be empty and options missing: the page leaves those parts out.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// Heading of the page.
+    pub title: String,
+    /// One sentence below it.
+    pub summary: String,
+    /// Unit of distances: `km`; empty for none.
+    pub unit: String,
+    /// A few large figures with what they are.
+    pub tiles: Vec<(String, String)>,
+    /// The models; the first is shown first.
+    pub models: Vec<Model<'a>>,
+    /// Pairs of measures with known distances.
+    pub test: Option<Test<'a>>,
+    /// What predicts, and how well: the models and what they have to beat.
+    pub scores: Vec<(String, Score)>,
+    /// A group for every point, which gives it a colour.
+    pub groups: Option<Vec<String>>,
+    /// Facts about the data.
+    pub facts: Vec<(String, String)>,
+    /// The version that writes the page.
+    pub version: String,
+}
+
+/// A tree and what it predicts.
+#[derive(Debug)]
+pub struct Model<'a> {
+    /// What the page calls it.
+    pub name: String,
+    /// Its file, for the commands that load it.
+    pub file: String,
+    /// The tree.
+    pub tree: &'a Tree,
+    /// The fit after every epoch; empty if not known.
+    pub history: &'a [Epoch],
+    /// A distance for every test pair.
+    pub predicted: Vec<f64>,
+    /// Certified lower and upper bounds for every test pair.
+    pub bounds: Option<Vec<(f64, f64)>>,
+}
+
+/// Pairs of measures, their exact distances, and all that plans between them need.
+#[derive(Clone, Debug)]
+pub struct Test<'a> {
+    /// Distances between points.
+    pub metric: &'a GroundMetric,
+    /// The measures.
+    pub measures: &'a Measures,
+    /// Names of the measures; numbers if there are none.
+    pub names: Option<Vec<String>>,
+    /// The pairs.
+    pub pairs: &'a [(usize, usize)],
+    /// Their exact distances.
+    pub exact: &'a [f64],
+    /// Distances below 10⁻⁴ of this are too near 0 for a relative error.
+    pub diameter: f64,
+}
+
+impl Test<'_> {
+    /// What a measure is called.
+    fn name(&self, measure: usize) -> String {
+        let given = self.names.as_ref().and_then(|names| names.get(measure).cloned());
+        given.unwrap_or_else(|| format!("measure {measure}"))
+    }
+
+    /// Signed relative errors; NaN where the exact distance is too near 0.
+    pub fn errors(&self, predicted: &[f64]) -> Vec<f64> {
+        let least = crate::score::LEAST_LABEL * self.diameter;
+        let error =
+            |(p, w): (&f64, &f64)| if *w > 0.0 && *w >= least { (p - w) / w } else { f64::NAN };
+        predicted.iter().zip(self.exact).map(error).collect()
+    }
+
+    /// The number of points in both supports of every pair.
+    pub fn supports(&self) -> Vec<usize> {
+        let support = |r: usize| self.measures.row(r).support();
+        self.pairs.iter().map(|&(l, r)| support(l) + support(r)).collect()
+    }
+}
+
+/// The script, in the order in which its parts need one another.
+const SCRIPT: &str = concat!(
+    "\"use strict\";\n(() => {\n",
+    include_str!("base.js"),
+    include_str!("tree.js"),
+    include_str!("plan.js"),
+    include_str!("page.js"),
+    "})();\n",
+);
+
+/// The page as HTML text; `progress` counts plans and may stop.
+///
+/// # Errors
+/// Models on other points than the measures; `Cancelled` when asked to stop.
+///
+/// # Panics
+/// If a model does not have one prediction for every test pair.
+///
+/// # Example
+/// ```
+/// use treeport_lab::report::{Model, Report, html};
+/// let tree = treeport::Tree::from_newick("((cat:1,dog:1):2,ant:3);")?;
+/// let model = Model {
+///     name: "pets".into(), file: "pets.tree".into(), tree: &tree,
+///     history: &[], predicted: vec![], bounds: None,
+/// };
+/// let report = Report {
+///     title: "Pets".into(), summary: String::new(), unit: String::new(), tiles: vec![],
+///     models: vec![model], test: None, scores: vec![], groups: None, facts: vec![],
+///     version: "1".into(),
+/// };
+/// assert!(html(&report, &treeport::silent)?.contains("<h1>Pets</h1>"));
+/// # Ok::<(), treeport_lab::Error>(())
+/// ```
+pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
+    let plans = data::choose_plans(report);
+    let data = data::json(report, &plans, progress)?;
+    let style = svg::style() + include_str!("page.css");
+    Ok(fill(
+        include_str!("page.html"),
+        &[
+            ("TITLE", &escape(&report.title)),
+            ("SUMMARY", &escape(&report.summary)),
+            ("STYLE", &style),
+            ("SWITCH", &sections::switch(report)),
+            ("TILES", &sections::tiles(report)),
+            ("SCORES", &sections::scores(report)),
+            ("CHARTS", &sections::charts(report, &plans)),
+            ("PLANS", if plans.is_empty() { "hidden" } else { "" }),
+            ("FACTS", &sections::facts(report)),
+            ("LOAD", &sections::load(report)),
+            ("VERSION", &escape(&report.version)),
+            ("DATA", &data),
+            ("SCRIPT", SCRIPT),
+        ],
+    ))
+}
+
+/// Puts values in place of `%KEY%`, in one pass: a value that looks like a key stays as it is.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once('%') {
+        out += before;
+        let value = after.split_once('%').and_then(|(key, tail)| {
+            values.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value, tail))
+        });
+        if let Some((value, tail)) = value {
+            out += value;
+            rest = tail;
+        } else {
+            out.push('%');
+            rest = after;
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! The parts of the page that are plain HTML.
+
+use std::fmt::Write;
+
+use super::{Model, Report, Test};
+use crate::Place;
+use crate::chart::{Dot, histogram_svg, intervals_svg, scatter_svg, support_svg};
+use crate::loss_chart::loss_svg;
+use crate::svg::{escape, tick_text};
+
+/// Chooses the model, where there are several.
+pub(super) fn switch(report: &Report<'_>) -> String {
+    if report.models.len() < 2 {
+        return String::new();
+    }
+    let mut out = String::from("<label class=\"switch\">Model <select id=\"model\">");
+    for (k, model) in report.models.iter().enumerate() {
+        let _ = write!(out, "<option value=\"{k}\">{}</option>", escape(&model.name));
+    }
+    out + "</select></label>"
+}
+
+/// The large figures.
+pub(super) fn tiles(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    for (figure, what) in &report.tiles {
+        let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(figure));
+    }
+    out
+}
+
+/// The table of errors, with a bar for each.
+pub(super) fn scores(report: &Report<'_>) -> String {
+    if report.scores.is_empty() {
+        return String::new();
+    }
+    let finite = report.scores.iter().map(|(_, score)| score.mean).filter(|m| m.is_finite());
+    let largest = finite.fold(f64::MIN_POSITIVE, f64::max);
+    let mut out = String::from(
+        "<section class=\"card\" id=\"errors\"><h2>How far off</h2><p class=\"note\">Mean of |predicted − exact| / \
+         exact over the test pairs, its standard deviation, and the median. What knows almost nothing about \
+         the points shows what a figure is worth.</p><div class=\"scroll\"><table class=\"scores\"><thead><tr>\
+         <th scope=\"col\">predicted by</th><th scope=\"col\" class=\"wide\"></th><th scope=\"col\">mean error</th>\
+         <th scope=\"col\">±</th><th scope=\"col\">median</th><th scope=\"col\">pairs</th></tr></thead><tbody>",
+    );
+    for (name, score) in &report.scores {
+        let share = if score.mean.is_finite() { 100.0 * score.mean / largest } else { 0.0 };
+        let ours = report.models.iter().any(|m| m.name == *name);
+        let _ = write!(
+            out,
+            "<tr{}><th scope=\"row\">{}</th><td class=\"wide\"><span style=\"width:{share:.1}%\"></span></td>\
+             <td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            if ours { " class=\"ours\"" } else { "" },
+            escape(name),
+            percent(score.mean),
+            percent(score.std),
+            percent(score.median),
+            score.pairs,
+        );
+    }
+    out + "</tbody></table></div></section>"
+}
+
+fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "–".into() }
+}
+
+/// The charts of every model; the page shows those of one.
+pub(super) fn charts(report: &Report<'_>, plans: &[usize]) -> String {
+    let mut out = String::new();
+    for (k, model) in report.models.iter().enumerate() {
+        let hidden = if k == 0 { "" } else { " hidden" };
+        let _ = write!(out, "<div class=\"charts\" data-model=\"{k}\"{hidden}>");
+        for (title, note, svg) in model_charts(report, model, plans) {
+            let (title, note) = (escape(title), escape(&note));
+            let _ = write!(
+                out,
+                "<figure class=\"card\"><figcaption><h2>{title}</h2><p class=\"note\">{note}</p></figcaption>{svg}</figure>"
+            );
+        }
+        out += "</div>";
+    }
+    out
+}
+
+type Chart = (&'static str, String, String);
+
+fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    if let Some(test) = &report.test {
+        let errors = test.errors(&model.predicted);
+        let dots = dots(test, model, plans, &errors);
+        let note = "Each dot is a test pair; a perfect model would put it on the diagonal. \
+                    Click one for its transport plan.";
+        let title = "Predicted and exact";
+        charts.push((title, note.into(), scatter_svg(title, &dots, &report.unit, Place::Page)));
+        let title = "Errors";
+        let note =
+            "To the right of the line the model is above the exact distance, to the left below.";
+        charts.push((title, note.into(), histogram_svg(title, &errors, Place::Page)));
+        let title = "Error by size";
+        let note = "Median, middle half and middle eight tenths of the relative errors.";
+        let svg = support_svg(title, &test.supports(), &errors, Place::Page);
+        charts.push((title, note.into(), svg));
+        if let Some(bounds) = &model.bounds {
+            let title = "Certified bounds";
+            let note = "The exact distance is known to lie inside these.";
+            let with_exact = bounds.iter().zip(test.exact).map(|(b, e)| (b.0, *e, b.1));
+            let svg = intervals_svg(title, &with_exact.collect::<Vec<_>>(), Place::Page);
+            charts.push((title, note.into(), svg));
+        }
+    }
+    if model.history.len() > 1 {
+        let training: Vec<f64> = model.history.iter().map(|e| e.training_loss).collect();
+        let validation: Vec<f64> = model.history.iter().filter_map(|e| e.validation_loss).collect();
+        let note = if validation.is_empty() {
+            "Weighted squared error over the training pairs after every epoch."
+        } else {
+            "Weighted squared error after every epoch; the pairs kept for validation choose the tree."
+        };
+        let title = "Learning";
+        charts.push((title, note.into(), loss_svg(title, &training, &validation, Place::Page)));
+    }
+    charts
+}
+
+fn dots(test: &Test<'_>, model: &Model<'_>, plans: &[usize], errors: &[f64]) -> Vec<Dot> {
+    let mut plan_of = vec![None; test.pairs.len()];
+    plans.iter().enumerate().for_each(|(plan, &k)| plan_of[k] = Some(plan));
+    let dot = |k: usize| {
+        let ((left, right), exact, predicted) = (test.pairs[k], test.exact[k], model.predicted[k]);
+        let error = if errors[k].is_finite() {
+            format!(" ({:+.1} %)", 100.0 * errors[k]).replace('-', "−")
+        } else {
+            String::new()
+        };
+        let tip = format!(
+            "{} → {}: exact {}, predicted {}{error}",
+            test.name(left),
+            test.name(right),
+            figure(exact),
+            figure(predicted),
+        );
+        Dot { exact, predicted, tip, plan: plan_of[k] }
+    };
+    (0..test.pairs.len()).map(dot).collect()
+}
+
+/// A distance with four digits.
+fn figure(value: f64) -> String {
+    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
+    tick_text(rounded)
+}
+
+/// Facts about the data and about every model.
+pub(super) fn facts(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    if !report.facts.is_empty() {
+        out += &table("Data", "", &report.facts);
+    }
+    for (k, model) in report.models.iter().enumerate() {
+        let hidden = if k == 0 { "" } else { " hidden" };
+        let attributes = format!(" data-model=\"{k}\"{hidden}");
+        out += &table("Model", &attributes, &model_facts(report, model));
+    }
+    out
+}
+
+fn table(heading: &str, attributes: &str, rows: &[(String, String)]) -> String {
+    let mut out =
+        format!("<div class=\"card\"{attributes}><h2>{heading}</h2><table class=\"facts\">");
+    for (key, value) in rows {
+        let (key, value) = (escape(key), escape(value));
+        let _ = write!(out, "<tr><th scope=\"row\">{key}</th><td>{value}</td></tr>");
+    }
+    out + "</table></div>"
+}
+
+fn model_facts(report: &Report<'_>, model: &Model<'_>) -> Vec<(String, String)> {
+    let facts = model.tree.statistics();
+    let unit = if report.unit.is_empty() { String::new() } else { format!(" {}", report.unit) };
+    let count = |n: usize| tick_text(n as f64);
+    let kind = if model.tree.is_ultrametric() {
+        "ultrametric: all leaves are equally far from the root"
+    } else {
+        "additive: leaves at any depth"
+    };
+    let mut rows = vec![
+        ("file", model.file.clone()),
+        ("kind", kind.into()),
+        ("leaves", count(facts.leaves)),
+        ("nodes", count(facts.nodes)),
+        ("height", figure(facts.height) + &unit),
+        ("total length", figure(facts.total_length) + &unit),
+        (
+            "edges from root to leaf",
+            format!("{:.1} on average, {} at most", facts.mean_depth, facts.max_depth),
+        ),
+    ];
+    if facts.max_degree > 2 {
+        rows.push(("most children of a node", count(facts.max_degree)));
+    }
+    if model.history.len() > 1 {
+        rows.push(("epochs", count(model.history.len() - 1)));
+    }
+    rows.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Commands that use each model.
+pub(super) fn load(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    for (k, model) in report.models.iter().enumerate() {
+        let hidden = if k == 0 { "" } else { " hidden" };
+        let _ = write!(out, "<div data-model=\"{k}\"{hidden}>");
+        for (heading, text) in snippets(&model.file) {
+            let _ = write!(
+                out,
+                "<div class=\"snippet\"><h3>{heading}</h3><button type=\"button\" class=\"copy\">Copy</button>\
+                 <pre><code>{}</code></pre></div>",
+                escape(&text)
+            );
+        }
+        out += "</div>";
+    }
+    out
+}
+
+/// One line each, with the file quoted as its language wants it.
+fn snippets(file: &str) -> [(&'static str, String); 3] {
+    let shell = if file.contains([' ', '\'', '"', '$', '\\', '`']) {
+        format!("'{}'", file.replace('\'', "'\\''"))
+    } else {
+        file.to_owned()
+    };
+    [
+        ("Shell", format!("treeport distance {shell} --measures measures.npz -o distances.csv")),
+        ("Rust", format!("let tree = treeport::Tree::load(std::path::Path::new({file:?}))?;")),
+        (
+            "Anything that reads safetensors or Newick",
+            format!("treeport export {shell} -o tree.nwk"),
+        ),
+    ]
+}
