@@ -17,14 +17,18 @@ pub struct Run {
     pub rows: Vec<Row>,
 }
 
-/// The report of several experiments, and the figures that it shows from `folder`.
-pub fn markdown(runs: &[Run], folder: &str) -> (String, Vec<super::Figure>) {
+/// The report of several experiments, and the figures that it shows from `folder`; a note says what a reader
+/// has to know about the run, such as what else the machine did.
+pub fn markdown(runs: &[Run], note: Option<&str>, folder: &str) -> (String, Vec<super::Figure>) {
     let mut text = String::from(
         "# Results\n\nWritten by `treeport reproduce results` from the rows of the runs below; do not edit. Mean relative \
          errors are |W − W₁|/W₁ over unseen pairs, ± the standard deviation over pairs; \"times one factor\" is after one \
          factor from the training labels. The paper is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal \
          Transport Regression*, AAAI 2024 (arXiv:2210.12288v2).\n",
     );
+    if let Some(note) = note {
+        let _ = write!(text, "\nOn this run: {note}\n");
+    }
     let mut figures = Vec::new();
     for experiment in &ALL {
         if let Some(run) = runs.iter().find(|run| run.experiment == experiment.name) {

@@ -27,9 +27,9 @@ pub(super) const UNIFORM: Experiment = Experiment {
 all points, as the paper says; `subset` has equal masses on a random subset, as its published code does. Plain errors of \
 the baselines agree with the paper's to within a few hundredths in most places (qTWD, from dimension 5 on, is worse here). \
 But the plain error of a quadtree, a cluster tree or a linkage is mostly one factor: after it, they come near \
-learned trees, and from dimension 8 on near the null baseline `total-variation`. Learned trees are the best single trees \
-in most columns, by little: calibrated average linkage is close, and the mean of three cTWD is as good or better \
-in high dimension. Sinkhorn, after one factor, has the least error from dimension 5 on: it is no tree \
+learned trees, and from dimension 8 on near the null baseline `total-variation`. Learned trees are among the best single trees \
+in every column, by little: calibrated average linkage is close, and with full support the mean of three cTWD is better in \
+high dimension. Sinkhorn, after one factor, has the least error from dimension 5 on: it is no tree \
 and costs a thousand times as much.",
 };
 

@@ -45,6 +45,9 @@ pub(crate) struct ReproduceArgs {
     /// Folder of finished runs, for `results`.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// What a reader of `results` has to know about the run.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
     /// Hidden trees at each noise level.
     #[arg(long, default_value_t = 20, value_parser = at_least_one)]
     trees: usize,
@@ -122,7 +125,8 @@ pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
     if args.what == "results" {
         let from =
             args.from.as_deref().context("`results` needs `--from DIR`, the folder of a run")?;
-        results::write(from, args.output.as_deref().unwrap_or(Path::new("docs")), output)?;
+        let note = args.note.as_deref();
+        results::write(from, note, args.output.as_deref().unwrap_or(Path::new("docs")), output)?;
         return Ok(ExitCode::SUCCESS);
     }
     let setup = args.setup();

@@ -14,7 +14,7 @@ use crate::output::{self, Output};
 const FIGURES: &str = "figures";
 
 /// Writes `RESULTS.md` and its figures from the rows of a run.
-pub(super) fn write(from: &Path, to: &Path, output: &Output) -> Result<()> {
+pub(super) fn write(from: &Path, note: Option<&str>, to: &Path, output: &Output) -> Result<()> {
     let mut runs = Vec::new();
     for experiment in &ALL {
         runs.extend(journal::run(from, experiment.name)?);
@@ -25,7 +25,7 @@ pub(super) fn write(from: &Path, to: &Path, output: &Output) -> Result<()> {
             from.display()
         );
     }
-    let (text, figures) = markdown(&runs, FIGURES);
+    let (text, figures) = markdown(&runs, note, FIGURES);
     draw(&figures, &to.join(FIGURES))?;
     let path = to.join("RESULTS.md");
     output::save(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
