@@ -5,6 +5,7 @@
 
 use rand::RngExt;
 use rayon::prelude::*;
+use treeport::baseline::{Splitting, WeightOptions, cluster_tree, fit_points};
 use treeport::learn::go_on;
 use treeport::{
     GroundMetric, Kind, Labels, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
@@ -21,6 +22,35 @@ const TRAINING_PAIRS: usize = 200;
 /// Pairs the learner never sees.
 const TEST_PAIRS: usize = 50;
 
+/// How a tree is made from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Learned from transport distances.
+    Learned(Kind),
+    /// The cluster tree of the noisy distances, its edges fitted to the true ones.
+    CTwd,
+}
+
+impl Way {
+    /// All of them, ours first.
+    pub const ALL: [Self; 4] = [
+        Self::Learned(Kind::Additive),
+        Self::Learned(Kind::Ultrametric),
+        Self::Learned(Kind::SkipMst),
+        Self::CTwd,
+    ];
+
+    /// The name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Learned(Kind::Additive) => "additive",
+            Self::Learned(Kind::Ultrametric) => "ultrametric",
+            Self::Learned(Kind::SkipMst) => "skip-mst",
+            Self::CTwd => "ctwd",
+        }
+    }
+}
+
 /// How close one learned tree came to the hidden one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recovery {
@@ -35,33 +65,67 @@ pub struct Recovery {
 /// Recovers `count` hidden trees at one noise level, in parallel; tree `t` depends on `seed + t` alone.
 ///
 /// # Errors
-/// Options the learner refuses.
+/// None for a noise of at least 0.
 pub fn recover_many(
     count: u64,
     sigma: f64,
     seed: u64,
     method: Linkage,
-    options: &LearnOptions,
+    way: Way,
 ) -> treeport::Result<Vec<Recovery>> {
-    (0..count)
-        .into_par_iter()
-        .map(|t| recover(&mut seeded(seed + t), sigma, method, options))
-        .collect()
+    (0..count).into_par_iter().map(|t| recover(&mut seeded(seed + t), sigma, method, way)).collect()
 }
 
 /// Hides a tree of 20 to 40 nodes, blurs its distances, and learns it back.
-fn recover(
+fn recover(rng: &mut Random, sigma: f64, method: Linkage, way: Way) -> treeport::Result<Recovery> {
+    let hidden = random_unit_tree(rng.random_range(20..=40), rng)?;
+    let (_, found) = attempt(&hidden, rng, sigma, method, way)?;
+    judge(&hidden, &found, rng)
+}
+
+/// The start and the tree that was made of it.
+fn attempt(
+    hidden: &Tree,
     rng: &mut Random,
     sigma: f64,
     method: Linkage,
-    options: &LearnOptions,
-) -> treeport::Result<Recovery> {
-    let hidden = random_unit_tree(rng.random_range(20..=40), rng)?;
-    let blurred = noisy_distances(&leaf_distances(&hidden), sigma, rng)?;
-    let start = linkage(&GroundMetric::from_condensed(hidden.leaves(), blurred)?, method)?;
-    let (measures, labels) = labelled_pairs(&hidden, TRAINING_PAIRS, rng)?;
-    let learned = learn(&start, &measures, &labels, options, go_on)?;
-    judge(&hidden, &learned.tree, rng)
+    way: Way,
+) -> treeport::Result<(Tree, Tree)> {
+    let truth = leaf_distances(hidden);
+    let blurred = noisy_distances(&truth, sigma, rng)?;
+    let blurred = GroundMetric::from_condensed(hidden.leaves(), blurred)?;
+    let start = linkage(&blurred, method)?;
+    let (measures, labels) = labelled_pairs(hidden, TRAINING_PAIRS, rng)?;
+    let found = match way {
+        Way::Learned(kind) => {
+            learn(&start, &measures, &labels, &recovery_options(kind), go_on)?.tree
+        }
+        Way::CTwd => {
+            // Branching and depth of its authors.
+            let shape = cluster_tree(&blurred, Splitting::Farthest, 5, 6, 0, &silent)?;
+            let metric = GroundMetric::from_condensed(hidden.leaves(), truth)?;
+            fit_points(&shape, &metric, &WeightOptions::default(), &silent)?.model
+        }
+    };
+    Ok((start, found))
+}
+
+/// A hidden tree of so many nodes, its noisy start and what is learned from it, with their dist(T̂, T).
+///
+/// # Errors
+/// Fewer than three nodes, or a noise below 0.
+pub fn one_recovery(
+    nodes: usize,
+    sigma: f64,
+    seed: u64,
+    method: Linkage,
+    kind: Kind,
+) -> treeport::Result<[(&'static str, Tree, f64); 3]> {
+    let mut rng = seeded(seed);
+    let hidden = random_unit_tree(nodes, &mut rng)?;
+    let (start, found) = attempt(&hidden, &mut rng, sigma, method, Way::Learned(kind))?;
+    let [near, far] = [&found, &start].map(|tree| tree_distance(&hidden, tree));
+    Ok([("hidden", hidden, 0.0), ("noisy start", start, far), ("recovered", found, near)])
 }
 
 /// Pairs of random measures with their transport distance on a tree.
@@ -76,17 +140,21 @@ fn labelled_pairs(
     Ok((measures, Labels { pairs, distances }))
 }
 
-fn judge(hidden: &Tree, learned: &Tree, rng: &mut Random) -> treeport::Result<Recovery> {
+/// 2/(N(N−1)) · ‖D_T̂ − D_T‖, over the whole matrix: every pair counts twice.
+fn tree_distance(hidden: &Tree, found: &Tree) -> f64 {
     let n = hidden.leaves() as f64;
-    let (truth, ours) = (leaf_distances(hidden), leaf_distances(learned));
+    let (truth, ours) = (leaf_distances(hidden), leaf_distances(found));
     let squares: f64 = truth.iter().zip(&ours).map(|(t, o)| (t - o) * (t - o)).sum();
+    2.0 / (n * (n - 1.0)) * (2.0 * squares).sqrt()
+}
+
+fn judge(hidden: &Tree, learned: &Tree, rng: &mut Random) -> treeport::Result<Recovery> {
     let (measures, labels) = labelled_pairs(hidden, TEST_PAIRS, rng)?;
     let predicted = learned.pairs(&measures, &labels.pairs, &silent)?;
     let errors = predicted.iter().zip(&labels.distances).map(|(p, d)| (p - d).abs());
-    let diameter = truth.iter().copied().fold(0.0, f64::max);
+    let diameter = leaf_distances(hidden).into_iter().fold(0.0, f64::max);
     Ok(Recovery {
-        // The norm runs over the whole matrix: every pair counts twice.
-        tree_distance: 2.0 / (n * (n - 1.0)) * (2.0 * squares).sqrt(),
+        tree_distance: tree_distance(hidden, learned),
         relative_error: Score::new(&predicted, &labels.distances, diameter).mean,
         absolute_error: errors.sum::<f64>() / labels.distances.len() as f64,
     })
@@ -97,16 +165,20 @@ pub fn recovery_options(kind: Kind) -> LearnOptions {
     LearnOptions { kind, epochs: 400, batch: 20, rate: 1.0, ..LearnOptions::default() }
 }
 
-/// The table of the paper: (kind, σ, dist(T̂, T), W₁ error as printed there).
-pub const PAPER: [(Kind, f64, f64, f64); 8] = [
-    (Kind::Ultrametric, 2.0, 0.506, 0.268),
-    (Kind::Ultrametric, 3.0, 0.528, 0.265),
-    (Kind::Ultrametric, 4.0, 0.536, 0.275),
-    (Kind::Ultrametric, 5.0, 0.559, 0.262),
-    (Kind::SkipMst, 2.0, 0.815, 0.283),
-    (Kind::SkipMst, 3.0, 0.983, 0.281),
-    (Kind::SkipMst, 4.0, 0.992, 0.286),
-    (Kind::SkipMst, 5.0, 1.043, 0.279),
+/// The table of the paper: (way, σ, dist(T̂, T), W₁ error as printed there).
+pub const PAPER: [(Way, f64, f64, f64); 12] = [
+    (Way::Learned(Kind::Ultrametric), 2.0, 0.506, 0.268),
+    (Way::Learned(Kind::Ultrametric), 3.0, 0.528, 0.265),
+    (Way::Learned(Kind::Ultrametric), 4.0, 0.536, 0.275),
+    (Way::Learned(Kind::Ultrametric), 5.0, 0.559, 0.262),
+    (Way::Learned(Kind::SkipMst), 2.0, 0.815, 0.283),
+    (Way::Learned(Kind::SkipMst), 3.0, 0.983, 0.281),
+    (Way::Learned(Kind::SkipMst), 4.0, 0.992, 0.286),
+    (Way::Learned(Kind::SkipMst), 5.0, 1.043, 0.279),
+    (Way::CTwd, 2.0, 1.226, 0.293),
+    (Way::CTwd, 3.0, 1.175, 0.270),
+    (Way::CTwd, 4.0, 1.084, 0.295),
+    (Way::CTwd, 5.0, 1.096, 0.285),
 ];
 
 #[cfg(test)]
@@ -114,8 +186,7 @@ mod tests {
     use super::*;
 
     fn means(sigma: f64, kind: Kind) -> (f64, f64) {
-        let options = recovery_options(kind);
-        let found = recover_many(5, sigma, 100, Linkage::Single, &options).unwrap();
+        let found = recover_many(5, sigma, 100, Linkage::Single, Way::Learned(kind)).unwrap();
         let mean = |of: fn(&Recovery) -> f64| found.iter().map(of).sum::<f64>() / 5.0;
         (mean(|r| r.tree_distance), mean(|r| r.relative_error))
     }

@@ -6,7 +6,6 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod coupling;
 pub(crate) mod demo;
-mod dial;
 pub(crate) mod distance;
 pub(crate) mod embed;
 pub(crate) mod estimate;
@@ -19,7 +18,6 @@ pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod shell;
-mod synthetic;
 
 use treeport::Error;
 

@@ -10,5 +10,6 @@ mod determinism;
 mod exact;
 mod folder;
 mod pictures;
+mod reproduce;
 #[cfg(unix)]
 mod signals;

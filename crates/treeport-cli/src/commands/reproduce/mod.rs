@@ -1,0 +1,208 @@
+//! `treeport reproduce`: experiments of the paper, with its figures beside ours.
+
+mod journal;
+mod results;
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use clap::builder::PossibleValue;
+use treeport_lab::experiment::{self, ALL, Experiment, Row, Setup};
+
+use crate::args::at_least_one;
+use crate::interrupt::{self, Interrupted};
+use crate::output::{self, Output};
+use journal::Journal;
+
+const EXAMPLE: &str = "\
+Example:
+  treeport reproduce real --data DIR        every method on the real data sets
+  treeport reproduce uniform                every method on 100 points of [-10, 10]^d
+  treeport reproduce gaussian --dims 2,17 --runs 10 --json
+  treeport reproduce noisy-trees --trees 100
+  treeport reproduce all --data DIR -o runs hours; what is finished is kept in `runs` and not done again
+  treeport reproduce results --from runs -o docs   writes docs/RESULTS.md";
+
+/// What `treeport reproduce` accepts.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct ReproduceArgs {
+    /// Which experiment.
+    #[arg(value_name = "NAME", value_parser = names())]
+    what: String,
+    /// A glance in seconds: fewer and smaller cases.
+    #[arg(long)]
+    quick: bool,
+    /// Folder of the real data sets [default: TREEPORT_DATA].
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder for rows and figures; cells whose rows are there already are not run again.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Folder of finished runs, for `results`.
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// What a reader of `results` has to know about the run.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Hidden trees at each noise level.
+    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+    trees: usize,
+    /// Dimensions of `uniform` and `gaussian`.
+    #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_least_one)]
+    #[arg(default_value = "2,5,8,11,14,17")]
+    dims: Vec<usize>,
+    /// Data sets of `uniform` and `gaussian`, judged together.
+    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    runs: usize,
+    /// Only these scenes of `dial` or data sets of the others.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    scenes: Vec<String>,
+    /// Labelled pairs to learn from, in place of an experiment's own number.
+    #[arg(long, value_parser = at_least_one)]
+    labels: Option<usize>,
+    /// Seed of all randomness.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// The experiments, and two more words.
+fn names() -> Vec<PossibleValue> {
+    let mut names: Vec<PossibleValue> =
+        ALL.iter().map(|e| PossibleValue::new(e.name).help(e.about)).collect();
+    names.push(PossibleValue::new("all").help("all of them, one after the other"));
+    names.push(PossibleValue::new("results").help("the report of finished runs, in Markdown"));
+    names
+}
+
+impl ReproduceArgs {
+    fn setup(&self) -> Setup {
+        let named = || std::env::var_os("TREEPORT_DATA").map(PathBuf::from);
+        Setup {
+            quick: self.quick,
+            data: self.data.clone().or_else(named),
+            seed: self.seed,
+            trees: self.trees,
+            dims: self.dims.clone(),
+            runs: self.runs,
+            scenes: self.scenes.clone(),
+            labels: self.labels,
+        }
+    }
+
+    /// The command that makes the same rows; it leaves out what picks cells, and where data lie.
+    fn command(&self, name: &str) -> String {
+        let mut command = format!("treeport reproduce {name}");
+        if self.quick {
+            command += " --quick";
+        }
+        let plain = Setup::default();
+        let mut add = |option: &str, value: u64| {
+            // A string takes all that is written to it.
+            let _ = write!(command, " --{option} {value}");
+        };
+        if let Some(labels) = self.labels {
+            add("labels", labels as u64);
+        }
+        if name == "noisy-trees" && self.trees != plain.trees {
+            add("trees", self.trees as u64);
+        }
+        if ["uniform", "gaussian"].contains(&name) && self.runs != plain.runs {
+            add("runs", self.runs as u64);
+        }
+        if self.seed != plain.seed {
+            add("seed", self.seed);
+        }
+        command
+    }
+}
+
+/// Runs an experiment and prints its table.
+pub(crate) fn run(args: &ReproduceArgs, output: &Output) -> Result<ExitCode> {
+    if args.what == "results" {
+        let from =
+            args.from.as_deref().context("`results` needs `--from DIR`, the folder of a run")?;
+        let note = args.note.as_deref();
+        results::write(from, note, args.output.as_deref().unwrap_or(Path::new("docs")), output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let setup = args.setup();
+    if args.what == "all" {
+        let folder = args.output.clone().unwrap_or_else(|| "reproduced".into());
+        for experiment in &ALL {
+            output.note(&format!("{}: {}", experiment.name, experiment.about));
+            one(experiment, args, &setup, Some(&folder), output)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(experiment) = experiment::find(&args.what) else {
+        bail!("there is no experiment `{}`", args.what);
+    };
+    one(experiment, args, &setup, args.output.as_deref(), output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the cells that are not done yet, then shows all rows.
+fn one(
+    experiment: &Experiment,
+    args: &ReproduceArgs,
+    setup: &Setup,
+    folder: Option<&Path>,
+    output: &Output,
+) -> Result<()> {
+    let mut journal = Journal::open(folder, experiment.name, args.command(experiment.name))?;
+    let cells = (experiment.cells)(setup);
+    if cells.is_empty() {
+        output.note(&format!(
+            "{}: no data set to work on; name their folder with --data or TREEPORT_DATA",
+            experiment.name
+        ));
+        return Ok(());
+    }
+    let bar = output.bar(experiment.name, cells.len());
+    let mut rows: Vec<Row> = Vec::new();
+    for (k, cell) in cells.iter().enumerate() {
+        bar.set_position(k as u64);
+        bar.set_message(format!("{} {}", experiment.name, cell.name));
+        let found = if let Some(rows) = journal.find(&cell.name) {
+            rows
+        } else {
+            let found = cell.run(&|_| !interrupt::asked());
+            if interrupt::asked() {
+                return stopped(folder, output);
+            }
+            let found = found?;
+            journal.keep(&cell.name, &found)?;
+            found
+        };
+        if output.json {
+            found.iter().try_for_each(output::line)?;
+        }
+        rows.extend(found);
+    }
+    bar.finish_and_clear();
+    if !output.json {
+        print(experiment, &rows)?;
+    }
+    let Some(folder) = folder else { return Ok(()) };
+    results::draw(&(experiment.figures)(&rows), folder)
+}
+
+fn stopped(folder: Option<&Path>, output: &Output) -> Result<()> {
+    if let Some(folder) = folder {
+        output.note(&format!("finished cells are kept in `{}`", folder.display()));
+    }
+    Err(Interrupted.into())
+}
+
+fn print(experiment: &Experiment, rows: &[Row]) -> Result<()> {
+    for table in experiment.tables {
+        for (title, lines) in table.render(rows) {
+            output::line(format!("{}\n{}", title.replace('_', " "), output::table(&lines)))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Loss per epoch on the real sets: \[CTW24\], the figure of training losses.
+
+use std::ops::ControlFlow;
+
+use serde_json::json;
+use treeport::learn::Loss;
+use treeport::{Error, Kind, LearnOptions, Linkage, Progress, learn, linkage};
+
+use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, masses_name, scenes};
+use crate::Result;
+use crate::line_chart::{Axes, line_svg};
+use crate::scene::{Masses, Scene, SceneOptions};
+use crate::svg::Place;
+
+pub(super) const CONVERGENCE: Experiment = Experiment {
+    name: "convergence",
+    about: "loss by epoch on the real data sets",
+    cells,
+    tables: &[Table {
+        split: &["labels", "epochs", "seed"],
+        line: &["set", "masses"],
+        across: Some("method"),
+        show: &[
+            ("loss at the start", Show::Number("first_loss", 5)),
+            ("at the end", Show::Number("last_loss", 5)),
+            ("best epoch", Show::Text("best_epoch")),
+        ],
+    }],
+    figures,
+    words: "Training loss: squared error as a share of the squared labels, after the start has been multiplied by one factor. \
+With steps that have no unit and a rate that falls to 0 the loss falls without the swings of the paper's figure. \
+The best epoch is chosen on labels that are held back. Fewer pairs than in the paper; the axes of its \
+figure have no numbers that could be compared.",
+};
+
+fn cells(setup: &Setup) -> Vec<Cell<'_>> {
+    let scenes = scenes(setup, &["usca312"]).into_iter().filter(|scene| scene.1 == Masses::Full);
+    let cell = |(set, masses)| {
+        let labels = match set {
+            _ if setup.quick => 60,
+            "rnaseq_10x" => 100,
+            "belfast" => 200,
+            _ => 500,
+        };
+        let labels = setup.labels.unwrap_or(labels);
+        let epochs = if setup.quick { 20 } else { 100 };
+        Cell::new(format!("{set} {labels} {epochs}"), move |progress| {
+            run((set, masses), labels, epochs, setup, progress)
+        })
+    };
+    scenes.map(cell).collect()
+}
+
+fn run(
+    (set, masses): (&str, Masses),
+    labels: usize,
+    epochs: usize,
+    setup: &Setup,
+    progress: &Progress<'_>,
+) -> Result<Vec<Row>> {
+    let seed = setup.seed;
+    let options = SceneOptions { train: labels, test: 1, seed };
+    let scene = Scene::new(set, masses, setup.data.as_deref(), options, progress)?;
+    let ours = LearnOptions { epochs, seed, ..LearnOptions::default() };
+    let paper = LearnOptions { kind: Kind::Ultrametric, loss: Loss::Squared, ..ours.clone() };
+    let mut rows = Vec::new();
+    for (method, start, options) in
+        [("ult-tree (paper)", Linkage::Single, paper), ("additive", Linkage::Average, ours)]
+    {
+        let start = linkage(&scene.metric, start)?;
+        let watch = |status: &treeport::learn::Status<'_>| {
+            if progress(status.step) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let learned = learn(&start, &scene.train, &scene.train_labels, &options, watch)?;
+        if !progress(0) {
+            return Err(Error::Cancelled.into());
+        }
+        let losses: Vec<f64> = learned.history.iter().map(|epoch| epoch.training_loss).collect();
+        rows.push(json!({
+            "experiment": "convergence", "set": set, "masses": masses_name(set, masses),
+            "method": method, "labels": labels, "epochs": epochs, "seed": seed,
+            "first_loss": losses.first(), "last_loss": losses.last(),
+            "best_epoch": learned.best_epoch, "losses": losses,
+        }));
+    }
+    Ok(rows)
+}
+
+/// One chart for every set.
+fn figures(rows: &[Row]) -> Vec<Figure> {
+    let mut sets: Vec<&str> = rows.iter().filter_map(|row| row["set"].as_str()).collect();
+    sets.dedup();
+    let chart = |set: &str| {
+        let mut lines = Vec::new();
+        for row in rows.iter().filter(|row| row["set"] == set) {
+            let losses = row["losses"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let points: Vec<(f64, f64)> = losses
+                .iter()
+                .enumerate()
+                .filter_map(|(epoch, loss)| Some((epoch as f64, loss.as_f64()?)))
+                .collect();
+            lines.push((row["method"].as_str().unwrap_or_default(), points));
+        }
+        let lines: Vec<(&str, &[(f64, f64)])> =
+            lines.iter().map(|line| (line.0, line.1.as_slice())).collect();
+        let axes = Axes { x: "epoch", y: "training loss" };
+        let title = format!("{set}: training loss");
+        (format!("convergence-{set}.svg"), line_svg(&title, axes, &lines, Place::File))
+    };
+    sets.into_iter().map(chart).collect()
+}

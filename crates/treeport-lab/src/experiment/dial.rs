@@ -1,0 +1,76 @@
+//! What every level of accuracy costs and gives, as cells: [`crate::dial`].
+
+use serde_json::json;
+
+use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, score};
+use crate::Result;
+use crate::dial;
+use crate::scene::{Masses, Scene, SceneOptions, has_random_measures, names};
+
+pub(super) const DIAL: Experiment = Experiment {
+    name: "dial",
+    about: "a forest of 16 trees at every level of accuracy, with certified bounds",
+    cells,
+    tables: &[Table {
+        split: &["scene", "points", "labels", "seed"],
+        line: &["level"],
+        across: None,
+        show: &[
+            ("error", Show::Spread("error")),
+            ("times one factor", Show::Spread("scaled")),
+            ("width", Show::Number("width", 3)),
+            ("time", Show::Seconds("seconds")),
+            ("exact/this", Show::Number("exact_over_this", 1)),
+        ],
+    }],
+    figures: no_figures,
+    words: "Not in the paper. `width` is the median of upper/lower − 1 of the certified interval around W₁; time is that of \
+one pair on one thread. Each level is more exact and slower than the one before; on small supports the exact solver is so \
+fast that the upper levels of the dial are not worth their time.",
+};
+
+/// Trees of the forest.
+const TREES: usize = 16;
+
+/// Labels and unseen pairs.
+const PAIRS: (usize, usize) = (300, 200);
+
+/// Scenes and pairs in a glance.
+const QUICK: (usize, usize) = (2, 50);
+
+fn cells(setup: &Setup) -> Vec<Cell<'_>> {
+    let data = setup.data.as_deref();
+    let mut scenes = if setup.scenes.is_empty() { names(data) } else { setup.scenes.clone() };
+    let (mut train, mut test) = (setup.labels.unwrap_or(PAIRS.0), PAIRS.1);
+    if setup.quick {
+        scenes.truncate(QUICK.0);
+        (train, test) = (train.min(QUICK.1), QUICK.1);
+    }
+    let options = SceneOptions { train, test, seed: setup.seed };
+    let mut cells = Vec::new();
+    for scene in scenes {
+        for (masses, name) in [(Masses::Full, "full"), (Masses::Subset, "subset")] {
+            if masses == Masses::Full || has_random_measures(&scene) {
+                let key = format!("{scene} {name} {train} {test}");
+                let scene = scene.clone();
+                let work = move |progress: &treeport::Progress<'_>| {
+                    rows(&Scene::new(&scene, masses, data, options, progress)?, options)
+                };
+                cells.push(Cell::new(key, work));
+            }
+        }
+    }
+    cells
+}
+
+fn rows(scene: &Scene, options: SceneOptions) -> Result<Vec<Row>> {
+    let row = |notch: &dial::Notch| {
+        json!({
+            "experiment": "dial", "scene": scene.name, "points": scene.metric.points(),
+            "level": notch.level, "labels": options.train, "seed": options.seed,
+            "error": score(&notch.plain), "scaled": score(&notch.scaled), "width": notch.width,
+            "seconds": notch.seconds, "exact_over_this": notch.ratio,
+        })
+    };
+    Ok(dial::run(scene, TREES, options.seed)?.iter().map(row).collect())
+}

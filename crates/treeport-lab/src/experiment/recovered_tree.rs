@@ -1,0 +1,73 @@
+//! A noisy start and the tree that was learned from it: \[CTW24\], the figure of a recovered tree.
+
+use serde_json::json;
+use treeport::{Kind, Linkage, Tree};
+
+use super::{Cell, Experiment, Figure, Row, Setup, Show, Table};
+use crate::Result;
+use crate::dendrogram::{DendrogramOptions, dendrogram_svg};
+use crate::noisy_trees::one_recovery;
+
+pub(super) const RECOVERED_TREE: Experiment = Experiment {
+    name: "recovered-tree",
+    about: "a hidden tree, its noisy start and the recovered tree, side by side",
+    cells,
+    tables: &[Table {
+        split: &["nodes", "sigma", "seed"],
+        line: &["tree"],
+        across: None,
+        show: &[("leaves", Show::Text("leaves")), ("dist(T̂,T)", Show::Number("tree_distance", 4))],
+    }],
+    figures,
+    words: "The start is the single linkage of the hidden tree's distances under noise. The learned tree is additive and is \
+drawn from its own root, so it may hang from another node than the hidden one; its leaf distances are what dist(T̂,T) \
+compares.",
+};
+
+const NODES: usize = 24;
+const SIGMA: f64 = 3.0;
+
+fn cells(setup: &Setup) -> Vec<Cell<'_>> {
+    vec![Cell::new(format!("{NODES} {SIGMA}"), |_| rows(setup.seed))]
+}
+
+fn rows(seed: u64) -> Result<Vec<Row>> {
+    let found = one_recovery(NODES, SIGMA, seed, Linkage::Single, Kind::Additive)?;
+    let row = |(name, tree, distance): &(&str, Tree, f64)| {
+        json!({
+            "experiment": "recovered-tree", "nodes": NODES, "sigma": SIGMA, "seed": seed,
+            "tree": name, "leaves": tree.leaves(), "tree_distance": distance,
+            "newick": tree.to_newick(),
+        })
+    };
+    Ok(found.iter().map(row).collect())
+}
+
+/// Width of one tree.
+const WIDTH: f64 = 360.0;
+
+/// The trees beside each other.
+fn figures(rows: &[Row]) -> Vec<Figure> {
+    let (mut inside, mut right, mut height) = (String::new(), 0.0, 0.0f64);
+    for row in rows {
+        let Some(tree) = row["newick"].as_str().and_then(|text| Tree::from_newick(text).ok())
+        else {
+            continue;
+        };
+        let title = row["tree"].as_str().unwrap_or_default().to_owned();
+        let options = DendrogramOptions { title, width: WIDTH, ..DendrogramOptions::default() };
+        let drawn = dendrogram_svg(&tree, &options);
+        // An SVG inside another one is placed by its x.
+        inside += &drawn.replacen("<svg ", &format!("<svg x=\"{right}\" "), 1);
+        right += WIDTH;
+        height = height.max(46.0 + 60.0 + options.leaf_height * tree.leaves() as f64);
+    }
+    if inside.is_empty() {
+        return Vec::new();
+    }
+    let open = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{right}\" height=\"{height}\" \
+         viewBox=\"0 0 {right} {height}\">\n<title>a noisy start and the recovered tree</title>\n"
+    );
+    vec![("recovered-tree.svg".into(), open + &inside + "</svg>\n")]
+}

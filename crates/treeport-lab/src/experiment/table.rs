@@ -1,0 +1,162 @@
+//! Rows of JSON as tables of text.
+
+use serde_json::Value;
+
+use super::Row;
+
+/// What a column shows of a row.
+#[derive(Clone, Copy, Debug)]
+pub enum Show {
+    /// A word or a whole number.
+    Text(&'static str),
+    /// A number with so many decimals.
+    Number(&'static str, usize),
+    /// An object with `mean` and `std`.
+    Spread(&'static str),
+    /// Seconds, in a fitting unit.
+    Seconds(&'static str),
+}
+
+/// How rows become tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// One table for every value of these, which then stand in its title.
+    pub split: &'static [&'static str],
+    /// One line for every value of these.
+    pub line: &'static [&'static str],
+    /// The columns of [`show`](Self::show) once for every value of this.
+    pub across: Option<&'static str>,
+    /// Heading and content of the columns.
+    pub show: &'static [(&'static str, Show)],
+}
+
+impl Table {
+    /// Tables with their titles; the first line of each holds the headings.
+    pub fn render(&self, rows: &[Row]) -> Vec<(String, Vec<Vec<String>>)> {
+        let titles = distinct(rows, |row| self.title(row));
+        let part = |title: String| {
+            let rows: Vec<&Row> = rows.iter().filter(|row| self.title(row) == title).collect();
+            let text = self.one(&rows);
+            (title, text)
+        };
+        titles.into_iter().map(part).collect()
+    }
+
+    fn title(&self, row: &Row) -> String {
+        let parts = self.split.iter().map(|key| format!("{key} {}", word(&row[*key])));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    fn one(&self, rows: &[&Row]) -> Vec<Vec<String>> {
+        let across = |row: &&Row| self.across.map_or(String::new(), |key| word(&row[key]));
+        let groups = distinct(rows, across);
+        let line =
+            |row: &&Row| -> Vec<String> { self.line.iter().map(|key| word(&row[*key])).collect() };
+        let mut heading: Vec<String> = self.line.iter().map(|key| key.replace('_', " ")).collect();
+        for group in &groups {
+            let over = self.across.map_or(String::new(), |key| format!("{key} {group}: "));
+            heading.extend(self.show.iter().map(|(name, _)| format!("{over}{name}")));
+        }
+        let mut text = vec![heading];
+        for keys in distinct(rows, line) {
+            let mut cells = keys.clone();
+            for group in &groups {
+                let row = rows.iter().find(|row| line(row) == keys && across(row) == *group);
+                cells.extend(
+                    self.show.iter().map(|(_, show)| row.map_or("-".into(), |r| show.of(r))),
+                );
+            }
+            text.push(cells);
+        }
+        text
+    }
+}
+
+impl Show {
+    /// The text of a cell; a dash where there is nothing.
+    fn of(self, row: &Row) -> String {
+        let shown = match self {
+            Self::Text(key) => return word(&row[key]),
+            Self::Number(key, decimals) => {
+                row[key].as_f64().map(|number| format!("{number:.decimals$}"))
+            }
+            Self::Spread(key) => {
+                let (mean, std) = (row[key]["mean"].as_f64(), row[key]["std"].as_f64());
+                mean.zip(std).map(|(mean, std)| format!("{mean:.3} ± {std:.3}"))
+            }
+            Self::Seconds(key) => row[key].as_f64().map(seconds),
+        };
+        shown.unwrap_or_else(|| "-".into())
+    }
+}
+
+/// Three digits and a unit.
+fn seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        s if s < 1e-6 => (s * 1e9, "ns"),
+        s if s < 1e-3 => (s * 1e6, "µs"),
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.decimals$} {unit}")
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::Null => "-".into(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The different values in order of appearance.
+fn distinct<R, K: PartialEq>(rows: &[R], key: impl Fn(&R) -> K) -> Vec<K> {
+    let mut keys = Vec::new();
+    for row in rows {
+        let found = key(row);
+        if !keys.contains(&found) {
+            keys.push(found);
+        }
+    }
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TABLE: Table = Table {
+        split: &["set"],
+        line: &["method"],
+        across: Some("dim"),
+        show: &[("error", Show::Spread("error")), ("time", Show::Seconds("seconds"))],
+    };
+
+    #[test]
+    fn rows_become_lines_and_columns() {
+        let row = |set: &str, method: &str, dim: usize, mean: f64| {
+            let error = json!({ "mean": mean, "std": 0.5 });
+            json!({ "set": set, "method": method, "dim": dim, "error": error, "seconds": 0.002 })
+        };
+        let rows = [row("a", "x", 2, 1.0), row("a", "y", 5, 2.0), row("b", "x", 2, 3.0)];
+        let tables = TABLE.render(&rows);
+        assert_eq!(tables.len(), 2);
+        let (title, lines) = &tables[0];
+        assert_eq!(title, "set a");
+        assert_eq!(lines[0].join("|"), "method|dim 2: error|dim 2: time|dim 5: error|dim 5: time");
+        assert_eq!(lines[1].join("|"), "x|1.000 ± 0.500|2.00 ms|-|-");
+        assert_eq!(lines[2].join("|"), "y|-|-|2.000 ± 0.500|2.00 ms");
+        assert!(TABLE.render(&[]).is_empty());
+    }
+
+    #[test]
+    fn numbers_that_are_not_there_are_dashes() {
+        let row = json!({ "error": null, "ratio": 12.345, "n": 7 });
+        assert_eq!(Show::Spread("error").of(&row), "-");
+        assert_eq!(Show::Number("ratio", 1).of(&row), "12.3");
+        assert_eq!(Show::Text("n").of(&row), "7");
+    }
+}

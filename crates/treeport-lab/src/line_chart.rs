@@ -1,0 +1,216 @@
+//! Named lines through points, as a small chart.
+
+use std::fmt::Write;
+
+use crate::svg::{self, Place, escape, group_class, num};
+
+const WIDTH: f64 = 680.0;
+const HEIGHT: f64 = 320.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 544.0;
+const TOP: f64 = 48.0;
+const BOTTOM: f64 = 276.0;
+/// Values that span more than this ratio are drawn on a logarithmic axis.
+const LOG_ABOVE: f64 = 20.0;
+
+/// What the axes are called.
+#[derive(Clone, Copy, Debug)]
+pub struct Axes<'a> {
+    /// Below the chart.
+    pub x: &'a str,
+    /// Above the vertical axis; empty for none.
+    pub y: &'a str,
+}
+
+/// Lines with their names, each through its points in order, as an SVG picture for light and dark pages.
+///
+/// Values that are not finite leave a gap. The vertical axis is logarithmic when all values are above 0
+/// and span more than a factor of 20; the horizontal one begins at 0 unless that would waste most of it.
+///
+/// # Example
+/// ```
+/// use treeport_lab::{Place, line_chart::{Axes, line_svg}};
+/// let axes = Axes { x: "pairs", y: "error" };
+/// let picture = line_svg("Error", axes, &[("ours", &[(1.0, 0.5), (2.0, 0.25)])], Place::File);
+/// assert!(picture.starts_with("<svg"));
+/// ```
+pub fn line_svg(
+    title: &str,
+    axes: Axes<'_>,
+    lines: &[(&str, &[(f64, f64)])],
+    place: Place,
+) -> String {
+    let points = || lines.iter().flat_map(|line| line.1.iter().copied());
+    let axis = Axis::of(points().map(|p| p.1));
+    let span = Span::of(points().map(|p| p.0));
+    let mut out = svg::open(WIDTH, HEIGHT, title, place);
+    draw_axes(&mut out, &axis, &span, axes);
+    let mut ends = Vec::new();
+    for (k, (name, points)) in lines.iter().enumerate() {
+        let (path, end) = line(points, &axis, &span);
+        if let Some(y) = end {
+            let _ = writeln!(out, "<path class=\"tp-line {}\" d=\"{path}\"/>", group_class(k));
+            ends.push((y, k, *name));
+        }
+    }
+    draw_names(&mut out, &mut ends);
+    out + "</svg>\n"
+}
+
+/// The horizontal axis: what is at its ends.
+struct Span {
+    low: f64,
+    high: f64,
+}
+
+impl Span {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for value in values.filter(|v| v.is_finite()) {
+            (low, high) = (low.min(value), high.max(value));
+        }
+        if low > high {
+            return Self { low: 0.0, high: 1.0 };
+        }
+        if low >= 0.0 && low < 0.5 * high {
+            low = 0.0;
+        }
+        Self { low, high: if high > low { high } else { low + 1.0 } }
+    }
+
+    fn x(&self, value: f64) -> f64 {
+        LEFT + (value - self.low) / (self.high - self.low) * (RIGHT - LEFT)
+    }
+}
+
+/// The vertical axis: which values are at the bottom and the top.
+struct Axis {
+    low: f64,
+    high: f64,
+    log: bool,
+}
+
+impl Axis {
+    fn of(values: impl Iterator<Item = f64>) -> Self {
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for value in values.filter(|v| v.is_finite()) {
+            (low, high) = (low.min(value), high.max(value));
+        }
+        if low > 0.0 && high > LOG_ABOVE * low && high.is_finite() {
+            // A little room, so that lines do not lie on the frame.
+            return Self { low: low / 1.15, high: high * 1.15, log: true };
+        }
+        let high = if high > 0.0 { high * 1.05 } else { 1.0 };
+        Self { low: if low < 0.0 { low } else { 0.0 }, high, log: false }
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let part = if self.log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        BOTTOM - part * (BOTTOM - TOP)
+    }
+
+    /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if those are many.
+    fn ticks(&self) -> Vec<f64> {
+        if !self.log {
+            return svg::ticks(self.low, self.high, 6);
+        }
+        let decades = (self.high / self.low).log10();
+        let parts: &[f64] = if decades > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let stride = ((last - first) / 8).max(1).unsigned_abs() as usize;
+        (first..=last)
+            .step_by(stride)
+            .flat_map(|e| parts.iter().map(move |p| p * 10f64.powi(e)))
+            .filter(|t| (self.low..=self.high).contains(t))
+            .collect()
+    }
+}
+
+fn draw_axes(out: &mut String, axis: &Axis, span: &Span, axes: Axes<'_>) {
+    for tick in axis.ticks() {
+        let (y, text) = (axis.y(tick), svg::tick_text(tick));
+        let _ = writeln!(
+            out,
+            "<path class=\"tp-grid\" d=\"M{LEFT} {0}H{RIGHT}\"/>\
+             <text class=\"tp-faint tp-small\" x=\"{1}\" y=\"{2}\" text-anchor=\"end\">{text}</text>",
+            num(y),
+            num(LEFT - 8.0),
+            num(y + 4.0),
+        );
+    }
+    for tick in svg::ticks(span.low, span.high, 8) {
+        let _ = writeln!(
+            out,
+            "<text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            num(span.x(tick)),
+            num(BOTTOM + 17.0),
+            svg::tick_text(tick)
+        );
+    }
+    let (middle, y) = (num(f64::midpoint(LEFT, RIGHT)), num(BOTTOM + 34.0));
+    let _ = writeln!(
+        out,
+        "<text class=\"tp-faint tp-small\" x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{}</text>\
+         <text class=\"tp-faint tp-small\" x=\"16\" y=\"41\">{}</text>",
+        escape(axes.x),
+        escape(axes.y)
+    );
+}
+
+/// The path of one line and the height at which it ends, if it has any point.
+fn line(points: &[(f64, f64)], axis: &Axis, span: &Span) -> (String, Option<f64>) {
+    let (mut path, mut end, mut pen_up) = (String::new(), None, true);
+    for &(x, value) in points {
+        if !(x.is_finite() && value.is_finite()) {
+            pen_up = true;
+            continue;
+        }
+        let y = axis.y(value);
+        let step = if pen_up { 'M' } else { 'L' };
+        let _ = write!(path, "{step}{} {}", num(span.x(x)), num(y));
+        if pen_up {
+            // A step of no length, so that a point between two gaps is a dot.
+            path += "h0";
+        }
+        (pen_up, end) = (false, Some(y));
+    }
+    (path, end)
+}
+
+/// Names beside the ends of the lines, moved apart where they would touch.
+fn draw_names(out: &mut String, ends: &mut [(f64, usize, &str)]) {
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut above = f64::NEG_INFINITY;
+    for &mut (y, k, name) in ends {
+        above = y.max(above + 13.0);
+        let (x, y, class) = (num(RIGHT + 8.0), num(above + 4.0), group_class(k));
+        let name = escape(name);
+        let _ = writeln!(out, "<text class=\"tp-small {class}\" x=\"{x}\" y=\"{y}\">{name}</text>");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_values_get_a_logarithmic_axis() {
+        let axis = Axis::of([1.0, 1000.0].into_iter());
+        assert!(axis.log && !Axis::of([1.0, 10.0].into_iter()).log);
+        assert_eq!(axis.ticks(), [1.0, 10.0, 100.0, 1000.0]);
+        assert!((axis.y(axis.low) - BOTTOM).abs() < 1e-9 && (axis.y(axis.high) - TOP).abs() < 1e-9);
+        assert!(Axis::of([1e-30, 1e30].into_iter()).ticks().len() <= 10);
+    }
+
+    #[test]
+    fn the_horizontal_axis_begins_at_0_unless_that_wastes_it() {
+        let span = |values: &[f64]| Span::of(values.iter().copied());
+        assert_eq!(span(&[0.1, 1.0]).low, 0.0);
+        assert_eq!(span(&[800.0, 1500.0]).low, 800.0);
+        assert_eq!((span(&[]).low, span(&[3.0]).high), (0.0, 4.0));
+    }
+}
