@@ -32,12 +32,15 @@ def test_forests_in_files_and_pickles(forest, tmp_path):
     forest.save(path)
     assert tp.Forest.load(path) == forest == pickle.loads(pickle.dumps(forest))
     assert forest != tp.Forest(forest.trees) and forest != 3
+    assert tp.load(path).forest_ == forest
     assert repr(forest) == "Forest(n_trees=3, n_points=12)"
+    with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
+        tp.load(path).coupling(np.eye(12)[0], np.eye(12)[1])
     with pytest.raises(ValueError, match="is not a treeport tree: it holds a forest"):
         tp.Tree.load(path)
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ValueError, match="model.forest` is "):
-        tp.Forest.load(path)
+        tp.load(path)
     forest.trees[0].save(path)
     with pytest.raises(ValueError, match="is not a treeport forest: it holds a single tree"):
         tp.Forest.load(path)
