@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 
-use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
+use treeport::format::npz::Csr;
 use treeport::{Coupling, Error};
 
 /// What went wrong, with the library's own words: `OSError` for files, `ValueError` for the rest.
@@ -63,6 +64,16 @@ impl Row<'_> {
     }
 }
 
+/// Two measures, called 0 and 1 in errors.
+pub(crate) fn two(
+    a: &Row<'_>,
+    b: &Row<'_>,
+    normalize: bool,
+) -> PyResult<(treeport::Measures, treeport::Measures)> {
+    let (a, b) = (a.read(0)?, b.read(1)?);
+    Ok(if normalize { (a.normalized(), b.normalized()) } else { (a, b) })
+}
+
 /// The same error about measure `measure`.
 fn as_measure(measure: usize, error: Error) -> Error {
     match error {
@@ -112,4 +123,13 @@ pub(crate) type Moves<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, P
 pub(crate) fn moves(py: Python<'_>, plan: Coupling) -> Moves<'_> {
     let wide = |ends: Vec<u32>| positions(py, ends.into_iter().map(|p| p as usize).collect());
     (wide(plan.left), wide(plan.right), plan.mass.into_pyarray(py).into_any())
+}
+
+/// Row bounds, columns, values and the number of columns.
+pub(crate) type Compressed<'py> =
+    (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, usize);
+
+pub(crate) fn compressed(py: Python<'_>, rows: Csr) -> Compressed<'_> {
+    let (start, columns) = (positions(py, rows.start), positions(py, rows.indices));
+    (start, columns, rows.values.into_pyarray(py), rows.cols)
 }

@@ -2,6 +2,7 @@
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use treeport::baseline::Method;
 use treeport::{Error, GroundMetric, Linkage, Norm};
 
 use crate::convert::to_py_err;
@@ -127,22 +128,21 @@ impl Ground {
 
     /// A first tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<RawTree> {
-        let method = match method {
-            "single" => Linkage::Single,
-            "average" => Linkage::Average,
-            "complete" => Linkage::Complete,
-            "ward" => Linkage::Ward,
-            "closest" => Linkage::Closest,
-            other => {
-                return Err(to_py_err(Error::BadOption {
-                    option: "the linkage",
-                    value: format!("`{other}`"),
-                    expected: "it must be single, average, complete, ward or closest",
-                }));
-            }
-        };
+        let method = linkage_of(method)?;
         let tree = watch::run(py, threads, None, |_| treeport::linkage(&self.metric, method))?;
         Ok(RawTree { tree })
+    }
+
+    /// Refuses a method that needs coordinates where there are none.
+    fn check_method(&self, method: &str) -> PyResult<()> {
+        // What is no baseline takes any metric.
+        let needs = method.parse().ok().filter(|method: &Method| method.needs_coordinates());
+        match needs {
+            Some(method) if self.metric.coordinates().is_none() => {
+                Err(to_py_err(Error::NoCoordinates { method: method.name() }))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -153,6 +153,24 @@ impl Ground {
     ) -> PyResult<Self> {
         Ok(Self { metric: py.detach(make).map_err(to_py_err)? })
     }
+}
+
+/// How clusters are compared, by name.
+pub(crate) fn linkage_of(name: &str) -> PyResult<Linkage> {
+    Ok(match name {
+        "single" => Linkage::Single,
+        "average" => Linkage::Average,
+        "complete" => Linkage::Complete,
+        "ward" => Linkage::Ward,
+        "closest" => Linkage::Closest,
+        other => {
+            return Err(to_py_err(Error::BadOption {
+                option: "the linkage",
+                value: format!("`{other}`"),
+                expected: "it must be single, average, complete, ward or closest",
+            }));
+        }
+    })
 }
 
 /// How many points have so many pairs, rounded up: the library refuses what does not fit.

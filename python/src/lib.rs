@@ -5,7 +5,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
+mod build;
 mod convert;
+mod dial;
+mod forest;
 mod ground;
 mod learn;
 mod measures;
@@ -21,6 +24,12 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "what Python calls it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    use crate::build::build;
+    #[pymodule_export]
+    use crate::dial::Dial;
+    #[pymodule_export]
+    use crate::forest::{RawForest, load};
     #[pymodule_export]
     use crate::ground::Ground;
     #[pymodule_export]

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::{Error, Tree};
 
-use crate::convert::{self, Moves, Row, to_py_err};
+use crate::convert::{self, Compressed, Moves, Row, to_py_err};
 use crate::measures::Measures;
 use crate::watch;
 
@@ -16,9 +16,6 @@ use crate::watch;
 pub(crate) struct RawTree {
     pub(crate) tree: Tree,
 }
-
-/// Row bounds, columns, values and the number of columns.
-type Compressed<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyArray1<f64>>, usize);
 
 #[pymethods]
 impl RawTree {
@@ -137,7 +134,7 @@ impl RawTree {
 
     /// Distance between two measures, each divided by its total first if `normalize`.
     fn distance(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, normalize: bool) -> PyResult<f64> {
-        let (a, b) = two(&a, &b, normalize)?;
+        let (a, b) = convert::two(&a, &b, normalize)?;
         py.detach(|| self.tree.distance(&a.row(0), &b.row(0))).map_err(to_py_err)
     }
 
@@ -149,7 +146,7 @@ impl RawTree {
         b: Row<'py>,
         normalize: bool,
     ) -> PyResult<Moves<'py>> {
-        let (a, b) = two(&a, &b, normalize)?;
+        let (a, b) = convert::two(&a, &b, normalize)?;
         let plan = py.detach(|| self.tree.coupling(&a.row(0), &b.row(0)));
         Ok(convert::moves(py, plan.map_err(to_py_err)?))
     }
@@ -212,13 +209,7 @@ impl RawTree {
         threads: usize,
     ) -> PyResult<Compressed<'py>> {
         let rows = watch::run(py, threads, None, |_| self.tree.embed(&measures.rows))?;
-        let (start, columns) = (rows.start, rows.indices);
-        Ok((
-            convert::positions(py, start),
-            convert::positions(py, columns),
-            rows.values.into_pyarray(py),
-            rows.cols,
-        ))
+        Ok(convert::compressed(py, rows))
     }
 
     fn __eq__(&self, other: &Self) -> bool {
@@ -230,14 +221,4 @@ impl RawTree {
     fn new(tree: treeport::Result<Tree>) -> PyResult<Self> {
         Ok(Self { tree: tree.map_err(to_py_err)? })
     }
-}
-
-/// Two measures, called 0 and 1 in errors.
-fn two(
-    a: &Row<'_>,
-    b: &Row<'_>,
-    normalize: bool,
-) -> PyResult<(treeport::Measures, treeport::Measures)> {
-    let (a, b) = (a.read(0)?, b.read(1)?);
-    Ok(if normalize { (a.normalized(), b.normalized()) } else { (a, b) })
 }

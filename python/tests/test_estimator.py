@@ -174,8 +174,10 @@ def test_the_bar_counts(capsys):
     from treeport._progress import Bar
 
     with Bar("work") as report:
+        report(3, 0)
         report(25, 100)
-    assert "\rwork  25% |█████               | 25/100" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "\rwork 0 s" in shown and "\rwork  25% |█████               | 25/100" in shown
 
 
 SLOW = """
@@ -195,6 +197,8 @@ print("ready", flush=True)
         "tp.emd_pairs(measures, rng.integers(400, size=(100_000, 2)), points=points)",
         "tp.TreeWasserstein(points, n_pairs=100_000).fit(measures)",
         "tp.TreeWasserstein(n_pairs=79_000, epochs=100_000).fit(measures)",
+        "tp.TreeWasserstein(points, method='forest', n_trees=100_000, n_pairs=1).fit(measures)",
+        "tp.TreeWasserstein(points, n_pairs=1).fit(measures[:2]).estimate(many := np.tile(measures, (20, 1)), many[::-1], 0)",
     ],
 )
 def test_ctrl_c_ends_long_work(work):

@@ -9,6 +9,10 @@ value, plan = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points, return_pla
 several: np.typing.NDArray[np.float64] = tp.emd_pairs(np.eye(3), [(0, 1)], points=points)
 tw: tp.TreeWasserstein = tp.TreeWasserstein(points, epochs=3, random_state=np.random.default_rng())
 tree: tp.Tree = tw.fit(np.eye(3)).tree_
+forest: tp.Forest = tp.Forest([tree], weights=[1.0])
+several = tw.estimate(np.eye(3), np.eye(3), accuracy=0.1)
+lower, upper = tw.bounds(np.eye(3), np.eye(3), accuracy="flow")
+several = upper - lower
 names: "list[str] | None" = tree.names
 back: tp.TreeWasserstein = tp.load("model.tree")
 wrong: str = tree.to_newick()

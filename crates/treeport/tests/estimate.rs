@@ -130,7 +130,9 @@ fn calibration_brings_every_level_to_the_labels() {
         }
     }
     assert_eq!(estimator.calibration().factors[Level::Exact as usize], 1.0);
-    let again = plain.with_calibration(estimator.calibration());
+    let again = plain.with_calibration(estimator.calibration()).into_owned();
+    assert_eq!(again.forest(), estimator.forest());
+    assert_eq!(again.metric().points(), estimator.metric().points());
     let (a, b) = (measures.row(0), measures.row(1));
     let both = [&again, &estimator].map(|e| e.distance(Level::Flow, &a, &b).unwrap());
     assert_eq!(both[0], both[1]);

@@ -53,6 +53,12 @@ proptest! {
                 prop_assert!((value - judge).abs() < 1e-12 * 100.0, "{} {}", value, judge);
             }
         }
+        let paired = forest.paired(&measures, &measures, &silent).unwrap();
+        prop_assert!(paired.iter().all(|&d| d.abs() < 1e-12 * 100.0), "{:?}", paired);
+        let turned = Measures::from_rows(measures.points(), (0..4).map(|i| measures.row(3 - i).iter())).unwrap();
+        for (i, found) in forest.paired(&measures, &turned, &silent).unwrap().into_iter().enumerate() {
+            prop_assert!((found - matrix[i * 4 + 3 - i]).abs() < 1e-12 * 100.0);
+        }
         let doubled = forest.scaled(2.0).unwrap().pairs(&measures, &pairs, &silent).unwrap();
         prop_assert!(doubled.iter().zip(&found).all(|(d, f)| (d - 2.0 * f).abs() < 1e-12 * 100.0));
     }

@@ -5,16 +5,21 @@ from typing import Any, Callable, Optional, Union, final
 import numpy as np
 import numpy.typing as npt
 
-from ._methods import Options
+from ._dial import Calibration
+from ._methods import BuildOptions, Options
 
 __all__ = [
+    "Dial",
     "Ground",
     "Measures",
+    "RawForest",
     "RawTree",
     "__version__",
+    "build",
     "emd",
     "emd_pairs",
     "learn",
+    "load",
     "sinkhorn",
 ]
 
@@ -58,6 +63,7 @@ class Ground:
     def solvable(ground: Ground, threads: int) -> Ground: ...
     def assume_metric(self) -> Ground: ...
     def linkage(self, method: str, threads: int) -> RawTree: ...
+    def check_method(self, method: str) -> None: ...
     @property
     def points(self) -> int: ...
 
@@ -104,6 +110,83 @@ class RawTree:
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
 
+@final
+class RawForest:
+    @staticmethod
+    def from_trees(trees: list[RawTree], weights: Optional[_Floats] = None) -> RawForest: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> RawForest: ...
+    @staticmethod
+    def load(path: str) -> RawForest: ...
+    def save(self, path: str) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def with_names(self, names: list[str]) -> RawForest: ...
+    def scaled(self, factor: float) -> RawForest: ...
+    @property
+    def leaves(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def names(self) -> Optional[list[str]]: ...
+    def trees(self) -> list[RawTree]: ...
+    def weights(self) -> _Floats: ...
+    def distance(self, a: _Row, b: _Row, normalize: bool) -> float: ...
+    def pairs(
+        self, pairs: _Integers, measures: Measures, threads: int, report: _Report = None
+    ) -> _Floats: ...
+    def paired(self, a: Measures, b: Measures, threads: int) -> _Floats: ...
+    def pairwise(self, a: Measures, b: Optional[Measures], threads: int) -> _Floats: ...
+    def embed(
+        self, measures: Measures, threads: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats, int]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+@final
+class Dial:
+    @staticmethod
+    def over(
+        ground: Ground, forest: RawForest, calibration: Optional[Calibration], threads: int
+    ) -> Dial: ...
+    @staticmethod
+    def calibrate(
+        ground: Ground,
+        forest: RawForest,
+        measures: Measures,
+        pairs: _Integers,
+        distances: _Floats,
+        threads: int,
+        report: _Report = None,
+    ) -> Calibration: ...
+    def pairs(
+        self,
+        accuracy: Union[str, float],
+        pairs: _Integers,
+        measures: Measures,
+        threads: int,
+        report: _Report = None,
+    ) -> _Floats: ...
+    def bounds(
+        self,
+        accuracy: Union[str, float],
+        pairs: _Integers,
+        measures: Measures,
+        threads: int,
+        report: _Report = None,
+    ) -> tuple[_Floats, _Floats]: ...
+    def coupling(self, a: _Row, b: _Row, normalize: bool) -> _Moves: ...
+
+def load(path: str) -> Union[RawTree, RawForest]: ...
+def build(
+    method: str,
+    ground: Ground,
+    measures: Measures,
+    pairs: _Integers,
+    distances: _Floats,
+    options: BuildOptions,
+    threads: int,
+    report: _Report = None,
+) -> Union[RawTree, RawForest]: ...
 def emd(a: _Row, b: _Row, costs: _Costs, plan: bool) -> tuple[float, Optional[_Moves]]: ...
 def emd_pairs(
     ground: Ground,

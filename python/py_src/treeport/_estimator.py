@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core, _methods
+from ._dial import Estimates, calibration
+from ._forest import Forest
 from ._inputs import (
     Floats,
     Seed,
@@ -24,13 +26,18 @@ from ._inputs import (
     threads_of,
     width,
 )
-from ._labels import exact, random_pairs, relative_error, with_mass
+from ._labels import exact, random_pairs, relative_error, side_by_side, with_mass
 from ._tree import Tree
 
 if TYPE_CHECKING:
     from ._torch import TreeDistance
 
-class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TreeWasserstein(  # type: ignore[misc]
+    Estimates,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Learns a tree over points whose transport distances are those of the points' own metric.
 
     A measure is a row of masses at the points: a document as counts of words, a sample as counts of
@@ -49,11 +56,23 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Edge weights; distances are shortest paths.
     metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
         How distances follow from `points`.
-    method : {"auto", "additive", "ultrametric", "skip-mst"}
-        Kind of tree: "additive" has leaves at any depth, "ultrametric" all at the same; "skip-mst" is
-        ultrametric with the shape of the start. "auto" is "additive".
+    method : str
+        What is fitted:
+
+        - learned from labels: "additive" has leaves at any depth, "ultrametric" all at the same;
+          "skip-mst" is ultrametric with the shape of the start. "auto" is "additive";
+        - "forest": `n_trees` linkages of the points with their distances perturbed at random, averaged
+          with weights that fit the labels;
+        - other methods, to compare with: "quadtree", "cluster", "kmeans"; "qtwd" and "ctwd" with edges
+          fitted to the distances of points, "qtwd-labels" and "ctwd-labels" to labels; "sliced-quadtree",
+          "sliced-cluster", "sliced-qtwd" and "sliced-ctwd", which average `n_trees` of them;
+          "ultratwd-mst" and "ultratwd"; "single" and "average" linkage. Those with a quadtree, and
+          "kmeans", need `points`.
+    n_trees : int
+        Trees of "forest" and of the sliced methods.
     init : {"average", "single", "complete", "ward", "closest"} or Tree
-        Tree to start from: a linkage of the points, or a tree of your own.
+        Tree to start learning from: a linkage of the points, or a tree of your own. For "forest" the
+        linkage of every tree. Other methods do not read it.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
     epochs : int
@@ -67,7 +86,8 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     loss : {"relative", "squared"}
         Whether every pair counts the same, or large distances more.
     scale : bool
-        Whether to bring the start to the scale of the exact distances first.
+        Whether to bring the start, or the trees of a method that does not learn, to the scale of the
+        exact distances; without it "forest" has equal weights.
     random_state : int, numpy.random.Generator or None
         Source of randomness; `None` gives another tree every time.
     n_jobs : int, optional
@@ -78,9 +98,16 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Attributes
     ----------
     tree_ : Tree
-        The tree, for measures that are not to be normalized, and for what else a tree can do.
+        The tree, for measures that are not to be normalized, and for what else a tree can do. There is
+        none where the method gives a forest.
+    forest_ : Forest
+        The trees and their weights, where the method is "forest" or a sliced one.
+    calibration_ : dict or None
+        What the labels tell `estimate` about its levels: a factor for each, and a few more numbers. `None`
+        without a ground metric, and for more than 5,000 points if the method itself does not look at all
+        distances between them.
     loss_curve_ : ndarray of shape (n_epochs + 1,)
-        Loss on the training pairs: the start, then every epoch.
+        Loss on the training pairs: the start, then every epoch; empty where nothing is learned.
     validation_loss_curve_ : ndarray of shape (n_epochs + 1,)
         The same on the pairs kept for validation, NaN if there are none.
     best_epoch_ : int
@@ -115,6 +142,7 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         graph: Any = None,
         metric: str = "euclidean",
         method: str = "auto",
+        n_trees: int = 16,
         init: Union[str, Tree] = "average",
         n_pairs: int = 300,
         epochs: int = 50,
@@ -132,6 +160,7 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.graph = graph
         self.metric = metric
         self.method = method
+        self.n_trees = n_trees
         self.init = init
         self.n_pairs = n_pairs
         self.epochs = epochs
@@ -170,7 +199,11 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = self._rows(X, reset=True)
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
         ground = self._ground()
-        start = self._start(ground, threads)
+        if ground is not None:
+            ground.check_method(name)
+            if pairs is None:  # labels will ask for many distances, and others may then, too
+                ground = _core.Ground.solvable(ground, threads)
+        start = self._start(ground, threads) if name in _methods.LEARNED else None
         if pairs is None:
             measures = measures_of(with_mass(X), normalize=True)
             numbers = random_pairs(len(measures), self.n_pairs, seed)
@@ -179,27 +212,31 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             measures = measures_of(X, normalize=True)
             numbers = pairs_of(pairs)
             labels = np.ravel(np.asarray(distances, dtype=np.float64))
-        options = self._options(seed)
+        options, build = self._options(seed), self._build_options(seed)
         problem = _methods.Problem(
-            ground, start, measures, numbers, labels, options, threads, bool(self.verbose)
+            ground, start, measures, numbers, labels, options, build, threads, bool(self.verbose)
         )
         fitted = _methods.METHODS[name](problem)
         self.method_ = name
-        self.tree_ = Tree._of(fitted.tree)
+        self._set_model(fitted.model)
         self.loss_curve_ = fitted.loss_curve
         self.validation_loss_curve_ = fitted.validation_loss_curve
         self.best_epoch_ = fitted.best_epoch
+        thorough = name in _methods.THOROUGH and isinstance(self.init, str)
+        self.calibration_ = calibration(problem, fitted.model, thorough)
         return self
 
     def distance(self, a: Any, b: Any) -> float:
         """Tree distance between two measures, each divided by its total first.
+
+        For a forest this is the weighted mean of its trees' distances, here and everywhere below.
 
         Parameters
         ----------
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
         """
         check_is_fitted(self)
-        return self.tree_._raw.distance(row(a), row(b), True)
+        return self._model._raw.distance(row(a), row(b), True)
 
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
@@ -213,7 +250,7 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         distances : ndarray of shape (n_measures,)
         """
         left, right = self._measures(A), self._measures(B)
-        return self.tree_._raw.paired(left, right, threads_of(self.n_jobs))
+        return self._model._raw.paired(left, right, threads_of(self.n_jobs))
 
     def pairwise(self, A: Any, B: Any = None) -> Floats:
         """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
@@ -230,10 +267,13 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
-        return self.tree_._raw.pairwise(left, right, threads_of(self.n_jobs))
+        return self._model._raw.pairwise(left, right, threads_of(self.n_jobs))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which share of the mass goes where, by the tree.
+
+        A forest has no plan of its own: of the plans of its trees this is the one that costs least in the
+        ground metric.
 
         Parameters
         ----------
@@ -246,7 +286,14 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         left, right = row(a), row(b)
-        moves = self.tree_._raw.coupling(left, right, True)
+        model = self._model
+        if isinstance(model, Forest):
+            dial = self._dial(threads_of(self.n_jobs))
+            # Without a ground metric a forest is one star.
+            planner = model.trees[0]._raw if dial is None else dial
+        else:
+            planner = model._raw
+        moves = planner.coupling(left, right, True)
         return moves_matrix(moves, (width(left), width(right)))
 
     def transform(self, X: Any) -> sparse.csr_array:
@@ -267,7 +314,7 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if not kept.any():
             return sparse.csr_array((len(kept), self._n_features_out))
         measures = measures_of(X if kept.all() else X[kept], normalize=True)
-        start, columns, values, nodes = self.tree_._raw.embed(measures, threads_of(self.n_jobs))
+        start, columns, values, nodes = self._model._raw.embed(measures, threads_of(self.n_jobs))
         # Row r begins where the rows with mass before it end.
         start = start[np.concatenate([[0], np.cumsum(kept)])]
         return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
@@ -291,24 +338,19 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = self._rows(X, reset=False)
         threads, ground = threads_of(self.n_jobs), self._ground()
         if getattr(y, "ndim", np.ndim(y)) == 2:
-            left, right = measures_of(X, normalize=True), self._measures(y)
-            if len(left) != len(right):
-                raise ValueError(f"{len(left)} measures cannot be paired with {len(right)}")
-            measures = left.followed_by(right)
-            first = np.arange(len(left), dtype=np.int64)
-            pairs = np.stack([first, first + len(left)], axis=1)
+            measures, pairs = side_by_side(measures_of(X, normalize=True), self._measures(y))
         else:
             measures = measures_of(with_mass(X), normalize=True)
             seed = 0 if isinstance(self.random_state, np.random.Generator) else self.random_state
             pairs = random_pairs(len(measures), self.n_pairs, seed_of(seed))
         judge = exact(ground, measures, pairs, threads, self.verbose)
-        found = self.tree_._raw.pairs(pairs, measures, threads)
+        found = self._model._raw.pairs(pairs, measures, threads)
         return -relative_error(found, judge)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the tree to a file that `treeport.load` and the command line read."""
+        """Writes the tree or the forest to a file that `treeport.load` reads."""
         check_is_fitted(self)
-        self.tree_.save(path)
+        self._model.save(path)
 
     def to_torch(self, dtype: Any = None) -> TreeDistance:
         """The distance as a PyTorch module, differentiable in the masses.
@@ -329,14 +371,34 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             from ._torch import TreeDistance
         except ImportError as error:
             raise ImportError("to_torch needs PyTorch: `pip install torch`") from error
-        return TreeDistance(self.tree_, dtype)
+        return TreeDistance(self._model, dtype)
 
     @property
     def _n_features_out(self) -> int:
-        return self.tree_.n_nodes
+        return self._model.n_nodes
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "tree_")
+        return hasattr(self, "tree_") or hasattr(self, "forest_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What `estimate` keeps is as large as the ground metric, and quickly made again.
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_made"}
+
+    @property
+    def _model(self) -> Union[Tree, Forest]:
+        return self.forest_ if hasattr(self, "forest_") else self.tree_
+
+    def _set_model(self, raw: _methods.Raw) -> None:
+        """Keeps a tree as `tree_` or a forest as `forest_`, and nothing of an earlier fit."""
+        for stale in ("tree_", "forest_", "_made"):
+            self.__dict__.pop(stale, None)
+        if raw.names is None and hasattr(self, "feature_names_in_"):
+            raw = raw.with_names(list(self.feature_names_in_))
+        if isinstance(raw, _core.RawForest):
+            self.forest_ = Forest._of(raw)
+        else:
+            self.tree_ = Tree._of(raw)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -391,13 +453,14 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             start = _core.RawTree.star(self.n_features_in_)
         else:
             start = ground.linkage(self.init, threads)
-        if start.names is None and hasattr(self, "feature_names_in_"):
-            start = start.with_names(list(self.feature_names_in_))
         return start
 
     def _check_options(self) -> None:
         """Refuses options now rather than after the pairs have been solved."""
         _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
+        _check("n_trees", self.n_trees, self.n_trees >= 1, "at least one is needed")
+        if self.method == "forest" and not isinstance(self.init, str):
+            raise ValueError(f"init is {self.init!r}; 'forest' takes a linkage for its trees")
         _check("epochs", self.epochs, self.epochs >= 0, "it must be at least 0")
         _check("batch_size", self.batch_size, self.batch_size >= 1, "a batch holds at least one pair")
         rate, share = self.learning_rate, self.validation_fraction
@@ -417,17 +480,26 @@ class TreeWasserstein(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             "seed": seed,
         }
 
+    def _build_options(self, seed: int) -> _methods.BuildOptions:
+        return {
+            "trees": int(self.n_trees),
+            "linkage": self.init if isinstance(self.init, str) else "average",
+            "rescale": bool(self.scale),
+            "seed": seed,
+        }
+
 
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:
     """Reads what `TreeWasserstein.save` has written, ready to answer.
 
-    A file has the tree alone: `distance`, `paired`, `pairwise`, `coupling` and `transform` work as
-    before; `score` and `fit` need a ground metric first, by ``set_params(points=…)``.
+    A file has the tree, or the forest, alone: `distance`, `paired`, `pairwise` and `transform` work as
+    before, and `coupling` for a tree. `estimate`, `bounds`, `score`, `fit` and the `coupling` of a forest
+    need a ground metric first, by ``set_params(points=…)``; estimates are not calibrated then.
 
     Parameters
     ----------
     path : str or path-like
-        A file written by `TreeWasserstein.save`, `Tree.save` or the command line.
+        A file written by `TreeWasserstein.save`, `Tree.save`, `Forest.save` or the command line.
 
     Returns
     -------
@@ -438,11 +510,11 @@ def load(path: str | os.PathLike[str]) -> TreeWasserstein:
     OSError
         The file cannot be read.
     ValueError
-        It is not the file of a tree, or it is damaged.
+        It is not the file of a tree or a forest, or it is damaged.
     """
     loaded = TreeWasserstein()
-    loaded.tree_ = Tree.load(path)
-    loaded.n_features_in_ = loaded.tree_.n_points
+    loaded._set_model(_core.load(os.fspath(path)))
+    loaded.n_features_in_ = loaded._model.n_points
     loaded._from_file = True
     return loaded
 

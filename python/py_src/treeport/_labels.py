@@ -44,6 +44,14 @@ def random_pairs(rows: int, count: int, seed: int) -> Integers:
     return np.stack([left, places - left * (left - 1) // 2], axis=1)
 
 
+def side_by_side(left: _core.Measures, right: _core.Measures) -> tuple[_core.Measures, Integers]:
+    """Both sets as one, and the pairs of row i with row i."""
+    if len(left) != len(right):
+        raise ValueError(f"{len(left)} measures cannot be paired with {len(right)}")
+    first = np.arange(len(left), dtype=np.int64)
+    return left.followed_by(right), np.stack([first, first + len(left)], axis=1)
+
+
 def exact(
     ground: Optional[_core.Ground],
     measures: _core.Measures,

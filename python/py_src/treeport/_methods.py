@@ -1,15 +1,19 @@
-"""How a tree is made from a problem: the one place where methods are looked up.
+"""How trees are made from a problem: the one place where methods are looked up.
 
 A method is a function from a `Problem` to a `Fitted`. To add one, write the function and name it in `METHODS`.
 """
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional, TypedDict
+from typing import Callable, NamedTuple, Optional, TypedDict, Union
+
+import numpy as np
 
 from . import _core
 from ._inputs import Floats, Integers
 from ._progress import bar
+
+Raw = Union[_core.RawTree, _core.RawForest]
 
 
 class Options(TypedDict):
@@ -25,23 +29,33 @@ class Options(TypedDict):
     seed: int
 
 
+class BuildOptions(TypedDict):
+    """How trees are built that are not learned."""
+
+    trees: int
+    linkage: str
+    rescale: bool
+    seed: int
+
+
 class Problem(NamedTuple):
     """What every method gets."""
 
     ground: Optional[_core.Ground]  # None: all points are one apart
-    start: _core.RawTree
+    start: Optional[_core.RawTree]  # where one is learned from
     measures: _core.Measures
     pairs: Integers
     distances: Floats
     options: Options
+    build: BuildOptions
     threads: int
     verbose: bool
 
 
 class Fitted(NamedTuple):
-    """What every method gives."""
+    """What every method gives; without epochs the curves are empty."""
 
-    tree: _core.RawTree
+    model: Raw
     loss_curve: Floats
     validation_loss_curve: Floats
     best_epoch: int
@@ -53,6 +67,7 @@ def learned(kind: str) -> Callable[[Problem], Fitted]:
     def fit(problem: Problem) -> Fitted:
         options: Options = {**problem.options, "kind": kind}
         start, measures, pairs, distances = problem[1:5]
+        assert start is not None
         with bar("learning", problem.verbose) as report:
             return Fitted(
                 *_core.learn(start, measures, pairs, distances, options, problem.threads, report)
@@ -61,10 +76,64 @@ def learned(kind: str) -> Callable[[Problem], Fitted]:
     return fit
 
 
+def built(method: str) -> Callable[[Problem], Fitted]:
+    """What the library builds under that name; where all points are one apart, a star is what there is."""
+
+    def fit(problem: Problem) -> Fitted:
+        if problem.ground is None:
+            model: Raw = _star(problem, method)
+        else:
+            ground = _core.Ground.solvable(problem.ground, problem.threads)
+            options, labels = problem.build, problem[2:5]
+            with bar("building", problem.verbose) as report:
+                model = _core.build(method, ground, *labels, options, problem.threads, report)
+        return Fitted(model, np.empty(0), np.empty(0), 0)
+
+    return fit
+
+
+def _star(problem: Problem, method: str) -> Raw:
+    star = _core.RawTree.star(problem.measures.points)
+    if problem.build["rescale"]:
+        found = star.pairs(problem.pairs, problem.measures, problem.threads)
+        told = (found > 0) & (problem.distances > 0)
+        if told.any():
+            star = star.scaled(float(np.median(problem.distances[told] / found[told])))
+    return _core.RawForest.from_trees([star]) if method in FORESTS else star
+
+
+# Methods that give several trees.
+FORESTS = ("forest", "sliced-quadtree", "sliced-cluster", "sliced-qtwd", "sliced-ctwd")
+
+# Methods that start from a tree.
+LEARNED = ("additive", "ultrametric", "skip-mst")
+
+# Methods that look at all distances between points, so that doing so once more hardly matters.
+THOROUGH = (*LEARNED, "forest", "single", "average", "ultratwd-mst", "ultratwd")
+
 METHODS: dict[str, Callable[[Problem], Fitted]] = {
-    "additive": learned("additive"),
-    "ultrametric": learned("ultrametric"),
-    "skip-mst": learned("skip-mst"),
+    **{kind: learned(kind) for kind in LEARNED},
+    **{
+        name: built(name)
+        for name in (
+            "forest",
+            "quadtree",
+            "cluster",
+            "kmeans",
+            "qtwd",
+            "ctwd",
+            "qtwd-labels",
+            "ctwd-labels",
+            "sliced-quadtree",
+            "sliced-cluster",
+            "sliced-qtwd",
+            "sliced-ctwd",
+            "ultratwd-mst",
+            "ultratwd",
+            "single",
+            "average",
+        )
+    },
 }
 
 

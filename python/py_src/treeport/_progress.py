@@ -18,7 +18,10 @@ class Bar:
 
     def __call__(self, done: int, total: int) -> None:
         seconds = time.monotonic() - self.begun
-        share = done / total if total else 0.0
+        if not total:  # how much there is to do is not known, or not yet
+            self._show(f"{self.title} {seconds:.0f} s")
+            return
+        share = done / total
         left = f", {seconds / share - seconds:.0f} s left" if share > 0.01 else ""
         bar = "█" * round(20 * share)
         self._show(f"{self.title} {share:4.0%} |{bar:<20}| {done}/{total} {seconds:.0f} s{left}")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 import numpy as np
 import torch
 from scipy import sparse
 
+from ._forest import Forest
 from ._tree import Tree
 
 
@@ -16,12 +17,12 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Forest
     dtype : torch.dtype, optional
         Of the masses; by default PyTorch's own default.
     """
 
-    def __init__(self, tree: Tree, dtype: Any = None) -> None:
+    def __init__(self, tree: Union[Tree, Forest], dtype: Any = None) -> None:
         super().__init__()
         # Column p is the embedding of a unit mass at point p.
         points = sparse.identity(tree.n_points, format="csr")

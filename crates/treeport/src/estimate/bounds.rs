@@ -111,7 +111,7 @@ impl Estimator<'_> {
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         if self.is_small(level, a, b) {
-            let (value, gap) = exact::value_and_gap(self.metric, a, b)?;
+            let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
             let interval = widened((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });
         }

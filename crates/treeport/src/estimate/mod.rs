@@ -30,6 +30,8 @@
 mod bounds;
 mod flow;
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -141,8 +143,8 @@ impl Default for Calibration {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Estimator<'a> {
-    metric: &'a GroundMetric,
-    forest: &'a Forest,
+    metric: Cow<'a, GroundMetric>,
+    forest: Cow<'a, Forest>,
     /// Single linkage, whose distances are never above the metric's.
     below: Tree,
     /// How far its leaves are below its root.
@@ -169,7 +171,26 @@ impl<'a> Estimator<'a> {
         }
         let below = linkage(metric, Linkage::Single)?;
         let height = below.heights().into_iter().fold(0.0, f64::max);
+        let (metric, forest) = (Cow::Borrowed(metric), Cow::Borrowed(forest));
         Ok(Self { metric, forest, below, height, calibration: Calibration::default() })
+    }
+
+    /// The same with copies of metric and forest of its own, to be kept for as long as one likes.
+    #[must_use]
+    pub fn into_owned(self) -> Estimator<'static> {
+        let Self { metric, forest, below, height, calibration } = self;
+        let (metric, forest) = (Cow::Owned(metric.into_owned()), Cow::Owned(forest.into_owned()));
+        Estimator { metric, forest, below, height, calibration }
+    }
+
+    /// The ground metric.
+    pub fn metric(&self) -> &GroundMetric {
+        &self.metric
+    }
+
+    /// The trees.
+    pub fn forest(&self) -> &Forest {
+        &self.forest
     }
 
     /// The same with a calibration from before.
@@ -319,7 +340,7 @@ impl<'a> Estimator<'a> {
         let raw = match level {
             Level::Tree => self.forest.distance(a, b)?,
             _ if self.is_small(level, a, b) => {
-                let value = exact::distance(self.metric, a, b)?;
+                let value = exact::distance(&self.metric, a, b)?;
                 return Ok(Estimate { value, raw: value, exact: true });
             }
             Level::Flow => {
@@ -360,7 +381,7 @@ impl<'a> Estimator<'a> {
         };
         let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.plans.iter().flat_map(ends).chain(near);
-        Ok(exact::restricted(self.metric, a, b, arcs, bound))
+        Ok(exact::restricted(&self.metric, a, b, arcs, bound))
     }
 }
 

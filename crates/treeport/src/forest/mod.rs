@@ -118,6 +118,14 @@ impl Forest {
         self.mean(pairs.len(), progress, |tree, report| tree.pairs(measures, pairs, report))
     }
 
+    /// Distances of measure `i` of `a` to measure `i` of `b`, for every `i`, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::paired`].
+    pub fn paired(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.mean(a.len(), progress, |tree, report| tree.paired(a, b, report))
+    }
+
     /// Distances of all pairs of measures: a symmetric matrix, row after row, in parallel.
     ///
     /// # Errors

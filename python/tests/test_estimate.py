@@ -1,0 +1,119 @@
+"""Estimates and bounds, judged by exact solvers."""
+
+import numpy as np
+import pytest
+import treeport as tp
+from scipy.spatial.distance import cdist
+
+LEVELS = ["tree", "flow", "arcs", "exact"]
+
+
+def sets(rng, points, support, count):
+    """Random measures on `support` of `points` points each."""
+    masses = np.zeros((count, points))
+    for row in masses:
+        row[rng.choice(points, support, replace=False)] = rng.exponential(size=support)
+    return masses / masses.sum(axis=1, keepdims=True)
+
+
+# Supports of 6 are solved exactly at every level above "tree"; those of 70 are not at "flow", and with one
+# tree not at "arcs" either.
+@pytest.mark.parametrize("method", ["additive", "forest"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "sqeuclidean"])
+def test_bounds_hold_on_hundreds_of_pairs(rng, method, metric):
+    points = rng.normal(size=(120, 3))
+    for support in (6, 70):
+        A, B = sets(rng, 120, support, 60), sets(rng, 120, support, 60)
+        tw = tp.TreeWasserstein(points, metric=metric, method=method, n_trees=4, epochs=3, n_pairs=40)
+        tw.fit(A)
+        pairs = np.stack([np.arange(60), np.arange(60, 120)], axis=1)
+        judge = tp.emd_pairs(np.vstack([A, B]), pairs, points=points, metric=metric)
+        widths = []
+        for level in LEVELS:
+            lower, upper = tw.bounds(A, B, accuracy=level)
+            assert (lower <= judge).all() and (judge <= upper).all()
+            widths.append(np.mean(upper - lower))
+        # But for rounding: exact answers at two levels are widened alike.
+        assert (np.diff(widths) <= 1e-14).all()
+        np.testing.assert_allclose(tw.estimate(A, B, accuracy="exact"), judge, rtol=1e-9)
+        for tolerance in (0, 0.02, 0.3):
+            close = tw.estimate(A, B, accuracy=tolerance)
+            assert (np.abs(close - judge) <= (tolerance + 1e-9) * judge).all()
+            lower, upper = tw.bounds(A, B, accuracy=tolerance)
+            assert (lower <= judge).all() and (judge <= upper).all()
+            assert (upper <= (1 + tolerance + 1e-9) * lower).all()
+
+
+def test_estimates_agree_with_another_solver(rng):
+    ot = pytest.importorskip("ot")
+    points = rng.normal(size=(80, 2))
+    A, B = sets(rng, 80, 30, 100), sets(rng, 80, 30, 100)
+    tw = tp.TreeWasserstein(points, method="forest", n_trees=3).fit(A[:30])
+    cost = cdist(points, points)
+    judge = np.array([ot.emd2(a, b, cost) for a, b in zip(A, B)])
+    np.testing.assert_allclose(tw.estimate(A, B, accuracy="exact"), judge, rtol=1e-8)
+    lower, upper = tw.bounds(A, B)
+    assert (lower <= judge * (1 + 1e-9)).all() and (judge * (1 - 1e-9) <= upper).all()
+    error = [np.mean(np.abs(tw.estimate(A, B, accuracy=level) - judge) / judge) for level in LEVELS]
+    assert error[3] < 1e-9 <= error[0] < 0.2 and error[2] <= error[0]
+
+
+def test_labels_calibrate_the_levels(rng):
+    points = rng.normal(size=(150, 2))
+    A, B = sets(rng, 150, 100, 50), sets(rng, 150, 100, 50)
+    tw = tp.TreeWasserstein(points, method="single", scale=False, n_pairs=60).fit(A)
+    kept = tw.calibration_
+    assert kept["exact"] == 1.0 and kept["tree"] > 1 > kept["flow"]
+    np.testing.assert_allclose(tw.estimate(A, B, "tree"), kept["tree"] * tw.paired(A, B), rtol=1e-12)
+    judge = tw.estimate(A, B, accuracy="exact")
+    assert np.median(tw.estimate(A, B, "flow") / judge) == pytest.approx(1, abs=0.1)
+    # From a file there is no calibration: a plan costs no less than the best.
+    tw.calibration_ = None
+    tw.set_params(points=points.copy())
+    assert (tw.estimate(A, B, "flow") >= judge * (1 - 1e-9)).all()
+
+
+def test_another_ground_metric_is_noticed(words, documents):
+    tw = tp.TreeWasserstein(words).fit(documents)
+    before = tw.estimate(documents[:9], documents[9:18], "exact")
+    np.testing.assert_array_equal(before, tw.estimate(documents[:9], documents[9:18], "exact"))
+    after = tw.set_params(points=2 * words).estimate(documents[:9], documents[9:18], "exact")
+    np.testing.assert_allclose(after, 2 * before)
+
+
+def test_files_need_a_ground_metric_for_estimates(words, documents, tmp_path):
+    tw = tp.TreeWasserstein(words, method="forest", n_trees=2).fit(documents)
+    tw.save(tmp_path / "model")
+    back = tp.load(tmp_path / "model")
+    with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
+        back.estimate(documents[:3], documents[3:6])
+    back.set_params(points=words)
+    for ours, theirs in zip(
+        back.bounds(documents[:3], documents[3:6]), tw.bounds(documents[:3], documents[3:6])
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_one_thread_and_many_agree(words, documents):
+    answers = []
+    for n_jobs in (1, 3):
+        tw = tp.TreeWasserstein(words, method="forest", n_trees=2, n_jobs=n_jobs).fit(documents)
+        answers.append(tw.estimate(documents[:30], documents[30:], accuracy=0.05))
+    np.testing.assert_array_equal(*answers)
+
+
+def test_verbose_shows_bars(words, documents, capsys):
+    tw = tp.TreeWasserstein(words, method="forest", n_trees=2, verbose=True).fit(documents)
+    tw.estimate(documents[:3], documents[3:6])
+    shown = capsys.readouterr().err
+    for title in ("exact distances", "building", "calibrating", "estimating"):
+        assert f"{title} done in" in shown
+
+
+@pytest.mark.parametrize("accuracy", ["high", -0.1, float("nan"), None])
+def test_bad_accuracies_are_named(documents, accuracy):
+    tw = tp.TreeWasserstein(epochs=1).fit(documents)
+    message = f"accuracy is {accuracy!r}; it must be tree, flow, arcs, exact, or a number of at least 0"
+    with pytest.raises(ValueError) as caught:
+        tw.estimate(documents[:3], documents[3:6], accuracy=accuracy)
+    assert str(caught.value) == message

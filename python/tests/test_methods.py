@@ -1,0 +1,159 @@
+"""Every method by its name."""
+
+import pickle
+
+import numpy as np
+import pytest
+import treeport as tp
+from scipy.spatial.distance import cdist, pdist
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from treeport._methods import FORESTS, METHODS, THOROUGH
+
+GRIDS = ["kmeans", "quadtree", "qtwd", "qtwd-labels", "sliced-quadtree", "sliced-qtwd"]
+
+
+@parametrize_with_checks([tp.TreeWasserstein(method="forest", n_trees=2)])
+def test_scikit_learn_finds_nothing_wrong_with_forests(estimator, check):
+    check(estimator)
+
+
+def normalized(measures):
+    return measures / measures.sum(axis=1, keepdims=True)
+
+
+def test_the_lists_of_methods_name_methods():
+    assert {*FORESTS, *THOROUGH, *GRIDS} <= set(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_fits_and_answers(words, documents, method, tmp_path):
+    tw = tp.TreeWasserstein(words, method=method, n_trees=3, epochs=5).fit(documents)
+    assert tw.method_ == method
+    assert -0.6 < tw.score(documents) < 0
+    matrix = tw.pairwise(documents)
+    rows = tw.transform(documents)
+    np.testing.assert_allclose(cdist(rows.toarray(), rows.toarray(), "cityblock"), matrix, atol=1e-9)
+    np.testing.assert_allclose(tw.paired(documents[:9], documents[9:18]), np.diag(matrix[:9, 9:18]))
+    assert tw.distance(documents[3], documents[8]) == pytest.approx(matrix[3, 8])
+    plan = tw.coupling(documents[3], documents[8])
+    np.testing.assert_allclose(plan.sum(axis=0), normalized(documents)[8], atol=1e-12)
+    assert hasattr(tw, "forest_") == (method in FORESTS) != hasattr(tw, "tree_")
+    if method in FORESTS:
+        assert len(tw.forest_) == len(tw.forest_.trees) == 3
+    assert len(tw.get_feature_names_out()) == rows.shape[1]
+    tw.save(tmp_path / "model")
+    assert (tp.load(tmp_path / "model").pairwise(documents) == matrix).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_that_need_coordinates_say_so(words, documents, method):
+    tw = tp.TreeWasserstein(cost=pdist(words), method=method, n_trees=2, epochs=1)
+    if method not in GRIDS:
+        assert tw.fit(documents).score(documents) > -0.6
+        return
+    with pytest.raises(ValueError, match=f"^{method} needs coordinates, and this ground metric is a"):
+        tw.fit(documents)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_ground_metric_every_method_is_a_star(documents, method):
+    tw = tp.TreeWasserstein(method=method).fit(documents)
+    np.testing.assert_allclose(
+        tw.pairwise(documents), pdist_square(normalized(documents)) / 2, atol=1e-12
+    )
+    judge = tw.estimate(documents[:5], documents[5:10], accuracy=0.1)
+    np.testing.assert_allclose(tw.paired(documents[:5], documents[5:10]), judge, atol=1e-12)
+    lower, upper = tw.bounds(documents[:5], documents[5:10])
+    assert (lower <= judge).all() and (judge <= upper).all()
+    assert tw.coupling(documents[0], documents[1]).sum() == pytest.approx(1)
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    tw.fit(documents, pairs=pairs, distances=[2 * tw.distance(*documents[[i, j]]) for i, j in pairs])
+    assert tw.score(documents) == pytest.approx(-1, abs=0.2)
+
+
+def pdist_square(rows):
+    return cdist(rows, rows, "cityblock")
+
+
+def test_averaging_trees_beats_one(words, documents):
+    one = tp.TreeWasserstein(words, method="average").fit(documents[:30])
+    many = tp.TreeWasserstein(words, method="forest").fit(documents[:30])
+    assert len(many.forest_) == 16
+    assert many.score(documents[30:]) > one.score(documents[30:])
+    equal = tp.TreeWasserstein(words, method="forest", scale=False).fit(documents[:30])
+    np.testing.assert_allclose(equal.forest_.weights, 1 / 16)
+
+
+def test_equal_rows_leave_a_forest_as_it_is(words, documents):
+    tw = tp.TreeWasserstein(words, method="forest", n_trees=4).fit(documents[[0, 0, 0]])
+    np.testing.assert_allclose(tw.forest_.weights, 0.25)
+    assert tw.distance(documents[0], documents[1]) > 0
+
+
+def test_the_plan_of_a_forest_is_the_cheapest_of_its_trees(words, documents):
+    tw = tp.TreeWasserstein(words, method="forest", n_trees=5).fit(documents)
+    ground = cdist(words, words)
+    for a, b in zip(normalized(documents)[:20], normalized(documents)[20:40]):
+        plans = [tree.coupling(a, b) for tree in tw.forest_.trees]
+        costs = [(plan.toarray() * ground).sum() for plan in plans]
+        assert (tw.coupling(a, b).toarray() * ground).sum() == pytest.approx(min(costs))
+
+
+def test_same_seed_same_forest_on_any_number_of_threads(words, documents):
+    def forest(**options):
+        options = {"method": "forest", "n_trees": 4, **options}
+        return tp.TreeWasserstein(words, **options).fit(documents).forest_
+
+    assert forest(n_jobs=1) == forest(n_jobs=3) == forest()
+    assert forest(random_state=1) != forest()
+    assert forest(init="single") != forest()
+    # The first trees of a larger forest are the same, but for the factor that labels give.
+    small, large = forest(scale=False), forest(scale=False, n_trees=6)
+    assert small.trees == large.trees[:4]
+
+
+def test_forests_pickle_and_clone(words, rng):
+    documents = rng.random((3000, 25))
+    tw = tp.TreeWasserstein(words, method="forest", n_trees=4, n_pairs=50).fit(documents)
+    tw.estimate(documents[:2], documents[2:4])  # keeps what later calls share, but not in a pickle
+    state = pickle.dumps(tw)
+    assert len(state) < 15_000 < documents.nbytes // 30
+    back = pickle.loads(state)
+    assert (back.forest_, back.calibration_) == (tw.forest_, tw.calibration_)
+    assert back.distance(documents[0], documents[1]) == tw.distance(documents[0], documents[1])
+    fresh = clone(tw)
+    assert not hasattr(fresh, "forest_") and fresh.get_params()["n_trees"] == 4
+    assert not hasattr(tw.set_params(method="single").fit(documents), "forest_")
+    assert not hasattr(tw.set_params(method="forest").fit(documents), "tree_")
+
+
+def test_grid_search_over_methods(words, documents):
+    grid = {"method": ["quadtree", "ctwd", "forest", "additive"]}
+    search = GridSearchCV(tp.TreeWasserstein(words, n_trees=4), grid, cv=3).fit(documents)
+    assert search.best_params_["method"] in ("forest", "additive")
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_graph_grows_forests(words, documents):
+    nx = pytest.importorskip("networkx")
+    graph = nx.random_geometric_graph(25, 0.6, seed=1)
+    graph = nx.compose(graph, nx.path_graph(25))
+    tw = tp.TreeWasserstein(graph=graph, method="forest", n_trees=3).fit(documents)
+    exact = tw.estimate(documents[:9], documents[9:18], accuracy="exact")
+    distances = dict(nx.all_pairs_dijkstra_path_length(graph))
+    cost = [[distances[i][j] for j in range(25)] for i in range(25)]
+    judge = [
+        tp.emd(a, b, cost=cost)
+        for a, b in zip(normalized(documents)[:9], normalized(documents)[9:18])
+    ]
+    np.testing.assert_allclose(exact, judge, rtol=1e-9)
+
+
+def test_names_come_from_columns(words, documents):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(documents, columns=[f"w{i}" for i in range(25)])
+    for method in ("forest", "ctwd", "additive"):
+        tw = tp.TreeWasserstein(words, method=method, n_trees=2, epochs=1).fit(frame)
+        assert tw._model.names == list(frame.columns)
