@@ -64,7 +64,7 @@ fn single_trees(scene: &Scene, seed: u64, exact_seconds: f64) -> Result<Vec<Notc
     let training = Training { measures: &scene.train, labels: &scene.train_labels };
     let options = BaselineOptions { seed, ..BaselineOptions::default() };
     let mut notches = Vec::new();
-    for (level, method) in [("average", None), ("learned", Some(Method::Additive))] {
+    for (level, method) in [("average", None), ("learned", Some(Method::Auto))] {
         let tree = match method {
             None => linkage(&scene.metric, Linkage::Average)?,
             Some(method) => {
