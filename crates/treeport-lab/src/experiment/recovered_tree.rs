@@ -60,7 +60,7 @@ fn figures(rows: &[Row]) -> Vec<Figure> {
         // An SVG inside another one is placed by its x.
         inside += &drawn.replacen("<svg ", &format!("<svg x=\"{right}\" "), 1);
         right += WIDTH;
-        height = height.max(46.0 + 60.0 + options.leaf_height * tree.leaves() as f64);
+        height = height.max(124.0 + options.leaf_height * tree.leaves() as f64);
     }
     if inside.is_empty() {
         return Vec::new();
