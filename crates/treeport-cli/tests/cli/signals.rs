@@ -115,10 +115,11 @@ fn an_interrupted_fit_goes_on_to_the_same_tree() {
     let folder = Folder::new();
     write_full(&folder, 120, 30);
     let fit = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
-               --pairs 200 --epochs 80 --history h.csv -o";
+               --pairs 200 --epochs 600 --history h.csv -o";
     let mut stops = 0;
     loop {
-        let after = Duration::from_millis(200 + 400 * stops);
+        // Soon, so that a fast machine is caught too; then later, so that a slow one gets on.
+        let after = Duration::from_millis(150 + 250 * stops);
         let output = interrupted(&folder, &format!("{fit} model.tree"), after);
         if output.status.success() {
             break;
