@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
+use treeport::estimate::{Estimator, Level};
 use treeport::learn::Epoch;
-use treeport::{Error, GroundMetric, Measures, Tree, silent};
+use treeport::{Error, Forest, GroundMetric, Measures, Tree, silent};
 use treeport_lab::report::{Model, Report, Test, html};
 use treeport_lab::score::Score;
 
@@ -184,15 +185,16 @@ impl Read {
         let mut models = Vec::with_capacity(self.trees.len());
         let mut scores = Vec::new();
         for (k, (tree, path)) in self.trees.iter().zip(&args.models).enumerate() {
-            let mut predicted = Vec::new();
+            let (mut predicted, mut bounds) = (Vec::new(), None);
             if let Some(scored) = scored {
                 let all = tree.pairs(scored.measures, &scored.labels.pairs, &silent)?;
                 scores.push((path.display().to_string(), scored.score(&all, 1.0)));
                 predicted = all[scored.half..].to_vec();
+                bounds = self.bounds(tree, scored)?;
             }
             let history = if k == 0 { &self.history[..] } else { &[] };
             let name = path.display().to_string();
-            models.push(Model { file: name.clone(), name, tree, history, predicted, bounds: None });
+            models.push(Model { file: name.clone(), name, tree, history, predicted, bounds });
         }
         if let Some(scored) = scored {
             let baselines = scored.baselines()?;
@@ -219,6 +221,19 @@ impl Read {
             facts: self.facts(args, scored),
             version: env!("TREEPORT_VERSION").into(),
         })
+    }
+
+    /// Between which values the exact distance of every test pair is certain to lie, by this tree alone.
+    fn bounds(&self, tree: &Tree, scored: &Scored<'_>) -> Result<Option<Vec<(f64, f64)>>> {
+        let Some(metric) = &self.metric else { return Ok(None) };
+        let forest = Forest::uniform(vec![tree.clone()])?;
+        let estimator = Estimator::new(metric, &forest)?;
+        let pairs = &scored.labels.pairs[scored.half..];
+        let go_on = |_| !interrupt::asked();
+        match estimator.bounds_of_pairs(Level::Tree, scored.measures, pairs, &go_on) {
+            Err(Error::Cancelled) => Err(Interrupted.into()),
+            bounds => Ok(Some(bounds?.iter().map(|b| (b.lower, b.upper)).collect())),
+        }
     }
 
     fn summary(&self, scored: Option<&Scored<'_>>) -> String {
