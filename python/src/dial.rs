@@ -183,7 +183,7 @@ impl Dial {
 }
 
 /// How often a calibration looks at every label.
-const PASSES: usize = 5;
+const PASSES: usize = 4;
 
 /// The same, understood.
 enum Asked {

@@ -204,6 +204,8 @@ fn what_does_not_fit_is_an_error() {
     let heavy = Measures::from_rows(80, [[(1, 2.0)]]).unwrap();
     let misfit = estimator.distance(Level::Arcs, &a, &heavy.row(0));
     assert!(matches!(misfit, Err(Error::Unbalanced { .. })));
+    let short = Labels { pairs: labels.pairs.clone(), distances: vec![1.0] };
+    assert!(estimator.clone().calibrated(&measures, &short, &silent).is_err());
     let stopped = estimator.calibrated(&measures, &labels, &|done| done < 3);
     assert!(matches!(stopped, Err(Error::Cancelled)));
     assert!("near".parse::<Level>().is_err());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use treeport::estimate::{Answer, Estimator, Interval, Level};
 use treeport::{Error, Forest, ForestOptions, GroundMetric, Labels, Measures, Progress};
@@ -91,6 +91,8 @@ impl FromStr for Accuracy {
 pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let file = args.output.as_deref().filter(|path| !input::is_standard(path));
     if let Some(path) = file {
+        let csv = input::extension(path) == Some("csv");
+        ensure!(csv, "cannot write `{}`: estimates go to a .csv file", path.display());
         output::check_place(path)?;
     }
     let (metric, _) = input::metric(&args.ground)?;
@@ -120,6 +122,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
 
 fn which_pairs(args: &EstimateArgs, measures: &Measures) -> Result<Vec<(usize, usize)>> {
     let (name, count) = (|| input::name(&args.measures), measures.len());
+    ensure!(count >= 2, "{}: a pair needs two measures, the file has {count}", name());
     match (&args.pairs_file, args.pairs) {
         (Some(path), _) => labels::read_pairs(path, measures, measures),
         (None, Some(pairs)) => labels::random_pairs(pairs, count, args.seed).with_context(name),
@@ -142,8 +145,8 @@ fn calibrated<'a>(
     known: &Labels,
     output: &Output,
 ) -> Result<Estimator<'a>> {
-    // Four levels and their intervals, over all labels.
-    with_bar(output, "calibration", 5 * known.pairs.len(), |progress| {
+    // Three levels and the intervals of one, over all labels.
+    with_bar(output, "calibration", 4 * known.pairs.len(), |progress| {
         estimator.calibrated(measures, known, progress)
     })
 }
