@@ -133,7 +133,9 @@ fn which_pairs(args: &EstimateArgs, measures: &Measures) -> Result<Vec<(usize, u
 /// The trees of a file, or new ones.
 fn forest(args: &EstimateArgs, metric: &GroundMetric, output: &Output) -> Result<Forest> {
     if let Some(path) = &args.model {
-        return input::forest(path, None);
+        let forest = input::forest(path, None)?;
+        input::check_leaves(path, forest.leaves(), metric)?;
+        return Ok(forest);
     }
     let options = ForestOptions { trees: args.trees, seed: args.seed, ..ForestOptions::default() };
     with_bar(output, "trees", args.trees, |progress| Forest::perturbed(metric, &options, progress))

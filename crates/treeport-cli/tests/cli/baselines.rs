@@ -240,6 +240,9 @@ fn estimates_and_their_bounds() {
         let (found, exact) = (found.expect("a number"), exact.expect("a number"));
         assert!((found - exact).abs() <= 0.02 * exact);
     }
+    std::fs::write(folder.path("small.nwk"), "(0:1,1:1);").expect("written");
+    let misfit = folder.run("estimate small.nwk --points line.csv --measures measures.csv");
+    assert!(misfit.contains("small.nwk") && misfit.trim_end().ends_with("exit 2"), "{misfit}");
     let bad = folder.run("estimate --points line.csv --measures measures.csv --accuracy -1");
     assert!(bad.trim_end().ends_with("exit 2"), "{bad}");
 }
