@@ -125,12 +125,13 @@ fn noise_changes_every_tree_and_the_seed_names_the_forest() {
 
 #[test]
 fn the_usual_noise_follows_the_spread_of_distances() {
-    // All distances the same: nothing to perturb. Wide apart: 0.3.
+    // All distances the same: nothing to perturb. Wide apart: 0.7.
     let same = GroundMetric::from_condensed(6, vec![2.0; 15]).unwrap();
     let plain = grown(&same, &options(2, 0));
     assert!(plain.trees().iter().all(|tree| *tree == linkage(&same, Linkage::Average).unwrap()));
-    let metric = plane(40);
-    let given = ForestOptions { noise: Some(0.3), ..options(3, 1) };
+    let powers = (0..30).map(|k| 2f64.powi(k)).collect();
+    let metric = GroundMetric::from_points(1, powers, Norm::Euclidean).unwrap();
+    let given = ForestOptions { noise: Some(0.7), ..options(3, 1) };
     assert_eq!(grown(&metric, &options(3, 1)), grown(&metric, &given));
 }
 
