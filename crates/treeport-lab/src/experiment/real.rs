@@ -9,7 +9,7 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use treeport::baseline::{BaselineOptions, Method, Model, Training};
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::learn::{Loss, Status, point_labels};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
 use treeport::{
@@ -17,7 +17,7 @@ use treeport::{
     Measures, Progress, Tree, learn, linkage,
 };
 
-use super::flow::{Question, flow_of};
+use super::flow::{Question, flow};
 use super::{Cell, Experiment, Row, Setup, Show, Table};
 use super::{masses_name, no_figures, paper, scenes, score};
 use crate::Result;
@@ -74,11 +74,8 @@ fn sizes(set: &str) -> (usize, usize) {
     }
 }
 
-/// Above this many points a forest has fewer trees, each of which takes a copy of all distances.
-const LARGE: usize = 5000;
-
-/// Trees of a forest: with few points, with many, in a glance.
-const TREES: [usize; 3] = [16, 4, 4];
+/// Trees of a forest, and in a glance.
+const TREES: [usize; 2] = [16, 4];
 
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     let cell = |(set, masses)| {
@@ -217,6 +214,12 @@ impl Contest<'_> {
             let seconds = begun.elapsed().as_secs_f64();
             self.model(name, &Model::Tree(tree), seconds, "without its start")?;
         }
+        let options =
+            BaselineOptions { learn: ours, seed: self.seed, ..BaselineOptions::default() };
+        let begun = Instant::now();
+        let training = Some(self.training());
+        let model = Method::Auto.build(&scene.metric, training, &options, self.progress)?;
+        self.model("auto", &model, begun.elapsed().as_secs_f64(), "all stages of `fit`")?;
         Ok(())
     }
 
@@ -239,11 +242,7 @@ impl Contest<'_> {
     /// Perturbed linkages: their mean, the mean of the learned ones, and the cost of their plans.
     fn forests(&mut self) -> Result<()> {
         let scene = self.scene;
-        let trees = match scene.metric.points() {
-            _ if self.quick => TREES[2],
-            n if n > LARGE => TREES[1],
-            _ => TREES[0],
-        };
+        let trees = TREES[usize::from(self.quick)];
         let note = format!("{trees} trees");
         let begun = Instant::now();
         let options = ForestOptions { trees, seed: self.seed, ..ForestOptions::default() };
@@ -258,17 +257,24 @@ impl Contest<'_> {
         let learned = learned.weighted_by(train, labels, &weights, self.progress)?;
         let seconds = begun.elapsed().as_secs_f64();
         self.model("forest mean, learned", &Model::Forest(learned), seconds, &note)?;
-        let estimator = Estimator::new(&scene.metric, &forest)?;
-        let estimator = estimator.calibrated(train, labels, self.progress)?;
-        let pairs = &scene.test_labels.pairs;
-        let found = estimator.pairs(Level::Flow, &scene.test, pairs, self.progress)?;
-        let solved = found.iter().filter(|estimate| estimate.exact).count();
-        let (raw, value): (Vec<f64>, Vec<f64>) = found.iter().map(|e| (e.raw, e.value)).unzip();
-        let asked = Question { train, labels, test: &scene.test, pairs };
-        let (plain, scaled, which) = flow_of(&scene.metric, &forest, &asked, self.progress)?;
-        self.judge("forest flow", &plain, &scaled, Some(grown), &format!("{note}, {which}"));
-        let note = format!("{note}, {solved} of {} pairs solved exactly", pairs.len());
-        self.judge("estimator at level flow", &raw, &value, Some(grown), &note);
+        self.flow(&forest, grown, &note)
+    }
+
+    /// The flow of the trees alone, and with the exact solver where that is faster.
+    fn flow(&mut self, forest: &Forest, grown: f64, note: &str) -> Result<()> {
+        let scene = self.scene;
+        let estimator = Estimator::new(&scene.metric, forest)?;
+        let asked = Question {
+            train: &scene.train,
+            labels: &scene.train_labels,
+            test: &scene.test,
+            pairs: &scene.test_labels.pairs,
+        };
+        let found = flow(estimator.clone().by_trees_alone(), &asked, self.progress)?;
+        self.judge("forest flow", &found.raw, &found.scaled, Some(grown), note);
+        let found = flow(estimator, &asked, self.progress)?;
+        let note = format!("{note}, {} of {} solved exactly", found.solved, asked.pairs.len());
+        self.judge("estimator at level flow", &found.raw, &found.scaled, Some(grown), &note);
         Ok(())
     }
 

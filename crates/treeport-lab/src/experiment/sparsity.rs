@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use treeport::baseline::{BaselineOptions, Method, Training};
+use treeport::estimate::Estimator;
 use treeport::{Forest, ForestOptions, GroundMetric, Labels, Measures, Norm, Progress, exact};
 
-use super::flow::{Question, flow_of};
+use super::flow::{Question, flow};
 use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, score};
 use crate::Result;
 use crate::generate::{seeded, sparse_measures, uniform_points};
@@ -130,8 +131,9 @@ impl Problem {
             let forest = Forest::perturbed(metric, &options, progress)?;
             let pairs = &self.test.pairs;
             let asked = Question { train: measures, labels: &self.train, test: measures, pairs };
-            let (found, scaled, _) = flow_of(metric, &forest, &asked, progress)?;
-            return Ok((found, scaled));
+            let estimator = Estimator::new(metric, &forest)?.by_trees_alone();
+            let found = flow(estimator, &asked, progress)?;
+            return Ok((found.raw, found.scaled));
         };
         let training = Training { measures, labels: &self.train };
         let options = BaselineOptions { seed: self.seed, ..BaselineOptions::default() };

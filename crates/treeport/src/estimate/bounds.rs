@@ -1,5 +1,6 @@
 //! Intervals that hold W₁; the proofs are in the [module](super).
 
+use super::flow::Flow;
 use super::{Estimator, Level};
 use crate::error::{Error, Result};
 use crate::exact;
@@ -115,26 +116,40 @@ impl Estimator<'_> {
             let interval = widened((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });
         }
-        let (value, lower, upper) = match level {
+        let (value, interval) = match level {
             Level::Tree => {
                 let upper = self.cost_above(&self.forest.trees()[0].coupling(a, b)?);
-                (self.forest.distance(a, b)?, 0.0, upper)
+                (self.forest.distance(a, b)?, widened(self.lower(a, b)?, upper))
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
                 let value = flow.statistic(self.calibration.statistic, self.forest.weights());
-                (value, 0.0, self.cost_above(&flow.plans[flow.best()]))
+                (value, self.flow_interval(&flow, a, b)?)
             }
             Level::Arcs | Level::Exact => {
                 let found = self.restricted(a, b, true)?;
-                (found.value, found.lower.unwrap_or(0.0), found.value)
+                let lower = self.lower(a, b)?.max(found.lower.unwrap_or(0.0));
+                (found.value, widened(lower, found.value))
             }
         };
-        let lower = lower.max(self.single_linkage(a, b)?).max(self.centroids(a, b));
-        let interval = widened(lower, upper);
         let value = (self.calibration.factors[level as usize] * value)
             .clamp(interval.lower, interval.upper);
         Ok(Answer { value, interval, level })
+    }
+
+    /// What the plans of the trees tell.
+    pub(super) fn flow_interval(
+        &self,
+        flow: &Flow,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Interval> {
+        Ok(widened(self.lower(a, b)?, self.cost_above(&flow.plans[flow.best()])))
+    }
+
+    /// The lower bounds that need no plan.
+    fn lower(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+        Ok(self.single_linkage(a, b)?.max(self.centroids(a, b)))
     }
 
     /// The cost of a plan, and what rounding may have taken from its masses over the longest way.

@@ -150,6 +150,8 @@ pub struct Estimator<'a> {
     /// How far its leaves are below its root.
     height: f64,
     calibration: Calibration,
+    /// Whether small supports are solved exactly at every level.
+    shortcut: bool,
 }
 
 impl<'a> Estimator<'a> {
@@ -172,15 +174,24 @@ impl<'a> Estimator<'a> {
         let below = linkage(metric, Linkage::Single)?;
         let height = below.heights().into_iter().fold(0.0, f64::max);
         let (metric, forest) = (Cow::Borrowed(metric), Cow::Borrowed(forest));
-        Ok(Self { metric, forest, below, height, calibration: Calibration::default() })
+        let calibration = Calibration::default();
+        Ok(Self { metric, forest, below, height, calibration, shortcut: true })
     }
 
     /// The same with copies of metric and forest of its own, to be kept for as long as one likes.
     #[must_use]
     pub fn into_owned(self) -> Estimator<'static> {
-        let Self { metric, forest, below, height, calibration } = self;
+        let Self { metric, forest, below, height, calibration, shortcut } = self;
         let (metric, forest) = (Cow::Owned(metric.into_owned()), Cow::Owned(forest.into_owned()));
-        Estimator { metric, forest, below, height, calibration }
+        Estimator { metric, forest, below, height, calibration, shortcut }
+    }
+
+    /// The same, but asking the trees also where the exact solver is faster: to measure what a level is
+    /// worth, not to use it. [`Level::Exact`] stays exact.
+    #[must_use]
+    pub fn by_trees_alone(mut self) -> Self {
+        self.shortcut = false;
+        self
     }
 
     /// The ground metric.
@@ -213,7 +224,22 @@ impl<'a> Estimator<'a> {
     /// Labels that do not fit the measures, or measures that do not fit the metric;
     /// [`Error::Cancelled`] when `progress`, which counts labels at every level, asks to stop.
     pub fn calibrated(
+        self,
+        measures: &Measures,
+        labels: &Labels,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        self.calibrated_to(Level::Exact, measures, labels, progress)
+    }
+
+    /// [`Estimator::calibrated`] for the levels up to `highest` alone: what lies above is not looked at, which
+    /// is most of the work.
+    ///
+    /// # Errors
+    /// As [`Estimator::calibrated`].
+    pub fn calibrated_to(
         mut self,
+        highest: Level,
         measures: &Measures,
         labels: &Labels,
         progress: &Progress<'_>,
@@ -222,36 +248,50 @@ impl<'a> Estimator<'a> {
         measures.check_points(self.metric.points())?;
         let count = labels.pairs.len();
         self.calibration = Calibration::default();
-        // One look at the plans tells both statistics.
+        for (k, level) in [(0, Level::Tree), (1, Level::Arcs)] {
+            if level <= highest {
+                let share = |done: usize| progress(k * count + done);
+                let found = self.pairs(level, measures, &labels.pairs, &share)?;
+                // An exact answer says nothing about a factor.
+                let raw = found.iter().map(|e| if e.exact { 0.0 } else { e.raw });
+                self.calibration.factors[level as usize] = factor(raw, &labels.distances).0;
+            }
+        }
+        if Level::Flow <= highest {
+            let share = |done: usize| progress(2 * count + done);
+            self.calibrate_flow(measures, labels, &share)?;
+        }
+        Ok(self)
+    }
+
+    /// Factor, statistic and width of the flow level, from one look at the plans.
+    fn calibrate_flow(
+        &mut self,
+        measures: &Measures,
+        labels: &Labels,
+        progress: &Progress<'_>,
+    ) -> Result<()> {
         let weights = self.forest.weights();
-        let both = |a: &Measure<'_>, b: &Measure<'_>| {
+        let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
             if self.is_small(Level::Flow, a, b) {
-                return Ok([0.0; 2]);
+                return Ok(([0.0; 2], 0.0));
             }
             let flow = self.flow(a, b)?;
-            Ok([Statistic::Least, Statistic::Mean].map(|s| flow.statistic(s, weights)))
+            let both = [Statistic::Least, Statistic::Mean].map(|s| flow.statistic(s, weights));
+            Ok((both, self.flow_interval(&flow, a, b)?.width()))
         };
-        let flows = Self::in_parallel(measures, &labels.pairs, progress, both)?;
-        let fit = |k: usize| factor(flows.iter().map(|both| both[k]), &labels.distances);
+        let flows = Self::in_parallel(measures, &labels.pairs, progress, looked_at)?;
+        let fit = |k: usize| factor(flows.iter().map(|(both, _)| both[k]), &labels.distances);
         let (least, mean) = (fit(0), fit(1));
         let (flow, statistic) =
             if least.1 <= mean.1 { (least, Statistic::Least) } else { (mean, Statistic::Mean) };
         self.calibration.factors[Level::Flow as usize] = flow.0;
         self.calibration.statistic = statistic;
-        for (k, level) in [(1, Level::Tree), (2, Level::Arcs)] {
-            let share = |done: usize| progress(k * count + done);
-            let found = self.pairs(level, measures, &labels.pairs, &share)?;
-            // An exact answer says nothing about a factor.
-            let raw = found.iter().map(|e| if e.exact { 0.0 } else { e.raw });
-            self.calibration.factors[level as usize] = factor(raw, &labels.distances).0;
-        }
-        let share = |done: usize| progress(3 * count + done);
-        let bounds = self.bounds_of_pairs(Level::Flow, measures, &labels.pairs, &share)?;
-        let least = bounds.iter().map(Interval::width).filter(|&width| width > 0.0);
-        if let Some(least) = least.min_by(f64::total_cmp) {
+        let widths = flows.iter().map(|(_, width)| *width).filter(|&width| width > 0.0);
+        if let Some(least) = widths.min_by(f64::total_cmp) {
             self.calibration.flow_width = least;
         }
-        Ok(self)
+        Ok(())
     }
 
     /// An estimate of W₁ between two measures.
@@ -349,9 +389,10 @@ impl<'a> Estimator<'a> {
         let (n, m) = (a.support() as f64, b.support() as f64);
         let crossing = match level {
             Level::Tree => 0.0,
+            Level::Exact => f64::INFINITY,
+            _ if !self.shortcut => 0.0,
             Level::Flow => FLOW_CROSSING,
             Level::Arcs => ARCS_CROSSING,
-            Level::Exact => f64::INFINITY,
         };
         n * m <= crossing * self.forest.trees().len() as f64 * (n + m)
     }
