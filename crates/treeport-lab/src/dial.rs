@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use treeport::baseline::{BaselineOptions, Method, Training};
 use treeport::estimate::{Estimator, Level};
-use treeport::{Forest, ForestOptions, Linkage, Result, exact, linkage, silent};
+use treeport::{Forest, ForestOptions, Linkage, Progress, Result, exact, linkage};
 
 use crate::scene::Scene;
 use crate::score::{Score, median};
@@ -26,26 +26,28 @@ pub struct Notch {
     pub ratio: f64,
 }
 
-/// Runs the dial with a forest of `trees` perturbed average-linkage trees.
+/// Runs the dial with a forest of `trees` perturbed average-linkage trees, which answer also where the exact solver
+/// would be faster.
 ///
 /// # Errors
-/// None for a scene that was made (never seen: an answer without proof).
-pub fn run(scene: &Scene, trees: usize, seed: u64) -> Result<Vec<Notch>> {
+/// [`Error::Cancelled`](treeport::Error::Cancelled) when `progress`, which counts pairs, asks to stop; else none for a scene
+/// that was made (never seen: an answer without proof).
+pub fn run(scene: &Scene, trees: usize, seed: u64, progress: &Progress<'_>) -> Result<Vec<Notch>> {
     let options = ForestOptions { trees, seed, ..ForestOptions::default() };
-    let forest = Forest::perturbed(&scene.metric, &options, &silent)?;
-    let estimator = Estimator::new(&scene.metric, &forest)?;
-    let calibrated = estimator.clone().calibrated(&scene.train, &scene.train_labels, &silent)?;
+    let forest = Forest::perturbed(&scene.metric, &options, progress)?;
+    let estimator = Estimator::new(&scene.metric, &forest)?.by_trees_alone();
+    let calibrated = estimator.calibrated(&scene.train, &scene.train_labels, progress)?;
     let exact_seconds = one_thread(|| {
-        exact::pairs(&scene.metric, &scene.test, &scene.test_labels.pairs, &silent).map(drop)
+        exact::pairs(&scene.metric, &scene.test, &scene.test_labels.pairs, progress).map(drop)
     })? / scene.test_labels.pairs.len() as f64;
-    let mut notches = single_trees(scene, seed, exact_seconds)?;
+    let mut notches = single_trees(scene, seed, exact_seconds, progress)?;
     for level in [Level::Tree, Level::Flow, Level::Arcs] {
         let pairs = &scene.test_labels.pairs;
         let seconds =
-            one_thread(|| calibrated.pairs(level, &scene.test, pairs, &silent).map(drop))?
+            one_thread(|| calibrated.pairs(level, &scene.test, pairs, progress).map(drop))?
                 / pairs.len() as f64;
-        let found = calibrated.pairs(level, &scene.test, pairs, &silent)?;
-        let bounds = calibrated.bounds_of_pairs(level, &scene.test, pairs, &silent)?;
+        let found = calibrated.pairs(level, &scene.test, pairs, progress)?;
+        let bounds = calibrated.bounds_of_pairs(level, &scene.test, pairs, progress)?;
         let widths: Vec<f64> = bounds.iter().map(treeport::estimate::Interval::width).collect();
         notches.push(Notch {
             level: level.name(),
@@ -60,7 +62,12 @@ pub fn run(scene: &Scene, trees: usize, seed: u64) -> Result<Vec<Notch>> {
 }
 
 /// The untrained tree and the learned one, each times one factor.
-fn single_trees(scene: &Scene, seed: u64, exact_seconds: f64) -> Result<Vec<Notch>> {
+fn single_trees(
+    scene: &Scene,
+    seed: u64,
+    exact_seconds: f64,
+    progress: &Progress<'_>,
+) -> Result<Vec<Notch>> {
     let training = Training { measures: &scene.train, labels: &scene.train_labels };
     let options = BaselineOptions { seed, ..BaselineOptions::default() };
     let mut notches = Vec::new();
@@ -68,16 +75,16 @@ fn single_trees(scene: &Scene, seed: u64, exact_seconds: f64) -> Result<Vec<Notc
         let tree = match method {
             None => linkage(&scene.metric, Linkage::Average)?,
             Some(method) => {
-                let model = method.build(&scene.metric, Some(training), &options, &silent)?;
+                let model = method.build(&scene.metric, Some(training), &options, progress)?;
                 model.tree().expect("the method builds a tree").clone()
             }
         };
         let model = treeport::baseline::Model::Tree(tree.clone());
         let factor = model.factor(&scene.metric, training)?;
         let pairs = &scene.test_labels.pairs;
-        let found = tree.pairs(&scene.test, pairs, &silent)?;
+        let found = tree.pairs(&scene.test, pairs, progress)?;
         let seconds =
-            one_thread(|| tree.pairs(&scene.test, pairs, &silent).map(drop))? / pairs.len() as f64;
+            one_thread(|| tree.pairs(&scene.test, pairs, progress).map(drop))? / pairs.len() as f64;
         let scaled: Vec<f64> = found.iter().map(|d| factor * d).collect();
         notches.push(Notch {
             level,
@@ -106,6 +113,8 @@ fn one_thread(work: impl Fn() -> Result<()> + Send + Sync) -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
+    use treeport::silent;
+
     use super::*;
     use crate::scene::{Masses, SceneOptions};
 
@@ -113,7 +122,7 @@ mod tests {
     fn the_higher_the_notch_the_smaller_the_error() {
         let options = SceneOptions { train: 40, test: 20, seed: 1 };
         let scene = Scene::new("uniform-2", Masses::Full, None, options, &silent).unwrap();
-        let notches = run(&scene, 2, 1).unwrap();
+        let notches = run(&scene, 2, 1, &silent).unwrap();
         let names: Vec<_> = notches.iter().map(|n| n.level).collect();
         assert_eq!(names, ["average", "learned", "tree", "flow", "arcs"]);
         let error = |k: usize| notches[k].scaled.mean;
