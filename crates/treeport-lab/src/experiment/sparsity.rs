@@ -55,12 +55,13 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
 }
 
 /// The methods of the paper's figure and ours; no method stands for the flow of a forest.
-pub(super) const METHODS: [Option<Method>; 6] = [
+pub(super) const METHODS: [Option<Method>; 7] = [
     Some(Method::Ultrametric),
     Some(Method::CTwd),
     Some(Method::QTwd),
     Some(Method::Average),
     Some(Method::Additive),
+    Some(Method::Auto),
     None,
 ];
 
