@@ -162,7 +162,17 @@ fn what_no_tree_can_be_made_of_is_refused() {
     "#);
     assert_snapshot!(fit("--method single --history h.csv"), @r#"
     --- stderr
-    error: `--history` is for one learned tree; `single` has no such epochs
+    error: `--history` is for `auto` and the learner; `single` does not read it
+    --- exit 2
+    "#);
+    assert_snapshot!(fit("--method ctwd --rate 0.3"), @r#"
+    --- stderr
+    error: `--rate` is for `auto` and the learner; `ctwd` does not read it
+    --- exit 2
+    "#);
+    assert_snapshot!(fit("--method learned-forest --epochs 3 --start ward"), @r#"
+    --- stderr
+    error: `--start` is for `auto` and the learner; `learned-forest` does not read it
     --- exit 2
     "#);
     assert_snapshot!(fit("--scale labels"), @r#"

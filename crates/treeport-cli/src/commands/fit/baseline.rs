@@ -64,8 +64,8 @@ fn check(args: &FitArgs, method: Method) -> Result<()> {
     if args.trees.is_some() && !method.is_forest() {
         bail!("`--trees` is for methods of several trees; `{method}` has one");
     }
-    if args.history.is_some() {
-        bail!("`--history` is for one learned tree; `{method}` has no such epochs");
+    if let Some(option) = args.unread(method) {
+        bail!("`{option}` is for `auto` and the learner; `{method}` does not read it");
     }
     let wanted = method.uses_labels() || args.scale == ScaleName::Labels;
     match (&args.measures, wanted) {

@@ -110,16 +110,16 @@ fn first_tree(
 ) -> Result<(Tree, GroundMetric)> {
     let solves = args.measures.is_some() && args.labels.is_none();
     let solvable = |metric| if solves { labels::solvable(metric, output) } else { metric };
-    let (text, method) = match &args.start {
-        Start::Linkage(text, method) => (text, *method),
+    let (text, method) = match args.start() {
+        Start::Linkage(text, method) => (text, method),
         Start::File(path) => {
-            let tree = input::model(path, names.as_deref())?;
-            input::check_leaves(path, tree.leaves(), &metric)?;
+            let tree = input::model(&path, names.as_deref())?;
+            input::check_leaves(&path, tree.leaves(), &metric)?;
             return Ok((tree, solvable(metric)));
         }
     };
     let grow = |metric: &GroundMetric| {
-        let spinner = output.spinner(text);
+        let spinner = output.spinner(&text);
         let tree = treeport::linkage(metric, method);
         spinner.finish_and_clear();
         tree

@@ -20,8 +20,8 @@ pub(super) struct Summary<'a> {
 
 impl Summary<'_> {
     fn start(&self) -> String {
-        match &self.args.start {
-            Start::Linkage(text, _) => text.clone(),
+        match self.args.start() {
+            Start::Linkage(text, _) => text,
             Start::File(path) => path.display().to_string(),
         }
     }
