@@ -3,11 +3,12 @@
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use treeport::baseline::{BaselineOptions, Method, Model, Scale, Training};
-use treeport::{Error, Forest, ForestOptions, ForestWeightOptions, GroundMetric, Labels, Linkage};
+use treeport::{Error, Forest, ForestOptions, ForestWeightOptions, GroundMetric, Labels};
 
 use crate::convert::{self, to_py_err};
 use crate::forest::{RawForest, TreeOrForest};
 use crate::ground::{Ground, linkage_of};
+use crate::learn::Options;
 use crate::measures::Measures;
 use crate::tree::RawTree;
 use crate::watch::{self, Watch};
@@ -20,6 +21,7 @@ pub(crate) struct BuildOptions {
     linkage: String,
     rescale: bool,
     seed: u64,
+    learn: Options,
 }
 
 /// Builds what `method` says over the points of a metric.
@@ -41,19 +43,30 @@ pub(crate) fn build(
     let labels = Labels { pairs: convert::pairs(&pairs)?, distances };
     let training = Training { measures: &measures.rows, labels: &labels };
     let metric = &ground.metric;
-    if method == "forest" {
-        let linkage = linkage_of(&options.linkage)?;
+    let BuildOptions { trees, linkage, rescale, seed, learn } = options;
+    let known: Method = method.parse().map_err(to_py_err)?;
+    let mut forest = ForestOptions { trees, seed, ..ForestOptions::default() };
+    if matches!(known, Method::Forest | Method::LearnedForest) {
+        forest.linkage = linkage_of(&linkage)?;
+    }
+    if known == Method::Forest {
         let forest = watch::run(py, threads, report.as_ref(), |watch| {
-            perturbed(metric, training, linkage, &options, watch)
+            perturbed(metric, training, &forest, rescale, watch)
         })?;
         return Ok(TreeOrForest::Forest(RawForest { forest }));
     }
-    let known: Method = method.parse().map_err(to_py_err)?;
+    // Learned trees have their scale from the labels already.
+    let factor = rescale && known != Method::LearnedForest;
+    let options = BaselineOptions {
+        scale: if factor { Scale::Labels } else { Scale::None },
+        slices: trees,
+        forest,
+        learn: learn.read()?,
+        seed,
+        ..BaselineOptions::default()
+    };
     let model = watch::run(py, threads, report.as_ref(), |watch| {
         // How many steps there are is known to the method alone.
-        let scale = if options.rescale { Scale::Labels } else { Scale::None };
-        let (slices, seed) = (options.trees, options.seed);
-        let options = BaselineOptions { scale, slices, seed, ..BaselineOptions::default() };
         known.build(metric, Some(training), &options, &|done| watch.reached(done))
     })?;
     match model {
@@ -71,19 +84,17 @@ pub(crate) fn build(
 fn perturbed(
     metric: &GroundMetric,
     training: Training<'_>,
-    linkage: Linkage,
-    options: &BuildOptions,
+    options: &ForestOptions,
+    rescale: bool,
     watch: &Watch,
 ) -> treeport::Result<Forest> {
-    let BuildOptions { trees, rescale, seed, .. } = *options;
-    let grown = ForestOptions { trees, linkage, seed, ..ForestOptions::default() };
-    watch.expect(trees);
-    let forest = Forest::perturbed(metric, &grown, &|done| watch.reached(done))?;
+    watch.expect(options.trees);
+    let forest = Forest::perturbed(metric, options, &|done| watch.reached(done))?;
     // Labels that are all 0 say nothing about scale or weights.
     if !rescale || training.labels.distances.iter().all(|&distance| distance == 0.0) {
         return Ok(forest);
     }
-    let weighted = ForestWeightOptions { seed, ..ForestWeightOptions::default() };
+    let weighted = ForestWeightOptions { seed: options.seed, ..ForestWeightOptions::default() };
     // Weights take no time beside the trees: the bar stays where it is.
-    forest.weighted_by(training.measures, training.labels, &weighted, &|_| watch.reached(trees))
+    forest.weighted_by(training.measures, training.labels, &weighted, &|_| watch.goes_on())
 }

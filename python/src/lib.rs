@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::ground::Ground;
     #[pymodule_export]
-    use crate::learn::learn;
+    use crate::learn::{fit, learn};
     #[pymodule_export]
     use crate::measures::Measures;
     #[pymodule_export]

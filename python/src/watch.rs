@@ -31,6 +31,11 @@ impl Watch {
     /// Notes how far the work is; false once it has to stop.
     pub(crate) fn reached(&self, done: usize) -> bool {
         self.done.store(done, Ordering::Relaxed);
+        self.goes_on()
+    }
+
+    /// False once the work has to stop.
+    pub(crate) fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }
 

@@ -37,7 +37,7 @@ CALLS = [
     (lambda: tp.Tree([2, 2, 2], [1.0, 1.0, 0.0], names=["a"]), "1 names for 2 points"),
     (lambda: tp.Tree([2, 2, 2], [1.0, 2.0, 0.0]).to_linkage(), "the tree is not ultrametric: leaf 0 is 1 from the root, leaf 1 is 2; a linkage matrix needs equal distances"),
     (lambda: tp.linkage(points=POINTS, method="median"), "the linkage is `median`; it must be single, average, complete, ward or closest"),
-    (lambda: tp.TreeWasserstein(POINTS, method="oak").fit(np.eye(3)), "method is 'oak'; it must be one of auto, additive, ultrametric, skip-mst, forest, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average"),
+    (lambda: tp.TreeWasserstein(POINTS, method="oak").fit(np.eye(3)), "method is 'oak'; it must be one of auto, additive, ultrametric, skip-mst, forest, learned-forest, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average, total-variation"),
     (lambda: tp.TreeWasserstein(POINTS, method="forest", n_trees=0).fit(np.eye(3)), "n_trees is 0; at least one is needed"),
     (lambda: tp.TreeWasserstein(POINTS, method="forest", init=tp.linkage(points=POINTS)).fit(np.eye(3)), "init is Tree(n_points=3, n_nodes=5); 'forest' takes a linkage for its trees"),
     (lambda: tp.TreeWasserstein(POINTS, method="forest", init="median").fit(np.eye(3)), "the linkage is `median`; it must be single, average, complete, ward or closest"),

@@ -35,8 +35,8 @@ def fitted(words, documents):
 
 
 def test_learning_beats_the_start(words, documents):
-    start = tp.TreeWasserstein(words, epochs=0).fit(documents)
-    learned = tp.TreeWasserstein(words, epochs=50).fit(documents)
+    start = tp.TreeWasserstein(words, method="additive", epochs=0).fit(documents)
+    learned = tp.TreeWasserstein(words, method="additive", epochs=50).fit(documents)
     assert learned.loss_curve_.shape == learned.validation_loss_curve_.shape == (51,)
     assert learned.loss_curve_[learned.best_epoch_] < start.loss_curve_[0]
     assert start.score(documents) < learned.score(documents) <= 0
@@ -163,11 +163,12 @@ def test_files_have_the_tree(fitted, documents, tmp_path):
 
 
 def test_verbose_shows_bars(words, documents, capsys):
-    tp.TreeWasserstein(words, verbose=True, epochs=2).fit(documents)
-    shown = capsys.readouterr()
-    assert "exact distances done in" in shown.err
-    assert "learning done in" in shown.err
-    assert shown.out == ""
+    for method, work in [("auto", "fitting"), ("additive", "learning"), ("ctwd", "building")]:
+        tp.TreeWasserstein(words, method=method, verbose=True, epochs=2).fit(documents)
+        shown = capsys.readouterr()
+        assert "exact distances done in" in shown.err
+        assert f"{work} done in" in shown.err
+        assert shown.out == ""
 
 
 def test_the_bar_counts(capsys):

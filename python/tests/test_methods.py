@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from treeport._methods import FORESTS, METHODS, THOROUGH
+from treeport._methods import FORESTS, GROWN, METHODS, STARTED, THOROUGH
 
 GRIDS = ["kmeans", "quadtree", "qtwd", "qtwd-labels", "sliced-quadtree", "sliced-qtwd"]
 
@@ -24,7 +24,7 @@ def normalized(measures):
 
 
 def test_the_lists_of_methods_name_methods():
-    assert {*FORESTS, *THOROUGH, *GRIDS} <= set(METHODS)
+    assert {*FORESTS, *GROWN, *STARTED, *THOROUGH, *GRIDS} <= set(METHODS)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -75,6 +75,38 @@ def test_without_a_ground_metric_every_method_is_a_star(documents, method):
 
 def pdist_square(rows):
     return cdist(rows, rows, "cityblock")
+
+
+def test_auto_keeps_the_best_of_its_stages(words, documents):
+    tw = tp.TreeWasserstein(words).fit(documents[:30])
+    assert tw.method_ == "auto"
+    assert list(tw.stage_errors_) == ["start", "points", "learned", "edges"]
+    assert tw.stage_errors_[tw.stage_] == min(tw.stage_errors_.values())
+    assert len(tw.loss_curve_) == len(tw.validation_loss_curve_) == 51
+    alone = tp.TreeWasserstein(words, method="additive").fit(documents[:30])
+    assert (alone.stage_, alone.stage_errors_) == (None, {})
+    assert tw.score(documents[30:]) > alone.score(documents[30:])
+    assert tw.tree_ == tp.TreeWasserstein(words, n_jobs=1).fit(documents[:30]).tree_
+    assert tw.tree_ == clone(tw).set_params(validation_fraction=0.2).fit(documents[:30]).tree_
+    assert tw.tree_ != clone(tw).set_params(validation_fraction=0.1).fit(documents[:30]).tree_
+
+
+def test_auto_starts_from_any_tree(words, documents):
+    first = tp.TreeWasserstein(words, epochs=1).fit(documents)
+    again = tp.TreeWasserstein(words, init=first.tree_).fit(documents)
+    assert again.stage_errors_[again.stage_] <= again.stage_errors_["start"]
+
+
+def test_every_tree_of_a_learned_forest_learns(words, documents):
+    def forest(**options):
+        return tp.TreeWasserstein(words, method="learned-forest", n_trees=4, **options).fit(documents[:30])
+
+    learned = forest()
+    np.testing.assert_allclose(learned.forest_.weights, 0.25)
+    assert learned.score(documents[30:]) > forest(epochs=0).score(documents[30:])
+    assert learned.forest_ != forest(init="single").forest_ != forest(epochs=1).forest_
+    with pytest.raises(ValueError, match="'learned-forest' takes a linkage for its trees"):
+        forest(init=learned.forest_.trees[0])
 
 
 def test_averaging_trees_beats_one(words, documents):
@@ -130,9 +162,9 @@ def test_forests_pickle_and_clone(words, rng):
 
 
 def test_grid_search_over_methods(words, documents):
-    grid = {"method": ["quadtree", "ctwd", "forest", "additive"]}
+    grid = {"method": ["quadtree", "ctwd", "forest", "auto"]}
     search = GridSearchCV(tp.TreeWasserstein(words, n_trees=4), grid, cv=3).fit(documents)
-    assert search.best_params_["method"] in ("forest", "additive")
+    assert search.best_params_["method"] in ("forest", "auto")
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 

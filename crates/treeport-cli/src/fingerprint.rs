@@ -77,7 +77,8 @@ impl Mix {
     }
 }
 
-fn of_metric(metric: &GroundMetric) -> u64 {
+/// The number of a ground metric.
+pub(crate) fn of_metric(metric: &GroundMetric) -> u64 {
     let mut mix = Mix::new();
     mix.word(metric.points() as u64);
     mix.word(u64::from(metric.is_metric()));

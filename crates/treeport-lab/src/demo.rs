@@ -4,14 +4,13 @@
 //! population from another's, along the great circle? Exact transport answers for some pairs, a tree is
 //! learned from them, and both are asked about regions the tree has never seen.
 
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use treeport::learn::{Status, learn};
+use treeport::baseline::{Doing, Fit, FitOptions, fit};
 use treeport::tree::Scratch;
 use treeport::{
-    GroundMetric, Labels, LearnOptions, Learned, Linkage, Measure, Measures, Progress, Tree, exact,
-    linkage, silent,
+    GroundMetric, Labels, LearnOptions, Linkage, Measure, Measures, Progress, Tree, exact, linkage,
+    silent,
 };
 
 use crate::cities::{City, cities, condensed_distances};
@@ -91,18 +90,15 @@ impl Demo {
         Ok(linkage(&self.metric, Linkage::Average)?.with_names(names)?)
     }
 
-    /// Learns from the training pairs.
+    /// Learns from the training pairs, as `treeport fit` does.
     ///
     /// # Errors
     /// None.
-    pub fn learn(
-        &self,
-        seed: u64,
-        progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
-    ) -> Result<Learned> {
-        let options = LearnOptions { epochs: 60, seed, ..LearnOptions::default() };
+    pub fn learn(&self, seed: u64, progress: &(dyn Fn(&Doing<'_>) -> bool + Sync)) -> Result<Fit> {
+        let defaults = FitOptions::default();
+        let options = FitOptions { learn: LearnOptions { seed, ..defaults.learn }, ..defaults };
         let Labelled { measures, labels } = &self.training;
-        Ok(learn(&self.start()?, measures, labels, &options, progress)?)
+        Ok(fit(&self.start()?, &self.metric, measures, labels, &options, progress)?)
     }
 
     /// How well the learned tree, its start and the two null baselines predict the test pairs.
@@ -154,7 +150,7 @@ impl Demo {
     /// None.
     pub fn report<'a>(
         &'a self,
-        learned: &'a Learned,
+        fitted: &'a Fit,
         table: &[Line],
         tree_seconds: f64,
     ) -> Result<Report<'a>> {
@@ -163,9 +159,9 @@ impl Demo {
         let model = Model {
             name: name.into(),
             file: "model.tree".into(),
-            tree: &learned.tree,
-            history: &learned.history,
-            predicted: learned.tree.pairs(measures, &labels.pairs, &silent)?,
+            tree: &fitted.tree,
+            history: &fitted.learned.history,
+            predicted: fitted.tree.pairs(measures, &labels.pairs, &silent)?,
             bounds: None,
         };
         let score = table.iter().find(|line| line.name == name).map(|line| line.score);

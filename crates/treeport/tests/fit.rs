@@ -1,8 +1,10 @@
 //! `baseline::fit`: every stage judged by labels that were held back, the best kept.
 
+use std::sync::Mutex;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::baseline::{Doing, Fit, FitOptions, Stage, fit};
+use treeport::baseline::{Doing, Fit, FitOptions, Stage, fit, resume_fit};
 use treeport::{Error, GroundMetric, Labels, LearnOptions, Linkage, Measures, Norm, Tree};
 use treeport::{exact, linkage, silent};
 
@@ -161,4 +163,27 @@ fn what_does_not_fit_is_refused() {
     bad.weights.tolerance = f64::NAN;
     let error = run(&data.start, &data.measures, &data.labels, &bad);
     assert!(matches!(error, Error::BadOption { option: "tolerance", .. }), "{error}");
+}
+
+#[test]
+fn a_checkpoint_of_learning_goes_on_to_the_same_tree() {
+    let data = Data::new(30, 40, 1.0);
+    let whole = data.fit(&seeded(3));
+    for at in [1, 7, 20] {
+        let kept = Mutex::new(None);
+        let stopped = data.stopped(&seeded(3), &|doing| {
+            let Doing::Learning(status) = doing else { return true };
+            *kept.lock().unwrap() = Some(status.checkpoint());
+            status.step < at
+        });
+        assert!(!stopped.finished);
+        let from = kept.into_inner().unwrap().unwrap();
+        assert_eq!(from.step(), at);
+        let Data { metric, measures, labels, start } = &data;
+        let again =
+            resume_fit(&from, start, metric, measures, labels, &seeded(3), &|_| true).unwrap();
+        assert_eq!((&again.tree, again.stage), (&whole.tree, whole.stage));
+        assert_eq!((&again.errors, again.finished), (&whole.errors, true));
+        assert_eq!(again.learned.history, whole.learned.history);
+    }
 }

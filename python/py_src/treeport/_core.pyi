@@ -18,6 +18,7 @@ __all__ = [
     "build",
     "emd",
     "emd_pairs",
+    "fit",
     "learn",
     "load",
     "sinkhorn",
@@ -31,6 +32,7 @@ _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
 _Costs = Union[tuple[_Floats, str], _Floats, Ground]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Report = Optional[Callable[[int, int], None]]
+_Curves = tuple[_Floats, _Floats, int]
 
 @final
 class Measures:
@@ -213,4 +215,14 @@ def learn(
     options: Options,
     threads: int,
     report: _Report = None,
-) -> tuple[RawTree, _Floats, _Floats, int]: ...
+) -> tuple[RawTree, _Curves]: ...
+def fit(
+    start: RawTree,
+    ground: Ground,
+    measures: Measures,
+    pairs: _Integers,
+    distances: _Floats,
+    options: Options,
+    threads: int,
+    report: _Report = None,
+) -> tuple[RawTree, _Curves, tuple[str, list[tuple[str, float]]]]: ...

@@ -59,35 +59,39 @@ class TreeWasserstein(  # type: ignore[misc]
     method : str
         What is fitted:
 
-        - learned from labels: "additive" has leaves at any depth, "ultrametric" all at the same;
-          "skip-mst" is ultrametric with the shape of the start. "auto" is "additive";
+        - "auto", the best single tree we know how to make: from the start, edges are fitted to the
+          distances of points, an additive tree is learned from there, and its edges are fitted to the
+          labels. Labels that are held back judge all four, and the best is kept (`stage_`);
+        - learning alone: "additive" has leaves at any depth, "ultrametric" all at the same; "skip-mst"
+          is ultrametric with the shape of the start;
         - "forest": `n_trees` linkages of the points with their distances perturbed at random, averaged
-          with weights that fit the labels;
+          with weights that fit the labels; "learned-forest" learns each of them, and weighs all the same;
         - other methods, to compare with: "quadtree", "cluster", "kmeans"; "qtwd" and "ctwd" with edges
           fitted to the distances of points, "qtwd-labels" and "ctwd-labels" to labels; "sliced-quadtree",
           "sliced-cluster", "sliced-qtwd" and "sliced-ctwd", which average `n_trees` of them;
-          "ultratwd-mst" and "ultratwd"; "single" and "average" linkage. Those with a quadtree, and
-          "kmeans", need `points`.
+          "ultratwd-mst" and "ultratwd"; "single" and "average" linkage; "total-variation", for which
+          all points are equally far apart. Those with a quadtree, and "kmeans", need `points`.
     n_trees : int
-        Trees of "forest" and of the sliced methods.
+        Trees of the forests and of the sliced methods.
     init : {"average", "single", "complete", "ward", "closest"} or Tree
-        Tree to start learning from: a linkage of the points, or a tree of your own. For "forest" the
-        linkage of every tree. Other methods do not read it.
+        Tree to start from: a linkage of the points, or a tree of your own. For the forests the linkage of
+        every tree. Methods that do not learn do not read it.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
     epochs : int
-        Passes over the pairs; 0 keeps the start.
+        Passes over the pairs while learning; 0 leaves it out.
     learning_rate : float
         Size of the first steps, without unit; 0.3 to 1 is the useful range.
     batch_size : int
         Pairs in one step.
-    validation_fraction : float
-        Share of the pairs kept for choosing the best tree.
+    validation_fraction : float, optional
+        Share of the pairs kept for choosing the best tree; `None` stands for 0.2 where the method is
+        "auto" and for 0.1 elsewhere.
     loss : {"relative", "squared"}
         Whether every pair counts the same, or large distances more.
     scale : bool
         Whether to bring the start, or the trees of a method that does not learn, to the scale of the
-        exact distances; without it "forest" has equal weights.
+        exact distances; without it "forest" has equal weights. "auto" always does.
     random_state : int, numpy.random.Generator or None
         Source of randomness; `None` gives another tree every time.
     n_jobs : int, optional
@@ -101,7 +105,7 @@ class TreeWasserstein(  # type: ignore[misc]
         The tree, for measures that are not to be normalized, and for what else a tree can do. There is
         none where the method gives a forest.
     forest_ : Forest
-        The trees and their weights, where the method is "forest" or a sliced one.
+        The trees and their weights, where the method gives several.
     calibration_ : dict or None
         What the labels tell `estimate` about its levels: a factor for each, and a few more numbers. `None`
         without a ground metric, and for more than 5,000 points if the method itself does not look at all
@@ -112,8 +116,12 @@ class TreeWasserstein(  # type: ignore[misc]
         The same on the pairs kept for validation, NaN if there are none.
     best_epoch_ : int
         The epoch whose tree it is.
+    stage_ : {"start", "points", "learned", "edges"} or None
+        The stage of "auto" whose tree it is; `None` for other methods, and without a ground metric.
+    stage_errors_ : dict of str to float
+        Mean relative error of every stage on the labels held back, after one factor; empty for others.
     method_ : str
-        The method that "auto" has chosen.
+        The method that was fitted.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
@@ -148,7 +156,7 @@ class TreeWasserstein(  # type: ignore[misc]
         epochs: int = 50,
         learning_rate: float = 0.5,
         batch_size: int = 20,
-        validation_fraction: float = 0.1,
+        validation_fraction: Optional[float] = None,
         loss: str = "relative",
         scale: bool = True,
         random_state: Seed = 0,
@@ -195,7 +203,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if (pairs is None) != (distances is None):
             raise ValueError("give pairs and distances together, or neither")
         self._check_options()
-        name = _methods.chosen(self.method)
+        name = self.method
         X = self._rows(X, reset=True)
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
         ground = self._ground()
@@ -203,7 +211,7 @@ class TreeWasserstein(  # type: ignore[misc]
             ground.check_method(name)
             if pairs is None:  # labels will ask for many distances, and others may then, too
                 ground = _core.Ground.solvable(ground, threads)
-        start = self._start(ground, threads) if name in _methods.LEARNED else None
+        start = self._start(ground, threads) if name in _methods.STARTED else None
         if pairs is None:
             measures = measures_of(with_mass(X), normalize=True)
             numbers = random_pairs(len(measures), self.n_pairs, seed)
@@ -222,6 +230,8 @@ class TreeWasserstein(  # type: ignore[misc]
         self.loss_curve_ = fitted.loss_curve
         self.validation_loss_curve_ = fitted.validation_loss_curve
         self.best_epoch_ = fitted.best_epoch
+        self.stage_ = fitted.stage
+        self.stage_errors_ = fitted.stage_errors
         thorough = name in _methods.THOROUGH and isinstance(self.init, str)
         self.calibration_ = calibration(problem, fitted.model, thorough)
         return self
@@ -459,14 +469,20 @@ class TreeWasserstein(  # type: ignore[misc]
         """Refuses options now rather than after the pairs have been solved."""
         _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
         _check("n_trees", self.n_trees, self.n_trees >= 1, "at least one is needed")
-        if self.method == "forest" and not isinstance(self.init, str):
-            raise ValueError(f"init is {self.init!r}; 'forest' takes a linkage for its trees")
+        _methods.check(self.method)
+        if self.method in _methods.GROWN and not isinstance(self.init, str):
+            raise ValueError(f"init is {self.init!r}; {self.method!r} takes a linkage for its trees")
         _check("epochs", self.epochs, self.epochs >= 0, "it must be at least 0")
         _check("batch_size", self.batch_size, self.batch_size >= 1, "a batch holds at least one pair")
-        rate, share = self.learning_rate, self.validation_fraction
+        rate, share = self.learning_rate, self._validation()
         _check("learning_rate", rate, 0 < rate < np.inf, "it must be above 0; try 0.5")
         _check("validation_fraction", share, 0 <= share < 1, "a share from 0 to below 1")
         _check("loss", self.loss, self.loss in ("relative", "squared"), "relative or squared")
+
+    def _validation(self) -> float:
+        if self.validation_fraction is not None:
+            return float(self.validation_fraction)
+        return 0.2 if self.method == "auto" else 0.1
 
     def _options(self, seed: int) -> _methods.Options:
         return {
@@ -475,7 +491,7 @@ class TreeWasserstein(  # type: ignore[misc]
             "batch": int(self.batch_size),
             "rate": float(self.learning_rate),
             "loss": self.loss,
-            "validation": float(self.validation_fraction),
+            "validation": self._validation(),
             "rescale": bool(self.scale),
             "seed": seed,
         }
@@ -486,6 +502,7 @@ class TreeWasserstein(  # type: ignore[misc]
             "linkage": self.init if isinstance(self.init, str) else "average",
             "rescale": bool(self.scale),
             "seed": seed,
+            "learn": self._options(seed),
         }
 
 

@@ -30,12 +30,13 @@ class Options(TypedDict):
 
 
 class BuildOptions(TypedDict):
-    """How trees are built that are not learned."""
+    """How trees are built that do not start from one."""
 
     trees: int
     linkage: str
     rescale: bool
     seed: int
+    learn: Options
 
 
 class Problem(NamedTuple):
@@ -53,12 +54,27 @@ class Problem(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What every method gives; without epochs the curves are empty."""
+    """What every method gives; without epochs the curves are empty, and so are stages without stages."""
 
     model: Raw
     loss_curve: Floats
     validation_loss_curve: Floats
     best_epoch: int
+    stage: Optional[str]  # the best of several
+    stage_errors: dict[str, float]
+
+
+def staged(problem: Problem) -> Fitted:
+    """The best of several stages, learning among them; without a ground metric there is only learning."""
+    ground, start, measures, pairs, distances, options, _, threads, verbose = problem
+    if ground is None:
+        return learned("additive")(problem)
+    assert start is not None
+    options = {**options, "rescale": True}
+    labels = measures, pairs, distances
+    with bar("fitting", verbose) as report:
+        tree, curves, (stage, errors) = _core.fit(start, ground, *labels, options, threads, report)
+    return Fitted(tree, *curves, stage, dict(errors))
 
 
 def learned(kind: str) -> Callable[[Problem], Fitted]:
@@ -69,9 +85,10 @@ def learned(kind: str) -> Callable[[Problem], Fitted]:
         start, measures, pairs, distances = problem[1:5]
         assert start is not None
         with bar("learning", problem.verbose) as report:
-            return Fitted(
-                *_core.learn(start, measures, pairs, distances, options, problem.threads, report)
+            tree, curves = _core.learn(
+                start, measures, pairs, distances, options, problem.threads, report
             )
+        return Fitted(tree, *curves, None, {})
 
     return fit
 
@@ -87,7 +104,7 @@ def built(method: str) -> Callable[[Problem], Fitted]:
             options, labels = problem.build, problem[2:5]
             with bar("building", problem.verbose) as report:
                 model = _core.build(method, ground, *labels, options, problem.threads, report)
-        return Fitted(model, np.empty(0), np.empty(0), 0)
+        return Fitted(model, np.empty(0), np.empty(0), 0, None, {})
 
     return fit
 
@@ -103,20 +120,35 @@ def _star(problem: Problem, method: str) -> Raw:
 
 
 # Methods that give several trees.
-FORESTS = ("forest", "sliced-quadtree", "sliced-cluster", "sliced-qtwd", "sliced-ctwd")
+FORESTS = (
+    "forest",
+    "learned-forest",
+    "sliced-quadtree",
+    "sliced-cluster",
+    "sliced-qtwd",
+    "sliced-ctwd",
+)
+
+# Methods that grow linkages of their own.
+GROWN = ("forest", "learned-forest")
+
+# One learned tree.
+KINDS = ("additive", "ultrametric", "skip-mst")
 
 # Methods that start from a tree.
-LEARNED = ("additive", "ultrametric", "skip-mst")
+STARTED = ("auto", *KINDS)
 
 # Methods that look at all distances between points, so that doing so once more hardly matters.
-THOROUGH = (*LEARNED, "forest", "single", "average", "ultratwd-mst", "ultratwd")
+THOROUGH = (*STARTED, *GROWN, "single", "average", "ultratwd-mst", "ultratwd")
 
 METHODS: dict[str, Callable[[Problem], Fitted]] = {
-    **{kind: learned(kind) for kind in LEARNED},
+    "auto": staged,
+    **{kind: learned(kind) for kind in KINDS},
     **{
         name: built(name)
         for name in (
             "forest",
+            "learned-forest",
             "quadtree",
             "cluster",
             "kmeans",
@@ -132,16 +164,14 @@ METHODS: dict[str, Callable[[Problem], Fitted]] = {
             "ultratwd",
             "single",
             "average",
+            "total-variation",
         )
     },
 }
 
 
-def chosen(method: str) -> str:
-    """The name of a method; "auto" is the one that did best on every kind of data so far."""
-    if method == "auto":
-        return "additive"
+def check(method: str) -> None:
+    """Refuses a name that is not in the table."""
     if method not in METHODS:
-        known = ", ".join(["auto", *METHODS])
+        known = ", ".join(METHODS)
         raise ValueError(f"method is {method!r}; it must be one of {known}")
-    return method

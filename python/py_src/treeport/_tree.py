@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._inputs import (
-    Floats,
-    Integers,
-    ground_of,
-    measures_of,
-    moves_matrix,
-    row,
-    threads_of,
-    width,
-)
+from ._inputs import Floats, Integers, ground_of, moves_matrix, row, threads_of, width
+from ._model import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Tree:
+class Tree(Model[_core.RawTree]):
     """A rooted tree whose leaves are points, and transport along its edges.
 
     Nodes ``0 … n_points - 1`` are the points, a parent has a larger number than its children, and the
@@ -57,7 +48,7 @@ class Tree:
     Tree(n_points=3, n_nodes=5)
     """
 
-    _raw: _core.RawTree
+    _kind = _core.RawTree
 
     def __init__(
         self, parents: Any, lengths: Any, names: Optional[Sequence[str]] = None
@@ -69,12 +60,6 @@ class Tree:
         self._raw = _core.RawTree.from_parents(max(leaves, 0), above, edges)
         if names is not None:
             self._raw = self._raw.with_names([str(name) for name in names])
-
-    @classmethod
-    def _of(cls, raw: _core.RawTree) -> Tree:
-        tree = cls.__new__(cls)
-        tree._raw = raw
-        return tree
 
     @classmethod
     def from_newick(cls, text: str, names: Optional[Sequence[str]] = None) -> Tree:
@@ -116,25 +101,6 @@ class Tree:
             raise ValueError(f"the linkage matrix has shape {shape}, expected (n − 1, 4)")
         return cls._of(_core.RawTree.from_linkage(matrix))
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tree:
-        """Reads a tree that `save`, `TreeWasserstein.save` or the command line has written."""
-        return cls._of(_core.RawTree.load(os.fspath(path)))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the tree to a file, which every later release reads."""
-        self._raw.save(os.fspath(path))
-
-    @property
-    def n_points(self) -> int:
-        """Number of points, which are the leaves."""
-        return self._raw.leaves
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, root included."""
-        return self._raw.nodes
-
     @property
     def parents(self) -> Integers:
         """Parent of every node; the root is its own parent."""
@@ -146,93 +112,9 @@ class Tree:
         return self._raw.lengths()
 
     @property
-    def names(self) -> Optional[list[str]]:
-        """Names of the points, if they have any."""
-        return self._raw.names
-
-    @property
     def is_ultrametric(self) -> bool:
         """Whether all leaves are equally far from the root."""
         return self._raw.is_ultrametric
-
-    def distance(self, a: Any, b: Any) -> float:
-        """Transport cost along the tree between two measures.
-
-        Parameters
-        ----------
-        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-            Masses at the points; their totals have to be equal.
-
-        Examples
-        --------
-        >>> import treeport as tp
-        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
-        2.0
-        """
-        return self._raw.distance(row(a), row(b), False)
-
-    def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
-        """Distance of row i of `A` to row i of `B`, for every i, in parallel.
-
-        Parameters
-        ----------
-        A, B : array-like or sparse of shape (n_measures, n_points)
-        n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_measures,)
-        """
-        return self._raw.paired(measures_of(A), measures_of(B), threads_of(n_jobs))
-
-    def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
-        """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
-
-        Parameters
-        ----------
-        A : array-like or sparse of shape (n_a, n_points)
-        B : array-like or sparse of shape (n_b, n_points), optional
-        n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
-
-        Returns
-        -------
-        distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
-
-        Examples
-        --------
-        >>> import treeport as tp
-        >>> tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]])
-        array([[0., 3.],
-               [3., 0.]])
-        """
-        other = None if B is None else measures_of(B)
-        return self._raw.pairwise(measures_of(A), other, threads_of(n_jobs))
-
-    def embed(self, A: Any, *, n_jobs: Optional[int] = None) -> sparse.csr_array:
-        """Sparse rows whose cityblock distances are the distances of the measures.
-
-        Column v is the length of the edge above node v times the mass below it.
-
-        Parameters
-        ----------
-        A : array-like or sparse of shape (n_measures, n_points)
-        n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
-
-        Returns
-        -------
-        rows : scipy.sparse.csr_array of shape (n_measures, n_nodes)
-
-        Examples
-        --------
-        >>> import treeport as tp
-        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").embed([[0.5, 0.5, 0]]).toarray()
-        array([[0.5, 0.5, 0. , 2. , 0. ]])
-        """
-        start, columns, values, nodes = self._raw.embed(measures_of(A), threads_of(n_jobs))
-        return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which mass goes where: an optimal plan for the tree's own distances.
@@ -256,10 +138,6 @@ class Tree:
         """
         left, right = row(a), row(b)
         return moves_matrix(self._raw.coupling(left, right, False), (width(left), width(right)))
-
-    def scaled(self, factor: float) -> Tree:
-        """The same tree with every edge multiplied by `factor`."""
-        return self._of(self._raw.scaled(factor))
 
     def to_newick(self) -> str:
         """The tree as Newick text; points without names get their numbers."""
@@ -291,20 +169,8 @@ class Tree:
 
         return draw(self, ax)
 
-    def __eq__(self, other: object) -> bool:
-        return self._raw == other._raw if isinstance(other, Tree) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"Tree(n_points={self.n_points}, n_nodes={self.n_nodes})"
-
-    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
-        return _from_bytes, (self._raw.to_bytes(),)
-
-
-def _from_bytes(state: bytes) -> Tree:
-    return Tree._of(_core.RawTree.from_bytes(state))
 
 
 def linkage(

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::{Error, Learned};
+use treeport::Error;
+use treeport::baseline::{Doing, Fit};
 use treeport_lab::Place;
 use treeport_lab::demo::{Demo, Line};
 use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
@@ -43,17 +43,17 @@ pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
     fs::create_dir_all(&args.output)
         .with_context(|| format!("cannot make the folder `{}`", args.output.display()))?;
     let demo = label(args, output)?;
-    let learned = learn(&demo, args, output)?;
-    let table = demo.table(&learned.tree)?;
-    let tree_seconds = demo.time_tree(&learned.tree)?;
-    let mut report = demo.report(&learned, &table, tree_seconds)?;
+    let fitted = learn(&demo, args, output)?;
+    let table = demo.table(&fitted.tree)?;
+    let tree_seconds = demo.time_tree(&fitted.tree)?;
+    let mut report = demo.report(&fitted, &table, tree_seconds)?;
     report.version = env!("TREEPORT_VERSION").into();
     let page = commands::report::page(&report, output)?;
-    let files = write(&demo, &learned, &page, &args.output)?;
+    let files = write(&demo, &fitted, &page, &args.output)?;
     if output.json {
-        print_json(&demo, &learned, &table, tree_seconds, args)?;
+        print_json(&demo, &fitted, &table, tree_seconds, args)?;
     } else {
-        print(&demo, &learned, &table, tree_seconds, &files)?;
+        print(&demo, &fitted, &table, tree_seconds, &files)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,20 +73,22 @@ fn label(args: &DemoArgs, output: &Output) -> Result<Demo> {
     }
 }
 
-fn learn(demo: &Demo, args: &DemoArgs, output: &Output) -> Result<Learned> {
+fn learn(demo: &Demo, args: &DemoArgs, output: &Output) -> Result<Fit> {
     let bar = output.bar("learning", 1);
-    let learned = demo.learn(args.seed, |status| {
-        bar.set_length(status.steps as u64);
-        bar.set_position(status.step as u64);
-        if interrupt::asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let fitted = demo.learn(args.seed, &|doing| {
+        if let Doing::Learning(status) = doing {
+            bar.set_length(status.steps as u64);
+            bar.set_position(status.step as u64);
+        }
+        !interrupt::asked()
     });
     bar.finish_and_clear();
     interrupt::check()?;
-    Ok(learned?)
+    Ok(fitted?)
 }
 
 /// The page, the model, its Newick text, and two pictures.
-fn write(demo: &Demo, learned: &Learned, page: &str, folder: &Path) -> Result<Vec<PathBuf>> {
+fn write(demo: &Demo, fitted: &Fit, page: &str, folder: &Path) -> Result<Vec<PathBuf>> {
     let continents = demo.cities.iter().map(|city| city.continent.to_owned()).collect();
     let options = DendrogramOptions {
         title: "200 cities: the tree learned from transport distances".into(),
@@ -94,13 +96,14 @@ fn write(demo: &Demo, learned: &Learned, page: &str, folder: &Path) -> Result<Ve
         groups: Some(continents),
         ..DendrogramOptions::default()
     };
-    let training: Vec<f64> = learned.history.iter().map(|e| e.training_loss).collect();
-    let validation: Vec<f64> = learned.history.iter().filter_map(|e| e.validation_loss).collect();
+    let training: Vec<f64> = fitted.learned.history.iter().map(|e| e.training_loss).collect();
+    let validation: Vec<f64> =
+        fitted.learned.history.iter().filter_map(|e| e.validation_loss).collect();
     let files = [
         ("report.html", page.as_bytes().to_vec()),
-        ("model.tree", learned.tree.to_bytes()?),
-        ("tree.nwk", format!("{}\n", learned.tree.to_newick()).into_bytes()),
-        ("tree.svg", dendrogram_svg(&learned.tree, &options).into_bytes()),
+        ("model.tree", fitted.tree.to_bytes()?),
+        ("tree.nwk", format!("{}\n", fitted.tree.to_newick()).into_bytes()),
+        ("tree.svg", dendrogram_svg(&fitted.tree, &options).into_bytes()),
         (
             "loss.svg",
             loss_svg("Loss while learning", &training, &validation, Place::File).into_bytes(),
@@ -117,7 +120,7 @@ fn write(demo: &Demo, learned: &Learned, page: &str, folder: &Path) -> Result<Ve
 
 fn print(
     demo: &Demo,
-    learned: &Learned,
+    fitted: &Fit,
     table: &[Line],
     tree_seconds: f64,
     files: &[PathBuf],
@@ -127,10 +130,10 @@ fn print(
     output::line(format!(
         "{} cities, great-circle distances. A measure is a region: the people in the cities around a\n\
          random centre. A tree was learned from {seen} exact transport distances between regions\n\
-         (best of {} epochs: {}), and is judged on {unseen} pairs of regions it has never seen.\n",
+         (stage kept: {}, after {} epochs), and is judged on {unseen} pairs of regions it has never seen.\n",
         demo.cities.len(),
-        learned.history.len() - 1,
-        learned.best_epoch,
+        fitted.stage,
+        fitted.learned.history.len() - 1,
     ))?;
     let mut rows = vec![["", "mean relative error", "median"].map(str::to_owned).to_vec()];
     for Line { name, score } in table {
@@ -158,7 +161,7 @@ fn print(
 
 fn print_json(
     demo: &Demo,
-    learned: &Learned,
+    fitted: &Fit,
     table: &[Line],
     tree_seconds: f64,
     args: &DemoArgs,
@@ -179,7 +182,8 @@ fn print_json(
         "seconds": tree_seconds,
         "exact_seconds": demo.exact_seconds,
         "ratio": demo.exact_seconds / tree_seconds,
-        "best_epoch": learned.best_epoch,
+        "stage": fitted.stage.to_string(),
+        "best_epoch": fitted.learned.best_epoch,
         "folder": args.output,
     }))
 }

@@ -30,6 +30,7 @@ fn fit_by_another_method() {
     written   model.tree
     --- exit 0
     "#);
+    assert_eq!(folder.files(), ["line.csv", "measures.csv", "model.tree"]);
     assert_snapshot!(folder.run("distance model.tree --measures measures.csv"), @r#"
     left,right,distance
     0,1,5.5
@@ -47,8 +48,7 @@ fn one_word_changes_the_method() {
         let args =
             format!("fit --points line.csv {measures} --method {method} -o {method}.tree --json");
         let said = &folder.json(&args)[0];
-        let name = if method.kind().is_some() { &said["kind"] } else { &said["method"] };
-        assert_eq!(name, method.name());
+        assert_eq!(said["method"], method.name());
         let path = folder.path(&format!("{method}.tree"));
         if method.is_forest() {
             assert_eq!(Forest::load(&path).expect("a forest").leaves(), 4);
@@ -162,12 +162,22 @@ fn what_no_tree_can_be_made_of_is_refused() {
     "#);
     assert_snapshot!(fit("--method single --history h.csv"), @r#"
     --- stderr
-    error: `--history` is for one learned tree; `single` has no such epochs
+    error: `--history` is for `auto` and the learner; `single` does not read it
+    --- exit 2
+    "#);
+    assert_snapshot!(fit("--method ctwd --rate 0.3"), @r#"
+    --- stderr
+    error: `--rate` is for `auto` and the learner; `ctwd` does not read it
+    --- exit 2
+    "#);
+    assert_snapshot!(fit("--method learned-forest --epochs 3 --start ward"), @r#"
+    --- stderr
+    error: `--start` is for `auto` and the learner; `learned-forest` does not read it
     --- exit 2
     "#);
     assert_snapshot!(fit("--scale labels"), @r#"
     --- stderr
-    error: `--scale` is for `--method`: a learned tree has its scale from the labels already
+    error: `--scale` is for other methods: `auto` has its scale from the labels already
     --- exit 2
     "#);
     assert!(fit("--method octree").contains("the method is `octree`; it must be mean-label"));

@@ -16,9 +16,11 @@ fn fit_from_points_and_measures() {
     points    4
     measures  3
     labels    3
-    kind      additive
-    start     average linkage, training error 0.0303
-    learned   training error 0.0285 at epoch 50 of 50
+    method    auto
+    start     average linkage, validation error 0.0500
+    to points validation error 0.0478
+    learned   validation error 0.0089 at epoch 8 of 50, kept
+    to labels validation error 0.0115
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -31,6 +33,39 @@ fn fit_from_points_and_measures() {
 }
 
 #[test]
+fn the_learner_alone_is_one_flag_away() {
+    let folder = Folder::new();
+    let fit = "fit --points line.csv --measures measures.csv";
+    assert_snapshot!(folder.run(&format!("{fit} --kind additive -o a.tree")), @r#"
+    points    4
+    measures  3
+    labels    3
+    method    additive
+    start     average linkage, training error 0.0303
+    learned   training error 0.0285 at epoch 50 of 50
+    seconds   [time]
+    written   a.tree
+    --- exit 0
+    "#);
+    folder.json(&format!("{fit} --method additive --json -o b.tree"));
+    assert!(folder.read("a.tree") == folder.read("b.tree"));
+}
+
+#[test]
+fn every_stage_is_judged_on_the_same_labels() {
+    let folder = Folder::new();
+    let said = &folder.json("fit --json --points line.csv --seed 3 -o a.tree")[0];
+    assert_eq!((&said["method"], &said["kind"]), (&"auto".into(), &"additive".into()));
+    let errors = said["stage_errors"].as_object().expect("an object");
+    let of = |stage: &str| errors[stage].as_f64().expect("a number");
+    let best = ["start", "points", "learned", "edges"].map(of).into_iter().reduce(f64::min);
+    assert_eq!((said["error"].as_f64(), said["start_error"].as_f64()), (best, Some(of("start"))));
+    assert_eq!(said["error"], errors[said["stage"].as_str().expect("a name")]);
+    folder.json("fit --json --points line.csv --seed 3 --method auto -o b.tree");
+    assert!(folder.read("a.tree") == folder.read("b.tree"));
+}
+
+#[test]
 fn fit_from_points_alone() {
     let folder = Folder::new();
     let args = "fit --points line.csv --metric manhattan --kind ultrametric --start single \
@@ -39,7 +74,7 @@ fn fit_from_points_alone() {
     points    4
     measures  none
     labels    6
-    kind      ultrametric
+    method    ultrametric
     start     single linkage, training error 0.1528
     learned   training error 0.1216 at epoch 3 of 3
     seconds   [time]
@@ -58,9 +93,11 @@ fn fit_from_a_graph_with_names_and_labels() {
     points    4
     measures  3
     labels    3
-    kind      additive
-    start     average linkage, training error 0.0303
-    learned   training error 0.0285 at epoch 50 of 50
+    method    auto
+    start     average linkage, validation error 0.0909
+    to points validation error 0.0887, kept
+    learned   validation error 0.0887 at epoch 0 of 50
+    to labels validation error 0.0888
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -86,7 +123,7 @@ fn fit_from_a_matrix_and_a_phylogeny() {
 #[test]
 fn fit_goes_on_where_it_stopped() {
     let folder = Folder::new();
-    let fit = "fit --json --points line.csv --validation 0 --epochs";
+    let fit = "fit --json --points line.csv --kind additive --validation 0 --epochs";
     let first = &folder.json(&format!("{fit} 2 -o a.tree"))[0];
     let second = &folder.json(&format!("{fit} 2 --start a.tree -o b.tree"))[0];
     let error = |line: &serde_json::Value, key: &str| line[key].as_f64().expect("a number");

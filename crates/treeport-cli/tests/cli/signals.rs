@@ -109,13 +109,23 @@ fn an_interrupted_fit_saves_the_best_tree_so_far() {
     "#);
 }
 
-/// Interrupts a run again and again, a little later each time, until it has come to its end.
 #[test]
 fn an_interrupted_fit_goes_on_to_the_same_tree() {
+    goes_on_to_the_same_tree("auto");
+}
+
+#[test]
+fn the_learner_alone_goes_on_to_the_same_tree() {
+    goes_on_to_the_same_tree("additive");
+}
+
+/// Interrupts a run again and again, a little later each time, until it has come to its end.
+fn goes_on_to_the_same_tree(method: &str) {
     let folder = Folder::new();
     write_full(&folder, 120, 30);
     let fit = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
-               --pairs 200 --epochs 600 --history h.csv -o";
+               --pairs 200 --epochs 600 --history h.csv";
+    let fit = format!("{fit} --method {method} -o");
     let mut stops = 0;
     loop {
         // Soon, so that a fast machine is caught too; then later, so that a slow one gets on.

@@ -12,7 +12,8 @@ use super::shrink::{choose, fit_labels};
 use super::weights::WeightOptions;
 use crate::error::{Error, Result};
 use crate::learn::{
-    LEAST_COUNTED, Labels, LearnOptions, Learned, Status, learn_judged, point_labels, split,
+    Checkpoint, LEAST_COUNTED, Labels, LearnOptions, Learned, Status, learn_judged, point_labels,
+    split,
 };
 use crate::measure::Measures;
 use crate::metric::GroundMetric;
@@ -158,6 +159,37 @@ pub fn fit(
     options: &FitOptions,
     progress: &(dyn Fn(&Doing<'_>) -> bool + Sync),
 ) -> Result<Fit> {
+    stages(None, start, metric, measures, labels, options, progress)
+}
+
+/// Goes on from a checkpoint that [`Doing::Learning`] has given in a [`fit`] with the same arguments; the
+/// result is that run's, to the last bit.
+///
+/// What the learner has done is left out; the edges that fit points are found again.
+///
+/// # Errors
+/// As [`fit`], and a checkpoint of a run with other numbers of points or steps.
+pub fn resume_fit(
+    from: &Checkpoint,
+    start: &Tree,
+    metric: &GroundMetric,
+    measures: &Measures,
+    labels: &Labels,
+    options: &FitOptions,
+    progress: &(dyn Fn(&Doing<'_>) -> bool + Sync),
+) -> Result<Fit> {
+    stages(Some(from), start, metric, measures, labels, options, progress)
+}
+
+fn stages(
+    from: Option<&Checkpoint>,
+    start: &Tree,
+    metric: &GroundMetric,
+    measures: &Measures,
+    labels: &Labels,
+    options: &FitOptions,
+    progress: &(dyn Fn(&Doing<'_>) -> bool + Sync),
+) -> Result<Fit> {
     Training { measures, labels }.check(metric)?;
     if start.leaves() != metric.points() {
         return Err(Error::PointCount { measures: metric.points(), points: start.leaves() });
@@ -185,8 +217,8 @@ pub fn fit(
         if on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let split = (train.clone(), held_back.clone());
-    let from = pointed.as_ref().unwrap_or(start);
-    let learned = learn_judged(from, measures, split, &options.learn, watch)?;
+    let first = pointed.as_ref().unwrap_or(start);
+    let learned = learn_judged(from, first, measures, split, &options.learn, watch)?;
     search.try_out(Stage::Learned, &learned.tree)?;
 
     let edges = |k: usize| go_on(&Doing::Edges(k));

@@ -162,7 +162,8 @@ impl Method {
 
     /// Whether labels change more than its scale.
     pub fn uses_labels(self) -> bool {
-        self.needs_labels() || self.kind().is_some() || self == Self::LearnedForest
+        let learns = self.kind().is_some() || matches!(self, Self::Auto | Self::LearnedForest);
+        self.needs_labels() || learns
     }
 
     /// Whether it builds several trees whose mean distance is the answer.

@@ -153,8 +153,9 @@ fn run_from(
     descend(from, run, start, options, rng, progress)
 }
 
-/// [`learn`] with labels that were split, and checked, before.
+/// [`learn`], or [`resume`], with labels that were split, and checked, before.
 pub(crate) fn learn_judged(
+    from: Option<&Checkpoint>,
     start: &Tree,
     measures: &Measures,
     (train, validation): (Labels, Labels),
@@ -164,7 +165,7 @@ pub(crate) fn learn_judged(
     options.check()?;
     let rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
     let run = Run::new(start, measures, train, validation, options);
-    descend(None, run, start, options, rng, progress)
+    descend(from, run, start, options, rng, progress)
 }
 
 /// All epochs of a run, those before the checkpoint left out.

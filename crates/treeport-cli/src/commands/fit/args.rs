@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use treeport::baseline::{Method, Scale};
+use treeport::baseline::{FitOptions, Method, Scale};
 use treeport::learn::{Loss, Schedule};
 use treeport::{Kind, LearnOptions, Linkage};
 
@@ -18,11 +18,15 @@ Examples:
   treeport fit --matrix D.npy --measures M.npy --start model.tree --seed 1 -o better.tree
   treeport fit --points words.npy --method ctwd -o ctwd.tree
   treeport fit --points words.npy --measures docs.npz --method quadtree --scale labels -o q.tree
-  treeport fit --points words.npy --measures docs.npz --method learned-forest --trees 8 -o model.forest
+  treeport fit --points words.npy --measures docs.npz --method learned-forest -o model.forest
 
-Without measures the tree learns the distances of the points themselves. Ctrl-C while it learns saves
-the best tree so far; the same command then goes on where it was, from `model.tree.part`, and ends with
-the same tree as if it had not been stopped. So it does after a crash or a kill.";
+Without measures the tree learns the distances of the points themselves; transport between spread
+measures may then come out wrong by a factor, which measures would set.
+
+Ctrl-C while it learns saves the best tree so far; the same command then goes on where it was,
+from `model.tree.part`, and ends with the same tree as if it had not been stopped. So it does after
+a crash or a kill. This holds for `auto`, whose short first stage is done again, and for the
+learner alone. Other methods keep the exact distances that they have solved and begin anew there.";
 
 /// Passes over pairs of points.
 const POINT_EPOCHS: usize = 10;
@@ -50,23 +54,24 @@ pub(crate) struct FitArgs {
     /// Names of the points, one per line; a Newick start is matched to them.
     #[arg(long, value_name = "FILE", help_heading = "What to learn from")]
     pub(super) names: Option<PathBuf>,
-    /// First tree: average, single, complete, ward, closest, or a .tree or .nwk file. A .tree file
-    /// is taken as it is, to go on from it; all others are rescaled to the labels first.
-    #[arg(long, value_name = "START", default_value = "average", value_parser = parse_start)]
-    #[arg(help_heading = "Learning")]
-    pub(super) start: Start,
-    /// Kind of tree.
-    #[arg(long, value_enum, default_value_t = KindName::Additive, help_heading = "Learning")]
-    pub(super) kind: KindName,
-    /// Build the tree by another method, to compare: quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels,
-    /// ctwd-labels, ultratwd, ultratwd-mst, single, average, total-variation; or a kind of tree, as `--kind`;
-    /// or several trees, whose mean counts: forest, learned-forest, sliced-quadtree, sliced-cluster,
-    /// sliced-qtwd, sliced-ctwd. The options below are for learned trees alone, but for `--scale`, `--trees`
-    /// and `--seed`.
+    /// First tree: average, single, complete, ward, closest, or a .tree or .nwk file. It is rescaled to the
+    /// labels first; the learner alone takes a .tree file as it is, to go on from it [default: average].
+    #[arg(long, value_name = "START", value_parser = parse_start, help_heading = "Learning")]
+    pub(super) start: Option<Start>,
+    /// Learn one tree of this kind and leave it at that: the learner alone, without the other stages of
+    /// `auto`. The same as `--method` with that name.
+    #[arg(long, value_enum, help_heading = "Learning")]
+    pub(super) kind: Option<KindName>,
+    /// How the tree is made [default: auto]. `auto` fits edges to the distances of points, learns, fits edges
+    /// to the labels, and keeps what does best on labels held back. The learner alone: additive,
+    /// ultrametric, skip-mst. Others, to compare: quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels,
+    /// ctwd-labels, ultratwd, ultratwd-mst, single, average, total-variation. Several trees, whose mean
+    /// counts: forest, learned-forest, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd. The options
+    /// below are for methods that learn, `--scale` and `--trees` for the others, `--seed` for all.
     #[arg(long, value_name = "NAME", conflicts_with = "kind", value_parser = parse_method)]
     #[arg(help_heading = "Learning")]
     pub(super) method: Option<Method>,
-    /// Multiply the tree of `--method` by one factor fitted to labels of the measures.
+    /// Multiply the tree of another method by one factor fitted to labels of the measures.
     #[arg(long, value_enum, default_value_t = ScaleName::None, help_heading = "Learning")]
     pub(super) scale: ScaleName,
     /// Trees of a `--method` of several [default: 16, of a sliced one 3].
@@ -76,31 +81,30 @@ pub(crate) struct FitArgs {
     /// Passes over the pairs [default: 50 over measures, 10 over points].
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub(super) epochs: Option<usize>,
-    /// Pairs in one step.
-    #[arg(long, value_name = "N", default_value_t = LearnOptions::default().batch)]
-    #[arg(value_parser = at_least_one, help_heading = "Learning")]
-    pub(super) batch: usize,
-    /// Step size at the start, without unit; 0.3 to 1 is the useful range.
-    #[arg(long, value_name = "X", default_value_t = LearnOptions::default().rate)]
-    #[arg(value_parser = parse_rate, allow_negative_numbers = true, help_heading = "Learning")]
-    pub(super) rate: f64,
-    /// How the step size falls.
-    #[arg(long, value_enum, default_value_t = ScheduleName::Linear, help_heading = "Learning")]
-    pub(super) schedule: ScheduleName,
-    /// Which errors count how much.
-    #[arg(long, value_enum, default_value_t = LossName::Relative, help_heading = "Learning")]
-    pub(super) loss: LossName,
-    /// Share of the pairs kept for choosing the best tree.
-    #[arg(long, value_name = "X", default_value_t = LearnOptions::default().validation)]
+    /// Pairs in one step [default: 20].
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Learning")]
+    pub(super) batch: Option<usize>,
+    /// Step size at the start, without unit; 0.3 to 1 is the useful range [default: 0.5].
+    #[arg(long, value_name = "X", value_parser = parse_rate, allow_negative_numbers = true)]
+    #[arg(help_heading = "Learning")]
+    pub(super) rate: Option<f64>,
+    /// How the step size falls [default: linear].
+    #[arg(long, value_enum, help_heading = "Learning")]
+    pub(super) schedule: Option<ScheduleName>,
+    /// Which errors count how much [default: relative].
+    #[arg(long, value_enum, help_heading = "Learning")]
+    pub(super) loss: Option<LossName>,
+    /// Share of the pairs kept for choosing the best tree [default: 0.2, of the learner alone 0.1].
+    #[arg(long, value_name = "X")]
     #[arg(value_parser = parse_share, allow_negative_numbers = true, help_heading = "Learning")]
-    pub(super) validation: f64,
-    /// Stop after so many epochs without a better tree; 0 never stops early.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
-    pub(super) patience: usize,
+    pub(super) validation: Option<f64>,
+    /// Stop after so many epochs without a better tree; 0 never stops early [default: 0].
+    #[arg(long, value_name = "N", help_heading = "Learning")]
+    pub(super) patience: Option<usize>,
     /// Seed of all randomness: the same seed gives the same file.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Learning")]
     pub(super) seed: u64,
-    /// Write the loss of every epoch to this file (.csv).
+    /// Write the loss of every epoch of the learner to this file (.csv).
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(super) history: Option<PathBuf>,
     /// Where the tree goes.
@@ -109,9 +113,36 @@ pub(crate) struct FitArgs {
 }
 
 impl FitArgs {
+    /// How the tree is made.
+    pub(super) fn method(&self) -> Method {
+        self.method.or_else(|| self.kind.map(Method::from)).unwrap_or(Method::Auto)
+    }
+
     /// The kind of tree that is learned.
     pub(super) fn kind(&self) -> Kind {
-        self.method.and_then(Method::kind).unwrap_or_else(|| self.kind.into())
+        self.method().kind().unwrap_or(Kind::Additive)
+    }
+
+    /// Where learning starts.
+    pub(super) fn start(&self) -> Start {
+        self.start.clone().unwrap_or_else(|| Start::linkage("average", Linkage::Average))
+    }
+
+    /// The first option given that `method` would not read.
+    pub(super) fn unread(&self, method: Method) -> Option<&'static str> {
+        let learns = method == Method::LearnedForest;
+        let given = [
+            ("--start", self.start.is_some()),
+            ("--epochs", self.epochs.is_some() && !learns),
+            ("--batch", self.batch.is_some() && !learns),
+            ("--rate", self.rate.is_some() && !learns),
+            ("--schedule", self.schedule.is_some() && !learns),
+            ("--loss", self.loss.is_some() && !learns),
+            ("--validation", self.validation.is_some() && !learns),
+            ("--patience", self.patience.is_some() && !learns),
+            ("--history", self.history.is_some()),
+        ];
+        given.into_iter().find(|option| option.1).map(|option| option.0)
     }
 
     /// The options of the learner.
@@ -119,16 +150,18 @@ impl FitArgs {
         // Pairs of points are many and each says little: a few passes do.
         let default_epochs =
             if self.measures.is_some() { LearnOptions::default().epochs } else { POINT_EPOCHS };
+        let auto = self.method() == Method::Auto;
+        let defaults = if auto { FitOptions::default().learn } else { LearnOptions::default() };
         LearnOptions {
             kind: self.kind(),
             epochs: self.epochs.unwrap_or(default_epochs),
-            batch: self.batch,
-            rate: self.rate,
-            schedule: self.schedule.into(),
-            loss: self.loss.into(),
-            validation: self.validation,
-            patience: self.patience,
-            rescale: !matches!(&self.start, Start::File(path) if !input::is_newick(path)),
+            batch: self.batch.unwrap_or(defaults.batch),
+            rate: self.rate.unwrap_or(defaults.rate),
+            schedule: self.schedule.map_or(defaults.schedule, Into::into),
+            loss: self.loss.map_or(defaults.loss, Into::into),
+            validation: self.validation.unwrap_or(defaults.validation),
+            patience: self.patience.unwrap_or(defaults.patience),
+            rescale: auto || !matches!(self.start(), Start::File(path) if !input::is_newick(&path)),
             seed: self.seed,
         }
     }
@@ -139,6 +172,12 @@ impl FitArgs {
 pub(super) enum Start {
     Linkage(String, Linkage),
     File(PathBuf),
+}
+
+impl Start {
+    fn linkage(text: &str, linkage: Linkage) -> Self {
+        Self::Linkage(format!("{text} linkage"), linkage)
+    }
 }
 
 fn parse_start(text: &str) -> Result<Start, String> {
@@ -155,7 +194,7 @@ fn parse_start(text: &str) -> Result<Start, String> {
             return Err("it must be average, single, complete, ward, closest, or a file that ends in .tree or .nwk".into());
         }
     };
-    Ok(Start::Linkage(format!("{text} linkage"), linkage))
+    Ok(Start::linkage(text, linkage))
 }
 
 fn parse_method(text: &str) -> Result<Method, String> {
@@ -183,7 +222,7 @@ pub(super) enum KindName {
     SkipMst,
 }
 
-impl From<KindName> for Kind {
+impl From<KindName> for Method {
     fn from(name: KindName) -> Self {
         match name {
             KindName::Additive => Self::Additive,
@@ -244,5 +283,29 @@ impl From<LossName> for Loss {
             LossName::Relative => Self::Relative,
             LossName::Squared => Self::Squared,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_defaults_of_the_library() {
+        let help = FitArgs::augment_args(clap::Command::new("fit")).render_help().to_string();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (plain, auto) = (LearnOptions::default(), FitOptions::default().learn);
+        for part in [
+            format!("Pairs in one step [default: {}]", plain.batch),
+            format!("useful range [default: {}]", plain.rate),
+            format!("[default: {} over measures, {POINT_EPOCHS} over points]", plain.epochs),
+            format!("stops early [default: {}]", plain.patience),
+            format!("[default: {}, of the learner alone {}]", auto.validation, plain.validation),
+        ] {
+            assert!(help.contains(&part), "no `{part}` in {help}");
+        }
+        assert_eq!((plain.schedule, plain.loss), (Schedule::Linear, Loss::Relative));
+        let shared = LearnOptions { validation: auto.validation, ..plain };
+        assert_eq!(shared, auto);
     }
 }

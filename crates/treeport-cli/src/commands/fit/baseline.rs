@@ -1,4 +1,4 @@
-//! `treeport fit --method …`: the trees that learned ones are compared with, and forests.
+//! `treeport fit --method …`: the trees that ours are compared with, and forests.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ use treeport::baseline::{BaselineOptions, Method, Model, Training, WeightOptions
 use treeport::{Forest, ForestOptions, GroundMetric, Labels, Measures, Tree};
 
 use super::args::{FitArgs, ScaleName};
+use super::checkpoint;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
 use crate::{input, labels};
@@ -31,6 +32,7 @@ pub(super) fn run(args: &FitArgs, method: Method, output: &Output) -> Result<Exi
     let model = build(args, method, &metric, training.as_ref(), output)?;
     let (forest, bytes) = named(model, names).with_context(|| format!("`{method}`"))?;
     output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
+    checkpoint::remove_labels(&args.output)?;
     let seconds = begun.elapsed().as_secs_f64();
     let counts = training.map(|(measures, labels)| (measures.len(), labels.pairs.len()));
     say(args, method, &forest, counts, seconds, output)?;
@@ -62,8 +64,8 @@ fn check(args: &FitArgs, method: Method) -> Result<()> {
     if args.trees.is_some() && !method.is_forest() {
         bail!("`--trees` is for methods of several trees; `{method}` has one");
     }
-    if args.history.is_some() {
-        bail!("`--history` is for one learned tree; `{method}` has no such epochs");
+    if let Some(option) = args.unread(method) {
+        bail!("`{option}` is for `auto` and the learner; `{method}` does not read it");
     }
     let wanted = method.uses_labels() || args.scale == ScaleName::Labels;
     match (&args.measures, wanted) {

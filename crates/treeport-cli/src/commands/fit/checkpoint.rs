@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use treeport::baseline::FitOptions;
 use treeport::learn::{Checkpoint, Status};
-use treeport::{Error, Labels, LearnOptions, Measures, Tree};
+use treeport::{Error, LearnOptions};
 
+use super::learning::Lessons;
 use crate::commands::exact::Journal;
 use crate::fingerprint::{self, Mix};
 use crate::output;
@@ -33,6 +35,20 @@ pub(super) fn possible(model: &Path) -> bool {
     !model.exists() || model.is_file()
 }
 
+/// The labels that a job has solved, if they lie beside its output.
+pub(super) fn labels_kept(model: &Path) -> Option<PathBuf> {
+    Some(Journal::beside(&labels_beside(model))).filter(|path| path.exists())
+}
+
+/// What is done with the lessons.
+#[derive(Clone, Copy)]
+pub(super) enum Job<'a> {
+    /// The stages of `auto`.
+    Auto(&'a FitOptions),
+    /// The learner alone.
+    Plain(&'a LearnOptions),
+}
+
 /// The checkpoints of one job.
 pub(super) struct Keeper {
     path: PathBuf,
@@ -42,14 +58,8 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// For a job with these inputs.
-    pub(super) fn new(
-        model: &Path,
-        start: &Tree,
-        measures: &Measures,
-        labels: &Labels,
-        options: &LearnOptions,
-    ) -> Self {
-        let job = describe(start, measures, labels, options);
+    pub(super) fn new(model: &Path, lessons: &Lessons<'_>, job: Job<'_>) -> Self {
+        let job = describe(lessons, job);
         Self { path: Journal::beside(model), job, next: Instant::now() + EVERY }
     }
 
@@ -101,19 +111,27 @@ impl Keeper {
 
 /// Removes what a finished job no longer needs.
 pub(super) fn remove(model: &Path) -> Result<()> {
-    for path in [Journal::beside(model), Journal::beside(&labels_beside(model))] {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                bail!("cannot remove `{}`: {error}", path.display())
-            }
-            _ => {}
+    remove_labels(model)?;
+    remove_file(&Journal::beside(model))
+}
+
+/// Removes the labels alone, for jobs that leave nothing else.
+pub(super) fn remove_labels(model: &Path) -> Result<()> {
+    remove_file(&Journal::beside(&labels_beside(model)))
+}
+
+fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            bail!("cannot remove `{}`: {error}", path.display())
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// One line that is the same for the same job and no other.
-fn describe(start: &Tree, measures: &Measures, labels: &Labels, options: &LearnOptions) -> String {
+fn describe(lessons: &Lessons<'_>, job: Job<'_>) -> String {
+    let Lessons { start, metric, measures, labels } = *lessons;
     let mut tree = Mix::new();
     start.parents().iter().for_each(|&parent| tree.word(parent.into()));
     tree.numbers(start.lengths().iter().copied());
@@ -127,10 +145,17 @@ fn describe(start: &Tree, measures: &Measures, labels: &Labels, options: &LearnO
         known.word(right as u64);
     }
     known.numbers(labels.distances.iter().copied());
+    let (options, ground) = match job {
+        Job::Auto(options) => {
+            (format!("{options:?}"), format!(" metric={:016x}", fingerprint::of_metric(metric)))
+        }
+        // The learner alone looks at no metric.
+        Job::Plain(options) => (format!("{options:?}"), String::new()),
+    };
     let mut chosen = Mix::new();
-    format!("{options:?}").bytes().for_each(|byte| chosen.word(byte.into()));
+    options.bytes().for_each(|byte| chosen.word(byte.into()));
     format!(
-        "treeport-fit-1 version={} start={:016x} measures={:016x} labels={:016x} options={:016x}",
+        "treeport-fit-1 version={} start={:016x} measures={:016x} labels={:016x} options={:016x}{ground}",
         env!("CARGO_PKG_VERSION"),
         tree.0,
         fingerprint::of_measures(measures),

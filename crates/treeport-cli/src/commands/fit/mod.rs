@@ -3,21 +3,22 @@
 mod args;
 mod baseline;
 mod checkpoint;
+mod learning;
 mod summary;
 
 use std::io::Write;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use treeport::learn::{Status, learn, point_labels, resume};
-use treeport::{GroundMetric, Labels, Learned, Linkage, Measures, Tree};
+use treeport::baseline::Method;
+use treeport::learn::point_labels;
+use treeport::{GroundMetric, Labels, Linkage, Measures, Tree};
 
 pub(crate) use self::args::FitArgs;
 use self::args::{ScaleName, Start};
-use self::checkpoint::Keeper;
+use self::learning::{At, Lessons, Outcome};
 use self::summary::Summary;
 use crate::commands::exact;
 use crate::output::{self, Output};
@@ -37,14 +38,15 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         }
         output::check_place(path)?;
     }
-    if let Some(method) = args.method.filter(|method| method.kind().is_none()) {
+    let method = args.method();
+    if method != Method::Auto && method.kind().is_none() {
         return baseline::run(args, method, output);
     }
     if args.trees.is_some() {
         bail!("`--trees` is for a `--method` of several trees: forest, learned-forest, sliced-…");
     }
     if args.scale == ScaleName::Labels {
-        bail!("`--scale` is for `--method`: a learned tree has its scale from the labels already");
+        bail!("`--scale` is for other methods: `{method}` has its scale from the labels already");
     }
     let (metric, names) = input::named_metric(&args.ground, args.names.as_deref())?;
     let given = args.measures.as_deref().map(|path| read_measures(path, args, &metric));
@@ -54,11 +56,10 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let count = given.as_ref().map(Measures::len);
     let (measures, labels) = what_to_learn(args, &metric, given, output)?;
     interrupt::check()?;
-    let (learned, reached, kept) = run_learning(args, &start, &measures, &labels, output)?;
-    write_results(args, &learned)?;
-    // Ctrl-C after the last step has nothing left to stop.
-    let stopped = interrupt::asked() && !learned.finished;
-    if !stopped {
+    let lessons = Lessons { start: &start, metric: &metric, measures: &measures, labels: &labels };
+    let outcome = learning::run(args, &lessons, output)?;
+    write_results(args, &outcome)?;
+    if outcome.stopped.is_none() {
         checkpoint::remove(&args.output)?;
     }
     let result = Summary {
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         points: start.leaves(),
         measures: count,
         labels: labels.pairs.len(),
-        learned: &learned,
+        outcome: &outcome,
         seconds: begun.elapsed().as_secs_f64(),
     };
     if output.json {
@@ -74,19 +75,24 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     } else if !output.quiet {
         result.print()?;
     }
-    if !stopped {
-        return Ok(ExitCode::SUCCESS);
-    }
+    let Some(at) = outcome.stopped else { return Ok(ExitCode::SUCCESS) };
+    output.note(&interrupted(args, at, outcome.kept.as_deref()));
+    Ok(ExitCode::from(interrupt::EXIT_CODE))
+}
+
+/// Where the work was stopped, what there is of it, and how it goes on.
+fn interrupted(args: &FitArgs, at: At, kept: Option<&Path>) -> String {
     let file = args.output.display();
     let on = kept.map_or_else(
         || format!("`--start {file}` goes on from it"),
         |path| format!("the same command goes on from `{}`", path.display()),
     );
-    output.note(&format!(
-        "interrupted at step {} of {}: `{file}` has the best tree so far, {on}",
-        reached.0, reached.1
-    ));
-    Ok(ExitCode::from(interrupt::EXIT_CODE))
+    let place = match at {
+        At::Points => "before learning".into(),
+        At::Learning { step, steps } => format!("at step {step} of {steps}"),
+        At::Edges => "after learning, while edges were fitted".into(),
+    };
+    format!("interrupted {place}: `{file}` has the best tree so far, {on}")
 }
 
 fn read_measures(path: &Path, args: &FitArgs, metric: &GroundMetric) -> Result<Measures> {
@@ -104,16 +110,16 @@ fn first_tree(
 ) -> Result<(Tree, GroundMetric)> {
     let solves = args.measures.is_some() && args.labels.is_none();
     let solvable = |metric| if solves { labels::solvable(metric, output) } else { metric };
-    let (text, method) = match &args.start {
-        Start::Linkage(text, method) => (text, *method),
+    let (text, method) = match args.start() {
+        Start::Linkage(text, method) => (text, method),
         Start::File(path) => {
-            let tree = input::model(path, names.as_deref())?;
-            input::check_leaves(path, tree.leaves(), &metric)?;
+            let tree = input::model(&path, names.as_deref())?;
+            input::check_leaves(&path, tree.leaves(), &metric)?;
             return Ok((tree, solvable(metric)));
         }
     };
     let grow = |metric: &GroundMetric| {
-        let spinner = output.spinner(text);
+        let spinner = output.spinner(&text);
         let tree = treeport::linkage(metric, method);
         spinner.finish_and_clear();
         tree
@@ -161,58 +167,13 @@ fn what_to_learn(
     Ok((measures, Labels { pairs, distances }))
 }
 
-/// Learns until done or interrupted; also the steps done and planned, and the checkpoint if there is one.
-fn run_learning(
-    args: &FitArgs,
-    start: &Tree,
-    measures: &Measures,
-    labels: &Labels,
-    output: &Output,
-) -> Result<(Learned, (usize, usize), Option<PathBuf>)> {
-    let options = args.learn_options();
-    let steps = options.epochs.saturating_mul(labels.pairs.len().div_ceil(args.batch));
-    let mut keeper = checkpoint::possible(&args.output)
-        .then(|| Keeper::new(&args.output, start, measures, labels, &options));
-    let from = keeper.as_ref().map(Keeper::read).transpose()?.flatten();
-    let bar = output.bar("learning", steps);
-    if let Some(from) = &from {
-        let epochs = from.history().len() - 1;
-        output.note(&format!("going on from step {}, after epoch {epochs}", from.step()));
-        bar.set_position(from.step() as u64);
-        bar.reset_eta();
-    }
-    let mut reached = (0, 0);
-    let mut kept = Ok(());
-    let progress = |status: &Status<'_>| {
-        reached = (status.step, status.steps);
-        bar.set_length(status.steps as u64);
-        bar.set_position(status.step as u64);
-        if let Some(last) = status.history.last() {
-            bar.set_message(format!("learning, error {:.4}", last.relative_error));
-        }
-        let stop = interrupt::asked();
-        if let Some(keeper) = &mut keeper {
-            kept = if stop { keeper.write(status) } else { keeper.keep(status) };
-        }
-        if stop || kept.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let learned = match &from {
-        Some(from) => resume(from, start, measures, labels, &options, progress),
-        None => learn(start, measures, labels, &options, progress),
-    }?;
-    bar.finish_and_clear();
-    kept?;
-    let path = keeper.map(|keeper| keeper.path().to_owned());
-    Ok((learned, reached, path))
-}
-
-fn write_results(args: &FitArgs, learned: &Learned) -> Result<()> {
-    let bytes = learned.tree.to_bytes()?;
+fn write_results(args: &FitArgs, outcome: &Outcome) -> Result<()> {
+    let bytes = outcome.tree.to_bytes()?;
     output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
     let Some(path) = &args.history else { return Ok(()) };
     output::save(path, |out| {
         writeln!(out, "{}", history::HEADER)?;
-        for e in &learned.history {
+        for e in &outcome.learned.history {
             let validation = e.validation_loss.map_or_else(String::new, output::number);
             let (training, error) =
                 (output::number(e.training_loss), output::number(e.relative_error));

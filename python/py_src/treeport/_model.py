@@ -1,0 +1,150 @@
+"""What one tree and several have in common: files, and distances between measures."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Generic, Optional, TypeVar
+
+from scipy import sparse
+
+from . import _core
+from ._inputs import Floats, measures_of, row, threads_of
+
+Raw = TypeVar("Raw", _core.RawTree, _core.RawForest)
+Self = TypeVar("Self", bound="Model[Any]")
+
+
+class Model(Generic[Raw]):
+    """A distance between measures, computed by the compiled half."""
+
+    _kind: type[Raw]
+    _raw: Raw
+
+    @classmethod
+    def _of(cls: type[Self], raw: Any) -> Self:
+        model = cls.__new__(cls)
+        model._raw = raw
+        return model
+
+    @classmethod
+    def _from_bytes(cls: type[Self], state: bytes) -> Self:
+        return cls._of(cls._kind.from_bytes(state))
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """Reads what `save`, `TreeWasserstein.save` or the command line has written."""
+        return cls._of(cls._kind.load(os.fspath(path)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to one file, which every later release reads."""
+        self._raw.save(os.fspath(path))
+
+    @property
+    def n_points(self) -> int:
+        """Number of points, which are the leaves of every tree."""
+        return self._raw.leaves
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, roots included, of all trees together."""
+        return self._raw.nodes
+
+    @property
+    def names(self) -> Optional[list[str]]:
+        """Names of the points, if they have any."""
+        return self._raw.names
+
+    def distance(self, a: Any, b: Any) -> float:
+        """Transport cost along the tree between two measures; of several trees the weighted mean.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+            Masses at the points; their totals have to be equal.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
+        2.0
+        """
+        return self._raw.distance(row(a), row(b), False)
+
+    def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
+        """Distance of row i of `A` to row i of `B`, for every i, in parallel.
+
+        Parameters
+        ----------
+        A, B : array-like or sparse of shape (n_measures, n_points)
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_measures,)
+        """
+        return self._raw.paired(measures_of(A), measures_of(B), threads_of(n_jobs))
+
+    def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
+        """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points), optional
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]])
+        array([[0., 3.],
+               [3., 0.]])
+        """
+        other = None if B is None else measures_of(B)
+        return self._raw.pairwise(measures_of(A), other, threads_of(n_jobs))
+
+    def embed(self, A: Any, *, n_jobs: Optional[int] = None) -> sparse.csr_array:
+        """Sparse rows whose cityblock distances are the distances of the measures.
+
+        Column v is the length of the edge above node v times the mass below it. Several trees stand side
+        by side, each times its weight.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_measures, n_points)
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        rows : scipy.sparse.csr_array of shape (n_measures, n_nodes)
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").embed([[0.5, 0.5, 0]]).toarray()
+        array([[0.5, 0.5, 0. , 2. , 0. ]])
+        >>> tree = tp.Tree.from_newick("(cat:1,dog:2);")
+        >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
+        array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
+        """
+        start, columns, values, nodes = self._raw.embed(measures_of(A), threads_of(n_jobs))
+        return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
+
+    def scaled(self: Self, factor: float) -> Self:
+        """The same with every edge multiplied by `factor`."""
+        return self._of(self._raw.scaled(factor))
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._raw == other._raw) if isinstance(other, type(self)) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return self._from_bytes, (self._raw.to_bytes(),)
