@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::estimate::{Estimator, Level, Statistic};
 use treeport::{
-    Error, Forest, GroundMetric, Labels, Linkage, Measures, Norm, Tree, exact, linkage, silent,
+    Error, Forest, GroundMetric, Labels, Linkage, Measures, Norm, Tree, exact, flow, linkage,
+    silent,
 };
 
 const POINTS: usize = 40;
@@ -96,6 +97,53 @@ proptest! {
         prop_assert!(arcs >= exact * (1.0 - 1e-9), "{arcs} {exact}");
         prop_assert!(arcs <= flow + 1e-6 * largest, "{arcs} {flow}");
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn flows_of_all_trees_together_are_those_of_each_plan_to_the_bit(
+        metric in metrics(), measures in measures(), trees in 1..4usize,
+    ) {
+        let (a, b) = (measures.row(0), measures.row(1));
+        let forest = forest(&metric, trees);
+        let judge = |tree: &Tree| tree.coupling(&a, &b).unwrap().cost(|i, j| metric.distance(i, j));
+        let mut least = f64::INFINITY;
+        for tree in forest.trees() {
+            prop_assert_eq!(flow::distance(tree, &metric, &a, &b).unwrap(), judge(tree));
+            least = least.min(judge(tree));
+        }
+        let estimator = Estimator::new(&metric, &forest).unwrap();
+        prop_assert_eq!(estimator.raw(Level::Flow, &a, &b).unwrap(), least);
+    }
+}
+
+#[test]
+fn flows_in_a_graph_follow_its_paths() {
+    let length = |k: usize| 0.1 + (k * k % 7) as f64;
+    let ring = (0..60).map(|k| (k, (k + 1) % 60, length(k)));
+    let edges: Vec<_> = ring.chain((0..60).map(|k| (k, k * 7 % 60, length(k + 3)))).collect();
+    let graph = GroundMetric::from_edges(60, &edges).unwrap();
+    let tree = linkage(&graph, Linkage::Average).unwrap();
+    let masses: Vec<f64> = (0..120).map(|k| (k * 37 % 11) as f64).collect();
+    let measures = Measures::from_dense(60, &masses).unwrap().normalized();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let judge = tree.coupling(&a, &b).unwrap().cost(|i, j| graph.distance(i, j));
+    let found = flow::distance(&tree, &graph, &a, &b).unwrap();
+    assert!((found - judge).abs() <= 1e-12 * judge, "{found} {judge}");
+}
+
+#[test]
+fn mass_that_only_rounding_moves_goes_to_a_point_of_the_other_measure() {
+    let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], Norm::Euclidean).unwrap();
+    let tree = linkage(&metric, Linkage::Average).unwrap();
+    let measures = Measures::from_rows(3, [vec![(0, 1.0), (2, 1e-9)], vec![(0, 1.0)]]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let plan = tree.coupling(&a, &b).unwrap();
+    assert_eq!(plan.iter().collect::<Vec<_>>(), [(0, 0, 1.0), (2, 0, 1e-9)]);
+    assert_eq!(flow::distance(&tree, &metric, &a, &b).unwrap(), 5e-9);
+    assert_eq!(flow::distance(&tree, &metric, &b, &a).unwrap(), 0.0);
 }
 
 /// 80 points in the plane, measures on all of them, and the labels of half the pairs.

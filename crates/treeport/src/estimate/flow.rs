@@ -1,13 +1,14 @@
 //! The plans of all trees of a forest and what they cost.
 
-use super::{Estimator, Statistic};
+use super::{Estimator, Level, Statistic};
 use crate::error::Result;
 use crate::measure::Measure;
-use crate::tree::Coupling;
+use crate::tree::Plans;
+use crate::{exact, flow};
 
 /// One plan for each tree, with its true cost.
 pub(super) struct Flow {
-    pub(super) plans: Vec<Coupling>,
+    pub(super) plans: Plans,
     pub(super) costs: Vec<f64>,
 }
 
@@ -27,12 +28,28 @@ impl Flow {
 }
 
 impl Estimator<'_> {
+    /// What a level computes, without its factor and without the short cut to the exact solver where that is
+    /// faster: how accurate and how fast the levels are by themselves.
+    ///
+    /// # Errors
+    /// As [`Estimator::distance`].
+    pub fn raw(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+        self.check(a, b)?;
+        match level {
+            Level::Tree => self.forest.distance(a, b),
+            Level::Flow => {
+                let flow = self.flow(a, b)?;
+                Ok(flow.statistic(self.calibration.statistic, self.forest.weights()))
+            }
+            Level::Arcs => Ok(self.restricted(a, b, false)?.value),
+            Level::Exact => exact::distance(&self.metric, a, b),
+        }
+    }
+
     /// The plans of all trees between two measures of equal mass.
     pub(super) fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Flow> {
-        let plans: Vec<Coupling> =
-            self.forest.trees().iter().map(|tree| tree.coupling(a, b)).collect::<Result<_>>()?;
-        let cost = |plan: &Coupling| plan.cost(|i, j| self.metric.distance(i, j));
-        let costs = plans.iter().map(cost).collect();
+        let plans = Plans::new(self.forest.trees(), a, b)?;
+        let costs = flow::costs(&plans, &self.metric);
         Ok(Flow { plans, costs })
     }
 }

@@ -42,7 +42,7 @@ use crate::linkage::{Linkage, linkage};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
-use crate::tree::{Coupling, Tree};
+use crate::tree::Tree;
 
 pub use bounds::{Answer, Interval};
 
@@ -405,11 +405,8 @@ impl<'a> Estimator<'a> {
         bound: bool,
     ) -> Result<exact::Restricted> {
         let flow = self.flow(a, b)?;
-        let ends = |plan: &Coupling| {
-            plan.left.iter().copied().zip(plan.right.iter().copied()).collect::<Vec<_>>()
-        };
         let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
-        let arcs = flow.plans.iter().flat_map(ends).chain(near);
+        let arcs = flow.plans.arcs().chain(near);
         Ok(exact::restricted(&self.metric, a, b, arcs, bound))
     }
 }

@@ -1,7 +1,7 @@
 //! The plan behind a tree-Wasserstein distance: greedy matching from the leaves up.
 
 use super::Tree;
-use super::distance::surpluses;
+use super::matching::{Matching, Move, Surplus};
 use crate::error::Result;
 use crate::measure::Measure;
 
@@ -45,22 +45,6 @@ impl Coupling {
     }
 }
 
-/// Mass below a node that has found no partner yet: entries of one sign, linked in leaf order.
-#[derive(Clone, Copy)]
-struct Unmatched {
-    first: u32,
-    last: u32,
-}
-
-/// One leaf's surplus; `next` links the entries that wait at the same node.
-struct Entry {
-    point: u32,
-    surplus: f64,
-    next: u32,
-}
-
-const END: u32 = u32::MAX;
-
 impl Tree {
     /// An optimal plan for the tree's own distances: mass is matched at the lowest node where it can be.
     ///
@@ -84,55 +68,64 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
-        self.check_pair(a, b)?;
-        let mut plan = stationary(a, b);
-        let rank = &self.index().rank;
-        let mut leaves: Vec<_> =
-            surpluses(a, b).map(|(point, s)| (rank[point as usize], point, s)).collect();
-        leaves.sort_unstable_by_key(|&(rank, ..)| rank);
-        let mut entries: Vec<_> =
-            leaves.iter().map(|&(_, point, surplus)| Entry { point, surplus, next: END }).collect();
-        let starts = leaves
-            .iter()
-            .enumerate()
-            .map(|(k, &(rank, ..))| (rank, Unmatched { first: k as u32, last: k as u32 }));
-        self.index().sweep(
-            &mut Vec::new(),
-            starts,
-            |_, _| (),
-            |waiting, arrived| *waiting = matched(&mut entries, &mut plan, *waiting, arrived),
-        );
-        settle_rounding(&entries, &mut plan);
-        Ok(plan)
+        Ok(Plans::new([self], a, b)?.of(0))
     }
 }
 
-impl Tree {
-    /// Pairs of a point that gives and one that takes, next to each other in the order of the leaves: at most
-    /// two for every point. O(s log s), like [`Tree::coupling`].
-    pub(crate) fn adjacent(&self, a: &Measure<'_>, b: &Measure<'_>) -> Vec<(u32, u32)> {
-        let rank = &self.index().rank;
-        let mut leaves: Vec<_> = surpluses(a, b).collect();
-        leaves.sort_unstable_by_key(|&(point, _)| rank[point as usize]);
-        let mut arcs = Vec::with_capacity(2 * leaves.len());
-        let mut last = [None; 2];
-        for &(point, surplus) in &leaves {
-            arcs.extend(arc(point, surplus, &mut last));
-        }
-        last = [None; 2];
-        for &(point, surplus) in leaves.iter().rev() {
-            arcs.extend(arc(point, surplus, &mut last));
-        }
-        arcs
-    }
+/// The plans of several trees between the same two measures.
+pub(crate) struct Plans {
+    /// Mass that stays where it is in all of them.
+    stays: Coupling,
+    /// Where the measures differ; after that the last point where both have mass, if there is one.
+    pub(crate) points: Vec<u32>,
+    /// Between places in `points`, one tree after the other.
+    pub(crate) moves: Vec<Move>,
+    /// Where the moves of each tree end.
+    pub(crate) ends: Vec<usize>,
 }
 
-/// The arc between a leaf and the last one of the other sign; `last` holds the last giver and taker.
-fn arc(point: u32, surplus: f64, last: &mut [Option<u32>; 2]) -> Option<(u32, u32)> {
-    let takes = usize::from(surplus < 0.0);
-    last[takes] = Some(point);
-    let other = last[1 - takes]?;
-    Some(if takes == 1 { (other, point) } else { (point, other) })
+impl Plans {
+    /// What [`Tree::coupling`] gives for each tree; what does not depend on the tree is done once.
+    pub(crate) fn new<'t>(
+        trees: impl IntoIterator<Item = &'t Tree>,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Self> {
+        let stays = stationary(a, b);
+        let surplus = Surplus::new(a, b);
+        let (mut moves, mut ends) = (Vec::new(), Vec::new());
+        let mut scratch = Matching::default();
+        for tree in trees {
+            tree.check_pair(a, b)?;
+            tree.matching(&surplus, &mut scratch, &mut moves);
+            ends.push(moves.len());
+        }
+        let mut points = surplus.points;
+        points.extend(stays.right.last());
+        Ok(Self { stays, points, moves, ends })
+    }
+
+    /// The plan of one tree.
+    pub(crate) fn of(&self, tree: usize) -> Coupling {
+        let begin = tree.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let mut plan = self.stays.clone();
+        for step in &self.moves[begin..self.ends[tree]] {
+            let (from, to) = self.between(step);
+            plan.push(from, to, step.mass);
+        }
+        plan
+    }
+
+    /// (from, to) of all moves of all plans, and of what stays.
+    pub(crate) fn arcs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let stay = self.stays.left.iter().map(|&point| (point, point));
+        stay.chain(self.moves.iter().map(|step| self.between(step)))
+    }
+
+    /// The points of a move.
+    fn between(&self, step: &Move) -> (u32, u32) {
+        (self.points[step.from as usize], self.points[step.to as usize])
+    }
 }
 
 /// The mass that both measures have at a point, which moves nowhere.
@@ -146,53 +139,4 @@ fn stationary(a: &Measure<'_>, b: &Measure<'_>) -> Coupling {
         }
     }
     plan
-}
-
-/// Matches two lists against each other if their signs differ, joins them if not.
-fn matched(
-    entries: &mut [Entry],
-    plan: &mut Coupling,
-    waiting: Unmatched,
-    arrived: Unmatched,
-) -> Unmatched {
-    let (mut x, mut y) = (waiting.first, arrived.first);
-    if x == END {
-        return arrived;
-    }
-    if y == END {
-        return waiting;
-    }
-    if entries[x as usize].surplus.signum() == entries[y as usize].surplus.signum() {
-        entries[waiting.last as usize].next = y;
-        return Unmatched { first: x, last: arrived.last };
-    }
-    while x != END && y != END {
-        let (p, q) = (x as usize, y as usize);
-        let (mine, theirs) = (entries[p].surplus, entries[q].surplus);
-        let mass = mine.abs().min(theirs.abs());
-        let (from, to) = if mine > 0.0 { (p, q) } else { (q, p) };
-        plan.push(entries[from].point, entries[to].point, mass);
-        // Subtracting the smaller from the equal larger gives exactly 0: one side is always done.
-        entries[p].surplus -= mass * mine.signum();
-        entries[q].surplus -= mass * theirs.signum();
-        if entries[p].surplus == 0.0 {
-            x = entries[p].next;
-        }
-        if entries[q].surplus == 0.0 {
-            y = entries[q].next;
-        }
-    }
-    if x == END {
-        Unmatched { first: y, last: arrived.last }
-    } else {
-        Unmatched { first: x, last: waiting.last }
-    }
-}
-
-/// What rounding left over on the left goes where the last mass went, so that no row loses mass.
-fn settle_rounding(entries: &[Entry], plan: &mut Coupling) {
-    let Some(&right) = plan.right.last() else { return };
-    for entry in entries.iter().filter(|e| e.surplus > 0.0) {
-        plan.push(entry.point, right, entry.surplus);
-    }
 }

@@ -133,27 +133,40 @@ impl Index {
         self.table[start + a].min(self.table[start + b - (1 << level)])
     }
 
+    /// The ancestor where a leaf parts from the one before; any number if it is the first.
+    #[inline]
+    fn branch(&self, before: Option<u32>, rank: u32) -> u32 {
+        before.map_or(0, |before| self.ancestor(before as usize, rank as usize))
+    }
+
+    /// Puts the branch of every leaf into `out`, for [`Index::sweep`]. All at once before it, because a sweep
+    /// guesses wrong at every other leaf, and then waits for each ancestor from memory.
+    pub(crate) fn branches(&self, ranks: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
+        let mut last = None;
+        out.clear();
+        out.extend(ranks.map(|rank| self.branch(last.replace(rank), rank)));
+    }
+
     /// One pass, from the leaves up, over the tree that the given leaves span.
     ///
-    /// `leaves` gives ranks, strictly increasing, with the state each starts from. `climb` sees the
-    /// state that moves up a path and the path's length; `join` adds what arrives at a node to what
-    /// waits there. Every path between branchings is one call: O(s) for s leaves, whatever the tree.
+    /// `leaves` gives the branch of a leaf, its rank, strictly increasing, and the state it starts from. `climb` sees the state that moves up a path
+    /// and the path's length; `join` adds what arrives at a node to what waits there. Every path between
+    /// branchings is one call: O(s) for s leaves, whatever the tree.
     ///
     /// Returns what is left at the last branching, with how deep that is; `None` without leaves.
     #[inline]
     pub(crate) fn sweep<S>(
         &self,
         stack: &mut Vec<(u32, S)>,
-        leaves: impl IntoIterator<Item = (u32, S)>,
+        leaves: impl IntoIterator<Item = (u32, u32, S)>,
         mut climb: impl FnMut(&S, f64),
         mut join: impl FnMut(&mut S, S),
     ) -> Option<(S, Depth)> {
         stack.clear();
         let mut leaves = leaves.into_iter();
-        let (mut rank, mut state) = leaves.next()?;
+        let (_, rank, mut state) = leaves.next()?;
         let mut depth = self.leaf[rank as usize];
-        for (next_rank, next_state) in leaves {
-            let branch = self.ancestor(rank as usize, next_rank as usize);
+        for (branch, next_rank, next_state) in leaves {
             // Ancestors below the branching are complete: climb through them.
             while let Some((top, _)) = stack.last() {
                 if *top <= branch {
@@ -171,8 +184,8 @@ impl Index {
                 Some((top, waiting)) if *top == branch => join(waiting, state),
                 _ => stack.push((branch, state)),
             }
-            (rank, state) = (next_rank, next_state);
-            depth = self.leaf[rank as usize];
+            state = next_state;
+            depth = self.leaf[next_rank as usize];
         }
         while let Some((top, waiting)) = stack.pop() {
             let top_depth = self.inner[top as usize];
@@ -192,10 +205,24 @@ impl Index {
         surpluses: impl IntoIterator<Item = (u32, f64)>,
         root: Depth,
     ) -> (f64, f64) {
+        let mut last = None;
+        let leaves = surpluses
+            .into_iter()
+            .map(|(rank, surplus)| (self.branch(last.replace(rank), rank), rank, surplus));
+        self.cost_along(stack, leaves, root)
+    }
+
+    /// [`Index::cost_to`] of leaves as [`Index::sweep`] takes them.
+    pub(crate) fn cost_along(
+        &self,
+        stack: &mut Vec<(u32, f64)>,
+        leaves: impl IntoIterator<Item = (u32, u32, f64)>,
+        root: Depth,
+    ) -> (f64, f64) {
         let mut total = 0.0;
         let last = self.sweep(
             stack,
-            surpluses,
+            leaves,
             |surplus, length| total += surplus.abs() * length,
             |waiting, arrived| *waiting += arrived,
         );

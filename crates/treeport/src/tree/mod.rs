@@ -10,12 +10,15 @@ mod embed;
 mod file;
 mod index;
 mod linkage_matrix;
+mod matching;
 mod newick;
+mod order;
 mod reroot;
 mod skeleton;
 mod ultrametric;
 
 pub use coupling::Coupling;
+pub(crate) use coupling::Plans;
 pub use distance::{Prepared, Scratch};
 
 use std::sync::{Arc, OnceLock};

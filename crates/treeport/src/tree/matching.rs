@@ -1,0 +1,162 @@
+//! Greedy matching from the leaves up: the moves behind a tree's plan.
+
+use std::hint::select_unpredictable;
+
+use super::Tree;
+use super::distance::surpluses;
+use super::order::Order;
+use crate::measure::Measure;
+
+/// Mass below a node that has found no partner yet: entries of one sign, linked in leaf order.
+#[derive(Clone, Copy)]
+struct Unmatched {
+    first: u32,
+    last: u32,
+}
+
+/// One leaf's surplus; `next` links the entries that wait at the same node.
+#[derive(Clone, Copy)]
+struct Entry {
+    surplus: f64,
+    next: u32,
+}
+
+/// Where two measures differ, and what the first has more there.
+pub(super) struct Surplus {
+    /// The points, increasing.
+    pub(super) points: Vec<u32>,
+    /// Above 0 where mass leaves, below 0 where it arrives.
+    pub(super) masses: Vec<f64>,
+}
+
+impl Surplus {
+    pub(super) fn new(a: &Measure<'_>, b: &Measure<'_>) -> Self {
+        let most = a.support() + b.support();
+        let (mut points, mut masses) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        for (point, mass) in surpluses(a, b) {
+            points.push(point);
+            masses.push(mass);
+        }
+        Self { points, masses }
+    }
+}
+
+/// Some mass that moves between places in a [`Surplus`]; the place after all of them is the last point where
+/// both measures have mass.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Move {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) mass: f64,
+}
+
+/// Memory that the plans of several trees share.
+#[derive(Default)]
+pub(super) struct Matching {
+    order: Order,
+    branches: Vec<u32>,
+    entries: Vec<Entry>,
+    stack: Vec<(u32, Unmatched)>,
+}
+
+const END: u32 = u32::MAX;
+
+impl Tree {
+    /// Adds the moves of [`Tree::coupling`] to others.
+    pub(super) fn matching(
+        &self,
+        surplus: &Surplus,
+        scratch: &mut Matching,
+        moves: &mut Vec<Move>,
+    ) {
+        let Matching { order, branches, entries, stack } = scratch;
+        let first = moves.len();
+        order.sort(&self.index().rank, &surplus.points);
+        self.index().branches(order.iter().map(|leaf| leaf.0), branches);
+        entries.clear();
+        entries.extend(surplus.masses.iter().map(|&surplus| Entry { surplus, next: END }));
+        let alone = |k| Unmatched { first: k, last: k };
+        let leaves = branches.iter().zip(order.iter());
+        let leaves = leaves.map(|(&branch, (rank, k))| (branch, rank, alone(k)));
+        let rest = self.index().sweep(
+            stack,
+            leaves,
+            |_, _| (),
+            |waiting, arrived| *waiting = matched(entries, moves, *waiting, arrived),
+        );
+        // What rounding left over on the left goes where the last mass went, so that no row loses mass; if
+        // none did, to a point that both have.
+        let to = moves[first..].last().map_or(entries.len() as u32, |last| last.to);
+        let mut from = rest.map_or(END, |(rest, _)| rest.first);
+        while from != END && entries[from as usize].surplus > 0.0 {
+            moves.push(Move { from, to, mass: entries[from as usize].surplus });
+            from = entries[from as usize].next;
+        }
+    }
+}
+
+impl Tree {
+    /// Pairs of a point that gives and one that takes, next to each other in the order of the leaves: at most
+    /// two for every point. O(s log s), like [`Tree::coupling`].
+    pub(crate) fn adjacent(&self, a: &Measure<'_>, b: &Measure<'_>) -> Vec<(u32, u32)> {
+        let rank = &self.index().rank;
+        let mut leaves: Vec<_> = surpluses(a, b).collect();
+        leaves.sort_unstable_by_key(|&(point, _)| rank[point as usize]);
+        let mut arcs = Vec::with_capacity(2 * leaves.len());
+        let mut last = [None; 2];
+        for &(point, surplus) in &leaves {
+            arcs.extend(arc(point, surplus, &mut last));
+        }
+        last = [None; 2];
+        for &(point, surplus) in leaves.iter().rev() {
+            arcs.extend(arc(point, surplus, &mut last));
+        }
+        arcs
+    }
+}
+
+/// The arc between a leaf and the last one of the other sign; `last` holds the last giver and taker.
+fn arc(point: u32, surplus: f64, last: &mut [Option<u32>; 2]) -> Option<(u32, u32)> {
+    let takes = usize::from(surplus < 0.0);
+    last[takes] = Some(point);
+    let other = last[1 - takes]?;
+    Some(if takes == 1 { (other, point) } else { (point, other) })
+}
+
+/// Matches two lists against each other if their signs differ, joins them if not.
+fn matched(
+    entries: &mut [Entry],
+    moves: &mut Vec<Move>,
+    waiting: Unmatched,
+    arrived: Unmatched,
+) -> Unmatched {
+    let (mut x, mut y) = (waiting.first, arrived.first);
+    if x == END {
+        return arrived;
+    }
+    if y == END {
+        return waiting;
+    }
+    let gives = entries[x as usize].surplus > 0.0;
+    if gives == (entries[y as usize].surplus > 0.0) {
+        entries[waiting.last as usize].next = y;
+        return Unmatched { first: x, last: arrived.last };
+    }
+    while x != END && y != END {
+        let (mine, theirs) = (entries[x as usize], entries[y as usize]);
+        let (give, take) = (mine.surplus.abs(), theirs.surplus.abs());
+        let (from, to) = if gives { (x, y) } else { (y, x) };
+        moves.push(Move { from, to, mass: give.min(take) });
+        // What is left belongs to whoever had more; the other is done, and never looked at again.
+        let left = mine.surplus + theirs.surplus;
+        entries[x as usize].surplus = left;
+        entries[y as usize].surplus = left;
+        x = select_unpredictable(give <= take, mine.next, x);
+        y = select_unpredictable(take <= give, theirs.next, y);
+    }
+    if x == END {
+        Unmatched { first: y, last: arrived.last }
+    } else {
+        Unmatched { first: x, last: waiting.last }
+    }
+}
