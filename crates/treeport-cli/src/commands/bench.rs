@@ -20,6 +20,7 @@ Examples:
   treeport bench learn                   training at the sizes of the paper
   treeport bench baselines               every method: to build, and for one pair
   treeport bench exact                   exact transport against the plain solver, by support
+  treeport bench estimate                tree, flow and arcs against exact transport, by support
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
@@ -59,7 +60,12 @@ enum What {
     Baselines,
     /// Exact transport between points in R^50, by support; size 5000 measures memory.
     Exact,
+    /// The levels of `estimate` between points in R^300, by support.
+    Estimate,
 }
+
+/// Support sizes of `bench estimate`.
+const ESTIMATE_SUPPORTS: [usize; 4] = [30, 100, 300, 1_000];
 
 /// Support sizes of `bench distance`; the last one means all points.
 const SUPPORTS: [usize; 3] = [10, 100, usize::MAX];
@@ -70,7 +76,7 @@ impl What {
     fn sizes(self) -> &'static [usize] {
         match self {
             Self::Project => &[1_000, 4_000, 13_243, 100_000, 1_000_000],
-            Self::Distance => &[13_243],
+            Self::Distance | Self::Estimate => &[13_243],
             Self::Learn => &[800, 1_000, 1_500],
             Self::Baselines => &[6_344],
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
@@ -87,6 +93,7 @@ impl What {
             Self::Learn => bench::learn(&[n], &KINDS, seed, report)?,
             Self::Baselines => bench::baselines(n, seed, report)?,
             Self::Exact => bench::exact(&[n], seed, report)?,
+            Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
         }
         Ok(done)
     }
@@ -108,6 +115,9 @@ impl What {
             }
             Self::Exact => {
                 "ours: one certified pair, distances included; peer: successive shortest paths, its matrix given"
+            }
+            Self::Estimate => {
+                "ours: one pair of a level by itself, nothing prepared, one thread; peer: the exact solver, one thread"
             }
         }
     }

@@ -5,6 +5,7 @@
 
 mod baselines;
 mod distance;
+mod estimate;
 mod exact;
 mod instances;
 mod learn;
@@ -15,6 +16,7 @@ use std::time::Instant;
 
 pub use baselines::baselines;
 pub use distance::distance;
+pub use estimate::estimate;
 pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};
 pub use instances::{Replay, dump, replay};
 pub use learn::learn;

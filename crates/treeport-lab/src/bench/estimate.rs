@@ -1,0 +1,171 @@
+//! The dial from a tree to the exact solver: time per pair at every level, by support.
+
+use std::time::Instant;
+
+use treeport::estimate::{Estimator, Level};
+use treeport::{
+    Forest, ForestOptions, GroundMetric, Measure, Measures, Norm, Result, Tree, exact, silent,
+};
+
+use super::{Peer, Row};
+use crate::generate::{Random, gaussian_points, seeded, sparse_measures, uniform_points};
+use crate::score::median;
+
+/// Coordinates of a point, as word vectors have them.
+const DIM: usize = 300;
+
+/// Trees of the forest.
+const TREES: usize = 16;
+
+/// Components of the mixture that families come from.
+const COMPONENTS: usize = 50;
+
+/// Points of a family: close together, so that every linkage joins them before anything else.
+const FAMILY: usize = 4;
+
+/// Measures of every support; any two of them are a pair.
+const MEASURES: usize = 64;
+
+/// Every level is timed in so many blocks, one of each in turn, so that noise falls on all alike.
+const BLOCKS: usize = 15;
+
+/// A block lasts at least this long, so that every level is timed with its own data in the caches.
+const BLOCK_SECONDS: f64 = 0.01;
+
+/// Times one pair at every level of the dial, on one thread, for measures on `supports` points (at most all) of
+/// `n` in R^300: nothing prepared, and no short cut to the exact solver, which is the peer.
+///
+/// # Errors
+/// None for n of at least 2.
+pub fn estimate(
+    n: usize,
+    supports: &[usize],
+    seed: u64,
+    mut report: impl FnMut(&Row),
+) -> Result<()> {
+    let mut rng = seeded(seed);
+    let (metric, forest) = families(n, seed, &mut rng)?;
+    let estimator = Estimator::new(&metric, &forest)?;
+    for &support in supports {
+        let measures = sparse_measures(n, support.min(n), MEASURES, &mut rng)?;
+        let seconds = times(&estimator, &measures)?;
+        for (job, ours) in JOBS.iter().zip(&seconds).skip(1) {
+            report(&Row {
+                bench: "estimate",
+                n,
+                case: vec![
+                    ("support", support.min(n).to_string()),
+                    ("level", job.0.name().to_owned()),
+                    ("trees", job.1.to_string()),
+                ],
+                seconds: *ours,
+                peer: Some(Peer { name: "exact", seconds: seconds[0] }),
+                more: vec![],
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What is timed: a level, and on how many trees. The peer comes first.
+const JOBS: [(Level, usize); 5] = [
+    (Level::Exact, 0),
+    (Level::Tree, 1),
+    (Level::Tree, TREES),
+    (Level::Flow, TREES),
+    (Level::Arcs, TREES),
+];
+
+/// Median seconds for one pair of every job.
+fn times(estimator: &Estimator<'_>, measures: &Measures) -> Result<Vec<f64>> {
+    let run = |(level, trees): (Level, usize), a: &Measure<'_>, b: &Measure<'_>| match level {
+        Level::Exact => exact::distance(estimator.metric(), a, b),
+        Level::Tree if trees == 1 => estimator.forest().trees()[0].distance(a, b),
+        _ => estimator.raw(level, a, b),
+    };
+    let mut blocks = vec![Vec::new(); JOBS.len()];
+    // Every job goes through the same pairs, as far as it comes.
+    let mut next = [0; JOBS.len()];
+    for _ in 0..BLOCKS {
+        for (j, &job) in JOBS.iter().enumerate() {
+            let (begun, first) = (Instant::now(), next[j]);
+            while next[j] == first || begun.elapsed().as_secs_f64() < BLOCK_SECONDS {
+                let (a, b) = pair(next[j]);
+                std::hint::black_box(run(job, &measures.row(a), &measures.row(b))?);
+                next[j] += 1;
+            }
+            blocks[j].push(begun.elapsed().as_secs_f64() / (next[j] - first) as f64);
+        }
+    }
+    Ok(blocks.iter().map(|times| median(times)).collect())
+}
+
+/// The k-th pair of different measures: all of them, before one comes again.
+fn pair(k: usize) -> (usize, usize) {
+    let (a, round) = (k % MEASURES, k / MEASURES % (MEASURES - 1));
+    (a, (a + round + 1) % MEASURES)
+}
+
+/// Points of a Gaussian mixture in families of [`FAMILY`], and the forest of perturbed linkages over them.
+///
+/// Linkages of all points would take minutes. A linkage joins the members of a family first, so it is enough to
+/// link one of each and to hang the others beside it: trees of the same shape, in a sixteenth of the time.
+fn families(n: usize, seed: u64, rng: &mut Random) -> Result<(GroundMetric, Forest)> {
+    let count = n.div_ceil(FAMILY);
+    let centers = uniform_points(COMPONENTS, DIM, -1.0, 1.0, rng);
+    let heads = near(&centers, count, 0.5, rng);
+    let points = near(&heads, n, 0.1, rng);
+    let metric = GroundMetric::from_points(DIM, points, Norm::Euclidean)?;
+    let heads = GroundMetric::from_points(DIM, heads, Norm::Euclidean)?;
+    let options = ForestOptions { trees: TREES, seed, ..ForestOptions::default() };
+    let forest = Forest::perturbed(&heads, &options, &silent)?;
+    let trees = forest.trees().iter().map(|tree| with_members(tree, n));
+    Ok((metric, Forest::uniform(trees.collect::<Result<_>>()?)?))
+}
+
+/// `n` points around centres, which take turns.
+fn near(centers: &[f64], n: usize, spread: f64, rng: &mut Random) -> Vec<f64> {
+    let mut points = gaussian_points(n, DIM, rng);
+    for (x, center) in points.iter_mut().zip(centers.iter().cycle()) {
+        *x = spread * *x + center;
+    }
+    points
+}
+
+/// The tree whose leaves are `n` points, each below the leaf of its family.
+fn with_members(tree: &Tree, n: usize) -> Result<Tree> {
+    let members = (0..n).map(|point| (n + point % tree.leaves()) as u32);
+    let parents = members.chain(tree.parents().iter().map(|parent| parent + n as u32));
+    // Half the distance of two members: 0.1·√(2·300)/2.
+    let lengths = std::iter::repeat_n(1.2, n).chain(tree.lengths().iter().copied());
+    Tree::new(n, parents.collect(), lengths.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_is_timed_on_a_forest_that_fits() {
+        let mut rows = vec![];
+        estimate(41, &[5, 100], 1, |row| rows.push(row.clone())).unwrap();
+        let cases: Vec<_> = rows.iter().map(|row| row.case[0].1.parse().unwrap()).collect();
+        assert_eq!(cases, [5, 5, 5, 5, 41, 41, 41, 41]);
+        assert!(rows.iter().all(|row| row.seconds > 0.0 && row.ratio().is_some()));
+        let (metric, forest) = families(41, 1, &mut seeded(1)).unwrap();
+        assert_eq!((metric.points(), forest.leaves(), forest.trees().len()), (41, 41, TREES));
+        // Points 0 and 11 are of one family, 0 and 1 are not.
+        for tree in forest.trees() {
+            assert!(tree.leaf_distance(0, 11) < tree.leaf_distance(0, 1));
+        }
+    }
+
+    #[test]
+    fn pairs_are_of_different_measures_and_all_come() {
+        let mut seen: Vec<_> = (0..MEASURES * (MEASURES - 1)).map(pair).collect();
+        assert!(seen.iter().all(|(a, b)| a != b));
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), MEASURES * (MEASURES - 1));
+    }
+}
