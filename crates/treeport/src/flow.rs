@@ -38,7 +38,8 @@ pub fn distance(
     b: &Measure<'_>,
 ) -> Result<f64> {
     a.check_points(metric.points())?;
-    Ok(costs(&Plans::new([tree], a, b)?, metric)[0])
+    let plans = Plans::new([tree], a, b)?;
+    Ok(costs(&plans, &distances(&plans, metric))[0])
 }
 
 /// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
@@ -67,9 +68,8 @@ pub fn pairs(
         .collect()
 }
 
-/// What each plan costs in `metric`.
-pub(crate) fn costs(plans: &Plans, metric: &GroundMetric) -> Vec<f64> {
-    let distances = distances(plans, metric);
+/// What each plan costs where its moves have these distances.
+pub(crate) fn costs(plans: &Plans, distances: &[f64]) -> Vec<f64> {
     let mut begin = 0;
     let cost = |&end: &usize| {
         let terms = plans.moves[begin..end].iter().zip(&distances[begin..end]);
@@ -81,7 +81,7 @@ pub(crate) fn costs(plans: &Plans, metric: &GroundMetric) -> Vec<f64> {
 
 /// The distance of every move. Trees over the same points agree on many moves (on three of four with 16 trees
 /// and supports of 100), so the distances from each point are taken together, and each only once.
-fn distances(plans: &Plans, metric: &GroundMetric) -> Vec<f64> {
+pub(crate) fn distances(plans: &Plans, metric: &GroundMetric) -> Vec<f64> {
     let points = &plans.points;
     let (order, start) = by_source(plans);
     let mut distances = vec![0.0; order.len()];

@@ -47,6 +47,7 @@ pub mod linkage;
 pub mod measure;
 mod measure_read;
 pub mod metric;
+mod order;
 pub mod progress;
 mod project;
 pub mod sinkhorn;

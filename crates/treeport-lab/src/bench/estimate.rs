@@ -45,7 +45,7 @@ pub fn estimate(
 ) -> Result<()> {
     let mut rng = seeded(seed);
     let (metric, forest) = families(n, seed, &mut rng)?;
-    let estimator = Estimator::new(&metric, &forest)?;
+    let estimator = Estimator::new(&metric, &forest)?.by_trees_alone();
     for &support in supports {
         let measures = sparse_measures(n, support.min(n), MEASURES, &mut rng)?;
         let seconds = times(&estimator, &measures)?;
@@ -81,7 +81,7 @@ fn times(estimator: &Estimator<'_>, measures: &Measures) -> Result<Vec<f64>> {
     let run = |(level, trees): (Level, usize), a: &Measure<'_>, b: &Measure<'_>| match level {
         Level::Exact => exact::distance(estimator.metric(), a, b),
         Level::Tree if trees == 1 => estimator.forest().trees()[0].distance(a, b),
-        _ => estimator.raw(level, a, b),
+        _ => Ok(estimator.distance(level, a, b)?.raw),
     };
     let mut blocks = vec![Vec::new(); JOBS.len()];
     // Every job goes through the same pairs, as far as it comes.

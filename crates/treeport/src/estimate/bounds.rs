@@ -144,7 +144,7 @@ impl Estimator<'_> {
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Interval> {
-        Ok(widened(self.lower(a, b)?, self.cost_above(&flow.plans.of(flow.best()))))
+        Ok(widened(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
     }
 
     /// The lower bounds that need no plan.

@@ -1,55 +1,57 @@
-//! The plans of all trees of a forest and what they cost.
+//! The plans of all trees of a forest, the plan merged from them, and what they cost.
 
-use super::{Estimator, Level, Statistic};
+use super::merge::merged;
+use super::{Estimator, Statistic};
 use crate::error::Result;
+use crate::flow;
 use crate::measure::Measure;
-use crate::tree::Plans;
-use crate::{exact, flow};
+use crate::tree::{Coupling, Move, Plans};
 
-/// One plan for each tree, with its true cost.
+/// One plan for each tree and one from all of them, with their true costs.
 pub(super) struct Flow {
-    pub(super) plans: Plans,
-    pub(super) costs: Vec<f64>,
+    plans: Plans,
+    costs: Vec<f64>,
+    merged: Vec<Move>,
+    merged_cost: f64,
 }
 
 impl Flow {
-    /// The cheapest plan; the first of them.
-    pub(super) fn best(&self) -> usize {
+    /// The cheapest of the trees' plans; the first of them.
+    fn best(&self) -> usize {
         (0..self.costs.len())
             .fold(0, |best, k| if self.costs[k] < self.costs[best] { k } else { best })
     }
 
+    /// The cheapest plan of all.
+    pub(super) fn cheapest(&self) -> Coupling {
+        let best = self.best();
+        if self.costs[best] < self.merged_cost {
+            return self.plans.of(best);
+        }
+        self.plans.plan(&self.merged)
+    }
+
+    /// The arcs of all plans.
+    pub(super) fn arcs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.plans.arcs(self.plans.moves.iter().chain(&self.merged))
+    }
+
     pub(super) fn statistic(&self, statistic: Statistic, weights: &[f64]) -> f64 {
         match statistic {
-            Statistic::Least => self.costs[self.best()],
+            Statistic::Least => self.costs[self.best()].min(self.merged_cost),
             Statistic::Mean => self.costs.iter().zip(weights).map(|(cost, w)| cost * w).sum(),
         }
     }
 }
 
 impl Estimator<'_> {
-    /// What a level computes, without its factor and without the short cut to the exact solver where that is
-    /// faster: how accurate and how fast the levels are by themselves.
-    ///
-    /// # Errors
-    /// As [`Estimator::distance`].
-    pub fn raw(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        self.check(a, b)?;
-        match level {
-            Level::Tree => self.forest.distance(a, b),
-            Level::Flow => {
-                let flow = self.flow(a, b)?;
-                Ok(flow.statistic(self.calibration.statistic, self.forest.weights()))
-            }
-            Level::Arcs => Ok(self.restricted(a, b, false)?.value),
-            Level::Exact => exact::distance(&self.metric, a, b),
-        }
-    }
-
     /// The plans of all trees between two measures of equal mass.
     pub(super) fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Flow> {
-        let plans = Plans::new(self.forest.trees(), a, b)?;
-        let costs = flow::costs(&plans, &self.metric);
-        Ok(Flow { plans, costs })
+        let trees = self.forest.trees();
+        let plans = Plans::new(trees, a, b)?;
+        let lengths = flow::distances(&plans, &self.metric);
+        let costs = flow::costs(&plans, &lengths);
+        let (merged, merged_cost) = merged(&plans, &lengths, &trees[0], &self.metric);
+        Ok(Flow { plans, costs, merged, merged_cost })
     }
 }

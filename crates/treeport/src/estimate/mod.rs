@@ -6,7 +6,7 @@
 //! | [`Level`] | value | side of W₁ | cost for s points and K trees |
 //! | --- | --- | --- | --- |
 //! | `Tree` | weighted mean of the trees' distances | either | K·O(s) |
-//! | `Flow` | true cost of the trees' plans, the least or the mean | above | K·O(s log s), K·s distances |
+//! | `Flow` | true cost of the trees' plans and of one merged from them, the least or the mean | above | K·O(s log s), K·s distances |
 //! | `Arcs` | best plan on the arcs of all those plans and between neighbors in the trees | above | pivots on 3·K·s arcs |
 //! | `Exact` | W₁ | equal | a solve with all s² distances |
 //!
@@ -29,6 +29,7 @@
 
 mod bounds;
 mod flow;
+mod merge;
 
 use std::borrow::Cow;
 
@@ -89,10 +90,10 @@ impl std::str::FromStr for Level {
 /// What the flow level takes from the costs of the trees' plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statistic {
-    /// The least: the tightest upper bound.
+    /// The least, also of a plan that takes the shortest moves of all trees first: the tightest upper bound.
     #[default]
     Least,
-    /// The mean, which often follows W₁ more closely once calibrated.
+    /// The mean over trees, which sometimes follows W₁ more closely once calibrated.
     Mean,
 }
 
@@ -406,7 +407,7 @@ impl<'a> Estimator<'a> {
     ) -> Result<exact::Restricted> {
         let flow = self.flow(a, b)?;
         let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
-        let arcs = flow.plans.arcs().chain(near);
+        let arcs = flow.arcs().chain(near);
         Ok(exact::restricted(&self.metric, a, b, arcs, bound))
     }
 }

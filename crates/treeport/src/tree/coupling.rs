@@ -78,6 +78,8 @@ pub(crate) struct Plans {
     stays: Coupling,
     /// Where the measures differ; after that the last point where both have mass, if there is one.
     pub(crate) points: Vec<u32>,
+    /// Above 0 where mass leaves, below 0 where it arrives, 0 where both have the same.
+    pub(crate) surplus: Vec<f64>,
     /// Between places in `points`, one tree after the other.
     pub(crate) moves: Vec<Move>,
     /// Where the moves of each tree end.
@@ -100,30 +102,57 @@ impl Plans {
             tree.matching(&surplus, &mut scratch, &mut moves);
             ends.push(moves.len());
         }
-        let mut points = surplus.points;
+        let Surplus { mut points, masses: mut surplus } = surplus;
         points.extend(stays.right.last());
-        Ok(Self { stays, points, moves, ends })
+        surplus.resize(points.len(), 0.0);
+        Ok(Self { stays, points, surplus, moves, ends })
     }
 
     /// The plan of one tree.
     pub(crate) fn of(&self, tree: usize) -> Coupling {
         let begin = tree.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.plan(&self.moves[begin..self.ends[tree]])
+    }
+
+    /// The plan of some moves, with what stays.
+    pub(crate) fn plan(&self, moves: &[Move]) -> Coupling {
         let mut plan = self.stays.clone();
-        for step in &self.moves[begin..self.ends[tree]] {
+        for step in moves {
             let (from, to) = self.between(step);
             plan.push(from, to, step.mass);
         }
         plan
     }
 
-    /// (from, to) of all moves of all plans, and of what stays.
-    pub(crate) fn arcs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// Adds the moves of one tree for the surplus that earlier `moves` have left.
+    pub(crate) fn settle(&self, left: &[f64], tree: &Tree, moves: &mut Vec<Move>) {
+        let open = (0..).zip(left).filter(|(_, left)| **left != 0.0);
+        let places: Vec<u32> = open.map(|(place, _)| place).collect();
+        let of = |&place: &u32| (self.points[place as usize], left[place as usize]);
+        let (points, masses) = places.iter().map(of).unzip();
+        let mut rest = Vec::new();
+        tree.matching(&Surplus { points, masses }, &mut Matching::default(), &mut rest);
+        if rest.is_empty() {
+            return;
+        }
+        // What rounding alone has left goes where the last mass went; if none did, to a point that both have.
+        let last = moves.last().map_or(self.points.len() as u32, |step| step.to + 1) - 1;
+        let place = |k: u32| places.get(k as usize).copied().unwrap_or(last);
+        let moved = |step: &Move| Move { from: place(step.from), to: place(step.to), ..*step };
+        moves.extend(rest.iter().map(moved));
+    }
+
+    /// The arcs of some moves, and of what stays.
+    pub(crate) fn arcs<'a>(
+        &'a self,
+        moves: impl Iterator<Item = &'a Move> + 'a,
+    ) -> impl Iterator<Item = (u32, u32)> + 'a {
         let stay = self.stays.left.iter().map(|&point| (point, point));
-        stay.chain(self.moves.iter().map(|step| self.between(step)))
+        stay.chain(moves.map(|step| self.between(step)))
     }
 
     /// The points of a move.
-    fn between(&self, step: &Move) -> (u32, u32) {
+    pub(crate) fn between(&self, step: &Move) -> (u32, u32) {
         (self.points[step.from as usize], self.points[step.to as usize])
     }
 }

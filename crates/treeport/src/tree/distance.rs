@@ -9,10 +9,10 @@ use rayon::prelude::*;
 
 use super::Tree;
 use super::index::{Depth, Index};
-use super::order::Order;
 use super::skeleton::Skeleton;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures, check_balance};
+use crate::order::Order;
 use crate::progress::{Counter, Progress};
 
 /// Above this share of the tree's nodes the dense loop is the faster one (see `bench distance`).
@@ -78,7 +78,8 @@ impl Tree {
     ) -> f64 {
         let index = self.index();
         let mut order = Order::default();
-        order.sort(&index.rank, &[a.points(), b.points()].concat());
+        let both = a.points().iter().chain(b.points());
+        order.sort(both.map(|&point| index.rank[point as usize]), index.last_rank());
         let masses: Vec<f64> =
             a.masses().iter().copied().chain(b.masses().iter().map(|mass| -mass)).collect();
         let mut leaves: Vec<(u32, f64)> = Vec::with_capacity(masses.len());

@@ -53,6 +53,11 @@ impl Depth {
 }
 
 impl Index {
+    /// The largest rank.
+    pub(crate) fn last_rank(&self) -> u32 {
+        self.rank.len() as u32 - 1
+    }
+
     pub(crate) fn new(tree: &Tree) -> Self {
         let (leaves, nodes) = (tree.leaves(), tree.nodes());
         let parent = |v: usize| tree.parents()[v] as usize;

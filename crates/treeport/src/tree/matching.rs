@@ -4,8 +4,8 @@ use std::hint::select_unpredictable;
 
 use super::Tree;
 use super::distance::surpluses;
-use super::order::Order;
 use crate::measure::Measure;
+use crate::order::Order;
 
 /// Mass below a node that has found no partner yet: entries of one sign, linked in leaf order.
 #[derive(Clone, Copy)]
@@ -71,14 +71,16 @@ impl Tree {
     ) {
         let Matching { order, branches, entries, stack } = scratch;
         let first = moves.len();
-        order.sort(&self.index().rank, &surplus.points);
-        self.index().branches(order.iter().map(|leaf| leaf.0), branches);
+        let index = self.index();
+        let ranks = surplus.points.iter().map(|&point| index.rank[point as usize]);
+        order.sort(ranks, index.last_rank());
+        index.branches(order.iter().map(|leaf| leaf.0), branches);
         entries.clear();
         entries.extend(surplus.masses.iter().map(|&surplus| Entry { surplus, next: END }));
         let alone = |k| Unmatched { first: k, last: k };
         let leaves = branches.iter().zip(order.iter());
         let leaves = leaves.map(|(&branch, (rank, k))| (branch, rank, alone(k)));
-        let rest = self.index().sweep(
+        let rest = index.sweep(
             stack,
             leaves,
             |_, _| (),

@@ -12,7 +12,6 @@ mod index;
 mod linkage_matrix;
 mod matching;
 mod newick;
-mod order;
 mod reroot;
 mod skeleton;
 mod ultrametric;
@@ -20,6 +19,7 @@ mod ultrametric;
 pub use coupling::Coupling;
 pub(crate) use coupling::Plans;
 pub use distance::{Prepared, Scratch};
+pub(crate) use matching::Move;
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,9 +1,9 @@
-//! A few points in the order of a tree's leaves: a radix sort of their ranks.
+//! The order of a few thousand small numbers: a radix sort.
 
-/// The order of a few leaves, in memory that is used again.
+/// The order of some ranks, in memory that is used again.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Order {
-    /// The rank of a leaf, and below it its place among those to sort.
+pub(crate) struct Order {
+    /// A rank, and below it its place among those to sort.
     keys: Vec<u64>,
     spare: Vec<u64>,
 }
@@ -15,15 +15,15 @@ const FEW: usize = 48;
 const DIGIT: usize = 7;
 
 impl Order {
-    /// Sorts points by their rank among the leaves; of equal points the first comes first.
-    pub(super) fn sort(&mut self, rank: &[u32], points: &[u32]) {
+    /// Sorts ranks of at most `most`; of equal ones the first comes first.
+    pub(crate) fn sort(&mut self, ranks: impl Iterator<Item = u32>, most: u32) {
         self.keys.clear();
-        let key = |(&point, place): (&u32, u64)| u64::from(rank[point as usize]) << 32 | place;
-        self.keys.extend(points.iter().zip(0..).map(key));
+        self.keys
+            .extend(ranks.zip(0..).map(|(rank, place): (u32, u64)| u64::from(rank) << 32 | place));
         if self.keys.len() < FEW {
             return self.keys.sort_unstable();
         }
-        let bits = usize::BITS - (rank.len() - 1).leading_zeros();
+        let bits = u32::BITS - most.leading_zeros();
         for shift in (32..32 + bits).step_by(DIGIT) {
             self.pass(shift);
         }
@@ -50,7 +50,7 @@ impl Order {
     }
 
     /// (rank, place among those that were sorted), in increasing order of ranks.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.keys.iter().map(|&key| ((key >> 32) as u32, key as u32))
     }
 }
@@ -69,7 +69,7 @@ mod tests {
                 // Some points twice, as the supports of two measures have them.
                 let points: Vec<u32> =
                     (0..count as u32).map(|k| (k / 2 * 31 + k % 3) % leaves).collect();
-                order.sort(&rank, &points);
+                order.sort(points.iter().map(|&p| rank[p as usize]), leaves - 1);
                 let mut judge: Vec<(u32, u32)> =
                     points.iter().zip(0..).map(|(&p, k)| (rank[p as usize], k)).collect();
                 judge.sort_unstable();
