@@ -162,7 +162,9 @@ fn merged(metric: &GroundMetric, forest: &Forest, a: &Measure<'_>, b: &Measure<'
     // Rounding weighs more in what is left.
     let total = |of: &[(usize, f64)]| of.iter().map(|(_, mass)| mass).sum::<f64>();
     let factor = total(&gives) / total(&takes);
-    takes.iter_mut().for_each(|(_, mass)| *mass *= factor);
+    for (_, mass) in &mut takes {
+        *mass *= factor;
+    }
     let rest = Measures::from_rows(metric.points(), [gives, takes]).unwrap();
     cost + flow::distance(&forest.trees()[0], metric, &rest.row(0), &rest.row(1)).unwrap()
 }
@@ -174,7 +176,7 @@ fn flows_in_a_graph_follow_its_paths() {
     let edges: Vec<_> = ring.chain((0..60).map(|k| (k, k * 7 % 60, length(k + 3)))).collect();
     let graph = GroundMetric::from_edges(60, &edges).unwrap();
     let tree = linkage(&graph, Linkage::Average).unwrap();
-    let masses: Vec<f64> = (0..120).map(|k| (k * 37 % 11) as f64).collect();
+    let masses: Vec<f64> = (0..120).map(|k| f64::from(k * 37 % 11)).collect();
     let measures = Measures::from_dense(60, &masses).unwrap().normalized();
     let (a, b) = (measures.row(0), measures.row(1));
     let judge = tree.coupling(&a, &b).unwrap().cost(|i, j| graph.distance(i, j));
