@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::{Error, Forest, Tree};
 
-use crate::convert::{self, Compressed, Row, to_py_err};
-use crate::measures::Measures;
+use crate::convert::to_py_err;
 use crate::tree::RawTree;
-use crate::watch;
 
 /// A forest as the library knows it.
 #[pyclass(frozen, module = "treeport._core")]
@@ -82,73 +80,6 @@ impl RawForest {
 
     fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.forest.weights().to_vec().into_pyarray(py)
-    }
-
-    /// Distance between two measures, each divided by its total first if `normalize`.
-    fn distance(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, normalize: bool) -> PyResult<f64> {
-        let (a, b) = convert::two(&a, &b, normalize)?;
-        py.detach(|| self.forest.distance(&a.row(0), &b.row(0))).map_err(to_py_err)
-    }
-
-    /// Distances of pairs of rows of one set.
-    #[pyo3(signature = (pairs, measures, threads, report=None))]
-    fn pairs<'py>(
-        &self,
-        py: Python<'py>,
-        pairs: PyReadonlyArray2<'py, i64>,
-        measures: &Measures,
-        threads: usize,
-        report: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let pairs = convert::pairs(&pairs)?;
-        let distances = watch::run(py, threads, report.as_ref(), |watch| {
-            watch.expect(pairs.len());
-            self.forest.pairs(&measures.rows, &pairs, &|done| watch.reached(done))
-        })?;
-        Ok(distances.into_pyarray(py))
-    }
-
-    /// Distances of row i of one set to row i of another.
-    fn paired<'py>(
-        &self,
-        py: Python<'py>,
-        a: &Measures,
-        b: &Measures,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-        let distances = watch::run(py, threads, None, |watch| {
-            self.forest.paired(&a.rows, &b.rows, &|done| watch.reached(done))
-        })?;
-        Ok(distances.into_pyarray(py))
-    }
-
-    /// All distances within one set, or from one set to another.
-    fn pairwise<'py>(
-        &self,
-        py: Python<'py>,
-        a: &Measures,
-        b: Option<&Measures>,
-        threads: usize,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let distances = watch::run(py, threads, None, |watch| {
-            let progress = |done| watch.reached(done);
-            match b {
-                Some(b) => self.forest.cross(&a.rows, &b.rows, &progress),
-                None => self.forest.pairwise(&a.rows, &progress),
-            }
-        })?;
-        distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
-    }
-
-    /// Sparse rows whose cityblock distances are the forest's.
-    fn embed<'py>(
-        &self,
-        py: Python<'py>,
-        measures: &Measures,
-        threads: usize,
-    ) -> PyResult<Compressed<'py>> {
-        let rows = watch::run(py, threads, None, |_| self.forest.embed(&measures.rows))?;
-        Ok(convert::compressed(py, rows))
     }
 
     fn __eq__(&self, other: &Self) -> bool {

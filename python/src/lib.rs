@@ -5,6 +5,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
+mod answers;
 mod build;
 mod convert;
 mod dial;
@@ -24,6 +25,8 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "what Python calls it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+    #[pymodule_export]
+    use crate::answers::{distance, embed, paired, pairs, pairwise};
     #[pymodule_export]
     use crate::build::build;
     #[pymodule_export]

@@ -138,7 +138,8 @@ class Estimates:
         dial = self._dial(threads)
         with bar("estimating", self.verbose) as report:
             if dial is None:  # the tree of points one apart is a star, and exact
-                return _core.RawTree.star(measures.points).pairs(pairs, measures, threads, report)
+                star = _core.RawTree.star(measures.points)
+                return _core.pairs(star, pairs, measures, threads, report)
             return dial.pairs(asked, pairs, measures, threads, report)
 
     def bounds(
@@ -178,7 +179,7 @@ class Estimates:
         with bar("bounding", self.verbose) as report:
             if dial is None:
                 star = _core.RawTree.star(measures.points)
-                return around(star.pairs(pairs, measures, threads, report))
+                return around(_core.pairs(star, pairs, measures, threads, report))
             return dial.bounds(asked, pairs, measures, threads, report)
 
     def _dial(self, threads: int) -> Optional[_core.Dial]:

@@ -246,7 +246,7 @@ class TreeWasserstein(  # type: ignore[misc]
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
         """
         check_is_fitted(self)
-        return self._model._raw.distance(row(a), row(b), True)
+        return _core.distance(self._model._raw, row(a), row(b), True)
 
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
@@ -260,7 +260,7 @@ class TreeWasserstein(  # type: ignore[misc]
         distances : ndarray of shape (n_measures,)
         """
         left, right = self._measures(A), self._measures(B)
-        return self._model._raw.paired(left, right, threads_of(self.n_jobs))
+        return _core.paired(self._model._raw, left, right, threads_of(self.n_jobs))
 
     def pairwise(self, A: Any, B: Any = None) -> Floats:
         """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
@@ -277,7 +277,7 @@ class TreeWasserstein(  # type: ignore[misc]
         distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
-        return self._model._raw.pairwise(left, right, threads_of(self.n_jobs))
+        return _core.pairwise(self._model._raw, left, right, threads_of(self.n_jobs))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which share of the mass goes where, by the tree.
@@ -324,7 +324,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if not kept.any():
             return sparse.csr_array((len(kept), self._n_features_out))
         measures = measures_of(X if kept.all() else X[kept], normalize=True)
-        start, columns, values, nodes = self._model._raw.embed(measures, threads_of(self.n_jobs))
+        start, columns, values, nodes = _core.embed(self._model._raw, measures, threads_of(self.n_jobs))
         # Row r begins where the rows with mass before it end.
         start = start[np.concatenate([[0], np.cumsum(kept)])]
         return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
@@ -354,7 +354,7 @@ class TreeWasserstein(  # type: ignore[misc]
             seed = 0 if isinstance(self.random_state, np.random.Generator) else self.random_state
             pairs = random_pairs(len(measures), self.n_pairs, seed_of(seed))
         judge = exact(ground, measures, pairs, threads, self.verbose)
-        found = self._model._raw.pairs(pairs, measures, threads)
+        found = _core.pairs(self._model._raw, pairs, measures, threads)
         return -relative_error(found, judge)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -62,7 +62,8 @@ def exact(
     """Exact distances; without a ground metric all points are one apart."""
     with bar("exact distances", verbose) as report:
         if ground is None:  # the tree of points one apart is a star, and exact
-            return _core.RawTree.star(measures.points).pairs(pairs, measures, threads, report)
+            star = _core.RawTree.star(measures.points)
+            return _core.pairs(star, pairs, measures, threads, report)
         ground = _core.Ground.solvable(ground, threads)
         return _core.emd_pairs(ground, measures, pairs, threads, report)
 

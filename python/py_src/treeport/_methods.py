@@ -112,7 +112,7 @@ def built(method: str) -> Callable[[Problem], Fitted]:
 def _star(problem: Problem, method: str) -> Raw:
     star = _core.RawTree.star(problem.measures.points)
     if problem.build["rescale"]:
-        found = star.pairs(problem.pairs, problem.measures, problem.threads)
+        found = _core.pairs(star, problem.pairs, problem.measures, problem.threads)
         told = (found > 0) & (problem.distances > 0)
         if told.any():
             star = star.scaled(float(np.median(problem.distances[told] / found[told])))

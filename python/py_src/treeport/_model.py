@@ -68,7 +68,7 @@ class Model(Generic[Raw]):
         >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
         2.0
         """
-        return self._raw.distance(row(a), row(b), False)
+        return _core.distance(self._raw, row(a), row(b), False)
 
     def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
         """Distance of row i of `A` to row i of `B`, for every i, in parallel.
@@ -83,7 +83,7 @@ class Model(Generic[Raw]):
         -------
         distances : ndarray of shape (n_measures,)
         """
-        return self._raw.paired(measures_of(A), measures_of(B), threads_of(n_jobs))
+        return _core.paired(self._raw, measures_of(A), measures_of(B), threads_of(n_jobs))
 
     def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
         """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
@@ -107,7 +107,7 @@ class Model(Generic[Raw]):
                [3., 0.]])
         """
         other = None if B is None else measures_of(B)
-        return self._raw.pairwise(measures_of(A), other, threads_of(n_jobs))
+        return _core.pairwise(self._raw, measures_of(A), other, threads_of(n_jobs))
 
     def embed(self, A: Any, *, n_jobs: Optional[int] = None) -> sparse.csr_array:
         """Sparse rows whose cityblock distances are the distances of the measures.
@@ -134,7 +134,7 @@ class Model(Generic[Raw]):
         >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
         array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
         """
-        start, columns, values, nodes = self._raw.embed(measures_of(A), threads_of(n_jobs))
+        start, columns, values, nodes = _core.embed(self._raw, measures_of(A), threads_of(n_jobs))
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:
