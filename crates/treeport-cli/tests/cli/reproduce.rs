@@ -36,8 +36,8 @@ fn experiments_without_data_have_rows_tables_and_figures() {
     for (name, rows, figure) in [
         ("training-time", 5, None),
         ("growth", 4, None),
-        ("sparsity", 24, Some("sparsity-100.svg")),
-        ("training-size", 6, Some("training-size-100.svg")),
+        ("sparsity", 28, Some("sparsity-100.svg")),
+        ("training-size", 8, Some("training-size-100.svg")),
         ("recovered-tree", 3, Some("recovered-tree.svg")),
     ] {
         let folder = Folder::new();
