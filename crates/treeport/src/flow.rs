@@ -38,7 +38,7 @@ pub fn distance(
     b: &Measure<'_>,
 ) -> Result<f64> {
     a.check_points(metric.points())?;
-    let plans = Plans::new([tree], a, b)?;
+    let plans = Plans::new(std::slice::from_ref(tree), a, b)?;
     Ok(costs(&plans, &distances(&plans, metric))[0])
 }
 

@@ -18,8 +18,12 @@ impl Order {
     /// Sorts ranks of at most `most`; of equal ones the first comes first.
     pub(crate) fn sort(&mut self, ranks: impl Iterator<Item = u32>, most: u32) {
         self.keys.clear();
-        self.keys
-            .extend(ranks.zip(0..).map(|(rank, place): (u32, u64)| u64::from(rank) << 32 | place));
+        let mut next = 0;
+        self.keys.extend(ranks.map(|rank| {
+            let key = u64::from(rank) << 32 | next;
+            next += 1;
+            key
+        }));
         if self.keys.len() < FEW {
             return self.keys.sort_unstable();
         }

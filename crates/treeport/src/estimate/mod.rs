@@ -426,8 +426,10 @@ fn factor(raw: impl Iterator<Item = f64>, labels: &[f64]) -> (f64, f64) {
 }
 
 /// The exact solver is as fast as the flow of K trees on supports of n and m points where n·m is this many
-/// times K·(n + m): 112 points each for 16 trees in R^300 (a tenth slower at 100, 2.7 times faster at 300).
-const FLOW_CROSSING: f64 = 3.5;
+/// times K·(n + m): 32 points each for 16 trees in R^300. `bench estimate` finds the flow 0.9 times as fast at
+/// 30 points, 2 times at 100, 5 at 300, 17 at 1,000.
+const FLOW_CROSSING: f64 = 1.0;
 
-/// The same for their arcs: 960 points each for 16 trees in R^300.
-const ARCS_CROSSING: f64 = 30.0;
+/// The same for their arcs: 320 points each for 16 trees in R^300 (0.5 times as fast at 100 points, 0.97 at 300,
+/// 1.7 at 1,000).
+const ARCS_CROSSING: f64 = 10.0;

@@ -218,12 +218,15 @@ impl GroundMetric {
     /// The distances from point `i` to some others, those of [`distance`](Self::distance) to the bit but for a
     /// graph, which is searched once, from `i`.
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
-        if let (Source::Graph(graph), 2..) = (&self.source, to.len()) {
-            let mut row = vec![0.0; graph.len()];
-            graph.search(i, None, &mut row, &mut Heap::new());
-            return to.iter().zip(out).for_each(|(&j, out)| *out = row[j as usize]);
+        match &self.source {
+            Source::Points(points) => points.distances_from(i, to, out),
+            Source::Graph(graph) if to.len() > 1 => {
+                let mut row = vec![0.0; graph.len()];
+                graph.search(i, None, &mut row, &mut Heap::new());
+                to.iter().zip(out).for_each(|(&j, out)| *out = row[j as usize]);
+            }
+            _ => to.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j as usize)),
         }
-        to.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j as usize));
     }
 
     /// The distances of the given pairs, in parallel.

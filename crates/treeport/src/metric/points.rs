@@ -31,9 +31,14 @@ impl Norm {
 
     /// The distance between two vectors (for the cosine, of length 1) that need not be points.
     pub(crate) fn between(self, x: &[f64], y: &[f64]) -> f64 {
+        self.between_several(x, [y])[0]
+    }
+
+    /// The distances from one vector to several others.
+    fn between_several<const K: usize>(self, x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
         match self {
-            Self::Manhattan => absolute(x, y),
-            norm => norm.of_square(square(x, y)),
+            Self::Manhattan => sums(x, ys, |a, b| (a - b).abs()),
+            norm => squares(x, ys).map(|square| norm.of_square(square)),
         }
     }
 
@@ -127,6 +132,20 @@ impl Points {
         self.norm.between(self.vector(i), self.vector(j))
     }
 
+    /// The distances from one point to some others, to the bit those of [`Points::distance`].
+    pub(super) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
+        let x = self.vector(i);
+        let vector = |j: u32| self.vector(j as usize);
+        let ((fours, rest), (out, out_rest)) =
+            (to.as_chunks::<ABREAST>(), out.as_chunks_mut::<ABREAST>());
+        for (to, out) in fours.iter().zip(out) {
+            *out = self.norm.between_several(x, to.map(vector));
+        }
+        for (&j, out) in rest.iter().zip(out_rest) {
+            *out = self.norm.between(x, vector(j));
+        }
+    }
+
     /// Refuses points so far apart that a distance, or a step towards it, would overflow.
     fn check_extent(&self) -> Result<()> {
         let mut low = self.vector(0).to_vec();
@@ -177,8 +196,20 @@ fn to_unit(dim: usize, coordinates: &[f64]) -> Result<Vec<f64>> {
 /// Sums run in this many lanes: the order is fixed, and the compiler can use vector registers.
 const LANES: usize = 8;
 
+/// Distances computed side by side, so that one goes on while another waits for its sums.
+const ABREAST: usize = 4;
+
+/// Groups of lanes that one of them adds up before it is the next one's turn: few enough that a processor
+/// looks ahead to the next.
+const TURN: usize = 8;
+
 /// Σ (xₖ − yₖ)².
 pub(super) fn square(x: &[f64], y: &[f64]) -> f64 {
+    squares(x, [y])[0]
+}
+
+/// [`square`] of several y.
+fn squares<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
     #[cfg(target_arch = "x86_64")]
     if x.len() >= WIDE && std::arch::is_x86_feature_detected!("avx2") {
         #[expect(
@@ -186,16 +217,16 @@ pub(super) fn square(x: &[f64], y: &[f64]) -> f64 {
             reason = "a function for a newer processor may not run on an older one"
         )]
         // SAFETY: this processor was just asked whether it is new enough.
-        return unsafe { square_avx2(x, y) };
+        return unsafe { squares_avx2(x, ys) };
     }
-    in_lanes(x, y, |a, b| (a - b) * (a - b))
+    sums(x, ys, |a, b| (a - b) * (a - b))
 }
 
-/// [`square`] with twice the lanes in a register: the same sums in the same order, in half the time.
+/// [`squares`] with twice the lanes in a register: the same sums in the same order, in half the time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn square_avx2(x: &[f64], y: &[f64]) -> f64 {
-    in_lanes(x, y, |a, b| (a - b) * (a - b))
+fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
+    sums(x, ys, |a, b| (a - b) * (a - b))
 }
 
 /// Coordinates from which it pays to ask the processor what it can do.
@@ -207,19 +238,31 @@ pub(super) fn absolute(x: &[f64], y: &[f64]) -> f64 {
     in_lanes(x, y, |a, b| (a - b).abs())
 }
 
-/// Σ term(xₖ, yₖ), in a fixed order. Always inlined, so that it is compiled for its caller's processor.
+/// Σ term(xₖ, yₖ), in a fixed order.
+pub(super) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+    sums(x, [y], term)[0]
+}
+
+/// [`in_lanes`] of several y. Always inlined, so that it is compiled for its caller's processor.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "elsewhere it would not get the wider registers")]
-pub(super) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
-    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            sums[lane] += term(x[lane], y[lane]);
+fn sums<const K: usize>(x: &[f64], ys: [&[f64]; K], term: impl Fn(f64, f64) -> f64) -> [f64; K] {
+    let (xs, x_rest) = x.as_chunks::<LANES>();
+    let chunks = ys.map(|y| y.as_chunks::<LANES>().0);
+    let mut sums = [[0.0; LANES]; K];
+    for (turn, xs) in xs.chunks(TURN).enumerate() {
+        for k in 0..K {
+            for (x, y) in xs.iter().zip(&chunks[k][turn * TURN..]) {
+                for lane in 0..LANES {
+                    sums[k][lane] += term(x[lane], y[lane]);
+                }
+            }
         }
     }
-    let rest: f64 = x_rest.iter().zip(y_rest).map(|(&a, &b)| term(a, b)).sum();
-    sums.iter().sum::<f64>() + rest
+    std::array::from_fn(|k| {
+        let rest = x_rest.iter().zip(&ys[k][x.len() - x_rest.len()..]);
+        sums[k].iter().sum::<f64>() + rest.map(|(&a, &b)| term(a, b)).sum::<f64>()
+    })
 }
 
 #[cfg(test)]
@@ -264,8 +307,24 @@ mod tests {
         for dim in [1, 7, 8, 33, 300] {
             let (x, y): (Vec<_>, Vec<_>) = (0..dim).map(|k| (wave(k), wave(k + 1000))).unzip();
             // SAFETY: the processor was asked above.
-            let fast = unsafe { square_avx2(&x, &y) };
-            assert_eq!(fast, in_lanes(&x, &y, |a, b| (a - b) * (a - b)));
+            let fast = unsafe { squares_avx2(&x, [&y]) };
+            assert_eq!(fast, [in_lanes(&x, &y, |a, b| (a - b) * (a - b))]);
+        }
+    }
+
+    #[test]
+    fn distances_side_by_side_are_the_same_bits() {
+        for (dim, norm) in [(1, Norm::Manhattan), (33, Norm::Manhattan), (5, Norm::Cosine)]
+            .into_iter()
+            .chain([7, 64, 300].map(|dim| (dim, Norm::Euclidean)))
+        {
+            let coordinates = (0..11 * dim).map(|k| 1.5 + (k as f64 * 0.7).sin()).collect();
+            let points = Points::new(dim, coordinates, norm).unwrap();
+            let to: Vec<u32> = (0..11).rev().collect();
+            let mut out = vec![f64::NAN; 11];
+            points.distances_from(3, &to, &mut out);
+            let one_by_one: Vec<f64> = to.iter().map(|&j| points.distance(3, j as usize)).collect();
+            assert_eq!(out, one_by_one, "{norm} in {dim} dimensions");
         }
     }
 

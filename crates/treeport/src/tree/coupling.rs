@@ -68,7 +68,7 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
-        Ok(Plans::new([self], a, b)?.of(0))
+        Ok(Plans::new(std::slice::from_ref(self), a, b)?.of(0))
     }
 }
 
@@ -88,14 +88,11 @@ pub(crate) struct Plans {
 
 impl Plans {
     /// What [`Tree::coupling`] gives for each tree; what does not depend on the tree is done once.
-    pub(crate) fn new<'t>(
-        trees: impl IntoIterator<Item = &'t Tree>,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
-    ) -> Result<Self> {
+    pub(crate) fn new(trees: &[Tree], a: &Measure<'_>, b: &Measure<'_>) -> Result<Self> {
         let stays = stationary(a, b);
         let surplus = Surplus::new(a, b);
-        let (mut moves, mut ends) = (Vec::new(), Vec::new());
+        let mut moves = Vec::with_capacity(trees.len() * surplus.points.len());
+        let mut ends = Vec::with_capacity(trees.len());
         let mut scratch = Matching::default();
         for tree in trees {
             tree.check_pair(a, b)?;

@@ -61,21 +61,15 @@ impl Tree {
     /// ```
     pub fn distance(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         self.check_pair(a, b)?;
-        let mut scratch = Scratch::default();
         if self.prefers_dense(a.support() + b.support()) {
-            return Ok(self.distance_dense(a, b, &mut scratch));
+            return Ok(self.distance_dense(a, b, &mut Scratch::default()));
         }
-        Ok(self.distance_sorted(a, b, &mut scratch.stack))
+        Ok(self.distance_sorted(a, b))
     }
 
     /// W_T of measures that nobody prepared: points of both are sorted together, which is faster than to
     /// merge them first, as a merge guesses wrong at every other point.
-    fn distance_sorted(
-        &self,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
-        stack: &mut Vec<(u32, f64)>,
-    ) -> f64 {
+    fn distance_sorted(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
         let index = self.index();
         let mut order = Order::default();
         let both = a.points().iter().chain(b.points());
@@ -93,7 +87,9 @@ impl Tree {
         let mut branches = Vec::with_capacity(leaves.len());
         index.branches(leaves.iter().map(|leaf| leaf.0), &mut branches);
         let leaves = branches.into_iter().zip(leaves).map(|(branch, (rank, s))| (branch, rank, s));
-        index.cost_along(stack, leaves, Depth::default()).0
+        // As deep as trees usually are, so that it need not grow.
+        let mut stack = Vec::with_capacity(64);
+        index.cost_along(&mut stack, leaves, Depth::default()).0
     }
 
     /// The plain loop over all edges, O(n): the judge of the sparse path, and the faster one for
