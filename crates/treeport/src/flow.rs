@@ -39,7 +39,7 @@ pub fn distance(
 ) -> Result<f64> {
     a.check_points(metric.points())?;
     let plans = Plans::new(std::slice::from_ref(tree), a, b)?;
-    Ok(costs(&plans, &distances(&plans, metric))[0])
+    Ok(Lengths::new(&plans, metric).costs(&plans)[0])
 }
 
 /// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
@@ -68,43 +68,63 @@ pub fn pairs(
         .collect()
 }
 
-/// What each plan costs where its moves have these distances.
-pub(crate) fn costs(plans: &Plans, distances: &[f64]) -> Vec<f64> {
-    let mut begin = 0;
-    let cost = |&end: &usize| {
-        let terms = plans.moves[begin..end].iter().zip(&distances[begin..end]);
-        begin = end;
-        terms.map(|(step, distance)| step.mass * distance).sum()
-    };
-    plans.ends.iter().map(cost).collect()
+/// Two places of [`Plans`] between which a plan moves mass, and how far they are apart.
+pub(crate) struct Arc {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    pub(crate) length: f64,
 }
 
-/// The distance of every move. Trees over the same points agree on many moves (on three of four with 16 trees
-/// and supports of 100), so the distances from each point are taken together, and each only once.
-pub(crate) fn distances(plans: &Plans, metric: &GroundMetric) -> Vec<f64> {
-    let points = &plans.points;
-    let (order, start) = by_source(plans);
-    let mut distances = vec![0.0; order.len()];
-    // The source that last sent something to a point, and the point's place among those it sends to.
-    let mut seen = vec![(u32::MAX, 0); points.len()];
-    let (mut targets, mut out) = (Vec::new(), Vec::new());
-    for from in 0..points.len() {
-        let own = &order[start[from] as usize..start[from + 1] as usize];
-        targets.clear();
-        for &(_, to) in own {
-            let seen = &mut seen[to as usize];
-            if seen.0 != from as u32 {
-                *seen = (from as u32, targets.len() as u32);
-                targets.push(points[to as usize]);
+/// How far the moves of some plans go.
+pub(crate) struct Lengths {
+    /// Of every move.
+    moves: Vec<f64>,
+    /// Every arc that has a move, once, in the order of where they come from.
+    pub(crate) arcs: Vec<Arc>,
+}
+
+impl Lengths {
+    /// Asks the metric. Trees over the same points agree on many moves (on three of four with 16 trees and
+    /// supports of 100), so the distances from each point are taken together, and each only once.
+    pub(crate) fn new(plans: &Plans, metric: &GroundMetric) -> Self {
+        let points = &plans.points;
+        let (order, start) = by_source(plans);
+        let (mut moves, mut arcs) = (vec![0.0; order.len()], Vec::new());
+        // The source that last sent something to a point, and the point's place among those it sends to.
+        let mut seen = vec![(u32::MAX, 0); points.len()];
+        let (mut targets, mut out) = (Vec::new(), Vec::new());
+        for from in 0..points.len() {
+            let own = &order[start[from] as usize..start[from + 1] as usize];
+            let first = arcs.len();
+            targets.clear();
+            for &(_, to) in own {
+                let seen = &mut seen[to as usize];
+                if seen.0 != from as u32 {
+                    *seen = (from as u32, targets.len() as u32);
+                    targets.push(points[to as usize]);
+                    arcs.push(Arc { from: from as u32, to, length: 0.0 });
+                }
+            }
+            out.resize(targets.len(), 0.0);
+            metric.distances_from(points[from] as usize, &targets, &mut out);
+            arcs[first..].iter_mut().zip(&out).for_each(|(arc, length)| arc.length = *length);
+            for &(k, to) in own {
+                moves[k as usize] = out[seen[to as usize].1 as usize];
             }
         }
-        out.resize(targets.len(), 0.0);
-        metric.distances_from(points[from] as usize, &targets, &mut out);
-        for &(k, to) in own {
-            distances[k as usize] = out[seen[to as usize].1 as usize];
-        }
+        Self { moves, arcs }
     }
-    distances
+
+    /// What each plan costs.
+    pub(crate) fn costs(&self, plans: &Plans) -> Vec<f64> {
+        let mut begin = 0;
+        let cost = |&end: &usize| {
+            let terms = plans.moves[begin..end].iter().zip(&self.moves[begin..end]);
+            begin = end;
+            terms.map(|(step, length)| step.mass * length).sum()
+        };
+        plans.ends.iter().map(cost).collect()
+    }
 }
 
 /// (number, target) of the moves in the order of where they come from, and where those of each source begin.

@@ -1,6 +1,7 @@
 //! The dial and its certified intervals, against the exact solver.
 
 use std::cmp::Ordering::Equal;
+use std::collections::HashSet;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -134,10 +135,13 @@ fn merged(metric: &GroundMetric, forest: &Forest, a: &Measure<'_>, b: &Measure<'
     let mut moves: Vec<(usize, usize)> =
         plans.flat_map(|plan| plan.iter().map(|(i, j, _)| (i, j)).collect::<Vec<_>>()).collect();
     moves.retain(|(i, j)| i != j);
+    let mut seen = HashSet::new();
+    moves.retain(|arc| seen.insert(*arc));
+    moves.sort_by_key(|arc| arc.0);
     let lengths: Vec<f64> = moves.iter().map(|&(i, j)| metric.distance(i, j)).collect();
     let least = lengths.iter().copied().fold(f64::INFINITY, f64::min);
     let most = lengths.iter().copied().fold(0.0, f64::max);
-    let rank = |length: f64| ((length - least) * (65_535.0 / (most - least))).floor();
+    let rank = |length: f64| ((length - least) * (16_383.0 / (most - least))).floor();
     let mut left = vec![0.0; metric.points()];
     a.iter().for_each(|(i, mass)| left[i] += mass);
     b.iter().for_each(|(j, mass)| left[j] -= mass);

@@ -3,7 +3,7 @@
 use super::merge::merged;
 use super::{Estimator, Statistic};
 use crate::error::Result;
-use crate::flow;
+use crate::flow::Lengths;
 use crate::measure::Measure;
 use crate::tree::{Coupling, Move, Plans};
 
@@ -49,9 +49,9 @@ impl Estimator<'_> {
     pub(super) fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Flow> {
         let trees = self.forest.trees();
         let plans = Plans::new(trees, a, b)?;
-        let lengths = flow::distances(&plans, &self.metric);
-        let costs = flow::costs(&plans, &lengths);
-        let (merged, merged_cost) = merged(&plans, &lengths, &trees[0], &self.metric);
+        let lengths = Lengths::new(&plans, &self.metric);
+        let costs = lengths.costs(&plans);
+        let (merged, merged_cost) = merged(&plans, &lengths.arcs, &trees[0], &self.metric);
         Ok(Flow { plans, costs, merged, merged_cost })
     }
 }

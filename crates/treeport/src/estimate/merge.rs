@@ -15,24 +15,25 @@
 //! Nearest first in every node asks for the distances of all pairs that meet there, at the root perhaps s²;
 //! merging asks for none that the plans have not asked for.
 
+use crate::flow::Arc;
 use crate::metric::GroundMetric;
 use crate::order::Order;
 use crate::tree::{Move, Plans, Tree};
 
-/// A plan from the moves of all `plans`, whose lengths are given, and what it costs.
+/// A plan on the arcs of all `plans`, and what it costs.
 ///
 /// # Complexity
-/// O(moves), and a distance for every move of what is left over.
+/// O(arcs), and a distance for every move of what is left over.
 pub(super) fn merged(
     plans: &Plans,
-    lengths: &[f64],
+    arcs: &[Arc],
     tree: &Tree,
     metric: &GroundMetric,
 ) -> (Vec<Move>, f64) {
     let mut left = plans.surplus.clone();
     let (mut moves, mut cost) = (Vec::with_capacity(left.len()), 0.0);
-    for (_, k) in by_length(lengths).iter() {
-        let Move { from, to, .. } = plans.moves[k as usize];
+    for (_, k) in by_length(arcs).iter() {
+        let Arc { from, to, length } = arcs[k as usize];
         let (gives, takes) = (left[from as usize], -left[to as usize]);
         let mass = gives.min(takes);
         if mass > 0.0 {
@@ -40,7 +41,7 @@ pub(super) fn merged(
             left[from as usize] = gives - mass;
             left[to as usize] = mass - takes;
             moves.push(Move { from, to, mass });
-            cost += mass * lengths[k as usize];
+            cost += mass * length;
         }
     }
     let first = moves.len();
@@ -52,16 +53,17 @@ pub(super) fn merged(
     (moves, cost)
 }
 
-/// The order of lengths, told apart to one in 65,536 of their range: closer ones stay as they were.
-fn by_length(lengths: &[f64]) -> Order {
-    let least = lengths.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = lengths.iter().copied().fold(0.0, f64::max);
+/// The order of lengths, told apart to one in 16,384 of their range: closer ones stay as they were.
+fn by_length(arcs: &[Arc]) -> Order {
+    let (least, most) = arcs.iter().fold((f64::INFINITY, 0.0f64), |(least, most), arc| {
+        (least.min(arc.length), most.max(arc.length))
+    });
     let per_unit = f64::from(STEPS) / (most - least);
-    // Where all are the same this is 0/0, which is 0 as an integer.
-    let rank = |length: &f64| ((length - least) * per_unit) as u32;
+    // Where all are the same this is 0·∞, which is 0 as an integer.
+    let rank = |arc: &Arc| ((arc.length - least) * per_unit) as u32;
     let mut order = Order::default();
-    order.sort(lengths.iter().map(rank), STEPS);
+    order.sort(arcs.iter().map(rank), STEPS);
     order
 }
 
-const STEPS: u32 = 65_535;
+const STEPS: u32 = 16_383;

@@ -18,6 +18,7 @@ mod ultrametric;
 
 pub use coupling::Coupling;
 pub(crate) use coupling::Plans;
+pub(crate) use distance::surpluses;
 pub use distance::{Prepared, Scratch};
 pub(crate) use matching::Move;
 
