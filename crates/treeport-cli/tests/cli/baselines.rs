@@ -177,7 +177,7 @@ fn what_no_tree_can_be_made_of_is_refused() {
     "#);
     assert_snapshot!(fit("--scale labels"), @r#"
     --- stderr
-    error: `--scale` is for other methods: `auto` has its scale from the labels already
+    error: `--scale` is for other methods: `additive` has its scale from the labels already
     --- exit 2
     "#);
     assert!(fit("--method octree").contains("the method is `octree`; it must be mean-label"));

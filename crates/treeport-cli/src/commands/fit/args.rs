@@ -20,8 +20,8 @@ Examples:
   treeport fit --points words.npy --measures docs.npz --method quadtree --scale labels -o q.tree
   treeport fit --points words.npy --measures docs.npz --method learned-forest -o model.forest
 
-Without measures the tree learns the distances of the points themselves; transport between spread
-measures may then come out wrong by a factor, which measures would set.
+Without measures the learner alone learns the distances of the points themselves; transport between
+spread measures may then come out wrong by a factor, which measures would set.
 
 Ctrl-C while it learns saves the best tree so far; the same command then goes on where it was,
 from `model.tree.part`, and ends with the same tree as if it had not been stopped. So it does after
@@ -62,9 +62,9 @@ pub(crate) struct FitArgs {
     /// `auto`. The same as `--method` with that name.
     #[arg(long, value_enum, help_heading = "Learning")]
     pub(super) kind: Option<KindName>,
-    /// How the tree is made [default: auto]. `auto` fits edges to the distances of points, learns, fits edges
-    /// to the labels, and keeps what does best on labels held back. The learner alone: additive,
-    /// ultrametric, skip-mst. Others, to compare: quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels,
+    /// How the tree is made [default: auto; additive without measures]. `auto` fits edges to the distances
+    /// of points, learns, fits edges to the labels, and keeps what does best on labels held back. The learner
+    /// alone: additive, ultrametric, skip-mst. Others, to compare: quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels,
     /// ctwd-labels, ultratwd, ultratwd-mst, single, average, total-variation. Several trees, whose mean
     /// counts: forest, learned-forest, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd. The options
     /// below are for methods that learn, `--scale` and `--trees` for the others, `--seed` for all.
@@ -113,9 +113,11 @@ pub(crate) struct FitArgs {
 }
 
 impl FitArgs {
-    /// How the tree is made.
+    /// How the tree is made. From points alone `auto` finds the better shape but the worse scale: 0.18 off on 500
+    /// points in the plane, 0.11 after one factor, where the learner alone is 0.13 off either way.
     pub(super) fn method(&self) -> Method {
-        self.method.or_else(|| self.kind.map(Method::from)).unwrap_or(Method::Auto)
+        let usual = if self.measures.is_some() { Method::Auto } else { Method::Additive };
+        self.method.or_else(|| self.kind.map(Method::from)).unwrap_or(usual)
     }
 
     /// The kind of tree that is learned.
