@@ -89,7 +89,7 @@ impl Dial {
         let distances = distances.as_array().to_vec();
         let labels = Labels { pairs: convert::pairs(&pairs)?, distances };
         watch::run(py, threads, report.as_ref(), |watch| {
-            watch.expect(PASSES * labels.pairs.len());
+            watch.expect(Estimator::PASSES * labels.pairs.len());
             let plain = Estimator::new(&ground.metric, &forest.forest)?;
             let found = plain.calibrated(&measures.rows, &labels, &|done| watch.reached(done))?;
             Ok(found.calibration().into())
@@ -181,9 +181,6 @@ impl Dial {
         Ok(convert::moves(py, py.detach(cheapest).map_err(to_py_err)?))
     }
 }
-
-/// How often a calibration looks at every label.
-const PASSES: usize = 4;
 
 /// The same, understood.
 enum Asked {

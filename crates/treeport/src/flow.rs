@@ -8,12 +8,13 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::measure::{Measure, Measures};
+use crate::measure::{Measure, Measures, check_balance, rescaled};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::tree::{Plans, Tree};
 
-/// ⟨Π_T, D⟩: the cost in `metric` of the plan that `tree` makes.
+/// ⟨Π_T, D⟩: the cost in `metric` of the plan that `tree` makes; where the totals differ by rounding, the second
+/// measure is brought to the total of the first.
 ///
 /// # Errors
 /// The measures live on other points than the tree's or the metric's, or their masses differ.
@@ -38,6 +39,9 @@ pub fn distance(
     b: &Measure<'_>,
 ) -> Result<f64> {
     a.check_points(metric.points())?;
+    check_balance((0, *a), (1, *b))?;
+    let rescaled = rescaled(a, b)?;
+    let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
     let plans = Plans::new(std::slice::from_ref(tree), a, b)?;
     Ok(Lengths::new(&plans, metric).costs(&plans)[0])
 }
@@ -121,7 +125,8 @@ impl Lengths {
         let cost = |&end: &usize| {
             let terms = plans.moves[begin..end].iter().zip(&self.moves[begin..end]);
             begin = end;
-            terms.map(|(step, length)| step.mass * length).sum()
+            // Not `sum`, which is -0 for no terms.
+            terms.fold(0.0, |sum, (step, length)| sum + step.mass * length)
         };
         plans.ends.iter().map(cost).collect()
     }

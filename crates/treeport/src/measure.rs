@@ -325,6 +325,16 @@ impl Measures {
     }
 }
 
+/// The second measure with the total of the first, if they differ by more than sums of the same masses do.
+pub(crate) fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
+    let factor = a.total() / b.total();
+    if (factor - 1.0).abs() <= 1e-14 {
+        return Ok(None);
+    }
+    let row: Vec<_> = b.iter().map(|(point, mass)| (point, mass * factor)).collect();
+    Ok(Some(Measures::from_rows(b.space(), [row])?))
+}
+
 /// Checks that two numbered measures have the same total mass.
 pub(crate) fn check_balance(left: (usize, Measure<'_>), right: (usize, Measure<'_>)) -> Result<()> {
     let (a, b) = (left.1.total, right.1.total);

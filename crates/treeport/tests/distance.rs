@@ -34,8 +34,10 @@ fn dense(tree: &Tree, measures: &Measures, i: usize, j: usize) -> f64 {
     tree.distance_dense(&measures.row(i), &measures.row(j), &mut Scratch::default())
 }
 
-fn assert_close(ours: f64, judge: f64) {
-    assert!((ours - judge).abs() <= 1e-12 * judge.abs(), "{ours} is not {judge}");
+/// Depths carry about 32 digits: an edge far below 1e-20 of the height keeps fewer than 12.
+fn assert_close(tree: &Tree, ours: f64, judge: f64) {
+    let rounding = 1e-30 * tree.statistics().height;
+    assert!((ours - judge).abs() <= 1e-12 * judge.abs() + rounding, "{ours} is not {judge}");
 }
 
 /// The size of what is added up: rounding is judged against this, not against what cancels.
@@ -54,9 +56,7 @@ proptest! {
             prepared.distance_sparse(0, 1, &mut Scratch::default()),
             tree.distance(&measures.row(0), &measures.row(1)).unwrap(),
         ] {
-            // Depths carry about 32 digits: an edge far below 1e-20 of the height keeps fewer than 12.
-            let rounding = 1e-30 * tree.statistics().height;
-            prop_assert!((ours - judge).abs() <= 1e-12 * judge + rounding, "{ours} is not {judge}");
+            assert_close(&tree, ours, judge);
         }
     }
 
@@ -107,7 +107,7 @@ proptest! {
     fn it_scales_with_the_tree((tree, measures) in trees_with_measures(2), c in 1e-3..1e3) {
         let scaled = tree.scaled(c).unwrap();
         let (a, b) = (measures.row(0), measures.row(1));
-        assert_close(scaled.distance(&a, &b).unwrap(), c * tree.distance(&a, &b).unwrap());
+        assert_close(&scaled, scaled.distance(&a, &b).unwrap(), c * tree.distance(&a, &b).unwrap());
     }
 
     #[test]
@@ -120,7 +120,7 @@ proptest! {
         let rows = measures.iter().map(|m| m.iter().map(|(p, mass)| (order[p], mass)));
         let moved = Measures::from_rows(tree.leaves(), rows).unwrap();
         let ours = renamed.distance(&moved.row(0), &moved.row(1)).unwrap();
-        assert_close(ours, dense(&tree, &measures, 0, 1));
+        assert_close(&tree, ours, dense(&tree, &measures, 0, 1));
     }
 
     #[test]
@@ -157,10 +157,10 @@ proptest! {
         let (one, many) = (on(1), on(4));
         prop_assert_eq!(&one, &many);
         for (&(i, j), &ours) in pairs.iter().zip(&one.0) {
-            assert_close(ours, dense(&tree, &measures, i, j));
+            assert_close(&tree, ours, dense(&tree, &measures, i, j));
             prop_assert_eq!(one.1[i * 9 + j], one.1[j * 9 + i]);
-            assert_close(one.1[i * 9 + j], ours);
-            assert_close(one.2[i * 9 + j], ours);
+            assert_close(&tree, one.1[i * 9 + j], ours);
+            assert_close(&tree, one.2[i * 9 + j], ours);
         }
     }
 }
@@ -243,7 +243,7 @@ fn short_edges_deep_in_a_tall_tree_keep_their_digits() {
     let tree = Tree::new(3, vec![3, 3, 4, 4, 4], vec![1e-9, 1e-9, 1e6, 1e6 + 0.3, 0.0]).unwrap();
     let measures = Measures::unit_masses(3, [0, 1]).unwrap();
     let prepared = tree.prepare(&measures).unwrap();
-    assert_close(prepared.distance_sparse(0, 1, &mut Scratch::default()), 2e-9);
+    assert_close(&tree, prepared.distance_sparse(0, 1, &mut Scratch::default()), 2e-9);
 }
 
 #[test]

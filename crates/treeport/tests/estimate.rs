@@ -1,14 +1,13 @@
 //! The dial and its certified intervals, against the exact solver.
 
-use std::cmp::Ordering::Equal;
 use std::collections::HashSet;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::estimate::{Calibration, Estimator, Level, Statistic};
+use treeport::estimate::{Calibration, Estimator, Interval, Level, Statistic};
 use treeport::{
-    Error, Forest, GroundMetric, Labels, Linkage, Measure, Measures, Norm, Tree, exact, flow,
-    linkage, silent,
+    Error, Forest, ForestOptions, GroundMetric, Labels, Linkage, Measure, Measures, Norm, Tree,
+    exact, flow, linkage, silent,
 };
 
 const POINTS: usize = 40;
@@ -125,6 +124,8 @@ proptest! {
         let found = estimator.distance(Level::Flow, &a, &b).unwrap().raw;
         let largest = metric.condensed().into_iter().fold(0.0, f64::max);
         prop_assert!((found - least).abs() <= 1e-12 * largest, "{found} {least}");
+        let upper = estimator.bounds(Level::Flow, &a, &b).unwrap().upper;
+        prop_assert!(upper <= found * (1.0 + 1e-10) + 1e-12 * largest, "{upper} {found}");
     }
 }
 
@@ -139,14 +140,20 @@ fn merged(metric: &GroundMetric, forest: &Forest, a: &Measure<'_>, b: &Measure<'
     moves.retain(|arc| seen.insert(*arc));
     moves.sort_by_key(|arc| arc.0);
     let lengths: Vec<f64> = moves.iter().map(|&(i, j)| metric.distance(i, j)).collect();
-    let least = lengths.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = lengths.iter().copied().fold(0.0, f64::max);
-    let rank = |length: f64| ((length - least) * (16_383.0 / (most - least))).floor();
+    let bits = |length: f64| (length + 0.0).to_bits();
+    let above = lengths.iter().copied().filter(|length| *length > 0.0);
+    let least = above.map(bits).min().unwrap_or(0);
+    let most = lengths.iter().copied().map(bits).max().unwrap_or(0);
+    let mut step = 1;
+    while most.saturating_sub(least) / step >= 1 << 14 {
+        step *= 2;
+    }
+    let rank = |length: f64| bits(length).saturating_sub(least) / step;
     let mut left = vec![0.0; metric.points()];
     a.iter().for_each(|(i, mass)| left[i] += mass);
     b.iter().for_each(|(j, mass)| left[j] -= mass);
     let mut order: Vec<usize> = (0..moves.len()).collect();
-    order.sort_by(|&k, &l| rank(lengths[k]).partial_cmp(&rank(lengths[l])).unwrap_or(Equal));
+    order.sort_by_key(|&k| rank(lengths[k]));
     let mut cost = 0.0;
     for k in order {
         let (i, j) = moves[k];
@@ -197,7 +204,32 @@ fn mass_that_only_rounding_moves_goes_to_a_point_of_the_other_measure() {
     let plan = tree.coupling(&a, &b).unwrap();
     assert_eq!(plan.iter().collect::<Vec<_>>(), [(0, 0, 1.0), (2, 0, 1e-9)]);
     assert_eq!(flow::distance(&tree, &metric, &a, &b).unwrap(), 5e-9);
-    assert_eq!(flow::distance(&tree, &metric, &b, &a).unwrap(), 0.0);
+    let back = flow::distance(&tree, &metric, &b, &a).unwrap();
+    assert!((back - 5e-9).abs() < 1e-15, "{back}");
+    // Nothing to move costs 0, not -0.
+    assert!(flow::distance(&tree, &metric, &b, &b).unwrap().is_sign_positive());
+}
+
+#[test]
+fn one_point_far_away_does_not_spoil_the_order_of_moves() {
+    let wave = |k: usize| ((k * 2_654_435_761) % 10_007) as f64 / 10_007.0;
+    // In high dimension a partner that is not the nearest costs most.
+    let dim = 17;
+    let flow = |far: f64| {
+        let mut points: Vec<f64> = (0..60 * dim).map(wave).collect();
+        points.extend(vec![far; dim]);
+        let metric = GroundMetric::from_points(dim, points, Norm::Euclidean).unwrap();
+        let options = ForestOptions { noise: Some(0.1), ..ForestOptions::default() };
+        let forest = Forest::perturbed(&metric, &options, &silent).unwrap();
+        let mut masses: Vec<f64> = (0..122).map(|k| 0.01 + wave(k + 977)).collect();
+        (masses[60], masses[121]) = (1e-12, 2e-12);
+        let measures = Measures::from_dense(61, &masses).unwrap().normalized();
+        let (a, b) = (measures.row(0), measures.row(1));
+        let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
+        let found = estimator.distance(Level::Flow, &a, &b).unwrap().raw;
+        found / exact::distance(&metric, &a, &b).unwrap()
+    };
+    assert!((flow(2.0) - flow(1e6)).abs() < 0.02, "{} {}", flow(2.0), flow(1e6));
 }
 
 /// 80 points in the plane, measures on all of them, and the labels of half the pairs.
@@ -234,6 +266,9 @@ fn calibration_brings_every_level_to_the_labels() {
         }
     }
     assert_eq!(estimator.calibration().factors[Level::Exact as usize], 1.0);
+    let bounds = estimator.bounds_of_pairs(Level::Flow, &measures, &labels.pairs, &silent).unwrap();
+    let narrowest = bounds.iter().map(Interval::width).fold(f64::INFINITY, f64::min);
+    assert!((estimator.calibration().flow_width - narrowest).abs() <= 1e-9 * narrowest);
     let again = plain.with_calibration(estimator.calibration()).into_owned();
     assert_eq!(again.forest(), estimator.forest());
     assert_eq!(again.metric().points(), estimator.metric().points());
@@ -288,6 +323,12 @@ fn small_supports_are_solved_exactly_at_once() {
         assert!(estimate.exact && estimate.value == metric.distance(3, 50));
     }
     assert_eq!(estimator.within(0.1, &a, &b).unwrap().level, Level::Exact);
+    // Mass on all points, but one in eighty moves.
+    let mut masses = vec![1.0; 160];
+    (masses[3], masses[80 + 50]) = (2.0, 2.0);
+    let measures = Measures::from_dense(80, &masses).unwrap();
+    let estimate = estimator.distance(Level::Flow, &measures.row(0), &measures.row(1)).unwrap();
+    assert!(estimate.exact && estimate.value == metric.distance(3, 50));
 }
 
 #[test]

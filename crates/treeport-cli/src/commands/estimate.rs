@@ -147,8 +147,7 @@ fn calibrated<'a>(
     known: &Labels,
     output: &Output,
 ) -> Result<Estimator<'a>> {
-    // Three levels and the intervals of one, over all labels.
-    with_bar(output, "calibration", 4 * known.pairs.len(), |progress| {
+    with_bar(output, "calibration", Estimator::PASSES * known.pairs.len(), |progress| {
         estimator.calibrated(measures, known, progress)
     })
 }

@@ -4,7 +4,7 @@ use super::flow::Flow;
 use super::{Estimator, Level};
 use crate::error::{Error, Result};
 use crate::exact;
-use crate::measure::{Measure, Measures};
+use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::Norm;
 use crate::progress::Progress;
 use crate::tree::Coupling;
@@ -111,7 +111,7 @@ impl Estimator<'_> {
         // A right-hand side whose total is a little off is brought to the left's, as transport does it.
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
-        if self.is_small(level, a, b) {
+        if self.is_small(level, true, a, b) {
             let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
             let interval = widened((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });
@@ -222,14 +222,4 @@ fn check_tolerance(tolerance: f64) -> Result<()> {
         value: tolerance.to_string(),
         expected: "it must be at least 0",
     })
-}
-
-/// The second measure with the total of the first, if they differ by more than sums of the same masses do.
-fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
-    let factor = a.total() / b.total();
-    if (factor - 1.0).abs() <= 1e-14 {
-        return Ok(None);
-    }
-    let row: Vec<_> = b.iter().map(|(point, mass)| (point, mass * factor)).collect();
-    Ok(Some(Measures::from_rows(b.space(), [row])?))
 }

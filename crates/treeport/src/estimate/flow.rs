@@ -3,13 +3,15 @@
 use super::merge::merged;
 use super::{Estimator, Statistic};
 use crate::error::Result;
-use crate::flow::Lengths;
-use crate::measure::Measure;
+use crate::flow::{Arc, Lengths};
+use crate::measure::{Measure, rescaled};
 use crate::tree::{Coupling, Move, Plans};
 
 /// One plan for each tree and one from all of them, with their true costs.
 pub(super) struct Flow {
     plans: Plans,
+    /// Every arc that a tree's plan uses, once.
+    arcs: Vec<Arc>,
     costs: Vec<f64>,
     merged: Vec<Move>,
     merged_cost: f64,
@@ -33,7 +35,8 @@ impl Flow {
 
     /// The arcs of all plans.
     pub(super) fn arcs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.plans.arcs(self.plans.moves.iter().chain(&self.merged))
+        let trees = self.arcs.iter().map(|arc| (arc.from, arc.to));
+        self.plans.arcs(trees.chain(self.merged.iter().map(|step| (step.from, step.to))))
     }
 
     pub(super) fn statistic(&self, statistic: Statistic, weights: &[f64]) -> f64 {
@@ -45,13 +48,16 @@ impl Flow {
 }
 
 impl Estimator<'_> {
-    /// The plans of all trees between two measures of equal mass.
+    /// The plans of all trees between two measures; the second is brought to the total of the first.
     pub(super) fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Flow> {
+        let rescaled = rescaled(a, b)?;
+        let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         let trees = self.forest.trees();
         let plans = Plans::new(trees, a, b)?;
         let lengths = Lengths::new(&plans, &self.metric);
         let costs = lengths.costs(&plans);
-        let (merged, merged_cost) = merged(&plans, &lengths.arcs, &trees[0], &self.metric);
-        Ok(Flow { plans, costs, merged, merged_cost })
+        let arcs = lengths.arcs;
+        let (merged, merged_cost) = merged(&plans, &arcs, &trees[0], &self.metric);
+        Ok(Flow { plans, arcs, costs, merged, merged_cost })
     }
 }

@@ -12,15 +12,16 @@
 //! | 100 points in \[−10, 10\]^d, d = 2, 17 | 0.036, 0.0081 | 0.029, 0.0076 | 0.036, 0.0060 |
 //! | 621 words in R³⁰⁰ | 0.0076 | 0.0053 | 0.0027 |
 //!
-//! Nearest first in every node asks for the distances of all pairs that meet there, at the root perhaps s²;
-//! merging asks for none that the plans have not asked for.
+//! (300 labels, seed 0, noise of 0.3; the sets on which merging was chosen. `reproduce dial` has it with the usual noise.)
+//! Nearest first in every node asks for the distances of all pairs that meet there, at the root perhaps s²; merging
+//! asks only for those of the few moves that are left over.
 
 use crate::flow::Arc;
 use crate::metric::GroundMetric;
 use crate::order::Order;
 use crate::tree::{Move, Plans, Tree};
 
-/// A plan on the arcs of all `plans`, and what it costs.
+/// A plan on the arcs of all `plans`, but for what is left over, and what it costs.
 ///
 /// # Complexity
 /// O(arcs), and a distance for every move of what is left over.
@@ -53,17 +54,22 @@ pub(super) fn merged(
     (moves, cost)
 }
 
-/// The order of lengths, told apart to one in 16,384 of their range: closer ones stay as they were.
+/// The order of lengths, told apart by their leading bits: where the longest is less than 2^k times the least, to one
+/// in 16,384/k. Closer ones stay as they were.
+///
+/// The bits of numbers above 0 grow with them. Steps of equal size would do for most data, but one point far away
+/// would put all other lengths into one of them.
 fn by_length(arcs: &[Arc]) -> Order {
-    let (least, most) = arcs.iter().fold((f64::INFINITY, 0.0f64), |(least, most), arc| {
-        (least.min(arc.length), most.max(arc.length))
-    });
-    let per_unit = f64::from(STEPS) / (most - least);
-    // Where all are the same this is 0·∞, which is 0 as an integer.
-    let rank = |arc: &Arc| ((arc.length - least) * per_unit) as u32;
+    // Plus 0, so that no length is -0.
+    let bits = |arc: &Arc| (arc.length + 0.0).to_bits();
+    let least = arcs.iter().filter(|arc| arc.length > 0.0).map(bits).min().unwrap_or(0);
+    let most = arcs.iter().map(bits).max().unwrap_or(0);
+    let spare = (u64::BITS - most.saturating_sub(least).leading_zeros()).saturating_sub(DIGITS);
+    let rank = |arc: &Arc| (bits(arc).saturating_sub(least) >> spare) as u32;
     let mut order = Order::default();
-    order.sort(arcs.iter().map(rank), STEPS);
+    order.sort(arcs.iter().map(rank), (1 << DIGITS) - 1);
     order
 }
 
-const STEPS: u32 = 16_383;
+/// Leading bits that tell lengths apart.
+const DIGITS: u32 = 14;

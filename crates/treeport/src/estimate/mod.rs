@@ -156,6 +156,9 @@ pub struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
+    /// How often [`Estimator::calibrated`] looks at every label: once for each level that is not exact.
+    pub const PASSES: usize = 3;
+
     /// An estimator without calibration. For a graph give [`GroundMetric::materialized`] distances.
     ///
     /// # Errors
@@ -223,7 +226,7 @@ impl<'a> Estimator<'a> {
     ///
     /// # Errors
     /// Labels that do not fit the measures, or measures that do not fit the metric;
-    /// [`Error::Cancelled`] when `progress`, which counts labels at every level, asks to stop.
+    /// [`Error::Cancelled`] when `progress`, which counts labels [`PASSES`](Self::PASSES) times, asks to stop.
     pub fn calibrated(
         self,
         measures: &Measures,
@@ -249,18 +252,19 @@ impl<'a> Estimator<'a> {
         measures.check_points(self.metric.points())?;
         let count = labels.pairs.len();
         self.calibration = Calibration::default();
-        for (k, level) in [(0, Level::Tree), (1, Level::Arcs)] {
-            if level <= highest {
-                let share = |done: usize| progress(k * count + done);
-                let found = self.pairs(level, measures, &labels.pairs, &share)?;
-                // An exact answer says nothing about a factor.
-                let raw = found.iter().map(|e| if e.exact { 0.0 } else { e.raw });
-                self.calibration.factors[level as usize] = factor(raw, &labels.distances).0;
+        for (k, level) in [Level::Tree, Level::Flow, Level::Arcs].into_iter().enumerate() {
+            if level > highest {
+                break;
             }
-        }
-        if Level::Flow <= highest {
-            let share = |done: usize| progress(2 * count + done);
-            self.calibrate_flow(measures, labels, &share)?;
+            let share = |done: usize| progress(k * count + done);
+            if level == Level::Flow {
+                self.calibrate_flow(measures, labels, &share)?;
+                continue;
+            }
+            let found = self.pairs(level, measures, &labels.pairs, &share)?;
+            // An exact answer says nothing about a factor.
+            let raw = found.iter().map(|e| if e.exact { 0.0 } else { e.raw });
+            self.calibration.factors[level as usize] = factor(raw, &labels.distances).0;
         }
         Ok(self)
     }
@@ -274,7 +278,7 @@ impl<'a> Estimator<'a> {
     ) -> Result<()> {
         let weights = self.forest.weights();
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
-            if self.is_small(Level::Flow, a, b) {
+            if self.is_small(Level::Flow, false, a, b) {
                 return Ok(([0.0; 2], 0.0));
             }
             let flow = self.flow(a, b)?;
@@ -368,7 +372,7 @@ impl<'a> Estimator<'a> {
     fn estimate(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         let raw = match level {
             Level::Tree => self.forest.distance(a, b)?,
-            _ if self.is_small(level, a, b) => {
+            _ if self.is_small(level, false, a, b) => {
                 let value = exact::distance(&self.metric, a, b)?;
                 return Ok(Estimate { value, raw: value, exact: true });
             }
@@ -385,20 +389,26 @@ impl<'a> Estimator<'a> {
         Estimate { value, raw, exact: level == Level::Exact }
     }
 
-    /// Whether the exact solver is at least as fast as the level.
-    fn is_small(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> bool {
+    /// Whether the exact solver is at least as fast as the level, with or without its bounds.
+    fn is_small(&self, level: Level, bounds: bool, a: &Measure<'_>, b: &Measure<'_>) -> bool {
         let crossing = match level {
             Level::Tree => return false,
             Level::Exact => return true,
             _ if !self.shortcut => return false,
             Level::Flow => FLOW_CROSSING,
+            Level::Arcs if bounds => BOUNDS_CROSSING,
             Level::Arcs => ARCS_CROSSING,
         };
         let (mut n, mut m) = (a.support(), b.support());
         if self.metric.is_metric() {
             // Mass that both have stays, and the solver never sees it.
-            n = surpluses(a, b).filter(|(_, surplus)| *surplus > 0.0).count();
-            m = surpluses(a, b).filter(|(_, surplus)| *surplus < 0.0).count();
+            (n, m) =
+                surpluses(a, b).fold(
+                    (0, 0),
+                    |(n, m), (_, surplus)| {
+                        if surplus > 0.0 { (n + 1, m) } else { (n, m + 1) }
+                    },
+                );
         }
         let (n, m) = (n as f64, m as f64);
         n * m <= crossing * self.forest.trees().len() as f64 * (n + m)
@@ -440,3 +450,6 @@ const FLOW_CROSSING: f64 = 1.5;
 /// The same for their arcs: 320 points each for 16 trees in R^300 (0.5 times as fast at 100 points, 0.97 at 300,
 /// 1.7 at 1,000).
 const ARCS_CROSSING: f64 = 10.0;
+
+/// The same for the bounds of their arcs, which ask for all distances: 960 points each for 16 trees in R^300.
+const BOUNDS_CROSSING: f64 = 30.0;

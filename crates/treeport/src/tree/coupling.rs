@@ -78,7 +78,7 @@ pub(crate) struct Plans {
     stays: Coupling,
     /// Where the measures differ; after that the last point where both have mass, if there is one.
     pub(crate) points: Vec<u32>,
-    /// Above 0 where mass leaves, below 0 where it arrives, 0 where both have the same.
+    /// Above 0 where mass leaves, below 0 where it arrives; 0 at the place after all of them.
     pub(crate) surplus: Vec<f64>,
     /// Between places in `points`, one tree after the other.
     pub(crate) moves: Vec<Move>,
@@ -133,19 +133,20 @@ impl Plans {
             return;
         }
         // What rounding alone has left goes where the last mass went; if none did, to a point that both have.
-        let last = moves.last().map_or(self.points.len() as u32, |step| step.to + 1) - 1;
+        let last = moves.last().map_or_else(|| self.points.len() as u32 - 1, |step| step.to);
         let place = |k: u32| places.get(k as usize).copied().unwrap_or(last);
         let moved = |step: &Move| Move { from: place(step.from), to: place(step.to), ..*step };
         moves.extend(rest.iter().map(moved));
     }
 
-    /// The arcs of some moves, and of what stays.
+    /// The points of arcs between places, and of what stays.
     pub(crate) fn arcs<'a>(
         &'a self,
-        moves: impl Iterator<Item = &'a Move> + 'a,
+        places: impl Iterator<Item = (u32, u32)> + 'a,
     ) -> impl Iterator<Item = (u32, u32)> + 'a {
         let stay = self.stays.left.iter().map(|&point| (point, point));
-        stay.chain(moves.map(|step| self.between(step)))
+        let point = |place: u32| self.points[place as usize];
+        stay.chain(places.map(move |(from, to)| (point(from), point(to))))
     }
 
     /// The points of a move.
