@@ -38,12 +38,13 @@ pub fn run(scene: &Scene, trees: usize, seed: u64, progress: &Progress<'_>) -> R
     let estimator = Estimator::new(&scene.metric, &forest)?.by_trees_alone();
     let calibrated = estimator.calibrated(&scene.train, &scene.train_labels, progress)?;
     let pairs = &scene.test_labels.pairs;
-    let exact_seconds = per_pair(pairs, |pairs| {
+    let exact_seconds = per_pair(pairs, 1, |pairs| {
         exact::pairs(&scene.metric, &scene.test, pairs, progress).map(drop)
     })?;
     let mut notches = single_trees(scene, seed, exact_seconds, progress)?;
     for level in [Level::Tree, Level::Flow, Level::Arcs] {
-        let seconds = per_pair(pairs, |pairs| {
+        let times = if level == Level::Tree { OFTEN } else { 1 };
+        let seconds = per_pair(pairs, times, |pairs| {
             calibrated.pairs(level, &scene.test, pairs, progress).map(drop)
         })?;
         let found = calibrated.pairs(level, &scene.test, pairs, progress)?;
@@ -83,7 +84,8 @@ fn single_trees(
         let factor = model.factor(&scene.metric, training)?;
         let pairs = &scene.test_labels.pairs;
         let found = tree.pairs(&scene.test, pairs, progress)?;
-        let seconds = per_pair(pairs, |pairs| tree.pairs(&scene.test, pairs, progress).map(drop))?;
+        let seconds =
+            per_pair(pairs, OFTEN, |pairs| tree.pairs(&scene.test, pairs, progress).map(drop))?;
         let scaled: Vec<f64> = found.iter().map(|d| factor * d).collect();
         notches.push(Notch {
             level,
@@ -101,27 +103,24 @@ fn score(scene: &Scene, found: &[f64]) -> Score {
     Score::new(found, &scene.test_labels.distances, scene.diameter)
 }
 
-/// Seconds for one pair on one thread. Pairs come again and again, as far as a moment goes, so that what is done
-/// once for every measure weighs as little as where there are many pairs.
+/// Seconds for one pair on one thread, where pairs come so many times.
 fn per_pair(
     pairs: &[(usize, usize)],
+    times: usize,
     work: impl Fn(&[(usize, usize)]) -> Result<()> + Sync,
 ) -> Result<f64> {
-    let timed = |pairs: &[(usize, usize)]| {
-        let begun = Instant::now();
-        work(pairs)?;
-        Ok(begun.elapsed().as_secs_f64())
-    };
+    let many = pairs.repeat(times);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.expect("one more thread").install(|| {
-        let rounds = (MOMENT / timed(pairs)?).clamp(1.0, 50.0) as usize;
-        let many = pairs.repeat(rounds);
-        Ok(timed(&many)? / many.len() as f64)
+        let begun = Instant::now();
+        work(&many)?;
+        Ok(begun.elapsed().as_secs_f64() / many.len() as f64)
     })
 }
 
-/// Seconds that a level is timed for, if there is enough to do.
-const MOMENT: f64 = 0.2;
+/// How often pairs come where measures are laid out for a tree first, so that this weighs as little as where every
+/// measure is in many pairs.
+const OFTEN: usize = 50;
 
 #[cfg(test)]
 mod tests {

@@ -25,8 +25,8 @@ pub(super) const DIAL: Experiment = Experiment {
         ],
     }],
     figures: no_figures,
-    words: "Not in the paper. Time is that of one pair on one thread where pairs of the same measures come again and again, \
-so that what is done once for a measure costs a tree little. `width` is the median of upper/lower − 1 of the certified \
+    words: "Not in the paper. Time is that of one pair on one thread; for trees every measure is in many pairs, so that what is \
+done once for a measure costs little. `width` is the median of upper/lower − 1 of the certified \
 interval around W₁, which is more work than the value: at the level of arcs it takes all distances and the cheapest arcs in, so that \
 an interval can be narrower than the value beside it is exact. Each level is more exact and slower than the one before. \
 The levels are shown as they are, by the trees alone: where exact/this is below 1 the exact solver is faster, and there the \
