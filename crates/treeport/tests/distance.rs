@@ -321,3 +321,25 @@ fn progress_can_stop_the_work() {
     let stopped = tree.pairs(&measures, &vec![(0, 1); 5000], &|done| done < 1000);
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
+
+/// Beyond 65,536 inner nodes their numbers are long.
+#[test]
+fn trees_of_more_nodes_than_short_numbers_agree_with_the_dense_loop() {
+    let leaves: u32 = 70_000;
+    // Every inner node joins the next leaf to the one before, but every hundredth starts a limb of its own.
+    let inner = |k: u32| leaves + k;
+    let limbs = leaves / 100;
+    let leaf_parents = (0..leaves).map(|leaf| inner(leaf / 100 * 99 + (leaf % 100).min(98)));
+    let along =
+        (0..limbs * 99).map(|k| if k % 99 == 98 { inner(limbs * 99) } else { inner(k + 1) });
+    let parents = leaf_parents.chain(along).chain([inner(limbs * 99)]).collect::<Vec<_>>();
+    let edges = (1..parents.len()).map(|v| 1.0 + (v * 37 % 101) as f64);
+    let lengths = edges.chain([0.0]).collect();
+    let tree = Tree::new(leaves as usize, parents, lengths).unwrap();
+    let row = |r: usize| (0..60).map(move |k| ((k * 7919 + r * r * 31) % 70_000, 1.0 + k as f64));
+    let measures = Measures::from_rows(leaves as usize, (0..6).map(row)).unwrap();
+    for (i, j) in common::pairs(6) {
+        let ours = tree.distance(&measures.row(i), &measures.row(j)).unwrap();
+        assert_close(&tree, ours, dense(&tree, &measures, i, j));
+    }
+}

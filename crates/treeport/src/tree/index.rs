@@ -8,14 +8,12 @@ use super::Tree;
 
 /// Depth-first order of a tree, with what constant-time ancestor queries need.
 ///
-/// O(n log n) memory (4 bytes for each leaf and doubling) and time to build.
+/// O(n log n) memory (2 bytes for each leaf and doubling, 4 in large trees) and time to build.
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
     /// Depth-first position of every leaf.
     pub(crate) rank: Vec<u32>,
-    /// Level `l` holds at `k` the smallest ancestor number between leaves at ranks k and k + 2^l; one
-    /// level of `leaves − 1` entries after the other.
-    table: Vec<u32>,
+    table: Table,
     /// Number of every inner node, in a descent.
     number: Vec<u32>,
     /// Distance from the root, by inner number.
@@ -52,6 +50,44 @@ impl Depth {
     }
 }
 
+/// Ancestor numbers of neighboring leaves, and the smallest of every 2^l in a row.
+///
+/// Level `l` holds at `k` the smallest number between leaves at ranks k and k + 2^l; one level of `leaves − 1`
+/// entries after the other. Short numbers where they do: lookups wait for memory, and these are half of it.
+#[derive(Clone, Debug)]
+enum Table {
+    Short(Vec<u16>),
+    Long(Vec<u32>),
+}
+
+impl Table {
+    /// Doubles level by level: a range of 2^(l+1) is two ranges of 2^l.
+    fn new(mut numbers: Vec<u32>) -> Self {
+        let n = numbers.len();
+        let mut width = 1;
+        while 2 * width <= n {
+            let last = numbers.len() - n;
+            // The last entries of a level stand for ranges that leave the tree; they are never read.
+            for k in 0..n {
+                let next = numbers[last + (k + width).min(n - 1)];
+                numbers.push(numbers[last + k].min(next));
+            }
+            width *= 2;
+        }
+        let short: Result<Vec<u16>, _> = numbers.iter().map(|&number| number.try_into()).collect();
+        short.map_or(Self::Long(numbers), Self::Short)
+    }
+
+    /// The smaller of two entries.
+    #[inline]
+    fn smaller(&self, i: usize, j: usize) -> u32 {
+        match self {
+            Self::Short(numbers) => numbers[i].min(numbers[j]).into(),
+            Self::Long(numbers) => numbers[i].min(numbers[j]),
+        }
+    }
+}
+
 impl Index {
     /// The largest rank.
     pub(crate) fn last_rank(&self) -> u32 {
@@ -80,20 +116,21 @@ impl Index {
         let mut depth = vec![Depth::default(); nodes];
         let mut index = Self {
             rank: vec![0; leaves],
-            table: vec![0; leaves - 1],
+            table: Table::Short(Vec::new()),
             number: Vec::new(),
             inner: vec![Depth::default(); nodes - leaves],
             leaf: vec![Depth::default(); leaves],
         };
         next_number[tree.root()] = 1;
         let mut started = vec![false; nodes];
+        let mut parting = vec![0; leaves - 1];
         for v in (0..nodes).rev() {
             if v != tree.root() {
                 let p = parent(v);
                 let rank = next_rank[p];
                 if started[p] {
                     // The last leaf of the sibling before and the first leaf here part at p.
-                    index.table[rank as usize - 1] = number[p];
+                    parting[rank as usize - 1] = number[p];
                 }
                 started[p] = true;
                 next_rank[p] += leaf_count[v];
@@ -111,23 +148,8 @@ impl Index {
             }
         }
         index.number = number.split_off(leaves);
-        index.build_table();
+        index.table = Table::new(parting);
         index
-    }
-
-    /// Doubles level by level: a range of 2^(l+1) is two ranges of 2^l.
-    fn build_table(&mut self) {
-        let n = self.rank.len() - 1;
-        let mut width = 1;
-        while 2 * width <= n {
-            let last = self.table.len() - n;
-            // The last entries of a level stand for ranges that leave the tree; they are never read.
-            for k in 0..n {
-                let next = self.table[last + (k + width).min(n - 1)];
-                self.table.push(self.table[last + k].min(next));
-            }
-            width *= 2;
-        }
     }
 
     /// Number of the lowest common ancestor of the leaves at ranks `a < b`.
@@ -135,7 +157,7 @@ impl Index {
     pub(crate) fn ancestor(&self, a: usize, b: usize) -> u32 {
         let level = (b - a).ilog2() as usize;
         let start = level * (self.rank.len() - 1);
-        self.table[start + a].min(self.table[start + b - (1 << level)])
+        self.table.smaller(start + a, start + b - (1 << level))
     }
 
     /// The ancestor where a leaf parts from the one before; any number if it is the first.
