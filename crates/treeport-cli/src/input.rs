@@ -89,6 +89,13 @@ pub(crate) fn measures(path: &Path, normalize: bool) -> Result<Measures> {
     Ok(if normalize { measures.normalized() } else { measures })
 }
 
+/// [`measures`] that live on so many points.
+pub(crate) fn measures_on(points: usize, path: &Path, normalize: bool) -> Result<Measures> {
+    let measures = measures(path, normalize)?;
+    measures.check_points(points).with_context(|| name(path))?;
+    Ok(measures)
+}
+
 /// A tree of ours, or Newick text whose leaves are put in the order of `names`.
 pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Tree> {
     if is_newick(path) {

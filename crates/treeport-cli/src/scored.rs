@@ -57,9 +57,7 @@ pub(crate) struct Baseline {
 impl TestArgs {
     /// The measures, checked against the metric.
     pub(crate) fn read(&self, path: &Path, metric: &GroundMetric) -> Result<Measures> {
-        let measures = input::measures(path, self.normalize)?;
-        measures.check_points(metric.points()).with_context(|| input::name(path))?;
-        Ok(measures)
+        input::measures_on(metric.points(), path, self.normalize)
     }
 
     /// Reads the labels, or draws pairs and solves them.

@@ -81,11 +81,7 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     }
     let names = args.names.names.as_deref().map(input::names).transpose()?;
     let forest = input::forest(&args.model, names.as_deref())?;
-    let read = |path: &Path| -> Result<Measures> {
-        let measures = input::measures(path, args.normalize)?;
-        measures.check_points(forest.leaves()).with_context(|| input::name(path))?;
-        Ok(measures)
-    };
+    let read = |path: &Path| input::measures_on(forest.leaves(), path, args.normalize);
     let left = read(&args.measures)?;
     let against = args.against.as_deref().map(read).transpose()?;
     let right = against.as_ref().unwrap_or(&left);

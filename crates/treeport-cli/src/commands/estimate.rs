@@ -96,11 +96,9 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         output::check_place(path)?;
     }
     let (metric, _) = input::metric(&args.ground)?;
-    let measures = input::measures(&args.measures, args.normalize)?;
-    let name = || input::name(&args.measures);
-    measures.check_points(metric.points()).with_context(name)?;
+    let measures = input::measures_on(metric.points(), &args.measures, args.normalize)?;
     let pairs = which_pairs(args, &measures)?;
-    measures.check_pairs(&pairs).with_context(name)?;
+    measures.check_pairs(&pairs).with_context(|| input::name(&args.measures))?;
     let known = args.labels.as_deref().map(|path| labels::read(path, &measures)).transpose()?;
     let metric = labels::solvable(metric, output);
     let forest = forest(args, &metric, output)?;

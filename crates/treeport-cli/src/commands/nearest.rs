@@ -82,11 +82,7 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
     }
     let names = args.names.names.as_deref().map(input::names).transpose()?;
     let tree = input::model(&args.model, names.as_deref())?;
-    let read = |path: &Path| -> Result<Measures> {
-        let measures = input::measures(path, args.normalize)?;
-        measures.check_points(tree.leaves()).with_context(|| input::name(path))?;
-        Ok(measures)
-    };
+    let read = |path: &Path| input::measures_on(tree.leaves(), path, args.normalize);
     let measures = read(&args.measures)?;
     let queries = args.queries.as_deref().map(read).transpose()?;
     let asking = queries.as_ref().unwrap_or(&measures);

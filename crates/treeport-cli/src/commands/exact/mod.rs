@@ -70,11 +70,9 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
         check_target(path)?;
     }
     let (metric, _) = input::metric(&args.ground)?;
-    let measures = input::measures(&args.measures, args.normalize)?;
-    let name = || input::name(&args.measures);
-    measures.check_points(metric.points()).with_context(name)?;
+    let measures = input::measures_on(metric.points(), &args.measures, args.normalize)?;
     let pairs = which_pairs(args, &measures)?;
-    pairs.check_balance(&measures, &measures).with_context(name)?;
+    pairs.check_balance(&measures, &measures).with_context(|| input::name(&args.measures))?;
     // What is no regular file, such as /dev/stdout, has nothing beside it.
     let regular = file.filter(|path| !path.exists() || path.is_file());
     // The fingerprint is of a graph as it was read.

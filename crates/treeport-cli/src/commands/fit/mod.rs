@@ -96,9 +96,7 @@ fn interrupted(args: &FitArgs, at: At, kept: Option<&Path>) -> String {
 }
 
 fn read_measures(path: &Path, args: &FitArgs, metric: &GroundMetric) -> Result<Measures> {
-    let measures = input::measures(path, args.normalize)?;
-    measures.check_points(metric.points()).with_context(|| input::name(path))?;
-    Ok(measures)
+    input::measures_on(metric.points(), path, args.normalize)
 }
 
 /// The tree to start from, and the metric in the form that the exact solver needs.
