@@ -1,12 +1,13 @@
 //! `treeport estimate`: distances as accurate as asked, with certified bounds.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use serde_json::json;
 use treeport::estimate::{Answer, Estimator, Interval, Level};
 use treeport::{Error, Forest, ForestOptions, GroundMetric, Labels, Measures, Progress};
 
@@ -110,12 +111,24 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         estimates(args, &estimator, &measures, &pairs, progress)
     })?;
     match file {
-        Some(path) => output::save(path, |out| write_rows(out, args, false, &pairs, &rows))?,
+        Some(path) => {
+            output::save(path, |out| write_rows(out, args, false, &pairs, &rows))?;
+            report(path, rows.len(), output)?;
+        }
         None => {
             write_rows(&mut BufWriter::new(io::stdout().lock()), args, output.json, &pairs, &rows)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn report(path: &Path, pairs: usize, output: &Output) -> Result<()> {
+    let file = path.display().to_string();
+    if output.json {
+        return output::line(json!({"command": "estimate", "pairs": pairs, "file": file}));
+    }
+    output.note(&format!("{pairs} estimates written to {file}"));
+    Ok(())
 }
 
 fn which_pairs(args: &EstimateArgs, measures: &Measures) -> Result<Vec<(usize, usize)>> {

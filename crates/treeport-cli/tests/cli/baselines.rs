@@ -250,6 +250,9 @@ fn estimates_and_their_bounds() {
         let (found, exact) = (found.expect("a number"), exact.expect("a number"));
         assert!((found - exact).abs() <= 0.02 * exact);
     }
+    let written = folder.run(&format!("{args} -o estimates.csv"));
+    assert!(written.contains(" estimates written to estimates.csv"), "{written}");
+    assert!(folder.read("estimates.csv").starts_with(b"left,right,distance,lower,upper\n"));
     std::fs::write(folder.path("small.nwk"), "(0:1,1:1);").expect("written");
     let misfit = folder.run("estimate small.nwk --points line.csv --measures measures.csv");
     assert!(misfit.contains("small.nwk") && misfit.trim_end().ends_with("exit 2"), "{misfit}");
