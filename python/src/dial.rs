@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use treeport::estimate::{Estimator, Level, Statistic};
-use treeport::{Coupling, Labels};
+use treeport::Labels;
 
 use crate::convert::{self, Moves, Row, to_py_err};
 use crate::forest::RawForest;
@@ -69,7 +69,8 @@ impl Dial {
             Ok(Estimator::new(&ground.metric, &forest.forest)?.into_owned())
         })?;
         let calibration = calibration.map(Into::into).unwrap_or_default();
-        Ok(Self { estimator: estimator.with_calibration(calibration) })
+        let estimator = estimator.with_calibration(calibration).map_err(to_py_err)?;
+        Ok(Self { estimator })
     }
 
     /// What distances of pairs of measures tell about the levels.
@@ -157,7 +158,7 @@ impl Dial {
         Ok((lower.into_pyarray(py), upper.into_pyarray(py)))
     }
 
-    /// The plan of the tree whose plan costs least; the first of them.
+    /// The cheapest plan that the flow level knows.
     fn coupling<'py>(
         &self,
         py: Python<'py>,
@@ -166,18 +167,7 @@ impl Dial {
         normalize: bool,
     ) -> PyResult<Moves<'py>> {
         let (a, b) = convert::two(&a, &b, normalize)?;
-        let metric = self.estimator.metric();
-        let cheapest = || -> treeport::Result<Coupling> {
-            let mut best = None;
-            for tree in self.estimator.forest().trees() {
-                let plan = tree.coupling(&a.row(0), &b.row(0))?;
-                let cost = plan.cost(|i, j| metric.distance(i, j));
-                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                    best = Some((cost, plan));
-                }
-            }
-            Ok(best.expect("a forest has a tree").1)
-        };
+        let cheapest = || self.estimator.coupling(&a.row(0), &b.row(0));
         Ok(convert::moves(py, py.detach(cheapest).map_err(to_py_err)?))
     }
 }

@@ -124,13 +124,17 @@ def test_equal_rows_leave_a_forest_as_it_is(words, documents):
     assert tw.distance(documents[0], documents[1]) > 0
 
 
-def test_the_plan_of_a_forest_is_the_cheapest_of_its_trees(words, documents):
+def test_the_plan_of_a_forest_costs_no_more_than_those_of_its_trees(words, documents):
     tw = tp.TreeWasserstein(words, method="forest", n_trees=5).fit(documents)
     ground = cdist(words, words)
     for a, b in zip(normalized(documents)[:20], normalized(documents)[20:40]):
         plans = [tree.coupling(a, b) for tree in tw.forest_.trees]
         costs = [(plan.toarray() * ground).sum() for plan in plans]
-        assert (tw.coupling(a, b).toarray() * ground).sum() == pytest.approx(min(costs))
+        plan = tw.coupling(a, b).toarray()
+        np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-12)
+        np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-12)
+        exact = tp.emd(a, b, points=words)
+        assert exact * (1 - 1e-9) <= (plan * ground).sum() <= min(costs) * (1 + 1e-9)
 
 
 def test_same_seed_same_forest_on_any_number_of_threads(words, documents):

@@ -124,6 +124,15 @@ proptest! {
         let found = estimator.distance(Level::Flow, &a, &b).unwrap().raw;
         let largest = metric.condensed().into_iter().fold(0.0, f64::max);
         prop_assert!((found - least).abs() <= 1e-12 * largest, "{found} {least}");
+        let plan = estimator.coupling(&a, &b).unwrap();
+        let cost = plan.cost(|i, j| metric.distance(i, j));
+        prop_assert!((cost - found).abs() <= 1e-12 * largest, "{cost} {found}");
+        for (measure, ends) in [(&a, &plan.left), (&b, &plan.right)] {
+            let mut rest = vec![0.0; metric.points()];
+            ends.iter().zip(&plan.mass).for_each(|(&end, mass)| rest[end as usize] += mass);
+            measure.iter().for_each(|(point, mass)| rest[point] -= mass);
+            prop_assert!(rest.iter().all(|rest: &f64| rest.abs() <= 1e-14), "{rest:?}");
+        }
         let upper = estimator.bounds(Level::Flow, &a, &b).unwrap().upper;
         prop_assert!(upper <= found * (1.0 + 1e-10) + 1e-12 * largest, "{upper} {found}");
     }
@@ -251,7 +260,8 @@ fn calibration_brings_every_level_to_the_labels() {
     let plain = Estimator::new(&metric, &forest).unwrap();
     let estimator = plain.clone().calibrated(&measures, &labels, &silent).unwrap();
     let statistic = estimator.calibration().statistic;
-    let plain = plain.with_calibration(Calibration { statistic, ..Calibration::default() });
+    let plain =
+        plain.with_calibration(Calibration { statistic, ..Calibration::default() }).unwrap();
     for level in [Level::Tree, Level::Flow, Level::Arcs] {
         let estimates = estimator.pairs(level, &measures, &labels.pairs, &silent).unwrap();
         let raw = plain.pairs(level, &measures, &labels.pairs, &silent).unwrap();
@@ -269,7 +279,14 @@ fn calibration_brings_every_level_to_the_labels() {
     let bounds = estimator.bounds_of_pairs(Level::Flow, &measures, &labels.pairs, &silent).unwrap();
     let narrowest = bounds.iter().map(Interval::width).fold(f64::INFINITY, f64::min);
     assert!((estimator.calibration().flow_width - narrowest).abs() <= 1e-9 * narrowest);
-    let again = plain.with_calibration(estimator.calibration()).into_owned();
+    for bad in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
+        let calibration = Calibration { factors: [1.0, bad, 1.0, 1.0], ..Calibration::default() };
+        let error = plain.clone().with_calibration(calibration).unwrap_err();
+        assert!(error.to_string().starts_with(&format!("a factor of the calibration is {bad}")));
+    }
+    let calibration = Calibration { flow_width: f64::NAN, ..Calibration::default() };
+    assert!(plain.clone().with_calibration(calibration).is_err());
+    let again = plain.with_calibration(estimator.calibration()).unwrap().into_owned();
     assert_eq!(again.forest(), estimator.forest());
     assert_eq!(again.metric().points(), estimator.metric().points());
     let (a, b) = (measures.row(0), measures.row(1));

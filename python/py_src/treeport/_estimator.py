@@ -282,8 +282,8 @@ class TreeWasserstein(  # type: ignore[misc]
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which share of the mass goes where, by the tree.
 
-        A forest has no plan of its own: of the plans of its trees this is the one that costs least in the
-        ground metric.
+        A forest has no plan of its own: this is the one that costs least in the ground metric, of the plans of
+        its trees and one that takes the shortest moves of all of them first.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ use crate::linkage::{Linkage, linkage};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
-use crate::tree::{Tree, surpluses};
+use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
 
@@ -209,10 +209,31 @@ impl<'a> Estimator<'a> {
     }
 
     /// The same with a calibration from before.
-    #[must_use]
-    pub fn with_calibration(mut self, calibration: Calibration) -> Self {
+    ///
+    /// # Errors
+    /// A factor that is not finite and above 0, or a width that is negative or not a number.
+    pub fn with_calibration(mut self, calibration: Calibration) -> Result<Self> {
+        let bad = |option: &'static str, value: f64, expected: &'static str| {
+            Err(Error::BadOption { option, value: value.to_string(), expected })
+        };
+        if let Some(&factor) = calibration.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
+            return bad("a factor of the calibration", factor, "it must be finite and above 0");
+        }
+        if calibration.flow_width.is_nan() || calibration.flow_width < 0.0 {
+            let width = calibration.flow_width;
+            return bad("the width of the calibration", width, "it must be at least 0");
+        }
         self.calibration = calibration;
-        self
+        Ok(self)
+    }
+
+    /// The cheapest plan that the flow level knows: of one tree, or merged from all.
+    ///
+    /// # Errors
+    /// As [`Estimator::distance`].
+    pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
+        self.check(a, b)?;
+        Ok(self.flow(a, b)?.cheapest())
     }
 
     /// What [`Estimator::calibrated`] has found; the default without.

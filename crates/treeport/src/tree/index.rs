@@ -176,9 +176,9 @@ impl Index {
 
     /// One pass, from the leaves up, over the tree that the given leaves span.
     ///
-    /// `leaves` gives the branch of a leaf, its rank, strictly increasing, and the state it starts from. `climb` sees the state that moves up a path
-    /// and the path's length; `join` adds what arrives at a node to what waits there. Every path between
-    /// branchings is one call: O(s) for s leaves, whatever the tree.
+    /// `leaves` gives the branch of a leaf, its rank, strictly increasing, and the state it starts from.
+    /// `climb` sees the state that moves up a path and the path's length; `join` adds what arrives at a node
+    /// to what waits there. Every path between branchings is one call: O(s) for s leaves, whatever the tree.
     ///
     /// Returns what is left at the last branching, with how deep that is; `None` without leaves.
     #[inline]
