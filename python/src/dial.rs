@@ -2,8 +2,8 @@
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use treeport::estimate::{Estimator, Level, Statistic};
 use treeport::Labels;
+use treeport::estimate::{Estimator, Level, Statistic};
 
 use crate::convert::{self, Moves, Row, to_py_err};
 use crate::forest::RawForest;
