@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::baseline::{Doing, Fit, FitOptions, Stage, fit, resume_fit};
+use treeport::baseline::{Doing, Fit, FitOptions, Stage, best_start, fit, resume_fit};
 use treeport::{Error, GroundMetric, Labels, LearnOptions, Linkage, Measures, Norm, Tree};
 use treeport::{exact, linkage, silent};
 
@@ -60,6 +60,53 @@ fn what_is_kept_is_the_best_of_all_stages() {
         assert_eq!(of(fitted.stage), best);
         assert!(best <= of(Stage::Start) && fitted.finished);
     }
+}
+
+#[test]
+fn learning_starts_from_the_better_of_the_start_and_the_fit_to_points() {
+    let data = Data::new(40, 60, 1.0);
+    let mut seen = [false; 2];
+    for seed in 0..20 {
+        let mut options = seeded(seed);
+        // Few points and few labels: now one is better, now the other.
+        options.learn.epochs = 0;
+        options.weights.pairs = 10;
+        let fitted = data.fit(&options);
+        let of = |stage| fitted.errors.iter().find(|e| e.0 == stage).unwrap().1;
+        let (start, points) = (of(Stage::Start), of(Stage::Points));
+        // The learner rescales, which rounds.
+        assert!((of(Stage::Learned) - start.min(points)).abs() < 1e-12);
+        seen[usize::from(points < start)] = true;
+    }
+    assert_eq!(seen, [true; 2]);
+}
+
+#[test]
+fn the_best_start_is_the_linkage_nearer_to_the_labels() {
+    let data = Data::new(40, 60, 1.0);
+    let Data { metric, measures, labels, .. } = &data;
+    let matrix = GroundMetric::from_condensed(40, metric.condensed()).unwrap();
+    let edges: Vec<_> = (0..40)
+        .flat_map(|j| (0..j).map(move |i| (i, j)))
+        .map(|(i, j)| (i, j, metric.distance(i, j)))
+        .collect();
+    let graph = GroundMetric::from_edges(40, &edges).unwrap();
+    // What a linkage says of its own pairs, it says best.
+    for wanted in [Linkage::Average, Linkage::Single] {
+        let tree = linkage(metric, wanted).unwrap();
+        let distances = tree.pairs(measures, &labels.pairs, &silent).unwrap();
+        let labels = Labels { distances, ..labels.clone() };
+        for metric in [metric, &matrix, &graph] {
+            let (chosen, start) = best_start(metric, measures, &labels).unwrap();
+            assert_eq!(chosen, wanted);
+            for (i, j) in [(0, 1), (5, 39), (17, 23)] {
+                let (ours, theirs) = (start.leaf_distance(i, j), tree.leaf_distance(i, j));
+                assert!((ours - theirs).abs() <= 1e-12, "{ours} is not {theirs}");
+            }
+        }
+    }
+    let nothing = Labels { pairs: vec![], distances: vec![] };
+    assert!(matches!(best_start(metric, measures, &nothing), Err(Error::NothingToLearn { .. })));
 }
 
 #[test]

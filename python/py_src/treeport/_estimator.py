@@ -73,9 +73,10 @@ class TreeWasserstein(  # type: ignore[misc]
           all points are equally far apart. Those with a quadtree, and "kmeans", need `points`.
     n_trees : int
         Trees of the forests and of the sliced methods.
-    init : {"average", "single", "complete", "ward", "closest"} or Tree
+    init : {"average", "single", "complete", "ward", "closest"}, Tree or None
         Tree to start from: a linkage of the points, or a tree of your own. For the forests the linkage of
-        every tree. Methods that do not learn do not read it.
+        every tree. `None` stands for average linkage, and where the method is "auto" for average or
+        single, whichever is nearer to the labels. Methods that do not learn do not read it.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
     epochs : int
@@ -151,7 +152,7 @@ class TreeWasserstein(  # type: ignore[misc]
         metric: str = "euclidean",
         method: str = "auto",
         n_trees: int = 16,
-        init: Union[str, Tree] = "average",
+        init: Union[str, Tree, None] = None,
         n_pairs: int = 300,
         epochs: int = 50,
         learning_rate: float = 0.5,
@@ -232,7 +233,7 @@ class TreeWasserstein(  # type: ignore[misc]
         self.best_epoch_ = fitted.best_epoch
         self.stage_ = fitted.stage
         self.stage_errors_ = fitted.stage_errors
-        thorough = name in _methods.THOROUGH and isinstance(self.init, str)
+        thorough = name in _methods.THOROUGH and not isinstance(self.init, Tree)
         self.calibration_ = calibration(problem, fitted.model, thorough)
         return self
 
@@ -456,21 +457,24 @@ class TreeWasserstein(  # type: ignore[misc]
             )
         return ground
 
-    def _start(self, ground: Optional[_core.Ground], threads: int) -> _core.RawTree:
+    def _start(self, ground: Optional[_core.Ground], threads: int) -> Optional[_core.RawTree]:
+        """Where learning starts, if labels have no say in it."""
         if isinstance(self.init, Tree):
-            start = self.init._raw
-        elif ground is None:
-            start = _core.RawTree.star(self.n_features_in_)
-        else:
-            start = ground.linkage(self.init, threads)
-        return start
+            return self.init._raw
+        if ground is None:
+            return _core.RawTree.star(self.n_features_in_)
+        if self.init is None and self.method == "auto":
+            return None
+        return ground.linkage(self.init or "average", threads)
 
     def _check_options(self) -> None:
         """Refuses options now rather than after the pairs have been solved."""
         _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
         _check("n_trees", self.n_trees, self.n_trees >= 1, "at least one is needed")
         _methods.check(self.method)
-        if self.method in _methods.GROWN and not isinstance(self.init, str):
+        known = self.init is None or isinstance(self.init, (str, Tree))
+        _check("init", repr(self.init), known, "it must be the name of a linkage, a Tree or None")
+        if self.method in _methods.GROWN and isinstance(self.init, Tree):
             raise ValueError(f"init is {self.init!r}; {self.method!r} takes a linkage for its trees")
         _check("epochs", self.epochs, self.epochs >= 0, "it must be at least 0")
         _check("batch_size", self.batch_size, self.batch_size >= 1, "a batch holds at least one pair")

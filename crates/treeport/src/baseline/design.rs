@@ -4,7 +4,7 @@
 //! from the root: one descent gives all h, and then a pair costs three numbers. Backwards, what belongs to
 //! all edges on all paths is put at i and j and taken off twice at lca, and one climb adds it up. Both are
 //! O(pairs + nodes), however deep the tree. Pairs of measures use an edge as much as mass is out of balance
-//! below it; those rows are stored.
+//! below it; those rows are stored, unless the measures are single points.
 
 use crate::error::Result;
 use crate::measure::Measures;
@@ -26,16 +26,23 @@ struct Block {
 }
 
 enum Samples {
-    /// Two points and where they meet.
-    Paths(Vec<[u32; 3]>),
+    /// Two points, where they meet, and the row's factor.
+    Paths(Vec<Path>),
     /// Compressed rows of (node, share).
     Rows { start: Vec<usize>, entries: Vec<(u32, f64)> },
+}
+
+struct Path {
+    ends: [u32; 2],
+    meet: u32,
+    factor: f64,
 }
 
 impl Design {
     /// One row for each pair of points: 1 at the edges between them, in every tree.
     pub(super) fn paths(trees: &[Tree], pairs: &[(usize, usize)]) -> Self {
-        Self::new(trees, pairs.len(), |tree| Ok(Samples::Paths(meetings(tree, pairs))))
+        let ends = || pairs.iter().map(|&(i, j)| (i, j, 1.0));
+        Self::new(trees, pairs.len(), |tree| Ok(Samples::Paths(paths(tree, ends()))))
             .expect("pairs of points have paths")
     }
 
@@ -46,8 +53,13 @@ impl Design {
         pairs: &[(usize, usize)],
         factors: &[f64],
     ) -> Result<Self> {
+        measures.check_points(tree.leaves())?;
+        measures.check_pairs(pairs)?;
         Self::new(std::slice::from_ref(tree), pairs.len(), |tree| {
-            imbalances(tree, measures, pairs, factors)
+            Ok(match single_points(measures, pairs, factors) {
+                Some(ends) => Samples::Paths(paths(tree, ends)),
+                None => imbalances(tree, measures, pairs, factors),
+            })
         })
     }
 
@@ -97,9 +109,7 @@ impl Design {
 
     /// The squared length of every column.
     pub(super) fn squares(&self) -> Vec<f64> {
-        let ones = vec![1.0; self.rows];
-        let columns = self.blocks.iter().flat_map(|block| block.transpose(&ones, |s| s * s));
-        columns.collect()
+        self.blocks.iter().flat_map(|block| block.squares(self.rows)).collect()
     }
 }
 
@@ -110,14 +120,14 @@ impl Block {
 
     fn apply(&self, x: &[f64], out: &mut [f64]) {
         match &self.samples {
-            Samples::Paths(meetings) => {
+            Samples::Paths(paths) => {
                 let mut height = vec![0.0; x.len()];
                 for v in (0..self.root()).rev() {
                     height[v] = height[self.parent[v] as usize] + x[v];
                 }
                 let at = |v: u32| height[v as usize];
-                for (out, &[i, j, meet]) in out.iter_mut().zip(meetings) {
-                    *out += (at(i) - at(meet)) + (at(j) - at(meet));
+                for (out, &Path { ends: [i, j], meet, factor }) in out.iter_mut().zip(paths) {
+                    *out += factor * ((at(i) - at(meet)) + (at(j) - at(meet)));
                 }
             }
             Samples::Rows { start, entries } => {
@@ -130,16 +140,12 @@ impl Block {
     }
 
     fn lift(&self, x: &mut [f64]) {
-        let Samples::Paths(meetings) = &self.samples else { return };
+        let Samples::Paths(paths) = &self.samples else { return };
         let mut met = vec![false; x.len()];
-        for &[_, _, meet] in meetings {
-            met[meet as usize] = true;
+        for path in paths {
+            met[path.meet as usize] = true;
         }
-        let used: Vec<bool> = self
-            .transpose(&vec![1.0; meetings.len()], |share| share)
-            .iter()
-            .map(|&c| c > 0.0)
-            .collect();
+        let used = self.used(paths.len());
         let mut shared = vec![f64::INFINITY; x.len()];
         // Children come before parents: once v is reached, all below it is settled but for what v takes.
         for v in 0..self.root() {
@@ -159,12 +165,29 @@ impl Block {
         }
     }
 
-    /// Σ over samples of r·share, at every node; `of` changes the shares, and keeps 0 and 1.
+    /// Whether any of so many samples uses the edge; counts are whole numbers, so nothing is lost.
+    fn used(&self, samples: usize) -> Vec<bool> {
+        let counts = self.transpose(&vec![1.0; samples], |_| 1.0);
+        counts.into_iter().map(|count| count > 0.0).collect()
+    }
+
+    /// Σ over samples of the squared share, at every node; 0 where no sample uses the edge, which sums that
+    /// cancel would not give.
+    fn squares(&self, samples: usize) -> Vec<f64> {
+        let sums = self.transpose(&vec![1.0; samples], |share| share * share);
+        sums.into_iter()
+            .zip(self.used(samples))
+            .map(|(sum, used)| if used { sum } else { 0.0 })
+            .collect()
+    }
+
+    /// Σ over samples of r·share, at every node; `of` changes the shares.
     fn transpose(&self, r: &[f64], of: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.parent.len()];
         match &self.samples {
-            Samples::Paths(meetings) => {
-                for (&r, &[i, j, meet]) in r.iter().zip(meetings) {
+            Samples::Paths(paths) => {
+                for (r, &Path { ends: [i, j], meet, factor }) in r.iter().zip(paths) {
+                    let r = r * of(factor);
                     sums[i as usize] += r;
                     sums[j as usize] += r;
                     sums[meet as usize] -= 2.0 * r;
@@ -187,20 +210,37 @@ impl Block {
     }
 }
 
-/// Where the paths of pairs of points turn.
-fn meetings(tree: &Tree, pairs: &[(usize, usize)]) -> Vec<[u32; 3]> {
+/// The paths between points, which may be one and the same.
+fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Vec<Path> {
     let index = tree.index();
     let mut node = vec![0u32; tree.nodes() - tree.leaves()];
     for v in tree.leaves()..tree.nodes() {
         node[index.number(tree, v)] = v as u32;
     }
-    let meeting = |&(i, j): &(usize, usize)| {
+    let path = |(i, j, factor): (usize, usize, f64)| {
         let (a, b) = (index.rank[i] as usize, index.rank[j] as usize);
         let meet =
             if i == j { i as u32 } else { node[index.ancestor(a.min(b), a.max(b)) as usize] };
-        [i as u32, j as u32, meet]
+        Path { ends: [i as u32, j as u32], meet, factor }
     };
-    pairs.iter().map(meeting).collect()
+    ends.map(path).collect()
+}
+
+/// The points of pairs of measures on one point each, with what an edge between them counts for; nothing
+/// where a measure has more points.
+fn single_points<'a>(
+    measures: &'a Measures,
+    pairs: &'a [(usize, usize)],
+    factors: &'a [f64],
+) -> Option<impl Iterator<Item = (usize, usize, f64)> + 'a> {
+    let single = |row: usize| measures.row(row).support() == 1;
+    let point = |row: usize| measures.row(row).points()[0] as usize;
+    pairs.iter().all(|&(i, j)| single(i) && single(j)).then(|| {
+        let ends = move |(&(i, j), factor): (&(usize, usize), &f64)| {
+            (point(i), point(j), factor * measures.row(i).total())
+        };
+        pairs.iter().zip(factors).map(ends)
+    })
 }
 
 /// Surpluses below this share of the mass are what rounding leaves of equal masses.
@@ -212,34 +252,37 @@ fn imbalances(
     measures: &Measures,
     pairs: &[(usize, usize)],
     factors: &[f64],
-) -> Result<Samples> {
-    measures.check_points(tree.leaves())?;
-    measures.check_pairs(pairs)?;
+) -> Samples {
     let (mut start, mut entries) = (vec![0], Vec::new());
     let mut surplus = vec![0.0; tree.nodes()];
+    let mut met = vec![false; tree.nodes()];
+    met[tree.root()] = true;
     let mut touched: Vec<usize> = Vec::new();
     for (&(i, j), factor) in pairs.iter().zip(factors) {
         for (row, sign) in [(i, 1.0), (j, -1.0)] {
             for (point, mass) in measures.row(row).iter() {
+                surplus[point] += sign * mass;
                 let mut v = point;
-                while v != tree.root() {
+                while !met[v] {
+                    met[v] = true;
                     touched.push(v);
-                    surplus[v] += sign * mass;
                     v = tree.parents()[v] as usize;
                 }
             }
         }
+        // Children come before parents.
         touched.sort_unstable();
-        touched.dedup();
         let least = ROUNDING * measures.row(i).total();
-        for &v in &touched {
-            let share = std::mem::take(&mut surplus[v]).abs();
-            if share > least {
-                entries.push((v as u32, factor * share));
+        for v in touched.drain(..) {
+            met[v] = false;
+            let below = std::mem::take(&mut surplus[v]);
+            surplus[tree.parents()[v] as usize] += below;
+            if below.abs() > least {
+                entries.push((v as u32, factor * below.abs()));
             }
         }
-        touched.clear();
+        surplus[tree.root()] = 0.0;
         start.push(entries.len());
     }
-    Ok(Samples::Rows { start, entries })
+    Samples::Rows { start, entries }
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cluster::{Splitting, cluster_tree};
-use super::fit::{Doing, FitOptions, fit};
+use super::fit::{Doing, FitOptions, best_start, fit};
 use super::model::{Model, Scale, Training};
 use super::options::BaselineOptions;
 use super::quadtree::quadtree;
@@ -315,7 +315,10 @@ impl Task<'_> {
 
     /// All stages of [`fit`], on labels, or on pairs of points where there are none.
     fn fit(&self) -> Result<Tree> {
-        let start = linkage(self.metric, Linkage::Average)?;
+        let Some((measures, labels)) = self.lessons()? else {
+            return linkage(self.metric, Linkage::Average);
+        };
+        let (_, start) = best_start(self.metric, &measures, &labels)?;
         let defaults = FitOptions::default();
         let learn = LearnOptions {
             kind: Kind::Additive,
@@ -326,17 +329,7 @@ impl Task<'_> {
         let options = FitOptions { learn, ..defaults };
         let done = AtomicUsize::new(0);
         let progress = |_: &Doing<'_>| (self.progress)(done.fetch_add(1, Ordering::Relaxed) + 1);
-        let fitted = match self.training {
-            Some(Training { measures, labels }) => {
-                fit(&start, self.metric, measures, labels, &options, &progress)?
-            }
-            None if self.metric.points() < 2 => return Ok(start),
-            None => {
-                let pairs = self.options.weights.pairs.min(MOST_LEARNED_PAIRS);
-                let (measures, labels) = point_labels(self.metric, pairs, self.options.seed)?;
-                fit(&start, self.metric, &measures, &labels, &options, &progress)?
-            }
-        };
+        let fitted = fit(&start, self.metric, &measures, &labels, &options, &progress)?;
         if fitted.finished { Ok(fitted.tree) } else { Err(Error::Cancelled) }
     }
 

@@ -74,6 +74,20 @@ pub(crate) fn linkage_of_copy(n: usize, distances: Storage, method: Linkage) -> 
     }
 }
 
+/// Average and single linkage, from one copy of all distances.
+pub(crate) fn average_and_single(metric: &GroundMetric) -> Result<[Tree; 2]> {
+    let n = metric.points();
+    let distances = working_copy(metric);
+    let (single, distances) = if metric.edges().is_some() {
+        (single(metric), distances)
+    } else {
+        let copy = GroundMetric::matrix_of(n, distances);
+        (single(&copy), copy.into_matrix())
+    };
+    let average = agglomerate(n, distances, kodama::Method::Average);
+    Ok([average.to_tree()?, single.to_tree()?])
+}
+
 /// All distances, in the precision that linkage works in.
 pub(crate) fn working_copy(metric: &GroundMetric) -> Storage {
     if metric.points() < SINGLE_PRECISION {
