@@ -57,7 +57,7 @@ fn what_is_kept_is_the_best_of_all_stages() {
         assert_eq!(stages, [Stage::Start, Stage::Points, Stage::Learned, Stage::Edges]);
         let of = |stage| fitted.errors.iter().find(|e| e.0 == stage).unwrap().1;
         let best = fitted.errors.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
-        assert_eq!(of(fitted.stage), best);
+        assert!(of(fitted.stage) <= best * (1.0 + 1e-8));
         assert!(best <= of(Stage::Start) && fitted.finished);
     }
 }

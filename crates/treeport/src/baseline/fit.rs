@@ -327,13 +327,16 @@ impl<'a> Search<'a> {
         let predicted = tree.pairs(self.measures, &self.judge.pairs, &silent)?;
         let error = mean_relative_error(&predicted, &self.judge.distances);
         self.errors.push((stage, error));
-        let better = error < self.best.error;
+        let better = error < self.best.error * (1.0 - ROUNDING);
         if better {
             self.best = Best { tree, stage, error };
         }
         Ok(better)
     }
 }
+
+/// A stage that changes nothing but the last digits is no better.
+const ROUNDING: f64 = 1e-9;
 
 /// NaN where no label is large enough to count.
 fn mean_relative_error(predicted: &[f64], labels: &[f64]) -> f64 {
