@@ -97,6 +97,17 @@ def test_auto_starts_from_any_tree(words, documents):
     assert again.stage_errors_[again.stage_] <= again.stage_errors_["start"]
 
 
+@pytest.mark.parametrize("linkage", ["average", "single"])
+def test_auto_starts_from_the_linkage_that_is_nearer_to_the_labels(words, documents, linkage):
+    pairs = [(i, i + 1) for i in range(30)]
+    like = tp.linkage(points=words, method=linkage).paired(documents[:30], documents[1:31], normalize=True)
+    fitted = [
+        tp.TreeWasserstein(words, init=init, epochs=1).fit(documents, pairs=pairs, distances=like).tree_
+        for init in [None, linkage]
+    ]
+    assert fitted[0] == fitted[1]
+
+
 def test_every_tree_of_a_learned_forest_learns(words, documents):
     def forest(**options):
         return tp.TreeWasserstein(words, method="learned-forest", n_trees=4, **options).fit(documents[:30])
