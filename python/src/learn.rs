@@ -139,6 +139,9 @@ pub(crate) fn fit<'py>(
             Some(tree) => Cow::Borrowed(tree),
             None => Cow::Owned(baseline::best_start(metric, rows, &labels)?.1),
         };
+        if !watch.goes_on() {
+            return Err(treeport::Error::Cancelled);
+        }
         baseline::fit(&start, metric, rows, &labels, &options, &progress)
     })?;
     let curves = curves(py, &fitted.learned);

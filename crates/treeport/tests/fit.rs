@@ -76,9 +76,23 @@ fn learning_starts_from_the_better_of_the_start_and_the_fit_to_points() {
         let (start, points) = (of(Stage::Start), of(Stage::Points));
         // The learner rescales, which rounds.
         assert!((of(Stage::Learned) - start.min(points)).abs() < 1e-12);
+        assert_ne!(fitted.stage, Stage::Learned);
         seen[usize::from(points < start)] = true;
     }
     assert_eq!(seen, [true; 2]);
+}
+
+#[test]
+fn labels_held_back_that_are_0_leave_the_choice_to_the_others() {
+    let mut data = Data::new(40, 5, 1.0);
+    // A measure that is the same as another, and every one of five labels held back by some seed.
+    data.labels.pairs[3] = (6, 6);
+    data.labels.distances[3] = 0.0;
+    for seed in 0..20 {
+        let fitted = data.fit(&seeded(seed));
+        assert!(fitted.errors.iter().all(|e| e.1.is_finite()), "{:?}", fitted.errors);
+        assert_ne!(fitted.tree, data.start);
+    }
 }
 
 #[test]
@@ -94,7 +108,8 @@ fn the_best_start_is_the_linkage_nearer_to_the_labels() {
     // What a linkage says of its own pairs, it says best.
     for wanted in [Linkage::Average, Linkage::Single] {
         let tree = linkage(metric, wanted).unwrap();
-        let distances = tree.pairs(measures, &labels.pairs, &silent).unwrap();
+        // Average linkage is never below single linkage: without a factor it would always win.
+        let distances = tree.scaled(10.0).unwrap().pairs(measures, &labels.pairs, &silent).unwrap();
         let labels = Labels { distances, ..labels.clone() };
         for metric in [metric, &matrix, &graph] {
             let (chosen, start) = best_start(metric, measures, &labels).unwrap();

@@ -191,14 +191,14 @@ proptest! {
             .prop_map(|tree| moderate(&tree))
             .prop_flat_map(|tree| {
                 let n = tree.leaves();
-                (Just(tree), vec((0..n, 1..n), 6), vec(1.0..3.0, 6))
+                (Just(tree), vec((0..n, 0..n, 0.1..10.0), 6), vec(1.0..3.0, 6))
             }),
-        mass in prop_oneof![Just(1.0), Just(0.3)],
-        shrinkage in prop_oneof![Just(1e-4), Just(1e-2), Just(1.0)],
+        shrinkage in prop_oneof![Just(0.0), Just(1e-4), Just(1e-2), Just(1.0)],
     ) {
-        let n = tree.leaves();
-        let measures = Measures::from_rows(n, (0..n).map(|p| [(p, mass)])).unwrap();
-        let pairs = ends.iter().map(|&(i, step)| (i, (i + step) % n)).collect();
+        // Every pair has a mass of its own.
+        let rows = ends.iter().flat_map(|&(i, j, mass)| [[(i, mass)], [(j, mass)]]);
+        let measures = Measures::from_rows(tree.leaves(), rows).unwrap();
+        let pairs = (0..6).map(|k| (2 * k, 2 * k + 1)).collect();
         let labels = Labels { pairs, distances };
         let options = WeightOptions { shrinkage: Some(shrinkage), ..WeightOptions::default() };
         let fitted = fit_labels(&tree, &measures, &labels, &options, &silent).unwrap();
@@ -292,6 +292,19 @@ fn labels_choose_a_shrinkage_that_helps_on_pairs_they_have_not_seen() {
     let found = fitted.model.pairs(&measures, unseen, &silent).unwrap();
     for (found, exact) in found.iter().zip(&distances[30..]) {
         assert!((found - exact).abs() < 0.02 * exact, "{found} {exact}");
+    }
+}
+
+#[test]
+fn a_far_point_that_no_label_asks_for_costs_no_digits() {
+    let tree = Tree::from_newick("(((0:1,1:1):1,2:2):5e16,3:5e16);").unwrap();
+    let measures = Measures::unit_masses(4, 0..4).unwrap();
+    let labels = Labels { pairs: vec![(0, 1), (0, 2), (1, 2)], distances: vec![2.0, 5.0, 5.0] };
+    let options = WeightOptions { shrinkage: Some(1e-9), ..WeightOptions::default() };
+    let fitted = fit_labels(&tree, &measures, &labels, &options, &silent).unwrap();
+    for (&(i, j), wanted) in labels.pairs.iter().zip(&labels.distances) {
+        let found = fitted.model.leaf_distance(i, j);
+        assert!((found - wanted).abs() < 1e-6, "{i}, {j}: {found}");
     }
 }
 

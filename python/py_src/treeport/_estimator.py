@@ -60,8 +60,8 @@ class TreeWasserstein(  # type: ignore[misc]
         What is fitted:
 
         - "auto", the best single tree we know how to make: from the start, edges are fitted to the
-          distances of points, an additive tree is learned from there, and its edges are fitted to the
-          labels. Labels that are held back judge all four, and the best is kept (`stage_`);
+          distances of points, an additive tree is learned from the better of the two, and edges are
+          fitted to the labels. Labels that are held back judge all four, and the best is kept (`stage_`);
         - learning alone: "additive" has leaves at any depth, "ultrametric" all at the same; "skip-mst"
           is ultrametric with the shape of the start;
         - "forest": `n_trees` linkages of the points with their distances perturbed at random, averaged
@@ -465,7 +465,7 @@ class TreeWasserstein(  # type: ignore[misc]
             return _core.RawTree.star(self.n_features_in_)
         if self.init is None and self.method == "auto":
             return None
-        return ground.linkage(self.init or "average", threads)
+        return ground.linkage("average" if self.init is None else self.init, threads)
 
     def _check_options(self) -> None:
         """Refuses options now rather than after the pairs have been solved."""

@@ -116,7 +116,7 @@ fn fit_starts_from_the_linkage_that_the_labels_choose() {
     folder.write("chain.csv", "0\n1\n2\n3\n4\n");
     folder.write("units.csv", "1,0,0,0,0\n0,1,0,0,0\n0,0,1,0,0\n0,0,0,1,0\n0,0,0,0,1\n");
     let start = |labels: &str, start: &str| {
-        folder.write("labels.csv", &format!("left,right,distance\n{labels}"));
+        folder.write("labels.csv", format!("left,right,distance\n{labels}"));
         let args = format!(
             "fit --json --points chain.csv --measures units.csv --labels labels.csv {start} -o a.tree"
         );

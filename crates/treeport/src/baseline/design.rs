@@ -26,12 +26,22 @@ struct Block {
 }
 
 enum Samples {
-    /// Two points, where they meet, and the row's factor.
-    Paths(Vec<Path>),
+    Paths(Paths),
     /// Compressed rows of (node, share).
-    Rows { start: Vec<usize>, entries: Vec<(u32, f64)> },
+    Rows {
+        start: Vec<usize>,
+        entries: Vec<(u32, f64)>,
+    },
 }
 
+/// Pairs of points.
+struct Paths {
+    paths: Vec<Path>,
+    /// Whether any path goes through the edge above a node.
+    used: Vec<bool>,
+}
+
+/// Two points, where they meet, and the row's factor.
 struct Path {
     ends: [u32; 2],
     meet: u32,
@@ -120,10 +130,14 @@ impl Block {
 
     fn apply(&self, x: &[f64], out: &mut [f64]) {
         match &self.samples {
-            Samples::Paths(paths) => {
+            Samples::Paths(Paths { paths, used }) => {
                 let mut height = vec![0.0; x.len()];
                 for v in (0..self.root()).rev() {
-                    height[v] = height[self.parent[v] as usize] + x[v];
+                    // No path leaves the tree below an edge without one: heights begin anew there, and long
+                    // edges that nothing asks for cost no digits.
+                    if used[v] {
+                        height[v] = height[self.parent[v] as usize] + x[v];
+                    }
                 }
                 let at = |v: u32| height[v as usize];
                 for (out, &Path { ends: [i, j], meet, factor }) in out.iter_mut().zip(paths) {
@@ -140,12 +154,11 @@ impl Block {
     }
 
     fn lift(&self, x: &mut [f64]) {
-        let Samples::Paths(paths) = &self.samples else { return };
+        let Samples::Paths(Paths { paths, used }) = &self.samples else { return };
         let mut met = vec![false; x.len()];
         for path in paths {
             met[path.meet as usize] = true;
         }
-        let used = self.used(paths.len());
         let mut shared = vec![f64::INFINITY; x.len()];
         // Children come before parents: once v is reached, all below it is settled but for what v takes.
         for v in 0..self.root() {
@@ -165,27 +178,24 @@ impl Block {
         }
     }
 
-    /// Whether any of so many samples uses the edge; counts are whole numbers, so nothing is lost.
-    fn used(&self, samples: usize) -> Vec<bool> {
-        let counts = self.transpose(&vec![1.0; samples], |_| 1.0);
-        counts.into_iter().map(|count| count > 0.0).collect()
-    }
-
-    /// Σ over samples of the squared share, at every node; 0 where no sample uses the edge, which sums that
-    /// cancel would not give.
+    /// Σ over samples of the squared share, at every node.
     fn squares(&self, samples: usize) -> Vec<f64> {
-        let sums = self.transpose(&vec![1.0; samples], |share| share * share);
-        sums.into_iter()
-            .zip(self.used(samples))
-            .map(|(sum, used)| if used { sum } else { 0.0 })
-            .collect()
+        let mut sums = self.transpose(&vec![1.0; samples], |share| share * share);
+        if let Samples::Paths(Paths { paths, used }) = &self.samples {
+            // What cancels leaves rounding, but an edge has no path, or at least the one that counts least.
+            let least = paths.iter().map(|path| path.factor.powi(2)).fold(f64::INFINITY, f64::min);
+            for (sum, used) in sums.iter_mut().zip(used) {
+                *sum = if *used { sum.max(least) } else { 0.0 };
+            }
+        }
+        sums
     }
 
     /// Σ over samples of r·share, at every node; `of` changes the shares.
     fn transpose(&self, r: &[f64], of: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.parent.len()];
         match &self.samples {
-            Samples::Paths(paths) => {
+            Samples::Paths(Paths { paths, .. }) => {
                 for (r, &Path { ends: [i, j], meet, factor }) in r.iter().zip(paths) {
                     let r = r * of(factor);
                     sums[i as usize] += r;
@@ -211,7 +221,7 @@ impl Block {
 }
 
 /// The paths between points, which may be one and the same.
-fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Vec<Path> {
+fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Paths {
     let index = tree.index();
     let mut node = vec![0u32; tree.nodes() - tree.leaves()];
     for v in tree.leaves()..tree.nodes() {
@@ -223,7 +233,17 @@ fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Vec<Pa
             if i == j { i as u32 } else { node[index.ancestor(a.min(b), a.max(b)) as usize] };
         Path { ends: [i as u32, j as u32], meet, factor }
     };
-    ends.map(path).collect()
+    let paths: Vec<Path> = ends.map(path).collect();
+    let mut count = vec![0i64; tree.nodes()];
+    for Path { ends: [i, j], meet, .. } in &paths {
+        count[*i as usize] += 1;
+        count[*j as usize] += 1;
+        count[*meet as usize] -= 2;
+    }
+    for v in 0..tree.root() {
+        count[tree.parents()[v] as usize] += count[v];
+    }
+    Paths { used: count.iter().map(|&count| count > 0).collect(), paths }
 }
 
 /// The points of pairs of measures on one point each, with what an edge between them counts for; nothing
@@ -281,7 +301,6 @@ fn imbalances(
                 entries.push((v as u32, factor * below.abs()));
             }
         }
-        surplus[tree.root()] = 0.0;
         start.push(entries.len());
     }
     Samples::Rows { start, entries }

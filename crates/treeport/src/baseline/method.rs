@@ -319,6 +319,9 @@ impl Task<'_> {
             return linkage(self.metric, Linkage::Average);
         };
         let (_, start) = best_start(self.metric, &measures, &labels)?;
+        if !(self.progress)(0) {
+            return Err(Error::Cancelled);
+        }
         let defaults = FitOptions::default();
         let learn = LearnOptions {
             kind: Kind::Additive,

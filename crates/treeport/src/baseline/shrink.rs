@@ -39,7 +39,8 @@ const HELD_BACK: f64 = 0.25;
 /// No labels, labels that do not fit the measures, bad options, or [`Error::Cancelled`].
 ///
 /// # Complexity
-/// O(entries) an iteration, for the nodes above the points of each pair, and as much memory.
+/// O(entries) an iteration, for the nodes above the points of each pair, and as much memory; for measures on
+/// single points O(pairs + nodes).
 pub fn fit_labels(
     tree: &Tree,
     measures: &Measures,

@@ -78,11 +78,10 @@ pub(crate) fn linkage_of_copy(n: usize, distances: Storage, method: Linkage) -> 
 pub(crate) fn average_and_single(metric: &GroundMetric) -> Result<[Tree; 2]> {
     let n = metric.points();
     let distances = working_copy(metric);
-    let (single, distances) = if metric.edges().is_some() {
-        (single(metric), distances)
+    let single = if metric.edges().is_some() {
+        single(metric)
     } else {
-        let copy = GroundMetric::matrix_of(n, distances);
-        (single(&copy), copy.into_matrix())
+        single_of(n, spanning::prim(n, |i| distances.row(n, i)))
     };
     let average = agglomerate(n, distances, kodama::Method::Average);
     Ok([average.to_tree()?, single.to_tree()?])
@@ -112,7 +111,11 @@ fn single(metric: &GroundMetric) -> Binary {
             row
         })
     };
-    let mut tree = spanning::merge(n, edges);
+    single_of(n, edges)
+}
+
+fn single_of(n: usize, spanning_tree: Vec<Edge>) -> Binary {
+    let mut tree = spanning::merge(n, spanning_tree);
     tree.height.iter_mut().for_each(|h| *h *= 0.5);
     tree
 }

@@ -108,14 +108,6 @@ impl GroundMetric {
         Self { source: Source::Matrix(n, storage), metric: false }
     }
 
-    /// The matrix it is, or a copy of all distances.
-    pub(crate) fn into_matrix(self) -> Storage {
-        match self.source {
-            Source::Matrix(_, storage) => storage,
-            _ => Storage::F64(self.condensed()),
-        }
-    }
-
     /// Shortest paths in an undirected graph of `n` nodes.
     ///
     /// Of parallel edges the lightest counts, and loops do not.

@@ -35,9 +35,10 @@ pub(super) fn possible(model: &Path) -> bool {
     !model.exists() || model.is_file()
 }
 
-/// The labels that a job has solved, if they lie beside its output.
-pub(super) fn labels_kept(model: &Path) -> Option<PathBuf> {
-    Some(Journal::beside(&labels_beside(model))).filter(|path| path.exists())
+/// What an interrupted job has left beside its output: learning, or else solved labels.
+pub(super) fn kept(model: &Path) -> Option<PathBuf> {
+    let files = [Journal::beside(model), Journal::beside(&labels_beside(model))];
+    files.into_iter().find(|path| path.exists())
 }
 
 /// What is done with the lessons.

@@ -113,20 +113,24 @@ fn staged(
     let (at, kept) = watch.into_inner().unwrap_or_else(PoisonError::into_inner).end()?;
     let stopped = at.filter(|_| !fitted.finished);
     if matches!(stopped, Some(At::Points)) {
-        return Err(Paused(before_learning(args, kept)).into());
+        return Err(before_learning(args).into());
     }
     let stages = Some((fitted.stage, fitted.errors));
     Ok(Outcome { tree: fitted.tree, learned: fitted.learned, stages, stopped, kept })
 }
 
 /// What Ctrl-C before the first step leaves: no tree worth a file.
-fn before_learning(args: &FitArgs, kept: Option<PathBuf>) -> String {
-    let left = kept.or_else(|| checkpoint::labels_kept(&args.output));
-    let on = left.map_or_else(
+fn before_learning(args: &FitArgs) -> Paused {
+    let on = checkpoint::kept(&args.output).map_or_else(
         || "no file was written".into(),
         |path| format!("the same command goes on from `{}`", path.display()),
     );
-    format!("interrupted before learning; {on}")
+    Paused(format!("interrupted before learning; {on}"))
+}
+
+/// Stops here if Ctrl-C has been pressed.
+pub(super) fn check(args: &FitArgs) -> Result<()> {
+    if interrupt::asked() { Err(before_learning(args).into()) } else { Ok(()) }
 }
 
 /// What hears of the work: the bar, the checkpoints, and Ctrl-C.

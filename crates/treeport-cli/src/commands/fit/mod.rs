@@ -55,12 +55,12 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     interrupt::check()?;
     let count = given.as_ref().map(Measures::len);
     let (measures, labels) = what_to_learn(args, &metric, given, output)?;
-    interrupt::check()?;
+    learning::check(args)?;
     let First { name, tree: start } = match start {
         Some(start) => start,
         None => best_tree(&metric, &measures, &labels, names.as_deref(), output)?,
     };
-    interrupt::check()?;
+    learning::check(args)?;
     let lessons = Lessons { start: &start, metric: &metric, measures: &measures, labels: &labels };
     let outcome = learning::run(args, &lessons, output)?;
     write_results(args, &outcome)?;
