@@ -1,6 +1,5 @@
 //! Learning a tree: all stages of `auto`, or the learner alone.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -105,14 +104,13 @@ pub(crate) fn learn<'py>(
 /// The best stage, and every stage with its error.
 type Stages = (String, Vec<(String, f64)>);
 
-/// Fits a tree to distances of pairs of measures in stages, and keeps the best; without a start from the
-/// linkage that is nearer to the labels.
+/// Fits a tree to distances of pairs of measures in stages, and keeps the best.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
 #[pyo3(signature = (start, ground, measures, pairs, distances, options, threads, report=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
-    start: Option<&RawTree>,
+    start: &RawTree,
     ground: &Ground,
     measures: &Measures,
     pairs: PyReadonlyArray2<'py, i64>,
@@ -124,8 +122,7 @@ pub(crate) fn fit<'py>(
     let options = FitOptions { learn: options.read()?, ..FitOptions::default() };
     let distances = distances.as_array().to_vec();
     let labels = Labels { pairs: convert::pairs(&pairs)?, distances };
-    let (metric, rows) = (&ground.metric, &measures.rows);
-    let start = start.map(|start| &start.tree);
+    let (tree, metric, rows) = (&start.tree, &ground.metric, &measures.rows);
     let fitted = watch::run(py, threads, report.as_ref(), |watch| {
         // How many iterations the other stages take is not known before: the bar is that of the learner.
         let progress = |doing: &Doing<'_>| match doing {
@@ -135,14 +132,7 @@ pub(crate) fn fit<'py>(
             }
             Doing::Points(_) | Doing::Edges(_) => watch.goes_on(),
         };
-        let start = match start {
-            Some(tree) => Cow::Borrowed(tree),
-            None => Cow::Owned(baseline::best_start(metric, rows, &labels)?.1),
-        };
-        if !watch.goes_on() {
-            return Err(treeport::Error::Cancelled);
-        }
-        baseline::fit(&start, metric, rows, &labels, &options, &progress)
+        baseline::fit(tree, metric, rows, &labels, &options, &progress)
     })?;
     let curves = curves(py, &fitted.learned);
     let errors = fitted.errors.iter().map(|(stage, error)| (stage.to_string(), *error)).collect();

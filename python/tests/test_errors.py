@@ -41,7 +41,7 @@ CALLS = [
     (lambda: tp.TreeWasserstein(POINTS, method="forest", n_trees=0).fit(np.eye(3)), "n_trees is 0; at least one is needed"),
     (lambda: tp.TreeWasserstein(POINTS, method="forest", init=tp.linkage(points=POINTS)).fit(np.eye(3)), "init is Tree(n_points=3, n_nodes=5); 'forest' takes a linkage for its trees"),
     (lambda: tp.TreeWasserstein(POINTS, init="").fit(np.eye(3)), "the linkage is ``; it must be single, average, complete, ward or closest"),
-    (lambda: tp.TreeWasserstein(POINTS, init=5).fit(np.eye(3)), "init is 5; it must be the name of a linkage, a Tree or None"),
+    (lambda: tp.TreeWasserstein(POINTS, init=5).fit(np.eye(3)), "init is 5; it must be the name of a linkage or a Tree"),
     (lambda: tp.TreeWasserstein(POINTS, method="forest", init="median").fit(np.eye(3)), "the linkage is `median`; it must be single, average, complete, ward or closest"),
     (lambda: tp.TreeWasserstein(cost=[1.0, 5.0, 4.0], method="qtwd").fit(np.eye(3)), "qtwd needs coordinates, and this ground metric is a matrix or a graph; take a method that needs distances only, such as cluster or ctwd"),
     (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3)).estimate(np.eye(3), np.eye(3)[:2]), "3 measures cannot be paired with 2"),

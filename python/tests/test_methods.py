@@ -97,19 +97,6 @@ def test_auto_starts_from_any_tree(words, documents):
     assert again.stage_errors_[again.stage_] <= again.stage_errors_["start"]
 
 
-@pytest.mark.parametrize("linkage", ["average", "single"])
-def test_auto_starts_from_the_linkage_that_is_nearer_to_the_labels(words, documents, linkage):
-    pairs = [(i, i + 1) for i in range(30)]
-    rows = documents / documents.sum(axis=1, keepdims=True)
-    like = tp.linkage(points=words, method=linkage).paired(rows[:30], rows[1:31])
-    chosen, given = (
-        tp.TreeWasserstein(words, init=init, epochs=0).fit(documents, pairs=pairs, distances=like)
-        for init in [None, linkage]
-    )
-    assert chosen.stage_errors_["start"] < 1e-12
-    np.testing.assert_allclose(chosen.paired(rows[:30], rows[1:31]), given.paired(rows[:30], rows[1:31]), rtol=1e-9)
-
-
 def test_every_tree_of_a_learned_forest_learns(words, documents):
     def forest(**options):
         return tp.TreeWasserstein(words, method="learned-forest", n_trees=4, **options).fit(documents[:30])

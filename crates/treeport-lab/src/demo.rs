@@ -90,7 +90,7 @@ impl Demo {
         Ok(linkage(&self.metric, Linkage::Average)?.with_names(names)?)
     }
 
-    /// Learns from the training pairs, as `treeport fit --start average` does.
+    /// Learns from the training pairs, as `treeport fit` does.
     ///
     /// # Errors
     /// None.

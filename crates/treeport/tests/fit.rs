@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::baseline::{Doing, Fit, FitOptions, Stage, best_start, fit, resume_fit};
+use treeport::baseline::{Doing, Fit, FitOptions, Stage, fit, resume_fit};
 use treeport::{Error, GroundMetric, Labels, LearnOptions, Linkage, Measures, Norm, Tree};
 use treeport::{exact, linkage, silent};
 
@@ -93,35 +93,6 @@ fn labels_held_back_that_are_0_leave_the_choice_to_the_others() {
         assert!(fitted.errors.iter().all(|e| e.1.is_finite()), "{:?}", fitted.errors);
         assert_ne!(fitted.tree, data.start);
     }
-}
-
-#[test]
-fn the_best_start_is_the_linkage_nearer_to_the_labels() {
-    let data = Data::new(40, 60, 1.0);
-    let Data { metric, measures, labels, .. } = &data;
-    let matrix = GroundMetric::from_condensed(40, metric.condensed()).unwrap();
-    let edges: Vec<_> = (0..40)
-        .flat_map(|j| (0..j).map(move |i| (i, j)))
-        .map(|(i, j)| (i, j, metric.distance(i, j)))
-        .collect();
-    let graph = GroundMetric::from_edges(40, &edges).unwrap();
-    // What a linkage says of its own pairs, it says best.
-    for wanted in [Linkage::Average, Linkage::Single] {
-        let tree = linkage(metric, wanted).unwrap();
-        // Average linkage is never below single linkage: without a factor it would always win.
-        let distances = tree.scaled(10.0).unwrap().pairs(measures, &labels.pairs, &silent).unwrap();
-        let labels = Labels { distances, ..labels.clone() };
-        for metric in [metric, &matrix, &graph] {
-            let (chosen, start) = best_start(metric, measures, &labels).unwrap();
-            assert_eq!(chosen, wanted);
-            for (i, j) in [(0, 1), (5, 39), (17, 23)] {
-                let (ours, theirs) = (start.leaf_distance(i, j), tree.leaf_distance(i, j));
-                assert!((ours - theirs).abs() <= 1e-12, "{ours} is not {theirs}");
-            }
-        }
-    }
-    let nothing = Labels { pairs: vec![], distances: vec![] };
-    assert!(matches!(best_start(metric, measures, &nothing), Err(Error::NothingToLearn { .. })));
 }
 
 #[test]

@@ -214,7 +214,7 @@ def learn(
     report: _Report = None,
 ) -> tuple[RawTree, _Curves]: ...
 def fit(
-    start: Optional[RawTree],
+    start: RawTree,
     ground: Ground,
     measures: Measures,
     pairs: _Integers,

@@ -73,10 +73,10 @@ class TreeWasserstein(  # type: ignore[misc]
           all points are equally far apart. Those with a quadtree, and "kmeans", need `points`.
     n_trees : int
         Trees of the forests and of the sliced methods.
-    init : {"average", "single", "complete", "ward", "closest"}, Tree or None
-        Tree to start from: a linkage of the points, or a tree of your own. For the forests the linkage of
-        every tree. `None` stands for average linkage, and where the method is "auto" for average or
-        single, whichever is nearer to the labels. Methods that do not learn do not read it.
+    init : {"average", "single", "complete", "ward", "closest"} or Tree
+        Tree to start from: a linkage of the points, or a tree of your own. "single" is worth a try where
+        all points are about equally far apart, as cells are. For the forests the linkage of every tree.
+        Methods that do not learn do not read it.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
     epochs : int
@@ -152,7 +152,7 @@ class TreeWasserstein(  # type: ignore[misc]
         metric: str = "euclidean",
         method: str = "auto",
         n_trees: int = 16,
-        init: Union[str, Tree, None] = None,
+        init: Union[str, Tree] = "average",
         n_pairs: int = 300,
         epochs: int = 50,
         learning_rate: float = 0.5,
@@ -457,23 +457,20 @@ class TreeWasserstein(  # type: ignore[misc]
             )
         return ground
 
-    def _start(self, ground: Optional[_core.Ground], threads: int) -> Optional[_core.RawTree]:
-        """Where learning starts, if labels have no say in it."""
+    def _start(self, ground: Optional[_core.Ground], threads: int) -> _core.RawTree:
         if isinstance(self.init, Tree):
             return self.init._raw
         if ground is None:
             return _core.RawTree.star(self.n_features_in_)
-        if self.init is None and self.method == "auto":
-            return None
-        return ground.linkage("average" if self.init is None else self.init, threads)
+        return ground.linkage(self.init, threads)
 
     def _check_options(self) -> None:
         """Refuses options now rather than after the pairs have been solved."""
         _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
         _check("n_trees", self.n_trees, self.n_trees >= 1, "at least one is needed")
         _methods.check(self.method)
-        known = self.init is None or isinstance(self.init, (str, Tree))
-        _check("init", repr(self.init), known, "it must be the name of a linkage, a Tree or None")
+        known = isinstance(self.init, (str, Tree))
+        _check("init", repr(self.init), known, "it must be the name of a linkage or a Tree")
         if self.method in _methods.GROWN and isinstance(self.init, Tree):
             raise ValueError(f"init is {self.init!r}; {self.method!r} takes a linkage for its trees")
         _check("epochs", self.epochs, self.epochs >= 0, "it must be at least 0")

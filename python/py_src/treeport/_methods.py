@@ -43,7 +43,7 @@ class Problem(NamedTuple):
     """What every method gets."""
 
     ground: Optional[_core.Ground]  # None: all points are one apart
-    start: Optional[_core.RawTree]  # where one is learned from; None: the labels choose a linkage
+    start: Optional[_core.RawTree]  # where one is learned from
     measures: _core.Measures
     pairs: Integers
     distances: Floats
@@ -69,6 +69,7 @@ def staged(problem: Problem) -> Fitted:
     ground, start, measures, pairs, distances, options, _, threads, verbose = problem
     if ground is None:
         return learned("additive")(problem)
+    assert start is not None
     options = {**options, "rescale": True}
     labels = measures, pairs, distances
     with bar("fitting", verbose) as report:

@@ -34,7 +34,7 @@ fn usage() {
     "#);
     assert_snapshot!(folder.run("fit --points line.csv --start nearest -o model.tree"), @r#"
     --- stderr
-    error: invalid value 'nearest' for '--start <START>': it must be best, average, single, complete, ward, closest, or a file that ends in .tree or .nwk
+    error: invalid value 'nearest' for '--start <START>': it must be average, single, complete, ward, closest, or a file that ends in .tree or .nwk
 
     For more information, try '--help'.
     --- exit 2

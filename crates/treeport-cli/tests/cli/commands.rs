@@ -111,27 +111,6 @@ fn fit_from_a_graph_with_names_and_labels() {
 }
 
 #[test]
-fn fit_starts_from_the_linkage_that_the_labels_choose() {
-    let folder = Folder::new();
-    folder.write("chain.csv", "0\n1\n2\n3\n4\n");
-    folder.write("units.csv", "1,0,0,0,0\n0,1,0,0,0\n0,0,1,0,0\n0,0,0,1,0\n0,0,0,0,1\n");
-    let start = |labels: &str, start: &str| {
-        folder.write("labels.csv", format!("left,right,distance\n{labels}"));
-        let args = format!(
-            "fit --json --points chain.csv --measures units.csv --labels labels.csv {start} -o a.tree"
-        );
-        folder.json(&args)[0]["start"].as_str().expect("a name").to_owned()
-    };
-    // A chain is all the same to single linkage, and average linkage cuts it in two.
-    let (same, cut) = ("0,1,1\n1,2,1\n2,4,1\n", "0,1,1\n2,3,1\n0,3,2.5\n1,4,2.5\n");
-    assert_eq!(start(same, ""), "single linkage");
-    assert_eq!(start(cut, ""), "average linkage");
-    assert_eq!(start(same, "--start average"), "average linkage");
-    assert_eq!(start(same, "--kind additive"), "average linkage");
-    assert_eq!(start(same, "--kind additive --start best"), "single linkage");
-}
-
-#[test]
 fn fit_from_a_matrix_and_a_phylogeny() {
     let folder = Folder::with_model();
     let matrix = [0.0, 1.0, 5.0, 6.0, 1.0, 0.0, 4.0, 5.0, 5.0, 4.0, 0.0, 1.0, 6.0, 5.0, 1.0, 0.0];

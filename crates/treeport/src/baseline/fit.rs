@@ -15,7 +15,6 @@ use crate::learn::{
     Checkpoint, LEAST_COUNTED, Labels, LearnOptions, Learned, Status, learn_judged, point_labels,
     split,
 };
-use crate::linkage::{Linkage, average_and_single};
 use crate::measure::Measures;
 use crate::metric::GroundMetric;
 use crate::progress::silent;
@@ -103,7 +102,10 @@ pub struct Fit {
 /// Four stages, the last two from the best so far; labels that are held back judge them all, and the best is
 /// kept:
 ///
-/// 1. **start**: any tree, rescaled; [`best_start`] is the one to take.
+/// 1. **start**: any tree, rescaled. Average linkage is the one to take; Ward's linkage, random grids, clusters
+///    and a star ended worse nearly everywhere. Where distances are concentrated, single linkage may end better:
+///    for masses on all of 4,360 cells at half the error. It often starts better and still ends worse, so only
+///    the labels held back can tell.
 /// 2. **points**: the edges that fit the distances of points, shrunk towards the start ([`fit_labels`] on
 ///    pairs of points, which are labels that cost nothing). Without shrinkage
 ///    ([`fit_points`](super::fit_points)) it is as good on maps and graphs, but on words, which have more
@@ -168,39 +170,6 @@ pub fn resume_fit(
     progress: &(dyn Fn(&Doing<'_>) -> bool + Sync),
 ) -> Result<Fit> {
     stages(Some(from), start, metric, measures, labels, options, progress)
-}
-
-/// Where [`fit`] best starts: average linkage, or single linkage where that is nearer to the labels after
-/// one factor.
-///
-/// That choice held to the end on every data set tried, and it was single linkage once: for masses on
-/// all of 4,360 cells, whose distances are concentrated, all stages end at 0.00049 from there and at 0.00095
-/// from average linkage. Random grids, clusters and a star were worse starts everywhere. All labels choose,
-/// also those that [`fit`] then holds back: one choice of two. From 20,000 points on both linkages are of
-/// distances in single precision.
-///
-/// # Errors
-/// No labels, labels that do not fit the measures, or measures on other points.
-///
-/// # Complexity
-/// O(N²) time and memory, as average linkage alone, and two distances a label.
-pub fn best_start(
-    metric: &GroundMetric,
-    measures: &Measures,
-    labels: &Labels,
-) -> Result<(Linkage, Tree)> {
-    Training { measures, labels }.check(metric)?;
-    let [average, single] = average_and_single(metric)?;
-    let error = |tree: &Tree| {
-        let predicted =
-            calibrated(tree, measures, labels)?.pairs(measures, &labels.pairs, &silent)?;
-        Ok::<f64, Error>(mean_relative_error(&predicted, &labels.distances))
-    };
-    Ok(if error(&single)? < error(&average)? {
-        (Linkage::Single, single)
-    } else {
-        (Linkage::Average, average)
-    })
 }
 
 fn stages(

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cluster::{Splitting, cluster_tree};
-use super::fit::{Doing, FitOptions, best_start, fit};
+use super::fit::{Doing, FitOptions, fit};
 use super::model::{Model, Scale, Training};
 use super::options::BaselineOptions;
 use super::quadtree::quadtree;
@@ -315,13 +315,8 @@ impl Task<'_> {
 
     /// All stages of [`fit`], on labels, or on pairs of points where there are none.
     fn fit(&self) -> Result<Tree> {
-        let Some((measures, labels)) = self.lessons()? else {
-            return linkage(self.metric, Linkage::Average);
-        };
-        let (_, start) = best_start(self.metric, &measures, &labels)?;
-        if !(self.progress)(0) {
-            return Err(Error::Cancelled);
-        }
+        let start = linkage(self.metric, Linkage::Average)?;
+        let Some((measures, labels)) = self.lessons()? else { return Ok(start) };
         let defaults = FitOptions::default();
         let learn = LearnOptions {
             kind: Kind::Additive,

@@ -51,7 +51,7 @@ mod ultratwd;
 mod weights;
 
 pub use cluster::{Splitting, cluster_tree};
-pub use fit::{Doing, Fit, FitOptions, Stage, best_start, fit, resume_fit};
+pub use fit::{Doing, Fit, FitOptions, Stage, fit, resume_fit};
 pub use method::Method;
 pub use model::{Model, Scale, Training};
 pub use options::BaselineOptions;

@@ -74,19 +74,6 @@ pub(crate) fn linkage_of_copy(n: usize, distances: Storage, method: Linkage) -> 
     }
 }
 
-/// Average and single linkage, from one copy of all distances.
-pub(crate) fn average_and_single(metric: &GroundMetric) -> Result<[Tree; 2]> {
-    let n = metric.points();
-    let distances = working_copy(metric);
-    let single = if metric.edges().is_some() {
-        single(metric)
-    } else {
-        single_of(n, spanning::prim(n, |i| distances.row(n, i)))
-    };
-    let average = agglomerate(n, distances, kodama::Method::Average);
-    Ok([average.to_tree()?, single.to_tree()?])
-}
-
 /// All distances, in the precision that linkage works in.
 pub(crate) fn working_copy(metric: &GroundMetric) -> Storage {
     if metric.points() < SINGLE_PRECISION {
@@ -111,11 +98,7 @@ fn single(metric: &GroundMetric) -> Binary {
             row
         })
     };
-    single_of(n, edges)
-}
-
-fn single_of(n: usize, spanning_tree: Vec<Edge>) -> Binary {
-    let mut tree = spanning::merge(n, spanning_tree);
+    let mut tree = spanning::merge(n, edges);
     tree.height.iter_mut().for_each(|h| *h *= 0.5);
     tree
 }

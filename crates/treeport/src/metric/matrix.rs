@@ -22,14 +22,6 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The distances from one of `n` points to all.
-    pub(crate) fn row(&self, n: usize, i: usize) -> Vec<f64> {
-        let before = (0..i).map(|j| self.get(super::row_start(n, j) + i - j - 1));
-        let first = super::row_start(n, i);
-        let after = (first..first + n - i - 1).map(|at| self.get(at));
-        before.chain(std::iter::once(0.0)).chain(after).collect()
-    }
-
     pub(super) fn get(&self, at: usize) -> f64 {
         match self {
             Self::F32(distances) => f64::from(distances[at]),

@@ -54,9 +54,9 @@ pub(crate) struct FitArgs {
     /// Names of the points, one per line; a Newick start is matched to them.
     #[arg(long, value_name = "FILE", help_heading = "What to learn from")]
     pub(super) names: Option<PathBuf>,
-    /// First tree: average, single, complete, ward, closest, or a .tree or .nwk file; `best` is average or
-    /// single, whichever is nearer to the labels. It is rescaled to the labels first; the learner alone takes a
-    /// .tree file as it is, to go on from it [default: best, of the learner alone average].
+    /// First tree: average, single, complete, ward, closest, or a .tree or .nwk file. It is rescaled to the
+    /// labels first; the learner alone takes a .tree file as it is, to go on from it. `single` is worth a try
+    /// where all points are about equally far apart, as cells are [default: average].
     #[arg(long, value_name = "START", value_parser = parse_start, help_heading = "Learning")]
     pub(super) start: Option<Start>,
     /// Learn one tree of this kind and leave it at that: the learner alone, without the other stages of
@@ -128,11 +128,7 @@ impl FitArgs {
 
     /// Where learning starts.
     pub(super) fn start(&self) -> Start {
-        let usual = || match self.method() {
-            Method::Auto => Start::Best,
-            _ => Start::linkage("average", Linkage::Average),
-        };
-        self.start.clone().unwrap_or_else(usual)
+        self.start.clone().unwrap_or_else(|| Start::linkage("average", Linkage::Average))
     }
 
     /// The first option given that `method` would not read.
@@ -177,8 +173,6 @@ impl FitArgs {
 /// Where learning starts.
 #[derive(Clone, Debug)]
 pub(super) enum Start {
-    /// Average or single linkage: the labels will tell.
-    Best,
     Linkage(String, Linkage),
     File(PathBuf),
 }
@@ -191,7 +185,6 @@ impl Start {
 
 fn parse_start(text: &str) -> Result<Start, String> {
     let linkage = match text {
-        "best" => return Ok(Start::Best),
         "average" => Linkage::Average,
         "single" => Linkage::Single,
         "complete" => Linkage::Complete,
@@ -201,7 +194,7 @@ fn parse_start(text: &str) -> Result<Start, String> {
             return Ok(Start::File(file.into()));
         }
         _ => {
-            return Err("it must be best, average, single, complete, ward, closest, or a file that ends in .tree or .nwk".into());
+            return Err("it must be average, single, complete, ward, closest, or a file that ends in .tree or .nwk".into());
         }
     };
     Ok(Start::linkage(text, linkage))

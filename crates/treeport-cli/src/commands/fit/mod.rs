@@ -51,15 +51,10 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::named_metric(&args.ground, args.names.as_deref())?;
     let given = args.measures.as_deref().map(|path| read_measures(path, args, &metric));
     let given = given.transpose()?;
-    let (start, metric) = first_tree(args, metric, names.as_deref(), output)?;
+    let (start, metric) = first_tree(args, metric, names, output)?;
     interrupt::check()?;
     let count = given.as_ref().map(Measures::len);
     let (measures, labels) = what_to_learn(args, &metric, given, output)?;
-    learning::check(args)?;
-    let First { name, tree: start } = match start {
-        Some(start) => start,
-        None => best_tree(&metric, &measures, &labels, names.as_deref(), output)?,
-    };
     learning::check(args)?;
     let lessons = Lessons { start: &start, metric: &metric, measures: &measures, labels: &labels };
     let outcome = learning::run(args, &lessons, output)?;
@@ -69,7 +64,6 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     }
     let result = Summary {
         args,
-        start: &name,
         points: start.leaves(),
         measures: count,
         labels: labels.pairs.len(),
@@ -105,70 +99,41 @@ fn read_measures(path: &Path, args: &FitArgs, metric: &GroundMetric) -> Result<M
     input::measures_on(metric.points(), path, args.normalize)
 }
 
-/// Where learning starts.
-struct First {
-    name: String,
-    tree: Tree,
-}
-
-/// Shows that a tree is being grown.
-fn grown<T>(text: &str, output: &Output, grow: impl FnOnce() -> treeport::Result<T>) -> Result<T> {
-    let spinner = output.spinner(text);
-    let grown = grow();
-    spinner.finish_and_clear();
-    Ok(grown?)
-}
-
-fn named(tree: Tree, names: Option<&[String]>) -> Result<Tree> {
-    Ok(match names {
-        Some(names) => tree.with_names(names.to_vec())?,
-        None => tree,
-    })
-}
-
-/// The tree to start from, if labels have no say in it, and the metric in the form that the exact solver
-/// needs.
+/// The tree to start from, and the metric in the form that the exact solver needs.
 fn first_tree(
     args: &FitArgs,
     metric: GroundMetric,
-    names: Option<&[String]>,
+    names: Option<Vec<String>>,
     output: &Output,
-) -> Result<(Option<First>, GroundMetric)> {
+) -> Result<(Tree, GroundMetric)> {
     let solves = args.measures.is_some() && args.labels.is_none();
     let solvable = |metric| if solves { labels::solvable(metric, output) } else { metric };
     let (text, method) = match args.start() {
-        Start::Best => return Ok((None, solvable(metric))),
         Start::Linkage(text, method) => (text, method),
         Start::File(path) => {
-            let tree = input::model(&path, names)?;
+            let tree = input::model(&path, names.as_deref())?;
             input::check_leaves(&path, tree.leaves(), &metric)?;
-            return Ok((Some(First { name: path.display().to_string(), tree }), solvable(metric)));
+            return Ok((tree, solvable(metric)));
         }
     };
     let grow = |metric: &GroundMetric| {
-        let tree = grown(&text, output, || treeport::linkage(metric, method))?;
-        Ok::<_, anyhow::Error>(First { name: text.clone(), tree: named(tree, names)? })
+        let spinner = output.spinner(&text);
+        let tree = treeport::linkage(metric, method);
+        spinner.finish_and_clear();
+        tree
     };
     // Single linkage wants the graph itself, the others all distances.
-    if method == Linkage::Single {
-        return Ok((Some(grow(&metric)?), solvable(metric)));
-    }
-    let metric = solvable(metric);
-    Ok((Some(grow(&metric)?), metric))
-}
-
-/// Average or single linkage, whichever is nearer to the labels.
-fn best_tree(
-    metric: &GroundMetric,
-    measures: &Measures,
-    labels: &Labels,
-    names: Option<&[String]>,
-    output: &Output,
-) -> Result<First> {
-    let grow = || treeport::baseline::best_start(metric, measures, labels);
-    let (linkage, tree) = grown("average and single linkage", output, grow)?;
-    let name = if linkage == Linkage::Single { "single linkage" } else { "average linkage" };
-    Ok(First { name: name.to_owned(), tree: named(tree, names)? })
+    let (tree, metric) = if method == Linkage::Single {
+        (grow(&metric)?, solvable(metric))
+    } else {
+        let metric = solvable(metric);
+        (grow(&metric)?, metric)
+    };
+    let tree = match names {
+        Some(names) => tree.with_names(names)?,
+        None => tree,
+    };
+    Ok((tree, metric))
 }
 
 /// Measures and labels: those given, exact ones for random pairs, or those of the points.

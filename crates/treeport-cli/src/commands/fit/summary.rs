@@ -4,15 +4,13 @@ use anyhow::Result;
 use serde_json::{Map, json};
 use treeport::baseline::Stage;
 
-use super::args::FitArgs;
+use super::args::{FitArgs, Start};
 use super::learning::Outcome;
 use crate::output;
 
 /// What a run of `fit` has done.
 pub(super) struct Summary<'a> {
     pub(super) args: &'a FitArgs,
-    /// What learning started from.
-    pub(super) start: &'a str,
     pub(super) points: usize,
     pub(super) measures: Option<usize>,
     pub(super) labels: usize,
@@ -21,6 +19,13 @@ pub(super) struct Summary<'a> {
 }
 
 impl Summary<'_> {
+    fn start(&self) -> String {
+        match self.args.start() {
+            Start::Linkage(text, _) => text,
+            Start::File(path) => path.display().to_string(),
+        }
+    }
+
     /// Which pairs the errors are of.
     fn judge(&self) -> &'static str {
         let validation = self.outcome.learned.history[0].validation_loss.is_some();
@@ -62,7 +67,7 @@ impl Summary<'_> {
         let error = format!("{} error {error:.4}", self.judge());
         let learned = &self.outcome.learned;
         let (key, text) = match stage {
-            Stage::Start => ("start", format!("{}, {error}", self.start)),
+            Stage::Start => ("start", format!("{}, {error}", self.start())),
             Stage::Points => ("to points", error),
             Stage::Learned => {
                 let (best, done) = (learned.best_epoch, learned.history.len() - 1);
@@ -87,7 +92,7 @@ impl Summary<'_> {
             "measures": self.measures,
             "labels": self.labels,
             "kind": self.args.kind().to_string(),
-            "start": self.start,
+            "start": self.start(),
             "error_of": self.judge(),
             "start_error": stages[0].1,
             "error": error,
