@@ -52,8 +52,7 @@ impl Design {
     /// One row for each pair of points: 1 at the edges between them, in every tree.
     pub(super) fn paths(trees: &[Tree], pairs: &[(usize, usize)]) -> Self {
         let ends = || pairs.iter().map(|&(i, j)| (i, j, 1.0));
-        Self::new(trees, pairs.len(), |tree| Ok(Samples::Paths(paths(tree, ends()))))
-            .expect("pairs of points have paths")
+        Self::new(trees, pairs.len(), |tree| Samples::Paths(paths(tree, ends())))
     }
 
     /// One row for each pair of measures: |μ(T_v) − ρ(T_v)| at the edge above v, times the row's factor.
@@ -65,27 +64,22 @@ impl Design {
     ) -> Result<Self> {
         measures.check_points(tree.leaves())?;
         measures.check_pairs(pairs)?;
-        Self::new(std::slice::from_ref(tree), pairs.len(), |tree| {
-            Ok(match single_points(measures, pairs, factors) {
-                Some(ends) => Samples::Paths(paths(tree, ends)),
-                None => imbalances(tree, measures, pairs, factors),
-            })
-        })
+        let samples = |tree: &Tree| match single_points(measures, pairs, factors) {
+            Some(ends) => Samples::Paths(paths(tree, ends)),
+            None => imbalances(tree, measures, pairs, factors),
+        };
+        Ok(Self::new(std::slice::from_ref(tree), pairs.len(), samples))
     }
 
-    fn new(
-        trees: &[Tree],
-        rows: usize,
-        samples: impl Fn(&Tree) -> Result<Samples>,
-    ) -> Result<Self> {
+    fn new(trees: &[Tree], rows: usize, samples: impl Fn(&Tree) -> Samples) -> Self {
         let mut design = Self { rows, columns: 0, blocks: Vec::new() };
         for tree in trees {
             let parent = tree.parents().to_vec();
-            let block = Block { first: design.columns, parent, samples: samples(tree)? };
+            let block = Block { first: design.columns, parent, samples: samples(tree) };
             design.blocks.push(block);
             design.columns += tree.nodes();
         }
-        Ok(design)
+        design
     }
 
     pub(super) fn columns(&self) -> usize {
@@ -133,8 +127,8 @@ impl Block {
             Samples::Paths(Paths { paths, used }) => {
                 let mut height = vec![0.0; x.len()];
                 for v in (0..self.root()).rev() {
-                    // No path leaves the tree below an edge without one: heights begin anew there, and long
-                    // edges that nothing asks for cost no digits.
+                    // Paths below an edge that none of them uses stay below: heights begin anew there, so that
+                    // long edges that no sample asks for cost no digits.
                     if used[v] {
                         height[v] = height[self.parent[v] as usize] + x[v];
                     }
