@@ -166,13 +166,10 @@ proptest! {
 
     #[test]
     fn edges_for_labels_agree_with_the_dense_solver(
-        (tree, masses, distances) in common::trees(4..16)
-            .prop_filter("three points", |t| t.leaves() >= 3)
-            .prop_map(|tree| moderate(&tree))
-            .prop_flat_map(|tree| {
-                let masses = vec(0.01..1.0, 12 * tree.leaves());
-                (Just(tree), masses, vec(1.0..3.0, 6))
-            }),
+        (tree, masses, distances) in moderate_trees().prop_flat_map(|tree| {
+            let masses = vec(0.01..1.0, 12 * tree.leaves());
+            (Just(tree), masses, vec(1.0..3.0, 6))
+        }),
         shrinkage in prop_oneof![Just(1e-4), Just(1e-2), Just(1.0)],
     ) {
         let measures = Measures::from_dense(tree.leaves(), &masses).unwrap().normalized();
@@ -186,13 +183,10 @@ proptest! {
     /// Their rows are not stored, and their masses need not be 1.
     #[test]
     fn edges_for_pairs_of_single_points_agree_with_the_dense_solver(
-        (tree, ends, distances) in common::trees(4..16)
-            .prop_filter("three points", |t| t.leaves() >= 3)
-            .prop_map(|tree| moderate(&tree))
-            .prop_flat_map(|tree| {
-                let n = tree.leaves();
-                (Just(tree), vec((0..n, 0..n, 0.1..10.0), 6), vec(1.0..3.0, 6))
-            }),
+        (tree, ends, distances) in moderate_trees().prop_flat_map(|tree| {
+            let n = tree.leaves();
+            (Just(tree), vec((0..n, 0..n, 0.1..10.0), 6), vec(1.0..3.0, 6))
+        }),
         shrinkage in prop_oneof![Just(0.0), Just(1e-4), Just(1e-2), Just(1.0)],
     ) {
         // Every pair has a mass of its own.
@@ -212,6 +206,12 @@ fn check_labels(fitted: &Fitted<Tree>, dense: &Dense) -> Result<(), TestCaseErro
     let (ours, best) = (dense.objective(fitted.model.lengths()), dense.objective(&dense.solve()));
     prop_assert!(ours <= best + 1e-8 * best.max(1.0), "ours {}, judge {}", ours, best);
     Ok(())
+}
+
+fn moderate_trees() -> impl Strategy<Value = Tree> {
+    common::trees(4..16)
+        .prop_filter("three points", |t| t.leaves() >= 3)
+        .prop_map(|tree| moderate(&tree))
 }
 
 /// The same tree with edges from 0.01 to 10, or 0 above the leaves. A tree in which all labelled pairs are at
