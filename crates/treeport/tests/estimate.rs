@@ -189,6 +189,57 @@ fn merged(metric: &GroundMetric, forest: &Forest, a: &Measure<'_>, b: &Measure<'
     cost + flow::distance(&forest.trees()[0], metric, &rest.row(0), &rest.row(1)).unwrap()
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn lower_bounds_do_not_depend_on_who_comes_first(
+        metric in metrics(), measures in measures(), trees in 1..4usize,
+    ) {
+        let measures = measures.normalized();
+        let (a, b) = (measures.row(0), measures.row(1));
+        let forest = forest(&metric, trees);
+        let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
+        let [there, back] = [(&a, &b), (&b, &a)]
+            .map(|(a, b)| estimator.bounds(Level::Flow, a, b).unwrap().lower);
+        let largest = metric.condensed().into_iter().fold(0.0, f64::max);
+        prop_assert!((there - back).abs() <= 1e-9 * largest, "{there} {back}");
+    }
+
+    #[test]
+    fn where_the_metric_is_a_tree_the_flow_knows_w1(
+        metric in metrics(), measures in measures(), linked in 0..3usize,
+    ) {
+        let tree = &forest(&metric, 3).trees()[linked].clone();
+        let pairs = (0..POINTS).flat_map(|i| (i + 1..POINTS).map(move |j| (i, j)));
+        let distances = pairs.map(|(i, j)| tree.leaf_distance(i, j)).collect();
+        let metric = GroundMetric::from_condensed(POINTS, distances).unwrap();
+        let forest = Forest::uniform(vec![tree.clone()]).unwrap();
+        let measures = measures.normalized();
+        let (a, b) = (measures.row(0), measures.row(1));
+        let height = tree.statistics().height;
+        for metric in [metric.clone(), metric.assume_metric()] {
+            let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
+            let Interval { lower, upper } = estimator.bounds(Level::Flow, &a, &b).unwrap();
+            prop_assert!(upper - lower <= 1e-9 * height, "{lower} {upper}");
+        }
+    }
+}
+
+#[test]
+fn the_duals_of_many_trees_bound_from_below_better_than_single_linkage() {
+    let (metric, measures, labels) = scene();
+    let options = ForestOptions { trees: 8, ..ForestOptions::default() };
+    let forest = Forest::perturbed(&metric, &options, &silent).unwrap();
+    let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
+    for (&(i, j), exact) in labels.pairs.iter().zip(&labels.distances) {
+        let (a, b) = (measures.row(i), measures.row(j));
+        let [tree, flow] =
+            [Level::Tree, Level::Flow].map(|l| estimator.bounds(l, &a, &b).unwrap().lower);
+        assert!(flow >= 0.75 * exact && flow >= tree, "{tree} {flow} {exact}");
+    }
+}
+
 #[test]
 fn flows_in_a_graph_follow_its_paths() {
     let length = |k: usize| 0.1 + (k * k % 7) as f64;

@@ -7,7 +7,7 @@ use crate::exact;
 use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::Norm;
 use crate::progress::Progress;
-use crate::tree::Coupling;
+use crate::tree::{Coupling, Heights};
 
 /// W₁ is not below `lower` and not above `upper`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,12 +144,23 @@ impl Estimator<'_> {
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Interval> {
-        Ok(widened(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
+        let lower = self.lower(a, b)?.max(self.heights(a, b));
+        Ok(widened(lower, self.cost_above(&flow.cheapest())))
     }
 
     /// The lower bounds that need no plan.
     fn lower(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         Ok(self.single_linkage(a, b)?.max(self.centroids(a, b)))
+    }
+
+    /// What the mean of the trees' duals proves once it respects all distances; 0 where those are too many to keep.
+    fn heights(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
+        if a.support() * b.support() > MOST_COSTS {
+            return 0.0;
+        }
+        let mean = Heights::mean(self.forest.trees(), self.forest.weights(), a, b);
+        let factor = self.calibration.factors[Level::Tree as usize];
+        exact::lower_bound(&self.metric, a, b, |point| factor * mean.at(point))
     }
 
     /// The cost of a plan, and what rounding may have taken from its masses over the longest way.
@@ -209,6 +220,9 @@ fn widened(lower: f64, upper: f64) -> Interval {
     // A metric whose triangle inequality only holds up to rounding may cross them by as much.
     Interval { lower: lower.min(upper), upper }
 }
+
+/// Distances that the flow level keeps for its lower bound: 512 MiB, or supports of 8,192 points each.
+const MOST_COSTS: usize = 1 << 26;
 
 /// Far above what sums over a few thousand terms lose, far below what anyone asks for.
 const ROUNDING: f64 = 1e-11;

@@ -31,6 +31,7 @@
 //!   30 to 2,000, because masses that split need many more paths.
 
 mod arcs;
+mod dual;
 mod first;
 mod fixed;
 mod linked;
@@ -48,6 +49,7 @@ use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::tree::Coupling;
+pub(crate) use dual::lower_bound;
 use fixed::Units;
 pub(crate) use restricted::{Restricted, restricted};
 use simplex::Simplex;
@@ -375,32 +377,10 @@ impl Solver {
         flows.iter().map(|&(i, j, flow)| (i as usize, j as usize, flow))
     }
 
-    /// Σ supply·u + Σ demand·v for the last duals u and the best v they allow, which is below every
-    /// plan's cost; and how far rounding may have put it off, for duals may be far larger than it.
+    /// What the last duals prove: [`dual::dual_bound`].
     fn dual_bound(&mut self) -> (f64, f64) {
-        let m = self.right.len();
         let (left, _) = self.float.potentials();
-        self.bound.clear();
-        self.bound.resize(m, f64::INFINITY);
-        for (row, u) in self.cost.chunks_exact(m).zip(left) {
-            for (bound, cost) in self.bound.iter_mut().zip(row) {
-                let reach = cost - u;
-                *bound = if reach < *bound { reach } else { *bound };
-            }
-        }
-        let (mut bound, mut size, mut largest) = (0.0, 0.0, 0.0f64);
-        let terms = self.supply.iter().zip(left).chain(self.demand.iter().zip(&self.bound));
-        for (mass, dual) in terms {
-            bound += mass * dual;
-            size += mass * dual.abs();
-            largest = largest.max(dual.abs());
-        }
-        // One rounding for each product and sum, and one for each c − u that v is the smallest of; and
-        // totals that are not quite equal let the bound depend on where the duals are 0.
-        let roundings = (self.supply.len() + self.demand.len() + 4) as f64;
-        let (given, taken): (f64, f64) = (self.supply.iter().sum(), self.demand.iter().sum());
-        let rounding = f64::EPSILON * (roundings * size + 2.0 * taken * largest);
-        (bound, rounding + (given - taken).abs() * largest)
+        dual::dual_bound(&self.supply, &self.demand, &self.cost, left, &mut self.bound)
     }
 
     fn duals(&self, integers: bool) -> (Vec<f64>, Vec<f64>) {

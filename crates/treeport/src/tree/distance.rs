@@ -343,28 +343,32 @@ pub(crate) fn surpluses<'a>(
     a: &Measure<'a>,
     b: &Measure<'a>,
 ) -> impl Iterator<Item = (u32, f64)> + 'a {
+    differences(a, b).filter(|(_, surplus)| *surplus != 0.0)
+}
+
+/// a − b where one of them has mass, in increasing order of points.
+pub(super) fn differences<'a>(
+    a: &Measure<'a>,
+    b: &Measure<'a>,
+) -> impl Iterator<Item = (u32, f64)> + 'a {
     let (pa, ma, pb, mb) = (a.points(), a.masses(), b.points(), b.masses());
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {
-        loop {
-            let left = pa.get(i).copied().unwrap_or(u32::MAX);
-            let right = pb.get(j).copied().unwrap_or(u32::MAX);
-            let point = left.min(right);
-            if point == u32::MAX {
-                return None;
-            }
-            let mut surplus = 0.0;
-            if left == point {
-                surplus += ma[i];
-                i += 1;
-            }
-            if right == point {
-                surplus -= mb[j];
-                j += 1;
-            }
-            if surplus != 0.0 {
-                return Some((point, surplus));
-            }
+        let left = pa.get(i).copied().unwrap_or(u32::MAX);
+        let right = pb.get(j).copied().unwrap_or(u32::MAX);
+        let point = left.min(right);
+        if point == u32::MAX {
+            return None;
         }
+        let mut surplus = 0.0;
+        if left == point {
+            surplus += ma[i];
+            i += 1;
+        }
+        if right == point {
+            surplus -= mb[j];
+            j += 1;
+        }
+        Some((point, surplus))
     })
 }

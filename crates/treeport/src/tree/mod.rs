@@ -8,6 +8,7 @@ mod coupling;
 mod distance;
 mod embed;
 mod file;
+mod heights;
 mod index;
 mod linkage_matrix;
 mod matching;
@@ -20,6 +21,7 @@ pub use coupling::Coupling;
 pub(crate) use coupling::Plans;
 pub(crate) use distance::surpluses;
 pub use distance::{Prepared, Scratch};
+pub(crate) use heights::Heights;
 pub(crate) use matching::Move;
 
 use std::sync::{Arc, OnceLock};
