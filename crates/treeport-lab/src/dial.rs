@@ -18,8 +18,8 @@ pub struct Notch {
     pub plain: Score,
     /// After one factor from the training labels.
     pub scaled: Score,
-    /// Median of upper/lower − 1; only where there are bounds.
-    pub width: Option<f64>,
+    /// Mean and median of upper/lower − 1; only where there are bounds.
+    pub width: Option<(f64, f64)>,
     /// Seconds for one pair, on one thread, and how many times that the exact solver takes.
     pub seconds: f64,
     /// Exact seconds divided by these.
@@ -54,7 +54,7 @@ pub fn run(scene: &Scene, trees: usize, seed: u64, progress: &Progress<'_>) -> R
             level: level.name(),
             plain: score(scene, &found.iter().map(|e| e.raw).collect::<Vec<_>>()),
             scaled: score(scene, &found.iter().map(|e| e.value).collect::<Vec<_>>()),
-            width: Some(median(&widths)),
+            width: Some((widths.iter().sum::<f64>() / widths.len() as f64, median(&widths))),
             seconds,
             ratio: exact_seconds / seconds,
         });
@@ -138,7 +138,10 @@ mod tests {
         assert_eq!(names, ["average", "learned", "tree", "flow", "arcs"]);
         let error = |k: usize| notches[k].scaled.mean;
         assert!(error(3) < error(2) && error(4) < error(3), "{notches:?}");
-        assert!(notches[4].width < notches[3].width);
+        for width in [|n: &Notch| n.width.unwrap().0, |n: &Notch| n.width.unwrap().1] {
+            assert!(width(&notches[4]) < width(&notches[3]));
+            assert!(width(&notches[3]) < width(&notches[2]));
+        }
         assert!(notches[2].plain.mean > notches[2].scaled.mean);
     }
 }

@@ -148,7 +148,8 @@ class Estimates:
         """Certified bounds of the exact transport distance of row i of `A` to row i of `B`.
 
         Above is the cost of a plan; below are single linkage, which is never above the ground metric, the
-        distance of the two centroids, and dual potentials ("arcs" and "exact").
+        distance of the two centroids, and dual potentials (all but "tree"): at "flow" the mean of
+        those of the trees, made to respect all distances, which it asks for.
 
         Parameters
         ----------
