@@ -89,8 +89,9 @@ fn finished_cells_are_kept_and_reported() {
     // Times are never the same twice: these were not measured again.
     assert_eq!(first, again);
     assert_ne!(first, folder.json("reproduce growth --quick --json -o runs --seed 1"));
+    let wrote = folder.run("reproduce results --from runs -o new/docs");
+    assert!(wrote.contains("RESULTS.md with 0 figures"), "{wrote}");
     folder.output("reproduce recovered-tree --quick -o runs");
-    std::fs::create_dir(folder.path("docs")).expect("a new folder");
     let wrote = folder.run("reproduce results --from runs -o docs");
     assert!(wrote.contains("RESULTS.md with 1 figures"), "{wrote}");
     let report = folder.text("docs/RESULTS.md");

@@ -26,6 +26,7 @@ pub(super) fn write(from: &Path, note: Option<&str>, to: &Path, output: &Output)
         );
     }
     let (text, figures) = markdown(&runs, note, FIGURES);
+    make(to)?;
     draw(&figures, &to.join(FIGURES))?;
     let path = to.join("RESULTS.md");
     output::save(&path, |out| Ok(out.write_all(text.as_bytes())?))?;
@@ -38,10 +39,13 @@ pub(super) fn draw(figures: &[Figure], folder: &Path) -> Result<()> {
     if figures.is_empty() {
         return Ok(());
     }
-    std::fs::create_dir_all(folder)
-        .map_err(|source| Error::Write { path: folder.into(), source })?;
+    make(folder)?;
     for (name, picture) in figures {
         output::save(&folder.join(name), |out| Ok(out.write_all(picture.as_bytes())?))?;
     }
     Ok(())
+}
+
+fn make(folder: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(folder).map_err(|source| Error::Write { path: folder.into(), source })
 }
