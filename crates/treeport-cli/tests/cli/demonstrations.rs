@@ -46,7 +46,7 @@ fn benchmarks_print_one_object_a_line() {
         ("bench project --sizes 20,300", 2),
         ("bench distance --sizes 500", 3),
         ("bench learn --sizes 50", 3),
-        ("bench estimate --sizes 60", 16),
+        ("bench estimate --sizes 60", 20),
         // A folder without data: the bus network is left out, whatever the environment names.
         ("bench exact --sizes 5,12 --data .", 4),
     ] {
