@@ -140,21 +140,18 @@ impl Dial {
     ) -> PyResult<Ends<'py>> {
         let (pairs, rows) = (convert::pairs(&pairs)?, &measures.rows);
         let asked = accuracy.read()?;
-        let intervals = watch::run(py, threads, report.as_ref(), |watch| {
+        let answers = watch::run(py, threads, report.as_ref(), |watch| {
             watch.expect(pairs.len());
             let progress = |done| watch.reached(done);
             match asked {
-                Asked::Level(level) => {
-                    self.estimator.bounds_of_pairs(level, rows, &pairs, &progress)
-                }
+                Asked::Level(level) => self.estimator.answers(level, rows, &pairs, &progress),
                 Asked::Within(tolerance) => {
-                    let found = self.estimator.pairs_within(tolerance, rows, &pairs, &progress)?;
-                    Ok(found.iter().map(|answer| answer.interval).collect())
+                    self.estimator.pairs_within(tolerance, rows, &pairs, &progress)
                 }
             }
         })?;
-        let (lower, upper): (Vec<_>, Vec<_>) =
-            intervals.iter().map(|interval| (interval.lower, interval.upper)).unzip();
+        let ends = answers.iter().map(|answer| (answer.interval.lower, answer.interval.upper));
+        let (lower, upper): (Vec<_>, Vec<_>) = ends.unzip();
         Ok((lower.into_pyarray(py), upper.into_pyarray(py)))
     }
 

@@ -48,8 +48,8 @@ pub fn run(scene: &Scene, trees: usize, seed: u64, progress: &Progress<'_>) -> R
             calibrated.pairs(level, &scene.test, pairs, progress).map(drop)
         })?;
         let found = calibrated.pairs(level, &scene.test, pairs, progress)?;
-        let bounds = calibrated.bounds_of_pairs(level, &scene.test, pairs, progress)?;
-        let widths: Vec<f64> = bounds.iter().map(treeport::estimate::Interval::width).collect();
+        let answers = calibrated.answers(level, &scene.test, pairs, progress)?;
+        let widths: Vec<f64> = answers.iter().map(|answer| answer.interval.width()).collect();
         notches.push(Notch {
             level: level.name(),
             plain: score(scene, &found.iter().map(|e| e.raw).collect::<Vec<_>>()),

@@ -70,7 +70,7 @@ proptest! {
             estimator = estimator.by_trees_alone();
         }
         let exact = exact::distance(&metric, &a, &b).unwrap();
-        let mut upper = f64::INFINITY;
+        let (mut lower, mut upper) = (0.0, f64::INFINITY);
         for level in Level::ALL {
             let interval = estimator.bounds(level, &a, &b).unwrap();
             prop_assert!(
@@ -78,7 +78,8 @@ proptest! {
                 "{level:?}: {exact} is not in {interval:?}"
             );
             prop_assert!(interval.upper <= upper * (1.0 + 1e-9), "{level:?} is no step back");
-            upper = interval.upper;
+            prop_assert!(interval.lower >= lower * (1.0 - 1e-9), "{level:?} is no step back");
+            (lower, upper) = (interval.lower, interval.upper);
         }
         for tolerance in [0.5, 0.02, 0.0] {
             let answer = estimator.within(tolerance, &a, &b).unwrap();
@@ -232,12 +233,75 @@ fn the_duals_of_many_trees_bound_from_below_better_than_single_linkage() {
     let options = ForestOptions { trees: 8, ..ForestOptions::default() };
     let forest = Forest::perturbed(&metric, &options, &silent).unwrap();
     let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
-    for (&(i, j), exact) in labels.pairs.iter().zip(&labels.distances) {
-        let (a, b) = (measures.row(i), measures.row(j));
-        let [tree, flow] =
-            [Level::Tree, Level::Flow].map(|l| estimator.bounds(l, &a, &b).unwrap().lower);
-        assert!(flow >= 0.75 * exact && flow >= tree, "{tree} {flow} {exact}");
+    let [tree, flow] = [Level::Tree, Level::Flow]
+        .map(|level| estimator.answers(level, &measures, &labels.pairs, &silent).unwrap());
+    let mut better = 0;
+    for ((tree, flow), exact) in tree.iter().zip(&flow).zip(&labels.distances) {
+        assert!(flow.interval.lower >= 0.8 * exact, "{flow:?} {exact}");
+        better += usize::from(flow.interval.lower > 1.1 * tree.interval.lower);
     }
+    assert!(better >= 3, "{better} of {}", flow.len());
+}
+
+#[test]
+fn duals_are_weighted_and_brought_to_the_scale_of_labels() {
+    let (metric, measures, labels) = scene();
+    let trees = [Linkage::Average, Linkage::Complete].map(|by| linkage(&metric, by).unwrap());
+    let trees = trees.map(|tree| tree.scaled(0.8).unwrap());
+    let lowers = |forest: &Forest, factor: f64| -> Vec<f64> {
+        let mut calibration = Calibration::default();
+        calibration.factors[Level::Tree as usize] = factor;
+        let estimator = Estimator::new(&metric, forest).unwrap().by_trees_alone();
+        let estimator = estimator.with_calibration(calibration).unwrap();
+        let answers = estimator.answers(Level::Flow, &measures, &labels.pairs, &silent).unwrap();
+        answers.iter().map(|answer| answer.interval.lower).collect()
+    };
+    let close = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(x, y)| (x - y).abs() <= 1e-9 * y);
+    let forest = |scale: f64, weights: [f64; 2]| {
+        let trees = trees.iter().map(|tree| tree.scaled(scale).unwrap()).collect();
+        Forest::new(trees, weights.to_vec()).unwrap()
+    };
+    let plain = lowers(&forest(1.0, [0.8, 0.2]), 1.0);
+    // 4 is a power of two, so that nothing rounds.
+    assert!(close(&lowers(&forest(0.25, [0.8, 0.2]), 4.0), &plain));
+    assert!(!close(&lowers(&forest(0.25, [0.8, 0.2]), 1.0), &plain));
+    assert!(!close(&lowers(&forest(1.0, [0.5, 0.5]), 1.0), &plain));
+}
+
+#[test]
+fn equal_mass_may_move_where_no_triangle_inequality_is_promised() {
+    // A path, but the tree is told as a matrix: the mass at 1 is in both measures and lies in between.
+    let tree = Tree::from_newick("((0:1,1:0):1,(2:0,3:5):0);").unwrap();
+    let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
+    let distances = pairs.map(|(i, j)| tree.leaf_distance(i, j)).collect();
+    let metric = GroundMetric::from_condensed(4, distances).unwrap();
+    let forest = Forest::uniform(vec![tree]).unwrap();
+    let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
+    let measures = Measures::from_dense(4, &[0.5, 0.5, 0.0, 0.0, 0.0, 0.5, 0.25, 0.25]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let interval = estimator.bounds(Level::Flow, &a, &b).unwrap();
+    assert!((interval.lower - 2.25).abs() <= 1e-9 && interval.width() <= 1e-9, "{interval:?}");
+}
+
+#[test]
+fn bounds_are_exact_for_larger_supports_than_values() {
+    let wave = |k: usize| ((k * 2_654_435_761) % 10_007) as f64 / 10_007.0;
+    let metric = GroundMetric::from_points(2, (0..400).map(wave).collect(), Norm::Euclidean);
+    let metric = metric.unwrap();
+    let options = ForestOptions { trees: 16, ..ForestOptions::default() };
+    let forest = Forest::perturbed(&metric, &options, &silent).unwrap();
+    let estimator = Estimator::new(&metric, &forest).unwrap();
+    // Between the crossings: 100 points that give, 100 others that take.
+    let (a, b) = ((0..100).map(|p| (p, 0.01)), (100..200).map(|p| (p, 0.01)));
+    let rows: [Vec<(usize, f64)>; 2] = [a.collect(), b.collect()];
+    let measures = Measures::from_rows(200, rows).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    assert!(!estimator.distance(Level::Flow, &a, &b).unwrap().exact);
+    let answers = estimator.answers(Level::Flow, &measures, &[(0, 1)], &silent).unwrap();
+    assert_eq!(answers[0].level, Level::Exact);
+    let Interval { lower, upper } = answers[0].interval;
+    assert!(lower <= answers[0].value && answers[0].value <= upper);
+    assert!(answers[0].interval.width() <= 1e-8);
 }
 
 #[test]
@@ -327,8 +391,9 @@ fn calibration_brings_every_level_to_the_labels() {
         }
     }
     assert_eq!(estimator.calibration().factors[Level::Exact as usize], 1.0);
-    let bounds = estimator.bounds_of_pairs(Level::Flow, &measures, &labels.pairs, &silent).unwrap();
-    let narrowest = bounds.iter().map(Interval::width).fold(f64::INFINITY, f64::min);
+    let answers = estimator.answers(Level::Flow, &measures, &labels.pairs, &silent).unwrap();
+    let widths = answers.iter().map(|answer| answer.interval.width());
+    let narrowest = widths.fold(f64::INFINITY, f64::min);
     assert!((estimator.calibration().flow_width - narrowest).abs() <= 1e-9 * narrowest);
     for bad in [f64::NAN, f64::INFINITY, 0.0, -1.0] {
         let calibration = Calibration { factors: [1.0, bad, 1.0, 1.0], ..Calibration::default() };
@@ -362,9 +427,8 @@ fn many_pairs_are_the_same_on_any_number_of_threads_and_one_by_one() {
             let estimator = estimator.calibrated(&measures, &labels, &silent).unwrap();
             Level::ALL.map(|level| {
                 let estimates = estimator.pairs(level, &measures, &labels.pairs, &silent).unwrap();
-                let bounds =
-                    estimator.bounds_of_pairs(level, &measures, &labels.pairs, &silent).unwrap();
-                (estimates, bounds)
+                let answers = estimator.answers(level, &measures, &labels.pairs, &silent).unwrap();
+                (estimates, answers)
             })
         })
     };

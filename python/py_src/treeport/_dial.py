@@ -149,7 +149,8 @@ class Estimates:
 
         Above is the cost of a plan; below are single linkage, which is never above the ground metric, the
         distance of the two centroids, and dual potentials (all but "tree"): at "flow" the mean of
-        those of the trees, made to respect all distances, which it asks for.
+        those of the trees, made to respect all distances, which it asks for. That is more work than an
+        estimate, so larger supports are solved exactly, and `estimate` may lie outside of these bounds.
 
         Parameters
         ----------

@@ -175,22 +175,20 @@ fn estimates(
 ) -> treeport::Result<Vec<Row>> {
     match args.accuracy {
         Accuracy::Within(error) => {
-            let answers = estimator.pairs_within(error, measures, pairs, progress)?;
-            Ok(answers
-                .iter()
-                .map(|&Answer { value, interval, .. }| (value, Some(interval)))
-                .collect())
+            Ok(rows(&estimator.pairs_within(error, measures, pairs, progress)?))
         }
         Accuracy::Level(level) if args.bounds => {
-            let bounds = estimator.bounds_of_pairs(level, measures, pairs, progress)?;
-            let values = estimator.pairs(level, measures, pairs, &treeport::silent)?;
-            Ok(values.iter().zip(bounds).map(|(e, bounds)| (e.value, Some(bounds))).collect())
+            Ok(rows(&estimator.answers(level, measures, pairs, progress)?))
         }
         Accuracy::Level(level) => {
             let values = estimator.pairs(level, measures, pairs, progress)?;
             Ok(values.iter().map(|estimate| (estimate.value, None)).collect())
         }
     }
+}
+
+fn rows(answers: &[Answer]) -> Vec<Row> {
+    answers.iter().map(|answer| (answer.value, Some(answer.interval))).collect()
 }
 
 fn write_rows(

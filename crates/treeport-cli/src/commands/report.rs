@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::{Answer, Estimator, Level};
 use treeport::learn::Epoch;
 use treeport::{Error, Forest, GroundMetric, Measures, Tree, silent};
 use treeport_lab::report::{Model, Report, Test, html};
@@ -230,9 +230,10 @@ impl Read {
         let estimator = Estimator::new(metric, &forest)?;
         let pairs = &scored.labels.pairs[scored.half..];
         let go_on = |_| !interrupt::asked();
-        match estimator.bounds_of_pairs(Level::Tree, scored.measures, pairs, &go_on) {
+        let ends = |answer: &Answer| (answer.interval.lower, answer.interval.upper);
+        match estimator.answers(Level::Flow, scored.measures, pairs, &go_on) {
             Err(Error::Cancelled) => Err(Interrupted.into()),
-            bounds => Ok(Some(bounds?.iter().map(|b| (b.lower, b.upper)).collect())),
+            answers => Ok(Some(answers?.iter().map(ends).collect())),
         }
     }
 

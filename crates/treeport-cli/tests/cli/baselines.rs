@@ -242,6 +242,7 @@ fn estimates_and_their_bounds() {
         let at = |key: &str| row[key].as_f64().expect("a number");
         let exact = judge["distance"].as_f64().expect("a number");
         assert!(at("lower") <= exact && exact <= at("upper"), "{row} {judge}");
+        assert!(at("lower") <= at("distance") && at("distance") <= at("upper"), "{row}");
     }
     let within =
         folder.json("estimate --points line.csv --measures measures.csv --accuracy 0.02 --json");

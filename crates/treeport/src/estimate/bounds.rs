@@ -46,23 +46,25 @@ impl Estimator<'_> {
     /// As [`Estimator::distance`].
     pub fn bounds(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         self.check(a, b)?;
-        Ok(self.answer(level, a, b)?.interval)
+        Ok(self.answer(level, 0.0, a, b)?.interval)
     }
 
-    /// [`Estimator::bounds`] of many pairs, in parallel; the same for any number of threads.
+    /// A value with its [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for any number of threads.
+    ///
+    /// Bounds are more work than a value, so more of the pairs are solved exactly than by [`Estimator::pairs`].
     ///
     /// # Errors
     /// As [`Estimator::pairs`].
-    pub fn bounds_of_pairs(
+    pub fn answers(
         &self,
         level: Level,
         measures: &Measures,
         pairs: &[(usize, usize)],
         progress: &Progress<'_>,
-    ) -> Result<Vec<Interval>> {
+    ) -> Result<Vec<Answer>> {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
-        Self::in_parallel(measures, pairs, progress, |a, b| Ok(self.answer(level, a, b)?.interval))
+        Self::in_parallel(measures, pairs, progress, |a, b| self.answer(level, 0.0, a, b))
     }
 
     /// A value whose relative error is certified to be at most `tolerance`, at the lowest level that can
@@ -98,16 +100,22 @@ impl Estimator<'_> {
             if level == Level::Flow && tolerance < self.calibration.flow_width {
                 continue;
             }
-            let answer = self.answer(level, a, b)?;
+            let answer = self.answer(level, tolerance, a, b)?;
             if answer.interval.width() <= tolerance {
                 return Ok(answer);
             }
         }
-        self.answer(Level::Exact, a, b)
+        self.answer(Level::Exact, tolerance, a, b)
     }
 
-    /// A value and an interval at one level.
-    fn answer(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+    /// A value and an interval at one level, which does no more work once the interval is as narrow as `enough`.
+    fn answer(
+        &self,
+        level: Level,
+        enough: f64,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Answer> {
         // A right-hand side whose total is a little off is brought to the left's, as transport does it.
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
@@ -124,11 +132,12 @@ impl Estimator<'_> {
             Level::Flow => {
                 let flow = self.flow(a, b)?;
                 let value = flow.statistic(self.calibration.statistic, self.forest.weights());
-                (value, self.flow_interval(&flow, a, b)?)
+                (value, self.flow_interval(&flow, enough, a, b)?)
             }
             Level::Arcs | Level::Exact => {
-                let found = self.restricted(a, b, true)?;
-                let lower = self.lower(a, b)?.max(found.lower.unwrap_or(0.0));
+                let heights = self.heights(a, b);
+                let found = self.restricted(a, b, Some(&|point| heights.at(point)))?;
+                let lower = self.lower(a, b)?.max(found.lower);
                 (found.value, widened(lower, found.value))
             }
         };
@@ -137,15 +146,22 @@ impl Estimator<'_> {
         Ok(Answer { value, interval, level })
     }
 
-    /// What the plans of the trees tell.
+    /// What the plans of the trees tell, and their duals unless the interval is narrow `enough` without.
     pub(super) fn flow_interval(
         &self,
         flow: &Flow,
+        enough: f64,
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Interval> {
-        let lower = self.lower(a, b)?.max(self.heights(a, b));
-        Ok(widened(lower, self.cost_above(&flow.cheapest())))
+        let (lower, upper) = (self.lower(a, b)?, self.cost_above(&flow.cheapest()));
+        let interval = widened(lower, upper);
+        if interval.width() <= enough {
+            return Ok(interval);
+        }
+        let heights = self.heights(a, b);
+        let dual = exact::lower_bound(&self.metric, a, b, |point| heights.at(point));
+        Ok(widened(lower.max(dual), upper))
     }
 
     /// The lower bounds that need no plan.
@@ -153,14 +169,11 @@ impl Estimator<'_> {
         Ok(self.single_linkage(a, b)?.max(self.centroids(a, b)))
     }
 
-    /// What the mean of the trees' duals proves once it respects all distances; 0 where those are too many to keep.
-    fn heights(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
-        if a.support() * b.support() > MOST_COSTS {
-            return 0.0;
-        }
-        let mean = Heights::mean(self.forest.trees(), self.forest.weights(), a, b);
+    /// The mean of the trees' duals, on the scale of the labels.
+    fn heights(&self, a: &Measure<'_>, b: &Measure<'_>) -> Heights {
         let factor = self.calibration.factors[Level::Tree as usize];
-        exact::lower_bound(&self.metric, a, b, |point| factor * mean.at(point))
+        let weights = self.forest.weights().iter().map(|weight| factor * weight);
+        Heights::mean(self.forest.trees(), weights, a, b)
     }
 
     /// The cost of a plan, and what rounding may have taken from its masses over the longest way.
@@ -220,9 +233,6 @@ fn widened(lower: f64, upper: f64) -> Interval {
     // A metric whose triangle inequality only holds up to rounding may cross them by as much.
     Interval { lower: lower.min(upper), upper }
 }
-
-/// Distances that the flow level keeps for its lower bound: 512 MiB, or supports of 8,192 points each.
-const MOST_COSTS: usize = 1 << 26;
 
 /// Far above what sums over a few thousand terms lose, far below what anyone asks for.
 const ROUNDING: f64 = 1e-11;

@@ -23,9 +23,9 @@
 //! - **Centroids** (Euclidean and Manhattan distances of points). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖ =
 //!   ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
 //! - **Duals** (above `Tree`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j), so
-//!   Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. `Arcs` takes the u of the restricted problem. `Flow` takes the
-//!   mean over the trees of their own duals, which err in different places, first made to respect all
-//!   distances: s² of them, but no solve, and kept only for supports up to about 8,000 points.
+//!   Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean over the trees of their own duals, which
+//!   err in different places, first made to respect all distances (s² of them, but no solve); at `Arcs` also those
+//!   of the restricted problem.
 //!
 //! Each is lowered (raised) by more than what rounding can have added (taken).
 
@@ -307,12 +307,9 @@ impl<'a> Estimator<'a> {
             let flow = self.flow(a, b)?;
             let both = [Statistic::Least, Statistic::Mean].map(|s| flow.statistic(s, weights));
             // Where bounds are exact, no tolerance is too narrow for the flow.
-            let interval = if self.is_small(Level::Flow, true, a, b) {
-                None
-            } else {
-                Some(self.flow_interval(&flow, a, b)?)
-            };
-            Ok((both, interval.map_or(0.0, |interval| interval.width())))
+            let solved = self.is_small(Level::Flow, true, a, b);
+            let width = if solved { 0.0 } else { self.flow_interval(&flow, 0.0, a, b)?.width() };
+            Ok((both, width))
         };
         let flows = Self::in_parallel(measures, &labels.pairs, progress, looked_at)?;
         let fit = |k: usize| factor(flows.iter().map(|(both, _)| both[k]), &labels.distances);
@@ -408,7 +405,7 @@ impl<'a> Estimator<'a> {
             Level::Flow => {
                 self.flow(a, b)?.statistic(self.calibration.statistic, self.forest.weights())
             }
-            _ => self.restricted(a, b, false)?.value,
+            _ => self.restricted(a, b, None)?.value,
         };
         Ok(self.scaled(level, raw))
     }
@@ -444,17 +441,18 @@ impl<'a> Estimator<'a> {
         n * m <= crossing * self.forest.trees().len() as f64 * (n + m)
     }
 
-    /// The best plan on the arcs of the trees' plans and between neighbors in the trees.
+    /// The best plan on the arcs of the trees' plans and between neighbors in the trees; bounded from below
+    /// where there are heights.
     fn restricted(
         &self,
         a: &Measure<'_>,
         b: &Measure<'_>,
-        bound: bool,
+        heights: Option<&dyn Fn(usize) -> f64>,
     ) -> Result<exact::Restricted> {
         let flow = self.flow(a, b)?;
         let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.arcs().chain(near);
-        Ok(exact::restricted(&self.metric, a, b, arcs, bound))
+        Ok(exact::restricted(&self.metric, a, b, arcs, heights))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::metric::GroundMetric;
 /// sinks allow the sources is another. The larger bound counts, so it is the same from b to a.
 ///
 /// # Complexity
-/// s² distances for s points, and a few passes over them.
+/// s² distances for s points, and a few passes over them; 0 where those that move are more than [`MOST_COSTS`].
 pub(crate) fn lower_bound(
     metric: &GroundMetric,
     a: &Measure<'_>,
@@ -24,28 +24,32 @@ pub(crate) fn lower_bound(
 ) -> f64 {
     reused(|solver| {
         solver.lay_out(metric, a, b);
-        if solver.left.is_empty() {
+        if solver.left.is_empty() || solver.left.len() * solver.right.len() > MOST_COSTS {
             return 0.0;
         }
         solver.fill_costs(metric);
-        let above: Vec<f64> = solver.left.iter().map(|&point| height(point)).collect();
-        let below: Vec<f64> = solver.right.iter().map(|&point| height(point)).collect();
-        solver.lower_bound(&above, &below)
+        solver.lower_bound(&height)
     })
 }
 
+/// Distances that a thread keeps for nothing but a bound: 256 MiB, or 5,792 points on each side.
+const MOST_COSTS: usize = 1 << 25;
+
 impl Solver {
-    fn lower_bound(&mut self, above: &[f64], below: &[f64]) -> f64 {
-        let Self { supply, demand, cost, bound, .. } = self;
+    /// What heights prove once all costs are known.
+    pub(super) fn lower_bound(&mut self, height: &dyn Fn(usize) -> f64) -> f64 {
+        let Self { left, right, supply, demand, cost, bound, .. } = self;
         let m = demand.len();
+        let above: Vec<f64> = left.iter().map(|&point| height(point)).collect();
+        let below: Vec<f64> = right.iter().map(|&point| height(point)).collect();
         let allowed = |height: &[f64]| -> Vec<f64> {
             cost.chunks_exact(m).map(|row| f64::least(row, height)).collect()
         };
-        reaches(cost, above, m, bound);
+        reaches(cost, &above, m, bound);
         let lowered: Vec<f64> = bound.iter().map(|v| -v).collect();
-        let sides = [allowed(&lowered), allowed(below)];
-        let bounds = sides.map(|left| {
-            let (value, rounding) = dual_bound(supply, demand, cost, &left, bound);
+        let sides = [allowed(&lowered), allowed(&below)];
+        let bounds = sides.map(|duals| {
+            let (value, rounding) = dual_bound(supply, demand, cost, &duals, bound);
             value - rounding
         });
         bounds.into_iter().fold(0.0, f64::max)

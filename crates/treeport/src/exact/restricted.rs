@@ -14,33 +14,33 @@ use crate::metric::GroundMetric;
 pub(crate) struct Restricted {
     /// Its cost; W₁ is not above it.
     pub(crate) value: f64,
-    /// A certified lower bound of W₁, if it was asked for.
-    pub(crate) lower: Option<f64>,
+    /// A certified lower bound of W₁; 0 without heights.
+    pub(crate) lower: f64,
 }
 
 /// Solves between two measures that fit the metric and each other on some arcs, which should hold a plan
-/// between them. With `bound` all distances are computed, and the cheapest arcs of every source take part;
-/// without only those on the arcs.
+/// between them. With heights, as for [`lower_bound`](super::lower_bound), all distances are computed, and the
+/// cheapest arcs of every source take part; without only those on the arcs.
 ///
 /// # Complexity
-/// For s points and k arcs: pivots over k arcs, and k distances; with `bound` s² distances.
+/// For s points and k arcs: pivots over k arcs, and k distances; with heights s² distances.
 pub(crate) fn restricted(
     metric: &GroundMetric,
     a: &Measure<'_>,
     b: &Measure<'_>,
     arcs: impl IntoIterator<Item = (u32, u32)>,
-    bound: bool,
+    heights: Option<&dyn Fn(usize) -> f64>,
 ) -> Restricted {
     reused(|solver| {
         solver.lay_out(metric, a, b);
         if solver.left.is_empty() {
-            return Restricted { value: 0.0, lower: Some(0.0) };
+            return Restricted { value: 0.0, lower: 0.0 };
         }
-        if bound {
+        if heights.is_some() {
             solver.fill_costs(metric);
         }
         let arcs = solver.local(arcs);
-        solver.restricted(metric, arcs, bound)
+        solver.restricted(metric, arcs, heights)
     })
 }
 
@@ -49,8 +49,9 @@ impl Solver {
         &mut self,
         metric: &GroundMetric,
         mut arcs: Vec<(u32, u32)>,
-        bound: bool,
+        heights: Option<&dyn Fn(usize) -> f64>,
     ) -> Restricted {
+        let bound = heights.is_some();
         let (n, m) = (self.left.len(), self.right.len());
         let (left, right, cost) = (&self.left, &self.right, &self.cost);
         let distance = |i: usize, j: usize| {
@@ -84,9 +85,9 @@ impl Solver {
         let price =
             |&(i, j, flow): &(u32, u32, i128)| mass(flow) * distance(i as usize, j as usize);
         let value = self.float.flows.iter().map(price).sum();
-        let lower = bound.then(|| {
+        let lower = heights.map_or(0.0, |height| {
             let (bound, rounding) = self.dual_bound();
-            (bound - rounding).max(0.0)
+            (bound - rounding).max(self.lower_bound(height))
         });
         Restricted { value, lower }
     }

@@ -22,7 +22,12 @@ impl Heights {
     ///
     /// # Complexity
     /// O(s log s) for each tree and s points.
-    pub(crate) fn mean(trees: &[Tree], weights: &[f64], a: &Measure<'_>, b: &Measure<'_>) -> Self {
+    pub(crate) fn mean(
+        trees: &[Tree],
+        weights: impl Iterator<Item = f64>,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Self {
         let (points, surplus): (Vec<u32>, Vec<f64>) = differences(a, b).unzip();
         let mut heights = vec![0.0; points.len()];
         let mut spanned = Spanned::default();
@@ -120,7 +125,7 @@ mod tests {
             let masses: Vec<f64> = (0..2 * n).map(|k| mass(k) as f64).collect();
             let measures = Measures::from_dense(n, &masses).unwrap().normalized();
             let (a, b) = (measures.row(0), measures.row(1));
-            let heights = Heights::mean(std::slice::from_ref(&tree), &[1.0], &a, &b);
+            let heights = Heights::mean(std::slice::from_ref(&tree), [1.0].into_iter(), &a, &b);
             let rise: f64 = a.iter().map(|(p, mass)| mass * heights.at(p)).sum();
             let fall: f64 = b.iter().map(|(p, mass)| mass * heights.at(p)).sum();
             let distance = tree.distance(&a, &b).unwrap();
