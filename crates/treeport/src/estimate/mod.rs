@@ -471,7 +471,7 @@ fn factor(raw: impl Iterator<Item = f64>, labels: &[f64]) -> (f64, f64) {
 
 /// The exact solver is as fast as the flow of K trees from n to m points where n·m is this many times K·(n + m):
 /// 48 points each for 16 trees. `bench estimate`, in R^300, finds the flow 0.9 times as fast at 30 points,
-/// 2.0 times at 100, 5 at 300, 17 at 1,000; in the plane, where distances cost nothing, it is 0.8 times as fast at
+/// 1.7 to 2.0 times at 100, 5 at 300, 17 at 1,000; in the plane, where distances cost nothing, it is 0.8 times as fast at
 /// 50 points.
 const FLOW_CROSSING: f64 = 1.5;
 
