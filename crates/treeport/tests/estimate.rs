@@ -203,8 +203,9 @@ proptest! {
         let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
         let [there, back] = [(&a, &b), (&b, &a)]
             .map(|(a, b)| estimator.bounds(Level::Flow, a, b).unwrap().lower);
-        let largest = metric.condensed().into_iter().fold(0.0, f64::max);
-        prop_assert!((there - back).abs() <= 1e-9 * largest, "{there} {back}");
+        // Trees may be far taller than the metric: what their heights round is taken off.
+        let tall = forest.trees().iter().map(|tree| tree.statistics().height).fold(0.0, f64::max);
+        prop_assert!((there - back).abs() <= 1e-9 * there + 1e-12 * tall, "{there} {back}");
     }
 
     #[test]
