@@ -323,11 +323,15 @@ mod tests {
     }
 
     #[test]
-    fn documentation_warnings_are_errors() {
+    fn documentation_warnings_are_errors_and_random_inputs_are_fixed() {
         let steps = plan(Task::Ci, &Found::default(), Path::new("v"));
-        let docs = steps.iter().find(|step| step.name == "docs").unwrap();
-        let Action::Run(command) = &docs.action else { panic!("docs are never skipped") };
-        assert_eq!(command.env, Some(("RUSTDOCFLAGS", "-D warnings")));
+        let env = |name: &str| {
+            let step = steps.iter().find(|step| step.name == name).unwrap();
+            let Action::Run(command) = &step.action else { panic!("{name} is never skipped") };
+            command.env
+        };
+        assert_eq!(env("docs"), Some(("RUSTDOCFLAGS", "-D warnings")));
+        assert_eq!(env("tests").unwrap().0, "PROPTEST_RNG_SEED");
     }
 
     #[test]

@@ -479,6 +479,11 @@ fn what_does_not_fit_is_an_error() {
     let other = Measures::unit_masses(7, [3]).unwrap();
     let misfit = estimator.bounds(Level::Flow, &a, &other.row(0));
     assert!(matches!(misfit, Err(Error::PointCount { .. })));
+    assert!(estimator.answers(Level::Flow, &other, &[(0, 0)], &silent).is_err());
+    let missing = estimator.answers(Level::Flow, &measures, &[(0, 99)], &silent).unwrap_err();
+    assert!(missing.to_string().starts_with("there is no measure 99"), "{missing}");
+    let stopped = estimator.answers(Level::Flow, &measures, &labels.pairs, &|_| false);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
     let heavy = Measures::from_rows(80, [[(1, 2.0)]]).unwrap();
     let misfit = estimator.distance(Level::Arcs, &a, &heavy.row(0));
     assert!(matches!(misfit, Err(Error::Unbalanced { .. })));

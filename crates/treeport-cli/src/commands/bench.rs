@@ -20,7 +20,7 @@ Examples:
   treeport bench learn                   training at the sizes of the paper
   treeport bench baselines               every method: to build, and for one pair
   treeport bench exact                   exact transport against the plain solver, by support
-  treeport bench estimate                tree, flow (and its bounds) and arcs against exact transport, by support
+  treeport bench estimate                tree, flow, its bounds, and arcs against exact transport
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 

@@ -96,6 +96,7 @@ fn reaches(cost: &[f64], left: &[f64], m: usize, out: &mut Vec<f64>) {
 mod tests {
     use super::*;
     use crate::measure::Measures;
+    use crate::metric::Norm;
 
     #[test]
     fn it_is_the_better_of_both_sides_by_plain_loops() {
@@ -127,5 +128,25 @@ mod tests {
             let ours = lower_bound(&metric, &a, &b, height);
             assert!(ours <= judge && judge - ours <= 1e-12, "{ours} {judge}");
         }
+    }
+
+    #[test]
+    fn more_distances_than_a_thread_may_keep_prove_nothing() {
+        let side = MOST_COSTS.isqrt() + 1;
+        let line = (0..2 * side).map(|k| k as f64).collect();
+        let metric = GroundMetric::from_points(1, line, Norm::Euclidean).unwrap();
+        let halves = [0..side, side..2 * side];
+        let rows = halves.map(|half| half.map(|p| (p, 1.0)).collect::<Vec<_>>());
+        let measures = Measures::from_rows(2 * side, rows).unwrap();
+        let (a, b) = (measures.row(0), measures.row(1));
+        assert_eq!(lower_bound(&metric, &a, &b, |_| 0.0), 0.0);
+        // One that moves is not too much, whatever stays.
+        let mut masses: Vec<_> = a.iter().collect();
+        masses[0].0 = side;
+        masses.sort_unstable_by_key(|entry| entry.0);
+        let rows = [a.iter().collect(), masses];
+        let measures = Measures::from_rows(2 * side, rows).unwrap();
+        let bound = lower_bound(&metric, &measures.row(0), &measures.row(1), |_| 0.0);
+        assert!((bound - side as f64).abs() <= 1e-6, "{bound}");
     }
 }
