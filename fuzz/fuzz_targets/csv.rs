@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use treeport::format::table;
+use treeport::io::table;
 use treeport::{GroundMetric, Measures, Norm};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use treeport::format::npy;
+use treeport::io::npy;
 use treeport::{GroundMetric, Measures, Norm};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use treeport::format::npz;
+use treeport::io::npz;
 use treeport::{GroundMetric, Measures};
 
 fuzz_target!(|bytes: &[u8]| {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
-use treeport::format::npz::Csr;
+use treeport::Csr;
 use treeport::{Coupling, Error};
 
 /// What went wrong, with the library's own words: `OSError` for files, `ValueError` for the rest.

@@ -7,7 +7,7 @@ use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use treeport::format::table;
+use treeport::io::table;
 use treeport::{Error, Forest, GroundMetric, Measures, Norm, Tree};
 
 use crate::args::MetricArgs;

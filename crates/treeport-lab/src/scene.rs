@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use treeport::format::npz;
+use treeport::io::npz;
 use treeport::{Error, GroundMetric, Labels, Measures, Norm, Progress, exact};
 
 use crate::Result;

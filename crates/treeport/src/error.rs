@@ -118,3 +118,25 @@ pub enum Error {
     )]
     NewerTree { path: PathBuf, known: u64, found: u64 },
 }
+
+/// A shape as NumPy prints it: `(3,)`, `(2, 3)`.
+pub(crate) fn show_shape(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        _ => {
+            format!("({})", shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_print_as_in_numpy() {
+        assert_eq!(show_shape(&[]), "()");
+        assert_eq!(show_shape(&[3]), "(3,)");
+        assert_eq!(show_shape(&[3, 4]), "(3, 4)");
+    }
+}

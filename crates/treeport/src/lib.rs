@@ -35,23 +35,23 @@
 
 pub mod baseline;
 mod binary;
-mod container;
 pub mod error;
 pub mod estimate;
 pub mod exact;
 pub mod flow;
 pub mod forest;
-pub mod format;
+#[cfg(feature = "io")]
+pub mod io;
 pub mod learn;
 pub mod linkage;
 pub mod measure;
-mod measure_read;
 pub mod metric;
 mod order;
 pub mod progress;
 mod project;
 pub mod sinkhorn;
 mod spanning;
+mod sparse;
 pub mod tree;
 mod units;
 
@@ -63,4 +63,5 @@ pub use measure::{Measure, Measures};
 pub use metric::{GroundMetric, Norm, Storage};
 pub use progress::{Progress, silent};
 pub use project::{project, project_additive, project_matrix};
+pub use sparse::Csr;
 pub use tree::{Coupling, Tree};

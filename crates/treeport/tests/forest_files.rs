@@ -1,5 +1,7 @@
 //! Forests in files: round trips, damage, and files of other kinds and versions.
 
+#![cfg(feature = "io")]
+
 mod common;
 
 use std::path::Path;

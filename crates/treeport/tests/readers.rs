@@ -3,6 +3,7 @@
 //! The same inputs go to the fuzz targets in `fuzz/`; here is a short run of each, with the allocator
 //! watched. One test, because the allocator is shared by all threads.
 
+#![cfg(feature = "io")]
 #![expect(unsafe_code, reason = "a watched allocator implements an unsafe trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,10 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use treeport::format::npz::{self, Csr};
-use treeport::format::{npy, table};
+use treeport::io::{npy, npz, table};
 use treeport::learn::Checkpoint;
-use treeport::{GroundMetric, Measures, Norm, Tree};
+use treeport::{Csr, GroundMetric, Measures, Norm, Tree};
 
 struct Watched;
 

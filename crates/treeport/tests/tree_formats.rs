@@ -1,5 +1,7 @@
 //! Trees to and from text, matrices and files.
 
+#![cfg(feature = "io")]
+
 mod common;
 
 use std::path::Path;

@@ -9,7 +9,7 @@ use clap::Args;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde_json::json;
-use treeport::format::npy;
+use treeport::io::npy;
 use treeport::tree::Scratch;
 use treeport::{Error, Forest, Measures};
 

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
-use treeport::format::npz::{self, Csr};
+use treeport::Csr;
+use treeport::io::npz;
 
 use crate::args::NamesArgs;
 use crate::output::{self, Output};

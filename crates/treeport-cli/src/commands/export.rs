@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use treeport::Tree;
-use treeport::format::{npy, npz};
+use treeport::io::{npy, npz};
 use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
 
 use crate::args::NamesArgs;

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use insta::assert_snapshot;
-use treeport::format::npz::{self, Csr};
+use treeport::Csr;
+use treeport::io::npz;
 
 use crate::folder::Folder;
 

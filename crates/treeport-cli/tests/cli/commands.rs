@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 
 use insta::assert_snapshot;
 use treeport::Tree;
-use treeport::format::{npy, npz};
+use treeport::io::{npy, npz};
 
 use crate::folder::Folder;
 

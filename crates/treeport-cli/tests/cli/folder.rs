@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use treeport::Tree;
-use treeport::format::npy;
+use treeport::io::npy;
 
 /// A fresh folder; it goes away with the value.
 pub(crate) struct Folder(TempDir);

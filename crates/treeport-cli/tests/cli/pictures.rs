@@ -1,7 +1,7 @@
 //! `report`, `plot`, `embed`, `nearest`, `completions` and `man`.
 
 use insta::assert_snapshot;
-use treeport::format::npz;
+use treeport::io::npz;
 
 use crate::folder::Folder;
 

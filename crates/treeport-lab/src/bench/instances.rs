@@ -8,7 +8,7 @@ use std::fs::{File, create_dir_all};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
-use treeport::format::npy;
+use treeport::io::npy;
 use treeport::{Error, GroundMetric, Measures, Norm, Result, exact};
 
 use super::exact::{DIM, MANY_SUPPORT, Problem, SIDE, cross, pairs_at};

@@ -9,7 +9,6 @@
 //! distances are perturbed at random ([`Forest::perturbed`]). Labels can then fit each tree
 //! ([`Forest::learned`]) and how much each counts ([`Forest::weighted_by`]).
 
-mod file;
 mod grow;
 mod weights;
 
@@ -17,16 +16,16 @@ pub use grow::ForestOptions;
 pub use weights::ForestWeightOptions;
 
 use crate::error::{Error, Result};
-use crate::format::npz::Csr;
 use crate::measure::{Measure, Measures};
 use crate::progress::Progress;
+use crate::sparse::Csr;
 use crate::tree::Tree;
 
 /// At least one tree, all over the same number of points, with weights that add up to 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forest {
-    trees: Vec<Tree>,
-    weights: Vec<f64>,
+    pub(crate) trees: Vec<Tree>,
+    pub(crate) weights: Vec<f64>,
 }
 
 impl Forest {
@@ -198,7 +197,7 @@ impl Forest {
 }
 
 /// Checks that trees and weights make a forest, and gives the same names to all trees; the sum of the weights.
-fn check(mut trees: Vec<Tree>, weights: &[f64]) -> Result<(Vec<Tree>, f64)> {
+pub(crate) fn check(mut trees: Vec<Tree>, weights: &[f64]) -> Result<(Vec<Tree>, f64)> {
     let bad = |reason: String| Err(Error::BadForest { reason });
     let (Some(first), count) = (trees.first(), trees.len()) else {
         return bad("it has no trees".into());

@@ -3,8 +3,7 @@
 use rayon::prelude::*;
 
 use super::pairs::{Block, row_blocks};
-use crate::error::{Error, Result};
-use crate::format::show_shape;
+use crate::error::{Error, Result, show_shape};
 
 /// How far two mirrored entries may differ, relative to the largest distance.
 const SYMMETRY: f64 = 1e-6;

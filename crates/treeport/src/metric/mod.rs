@@ -8,7 +8,6 @@ mod matrix;
 mod pairs;
 mod points;
 mod product;
-mod read;
 
 use std::cmp::Ordering;
 use std::fmt;

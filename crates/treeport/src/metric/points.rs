@@ -3,8 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
-use crate::format::show_shape;
+use crate::error::{Error, Result, show_shape};
 
 /// How far two vectors are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

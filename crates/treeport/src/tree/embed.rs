@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::Tree;
 use crate::error::Result;
-use crate::format::npz::Csr;
 use crate::measure::{Measure, Measures};
+use crate::sparse::Csr;
 
 impl Tree {
     /// One sparse row per measure: entry `v` is length(v)·μ(T_v), so that the ℓ₁ (cityblock) distance

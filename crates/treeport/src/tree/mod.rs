@@ -7,7 +7,6 @@
 mod coupling;
 mod distance;
 mod embed;
-mod file;
 mod heights;
 mod index;
 mod linkage_matrix;

@@ -2,9 +2,9 @@
 
 use std::io::{Read, Seek};
 
-use super::{GroundMetric, Norm};
-use crate::error::{Error, Result};
-use crate::format::{Array, Data, npy, npz, show_shape, table};
+use super::{Array, Data, npy, npz, table};
+use crate::error::{Error, Result, show_shape};
+use crate::metric::{GroundMetric, Norm};
 
 impl GroundMetric {
     /// Points from a two-dimensional NumPy array, one point per row.
@@ -113,9 +113,7 @@ impl GroundMetric {
 fn points_of(pairs: usize) -> Result<usize> {
     // (n − 1)² ≤ n(n − 1) < n², so the root rounded down is n − 1.
     let n = pairs.saturating_mul(2).isqrt() + 1;
-    (super::check_count(n).is_ok() && super::pairs_of(n) == pairs)
-        .then_some(n)
-        .ok_or_else(|| wrong_matrix(show_shape(&[pairs])))
+    (n * (n - 1) / 2 == pairs).then_some(n).ok_or_else(|| wrong_matrix(show_shape(&[pairs])))
 }
 
 fn wrong_matrix(found: String) -> Error {
@@ -128,7 +126,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::format::npz::Csr;
+    use crate::sparse::Csr;
 
     fn double(shape: &[usize], data: &[f64]) -> Vec<u8> {
         let mut out = Vec::new();

@@ -6,8 +6,8 @@
 use std::io::{self, Read, Write};
 
 use super::header::{Header, Kind};
-use super::{Array, Data, bad, show_shape};
-use crate::error::Result;
+use super::{Array, Data, bad};
+use crate::error::{Result, show_shape};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -203,7 +203,7 @@ fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Vec<T> {
 ///
 /// # Example
 /// ```
-/// use treeport::format::{Data, npy};
+/// use treeport::io::{Data, npy};
 /// let mut file = Vec::new();
 /// npy::write_f64(&[2, 1], &[0.5, 2.0], &mut file)?;
 /// let array = npy::read(&file[..])?;

@@ -2,8 +2,8 @@
 
 use std::io::{Read, Seek};
 
+use super::{npy, npz, table};
 use crate::error::Result;
-use crate::format::{npy, npz, table};
 use crate::measure::Measures;
 
 impl Measures {
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
     use crate::error::Error;
-    use crate::format::npz::Csr;
+    use crate::sparse::Csr;
 
     #[test]
     fn the_same_measures_from_every_format() {

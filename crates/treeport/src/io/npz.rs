@@ -12,24 +12,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::{Array, Data, bad, npy};
 use crate::error::{Error, Result};
-
-/// A sparse matrix in compressed rows.
-///
-/// Row `r` has its columns `indices[start[r]..start[r + 1]]`, strictly increasing, with their
-/// `values`. Zeros that the file spells out stay: in a graph they are edges of length 0.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Csr {
-    /// Number of rows.
-    pub rows: usize,
-    /// Number of columns.
-    pub cols: usize,
-    /// Bounds of the rows: `rows + 1` of them, from 0 up to the number of entries.
-    pub start: Vec<usize>,
-    /// Column of every entry.
-    pub indices: Vec<usize>,
-    /// Value of every entry.
-    pub values: Vec<f64>,
-}
+use crate::sparse::Csr;
 
 /// Reads all arrays of an archive, by name (without `.npy`).
 ///

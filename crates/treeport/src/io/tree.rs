@@ -12,16 +12,16 @@
 //! | `names` | names of the points, only if they have any |
 //! | `version` | 1 |
 //!
-//! [`crate::container`] has what trees share with forests. Readers of version 1 skip keys and tensors they do not know; a
-//! change that old readers must not skip gets a new version.
+//! [`container`] has what trees share with forests. Readers of version 1 skip keys and tensors they do not
+//! know; a change that old readers must not skip gets a new version.
 
 use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
-use super::Tree;
-use crate::container::{self, Checksum, Content, File};
+use super::container::{self, Checksum, Content, File};
 use crate::error::Result;
+use crate::tree::Tree;
 
 impl Tree {
     /// Writes the tree to a file, whole or not at all: it is written beside `path`, then renamed.
@@ -58,12 +58,7 @@ impl Tree {
     /// # Errors
     /// The names take more than the 100 MB a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let parent: Vec<u8> = self.parent.iter().flat_map(|p| p.to_le_bytes()).collect();
-        let length: Vec<u8> = self.length.iter().flat_map(|l| l.to_le_bytes()).collect();
-        let checksum = checksum(self.leaves, &parent, &length, self.names());
-        let entry = container::entry(Content::Tree, self.leaves, &checksum, self.names());
-        let tensors = [("parent", Dtype::U32, &parent[..]), ("length", Dtype::F64, &length)];
-        container::encode(Content::Tree, entry, &tensors)
+        encode(self.leaves(), self.parents(), self.lengths(), self.names())
     }
 
     /// The tree in the bytes of a file; messages call the file `<bytes>`.
@@ -78,6 +73,21 @@ impl Tree {
 /// CRC-32 of everything that makes the tree.
 fn checksum(leaves: usize, parent: &[u8], length: &[u8], names: Option<&[String]>) -> String {
     Checksum::default().number(leaves).bytes(parent).bytes(length).names(names)
+}
+
+/// The bytes of a file with these arrays.
+fn encode(
+    leaves: usize,
+    parent: &[u32],
+    length: &[f64],
+    names: Option<&[String]>,
+) -> Result<Vec<u8>> {
+    let parent: Vec<u8> = parent.iter().flat_map(|p| p.to_le_bytes()).collect();
+    let length: Vec<u8> = length.iter().flat_map(|l| l.to_le_bytes()).collect();
+    let checksum = checksum(leaves, &parent, &length, names);
+    let entry = container::entry(Content::Tree, leaves, &checksum, names);
+    let tensors = [("parent", Dtype::U32, &parent[..]), ("length", Dtype::F64, &length)];
+    container::encode(Content::Tree, entry, &tensors)
 }
 
 /// The tree in the bytes of a file called `path`.
@@ -104,7 +114,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
-    use crate::container::{ENTRY, entry};
+    use crate::io::container::{ENTRY, entry};
 
     fn tree() -> Tree {
         let tree = Tree::new(3, vec![3, 3, 4, 4, 4], vec![1.0, 1.0, 3.0, 2.0, 0.0]).unwrap();
@@ -114,8 +124,8 @@ mod tests {
     /// A container like ours but for what `change` does to the entry, with an unknown tensor.
     fn changed(change: impl FnOnce(&mut Map<String, Value>)) -> Vec<u8> {
         let tree = tree();
-        let parent: Vec<u8> = tree.parent.iter().flat_map(|p| p.to_le_bytes()).collect();
-        let length: Vec<u8> = tree.length.iter().flat_map(|l| l.to_le_bytes()).collect();
+        let parent: Vec<u8> = tree.parents().iter().flat_map(|p| p.to_le_bytes()).collect();
+        let length: Vec<u8> = tree.lengths().iter().flat_map(|l| l.to_le_bytes()).collect();
         let sum = checksum(3, &parent, &length, tree.names());
         let mut map = serde_json::from_str(&entry(Content::Tree, 3, &sum, tree.names())).unwrap();
         change(&mut map);
@@ -194,9 +204,11 @@ mod tests {
 
     #[test]
     fn what_is_not_a_tree_is_refused_even_with_a_right_checksum() {
-        let mut broken = tree();
-        broken.parent[0] = 2;
-        let found = message(&broken.to_bytes().unwrap());
+        let tree = tree();
+        let mut parent = tree.parents().to_vec();
+        parent[0] = 2;
+        let bytes = encode(3, &parent, tree.lengths(), tree.names()).unwrap();
+        let found = message(&bytes);
         assert!(found.contains("node 0 hangs below 2, which is a leaf"), "{found}");
     }
 

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
-use super::{Forest, check};
-use crate::container::{self, Checksum, Content, File};
+use super::container::{self, Checksum, Content, File};
 use crate::error::Result;
+use crate::forest::{Forest, check};
 use crate::tree::Tree;
 
 /// How far the weights in a file may be from a sum of 1.

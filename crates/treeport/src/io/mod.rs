@@ -1,15 +1,21 @@
-//! The files other tools leave behind: NumPy arrays, SciPy sparse matrices, CSV tables.
+//! Files, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables as other tools leave
+//! them, and our own trees and forests ([`Tree::save`](crate::Tree::save), [`Forest::save`](crate::Forest::save)).
 //!
-//! Every reader takes a [`Read`](std::io::Read) and nothing else, so that a file, a pipe and a byte
+//! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file, a pipe and a byte
 //! slice are the same to it. A header is a claim: memory grows with the bytes that really arrive,
 //! never with the size a header announces.
 
+mod container;
+mod forest;
 mod header;
+mod measures;
+mod metric;
 pub mod npy;
 pub mod npz;
 pub mod table;
+mod tree;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, show_shape};
 
 /// An array as a file holds it, in C order.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,16 +109,6 @@ impl Array {
     }
 }
 
-/// A shape as NumPy prints it: `(3,)`, `(2, 3)`.
-pub(crate) fn show_shape(shape: &[usize]) -> String {
-    match shape {
-        [one] => format!("({one},)"),
-        _ => {
-            format!("({})", shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
 /// A file that does not parse.
 pub(crate) fn bad(
     format: &'static str,
@@ -144,10 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_print_as_in_numpy() {
-        assert_eq!(show_shape(&[]), "()");
-        assert_eq!(show_shape(&[3]), "(3,)");
-        assert_eq!(show_shape(&[3, 4]), "(3, 4)");
+    fn a_table_has_two_axes() {
         let line = Array { shape: vec![3], data: Data::F64(vec![0.0; 3]) };
         let message = line.rows_and_columns("the table").unwrap_err().to_string();
         assert_eq!(message, "the table has shape (3,), expected (rows, columns)");
