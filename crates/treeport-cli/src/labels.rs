@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use treeport::{GroundMetric, Labels, Measures, exact};
-use treeport_lab::generate;
+use treeport_report::sample;
 
 use crate::input;
 use crate::interrupt::{self, Interrupted};
@@ -59,7 +59,7 @@ pub(crate) fn random_pairs(
 ) -> Result<Vec<(usize, usize)>> {
     ensure!(measures >= 2, "a pair needs two measures, the file has {measures}");
     let all = measures * measures.saturating_sub(1) / 2;
-    Ok(generate::random_pairs(count.min(all), measures, &mut generate::seeded(seed))?)
+    Ok(sample::random_pairs(count.min(all), measures, &mut sample::seeded(seed))?)
 }
 
 /// Exact distances of the pairs; Ctrl-C ends it with [`Interrupted`].

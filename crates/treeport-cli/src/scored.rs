@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use treeport::{GroundMetric, Labels, Measures};
-use treeport_lab::score::{self, Score};
+use treeport_report::score::{self, Score};
 
 use crate::args::at_least_one;
 use crate::output::Output;

@@ -26,11 +26,6 @@ pub fn from_fn(n: usize, distance: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     all
 }
 
-/// The largest distance; 0 for a single point.
-pub fn diameter(condensed: &[f64]) -> f64 {
-    condensed.iter().copied().fold(0.0, f64::max)
-}
-
 /// The same distances as a full n×n table, rows one after the other.
 pub fn to_square(condensed: &[f64], n: usize) -> Vec<f64> {
     (0..n * n).map(|e| get(condensed, n, e / n, e % n)).collect()
@@ -51,11 +46,5 @@ mod tests {
                 assert_eq!(to_square(&all, n)[i * n + j], expected);
             }
         }
-    }
-
-    #[test]
-    fn diameter_is_the_largest() {
-        assert_eq!(diameter(&[1.0, 4.0, 2.0]), 4.0);
-        assert_eq!(diameter(&[]), 0.0);
     }
 }

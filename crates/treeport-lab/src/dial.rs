@@ -5,9 +5,9 @@ use std::time::Instant;
 use treeport::baseline::{BaselineOptions, Method, Training};
 use treeport::estimate::{Estimator, Level};
 use treeport::{Forest, ForestOptions, Linkage, Progress, Result, exact, linkage};
+use treeport_report::score::{Score, median};
 
 use crate::scene::Scene;
-use crate::score::{Score, median};
 
 /// One level on one scene.
 #[derive(Clone, Debug, PartialEq)]

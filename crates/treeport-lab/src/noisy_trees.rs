@@ -10,11 +10,11 @@ use treeport::learn::go_on;
 use treeport::{
     GroundMetric, Kind, Labels, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
 };
+use treeport_report::score::Score;
 
 use crate::generate::{
     Random, leaf_distances, noisy_distances, random_unit_tree, seeded, uniform_measures,
 };
-use crate::score::Score;
 
 /// Training pairs, as in the paper.
 const TRAINING_PAIRS: usize = 200;

@@ -8,11 +8,11 @@ use rayon::prelude::*;
 use treeport::baseline::{BaselineOptions, Method, Training};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
 use treeport::{GroundMetric, Labels, Measures, Norm, exact, silent};
+use treeport_report::score::{Score, median_ratio};
 
 use crate::generate::{
     Random, gaussian_points, seeded, subset_measures, uniform_measures, uniform_points,
 };
-use crate::score::{Score, median_ratio};
 
 const POINTS: usize = 100;
 const TRAINING_PAIRS: usize = 200;

@@ -9,7 +9,7 @@ use serde_json::json;
 use treeport::baseline::{BaselineOptions, Method, Model, Training};
 use treeport::estimate::{Estimator, Level};
 use treeport::{Error, GroundMetric, Labels, silent};
-use treeport_lab::score::Score;
+use treeport_report::score::Score;
 
 use crate::args::MetricArgs;
 use crate::interrupt::{self, Interrupted};

@@ -10,10 +10,10 @@ use clap::Args;
 use serde_json::json;
 use treeport::Error;
 use treeport::baseline::{Doing, Fit};
-use treeport_lab::Place;
-use treeport_lab::demo::{Demo, Line};
-use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
-use treeport_lab::loss_chart::loss_svg;
+use treeport_report::Place;
+use treeport_report::demo::{Demo, Line};
+use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
+use treeport_report::loss_chart::loss_svg;
 
 use crate::commands;
 use crate::interrupt::{self, Interrupted};
@@ -68,7 +68,7 @@ fn label(args: &DemoArgs, output: &Output) -> Result<Demo> {
     let demo = Demo::new(args.seed, &progress);
     bar.finish_and_clear();
     match demo {
-        Err(treeport_lab::Error::Treeport(Error::Cancelled)) => Err(Interrupted.into()),
+        Err(Error::Cancelled) => Err(Interrupted.into()),
         other => Ok(other?),
     }
 }

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 use treeport::Tree;
 use treeport::io::{npy, npz};
-use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
+use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
 use crate::args::NamesArgs;
 use crate::input;

@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 use treeport::{Tree, silent};
-use treeport_lab::Place;
-use treeport_lab::chart::{Dot, histogram_svg, scatter_svg, support_svg};
-use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
-use treeport_lab::loss_chart::loss_svg;
-use treeport_lab::report::Test;
+use treeport_report::Place;
+use treeport_report::chart::{Dot, histogram_svg, scatter_svg, support_svg};
+use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
+use treeport_report::loss_chart::loss_svg;
+use treeport_report::report::Test;
 
 use crate::args::{MetricArgs, NamesArgs};
 use crate::output::{self, Output};

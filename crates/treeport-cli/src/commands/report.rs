@@ -10,8 +10,8 @@ use serde_json::json;
 use treeport::estimate::{Answer, Estimator, Level};
 use treeport::learn::Epoch;
 use treeport::{Error, Forest, GroundMetric, Measures, Tree, silent};
-use treeport_lab::report::{Model, Report, Test, html};
-use treeport_lab::score::Score;
+use treeport_report::report::{Model, Report, Test, html};
+use treeport_report::score::Score;
 
 use crate::args::{MetricArgs, NamesArgs};
 use crate::interrupt::{self, Interrupted};
@@ -121,7 +121,7 @@ pub(crate) fn page(report: &Report<'_>, output: &Output) -> Result<String> {
     let page = html(report, &|_| !interrupt::asked());
     spinner.finish_and_clear();
     match page {
-        Err(treeport_lab::Error::Treeport(Error::Cancelled)) => Err(Interrupted.into()),
+        Err(Error::Cancelled) => Err(Interrupted.into()),
         page => Ok(page?),
     }
 }

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use treeport::baseline::{BaselineOptions, Method, Training};
 use treeport::{GroundMetric, Labels, Measures, Norm, exact, silent};
+use treeport_report::score::median;
 
 use super::Row;
 use crate::generate::{
     Random, gaussian_points, random_pairs, seeded, sparse_measures, uniform_points,
 };
-use crate::score::median;
 
 /// Coordinates of a point, as word vectors have them.
 const DIM: usize = 300;

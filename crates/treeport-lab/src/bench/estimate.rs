@@ -6,10 +6,10 @@ use treeport::estimate::{Estimator, Level};
 use treeport::{
     Forest, ForestOptions, GroundMetric, Measure, Measures, Norm, Result, Tree, exact, silent,
 };
+use treeport_report::score::median;
 
 use super::{Peer, Row};
 use crate::generate::{Random, gaussian_points, seeded, sparse_measures, uniform_points};
-use crate::score::median;
 
 /// Coordinates of a point, as word vectors have them.
 const DIM: usize = 300;

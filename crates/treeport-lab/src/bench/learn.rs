@@ -5,11 +5,11 @@ use std::time::Instant;
 use treeport::learn::go_on;
 use treeport::{GroundMetric, Kind, Labels, LearnOptions, Learned, Linkage, Measures, Norm, Tree};
 use treeport::{linkage, silent};
+use treeport_report::score::median;
 
 use super::project::{implied_distances, prim};
 use super::{Peer, Row, median_seconds};
 use crate::generate::{Random, seeded, uniform_measures, uniform_points};
-use crate::score::median;
 
 const PAIRS: usize = 200;
 

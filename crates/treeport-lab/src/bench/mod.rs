@@ -69,5 +69,5 @@ fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
         std::hint::black_box(job());
         times.push(start.elapsed().as_secs_f64());
     }
-    crate::score::median(&times)
+    treeport_report::score::median(&times)
 }

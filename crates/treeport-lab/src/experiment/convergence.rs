@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use serde_json::json;
 use treeport::learn::Loss;
 use treeport::{Error, Kind, LearnOptions, Linkage, Progress, learn, linkage};
+use treeport_report::Place;
+use treeport_report::line_chart::{Axes, line_svg};
 
 use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, masses_name, scenes};
 use crate::Result;
-use crate::line_chart::{Axes, line_svg};
 use crate::scene::{Masses, Scene, SceneOptions};
-use crate::svg::Place;
 
 pub(super) const CONVERGENCE: Experiment = Experiment {
     name: "convergence",

@@ -23,11 +23,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use treeport::Progress;
+use treeport_report::score::Score;
 
 use crate::Result;
 use crate::datasets;
 use crate::scene::{Masses, has_random_measures};
-use crate::score::Score;
 
 pub use report::{Run, markdown};
 pub use table::{Show, Table};

@@ -16,13 +16,13 @@ use treeport::{
     Error, Forest, ForestOptions, ForestWeightOptions, Kind, Labels, LearnOptions, Linkage,
     Measures, Progress, Tree, learn, linkage,
 };
+use treeport_report::score::{Score, median_ratio};
 
 use super::flow::{Question, flow};
 use super::{Cell, Experiment, Row, Setup, Show, Table};
 use super::{masses_name, no_figures, paper, scenes, score};
 use crate::Result;
 use crate::scene::{Masses, Scene, SceneOptions};
-use crate::score::{Score, median_ratio};
 
 pub(super) const REAL: Experiment = Experiment {
     name: "real",

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use treeport::{Kind, Linkage, Tree};
+use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
 use super::{Cell, Experiment, Figure, Row, Setup, Show, Table};
 use crate::Result;
-use crate::dendrogram::{DendrogramOptions, dendrogram_svg};
 use crate::noisy_trees::one_recovery;
 
 pub(super) const RECOVERED_TREE: Experiment = Experiment {

@@ -4,14 +4,14 @@ use serde_json::json;
 use treeport::baseline::{BaselineOptions, Method, Training};
 use treeport::estimate::Estimator;
 use treeport::{Forest, ForestOptions, GroundMetric, Labels, Measures, Norm, Progress, exact};
+use treeport_report::Place;
+use treeport_report::line_chart::{Axes, line_svg};
+use treeport_report::score::Score;
 
 use super::flow::{Question, flow};
 use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, score};
 use crate::Result;
 use crate::generate::{seeded, sparse_measures, uniform_points};
-use crate::line_chart::{Axes, line_svg};
-use crate::score::Score;
-use crate::svg::Place;
 
 pub(super) const SPARSITY: Experiment = Experiment {
     name: "sparsity",

@@ -8,11 +8,11 @@ use treeport::learn::go_on;
 use treeport::{
     GroundMetric, Kind, Labels, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
 };
+use treeport_report::score::relative_errors;
 
 use super::{Cell, Experiment, Row, Show, Table, no_figures, paper, spread};
 use crate::Result;
 use crate::generate::{leaf_distances, seeded, uniform_measures};
-use crate::score::relative_errors;
 
 const TABLE: Table = Table {
     split: &["starts", "training_pairs", "seed"],

@@ -2,35 +2,25 @@
 //!
 //! Everything draws from one generator handed in by the caller, in a fixed order and on one thread,
 //! so a seed names a data set.
+//!
+//! # Example
+//! ```
+//! use treeport_lab::generate::{seeded, uniform_measures};
+//! let measures = uniform_measures(10, 3, &mut seeded(7))?;
+//! assert_eq!(measures, uniform_measures(10, 3, &mut seeded(7))?);
+//! # Ok::<(), treeport::Error>(())
+//! ```
 
 mod measures;
 mod points;
 mod trees;
 
-pub use measures::{
-    random_pairs, regional_measures, sparse_measures, subset_measures, uniform_measures,
-};
+pub use measures::{sparse_measures, subset_measures, uniform_measures};
 pub use points::{gaussian_points, uniform_points};
+pub use treeport_report::sample::{Random, random_pairs, seeded};
 pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_tree};
 
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-/// The source of all randomness here: small, fast, and the same on every machine.
-pub type Random = Xoshiro256PlusPlus;
-
-/// The generator that a seed names.
-///
-/// # Example
-/// ```
-/// use treeport_lab::generate::{seeded, uniform_measures};
-/// let measures = uniform_measures(10, 3, &mut seeded(7))?;
-/// assert_eq!(measures, uniform_measures(10, 3, &mut seeded(7))?);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn seeded(seed: u64) -> Random {
-    Random::seed_from_u64(seed)
-}
+use rand::RngExt;
 
 /// One draw from N(0, 1), by Box and Muller: exact, and with no table to get wrong.
 fn normal(rng: &mut Random) -> f64 {

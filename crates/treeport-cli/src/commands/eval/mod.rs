@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use treeport::tree::Scratch;
 use treeport::{Forest, GroundMetric, silent};
-use treeport_lab::score::Score;
-use treeport_lab::timing::time_exact;
+use treeport_report::score::Score;
+use treeport_report::timing::time_exact;
 
 use self::report::Report;
 use crate::args::{MetricArgs, NamesArgs};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use treeport_lab::score::Score;
+use treeport_report::score::Score;
 
 use super::{Row, Test};
 use crate::output;

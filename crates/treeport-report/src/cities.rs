@@ -5,8 +5,6 @@
 //! populations are of the urban agglomeration around 2023, in thousands and rounded. What counts as
 //! an agglomeration differs from country to country, so read them as sizes, not as statistics.
 
-use crate::condensed;
-
 /// Mean radius of the Earth in kilometres.
 pub const EARTH_RADIUS_KM: f64 = 6371.0088;
 
@@ -34,7 +32,7 @@ pub struct City {
 ///
 /// # Example
 /// ```
-/// let cities = treeport_lab::cities::cities();
+/// let cities = treeport_report::cities::cities();
 /// assert_eq!((cities.len(), cities[0].name), (200, "Tokyo"));
 /// ```
 pub fn cities() -> Vec<City> {
@@ -64,9 +62,11 @@ pub fn great_circle_km(a: &City, b: &City) -> f64 {
     2.0 * EARTH_RADIUS_KM * haversine.sqrt().asin()
 }
 
-/// Great-circle distances of all pairs, [`condensed`].
+/// Great-circle distances of all pairs, in the order of
+/// [`GroundMetric::from_condensed`](treeport::GroundMetric::from_condensed).
 pub fn condensed_distances(cities: &[City]) -> Vec<f64> {
-    condensed::from_fn(cities.len(), |i, j| great_circle_km(&cities[i], &cities[j]))
+    let after = |i: usize| cities[i + 1..].iter().map(move |b| great_circle_km(&cities[i], b));
+    (0..cities.len()).flat_map(after).collect()
 }
 
 #[cfg(test)]
@@ -169,7 +169,9 @@ mod tests {
     fn distances_are_a_metric() {
         let cities = cities();
         let all = condensed_distances(&cities);
-        let d = |i, j| condensed::get(&all, cities.len(), i, j);
+        assert!(all.iter().all(|&d| d < std::f64::consts::PI * EARTH_RADIUS_KM));
+        let metric = treeport::GroundMetric::from_condensed(cities.len(), all).expect("distances");
+        let d = |i, j| metric.distance(i, j);
         for i in 0..cities.len() {
             assert_eq!(great_circle_km(&cities[i], &cities[i]), 0.0);
             for j in 0..i {
@@ -179,6 +181,5 @@ mod tests {
                 assert!(d(i, j) <= worst * (1.0 + 1e-12));
             }
         }
-        assert!(condensed::diameter(&all) < std::f64::consts::PI * EARTH_RADIUS_KM);
     }
 }

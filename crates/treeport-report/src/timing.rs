@@ -4,9 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::ThreadPoolBuilder;
-use treeport::{Error, GroundMetric, Measures, Progress, exact};
-
-use crate::Result;
+use treeport::{Error, GroundMetric, Measures, Progress, Result, exact};
 
 /// Solves pairs from the front on one thread until the time is up: how many, and seconds for one.
 ///
@@ -66,6 +64,6 @@ mod tests {
     fn it_stops_when_asked() {
         let (metric, measures) = line();
         let stopped = time_exact(&metric, &measures, &[(0, 1); 9], Duration::MAX, &|done| done < 3);
-        assert!(matches!(stopped, Err(crate::Error::Treeport(Error::Cancelled))));
+        assert!(matches!(stopped, Err(Error::Cancelled)));
     }
 }

@@ -1,10 +1,9 @@
 //! What the page draws, as JSON inside the page.
 
 use serde_json::{Value, json};
-use treeport::{Coupling, Error, Progress, Tree, exact};
+use treeport::{Coupling, Error, Progress, Result, Tree, exact};
 
 use super::{Report, Test};
-use crate::Result;
 
 /// Moves of mass in a page, over all plans: about half a megabyte.
 const MOST_MOVES: usize = 20_000;
@@ -37,7 +36,7 @@ pub(super) fn json(
     if let Some(test) = &report.test {
         for (done, &k) in plans.iter().enumerate() {
             if !progress(done) {
-                return Err(Error::Cancelled.into());
+                return Err(Error::Cancelled);
             }
             pairs.push(pair(report, test, k)?);
         }

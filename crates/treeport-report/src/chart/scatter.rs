@@ -27,7 +27,7 @@ const MOST_DOTS: usize = 2000;
 ///
 /// # Example
 /// ```
-/// use treeport_lab::{Place, chart::{Dot, scatter_svg}};
+/// use treeport_report::{Place, chart::{Dot, scatter_svg}};
 /// let dot = Dot { exact: 2.0, predicted: 2.1, tip: String::new(), plan: None };
 /// assert!(scatter_svg("Predicted and exact", &[dot], "km", Place::File).starts_with("<svg"));
 /// ```

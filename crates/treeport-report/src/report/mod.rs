@@ -9,9 +9,8 @@ mod data;
 mod sections;
 
 use treeport::learn::Epoch;
-use treeport::{GroundMetric, Measures, Progress, Tree};
+use treeport::{GroundMetric, Measures, Progress, Result, Tree};
 
-use crate::Result;
 use crate::score::Score;
 use crate::svg::{self, escape};
 
@@ -116,7 +115,7 @@ const SCRIPT: &str = concat!(
 ///
 /// # Example
 /// ```
-/// use treeport_lab::report::{Model, Report, html};
+/// use treeport_report::report::{Model, Report, html};
 /// let tree = treeport::Tree::from_newick("((cat:1,dog:1):2,ant:3);")?;
 /// let model = Model {
 ///     name: "pets".into(), file: "pets.tree".into(), tree: &tree,
@@ -128,7 +127,7 @@ const SCRIPT: &str = concat!(
 ///     version: "1".into(),
 /// };
 /// assert!(html(&report, &treeport::silent)?.contains("<h1>Pets</h1>"));
-/// # Ok::<(), treeport_lab::Error>(())
+/// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
     let plans = data::choose_plans(report);

@@ -12,7 +12,7 @@ use crate::svg::{Place, num, tick_text};
 ///
 /// # Example
 /// ```
-/// use treeport_lab::{Place, chart::intervals_svg};
+/// use treeport_report::{Place, chart::intervals_svg};
 /// assert!(intervals_svg("Bounds", &[(0.9, 1.0, 1.2)], Place::File).starts_with("<svg"));
 /// ```
 pub fn intervals_svg(title: &str, bounds: &[(f64, f64, f64)], place: Place) -> String {

@@ -17,7 +17,7 @@ const GROUPS: usize = 8;
 ///
 /// # Example
 /// ```
-/// use treeport_lab::{Place, chart::support_svg};
+/// use treeport_report::{Place, chart::support_svg};
 /// assert!(support_svg("By size", &[2, 9], &[0.3, -0.1], Place::File).starts_with("<svg"));
 /// ```
 pub fn support_svg(title: &str, sizes: &[usize], errors: &[f64], place: Place) -> String {

@@ -4,23 +4,26 @@
 //! population from another's, along the great circle? Exact transport answers for some pairs, a tree is
 //! learned from them, and both are asked about regions the tree has never seen.
 
+mod regions;
+
 use std::time::{Duration, Instant};
 
 use treeport::baseline::{Doing, Fit, FitOptions, fit};
 use treeport::tree::Scratch;
 use treeport::{
-    GroundMetric, Labels, LearnOptions, Linkage, Measure, Measures, Progress, Tree, exact, linkage,
-    silent,
+    GroundMetric, Labels, LearnOptions, Linkage, Measure, Measures, Progress, Result, Tree, exact,
+    linkage, silent,
 };
 
 use crate::cities::{City, cities, condensed_distances};
-use crate::generate::{Random, random_pairs, regional_measures, seeded};
 use crate::report::{Model, Report, Test};
+use crate::sample::{Random, random_pairs, seeded};
 use crate::score::{
     Score, mean_label, median, median_ratio, total_variation_scale, total_variations,
 };
 use crate::timing::time_exact;
-use crate::{Result, condensed};
+
+pub use regions::regional_measures;
 
 /// Regions and pairs of them for training, and others for testing.
 const TRAINING: (usize, usize) = (200, 2_000);
@@ -87,7 +90,7 @@ impl Demo {
     /// None.
     pub fn start(&self) -> Result<Tree> {
         let names = self.cities.iter().map(|city| city.name.to_owned()).collect();
-        Ok(linkage(&self.metric, Linkage::Average)?.with_names(names)?)
+        linkage(&self.metric, Linkage::Average)?.with_names(names)
     }
 
     /// Learns from the training pairs, as `treeport fit` does.
@@ -98,7 +101,7 @@ impl Demo {
         let defaults = FitOptions::default();
         let options = FitOptions { learn: LearnOptions { seed, ..defaults.learn }, ..defaults };
         let Labelled { measures, labels } = &self.training;
-        Ok(fit(&self.start()?, &self.metric, measures, labels, &options, progress)?)
+        fit(&self.start()?, &self.metric, measures, labels, &options, progress)
     }
 
     /// How well the learned tree, its start and the two null baselines predict the test pairs.
@@ -127,12 +130,17 @@ impl Demo {
             ),
             ("learned tree", learned.pairs(measures, &labels.pairs, &silent)?),
         ];
-        let diameter = condensed::diameter(&self.metric.condensed());
+        let diameter = self.diameter();
         let line = |(name, predicted): (_, Vec<f64>)| Line {
             name,
             score: Score::new(&predicted, &labels.distances, diameter),
         };
         Ok(predictions.into_iter().map(line).collect())
+    }
+
+    /// The largest distance between two cities.
+    fn diameter(&self) -> f64 {
+        self.metric.condensed().into_iter().fold(0.0, f64::max)
     }
 
     /// A region by its largest city.
@@ -192,7 +200,7 @@ impl Demo {
                 names: Some(measures.iter().map(|m| self.region_name(&m)).collect()),
                 pairs: &labels.pairs,
                 exact: &labels.distances,
-                diameter: condensed::diameter(&self.metric.condensed()),
+                diameter: self.diameter(),
             }),
             scores: table.iter().rev().map(|line| (line.name.to_owned(), line.score)).collect(),
             groups: Some(self.cities.iter().map(|city| city.continent.to_owned()).collect()),

@@ -10,7 +10,7 @@ use crate::svg::Place;
 ///
 /// # Example
 /// ```
-/// use treeport_lab::{Place, loss_chart::loss_svg};
+/// use treeport_report::{Place, loss_chart::loss_svg};
 /// let picture = loss_svg("Loss", &[4.0, 2.0, 1.0], &[4.5, 2.5, 1.8], Place::File);
 /// assert!(picture.starts_with("<svg"));
 /// ```

@@ -29,7 +29,7 @@ pub struct Axes<'a> {
 ///
 /// # Example
 /// ```
-/// use treeport_lab::{Place, line_chart::{Axes, line_svg}};
+/// use treeport_report::{Place, line_chart::{Axes, line_svg}};
 /// let axes = Axes { x: "pairs", y: "error" };
 /// let picture = line_svg("Error", axes, &[("ours", &[(1.0, 0.5), (2.0, 0.25)])], Place::File);
 /// assert!(picture.starts_with("<svg"));

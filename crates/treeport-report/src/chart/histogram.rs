@@ -14,7 +14,7 @@ const BINS: usize = 31;
 ///
 /// # Example
 /// ```
-/// use treeport_lab::{Place, chart::histogram_svg};
+/// use treeport_report::{Place, chart::histogram_svg};
 /// assert!(histogram_svg("Errors", &[-0.1, 0.02, 0.1], Place::File).starts_with("<svg"));
 /// ```
 pub fn histogram_svg(title: &str, errors: &[f64], place: Place) -> String {

@@ -60,7 +60,7 @@ const BEND: f64 = 2.5;
 ///
 /// # Example
 /// ```
-/// use treeport_lab::dendrogram::{DendrogramOptions, dendrogram_svg};
+/// use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 /// let tree = treeport::Tree::new(3, vec![3, 3, 4, 4, 4], vec![1.0, 1.0, 3.0, 2.0, 0.0])?;
 /// let picture = dendrogram_svg(&tree, &DendrogramOptions::default());
 /// assert!(picture.starts_with("<svg"));

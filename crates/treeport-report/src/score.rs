@@ -38,7 +38,7 @@ impl Score {
     ///
     /// # Example
     /// ```
-    /// let score = treeport_lab::score::Score::new(&[1.1, 1.8, 5.0], &[1.0, 2.0, 0.0], 10.0);
+    /// let score = treeport_report::score::Score::new(&[1.1, 1.8, 5.0], &[1.0, 2.0, 0.0], 10.0);
     /// assert_eq!(score.to_string(), "0.100 ± 0.000");
     /// assert_eq!((score.pairs, score.left_out), (2, 1));
     /// ```
@@ -151,7 +151,19 @@ pub fn total_variation(a: Measure<'_>, b: Measure<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{random_pairs, seeded, subset_measures};
+    use crate::sample::{Random, random_pairs, seeded};
+    use rand::RngExt;
+    use rand::seq::index;
+    use treeport::{GroundMetric, exact, silent};
+
+    /// Equal masses on random subsets of all sizes.
+    fn subset_measures(points: usize, count: usize, rng: &mut Random) -> Measures {
+        let rows = (0..count).map(|_| {
+            let size = rng.random_range(1..=points);
+            index::sample(rng, points, size).into_iter().map(|p| (p, 1.0)).collect::<Vec<_>>()
+        });
+        Measures::from_rows(points, rows).expect("points").normalized()
+    }
 
     #[test]
     fn score_of_known_errors() {
@@ -181,7 +193,7 @@ mod tests {
 
     #[test]
     fn total_variation_agrees_with_dense_rows() {
-        let measures = subset_measures(15, 20, &mut seeded(0)).expect("15 points");
+        let measures = subset_measures(15, 20, &mut seeded(0));
         let dense = |r: usize| {
             let mut row = [0.0; 15];
             measures.row(r).iter().for_each(|(p, mass)| row[p] = mass);
@@ -197,11 +209,10 @@ mod tests {
 
     #[test]
     fn equal_distances_make_total_variation_exact() {
-        let measures = subset_measures(8, 10, &mut seeded(3)).expect("8 points");
+        let measures = subset_measures(8, 10, &mut seeded(3));
         let pairs = random_pairs(20, 10, &mut seeded(4)).expect("10 measures");
-        let cost = |i, j| if i == j { 0.0 } else { 7.0 };
-        let labels =
-            crate::exact::labels(&measures, &pairs, cost, true, &|_| true).expect("a metric");
+        let metric = GroundMetric::from_condensed(8, vec![7.0; 28]).expect("distances");
+        let labels = exact::pairs(&metric, &measures, &pairs, &silent).expect("a metric");
         let scale = total_variation_scale(&measures, &pairs, &labels).expect("good pairs");
         assert!((scale - 7.0).abs() < 1e-12);
         let predicted: Vec<f64> = total_variations(&measures, &pairs)

@@ -1,0 +1,23 @@
+//! What a model looks like, and how good it is.
+//!
+//! Predictions become a [`score`], scores and losses become charts ([`chart`], [`line_chart`],
+//! [`loss_chart`]), a tree becomes a [`dendrogram`], and all of them together one page ([`report`]).
+//! The [`demo`] does the whole job on a built-in data set, [`cities`]. All pictures are SVG and all
+//! pages HTML, returned as text: nothing here reads or writes a file.
+//!
+//! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
+//! Regression*, AAAI 2024 (arXiv:2210.12288v2).
+
+pub mod chart;
+pub mod cities;
+pub mod demo;
+pub mod dendrogram;
+pub mod line_chart;
+pub mod loss_chart;
+pub mod report;
+pub mod sample;
+pub mod score;
+mod svg;
+pub mod timing;
+
+pub use svg::Place;
