@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use treeport::Norm;
+use treeport_report::terminal::Global;
 
 use crate::commands::{
     bench, compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest,
@@ -70,23 +71,6 @@ pub(crate) enum Command {
     Man(shell::ManArgs),
 }
 
-/// Options of every command.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Global {
-    /// Number of threads [default: one per core]; results do not depend on it.
-    #[arg(long, global = true, value_name = "N", value_parser = at_least_one, help_heading = "Everywhere")]
-    pub(crate) threads: Option<usize>,
-    /// Print one JSON object per line.
-    #[arg(long, global = true, help_heading = "Everywhere")]
-    pub(crate) json: bool,
-    /// Say nothing but results and errors; `fit` then only writes its files.
-    #[arg(long, short, global = true, help_heading = "Everywhere")]
-    pub(crate) quiet: bool,
-    /// Show no progress bars (they appear at a terminal only).
-    #[arg(long, global = true, help_heading = "Everywhere")]
-    pub(crate) no_progress: bool,
-}
-
 /// Where the distances between points come from.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MetricArgs {
@@ -150,15 +134,6 @@ pub(crate) struct NamesArgs {
     /// leaves are matched to them.
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
-}
-
-/// Reads a count that cannot be 0.
-pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) => Err("it must be at least 1".into()),
-        Ok(count) => Ok(count),
-        Err(error) => Err(format!("{error}")),
-    }
 }
 
 #[cfg(test)]

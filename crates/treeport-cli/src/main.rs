@@ -1,56 +1,32 @@
 //! The treeport command line.
 //!
-//! Arguments are parsed in `args`, each command has its file in `commands`, and everything a command
-//! reads or says goes through `input` and `output`.
+//! Arguments are parsed in `args`, each command has its file in `commands`, everything a command reads
+//! goes through `input`, and everything it says through `output` of [`terminal`].
 
 mod args;
 mod commands;
 mod fingerprint;
 mod history;
 mod input;
-mod interrupt;
 mod labels;
-mod output;
 mod pairs;
+mod rows;
 mod scored;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Parser;
+use treeport_report::terminal::{self, interrupt, output};
 
 use args::{Cli, Command};
-use interrupt::{Interrupted, Paused};
-use output::Output;
-
-/// Exit code for bad input and bad usage.
-const BAD_INPUT: u8 = 2;
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
-        Ok(code) => code,
-        // `treeport … | head` has what it wants.
-        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
-            // Nobody can be told that stderr does not work.
-            let _ = writeln!(io::stderr(), "{error}");
-            ExitCode::from(interrupt::EXIT_CODE)
-        }
-        Err(error) => {
-            output::error(&error, commands::hint(&error).as_deref());
-            ExitCode::from(BAD_INPUT)
-        }
-    }
+    terminal::finish(run(&Cli::parse()), commands::hint)
 }
 
 fn run(args: &Cli) -> Result<ExitCode> {
-    interrupt::listen()?;
-    if let Some(threads) = args.global.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build_global().context("cannot start the threads")?;
-    }
-    let output = Output::new(&args.global);
+    let output = terminal::begin(&args.global)?;
     match &args.command {
         Command::Demo(args) => commands::demo::run(args, &output),
         Command::Fit(args) => commands::fit::run(args, &output),
@@ -70,9 +46,4 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args, &output),
     }
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
 }

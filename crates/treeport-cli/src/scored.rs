@@ -9,8 +9,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use treeport::{GroundMetric, Labels, Measures};
 use treeport_report::score::{self, Score};
+use treeport_report::terminal::at_least_one;
 
-use crate::args::at_least_one;
 use crate::output::Output;
 use crate::{input, labels};
 

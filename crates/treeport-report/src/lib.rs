@@ -3,7 +3,8 @@
 //! Predictions become a [`score`], scores and losses become charts ([`chart`], [`line_chart`],
 //! [`loss_chart`]), a tree becomes a [`dendrogram`], and all of them together one page ([`report`]).
 //! The [`demo`] does the whole job on a built-in data set, [`cities`]. All pictures are SVG and all
-//! pages HTML, returned as text: nothing here reads or writes a file.
+//! pages HTML, returned as text: only the `terminal` module, behind a feature of that name, writes files and
+//! prints. It is what our command lines share.
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
@@ -18,6 +19,8 @@ pub mod report;
 pub mod sample;
 pub mod score;
 mod svg;
+#[cfg(feature = "terminal")]
+pub mod terminal;
 pub mod timing;
 
 pub use svg::Place;

@@ -12,6 +12,7 @@ use treeport::{Measures, exact};
 use crate::args::{MetricArgs, NamesArgs};
 use crate::input;
 use crate::output::{self, Output};
+use crate::rows;
 
 const EXAMPLE: &str = "\
 Examples:
@@ -122,14 +123,14 @@ fn write(out: &mut impl Write, json: bool, moves: &[Move], names: Option<&[Strin
     }
     for &(from, to, mass, distance) in moves {
         if json {
-            let (from, to) = (output::json_name(names, from), output::json_name(names, to));
+            let (from, to) = (rows::json_name(names, from), rows::json_name(names, to));
             writeln!(
                 out,
                 "{}",
                 json!({"from": from, "to": to, "mass": mass, "distance": distance})
             )?;
         } else {
-            let (from, to) = (output::csv_name(names, from), output::csv_name(names, to));
+            let (from, to) = (rows::csv_name(names, from), rows::csv_name(names, to));
             let (mass, distance) = (output::number(mass), output::number(distance));
             writeln!(out, "{from},{to},{mass},{distance}")?;
         }

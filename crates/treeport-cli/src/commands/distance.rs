@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde_json::json;
 use treeport::io::npy;
@@ -15,9 +14,9 @@ use treeport::{Error, Forest, Measures};
 
 use crate::args::NamesArgs;
 use crate::interrupt::{self, Interrupted};
-use crate::output::{self, Output};
+use crate::output::{self, Output, ProgressBar};
 use crate::pairs::Pairs;
-use crate::{input, labels};
+use crate::{input, labels, rows};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -156,10 +155,10 @@ impl Task<'_> {
     }
 
     fn write_rows(&self, out: &mut impl Write, json: bool, bar: &ProgressBar) -> Result<()> {
-        output::distance_header(out, json)?;
+        rows::distance_header(out, json)?;
         let names = (self.left_names.as_deref(), self.right_names.as_deref());
         self.stream(bar, |pairs, distances| {
-            output::distance_rows(out, json, names, pairs, distances)
+            rows::distance_rows(out, json, names, pairs, distances)
         })?;
         bar.finish_and_clear();
         Ok(out.flush()?)

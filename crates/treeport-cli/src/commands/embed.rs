@@ -12,7 +12,7 @@ use treeport::io::npz;
 
 use crate::args::NamesArgs;
 use crate::output::{self, Output};
-use crate::{input, interrupt};
+use crate::{input, interrupt, rows};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -92,15 +92,10 @@ fn write(out: &mut impl Write, rows: &Csr, titles: Option<&[String]>, json: bool
         for entry in bounds[0]..bounds[1] {
             let (node, value) = (rows.indices[entry], rows.values[entry]);
             if json {
-                let measure = output::json_name(titles, row);
+                let measure = rows::json_name(titles, row);
                 writeln!(out, "{}", json!({"measure": measure, "node": node, "value": value}))?;
             } else {
-                writeln!(
-                    out,
-                    "{},{node},{}",
-                    output::csv_name(titles, row),
-                    output::number(value)
-                )?;
+                writeln!(out, "{},{node},{}", rows::csv_name(titles, row), output::number(value))?;
             }
         }
     }

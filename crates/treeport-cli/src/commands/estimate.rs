@@ -10,8 +10,9 @@ use clap::Args;
 use serde_json::json;
 use treeport::estimate::{Answer, Estimator, Interval, Level};
 use treeport::{Error, Forest, ForestOptions, GroundMetric, Labels, Measures, Progress};
+use treeport_report::terminal::at_least_one;
 
-use crate::args::{MetricArgs, at_least_one};
+use crate::args::MetricArgs;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
 use crate::{input, labels};

@@ -6,16 +6,16 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde_json::json;
 use treeport::tree::{Prepared, Scratch};
 use treeport::{Measures, Tree};
+use treeport_report::terminal::at_least_one;
 
-use crate::args::{NamesArgs, at_least_one};
-use crate::output::{self, Output};
+use crate::args::NamesArgs;
+use crate::output::{self, Output, ProgressBar};
 use crate::pairs::Pairs;
-use crate::{input, interrupt};
+use crate::{input, interrupt, rows};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -178,15 +178,15 @@ impl Search<'_> {
         for (rank, &(distance, neighbor)) in neighbors.iter().enumerate() {
             if json {
                 let row = json!({
-                    "query": output::json_name(queries, query),
+                    "query": rows::json_name(queries, query),
                     "rank": rank + 1,
-                    "neighbor": output::json_name(names, neighbor),
+                    "neighbor": rows::json_name(names, neighbor),
                     "distance": distance,
                 });
                 writeln!(out, "{row}")?;
             } else {
                 let (query, neighbor) =
-                    (output::csv_name(queries, query), output::csv_name(names, neighbor));
+                    (rows::csv_name(queries, query), rows::csv_name(names, neighbor));
                 writeln!(out, "{query},{},{neighbor},{}", rank + 1, output::number(distance))?;
             }
         }

@@ -13,6 +13,7 @@ use treeport::Error;
 use crate::fingerprint::Fingerprint;
 use crate::output;
 use crate::pairs::Pairs;
+use crate::rows;
 
 /// An open journal.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Journal {
     /// Adds the rows of the next pairs; a kill after this does not undo it.
     pub(crate) fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
         let mut rows = Vec::new();
-        output::distance_rows(&mut rows, false, (None, None), pairs, distances)?;
+        rows::distance_rows(&mut rows, false, (None, None), pairs, distances)?;
         let written = self.file.write_all(&rows);
         written.map_err(|source| Error::Write { path: self.path.clone(), source })?;
         self.done += pairs.len();
@@ -102,7 +103,7 @@ impl Journal {
         );
         self.file.seek(SeekFrom::Start(self.head)).map_err(broken)?;
         output::save(target, |out| {
-            output::distance_header(out, false)?;
+            rows::distance_header(out, false)?;
             io::copy(&mut (&self.file).take(bytes), out)?;
             Ok(())
         })?;

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use indicatif::ProgressBar;
 use serde_json::json;
 use treeport::{Error, GroundMetric, Measures};
+use treeport_report::terminal::at_least_one;
 
 pub(crate) use self::journal::Journal;
-use crate::args::{MetricArgs, at_least_one};
+use crate::args::MetricArgs;
 use crate::fingerprint::Fingerprint;
 use crate::interrupt::{self, Interrupted, Paused};
-use crate::output::{self, Output};
+use crate::output::{self, Output, ProgressBar};
 use crate::pairs::Pairs;
-use crate::{input, labels};
+use crate::{input, labels, rows};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -200,9 +200,9 @@ impl Work<'_> {
     }
 
     fn write(&self, out: &mut impl Write, json: bool, bar: &ProgressBar) -> Result<()> {
-        output::distance_header(out, json)?;
+        rows::distance_header(out, json)?;
         let all = self.solve(0, bar, |pairs, distances| {
-            output::distance_rows(out, json, (None, None), pairs, distances)?;
+            rows::distance_rows(out, json, (None, None), pairs, distances)?;
             Ok(out.flush()?)
         });
         bar.finish_and_clear();

@@ -7,8 +7,9 @@ use clap::{Args, ValueEnum};
 use treeport::baseline::{FitOptions, Method, Scale};
 use treeport::learn::{Loss, Schedule};
 use treeport::{Kind, LearnOptions, Linkage};
+use treeport_report::terminal::at_least_one;
 
-use crate::args::{MetricArgs, at_least_one};
+use crate::args::MetricArgs;
 use crate::input;
 
 const EXAMPLE: &str = "\
@@ -26,7 +27,9 @@ spread measures may then come out wrong by a factor, which measures would set.
 Ctrl-C while it learns saves the best tree so far; the same command then goes on where it was,
 from `model.tree.part`, and ends with the same tree as if it had not been stopped. So it does after
 a crash or a kill. This holds for `auto`, whose short first stage is done again, and for the
-learner alone. Other methods keep the exact distances that they have solved and begin anew there.";
+learner alone. Other methods keep the exact distances that they have solved and begin anew there.
+
+`--quiet` only writes the files.";
 
 /// Passes over pairs of points.
 const POINT_EPOCHS: usize = 10;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use indicatif::ProgressBar;
 use treeport::baseline::{self, Doing, FitOptions, Method, Stage};
 use treeport::learn::{Checkpoint, Status, learn, resume};
 use treeport::{GroundMetric, Labels, Learned, Measures, Tree};
@@ -14,7 +13,7 @@ use treeport::{GroundMetric, Labels, Learned, Measures, Tree};
 use super::args::FitArgs;
 use super::checkpoint::{self, Job, Keeper};
 use crate::interrupt::{self, Paused};
-use crate::output::Output;
+use crate::output::{Output, ProgressBar};
 
 /// What a tree is learned from.
 #[derive(Clone, Copy)]

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValue;
 use treeport_lab::experiment::{self, ALL, Experiment, Row, Setup};
+use treeport_report::terminal::at_least_one;
 
-use crate::args::at_least_one;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
 use journal::Journal;

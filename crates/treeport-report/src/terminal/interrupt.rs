@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 
 /// Exit code after an interruption, as shells count it: 128 + SIGINT.
-pub(crate) const EXIT_CODE: u8 = 130;
+pub const EXIT_CODE: u8 = 130;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
 
 /// The error of work that stopped because of Ctrl-C.
 #[derive(Debug)]
-pub(crate) struct Interrupted;
+pub struct Interrupted;
 
 impl fmt::Display for Interrupted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -25,7 +25,10 @@ impl std::error::Error for Interrupted {}
 
 /// The error of work that stopped because of Ctrl-C and has said where it goes on.
 #[derive(Debug)]
-pub(crate) struct Paused(pub(crate) String);
+pub struct Paused(
+    /// Where.
+    pub String,
+);
 
 impl fmt::Display for Paused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -36,7 +39,10 @@ impl fmt::Display for Paused {
 impl std::error::Error for Paused {}
 
 /// Starts to listen for Ctrl-C.
-pub(crate) fn listen() -> Result<()> {
+///
+/// # Errors
+/// The system refuses, or somebody listens already.
+pub fn listen() -> Result<()> {
     let on_signal = || {
         if ASKED.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(EXIT_CODE));
@@ -50,11 +56,14 @@ pub(crate) fn listen() -> Result<()> {
 }
 
 /// Whether Ctrl-C has been pressed.
-pub(crate) fn asked() -> bool {
+pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
 /// For the places between two long steps: stops here if Ctrl-C has been pressed.
-pub(crate) fn check() -> Result<()> {
+///
+/// # Errors
+/// [`Interrupted`], if it has been.
+pub fn check() -> Result<()> {
     if asked() { Err(Interrupted.into()) } else { Ok(()) }
 }

@@ -6,24 +6,26 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressDrawTarget, ProgressStyle};
 use treeport::Error;
 
-use crate::args::Global;
+use super::Global;
+
+pub use indicatif::ProgressBar;
 
 /// How much to say, and in which form.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub struct Output {
     /// One JSON object per line in place of text.
-    pub(crate) json: bool,
+    pub json: bool,
     /// Results and errors only.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
     progress: bool,
 }
 
 impl Output {
     /// From the options of every command; progress needs a terminal to draw on.
-    pub(crate) fn new(global: &Global) -> Self {
+    pub fn new(global: &Global) -> Self {
         let terminal = io::stderr().is_terminal();
         Self {
             json: global.json,
@@ -33,7 +35,10 @@ impl Output {
     }
 
     /// A bar with the time left, for work that knows how much there is of it.
-    pub(crate) fn bar(&self, what: &str, length: usize) -> ProgressBar {
+    ///
+    /// # Panics
+    /// Never: the template is part of the code.
+    pub fn bar(&self, what: &str, length: usize) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(Some(length as u64), self.target());
         let style = "{msg:<22} {bar:30} {pos}/{len}  {elapsed} gone, {eta} left";
         bar.set_style(ProgressStyle::with_template(style).expect("a template without mistakes"));
@@ -42,7 +47,10 @@ impl Output {
     }
 
     /// A sign of life, for work that cannot tell how far it is.
-    pub(crate) fn spinner(&self, what: &str) -> ProgressBar {
+    ///
+    /// # Panics
+    /// Never: the template is part of the code.
+    pub fn spinner(&self, what: &str) -> ProgressBar {
         let bar = ProgressBar::with_draw_target(None, self.target());
         let style = "{msg:<22} {spinner} {elapsed}";
         bar.set_style(ProgressStyle::with_template(style).expect("a template without mistakes"));
@@ -56,7 +64,7 @@ impl Output {
     }
 
     /// Says something about the work, not part of its result.
-    pub(crate) fn note(&self, text: &str) {
+    pub fn note(&self, text: &str) {
         if !self.quiet {
             // Nobody can be told that stderr does not work.
             let _ = writeln!(io::stderr(), "{text}");
@@ -65,12 +73,15 @@ impl Output {
 }
 
 /// Prints a piece of the result and a line end.
-pub(crate) fn line(text: impl std::fmt::Display) -> Result<()> {
+///
+/// # Errors
+/// Stdout is closed.
+pub fn line(text: impl std::fmt::Display) -> Result<()> {
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
 /// Prints an error and, where an option would help, a hint.
-pub(crate) fn error(error: &anyhow::Error, hint: Option<&str>) {
+pub fn error(error: &anyhow::Error, hint: Option<&str>) {
     let color =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let paint = |code: u8, text: &str| {
@@ -86,10 +97,10 @@ pub(crate) fn error(error: &anyhow::Error, hint: Option<&str>) {
 /// Writes a file whole or not at all: beside `path`, then renamed.
 ///
 /// What is no regular file, such as `/dev/stdout`, is written to directly: renaming would replace it.
-pub(crate) fn save(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
-) -> Result<()> {
+///
+/// # Errors
+/// The file cannot be written, or `write` fails.
+pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let broken = |source: io::Error| Error::Write { path: path.into(), source };
     if path.exists() && !path.is_file() {
         let mut out = BufWriter::new(File::create(path).map_err(broken)?);
@@ -111,7 +122,10 @@ pub(crate) fn save(
 }
 
 /// Refuses a place that cannot take a file, before hours are spent on its contents.
-pub(crate) fn check_place(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// It is a folder, or lies in one that does not exist.
+pub fn check_place(path: &Path) -> Result<()> {
     let folder = folder(path);
     if !folder.is_dir() {
         bail!("cannot write `{}`: there is no folder `{}`", path.display(), folder.display());
@@ -129,56 +143,8 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The first line of a table of distances; JSON has none.
-pub(crate) fn distance_header(out: &mut impl Write, json: bool) -> Result<()> {
-    if !json {
-        writeln!(out, "left,right,distance")?;
-    }
-    Ok(())
-}
-
-/// One line for every pair; measures without names are numbers.
-pub(crate) fn distance_rows(
-    out: &mut impl Write,
-    json: bool,
-    (left_names, right_names): (Option<&[String]>, Option<&[String]>),
-    pairs: &[(usize, usize)],
-    distances: &[f64],
-) -> Result<()> {
-    for (&(left, right), &distance) in pairs.iter().zip(distances) {
-        let distance = number(distance);
-        if json {
-            let (left, right) = (json_name(left_names, left), json_name(right_names, right));
-            writeln!(out, r#"{{"left":{left},"right":{right},"distance":{distance}}}"#)?;
-        } else {
-            let (left, right) = (csv_name(left_names, left), csv_name(right_names, right));
-            writeln!(out, "{left},{right},{distance}")?;
-        }
-    }
-    Ok(())
-}
-
-/// A name, or the number where there are no names, as a cell of a CSV table.
-pub(crate) fn csv_name(names: Option<&[String]>, number: usize) -> String {
-    names.map_or_else(|| number.to_string(), |names| quoted(&names[number]))
-}
-
-/// The same as a JSON value.
-pub(crate) fn json_name(names: Option<&[String]>, number: usize) -> serde_json::Value {
-    names.map_or_else(|| number.into(), |names| names[number].clone().into())
-}
-
-/// A cell of a CSV table.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
 /// Rows of cells in columns as wide as their widest cell; the first column is flush left.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
+pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
         rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -198,7 +164,7 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// A number with the fewest digits that read back to it.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     // Plain digits in the usual range; beyond, they would run to hundreds of zeros.
     if value == 0.0 || (1e-5..1e16).contains(&value) {
         value.to_string()
@@ -208,7 +174,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A duration for people: three digits and a unit.
-pub(crate) fn seconds(seconds: f64) -> String {
+pub fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s < 1e-6 => (s * 1e9, "ns"),
         s if s < 1e-3 => (s * 1e6, "µs"),
@@ -219,7 +185,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
 }
 
 /// A number of at least three digits, with no more decimals than that takes.
-pub(crate) fn three_digits(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     match value {
         v if v < 10.0 => format!("{v:.2}"),
         v if v < 100.0 => format!("{v:.1}"),
@@ -235,12 +201,6 @@ mod tests {
     fn columns_line_up() {
         let rows = [vec!["a".into(), "1.50 µs".into()], vec!["bcd".into(), "2 s".into()]];
         assert_eq!(table(&rows), "a     1.50 µs\nbcd       2 s\n");
-    }
-
-    #[test]
-    fn names_with_commas_stay_one_cell() {
-        assert_eq!(quoted("Aarhus"), "Aarhus");
-        assert_eq!(quoted("York, \"New\""), "\"York, \"\"New\"\"\"");
     }
 
     #[test]

@@ -1,0 +1,88 @@
+//! How a program speaks to its user: results, notes, progress, Ctrl-C, exit codes.
+//!
+//! Our command lines share it, so that they obey the same options, print the same tables and end in
+//! the same way. [`begin`] comes first, [`finish`] last; in between everything that is said goes
+//! through [`output`], and long work asks [`interrupt`] whether to stop.
+
+pub mod interrupt;
+pub mod output;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+
+use interrupt::{Interrupted, Paused};
+use output::Output;
+
+/// Exit code for bad input and bad usage.
+const BAD_INPUT: u8 = 2;
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub struct Global {
+    /// Number of threads [default: one per core]; results do not depend on it.
+    #[arg(long, global = true, value_name = "N", value_parser = at_least_one, help_heading = "Everywhere")]
+    pub threads: Option<usize>,
+    /// Print one JSON object per line.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub json: bool,
+    /// Say nothing but results and errors.
+    #[arg(long, short, global = true, help_heading = "Everywhere")]
+    pub quiet: bool,
+    /// Show no progress bars (they appear at a terminal only).
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub no_progress: bool,
+}
+
+/// Listens for Ctrl-C, starts the threads and says how to speak.
+///
+/// # Errors
+/// The system has no threads to give, or does not tell us about Ctrl-C.
+pub fn begin(global: &Global) -> Result<Output> {
+    interrupt::listen()?;
+    if let Some(threads) = global.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build_global().context("cannot start the threads")?;
+    }
+    Ok(Output::new(global))
+}
+
+/// Prints what went wrong, with a hint if there is one, and returns the exit code.
+pub fn finish(
+    result: Result<ExitCode>,
+    hint: impl Fn(&anyhow::Error) -> Option<String>,
+) -> ExitCode {
+    match result {
+        Ok(code) => code,
+        // `treeport … | head` has what it wants.
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
+            // Nobody can be told that stderr does not work.
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::from(interrupt::EXIT_CODE)
+        }
+        Err(error) => {
+            output::error(&error, hint(&error).as_deref());
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
+}
+
+/// Reads a count that cannot be 0, for `value_parser`.
+///
+/// # Errors
+/// It is 0 or no number.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("it must be at least 1".into()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
+}
