@@ -1,10 +1,10 @@
-//! Puts the commit into `treeport --version`, where there is one.
+//! Puts the commit into `--version`, where there is one; `treeport-lab` is built with this file, too.
 
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=Cargo.toml");
     let version = env!("CARGO_PKG_VERSION");
     let version = commit().map_or_else(|| version.into(), |commit| format!("{version} ({commit})"));
     println!("cargo:rustc-env=TREEPORT_VERSION={version}");

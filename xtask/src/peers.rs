@@ -11,7 +11,7 @@ const PEERS: [(&str, &str); 2] =
 
 /// Builds us, installs the peers in `venv`, and lets the solvers take turns.
 pub(crate) fn steps(json: bool, found: &Found, venv: &Path) -> Vec<Step> {
-    let mut steps = vec![cargo("build", "build --release --package treeport-cli")];
+    let mut steps = vec![cargo("build", "build --release --package treeport-lab")];
     if !found.venv {
         steps.push(venv_step("peers venv", venv));
     }
@@ -28,7 +28,7 @@ pub(crate) fn steps(json: bool, found: &Found, venv: &Path) -> Vec<Step> {
         }));
     }
     let target = venv.parent().unwrap_or(Path::new("."));
-    let binary = target.join(format!("release/treeport{}", std::env::consts::EXE_SUFFIX));
+    let binary = target.join(format!("release/treeport-lab{}", std::env::consts::EXE_SUFFIX));
     let binary = binary.to_string_lossy();
     let mut args = vec!["xtask/bench_peers.py", "--treeport", &*binary];
     if json {
@@ -73,7 +73,9 @@ mod tests {
     fn json_reaches_the_script() {
         let last = |json| commands(json, true).pop().unwrap().1;
         assert!(last(true).ends_with(" --json"));
-        assert!(last(false).starts_with("xtask/bench_peers.py --treeport target/release/treeport"));
+        assert!(
+            last(false).starts_with("xtask/bench_peers.py --treeport target/release/treeport-lab")
+        );
         assert!(!last(false).contains("--json"));
     }
 }

@@ -7,8 +7,8 @@ use treeport::Norm;
 use treeport_report::terminal::Global;
 
 use crate::commands::{
-    bench, compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest,
-    plot, report, reproduce, shell,
+    compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest, plot,
+    report, shell,
 };
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
@@ -61,10 +61,6 @@ pub(crate) enum Command {
     Report(Box<report::ReportArgs>),
     /// The figures of the report, one at a time, for papers (SVG, PNG).
     Plot(Box<plot::PlotArgs>),
-    /// Measure speed against a peer on the same data.
-    Bench(bench::BenchArgs),
-    /// Run an experiment of the paper, with its figures beside ours.
-    Reproduce(reproduce::ReproduceArgs),
     /// Print what a shell needs to complete our commands.
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write one for every command.

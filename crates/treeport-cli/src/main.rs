@@ -41,8 +41,6 @@ fn run(args: &Cli) -> Result<ExitCode> {
         Command::Export(args) => commands::export::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Plot(args) => commands::plot::run(args, &output),
-        Command::Bench(args) => commands::bench::run(args, &output),
-        Command::Reproduce(args) => commands::reproduce::run(args, &output),
         Command::Completions(args) => commands::shell::completions(args),
         Command::Man(args) => commands::shell::man(args, &output),
     }

@@ -2,7 +2,6 @@
 //!
 //! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in `main`.
 
-pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod coupling;
 pub(crate) mod demo;
@@ -16,20 +15,13 @@ pub(crate) mod fit;
 pub(crate) mod nearest;
 pub(crate) mod plot;
 pub(crate) mod report;
-pub(crate) mod reproduce;
 pub(crate) mod shell;
 
 use treeport::Error;
 
 /// An option that would help against an error, if there is one.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
-    let cause = error.downcast_ref::<Error>().or_else(|| {
-        match error.downcast_ref::<treeport_lab::Error>() {
-            Some(treeport_lab::Error::Treeport(inner)) => Some(inner),
-            _ => None,
-        }
-    })?;
-    let hint = match cause {
+    let hint = match error.downcast_ref::<Error>()? {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
         Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",
         Error::UnevenTree { .. } => {

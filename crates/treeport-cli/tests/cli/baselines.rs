@@ -1,4 +1,4 @@
-//! The other methods: `fit --method`, `bench baselines` and the tables of the paper.
+//! The other methods: `fit --method`, `compare` and `estimate`.
 
 use insta::assert_snapshot;
 use treeport::baseline::Method;
@@ -142,7 +142,7 @@ fn what_no_tree_can_be_made_of_is_refused() {
     let fit = |args: &str| folder.run(&format!("fit --points line.csv -o model.tree {args}"));
     assert_snapshot!(fit("--method mean-label"), @r#"
     --- stderr
-    error: `mean-label` is not the distance of trees, so there is nothing to save; `treeport reproduce uniform` compares it with all others
+    error: `mean-label` is not the distance of trees, so there is nothing to save; `treeport compare` sets it beside all others
     --- exit 2
     "#);
     assert_snapshot!(fit("--method qtwd-labels"), @r#"
@@ -182,37 +182,6 @@ fn what_no_tree_can_be_made_of_is_refused() {
     "#);
     assert!(fit("--method octree").contains("the method is `octree`; it must be mean-label"));
     assert_eq!(folder.files(), ["line.csv", "measures.csv"]);
-}
-
-#[test]
-fn every_method_is_timed() {
-    let rows = Folder::new().json("bench baselines --sizes 60 --json");
-    let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
-    assert_eq!(names, Method::ALL.map(Method::name));
-    for row in &rows {
-        assert!(row["seconds"].as_f64() > Some(0.0) && row["ns_per_pair"].as_f64() > Some(0.0));
-    }
-}
-
-#[test]
-fn tables_of_the_paper_have_every_method_twice() {
-    let folder = Folder::new();
-    let rows = folder.json("reproduce uniform --quick --dims 2 --seed 1 --json");
-    assert_eq!(rows.len(), 2 * (Method::ALL.len() + 1));
-    for row in &rows {
-        let error = row["scaled"]["mean"].as_f64().expect("a number");
-        // After one factor no tree is worse than a guess.
-        assert!(error < 1.5, "{row}");
-        assert_eq!((&row["dim"], &row["runs"]), (&2.into(), &1.into()));
-    }
-    let paper = rows.iter().find(|row| row["method"] == "quadtree").expect("a row");
-    assert_eq!(paper["paper"]["mean"], 5.336);
-    let shown = folder.run("reproduce gaussian --quick --dims 5");
-    for part in
-        ["dim 5", "masses full: error", "masses subset: error", "5.334", "3.217 ± 0.462", "exit 0"]
-    {
-        assert_eq!(shown.contains(part), part != "5.334", "`{part}` in {shown}");
-    }
 }
 
 #[test]

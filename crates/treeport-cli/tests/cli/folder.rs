@@ -1,4 +1,6 @@
 //! A temporary folder with tiny inputs, and the binary run inside it.
+//!
+//! The tests of `treeport-lab` use it too; the root of the tests names the binary.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -63,9 +65,9 @@ impl Folder {
         names
     }
 
-    /// `treeport` with arguments that have no blanks in them.
+    /// The binary with arguments that have no blanks in them.
     pub(crate) fn command(&self, args: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_treeport"));
+        let mut command = Command::new(crate::BINARY);
         command.args(args.split_whitespace()).current_dir(self.0.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -85,6 +87,25 @@ impl Folder {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the binary runs");
         child.stdin.take().expect("a pipe").write_all(input).expect("an open pipe");
         show(&child.wait_with_output().expect("the binary ends"))
+    }
+
+    /// Sends a signal as soon as the journal has more rows than before, and waits for the end.
+    #[cfg(unix)]
+    pub(crate) fn stopped_in_the_middle(&self, args: &str, journal: &str, signal: &str) -> Output {
+        let rows = || std::fs::read(self.path(journal)).unwrap_or_default().len();
+        let before = rows();
+        let child = self.command(args).spawn().expect("the binary runs");
+        let begun = std::time::Instant::now();
+        while rows() <= before.max(200) {
+            assert!(
+                begun.elapsed() < std::time::Duration::from_secs(60),
+                "no rows within a minute"
+            );
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        child.wait_with_output().expect("the binary ends")
     }
 
     /// The lines of stdout as JSON; the run must succeed and say nothing else.

@@ -10,6 +10,8 @@ mod determinism;
 mod exact;
 mod folder;
 mod pictures;
-mod reproduce;
 #[cfg(unix)]
 mod signals;
+
+/// The binary that a [`folder::Folder`] runs.
+const BINARY: &str = env!("CARGO_BIN_EXE_treeport");

@@ -30,34 +30,19 @@ fn write_full(folder: &Folder, points: usize, measures: usize) {
     folder.write("full.csv", (0..measures).map(row).collect::<String>());
 }
 
-/// Sends a signal as soon as the journal has more rows than before, and waits for the end.
-fn stopped_in_the_middle(folder: &Folder, args: &str, journal: &str, signal: &str) -> Output {
-    let rows = || std::fs::read(folder.path(journal)).unwrap_or_default().len();
-    let before = rows();
-    let child = folder.command(args).spawn().expect("the binary runs");
-    let begun = std::time::Instant::now();
-    while rows() <= before.max(200) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no rows within a minute");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
-    assert!(sent.expect("kill runs").success());
-    child.wait_with_output().expect("the binary ends")
-}
-
 #[test]
 fn exact_goes_on_where_it_was_stopped() {
     let folder = Folder::new();
     write_full(&folder, 300, 40);
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     let args = format!("{exact} --threads 1 -o labels.csv");
-    let killed = stopped_in_the_middle(&folder, &args, "labels.csv.part", "-KILL");
+    let killed = folder.stopped_in_the_middle(&args, "labels.csv.part", "-KILL");
     assert_eq!(killed.status.code(), None, "{}", show(&killed));
     // As if the kill had come in the middle of a row.
     let mut journal = folder.read("labels.csv.part");
     journal.extend(b"39,3");
     folder.write("labels.csv.part", journal);
-    let interrupted = stopped_in_the_middle(&folder, &args, "labels.csv.part", "-INT");
+    let interrupted = folder.stopped_in_the_middle(&args, "labels.csv.part", "-INT");
     assert_eq!(interrupted.status.code(), Some(130), "{}", show(&interrupted));
     let said = String::from_utf8(interrupted.stderr).expect("text");
     assert!(said.contains(" of 780 pairs were done before\ninterrupted after "), "{said}");
@@ -163,24 +148,4 @@ fn an_interrupted_labelling_goes_on() {
     let output = interrupted(&folder, args, Duration::from_secs(2));
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains(" of 19900 pairs were done before\ninterrupted after "), "{said}");
-}
-
-/// The first cell is kept, the second is stopped in its middle, and the run goes on to the same rows.
-#[test]
-fn an_interrupted_experiment_goes_on_after_its_last_cell() {
-    let folder = Folder::new();
-    let args = "reproduce uniform --quick --runs 2 --dims 2,3,4,5";
-    let output =
-        stopped_in_the_middle(&folder, &format!("{args} -o runs"), "runs/uniform.jsonl", "-INT");
-    assert_eq!(output.status.code(), Some(130), "{}", show(&output));
-    let said = String::from_utf8(output.stderr).expect("text");
-    assert!(said.contains("finished cells are kept in `runs`"), "{said}");
-    let journal = String::from_utf8(folder.read("runs/uniform.jsonl")).expect("text");
-    assert!((1..4).contains(&journal.lines().count()), "{journal}");
-    assert!(journal.ends_with('\n'));
-
-    folder.json(&format!("{args} --json -o runs"));
-    let on = String::from_utf8(folder.read("runs/uniform.jsonl")).expect("text");
-    assert!(on.starts_with(&journal), "finished cells are not done again");
-    assert_eq!(on.lines().count(), 4);
 }

@@ -21,7 +21,7 @@ pub struct Run {
 /// has to know about the run, such as what else the machine did.
 pub fn markdown(runs: &[Run], note: Option<&str>, folder: &str) -> (String, Vec<super::Figure>) {
     let mut text = String::from(
-        "# Results\n\nWritten by `treeport reproduce results` from the rows of the runs below; do not edit. Mean relative \
+        "# Results\n\nWritten by `treeport-lab reproduce results` from the rows of the runs below; do not edit. Mean relative \
          errors are |W − W₁|/W₁ over unseen pairs, ± the standard deviation over pairs; \"times one factor\" is after one \
          factor from the training labels. The paper is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal \
          Transport Regression*, AAAI 2024 (arXiv:2210.12288v2).\n",

@@ -58,7 +58,7 @@ fn named(model: Model, names: Option<Vec<String>>) -> Result<(Forest, Vec<u8>)> 
 fn check(args: &FitArgs, method: Method) -> Result<()> {
     if !(method.is_tree() || method.is_forest()) {
         bail!(
-            "`{method}` is not the distance of trees, so there is nothing to save; `treeport reproduce uniform` compares it with all others"
+            "`{method}` is not the distance of trees, so there is nothing to save; `treeport compare` sets it beside all others"
         );
     }
     if args.trees.is_some() && !method.is_forest() {

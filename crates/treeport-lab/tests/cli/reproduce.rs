@@ -1,8 +1,9 @@
-//! `treeport reproduce`: every experiment at a glance, what is kept of a run, and the report.
+//! `treeport-lab reproduce`: every experiment at a glance, what is kept of a run, and the report.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
+use treeport::baseline::Method;
 
 use crate::folder::Folder;
 
@@ -97,7 +98,7 @@ fn finished_cells_are_kept_and_reported() {
     let report = folder.text("docs/RESULTS.md");
     for part in [
         "## growth",
-        "`treeport reproduce growth --quick`, `treeport reproduce growth --quick --seed 1`",
+        "`treeport-lab reproduce growth --quick`, `treeport-lab reproduce growth --quick --seed 1`",
         "![recovered-tree](figures/recovered-tree.svg)",
         "| recovered | ",
     ] {
@@ -117,4 +118,58 @@ fn what_cannot_be_read_or_reported_is_said() {
     assert!(shown.contains("line 1, is no JSON") && shown.contains("exit 2"), "{shown}");
     let shown = folder.run("reproduce nothing");
     assert!(shown.contains("random-starts") && shown.contains("exit 2"), "{shown}");
+}
+
+#[test]
+fn hidden_trees_are_found_beside_the_figures_of_the_paper() {
+    let rows = Folder::new().json("reproduce noisy-trees --trees 2 --seed 3 --json");
+    assert_eq!(rows.len(), 16);
+    for row in &rows {
+        match row["kind"].as_str() {
+            Some("additive") => assert!(number(&row["tree_distance"], "mean") < 0.05, "{row}"),
+            _ => assert!(number(row, "paper_tree_distance") > 0.5),
+        }
+    }
+}
+
+#[test]
+fn tables_of_the_paper_have_every_method_twice() {
+    let folder = Folder::new();
+    let rows = folder.json("reproduce uniform --quick --dims 2 --seed 1 --json");
+    assert_eq!(rows.len(), 2 * (Method::ALL.len() + 1));
+    for row in &rows {
+        let error = row["scaled"]["mean"].as_f64().expect("a number");
+        // After one factor no tree is worse than a guess.
+        assert!(error < 1.5, "{row}");
+        assert_eq!((&row["dim"], &row["runs"]), (&2.into(), &1.into()));
+    }
+    let paper = rows.iter().find(|row| row["method"] == "quadtree").expect("a row");
+    assert_eq!(paper["paper"]["mean"], 5.336);
+    let shown = folder.run("reproduce gaussian --quick --dims 5");
+    for part in
+        ["dim 5", "masses full: error", "masses subset: error", "5.334", "3.217 ± 0.462", "exit 0"]
+    {
+        assert_eq!(shown.contains(part), part != "5.334", "`{part}` in {shown}");
+    }
+}
+
+/// The first cell is kept, the second is stopped in its middle, and the run goes on to the same rows.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_experiment_goes_on_after_its_last_cell() {
+    let folder = Folder::new();
+    let args = "reproduce uniform --quick --runs 2 --dims 2,3,4,5";
+    let output =
+        folder.stopped_in_the_middle(&format!("{args} -o runs"), "runs/uniform.jsonl", "-INT");
+    assert_eq!(output.status.code(), Some(130), "{}", crate::folder::show(&output));
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("finished cells are kept in `runs`"), "{said}");
+    let journal = String::from_utf8(folder.read("runs/uniform.jsonl")).expect("text");
+    assert!((1..4).contains(&journal.lines().count()), "{journal}");
+    assert!(journal.ends_with('\n'));
+
+    folder.json(&format!("{args} --json -o runs"));
+    let on = String::from_utf8(folder.read("runs/uniform.jsonl")).expect("text");
+    assert!(on.starts_with(&journal), "finished cells are not done again");
+    assert_eq!(on.lines().count(), 4);
 }

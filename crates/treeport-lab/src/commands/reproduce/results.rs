@@ -21,7 +21,7 @@ pub(super) fn write(from: &Path, note: Option<&str>, to: &Path, output: &Output)
     }
     if runs.is_empty() {
         bail!(
-            "there is no finished run in `{}`; `treeport reproduce all -o DIR` makes one",
+            "there is no finished run in `{}`; `treeport-lab reproduce all -o DIR` makes one",
             from.display()
         );
     }

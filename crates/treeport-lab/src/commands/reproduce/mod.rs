@@ -1,4 +1,4 @@
-//! `treeport reproduce`: experiments of the paper, with its figures beside ours.
+//! `treeport-lab reproduce`: experiments of the paper, with its figures beside ours.
 
 mod journal;
 mod results;
@@ -19,14 +19,14 @@ use journal::Journal;
 
 const EXAMPLE: &str = "\
 Example:
-  treeport reproduce real --data DIR        every method on the real data sets
-  treeport reproduce uniform                every method on 100 points of [-10, 10]^d
-  treeport reproduce gaussian --dims 2,17 --runs 10 --json
-  treeport reproduce noisy-trees --trees 100
-  treeport reproduce all --data DIR -o runs hours; what is finished is kept in `runs` and not done again
-  treeport reproduce results --from runs -o docs   writes docs/RESULTS.md";
+  treeport-lab reproduce real --data DIR        every method on the real data sets
+  treeport-lab reproduce uniform                every method on 100 points of [-10, 10]^d
+  treeport-lab reproduce gaussian --dims 2,17 --runs 10 --json
+  treeport-lab reproduce noisy-trees --trees 100
+  treeport-lab reproduce all --data DIR -o runs hours; what is finished is kept in `runs` and not done again
+  treeport-lab reproduce results --from runs -o docs   writes docs/RESULTS.md";
 
-/// What `treeport reproduce` accepts.
+/// What `treeport-lab reproduce` accepts.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct ReproduceArgs {
@@ -95,7 +95,7 @@ impl ReproduceArgs {
 
     /// The command that makes the same rows; it leaves out what picks cells, and where data lie.
     fn command(&self, name: &str) -> String {
-        let mut command = format!("treeport reproduce {name}");
+        let mut command = format!("treeport-lab reproduce {name}");
         if self.quick {
             command += " --quick";
         }

@@ -1,4 +1,4 @@
-//! `treeport bench`: how fast, against a peer on the same data in the same run.
+//! `treeport-lab bench`: how fast, against a peer on the same data in the same run.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,17 +14,17 @@ use crate::output::{self, Output};
 
 const EXAMPLE: &str = "\
 Examples:
-  treeport bench project                 the projection against Prim on the dense matrix
-  treeport bench project --sizes 1000,13243 --json
-  treeport bench distance                a pair of sparse measures against the loop over all edges
-  treeport bench learn                   training at the sizes of the paper
-  treeport bench baselines               every method: to build, and for one pair
-  treeport bench exact                   exact transport against the plain solver, by support
-  treeport bench estimate                tree, flow, its bounds, and arcs against exact transport
+  treeport-lab bench project                 the projection against Prim on the dense matrix
+  treeport-lab bench project --sizes 1000,13243 --json
+  treeport-lab bench distance                a pair of sparse measures against the loop over all edges
+  treeport-lab bench learn                   training at the sizes of the paper
+  treeport-lab bench baselines               every method: to build, and for one pair
+  treeport-lab bench exact                   exact transport against the plain solver, by support
+  treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
-/// What `treeport bench` accepts.
+/// What `treeport-lab bench` accepts.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct BenchArgs {

@@ -1,0 +1,75 @@
+//! The `treeport-lab` command line: how fast, and how close to the paper.
+//!
+//! What it says goes through `output` of [`terminal`], as in the `treeport` binary.
+
+mod commands;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use treeport_report::terminal::{self, Global, interrupt, output};
+
+use commands::{bench, reproduce};
+
+/// Measure treeport's speed against peers, and repeat the experiments of the paper.
+#[derive(Debug, Parser)]
+#[command(name = "treeport-lab", version = env!("TREEPORT_VERSION"), after_help = EXAMPLE)]
+struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    command: Command,
+    /// What every command obeys.
+    #[command(flatten)]
+    global: Global,
+}
+
+const EXAMPLE: &str = "\
+Examples:
+  treeport-lab bench project                      how fast, against a peer on the same data
+  treeport-lab reproduce all --data DIR -o runs   every table and figure of the paper
+
+Results go to stdout, everything else to stderr.
+Exit codes: 0 done, 2 bad input or usage, 130 interrupted.";
+
+/// One variant per command; each has its own file in `commands/`.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measure speed against a peer on the same data.
+    Bench(bench::BenchArgs),
+    /// Run an experiment of the paper, with its figures beside ours.
+    Reproduce(reproduce::ReproduceArgs),
+}
+
+fn main() -> ExitCode {
+    // Our data are our own: no option would help against an error in them.
+    terminal::finish(run(&Cli::parse()), |_| None)
+}
+
+fn run(args: &Cli) -> Result<ExitCode> {
+    let output = terminal::begin(&args.global)?;
+    match &args.command {
+        Command::Bench(args) => bench::run(args, &output),
+        Command::Reproduce(args) => reproduce::run(args, &output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_options_do_not_contradict_each_other() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_has_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("treeport-lab "), "{} teaches nothing", command.get_name());
+        }
+    }
+}

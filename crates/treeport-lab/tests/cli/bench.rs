@@ -1,0 +1,79 @@
+//! `treeport-lab bench`: rows, tables, and problems written for other solvers.
+
+use serde_json::Value;
+use treeport::baseline::Method;
+
+use crate::folder::Folder;
+
+fn figure(row: &Value, key: &str) -> f64 {
+    row[key].as_f64().unwrap_or_else(|| panic!("no number `{key}` in {row}"))
+}
+
+#[test]
+fn benchmarks_print_one_object_a_line() {
+    let folder = Folder::new();
+    for (args, rows) in [
+        ("bench project --sizes 20,300", 2),
+        ("bench distance --sizes 500", 3),
+        ("bench learn --sizes 50", 3),
+        ("bench estimate --sizes 60", 20),
+        // A folder without data: the bus network is left out, whatever the environment names.
+        ("bench exact --sizes 5,12 --data .", 4),
+    ] {
+        let found = folder.json(&format!("{args} --json"));
+        assert_eq!(found.len(), rows, "{args}");
+        for row in &found {
+            assert!(args.contains(row["bench"].as_str().expect("a name")));
+            assert!(row["n"].is_u64() && figure(row, "seconds") > 0.0);
+            if row.get("peer").is_some() {
+                let ratio = figure(row, "peer_seconds") / figure(row, "seconds");
+                assert!((figure(row, "ratio") / ratio - 1.0).abs() < 1e-9);
+            }
+        }
+        assert!(found[0].get("peer").is_some());
+    }
+}
+
+#[test]
+fn the_exact_benchmark_says_where_distances_come_from_and_counts_pivots() {
+    let folder = Folder::new();
+    let rows = folder.json("bench exact --sizes 12 --data . --json");
+    let sources: Vec<_> = rows.iter().map(|row| row["distances"].as_str()).collect();
+    assert_eq!(sources, [Some("matrix"), Some("coordinates")]);
+    for row in &rows {
+        assert_eq!((&row["threads"], &row["pairs"]), (&1.into(), &100.into()));
+        assert!(figure(row, "pivots") >= 1.0 && figure(row, "peer_seconds") > 0.0, "{row}");
+    }
+    let shown = folder.run("bench exact --sizes 5 --data .");
+    assert!(shown.contains("pivots") && shown.contains("without the bus network"), "{shown}");
+}
+
+#[test]
+fn problems_written_for_other_solvers_are_solved_again() {
+    let folder = Folder::new();
+    let dumped = folder.output("bench exact --sizes 6 --dump problems");
+    assert!(dumped.status.success() && dumped.stdout.is_empty());
+    for file in ["6/cost.npy", "6/a.npy", "6/b.npy", "many/points.npy", "many/masses.npy"] {
+        assert!(folder.path("problems").join(file).is_file(), "{file}");
+    }
+    let replayed = folder.json("bench exact --replay problems/6");
+    assert_eq!(replayed[0]["n"], 6);
+    assert!(figure(&replayed[0], "seconds") > 0.0);
+    assert_eq!(replayed[0]["values"].as_array().expect("values").len(), 100);
+}
+
+#[test]
+fn a_benchmark_of_nothing_is_refused() {
+    let shown = Folder::new().run("bench project --sizes 10,1");
+    assert!(shown.contains("it takes at least 2 points") && shown.contains("exit 2"), "{shown}");
+}
+
+#[test]
+fn every_method_is_timed() {
+    let rows = Folder::new().json("bench baselines --sizes 60 --json");
+    let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
+    assert_eq!(names, Method::ALL.map(Method::name));
+    for row in &rows {
+        assert!(row["seconds"].as_f64() > Some(0.0) && row["ns_per_pair"].as_f64() > Some(0.0));
+    }
+}
