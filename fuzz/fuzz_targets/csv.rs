@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use treeport::io::table;
-use treeport::{GroundMetric, Measures, Norm};
+use treeport::{GroundMetric, Measures, PointMetric};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(found) = table::read_matrix(bytes) {
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(list.edges.iter().all(|&(from, to, _)| from < list.nodes && to < list.nodes));
     }
     let _ = GroundMetric::read_graph_csv(bytes, None);
-    let _ = GroundMetric::read_points_csv(bytes, Norm::Cosine);
+    let _ = GroundMetric::read_points_csv(bytes, PointMetric::Cosine);
     let _ = GroundMetric::read_matrix_csv(bytes);
     let _ = Measures::read_csv(bytes);
 });

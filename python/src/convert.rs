@@ -1,5 +1,6 @@
 //! Between NumPy and treeport: small arrays, and errors.
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -62,6 +63,22 @@ impl Row<'_> {
         };
         read.map_err(|error| to_py_err(as_measure(number, error)))
     }
+
+    /// A mass for every point; those of a dense measure are as given.
+    pub(crate) fn dense(&self, number: usize) -> PyResult<Cow<'_, [f64]>> {
+        if let Self::Dense(given) = self {
+            return Ok(masses(given));
+        }
+        let measures = self.read(number)?;
+        let mut dense = vec![0.0; measures.points()];
+        measures.row(0).iter().for_each(|(point, mass)| dense[point] = mass);
+        Ok(Cow::Owned(dense))
+    }
+}
+
+/// A vector, copied only if its numbers do not lie side by side.
+pub(crate) fn masses<'a>(given: &'a PyReadonlyArray1<'_, f64>) -> Cow<'a, [f64]> {
+    given.as_slice().map_or_else(|_| given.as_array().to_vec().into(), Cow::Borrowed)
 }
 
 /// Two measures, called 0 and 1 in errors.

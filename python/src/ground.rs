@@ -2,11 +2,11 @@
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use treeport::baseline::Method;
-use treeport::{Error, GroundMetric, Linkage, Norm};
+use treeport::condensed::size_for;
+use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
 use crate::convert::to_py_err;
-use crate::tree::RawTree;
+use crate::model::Model;
 use crate::watch;
 
 /// A table of either precision.
@@ -39,9 +39,14 @@ impl Ground {
         metric: &str,
     ) -> PyResult<Self> {
         let points = points.as_array();
-        let norm: Norm = metric.parse().map_err(to_py_err)?;
-        let make =
-            || GroundMetric::from_points(points.ncols(), points.iter().copied().collect(), norm);
+        let point_metric: PointMetric = metric.parse().map_err(to_py_err)?;
+        let make = || {
+            GroundMetric::from_points(
+                points.ncols(),
+                points.iter().copied().collect(),
+                point_metric,
+            )
+        };
         Self::new(py, make)
     }
 
@@ -74,12 +79,12 @@ impl Ground {
         match distances {
             List::Double(distances) => {
                 let distances = distances.as_slice()?;
-                let n = points_of(distances.len());
+                let n = size_for(distances.len());
                 Self::new(py, || GroundMetric::from_condensed(n, distances.to_vec()))
             }
             List::Single(distances) => {
                 let distances = distances.as_slice()?;
-                let n = points_of(distances.len());
+                let n = size_for(distances.len());
                 Self::new(py, || GroundMetric::from_condensed_f32(n, distances.to_vec()))
             }
         }
@@ -104,6 +109,12 @@ impl Ground {
         })
     }
 
+    /// Points that are all one apart.
+    #[staticmethod]
+    fn discrete(n: usize) -> PyResult<Self> {
+        Ok(Self { metric: GroundMetric::discrete(n).map_err(to_py_err)? })
+    }
+
     /// The same distances with the promise that the triangle inequality holds.
     fn assume_metric(&self) -> Self {
         Self { metric: self.metric.clone().assume_metric() }
@@ -115,34 +126,11 @@ impl Ground {
         self.metric.points()
     }
 
-    /// A graph as a matrix, everything else as it is: the exact solver asks for many distances.
-    #[staticmethod]
-    fn solvable(py: Python<'_>, ground: Py<Self>, threads: usize) -> PyResult<Py<Self>> {
-        let metric = &ground.get().metric;
-        if metric.edges().is_none() {
-            return Ok(ground);
-        }
-        let metric = watch::run(py, threads, None, |_| Ok(metric.materialized()))?;
-        Py::new(py, Self { metric })
-    }
-
     /// A first tree over the points.
-    fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<RawTree> {
-        let method = linkage_of(method)?;
+    fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
+        let method: Linkage = method.parse().map_err(to_py_err)?;
         let tree = watch::run(py, threads, None, |_| treeport::linkage(&self.metric, method))?;
-        Ok(RawTree { tree })
-    }
-
-    /// Refuses a method that needs coordinates where there are none.
-    fn check_method(&self, method: &str) -> PyResult<()> {
-        // What is no baseline takes any metric.
-        let needs = method.parse().ok().filter(|method: &Method| method.needs_coordinates());
-        match needs {
-            Some(method) if self.metric.coordinates().is_none() => {
-                Err(to_py_err(Error::NoCoordinates { method: method.name() }))
-            }
-            _ => Ok(()),
-        }
+        Ok(Model::new(tree))
     }
 }
 
@@ -153,33 +141,4 @@ impl Ground {
     ) -> PyResult<Self> {
         Ok(Self { metric: py.detach(make).map_err(to_py_err)? })
     }
-}
-
-/// How clusters are compared, by name.
-pub(crate) fn linkage_of(name: &str) -> PyResult<Linkage> {
-    Ok(match name {
-        "single" => Linkage::Single,
-        "average" => Linkage::Average,
-        "complete" => Linkage::Complete,
-        "ward" => Linkage::Ward,
-        "closest" => Linkage::Closest,
-        other => {
-            return Err(to_py_err(Error::BadOption {
-                option: "the linkage",
-                value: format!("`{other}`"),
-                expected: "it must be single, average, complete, ward or closest",
-            }));
-        }
-    })
-}
-
-/// How many points have so many pairs, rounded up: the library refuses what does not fit.
-pub(crate) fn points_of(pairs: usize) -> usize {
-    let guess = f64::midpoint(1.0, (1.0 + 8.0 * pairs as f64).sqrt()) as usize;
-    // The square root may be off in the last place.
-    let mut points = guess.saturating_sub(1).max(1);
-    while points * (points - 1) / 2 < pairs {
-        points += 1;
-    }
-    points
 }

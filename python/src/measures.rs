@@ -1,11 +1,13 @@
 //! Many measures, checked once and used often.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use treeport::Error;
+use treeport::{Csr, Error};
 
-use crate::convert::to_py_err;
+use crate::convert::{self, Compressed, to_py_err};
 
 /// Positions of either width that SciPy uses.
 #[derive(FromPyObject)]
@@ -18,6 +20,8 @@ pub(crate) enum Positions<'py> {
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Measures {
     pub(crate) rows: treeport::Measures,
+    /// Whether they are to be asked about again, so that what is laid out for them is kept.
+    pub(crate) kept: AtomicBool,
 }
 
 #[pymethods]
@@ -66,12 +70,32 @@ impl Measures {
         }
     }
 
-    /// The measures that the others of `self` and `other` follow, one set after the other.
-    fn followed_by(&self, other: &Self) -> PyResult<Self> {
-        other.rows.check_points(self.rows.points()).map_err(to_py_err)?;
-        let rows = self.rows.iter().chain(other.rows.iter()).map(|measure| measure.iter());
-        let rows = treeport::Measures::from_rows(self.rows.points(), rows.collect::<Vec<_>>());
-        Ok(Self { rows: rows.map_err(to_py_err)? })
+    /// The same, each divided by its total.
+    fn normalized(&self) -> Self {
+        Self::of(self.rows.clone().normalized())
+    }
+
+    /// Says that they will be asked about again.
+    fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
+    }
+
+    /// Row bounds, columns and masses.
+    fn compressed<'py>(&self, py: Python<'py>) -> Compressed<'py> {
+        let rows = self.rows.iter();
+        let mut csr = Csr {
+            rows: self.rows.len(),
+            cols: self.rows.points(),
+            start: vec![0],
+            indices: Vec::with_capacity(self.rows.entries()),
+            values: Vec::with_capacity(self.rows.entries()),
+        };
+        for measure in rows {
+            csr.indices.extend(measure.support().iter().map(|&point| point as usize));
+            csr.values.extend(measure.masses());
+            csr.start.push(csr.indices.len());
+        }
+        convert::compressed(py, csr)
     }
 
     fn __len__(&self) -> usize {
@@ -95,7 +119,11 @@ impl Measures {
             let rows = read()?;
             Ok(if normalize { rows.normalized() } else { rows })
         };
-        Ok(Self { rows: py.detach(read).map_err(to_py_err)? })
+        Ok(Self::of(py.detach(read).map_err(to_py_err)?))
+    }
+
+    fn of(rows: treeport::Measures) -> Self {
+        Self { rows, kept: AtomicBool::new(false) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Long work with the interpreter released: threads, progress and Ctrl-C.
 //!
-//! Python handles signals in its main thread, between byte codes, so nobody would notice Ctrl-C while Rust
-//! computes. Therefore the calling thread does no work: it wakes up now and then, lets Python look, moves
-//! the progress bar, and asks the work to stop when Python raises.
+//! Python handles signals in its main thread, between byte codes, so nobody would notice Ctrl-C
+//! while Rust computes. Therefore the calling thread does no work: it wakes up now and then, lets
+//! Python look, moves the progress bar, and asks the work to stop when Python raises.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use treeport::progress::{Progress, State};
 
 use crate::convert::to_py_err;
 
@@ -21,31 +22,28 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What the work and the thread that watches it tell each other.
 #[derive(Default)]
-pub(crate) struct Watch {
+struct Watch {
     stop: AtomicBool,
     done: AtomicUsize,
     total: AtomicUsize,
+    task: Mutex<&'static str>,
 }
 
 impl Watch {
     /// Notes how far the work is; false once it has to stop.
-    pub(crate) fn reached(&self, done: usize) -> bool {
-        self.done.store(done, Ordering::Relaxed);
-        self.goes_on()
-    }
-
-    /// False once the work has to stop.
-    pub(crate) fn goes_on(&self) -> bool {
+    fn hears(&self, state: &State<'_>) -> bool {
+        self.done.store(state.done, Ordering::Relaxed);
+        self.total.store(state.total.unwrap_or(0), Ordering::Relaxed);
+        // Nobody waits for a name: the next report has it again.
+        if let Ok(mut task) = self.task.try_lock() {
+            *task = state.task;
+        }
         !self.stop.load(Ordering::Relaxed)
-    }
-
-    /// How much work there is in all.
-    pub(crate) fn expect(&self, total: usize) {
-        self.total.store(total, Ordering::Relaxed);
     }
 }
 
-/// Runs `job` in a pool of `threads` (0: one for each processor) and calls `report(done, total)`.
+/// Runs `job` in a pool of `threads` (0: one for each processor) and calls `report(task, done,
+/// total)`.
 ///
 /// # Errors
 /// Those of the job, what a signal handler raised (`KeyboardInterrupt`), or what `report` did.
@@ -53,13 +51,13 @@ pub(crate) fn run<T: Send>(
     py: Python<'_>,
     threads: usize,
     report: Option<&Bound<'_, PyAny>>,
-    job: impl FnOnce(&Watch) -> treeport::Result<T> + Send,
+    job: impl FnOnce(&Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     let (watch, slot, ready) = (Watch::default(), Mutex::new(None), Condvar::new());
     let mut interrupt = None;
     pool(threads)?.in_place_scope(|scope| {
         scope.spawn(|_| {
-            let result = catch_unwind(AssertUnwindSafe(|| job(&watch)));
+            let result = catch_unwind(AssertUnwindSafe(|| job(&|state| watch.hears(state))));
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             ready.notify_one();
         });
@@ -89,7 +87,8 @@ fn tick(py: Python<'_>, report: Option<&Bound<'_, PyAny>>, watch: &Watch) -> PyR
     py.check_signals()?;
     if let Some(report) = report {
         let (done, total) = (&watch.done, &watch.total);
-        report.call1((done.load(Ordering::Relaxed), total.load(Ordering::Relaxed)))?;
+        let task = *watch.task.lock().unwrap_or_else(PoisonError::into_inner);
+        report.call1((task, done.load(Ordering::Relaxed), total.load(Ordering::Relaxed)))?;
     }
     Ok(())
 }

@@ -99,6 +99,56 @@ def test_any_layout_of_arrays_gives_the_same(rng):
     assert half == pytest.approx([value], rel=1e-6)
 
 
+def test_any_layout_of_a_cost_matrix_gives_the_same_bits(rng):
+    n, m = 12, 17
+    cost = rng.random((n, m))
+    a, b = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
+    a[3], a[4] = 0, a[3] + a[4]
+    value = tp.emd(a, b, cost=cost)
+    with_plan, plan = tp.emd(a, b, cost=cost, return_plan=True)
+    assert with_plan == value
+    assert tp.emd(list(a), tuple(b), cost=cost.tolist()) == value
+    assert tp.emd(np.repeat(a, 2)[::2], b[None], cost=np.asfortranarray(cost)) == value
+    assert tp.emd(a, b, cost=cost[::-1, ::-1][::-1, ::-1]) == value
+    assert tp.emd(a, b, cost=np.repeat(np.repeat(cost, 2, axis=0), 3, axis=1)[::2, ::3]) == value
+    assert tp.emd(sparse.csr_matrix(a), sparse.coo_array(b[None]), cost=cost) == value
+    other, moves = tp.emd(sparse.csr_matrix(a), b, cost=np.asfortranarray(cost), return_plan=True)
+    assert other == value and (moves != plan).nnz == 0
+    single = cost.astype(np.float32)
+    assert tp.emd(a, b, cost=single) == tp.emd(a, b, cost=single.astype(np.float64))
+    exact = tp.emd((a * 64).astype(int), np.bincount([0], [(a * 64).astype(int).sum()], m), cost=cost)
+    assert exact == pytest.approx((a * 64).astype(int) @ cost[:, 0], rel=1e-12)
+    entropic = {tp.sinkhorn(a, b, cost=layout) for layout in [cost, np.asfortranarray(cost), cost.tolist()]}
+    assert len(entropic) == 1 and entropic.pop() > value
+    assert tp.sinkhorn(sparse.csr_matrix(a), b, cost=cost, return_plan=True)[0] == tp.sinkhorn(a, b, cost=cost)
+
+
+def test_large_and_tiny_matrices_agree_with_pot(rng):
+    for n, m in [(1, 1), (1, 5), (63, 64), (65, 64), (150, 90)]:
+        cost, a, b = rng.random((n, m)), rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
+        assert tp.emd(a, b, cost=cost) == pytest.approx(ot.emd2(a, b, cost), rel=1e-9)
+        assert tp.emd(a, b, cost=cost, return_plan=True)[0] == tp.emd(a, b, cost=cost)
+
+
+@pytest.mark.parametrize("plan", [False, True])
+def test_what_is_wrong_with_a_cost_matrix_is_named(plan):
+    half, ones = np.array([0.5, 0.5]), np.ones((2, 2))
+    wrong = [
+        (half, np.array([0.5, -0.5]), ones, "measure 1 has mass -0.5 at point 1"),
+        (half, np.zeros(2), ones, "measure 1 has no mass"),
+        (np.zeros(0), half, np.ones((0, 2)), "there are no points"),
+        (half, 3 * half, ones, "total mass 1 and 3"),
+        (half, half, np.array([[0, 1], [np.nan, 0]]), "distance from point 1 to point 0 is NaN"),
+        (half, half, np.ones((2, 3)), r"the cost matrix has shape \(2, 3\), expected \(2, 2\)"),
+        (half, half, np.ones((2, 2, 2)), "expected one or two axes"),
+    ]
+    for a, b, cost, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            tp.emd(a, b, cost=cost, return_plan=plan)
+        with pytest.raises(ValueError, match=message):
+            tp.sinkhorn(a, b, cost=cost, return_plan=plan)
+
+
 def test_only_the_distances_of_points_with_mass_are_read(rng):
     points = rng.normal(size=(100_000, 2))
     points[3] = np.nan

@@ -106,14 +106,14 @@ def test_verbose_shows_bars(words, documents, capsys):
     tw = tp.TreeWasserstein(words, method="forest", n_trees=2, verbose=True).fit(documents)
     tw.estimate(documents[:3], documents[3:6])
     shown = capsys.readouterr().err
-    for title in ("exact distances", "building", "calibrating", "estimating"):
+    for title in ("exact distances", "fitting", "calibrating", "estimating"):
         assert f"{title} done in" in shown
 
 
 @pytest.mark.parametrize("accuracy", ["high", -0.1, float("nan"), None])
 def test_bad_accuracies_are_named(documents, accuracy):
     tw = tp.TreeWasserstein(epochs=1).fit(documents)
-    message = f"accuracy is {accuracy!r}; it must be tree, flow, arcs, exact, or a number of at least 0"
+    message = f"the accuracy is `{accuracy}`; it must be tree, flow, arcs, exact or a number of at least 0"
     with pytest.raises(ValueError) as caught:
         tw.estimate(documents[:3], documents[3:6], accuracy=accuracy)
     assert str(caught.value) == message

@@ -34,13 +34,15 @@ def test_forests_in_files_and_pickles(forest, tmp_path):
     assert forest != tp.Forest(forest.trees) and forest != 3
     assert tp.load(path).forest_ == forest
     assert repr(forest) == "Forest(n_trees=3, n_points=12)"
+    plan = tp.load(path).coupling(np.eye(12)[0], np.eye(12)[1])
+    assert (plan.toarray() == forest.coupling(np.eye(12)[0], np.eye(12)[1]).toarray()).all()
     with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
-        tp.load(path).coupling(np.eye(12)[0], np.eye(12)[1])
-    with pytest.raises(ValueError, match="is not a treeport tree: it holds a forest"):
+        tp.load(path).estimate(np.eye(12), np.eye(12))
+    with pytest.raises(ValueError, match="holds a forest; read it with `Forest.load`"):
         tp.Tree.load(path)
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ValueError, match="model.forest` is "):
         tp.load(path)
     forest.trees[0].save(path)
-    with pytest.raises(ValueError, match="is not a treeport forest: it holds a single tree"):
+    with pytest.raises(ValueError, match="holds a tree; read it with `Tree.load`"):
         tp.Forest.load(path)

@@ -42,8 +42,8 @@ def test_every_kind_of_ground_metric_gives_the_same_tree(words, documents):
     ]
     units = np.eye(25)
     for tree in trees[1:]:
-        # Edges are fitted until they change by less than 1e-5.
-        np.testing.assert_allclose(tree.pairwise(units), trees[0].pairwise(units), rtol=1e-4)
+        # Edges are fitted until they change by less than 1e-5, which steps before have made more of.
+        np.testing.assert_allclose(tree.pairwise(units), trees[0].pairwise(units), rtol=1e-3)
     single = tp.TreeWasserstein(cost=distances.astype(np.float32), epochs=3).fit(documents)
     assert single.score(documents) > -0.3
 

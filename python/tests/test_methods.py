@@ -9,8 +9,10 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from treeport._methods import FORESTS, GROWN, METHODS, STARTED, THOROUGH
+from treeport import _core
 
+METHODS = [name for name, *_ in _core.methods()]
+FORESTS = [name for name in METHODS if "forest" in name or name.startswith("sliced")]
 GRIDS = ["kmeans", "quadtree", "qtwd", "qtwd-labels", "sliced-quadtree", "sliced-qtwd"]
 
 
@@ -23,8 +25,10 @@ def normalized(measures):
     return measures / measures.sum(axis=1, keepdims=True)
 
 
-def test_the_lists_of_methods_name_methods():
-    assert {*FORESTS, *GROWN, *STARTED, *THOROUGH, *GRIDS} <= set(METHODS)
+def test_the_docstring_has_every_method():
+    assert set(GRIDS) <= set(METHODS)
+    for name, _, text in _core.methods():
+        assert f"- {name!r}: {text};" in tp.TreeWasserstein.__doc__
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -59,12 +63,18 @@ def test_methods_that_need_coordinates_say_so(words, documents, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_a_ground_metric_every_method_is_a_star(documents, method):
-    tw = tp.TreeWasserstein(method=method).fit(documents)
-    np.testing.assert_allclose(
-        tw.pairwise(documents), pdist_square(normalized(documents)) / 2, atol=1e-12
-    )
-    judge = tw.estimate(documents[:5], documents[5:10], accuracy=0.1)
-    np.testing.assert_allclose(tw.paired(documents[:5], documents[5:10]), judge, atol=1e-12)
+    tw = tp.TreeWasserstein(method=method)
+    if method in GRIDS:
+        with pytest.raises(ValueError, match=f"^{method} needs coordinates"):
+            tw.fit(documents)
+        return
+    tw.fit(documents)
+    variations = pdist_square(normalized(documents)) / 2
+    judge = tw.estimate(documents[:5], documents[5:10], accuracy="exact")
+    np.testing.assert_allclose(judge, np.diag(variations[:5, 5:10]), rtol=1e-9)
+    if not method.endswith("cluster"):  # clusters of points one apart are deeper than a star
+        # Edges are fitted until they change by less than 1e-5.
+        np.testing.assert_allclose(tw.pairwise(documents), variations, rtol=1e-3)
     lower, upper = tw.bounds(documents[:5], documents[5:10])
     assert (lower <= judge).all() and (judge <= upper).all()
     assert tw.coupling(documents[0], documents[1]).sum() == pytest.approx(1)
@@ -93,7 +103,7 @@ def test_auto_keeps_the_best_of_its_stages(words, documents):
 
 def test_auto_starts_from_any_tree(words, documents):
     first = tp.TreeWasserstein(words, epochs=1).fit(documents)
-    again = tp.TreeWasserstein(words, init=first.tree_).fit(documents)
+    again = tp.TreeWasserstein(words, start=first.tree_).fit(documents)
     assert again.stage_errors_[again.stage_] <= again.stage_errors_["start"]
 
 
@@ -102,11 +112,11 @@ def test_every_tree_of_a_learned_forest_learns(words, documents):
         return tp.TreeWasserstein(words, method="learned-forest", n_trees=4, **options).fit(documents[:30])
 
     learned = forest()
-    np.testing.assert_allclose(learned.forest_.weights, 0.25)
+    assert learned.forest_.weights.sum() == pytest.approx(1) and len(learned.forest_) == 4
     assert learned.score(documents[30:]) > forest(epochs=0).score(documents[30:])
-    assert learned.forest_ != forest(init="single").forest_ != forest(epochs=1).forest_
-    with pytest.raises(ValueError, match="'learned-forest' takes a linkage for its trees"):
-        forest(init=learned.forest_.trees[0])
+    assert learned.forest_ != forest(start="single").forest_ != forest(epochs=1).forest_
+    with pytest.raises(ValueError, match="start is a tree; the trees of a forest are grown by a linkage"):
+        forest(start=learned.forest_.trees[0])
 
 
 def test_averaging_trees_beats_one(words, documents):
@@ -126,15 +136,14 @@ def test_equal_rows_leave_a_forest_as_it_is(words, documents):
 
 def test_the_plan_of_a_forest_costs_no_more_than_those_of_its_trees(words, documents):
     tw = tp.TreeWasserstein(words, method="forest", n_trees=5).fit(documents)
-    ground = cdist(words, words)
+    own = tw.forest_.pairwise(np.eye(25))
     for a, b in zip(normalized(documents)[:20], normalized(documents)[20:40]):
-        plans = [tree.coupling(a, b) for tree in tw.forest_.trees]
-        costs = [(plan.toarray() * ground).sum() for plan in plans]
+        costs = [(tree.coupling(a, b).toarray() * own).sum() for tree in tw.forest_.trees]
         plan = tw.coupling(a, b).toarray()
         np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-12)
         np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-12)
-        exact = tp.emd(a, b, points=words)
-        assert exact * (1 - 1e-9) <= (plan * ground).sum() <= min(costs) * (1 + 1e-9)
+        assert (plan * own).sum() <= min(costs) * (1 + 1e-9)
+        assert (plan * own).sum() >= tw.distance(a, b) * (1 - 1e-9)
 
 
 def test_same_seed_same_forest_on_any_number_of_threads(words, documents):
@@ -144,7 +153,7 @@ def test_same_seed_same_forest_on_any_number_of_threads(words, documents):
 
     assert forest(n_jobs=1) == forest(n_jobs=3) == forest()
     assert forest(random_state=1) != forest()
-    assert forest(init="single") != forest()
+    assert forest(start="single") != forest()
     # The first trees of a larger forest are the same, but for the factor that labels give.
     small, large = forest(scale=False), forest(scale=False, n_trees=6)
     assert small.trees == large.trees[:4]
@@ -163,6 +172,55 @@ def test_forests_pickle_and_clone(words, rng):
     assert not hasattr(fresh, "forest_") and fresh.get_params()["n_trees"] == 4
     assert not hasattr(tw.set_params(method="single").fit(documents), "forest_")
     assert not hasattr(tw.set_params(method="forest").fit(documents), "tree_")
+
+
+def test_measures_are_read_once(words, documents):
+    tw = tp.TreeWasserstein(words, method="forest", n_trees=3).fit(documents)
+    measures = tp.Measures(documents)
+    assert (len(measures), measures.shape) == (60, (60, 25))
+    for _ in range(2):  # the second time from what was laid out before
+        assert (tw.pairwise(measures) == tw.pairwise(documents)).all()
+        assert (tw.pairwise(measures, documents[:7]) == tw.pairwise(documents, documents[:7])).all()
+    assert (tw.estimate(measures, measures) == 0).all()
+    assert tw.score(measures) == tw.score(documents)
+    assert (tw.transform(pickle.loads(pickle.dumps(measures))) != tw.transform(documents)).nnz == 0
+    assert tp.TreeWasserstein(words, epochs=1).fit(measures).tree_ == (
+        tp.TreeWasserstein(words, epochs=1).fit(documents).tree_
+    )
+    rows = normalized(documents)
+    assert (tw.forest_.pairwise(tp.Measures(rows)) == tw.forest_.pairwise(rows)).all()
+    assert (tw.transform(documents) != tw.forest_.embed(rows)).nnz == 0
+
+
+def test_fit_reads_its_parameters_anew(words, documents):
+    tw = tp.TreeWasserstein(words.copy(), epochs=1).fit(documents)
+    before = tw.distance(documents[0], documents[1])
+    tw.points *= 4  # in place: the same array
+    assert tw.fit(documents).distance(documents[0], documents[1]) == pytest.approx(4 * before)
+    plain = tp.TreeWasserstein(epochs=1).fit(documents)
+    assert plain.fit(documents[:, :20] + 1).n_features_in_ == 20
+
+
+def test_a_start_with_other_names_is_refused(documents):
+    pd = pytest.importorskip("pandas")
+    start = tp.Tree.from_newick("((dog:1,bird:1):1,cat:2);")
+    frame = pd.DataFrame(documents[:, :3] + 1, columns=["cat", "dog", "bird"])
+    with pytest.raises(ValueError, match="start calls point 0 'dog', the columns call it 'cat'"):
+        tp.TreeWasserstein(start=start).fit(frame)
+    assert tp.TreeWasserstein(start=start).fit(frame[["dog", "bird", "cat"]]).tree_.names == start.names
+
+
+def test_threads_share_one_graph(words, documents):
+    nx = pytest.importorskip("networkx")
+    from concurrent.futures import ThreadPoolExecutor
+
+    graph = nx.random_regular_graph(3, 600, seed=1)
+    measures = np.random.default_rng(0).random((6, 600))
+    tw = tp.TreeWasserstein(graph=graph, method="single", n_pairs=5).fit(measures)
+    tw = pickle.loads(pickle.dumps(tw))  # without the distances
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: tw.estimate(measures[:3], measures[3:]), range(16)))
+    assert all((one == found[0]).all() for one in found)
 
 
 def test_grid_search_over_methods(words, documents):

@@ -154,7 +154,10 @@ fn python(found: &Found, venv: &Path) -> Vec<Step> {
     }
     let wheel = run("python wheel", Program::Venv, &["-m", "pip", "install", "./python[test]"]);
     steps.push(installing(wheel));
-    steps.push(run("python tests", Program::Venv, &["-m", "pytest", "python/tests"]));
+    // Among them: what Python fits is what the command line fits, which the Rust tests have built.
+    let tests = run("python tests", Program::Venv, &["-m", "pytest", "python/tests"]);
+    let needs = ("TREEPORT_TESTS_NEED_BINARY", "1");
+    steps.push(with(tests, |command| command.env = Some(needs)));
     // What a new user does, with nothing installed that only the tests need.
     steps.push(venv_step("fresh venv", &fresh_venv(venv)));
     let install = run("fresh install", Program::Fresh, &["-m", "pip", "install", "./python"]);

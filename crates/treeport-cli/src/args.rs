@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use treeport::Norm;
-use treeport_report::terminal::Global;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use treeport::PointMetric;
+use treeport::names::Named;
+use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::{
     compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest, plot,
@@ -37,11 +39,11 @@ Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
 pub(crate) enum Command {
     /// The whole job on a built-in data set: labels, learning, comparison, pictures.
     Demo(demo::DemoArgs),
-    /// Learn a tree from a ground metric, and from measures if there are any.
+    /// Make a tree or a forest from a ground metric, and from measures if there are any.
     Fit(Box<fit::FitArgs>),
-    /// Tree distances between measures.
+    /// Distances between measures, of a tree or a forest.
     Distance(distance::DistanceArgs),
-    /// Which mass goes where: the plan between two measures, of a tree or exact.
+    /// Which mass goes where: the plan between two measures, of a model or exact.
     Coupling(coupling::CouplingArgs),
     /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
     Exact(exact::ExactArgs),
@@ -55,9 +57,9 @@ pub(crate) enum Command {
     Embed(embed::EmbedArgs),
     /// The measures closest to each measure.
     Nearest(nearest::NearestArgs),
-    /// Write a tree for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.
+    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.
     Export(export::ExportArgs),
-    /// One page to look at: the tree, how well it predicts, which mass goes where.
+    /// One page to look at: the trees, how well they predict, which mass goes where.
     Report(Box<report::ReportArgs>),
     /// The figures of the report, one at a time, for papers (SVG, PNG).
     Plot(Box<plot::PlotArgs>),
@@ -67,6 +69,16 @@ pub(crate) enum Command {
     Man(shell::ManArgs),
 }
 
+/// Reads a choice by the names that the library has for it, for `value_parser`.
+pub(crate) fn choice<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let value = |choice: &T| {
+        let meant = T::ALIASES.iter().filter(|(_, name)| *name == choice.name());
+        let aliases = meant.map(|(alias, _)| *alias);
+        PossibleValue::new(choice.name()).help(choice.help()).aliases(aliases)
+    };
+    PossibleValuesParser::new(T::ALL.iter().map(value)).try_map(|name| name.parse::<T>())
+}
+
 /// Where the distances between points come from.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MetricArgs {
@@ -74,11 +86,11 @@ pub(crate) struct MetricArgs {
     pub(crate) source: MetricSource,
     /// How coordinates are compared [default: euclidean].
     #[arg(long, value_name = "NAME", help_heading = "Ground metric")]
-    #[arg(conflicts_with_all = ["matrix", "graph"])]
-    pub(crate) metric: Option<NormName>,
+    #[arg(value_parser = choice::<PointMetric>(), conflicts_with_all = ["matrix", "graph"])]
+    pub(crate) metric: Option<PointMetric>,
     /// Promise that the matrix obeys the triangle inequality: mass that two measures share may then
     /// stay where it is, which makes exact transport faster.
-    #[arg(long, help_heading = "Ground metric", conflicts_with_all = ["points", "graph"])]
+    #[arg(long, conflicts_with_all = ["points", "graph"], help_heading = "Ground metric")]
     pub(crate) assume_metric: bool,
 }
 
@@ -98,56 +110,104 @@ pub(crate) struct MetricSource {
     pub(crate) graph: Option<PathBuf>,
 }
 
-/// How to compare coordinates.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum NormName {
-    /// Straight line.
-    Euclidean,
-    /// Along the axes.
-    Manhattan,
-    /// One minus the cosine of the angle.
-    Cosine,
-    /// Straight line, squared.
-    #[value(name = "sqeuclidean")]
-    SqEuclidean,
-}
-
-impl From<NormName> for Norm {
-    fn from(name: NormName) -> Self {
-        match name {
-            NormName::Euclidean => Self::Euclidean,
-            NormName::Manhattan => Self::Manhattan,
-            NormName::Cosine => Self::Cosine,
-            NormName::SqEuclidean => Self::SqEuclidean,
-        }
+impl MetricSource {
+    /// The file that is given.
+    pub(crate) fn file(&self) -> Option<&PathBuf> {
+        self.points.as_ref().or(self.matrix.as_ref()).or(self.graph.as_ref())
     }
 }
 
-/// A model as an argument, with the names that put a Newick tree's leaves in order.
+/// The names of the points.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NamesArgs {
-    /// Names of the points, one per line in the order of the measures' columns; a Newick tree's
-    /// leaves are matched to them.
+    /// Names of the points, one per line in the order of the measures' columns; the leaves of
+    /// Newick text are matched to them.
     #[arg(long, value_name = "FILE")]
     pub(crate) names: Option<PathBuf>,
+}
+
+/// A ground metric and the names of its points.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GroundArgs {
+    #[command(flatten)]
+    pub(crate) metric: MetricArgs,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+}
+
+/// Measures. Commands that cannot do without say `mut_arg("measures", …)`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct MeasureArgs {
+    /// Measures, one per row, one point per column (.npz, .npy, .csv).
+    #[arg(long, value_name = "FILE", help_heading = "Measures")]
+    pub(crate) measures: Option<PathBuf>,
+    /// Divide every measure by its total mass.
+    #[arg(long, requires = "measures", help_heading = "Measures")]
+    pub(crate) normalize: bool,
+}
+
+/// A model, and the measures that it is asked about.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("measures", |arg| arg.required(true)))]
+pub(crate) struct ModelArgs {
+    /// A tree or a forest that `fit` has written, or Newick text (.nwk).
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: PathBuf,
+    #[command(flatten)]
+    pub(crate) names: NamesArgs,
+    #[command(flatten)]
+    pub(crate) measures: MeasureArgs,
+}
+
+/// Which pairs of measures.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PairArgs {
+    /// So many random pairs of measures [default: all pairs].
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Measures")]
+    #[arg(conflicts_with = "pairs")]
+    pub(crate) n_pairs: Option<usize>,
+    /// Only these pairs: columns left and right (.csv); measures count from 0.
+    #[arg(long, value_name = "FILE", alias = "pairs-file", help_heading = "Measures")]
+    #[arg(requires = "measures")]
+    pub(crate) pairs: Option<PathBuf>,
+    /// Seed of all randomness: the same seed gives the same result.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Measures")]
+    pub(crate) seed: u64,
+}
+
+/// Measures with exact distances between some: known already, or solved for some pairs.
+#[derive(Args, Clone, Debug)]
+#[command(mut_arg("n_pairs", |arg| arg.help("So many random pairs of measures to solve exactly [default: 300]")))]
+#[command(mut_arg("pairs", |arg| arg.help("Solve these pairs: columns left and right (.csv); measures count from 0")))]
+pub(crate) struct LabelArgs {
+    #[command(flatten)]
+    pub(crate) measures: MeasureArgs,
+    /// Exact distances known already: columns left, right, distance (.csv); measures count from 0.
+    #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
+    #[arg(conflicts_with_all = ["n_pairs", "pairs"])]
+    pub(crate) labels: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) pairs: PairArgs,
+}
+
+/// What models are judged by.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    pub(crate) ground: GroundArgs,
+    #[command(flatten)]
+    pub(crate) data: LabelArgs,
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use treeport_report::terminal;
 
     use super::*;
 
     #[test]
-    fn the_options_do_not_contradict_each_other() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_help_has_an_example() {
-        for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("treeport "), "{} teaches nothing", command.get_name());
-        }
+    fn options_and_help_are_sound() {
+        terminal::check(Cli::command());
     }
 }

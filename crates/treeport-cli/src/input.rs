@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use treeport::io::table;
-use treeport::{Error, Forest, GroundMetric, Measures, Norm, Tree};
+use treeport::learn::Epoch;
+use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
-use crate::args::MetricArgs;
+use crate::args::{GroundArgs, MetricArgs, NamesArgs};
 
 /// The formats of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,49 +27,30 @@ impl<T: Read + Seek> Bytes for T {}
 
 /// Points, matrix or graph, and the names of the points where the file has them.
 pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    let norm = args.metric.map_or(Norm::Euclidean, Norm::from);
-    if let Some(path) = &args.source.points {
-        let (form, reader) = open(path)?;
-        let metric = match form {
-            Form::Npy => GroundMetric::read_points_npy(reader, norm),
-            Form::Csv => GroundMetric::read_points_csv(reader, norm),
-            Form::Npz => return wrong_form(path, "points", ".npy or .csv"),
-        };
-        return Ok((metric.with_context(|| name(path))?, None));
-    }
-    if let Some(path) = &args.source.matrix {
-        let (form, reader) = open(path)?;
-        let metric = match form {
-            Form::Npy => GroundMetric::read_matrix_npy(reader),
-            Form::Csv => GroundMetric::read_matrix_csv(reader),
-            Form::Npz => return wrong_form(path, "a distance matrix", ".npy or .csv"),
-        };
-        let metric = metric.with_context(|| name(path))?;
-        return Ok((if args.assume_metric { metric.assume_metric() } else { metric }, None));
-    }
-    let path = args.source.graph.as_deref().context("give `--points`, `--matrix` or `--graph`")?;
+    let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
+    let compared = args.metric.unwrap_or(PointMetric::Euclidean);
+    let (points, matrix) = (args.source.points.is_some(), args.source.matrix.is_some());
     let (form, reader) = open(path)?;
-    let graph = match form {
+    let unnamed = |metric| (metric, None);
+    let metric = match form {
+        Form::Npy if points => GroundMetric::read_points_npy(reader, compared).map(unnamed),
+        Form::Csv if points => GroundMetric::read_points_csv(reader, compared).map(unnamed),
+        _ if points => return wrong_form(path, "points", ".npy or .csv"),
+        Form::Npy if matrix => GroundMetric::read_matrix_npy(reader).map(unnamed),
+        Form::Csv if matrix => GroundMetric::read_matrix_csv(reader).map(unnamed),
+        _ if matrix => return wrong_form(path, "a distance matrix", ".npy or .csv"),
         Form::Csv => GroundMetric::read_graph_csv(reader, None),
-        Form::Npz => GroundMetric::read_graph_npz(reader).map(|graph| (graph, None)),
+        Form::Npz => GroundMetric::read_graph_npz(reader).map(unnamed),
         Form::Npy => return wrong_form(path, "a graph", ".csv or .npz"),
     };
-    graph.with_context(|| name(path))
-}
-
-/// Whether a ground metric is given.
-pub(crate) fn has_metric(args: &MetricArgs) -> bool {
-    let source = &args.source;
-    source.points.is_some() || source.matrix.is_some() || source.graph.is_some()
+    let (metric, names) = metric.with_context(|| name(path))?;
+    Ok((if args.assume_metric { metric.assume_metric() } else { metric }, names))
 }
 
 /// The ground metric and the names of its points, from a file of their own or from the graph's.
-pub(crate) fn named_metric(
-    args: &MetricArgs,
-    names: Option<&Path>,
-) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    let (metric, own) = metric(args)?;
-    let Some(path) = names else { return Ok((metric, own)) };
+pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    let (metric, own) = metric(&args.metric)?;
+    let Some(path) = &args.names.names else { return Ok((metric, own)) };
     let given = self::names(path)?;
     if given.len() != metric.points() {
         let error = Error::NameCount { names: given.len(), points: metric.points() };
@@ -77,73 +59,49 @@ pub(crate) fn named_metric(
     Ok((metric, Some(given)))
 }
 
-/// Measures, one per row; divided by their totals if asked.
-pub(crate) fn measures(path: &Path, normalize: bool) -> Result<Measures> {
+/// Measures on so many points, one per row; divided by their totals if asked.
+pub(crate) fn measures(points: usize, path: &Path, normalize: bool) -> Result<Measures> {
     let (form, reader) = open(path)?;
     let measures = match form {
         Form::Npy => Measures::read_npy(reader),
         Form::Npz => Measures::read_npz(reader),
         Form::Csv => Measures::read_csv(reader),
     };
+    let measures = measures.and_then(|measures| measures.check_points(points).map(|()| measures));
     let measures = measures.with_context(|| name(path))?;
     Ok(if normalize { measures.normalized() } else { measures })
 }
 
-/// [`measures`] that live on so many points.
-pub(crate) fn measures_on(points: usize, path: &Path, normalize: bool) -> Result<Measures> {
-    let measures = measures(path, normalize)?;
-    measures.check_points(points).with_context(|| name(path))?;
-    Ok(measures)
+/// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
+pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
+    Model::read(path, names).map_err(|error| match error {
+        // These messages name the file themselves.
+        Error::Read { .. }
+        | Error::NotATree { .. }
+        | Error::NotAForest { .. }
+        | Error::DamagedTree { .. }
+        | Error::NewerTree { .. } => error.into(),
+        other => anyhow::Error::from(other).context(name(path)),
+    })
 }
 
-/// A tree of ours, or Newick text whose leaves are put in the order of `names`.
-pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Tree> {
-    if is_newick(path) {
-        let text = self::text(path)?;
-        let tree = names
-            .map_or_else(|| Tree::from_newick(&text), |names| Tree::from_newick_with(&text, names));
-        return tree.with_context(|| name(path));
-    }
-    // These messages name the file themselves.
-    let tree = Tree::load(path)?;
-    match names {
-        Some(names) => tree.with_names(names.to_vec()).with_context(|| name(path)),
-        None => Ok(tree),
-    }
+/// A model whose points are named by a file, if there is one.
+pub(crate) fn named_model(path: &Path, names: &NamesArgs) -> Result<Model> {
+    let names = names.names.as_deref().map(self::names).transpose()?;
+    model(path, names.as_deref())
 }
 
-/// A forest, or one of the trees that [`model`] reads as a forest of one.
-pub(crate) fn forest(path: &Path, names: Option<&[String]>) -> Result<Forest> {
-    let forest = match model(path, names) {
-        Err(error) if matches!(error.downcast_ref(), Some(Error::NotATree { .. })) => {
-            // If it is no forest either, what the tree lacked says more.
-            Forest::load(path).map_err(|other| match other {
-                Error::NotAForest { .. } => error,
-                other => other.into(),
-            })?
-        }
-        tree => return Ok(Forest::uniform(vec![tree?])?),
-    };
-    match names {
-        Some(names) => forest.with_names(names.to_vec()).with_context(|| name(path)),
-        None => Ok(forest),
-    }
-}
-
-/// Checks that a model lives on the points of the metric.
-pub(crate) fn check_leaves(path: &Path, leaves: usize, metric: &GroundMetric) -> Result<()> {
-    let points = metric.points();
-    let name = name(path);
-    ensure!(
-        leaves == points,
-        "{name}: the tree has {leaves} leaves, the ground metric {points} points"
-    );
-    Ok(())
-}
-
-/// Whether the file's name says Newick.
-pub(crate) fn is_newick(path: &Path) -> bool {
-    matches!(extension(path), Some("nwk" | "newick"))
+/// A [`model`] over the points of a metric.
+pub(crate) fn model_on(
+    metric: &GroundMetric,
+    path: &Path,
+    names: Option<&[String]>,
+) -> Result<Model> {
+    let model = model(path, names)?;
+    let (leaves, points, name) = (model.points(), metric.points(), name(path));
+    let trees = if model.tree().is_some() { "the tree has" } else { "the trees have" };
+    ensure!(leaves == points, "{name}: {trees} {leaves} leaves, the ground metric {points} points");
+    Ok(model)
 }
 
 /// One name per line.
@@ -200,6 +158,38 @@ pub(crate) fn pair(path: &Path, row: usize, left: f64, right: f64) -> Result<(us
         bail!("{}: row {row}: {column} is {value}, expected the number of a measure", name(path))
     };
     Ok((whole("left", left)?, whole("right", right)?))
+}
+
+/// The first line of a history.
+pub(crate) const HISTORY: &str = "epoch,training_loss,validation_loss,relative_error";
+
+/// Reads a file of `fit --history`; without validation pairs its third column is empty.
+pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
+    let text = text(path)?;
+    let name = || name(path);
+    let mut lines = text.lines();
+    if lines.next() != Some(HISTORY) {
+        bail!("{}: csv, line 1: a history begins with `{HISTORY}`", name());
+    }
+    lines.enumerate().map(|(k, line)| epoch(line, k + 2).with_context(name)).collect()
+}
+
+fn epoch(line: &str, number: usize) -> Result<Epoch> {
+    let cells: Vec<&str> = line.split(',').collect();
+    let [epoch, training, validation, error] = cells[..] else {
+        bail!("csv, line {number}: {} cells, expected 4", cells.len());
+    };
+    let value = |cell: &str| -> Result<f64> {
+        cell.parse().with_context(|| format!("csv, line {number}: `{cell}` is not a number"))
+    };
+    Ok(Epoch {
+        epoch: epoch
+            .parse()
+            .with_context(|| format!("csv, line {number}: `{epoch}` is no epoch"))?,
+        training_loss: value(training)?,
+        validation_loss: if validation.is_empty() { None } else { Some(value(validation)?) },
+        relative_error: value(error)?,
+    })
 }
 
 /// The file's name as messages show it.

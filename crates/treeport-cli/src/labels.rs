@@ -1,97 +1,82 @@
-//! Pairs of measures with exact distances: read from a file, or drawn and solved.
+//! Pairs of measures with exact distances: read from a file, or solved.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use treeport::{GroundMetric, Labels, Measures, exact};
-use treeport_report::sample;
+use treeport::labelled::{DEFAULT_PAIRS, test_seed};
+use treeport::{GroundMetric, Labelled, Measures, Model};
 
-use crate::input;
-use crate::interrupt::{self, Interrupted};
+use crate::args::{LabelArgs, MeasureArgs, ModelArgs};
 use crate::output::Output;
+use crate::progress::watched;
+use crate::{input, pairs};
 
-/// Reads `left,right,distance` and checks that the measures exist.
-pub(crate) fn read(path: &Path, measures: &Measures) -> Result<Labels> {
-    let mut labels = Labels::default();
-    for (row, [left, right, distance]) in
-        input::columns(path, ["left", "right", "distance"])?.into_iter().enumerate()
-    {
+impl MeasureArgs {
+    /// Their file.
+    pub(crate) fn path(&self) -> Result<&Path> {
+        self.measures.as_deref().context("give `--measures`")
+    }
+
+    /// The measures, which live on so many points.
+    pub(crate) fn read(&self, points: usize) -> Result<Measures> {
+        input::measures(points, self.path()?, self.normalize)
+    }
+}
+
+impl ModelArgs {
+    /// The model, whose points may be named by a file.
+    pub(crate) fn model(&self) -> Result<Model> {
+        input::named_model(&self.model, &self.names)
+    }
+}
+
+impl LabelArgs {
+    /// Labels to judge models by: those of a file, or other pairs than `fit` draws with the same
+    /// seed.
+    pub(crate) fn test(&self, metric: &GroundMetric, output: &Output) -> Result<Labelled> {
+        let measures = self.measures.read(metric.points())?;
+        let from = self.measures.path()?;
+        let pairs = match &self.labels {
+            Some(path) => {
+                let labels = read(path, &measures, from)?;
+                ensure_two(labels.len())?;
+                return Ok(labels);
+            }
+            None => pairs::listed(
+                &self.pairs,
+                &measures,
+                from,
+                test_seed(self.pairs.seed),
+                DEFAULT_PAIRS,
+            )?,
+        };
+        ensure_two(pairs.len())?;
+        watched(output, |progress| Labelled::solve(metric, &measures, pairs, progress))
+    }
+}
+
+fn ensure_two(pairs: usize) -> Result<()> {
+    ensure!(pairs >= 2, "one pair cannot both fit and test; give at least 2");
+    Ok(())
+}
+
+/// Reads `left,right,distance` of measures in the file `from`.
+pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labelled> {
+    let (mut pairs, mut distances) = (Vec::new(), Vec::new());
+    let rows = input::columns(path, ["left", "right", "distance"])?;
+    for ([left, right, distance], row) in rows.into_iter().zip(1..) {
+        let name = || input::name(path);
         let good = distance.is_finite() && distance >= 0.0;
         ensure!(
             good,
-            "{}: row {}: distance is {distance}; distances must be finite and at least 0",
-            input::name(path),
-            row + 1
+            "{}: row {row}: distance is {distance}; distances must be finite and at least 0",
+            name(),
         );
-        labels.pairs.push(input::pair(path, row + 1, left, right)?);
-        labels.distances.push(distance);
+        let (left, right) = input::pair(path, row, left, right)?;
+        measures.get(left).and(measures.get(right)).with_context(name)?;
+        pairs.push((left, right));
+        distances.push(distance);
     }
-    check_exist(path, measures, &labels.pairs)?;
-    Ok(labels)
-}
-
-/// Reads `left,right`; `right` counts in the second set of measures.
-pub(crate) fn read_pairs(
-    path: &Path,
-    left: &Measures,
-    right: &Measures,
-) -> Result<Vec<(usize, usize)>> {
-    let rows = input::columns(path, ["left", "right"])?;
-    let numbered = rows.into_iter().zip(1..);
-    let pairs = numbered.map(|([l, r], row)| input::pair(path, row, l, r));
-    let pairs = pairs.collect::<Result<Vec<_>>>()?;
-    for &(l, r) in &pairs {
-        left.get(l).and_then(|_| right.get(r)).with_context(|| input::name(path))?;
-    }
-    Ok(pairs)
-}
-
-fn check_exist(path: &Path, measures: &Measures, pairs: &[(usize, usize)]) -> Result<()> {
-    let exist = pairs.iter().try_for_each(|&(l, r)| measures.get(l).and(measures.get(r)).map(drop));
-    exist.with_context(|| input::name(path))
-}
-
-/// `count` different pairs of measures, or all of them if there are fewer.
-pub(crate) fn random_pairs(
-    count: usize,
-    measures: usize,
-    seed: u64,
-) -> Result<Vec<(usize, usize)>> {
-    ensure!(measures >= 2, "a pair needs two measures, the file has {measures}");
-    let all = measures * measures.saturating_sub(1) / 2;
-    Ok(sample::random_pairs(count.min(all), measures, &mut sample::seeded(seed))?)
-}
-
-/// Exact distances of the pairs; Ctrl-C ends it with [`Interrupted`].
-///
-/// A graph should be [materialized](GroundMetric::materialized) before: the solver asks for every
-/// distance between two supports.
-pub(crate) fn solve(
-    metric: &GroundMetric,
-    measures: &Measures,
-    pairs: &[(usize, usize)],
-    output: &Output,
-) -> Result<Vec<f64>> {
-    let bar = output.bar("exact distances", pairs.len());
-    let progress = |done: usize| {
-        bar.set_position(done as u64);
-        !interrupt::asked()
-    };
-    let distances = exact::pairs(metric, measures, pairs, &progress);
-    bar.finish_and_clear();
-    if distances.is_err() && interrupt::asked() {
-        return Err(Interrupted.into());
-    }
-    Ok(distances?)
-}
-
-/// A graph as a matrix, everything else as it is: searching a graph for each distance is slow.
-pub(crate) fn solvable(metric: GroundMetric, output: &Output) -> GroundMetric {
-    if metric.edges().is_none() {
-        return metric;
-    }
-    let spinner = output.spinner("shortest paths");
-    let matrix = metric.materialized();
-    spinner.finish_and_clear();
-    matrix
+    measures.check_pairs(&pairs).with_context(|| input::name(from))?;
+    Labelled::new(measures, pairs, distances).with_context(|| input::name(path))
 }

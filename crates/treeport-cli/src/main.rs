@@ -1,17 +1,17 @@
-//! The treeport command line.
+//! The treeport command line: arguments and printing. The library computes.
 //!
-//! Arguments are parsed in `args`, each command has its file in `commands`, everything a command reads
-//! goes through `input`, and everything it says through `output` of [`terminal`].
+//! What several commands accept is in `args`, each command has its file in `commands`, files are
+//! read by `input`, rows are written by `rows`, and everything else is said through `output` of
+//! [`terminal`].
 
 mod args;
 mod commands;
-mod fingerprint;
-mod history;
 mod input;
 mod labels;
 mod pairs;
+mod progress;
 mod rows;
-mod scored;
+mod solved;
 
 use std::process::ExitCode;
 

@@ -1,10 +1,16 @@
 //! Which measures are compared with which.
 
-use treeport::measure::BALANCE_TOLERANCE;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use treeport::labelled::sample_pairs;
 use treeport::{Error, Measures};
 
+use crate::args::PairArgs;
+use crate::input;
+
 /// Pairs in a fixed order; all pairs are never held in memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Pairs {
     /// Every two of so many measures, once.
     Within(usize),
@@ -15,6 +21,18 @@ pub(crate) enum Pairs {
 }
 
 impl Pairs {
+    /// Those of a file, so many random ones, or all; of measures in the file `from`.
+    pub(crate) fn new(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
+        let name = || input::name(from);
+        if args.pairs.is_some() || args.n_pairs.is_some() {
+            return Ok(Self::Listed(listed(args, measures, from, args.seed, 0)?));
+        }
+        // Where there is a pair to draw there are some to take.
+        sample_pairs(1, measures.len(), 0).with_context(name)?;
+        Measures::check_all_balanced(&[measures]).with_context(name)?;
+        Ok(Self::Within(measures.len()))
+    }
+
     /// The number of pairs.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -32,38 +50,44 @@ impl Pairs {
             Self::Listed(ref pairs) => Box::new(pairs.iter().copied()),
         }
     }
-
-    /// Refuses pairs of different mass, before the first of them is worked on.
-    pub(crate) fn check_balance(&self, left: &Measures, right: &Measures) -> treeport::Result<()> {
-        let check = |i, j| check_pair((i, left), (j, right));
-        if let Self::Listed(pairs) = self {
-            return pairs.iter().try_for_each(|&(i, j)| check(i, j));
-        }
-        let extremes = |set: &Measures| {
-            let by_total =
-                |&i: &usize, &j: &usize| set.row(i).total().total_cmp(&set.row(j).total());
-            Some(((0..set.len()).min_by(by_total)?, (0..set.len()).max_by(by_total)?))
-        };
-        // If the lightest and the heaviest agree, all do.
-        match (extremes(left), extremes(right)) {
-            (Some((light, heavy)), Some((lightest, heaviest))) => {
-                check(light, heaviest)?;
-                check(heavy, lightest)
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
-fn check_pair(
-    (left, of_left): (usize, &Measures),
-    (right, of_right): (usize, &Measures),
-) -> treeport::Result<()> {
-    let (left_total, right_total) = (of_left.row(left).total(), of_right.row(right).total());
-    if (left_total - right_total).abs() <= BALANCE_TOLERANCE * left_total.max(right_total) {
-        return Ok(());
+/// The pairs of a file, or so many random ones, `usual` if nobody says how many; of measures in the
+/// file `from`.
+pub(crate) fn listed(
+    args: &PairArgs,
+    measures: &Measures,
+    from: &Path,
+    seed: u64,
+    usual: usize,
+) -> Result<Vec<(usize, usize)>> {
+    let pairs = match &args.pairs {
+        Some(path) => read(path, measures, measures)?,
+        None => sample_pairs(args.n_pairs.unwrap_or(usual), measures.len(), seed)
+            .with_context(|| input::name(from))?,
+    };
+    measures.check_pairs(&pairs).with_context(|| input::name(from))?;
+    Ok(pairs)
+}
+
+/// Reads `left,right`; `right` counts in the second set of measures.
+pub(crate) fn read(path: &Path, left: &Measures, right: &Measures) -> Result<Vec<(usize, usize)>> {
+    if is_number(path) {
+        // Not a table of an unknown format: somebody means `--n-pairs`.
+        std::fs::File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
     }
-    Err(Error::Unbalanced { left, right, left_total, right_total })
+    let rows = input::columns(path, ["left", "right"])?;
+    let pair = |([l, r], row): ([f64; 2], usize)| {
+        let (l, r) = input::pair(path, row, l, r)?;
+        left.get(l).and_then(|_| right.get(r)).with_context(|| input::name(path))?;
+        Ok((l, r))
+    };
+    rows.into_iter().zip(1..).map(pair).collect()
+}
+
+/// Whether the name of a file is a number.
+pub(crate) fn is_number(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.parse::<usize>().is_ok())
 }
 
 #[cfg(test)]

@@ -1,48 +1,59 @@
-//! Names and distances as lines of CSV or JSON.
+//! Results as rows: CSV, or JSON objects with the same names.
 
-use std::io::Write;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
 
-use crate::output::number;
+use crate::input;
+use crate::output::{self, Output, number};
 
-/// The first line of a table of distances; JSON has none.
-pub(crate) fn distance_header(out: &mut impl Write, json: bool) -> Result<()> {
+/// A value in a row.
+pub(crate) enum Cell<'a> {
+    Count(usize),
+    Number(f64),
+    Text(&'a str),
+}
+
+/// The columns of distances.
+pub(crate) const DISTANCES: [&str; 3] = ["left", "right", "distance"];
+
+/// The name of a thing, or its number where there are no names.
+pub(crate) fn name(names: Option<&[String]>, number: usize) -> Cell<'_> {
+    names.map_or(Cell::Count(number), |names| Cell::Text(&names[number]))
+}
+
+/// The first line of a table; JSON has none.
+pub(crate) fn header(out: &mut dyn Write, json: bool, columns: &[&str]) -> Result<()> {
     if !json {
-        writeln!(out, "left,right,distance")?;
+        writeln!(out, "{}", columns.join(","))?;
     }
     Ok(())
 }
 
-/// One line for every pair; measures without names are numbers.
-pub(crate) fn distance_rows(
-    out: &mut impl Write,
+/// One row.
+pub(crate) fn row(
+    out: &mut dyn Write,
     json: bool,
-    (left_names, right_names): (Option<&[String]>, Option<&[String]>),
-    pairs: &[(usize, usize)],
-    distances: &[f64],
+    columns: &[&str],
+    cells: &[Cell<'_>],
 ) -> Result<()> {
-    for (&(left, right), &distance) in pairs.iter().zip(distances) {
-        let distance = number(distance);
-        if json {
-            let (left, right) = (json_name(left_names, left), json_name(right_names, right));
-            writeln!(out, r#"{{"left":{left},"right":{right},"distance":{distance}}}"#)?;
-        } else {
-            let (left, right) = (csv_name(left_names, left), csv_name(right_names, right));
-            writeln!(out, "{left},{right},{distance}")?;
+    for (k, (column, cell)) in columns.iter().zip(cells).enumerate() {
+        match (json, k) {
+            (true, 0) => write!(out, "{{\"{column}\":")?,
+            (true, _) => write!(out, ",\"{column}\":")?,
+            (false, 0) => {}
+            (false, _) => write!(out, ",")?,
+        }
+        match cell {
+            Cell::Count(count) => write!(out, "{count}")?,
+            Cell::Number(value) => write!(out, "{}", number(*value))?,
+            Cell::Text(text) if json => write!(out, "{}", Value::from(*text))?,
+            Cell::Text(text) => write!(out, "{}", quoted(text))?,
         }
     }
-    Ok(())
-}
-
-/// A name, or the number where there are no names, as a cell of a CSV table.
-pub(crate) fn csv_name(names: Option<&[String]>, number: usize) -> String {
-    names.map_or_else(|| number.to_string(), |names| quoted(&names[number]))
-}
-
-/// The same as a JSON value.
-pub(crate) fn json_name(names: Option<&[String]>, number: usize) -> serde_json::Value {
-    names.map_or_else(|| number.into(), |names| names[number].clone().into())
+    Ok(writeln!(out, "{}", if json { "}" } else { "" })?)
 }
 
 /// A cell of a CSV table.
@@ -54,13 +65,68 @@ fn quoted(text: &str) -> String {
     }
 }
 
+/// The file that rows go to, checked before any work; `None` is stdout. `what` goes to a file with
+/// one of these `endings`.
+pub(crate) fn target<'a>(
+    path: Option<&'a Path>,
+    what: &str,
+    endings: &[&str],
+) -> Result<Option<&'a Path>> {
+    let Some(path) = path.filter(|path| !input::is_standard(path)) else { return Ok(None) };
+    let special = path.exists() && !path.is_file() && !path.is_dir();
+    if !special && !input::extension(path).is_some_and(|ending| endings.contains(&ending)) {
+        let endings: Vec<String> = endings.iter().map(|ending| format!(".{ending}")).collect();
+        bail!("cannot write `{}`: {what} to a {} file", path.display(), endings.join(" or "));
+    }
+    output::check_place(path)?;
+    Ok(Some(path))
+}
+
+/// Writes rows to a file, whole or not at all, or to stdout; only there they can be JSON.
+pub(crate) fn write(
+    file: Option<&Path>,
+    output: &Output,
+    rows: impl FnOnce(&mut dyn Write, bool) -> Result<()>,
+) -> Result<()> {
+    if let Some(path) = file {
+        return output::save(path, |out| rows(out, false));
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    rows(&mut out, output.json)?;
+    Ok(out.flush()?)
+}
+
+/// Says what a command has written to a file: facts as JSON, or a note. Rows on stdout speak for
+/// themselves.
+pub(crate) fn wrote(
+    output: &Output,
+    command: &str,
+    file: Option<&Path>,
+    mut facts: Value,
+    note: &str,
+) -> Result<()> {
+    let Some(file) = file.map(|path| path.display().to_string()) else { return Ok(()) };
+    if output.json {
+        (facts["command"], facts["file"]) = (json!(command), json!(file));
+        return output::line(facts);
+    }
+    output.note(&format!("{note} written to {file}"));
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_with_commas_stay_one_cell() {
-        assert_eq!(quoted("Aarhus"), "Aarhus");
-        assert_eq!(quoted("York, \"New\""), "\"York, \"\"New\"\"\"");
+        let shown = |json| {
+            let mut out = Vec::new();
+            let cells = [Cell::Text("York, \"New\""), Cell::Count(3), Cell::Number(0.5)];
+            row(&mut out, json, &["name", "count", "value"], &cells).expect("memory");
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(shown(false), "\"York, \"\"New\"\"\",3,0.5\n");
+        assert_eq!(shown(true), "{\"name\":\"York, \\\"New\\\"\",\"count\":3,\"value\":0.5}\n");
     }
 }

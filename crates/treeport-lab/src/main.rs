@@ -61,15 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_options_do_not_contradict_each_other() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_help_has_an_example() {
-        for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains("treeport-lab "), "{} teaches nothing", command.get_name());
-        }
+    fn options_and_help_are_sound() {
+        terminal::check(Cli::command());
     }
 }

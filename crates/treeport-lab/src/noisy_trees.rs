@@ -1,19 +1,19 @@
-//! Can a hidden tree be learned from transport distances? \[CTW24\], "Learning Topologies of Random Trees".
+//! Can a hidden tree be learned from transport distances? \[CTW24\], "Learning Topologies of Random
+//! Trees".
 //!
-//! A random tree with unit edges; its leaf distances, blurred by noise, give the start; exact transport
-//! distances between random measures on its leaves are the labels. How close is the learned tree?
+//! A random tree with unit edges; its leaf distances, blurred by noise, give the start; exact
+//! transport distances between random measures on its leaves are the labels. How close is the
+//! learned tree?
 
 use rand::RngExt;
 use rayon::prelude::*;
-use treeport::baseline::{Splitting, WeightOptions, cluster_tree, fit_points};
-use treeport::learn::go_on;
-use treeport::{
-    GroundMetric, Kind, Labels, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
-};
-use treeport_report::score::Score;
+use treeport::build::{Splitting, cluster_tree};
+use treeport::fit::{EdgeOptions, fit_points};
+use treeport::{GroundMetric, Kind, Labelled, LearnOptions, Linkage, Tree, learn, linkage, silent};
 
 use crate::generate::{
-    Random, leaf_distances, noisy_distances, random_unit_tree, seeded, uniform_measures,
+    Random, labelled_by, leaf_distances, noisy_distances, random_unit_tree, seeded,
+    uniform_measures,
 };
 
 /// Training pairs, as in the paper.
@@ -62,7 +62,8 @@ pub struct Recovery {
     pub absolute_error: f64,
 }
 
-/// Recovers `count` hidden trees at one noise level, in parallel; tree `t` depends on `seed + t` alone.
+/// Recovers `count` hidden trees at one noise level, in parallel; tree `t` depends on `seed + t`
+/// alone.
 ///
 /// # Errors
 /// None for a noise of at least 0.
@@ -95,22 +96,21 @@ fn attempt(
     let blurred = noisy_distances(&truth, sigma, rng)?;
     let blurred = GroundMetric::from_condensed(hidden.leaves(), blurred)?;
     let start = linkage(&blurred, method)?;
-    let (measures, labels) = labelled_pairs(hidden, TRAINING_PAIRS, rng)?;
+    let data = labelled(hidden, TRAINING_PAIRS, rng)?;
     let found = match way {
-        Way::Learned(kind) => {
-            learn(&start, &measures, &labels, &recovery_options(kind), go_on)?.tree
-        }
+        Way::Learned(kind) => learn(&start, &data, &recovery_options(kind), &silent)?.tree,
         Way::CTwd => {
             // Branching and depth of its authors.
             let shape = cluster_tree(&blurred, Splitting::Farthest, 5, 6, 0, &silent)?;
             let metric = GroundMetric::from_condensed(hidden.leaves(), truth)?;
-            fit_points(&shape, &metric, &WeightOptions::default(), &silent)?.model
+            fit_points(&shape, &metric, &EdgeOptions::default(), &silent)?.tree
         }
     };
     Ok((start, found))
 }
 
-/// A hidden tree of so many nodes, its noisy start and what is learned from it, with their dist(T̂, T).
+/// A hidden tree of so many nodes, its noisy start and what is learned from it, with their dist(T̂,
+/// T).
 ///
 /// # Errors
 /// Fewer than three nodes, or a noise below 0.
@@ -129,15 +129,8 @@ pub fn one_recovery(
 }
 
 /// Pairs of random measures with their transport distance on a tree.
-fn labelled_pairs(
-    tree: &Tree,
-    count: usize,
-    rng: &mut Random,
-) -> treeport::Result<(Measures, Labels)> {
-    let measures = uniform_measures(tree.leaves(), 2 * count, rng)?;
-    let pairs: Vec<(usize, usize)> = (0..count).map(|k| (2 * k, 2 * k + 1)).collect();
-    let distances = tree.pairs(&measures, &pairs, &silent)?;
-    Ok((measures, Labels { pairs, distances }))
+fn labelled(tree: &Tree, count: usize, rng: &mut Random) -> treeport::Result<Labelled> {
+    labelled_by(tree, &uniform_measures(tree.leaves(), 2 * count, rng)?)
 }
 
 /// 2/(N(N−1)) · ‖D_T̂ − D_T‖, over the whole matrix: every pair counts twice.
@@ -149,20 +142,19 @@ fn tree_distance(hidden: &Tree, found: &Tree) -> f64 {
 }
 
 fn judge(hidden: &Tree, learned: &Tree, rng: &mut Random) -> treeport::Result<Recovery> {
-    let (measures, labels) = labelled_pairs(hidden, TEST_PAIRS, rng)?;
-    let predicted = learned.pairs(&measures, &labels.pairs, &silent)?;
-    let errors = predicted.iter().zip(&labels.distances).map(|(p, d)| (p - d).abs());
-    let diameter = leaf_distances(hidden).into_iter().fold(0.0, f64::max);
+    let test = labelled(hidden, TEST_PAIRS, rng)?;
+    let predicted = learned.pairs(test.measures(), test.pairs(), &silent)?;
+    let errors = predicted.iter().zip(test.distances()).map(|(p, d)| (p - d).abs());
     Ok(Recovery {
         tree_distance: tree_distance(hidden, learned),
-        relative_error: Score::new(&predicted, &labels.distances, diameter).mean,
-        absolute_error: errors.sum::<f64>() / labels.distances.len() as f64,
+        relative_error: test.score(&predicted).mean,
+        absolute_error: errors.sum::<f64>() / test.len() as f64,
     })
 }
 
 /// The options that recover hidden trees best among those we tried.
-pub fn recovery_options(kind: Kind) -> LearnOptions {
-    LearnOptions { kind, epochs: 400, batch: 20, rate: 1.0, ..LearnOptions::default() }
+fn recovery_options(kind: Kind) -> LearnOptions {
+    LearnOptions { kind, epochs: 400, learning_rate: 1.0, ..LearnOptions::default() }
 }
 
 /// The table of the paper: (way, σ, dist(T̂, T), W₁ error as printed there).

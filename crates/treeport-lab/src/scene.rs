@@ -1,16 +1,17 @@
-//! What a method is judged on: a ground metric, labelled pairs to learn from, and labelled pairs it has not
-//! seen.
+//! What a method is judged on: a ground metric, labelled pairs to learn from, and labelled pairs it
+//! has not seen.
 //!
-//! Scenes have names. Made here: `uniform-D` (100 points of [−10, 10]^D) and `plane-S` (500 points of the unit
-//! square, measures of S points). From a data folder: the name of a set. Sets without measures of their own
-//! get random ones, of one of two kinds ([`Masses`]); documents are split as their set says, so that
-//! no test document was seen in training.
+//! Scenes have names. Made here: `uniform-D` (100 points of [−10, 10]^D) and `plane-S` (500 points
+//! of the unit square, measures of S points). From a data folder: the name of a set. Sets without
+//! measures of their own get random ones, of one of two kinds ([`Masses`]); documents are split as
+//! their set says, so that no test document was seen in training.
 
 use std::fs::File;
 use std::path::Path;
 
 use treeport::io::npz;
-use treeport::{Error, GroundMetric, Labels, Measures, Norm, Progress, exact};
+use treeport::progress::State;
+use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Progress};
 
 use crate::Result;
 use crate::datasets::{self, Dataset, Files};
@@ -27,16 +28,10 @@ pub struct Scene {
     pub name: String,
     /// How far points are apart; graphs are materialized.
     pub metric: GroundMetric,
-    /// The largest distance (of a sample, where there are many points).
-    pub diameter: f64,
     /// What to learn from.
-    pub train: Measures,
-    /// Exact labels of some of their pairs.
-    pub train_labels: Labels,
+    pub train: Labelled,
     /// What to judge by.
-    pub test: Measures,
-    /// Exact labels of some of their pairs.
-    pub test_labels: Labels,
+    pub test: Labelled,
 }
 
 /// How many pairs a scene has, and where its randomness comes from.
@@ -50,7 +45,8 @@ pub struct SceneOptions {
     pub seed: u64,
 }
 
-/// The scenes of the paper and beyond, in the order of the tables; those of the data folder that are there.
+/// The scenes of the paper and beyond, in the order of the tables; those of the data folder that
+/// are there.
 pub fn names(data: Option<&Path>) -> Vec<String> {
     let mut names: Vec<String> = [2, 5, 8, 17].iter().map(|d| format!("uniform-{d}")).collect();
     names.extend([5, 25, 100].iter().map(|s| format!("plane-{s}")));
@@ -84,23 +80,17 @@ impl Scene {
         let [train_pairs, test_pairs] = [(options.train, &bare.train), (options.test, &bare.test)]
             .map(|(count, measures)| random_pairs(count, measures.len(), &mut rng));
         let (train_pairs, test_pairs) = (train_pairs?, test_pairs?);
-        let train = exact::pairs(&bare.metric, &bare.train, &train_pairs, progress)?;
-        let further = |done: usize| progress(options.train + done);
-        let test = exact::pairs(&bare.metric, &bare.test, &test_pairs, &further)?;
+        let train = Labelled::solve(&bare.metric, &bare.train, train_pairs, progress)?;
+        let further = |state: &State<'_>| {
+            progress(&State { done: train.len() + state.done, total: None, ..*state })
+        };
+        let test = Labelled::solve(&bare.metric, &bare.test, test_pairs, &further)?;
         let name = if has_random_measures(name) {
             format!("{name}, {}", if masses == Masses::Full { "all points" } else { "subset" })
         } else {
             name.into()
         };
-        Ok(Self {
-            name,
-            diameter: diameter(&bare.metric),
-            metric: bare.metric,
-            train: bare.train,
-            train_labels: Labels { pairs: train_pairs, distances: train },
-            test: bare.test,
-            test_labels: Labels { pairs: test_pairs, distances: test },
-        })
+        Ok(Self { name, metric: bare.metric, train, test })
     }
 }
 
@@ -142,11 +132,11 @@ impl Bare {
     ) -> Result<Self> {
         if kind == "uniform" {
             let points = uniform_points(100, number, -10.0, 10.0, rng);
-            let metric = GroundMetric::from_points(number, points, Norm::Euclidean)?;
+            let metric = GroundMetric::from_points(number, points, PointMetric::Euclidean)?;
             return Self::with_random_measures(metric, masses, options, rng);
         }
         let points = uniform_points(500, 2, 0.0, 1.0, rng);
-        let metric = GroundMetric::from_points(2, points, Norm::Euclidean)?.materialized();
+        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized();
         let train = sparse_measures(500, number, 2 * options.train, rng)?;
         let test = sparse_measures(500, number, 2 * options.test, rng)?;
         Ok(Self { metric, train, test })
@@ -168,11 +158,12 @@ impl Bare {
                 Self::with_random_measures(metric, masses, options, rng)
             }
             Files::Points { points, .. } => {
-                let metric = GroundMetric::read_points_npy(open(points)?, Norm::Euclidean)?;
+                let metric = GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?;
                 Self::with_random_measures(metric, masses, options, rng)
             }
             Files::Text { embeddings, docs, docs_with_stop_words, split, .. } => {
-                let metric = GroundMetric::read_points_npy(open(embeddings)?, Norm::Euclidean)?;
+                let metric =
+                    GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
                 let docs = docs_with_stop_words.as_ref().unwrap_or(docs);
                 let docs = Measures::read_npz(open(docs)?)?;
                 let part = |name| some_rows(&docs, &rows_of(split, name)?);
@@ -227,21 +218,9 @@ fn some_rows(measures: &Measures, rows: &[usize]) -> Result<Measures> {
     Ok(Measures::from_rows(measures.points(), rows)?.normalized())
 }
 
-/// The largest distance from some of the points to all.
-fn diameter(metric: &GroundMetric) -> f64 {
-    let n = metric.points();
-    let mut row = vec![0.0; n];
-    let mut largest = 0.0f64;
-    for i in (0..n).step_by(n.div_ceil(500)) {
-        metric.row(i, &mut row);
-        largest = row.iter().copied().fold(largest, f64::max);
-    }
-    largest
-}
-
 #[cfg(test)]
 mod tests {
-    use treeport::silent;
+    use treeport::{exact, silent};
 
     use super::*;
 
@@ -251,13 +230,13 @@ mod tests {
     fn made_scenes_are_labelled_and_the_same_for_a_seed() {
         for (name, masses) in [("uniform-3", Masses::Subset), ("plane-5", Masses::Full)] {
             let scene = Scene::new(name, masses, None, FEW, &silent).unwrap();
-            assert_eq!((scene.train_labels.pairs.len(), scene.test_labels.pairs.len()), (7, 5));
-            let (i, j) = scene.test_labels.pairs[4];
-            let again = exact::distance(&scene.metric, &scene.test.row(i), &scene.test.row(j));
-            assert_eq!(scene.test_labels.distances[4], again.unwrap());
+            assert_eq!((scene.train.len(), scene.test.len()), (7, 5));
+            let (i, j) = scene.test.pairs()[4];
+            let row = |r| scene.test.measures().row(r);
+            let again = exact::distance(&scene.metric, &row(i), &row(j));
+            assert_eq!(scene.test.distances()[4], again.unwrap());
             let twin = Scene::new(name, masses, None, FEW, &silent).unwrap();
-            assert_eq!(twin.train_labels, scene.train_labels);
-            assert!(scene.diameter >= scene.test_labels.distances[4]);
+            assert_eq!(twin.train, scene.train);
         }
     }
 

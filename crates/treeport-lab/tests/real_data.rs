@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use treeport::tree::Scratch;
-use treeport::{GroundMetric, Linkage, Measures, Norm, Tree, linkage, silent};
+use treeport::{GroundMetric, Linkage, Measures, PointMetric, Tree, linkage, silent};
 use treeport_lab::datasets::{Files, find};
 
 /// The files of a set, or `None` with a line on stderr.
@@ -82,7 +82,7 @@ fn the_phylogeny_gives_the_distances_of_its_tips() {
 #[test]
 fn documents_by_the_sparse_path_agree_with_the_dense_loop() {
     let Some(Files::Text { embeddings, docs, .. }) = files("bbcsport_w2v1k") else { return };
-    let metric = GroundMetric::read_points_npy(open(&embeddings), Norm::Euclidean).unwrap();
+    let metric = GroundMetric::read_points_npy(open(&embeddings), PointMetric::Euclidean).unwrap();
     let measures = Measures::read_npz(open(&docs)).unwrap();
     for method in [Linkage::Single, Linkage::Average] {
         let tree = linkage(&metric, method).unwrap();

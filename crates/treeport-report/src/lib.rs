@@ -1,14 +1,15 @@
 //! What a model looks like, and how good it is.
 //!
-//! Predictions become a [`score`], scores and losses become charts ([`chart`], [`line_chart`],
-//! [`loss_chart`]), a tree becomes a [`dendrogram`], and all of them together one page ([`report`]).
-//! The [`demo`] does the whole job on a built-in data set, [`cities`]. All pictures are SVG and all
-//! pages HTML, returned as text: only the `terminal` module, behind a feature of that name, writes files and
-//! prints. It is what our command lines share.
+//! Predictions and losses become charts ([`chart`], [`line_chart`], [`loss_chart`]), a tree becomes
+//! a [`dendrogram`], and all of them together, with scores, one page ([`report`]). [`timing`] says
+//! how long a pair takes. The [`demo`] does the whole job on a built-in data set, [`cities`]. All
+//! pictures are SVG and all pages HTML, returned as text: only the `terminal` module, behind a
+//! feature of that name, writes files and prints. It is what our command lines share.
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
+mod area;
 pub mod chart;
 pub mod cities;
 pub mod demo;
@@ -17,7 +18,6 @@ pub mod line_chart;
 pub mod loss_chart;
 pub mod report;
 pub mod sample;
-pub mod score;
 mod svg;
 #[cfg(feature = "terminal")]
 pub mod terminal;

@@ -2,14 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::area::Area;
 use crate::svg::{self, Place, escape, group_class, num};
 
-const WIDTH: f64 = 680.0;
-const HEIGHT: f64 = 320.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 544.0;
-const TOP: f64 = 48.0;
-const BOTTOM: f64 = 276.0;
+const AREA: Area =
+    Area { width: 680.0, height: 320.0, left: 64.0, right: 544.0, top: 48.0, bottom: 276.0 };
 /// Values that span more than this ratio are drawn on a logarithmic axis.
 const LOG_ABOVE: f64 = 20.0;
 
@@ -22,10 +19,12 @@ pub struct Axes<'a> {
     pub y: &'a str,
 }
 
-/// Lines with their names, each through its points in order, as an SVG picture for light and dark pages.
+/// Lines with their names, each through its points in order, as an SVG picture for light and dark
+/// pages.
 ///
-/// Values that are not finite leave a gap. The vertical axis is logarithmic when all values are above 0
-/// and span more than a factor of 20; the horizontal one begins at 0 unless that would waste most of it.
+/// Values that are not finite leave a gap. The vertical axis is logarithmic when all values are
+/// above 0 and span more than a factor of 20; the horizontal one begins at 0 unless that would
+/// waste most of it.
 ///
 /// # Example
 /// ```
@@ -43,7 +42,7 @@ pub fn line_svg(
     let points = || lines.iter().flat_map(|line| line.1.iter().copied());
     let axis = Axis::of(points().map(|p| p.1));
     let span = Span::of(points().map(|p| p.0));
-    let mut out = svg::open(WIDTH, HEIGHT, title, place);
+    let mut out = AREA.open(title, place);
     draw_axes(&mut out, &axis, &span, axes);
     let mut ends = Vec::new();
     for (k, (name, points)) in lines.iter().enumerate() {
@@ -57,6 +56,12 @@ pub fn line_svg(
     out + "</svg>\n"
 }
 
+/// The least and the largest of the finite values.
+fn extent(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    values.filter(|v| v.is_finite()).fold(none, |(low, high), v| (low.min(v), high.max(v)))
+}
+
 /// The horizontal axis: what is at its ends.
 struct Span {
     low: f64,
@@ -65,10 +70,7 @@ struct Span {
 
 impl Span {
     fn of(values: impl Iterator<Item = f64>) -> Self {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.filter(|v| v.is_finite()) {
-            (low, high) = (low.min(value), high.max(value));
-        }
+        let (mut low, high) = extent(values);
         if low > high {
             return Self { low: 0.0, high: 1.0 };
         }
@@ -79,7 +81,7 @@ impl Span {
     }
 
     fn x(&self, value: f64) -> f64 {
-        LEFT + (value - self.low) / (self.high - self.low) * (RIGHT - LEFT)
+        AREA.x((value - self.low) / (self.high - self.low))
     }
 }
 
@@ -92,10 +94,7 @@ struct Axis {
 
 impl Axis {
     fn of(values: impl Iterator<Item = f64>) -> Self {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.filter(|v| v.is_finite()) {
-            (low, high) = (low.min(value), high.max(value));
-        }
+        let (low, high) = extent(values);
         if low > 0.0 && high > LOG_ABOVE * low && high.is_finite() {
             // A little room, so that lines do not lie on the frame.
             return Self { low: low / 1.15, high: high * 1.15, log: true };
@@ -110,7 +109,7 @@ impl Axis {
         } else {
             (value - self.low) / (self.high - self.low)
         };
-        BOTTOM - part * (BOTTOM - TOP)
+        AREA.y(part)
     }
 
     /// Round values; on a logarithmic axis 1, 2 and 5 of each decade, or decades if those are many.
@@ -132,26 +131,12 @@ impl Axis {
 
 fn draw_axes(out: &mut String, axis: &Axis, span: &Span, axes: Axes<'_>) {
     for tick in axis.ticks() {
-        let (y, text) = (axis.y(tick), svg::tick_text(tick));
-        let _ = writeln!(
-            out,
-            "<path class=\"tp-grid\" d=\"M{LEFT} {0}H{RIGHT}\"/>\
-             <text class=\"tp-faint tp-small\" x=\"{1}\" y=\"{2}\" text-anchor=\"end\">{text}</text>",
-            num(y),
-            num(LEFT - 8.0),
-            num(y + 4.0),
-        );
+        AREA.grid(out, axis.y(tick), &svg::tick_text(tick));
     }
     for tick in svg::ticks(span.low, span.high, 8) {
-        let _ = writeln!(
-            out,
-            "<text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-            num(span.x(tick)),
-            num(BOTTOM + 17.0),
-            svg::tick_text(tick)
-        );
+        AREA.below(out, span.x(tick), &svg::tick_text(tick));
     }
-    let (middle, y) = (num(f64::midpoint(LEFT, RIGHT)), num(BOTTOM + 34.0));
+    let (middle, y) = (num(AREA.x(0.5)), num(AREA.bottom + 34.0));
     let _ = writeln!(
         out,
         "<text class=\"tp-faint tp-small\" x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{}</text>\
@@ -187,7 +172,7 @@ fn draw_names(out: &mut String, ends: &mut [(f64, usize, &str)]) {
     let mut above = f64::NEG_INFINITY;
     for &mut (y, k, name) in ends {
         above = y.max(above + 13.0);
-        let (x, y, class) = (num(RIGHT + 8.0), num(above + 4.0), group_class(k));
+        let (x, y, class) = (num(AREA.right + 8.0), num(above + 4.0), group_class(k));
         let name = escape(name);
         let _ = writeln!(out, "<text class=\"tp-small {class}\" x=\"{x}\" y=\"{y}\">{name}</text>");
     }
@@ -202,7 +187,8 @@ mod tests {
         let axis = Axis::of([1.0, 1000.0].into_iter());
         assert!(axis.log && !Axis::of([1.0, 10.0].into_iter()).log);
         assert_eq!(axis.ticks(), [1.0, 10.0, 100.0, 1000.0]);
-        assert!((axis.y(axis.low) - BOTTOM).abs() < 1e-9 && (axis.y(axis.high) - TOP).abs() < 1e-9);
+        assert!((axis.y(axis.low) - AREA.bottom).abs() < 1e-9);
+        assert!((axis.y(axis.high) - AREA.top).abs() < 1e-9);
         assert!(Axis::of([1e-30, 1e30].into_iter()).ticks().len() <= 10);
     }
 

@@ -3,7 +3,8 @@
 use crate::line_chart::{Axes, line_svg};
 use crate::svg::Place;
 
-/// The two losses as an SVG picture for light and dark pages; the first value is the start, epoch 0.
+/// The two losses as an SVG picture for light and dark pages; the first value is the start, epoch
+/// 0.
 ///
 /// Either list may be empty or shorter. Values that are not finite leave a gap. The axis is
 /// logarithmic when the losses are above 0 and span more than a factor of 20.

@@ -6,6 +6,7 @@
 use rand::seq::index;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use treeport::condensed::{pair_number, pairs_of};
 use treeport::{Error, Result};
 
 /// The source of all randomness here: small, fast, and the same on every machine.
@@ -15,10 +16,8 @@ pub type Random = Xoshiro256PlusPlus;
 ///
 /// # Example
 /// ```
-/// use treeport_report::sample::{random_pairs, seeded};
-/// let pairs = random_pairs(3, 10, &mut seeded(7))?;
-/// assert_eq!(pairs, random_pairs(3, 10, &mut seeded(7))?);
-/// # Ok::<(), treeport::Error>(())
+/// use treeport_report::sample::{positive, seeded};
+/// assert_eq!(positive(&mut seeded(7)), positive(&mut seeded(7)));
 /// ```
 pub fn seeded(seed: u64) -> Random {
     Random::seed_from_u64(seed)
@@ -29,9 +28,10 @@ pub fn positive(rng: &mut Random) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
-/// `count` pairs `i < j` of `0..measures` in random order.
+/// `count` different pairs i < j of so many measures, in random order; all of them if there are
+/// fewer.
 ///
-/// No pair comes twice before every pair has come once.
+/// As [`treeport::labelled::sample_pairs`], from a generator that goes on to draw other things.
 ///
 /// # Errors
 /// There are fewer than two measures.
@@ -40,62 +40,29 @@ pub fn random_pairs(
     measures: usize,
     rng: &mut Random,
 ) -> Result<Vec<(usize, usize)>> {
-    if measures < 2 {
+    let all = pairs_of(measures);
+    if all == 0 {
         return Err(Error::BadOption {
-            option: "measures",
+            option: "the number of measures",
             value: measures.to_string(),
             expected: "a pair needs two of them",
         });
     }
-    let all = measures * (measures - 1) / 2;
-    let mut pairs = Vec::with_capacity(count);
-    while pairs.len() < count {
-        let take = all.min(count - pairs.len());
-        pairs.extend(index::sample(rng, all, take).into_iter().map(pair_number));
-    }
-    Ok(pairs)
-}
-
-/// Pair number k of (0,1), (0,2), (1,2), (0,3), …: j is the largest with j(j−1)/2 ≤ k.
-fn pair_number(k: usize) -> (usize, usize) {
-    #[expect(clippy::cast_sign_loss, reason = "the root of a positive number")]
-    let mut j = f64::midpoint((8.0 * k as f64 + 1.0).sqrt(), 1.0) as usize;
-    // The square root rounds once k is beyond 2^50 or so.
-    while j * (j - 1) / 2 > k {
-        j -= 1;
-    }
-    while j * (j + 1) / 2 <= k {
-        j += 1;
-    }
-    (k - j * (j - 1) / 2, j)
+    Ok(index::sample(rng, all, count.min(all)).into_iter().map(pair_number).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::HashSet;
 
-    #[test]
-    fn pairs_are_ordered_and_distinct_until_exhausted() {
-        let pairs = random_pairs(45, 10, &mut seeded(0)).expect("10 measures");
-        assert!(pairs.iter().all(|&(i, j)| i < j && j < 10));
-        assert_eq!(pairs.iter().collect::<HashSet<_>>().len(), 45);
-        let more = random_pairs(100, 10, &mut seeded(0)).expect("10 measures");
-        assert_eq!(more.len(), 100);
-        assert_eq!(more[..45].iter().collect::<HashSet<_>>().len(), 45);
-        assert!(random_pairs(1, 1, &mut seeded(0)).is_err());
-    }
+    use super::*;
 
     #[test]
-    fn pair_numbers_count_up() {
-        let mut k = 0;
-        for j in 1..60 {
-            for i in 0..j {
-                assert_eq!(pair_number(k), (i, j));
-                k += 1;
-            }
-        }
-        let last = 3_000_000_000_usize;
-        assert_eq!(pair_number(last * (last - 1) / 2), (0, last));
+    fn pairs_are_ordered_and_different() {
+        let pairs = random_pairs(1000, 10, &mut seeded(0)).expect("10 measures");
+        assert!(pairs.iter().all(|&(i, j)| i < j && j < 10));
+        assert_eq!(pairs.iter().collect::<HashSet<_>>().len(), 45);
+        assert_eq!(pairs[..7], random_pairs(45, 10, &mut seeded(0)).expect("10 measures")[..7]);
+        assert!(random_pairs(1, 1, &mut seeded(0)).is_err());
     }
 }

@@ -1,20 +1,62 @@
-//! How long the exact solver takes for one pair, which every quoted ratio is against.
+//! How long one pair takes, by the exact solver and by a model: what every quoted ratio is made of.
+//!
+//! One thread, everything in memory; what a model does once for a measure ([`Model::prepare`]) is
+//! not counted.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rayon::ThreadPoolBuilder;
-use treeport::{Error, GroundMetric, Measures, Progress, Result, exact};
+use treeport::progress::State;
+use treeport::{Error, GroundMetric, Measures, Model, Progress, Result, exact};
 
-/// Solves pairs from the front on one thread until the time is up: how many, and seconds for one.
+/// Pairs that a model is timed on: the given ones again and again.
+const MODEL_PAIRS: usize = 20_000;
+
+/// Times work on one thread that counts pairs, up to `count`, until the time is up: how many there
+/// were, and seconds for one.
 ///
-/// At least one pair is solved. `progress` hears how many are done and may stop.
+/// At least one pair is counted. `progress` hears how many are done and may stop.
 ///
 /// # Errors
-/// Pairs that cannot be solved; `Cancelled` when `progress` asks to stop.
+/// Those of the work; `Cancelled` when `progress` asks to stop.
 ///
 /// # Panics
 /// If the system has no thread to give.
+pub fn time_pairs(
+    count: usize,
+    limit: Duration,
+    progress: &Progress<'_>,
+    work: impl FnOnce(&Progress<'_>) -> Result<()> + Send,
+) -> Result<(usize, f64)> {
+    let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("one more thread");
+    let (done, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (result, elapsed) = pool.install(|| {
+        let begun = Instant::now();
+        let watch = |state: &State<'_>| {
+            done.store(state.done, Ordering::Relaxed);
+            if !progress(state) {
+                stopped.store(true, Ordering::Relaxed);
+                return false;
+            }
+            begun.elapsed() < limit
+        };
+        (work(&watch), begun.elapsed())
+    });
+    let pairs = match result {
+        Ok(()) => count,
+        // By the clock alone.
+        Err(Error::Cancelled) if !stopped.into_inner() => done.into_inner(),
+        Err(error) => return Err(error),
+    };
+    let pairs = pairs.max(1);
+    Ok((pairs, elapsed.as_secs_f64() / pairs as f64))
+}
+
+/// Solves pairs exactly from the front until the time is up: how many, and seconds for one.
+///
+/// # Errors
+/// Pairs that cannot be solved; `Cancelled` when `progress` asks to stop.
 pub fn time_exact(
     metric: &GroundMetric,
     measures: &Measures,
@@ -22,31 +64,39 @@ pub fn time_exact(
     limit: Duration,
     progress: &Progress<'_>,
 ) -> Result<(usize, f64)> {
-    let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("one more thread");
-    let solved = AtomicUsize::new(0);
-    let begun = Instant::now();
-    let count = |done: usize| {
-        solved.store(done, Ordering::Relaxed);
-        progress(done) && begun.elapsed() < limit
-    };
-    let result = pool.install(|| exact::pairs(metric, measures, pairs, &count));
-    let (seconds, solved) = (begun.elapsed().as_secs_f64(), solved.into_inner());
-    match result {
-        // Stopped by the clock alone.
-        Err(Error::Cancelled) if progress(solved) => {}
-        other => drop(other?),
-    }
-    Ok((solved, seconds / solved.max(1) as f64))
+    time_pairs(pairs.len(), limit, progress, |watch| {
+        exact::pairs(metric, measures, pairs, watch).map(drop)
+    })
+}
+
+/// Distances of a model between prepared measures, the pairs again and again until the time is up
+/// or there were 20,000: how many, and seconds for one.
+///
+/// # Errors
+/// Measures on other points; `Cancelled` when `progress` asks to stop.
+pub fn time_model(
+    model: &Model,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    limit: Duration,
+    progress: &Progress<'_>,
+) -> Result<(usize, f64)> {
+    let prepared = model.prepare(measures)?;
+    let many: Vec<(usize, usize)> = pairs.iter().copied().cycle().take(MODEL_PAIRS).collect();
+    // Once before the clock runs, so that the caches are warm.
+    prepared.pairs(pairs, progress)?;
+    time_pairs(many.len(), limit, progress, |watch| prepared.pairs(&many, watch).map(drop))
 }
 
 #[cfg(test)]
 mod tests {
-    use treeport::{Norm, silent};
+    use treeport::{PointMetric, Tree, silent};
 
     use super::*;
 
     fn line() -> (GroundMetric, Measures) {
-        let metric = GroundMetric::from_points(1, vec![0.0, 1.0], Norm::Euclidean).expect("points");
+        let metric =
+            GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean).expect("points");
         (metric, Measures::unit_masses(2, [0, 1]).expect("measures"))
     }
 
@@ -58,12 +108,17 @@ mod tests {
         assert_eq!(timed(Duration::MAX).0, 50);
         assert_eq!(timed(Duration::ZERO).0, 1);
         assert!(timed(Duration::ZERO).1 > 0.0);
+        let tree = Model::Tree(Tree::star(2, 1.0).expect("a star"));
+        let timed = |limit| time_model(&tree, &measures, &pairs, limit, &silent).expect("times");
+        assert_eq!(timed(Duration::MAX).0, MODEL_PAIRS);
+        assert!(timed(Duration::ZERO).0 < MODEL_PAIRS && timed(Duration::ZERO).1 > 0.0);
     }
 
     #[test]
     fn it_stops_when_asked() {
         let (metric, measures) = line();
-        let stopped = time_exact(&metric, &measures, &[(0, 1); 9], Duration::MAX, &|done| done < 3);
+        let few = |state: &State<'_>| state.done < 3;
+        let stopped = time_exact(&metric, &measures, &[(0, 1); 9], Duration::MAX, &few);
         assert!(matches!(stopped, Err(Error::Cancelled)));
     }
 }

@@ -89,6 +89,10 @@ pub enum Error {
     NothingToLearn { what: String },
     #[error("{option} is {value}; {expected}")]
     BadOption { option: &'static str, value: String, expected: &'static str },
+    #[error("{what} is `{name}`; it must be {known}")]
+    UnknownName { what: &'static str, name: String, known: String },
+    #[error("{option} is of no use to {method}; leave it out or take another method")]
+    UnusedOption { option: &'static str, method: &'static str },
     #[error(
         "exact transport between {left} and {right} points could not be proved optimal; please report it"
     )]
@@ -117,6 +121,12 @@ pub enum Error {
         "`{path}`: this treeport reads version {known}, the file has version {found}; upgrade treeport"
     )]
     NewerTree { path: PathBuf, known: u64, found: u64 },
+    #[error("`{path}` is no journal of such a job; move it away or choose another place")]
+    NotAJournal { path: PathBuf },
+    #[error(
+        "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or choose another place"
+    )]
+    OtherJob { path: PathBuf, parts: String },
 }
 
 /// A shape as NumPy prints it: `(3,)`, `(2, 3)`.

@@ -1,31 +1,30 @@
 //! Learned trees for fast optimal transport.
 //!
-//! treeport learns a tree over a fixed set of points so that optimal transport (Wasserstein-1) between
-//! measures on those points takes time linear in their supports instead of cubic, and answers distance, plan and embedding
-//! questions with it.
+//! treeport learns a tree over a fixed set of points so that optimal transport (Wasserstein-1)
+//! between measures on those points takes time linear in their supports instead of cubic, and
+//! answers distance, plan and embedding questions with it.
 //!
 //! The way through the library:
 //!
 //! 1. a [`GroundMetric`] says how far apart the points are: coordinates, a matrix, or a graph;
-//! 2. [`linkage`](linkage()) grows a first [`Tree`] over them;
-//! 3. [`learn`](learn()) fits it to exact transport distances between [`Measures`] ([`Labels`]);
-//! 4. the [`Tree`] answers: [`Tree::distance`], [`Tree::pairs`], [`Tree::pairwise`],
-//!    [`Tree::coupling`], [`Tree::embed`], and [`Tree::save`].
+//! 2. [`Labelled`] has [`Measures`] on them and exact distances between some;
+//! 3. [`fit`](fit()) makes a [`Model`] of both, a tree or a forest, by any [`Method`];
+//! 4. the [`Model`] answers: [`distance`](Model::distance), [`pairs`](Model::pairs),
+//!    [`pairwise`](Model::pairwise), [`coupling`](Model::coupling), [`embed`](Model::embed),
+//!    `save`.
 //!
-//! Beside learned trees stand all others that transport has been approximated with ([`baseline`]), several
-//! trees at once ([`Forest`]), and the true cost of a tree's plan ([`flow`]).
+//! An [`Estimator`] comes as close to exact transport as it is asked to, with certified bounds;
+//! [`exact`] solves and proves; [`flow`] is the true cost of a tree's plan.
 //!
 //! ```
-//! use treeport::learn::{LearnOptions, go_on, learn};
-//! use treeport::{GroundMetric, Labels, Linkage, Measures, Norm, linkage};
+//! use treeport::{FitOptions, GroundMetric, Labelled, Measures, PointMetric, fit, silent};
 //!
 //! // Four points on a line, and two measures on them.
-//! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], Norm::Euclidean)?;
+//! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
 //! let measures = Measures::from_dense(4, &[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5])?;
-//! let start = linkage(&metric, Linkage::Average)?;
-//! let labels = Labels { pairs: vec![(0, 1)], distances: vec![5.0] };
-//! let learned = learn(&start, &measures, &labels, &LearnOptions::default(), go_on)?;
-//! let distance = learned.tree.distance(&measures.row(0), &measures.row(1))?;
+//! let data = Labelled::sample(&metric, &measures, 300, 0, &silent)?;
+//! let fitted = fit(&metric, Some(&data), &FitOptions::default(), &silent)?;
+//! let distance = fitted.model.distance(&measures.row(0), &measures.row(1))?;
 //! assert!((distance - 5.0).abs() < 1e-6);
 //! # Ok::<(), treeport::Error>(())
 //! ```
@@ -33,35 +32,47 @@
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
-pub mod baseline;
 mod binary;
+pub mod build;
+pub mod condensed;
 pub mod error;
 pub mod estimate;
-pub mod exact;
+pub mod fit;
 pub mod flow;
 pub mod forest;
 #[cfg(feature = "io")]
 pub mod io;
+pub mod labelled;
 pub mod learn;
-pub mod linkage;
 pub mod measure;
 pub mod metric;
+pub mod model;
+pub mod names;
 mod order;
 pub mod progress;
 mod project;
-pub mod sinkhorn;
+pub mod score;
+mod seed;
+mod sets;
+pub mod solve;
 mod spanning;
 mod sparse;
 pub mod tree;
 mod units;
 
+pub use build::{Linkage, linkage};
 pub use error::{Error, Result};
-pub use forest::{Forest, ForestOptions, ForestWeightOptions};
-pub use learn::{Kind, Labels, LearnOptions, Learned, learn};
-pub use linkage::{Linkage, linkage};
+pub use estimate::Estimator;
+pub use fit::{Fit, FitOptions, Method, fit};
+pub use forest::Forest;
+pub use labelled::Labelled;
+pub use learn::{Kind, LearnOptions, Learned, learn};
 pub use measure::{Measure, Measures};
-pub use metric::{GroundMetric, Norm, Storage};
+pub use metric::{GroundMetric, PointMetric, Storage};
+pub use model::Model;
 pub use progress::{Progress, silent};
-pub use project::{project, project_additive, project_matrix};
+pub use project::{project, project_additive};
+pub use score::Score;
+pub use solve::{exact, sinkhorn};
 pub use sparse::Csr;
 pub use tree::{Coupling, Tree};

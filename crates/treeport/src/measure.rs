@@ -3,7 +3,7 @@
 //! Masses are kept as given: transport is homogeneous in mass, so what two measures need is the
 //! *same* total, not the total 1. [`Measures::normalized`] makes every total 1, explicitly.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
@@ -14,11 +14,18 @@ pub const BALANCE_TOLERANCE: f64 = 1e-6;
 
 /// Many measures on the same points.
 ///
-/// Row `r` holds the points `point[start[r]..start[r + 1]]`, strictly increasing, with their masses,
-/// all finite and above 0. Every row has at least one entry.
+/// Row `r` holds the points `point[start[r]..start[r + 1]]`, strictly increasing, with their
+/// masses, all finite and above 0. Every row has at least one entry.
+///
+/// Copies share their rows, so they cost nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measures {
     points: usize,
+    rows: Arc<Rows>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Rows {
     start: Vec<usize>,
     point: Vec<u32>,
     mass: Vec<f64>,
@@ -28,7 +35,7 @@ pub struct Measures {
 /// One row of [`Measures`]: its points, strictly increasing, and their masses, all above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure<'a> {
-    points: &'a [u32],
+    support: &'a [u32],
     masses: &'a [f64],
     total: f64,
     /// Number of points the set lives on.
@@ -37,8 +44,8 @@ pub struct Measure<'a> {
 
 impl<'a> Measure<'a> {
     /// The points with mass, strictly increasing.
-    pub fn points(&self) -> &'a [u32] {
-        self.points
+    pub fn support(&self) -> &'a [u32] {
+        self.support
     }
 
     /// Their masses, in the same order.
@@ -65,14 +72,9 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// The number of points with mass.
-    pub fn support(&self) -> usize {
-        self.points.len()
-    }
-
     /// (point, mass) in increasing order of points.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> + use<'a> {
-        self.points.iter().zip(self.masses).map(|(&p, &m)| (p as usize, m))
+        self.support.iter().zip(self.masses).map(|(&p, &m)| (p as usize, m))
     }
 }
 
@@ -86,7 +88,7 @@ impl Measures {
     /// ```
     /// let measures = treeport::Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.0, 2.0])?;
     /// assert_eq!(measures.len(), 2);
-    /// assert_eq!(measures.row(1).points(), [2]);
+    /// assert_eq!(measures.row(1).support(), [2]);
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn from_dense(points: usize, masses: &[f64]) -> Result<Self> {
@@ -147,7 +149,7 @@ impl Measures {
         if points > u32::MAX as usize / 2 {
             return Err(Error::TooManyPoints { count: points, max: u32::MAX as usize / 2 });
         }
-        let mut all = Self { points, start: vec![0], point: vec![], mass: vec![], total: vec![] };
+        let mut all = Rows { start: vec![0], point: vec![], mass: vec![], total: vec![] };
         let mut scratch = Vec::new();
         for (measure, row) in rows.into_iter().enumerate() {
             scratch.clear();
@@ -162,13 +164,192 @@ impl Measures {
                     scratch.push((point as u32, value));
                 }
             }
-            all.push_row(measure, &mut scratch)?;
+            all.push(measure, &mut scratch)?;
         }
-        Ok(all)
+        Ok(Self { points, rows: Arc::new(all) })
     }
 
+    /// The unit mass at each of the given points, one measure per point.
+    ///
+    /// # Errors
+    /// A point out of range.
+    pub fn unit_masses(points: usize, at: impl IntoIterator<Item = usize>) -> Result<Self> {
+        Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
+    }
+
+    /// The same measures, each divided by its total. A mass so small that it becomes 0 disappears.
+    #[must_use]
+    pub fn normalized(mut self) -> Self {
+        let Rows { start, mass, total, .. } = Arc::make_mut(&mut self.rows);
+        for row in 0..total.len() {
+            let masses = &mut mass[start[row]..start[row + 1]];
+            for mass in masses.iter_mut() {
+                *mass /= total[row];
+            }
+            total[row] = masses.iter().sum();
+        }
+        if mass.contains(&0.0) {
+            let rows = self.iter().map(|measure| measure.iter());
+            // The largest mass of a row stays, so the rows remain valid.
+            let without_zeros = Self::from_rows(self.points, rows);
+            return without_zeros.unwrap_or(self);
+        }
+        self
+    }
+
+    /// All masses divided by a power of two; what becomes 0 stays as such.
+    pub(crate) fn divided_by(&self, unit: f64) -> Self {
+        let mut divided = self.clone();
+        if unit != 1.0 {
+            let Rows { mass, total, .. } = Arc::make_mut(&mut divided.rows);
+            for mass in mass.iter_mut().chain(total) {
+                *mass /= unit;
+            }
+        }
+        divided
+    }
+
+    /// These measures, then those of another set on the same points.
+    ///
+    /// # Errors
+    /// The other set lives on another number of points.
+    pub fn followed_by(&self, other: &Self) -> Result<Self> {
+        other.check_points(self.points)?;
+        Ok(Self::concat(&[self.clone(), other.clone()]))
+    }
+
+    /// The measures of several sets on the same points, one set after the other; at least one set.
+    pub(crate) fn concat(sets: &[Self]) -> Self {
+        let mut rows = Rows { start: vec![0], point: vec![], mass: vec![], total: vec![] };
+        for set in sets {
+            let first = rows.point.len();
+            rows.start.extend(set.rows.start[1..].iter().map(|end| first + end));
+            rows.point.extend(&set.rows.point);
+            rows.mass.extend(&set.rows.mass);
+            rows.total.extend(&set.rows.total);
+        }
+        Self { points: sets[0].points, rows: Arc::new(rows) }
+    }
+
+    /// Whether two sets are one and the same in memory, as copies are.
+    pub fn same(&self, other: &Self) -> bool {
+        self.points == other.points && Arc::ptr_eq(&self.rows, &other.rows)
+    }
+
+    /// Checks that all measures of one or several sets have the same total mass.
+    ///
+    /// # Errors
+    /// The lightest and the heaviest differ by more than [`BALANCE_TOLERANCE`].
+    pub fn check_all_balanced(sets: &[&Self]) -> Result<()> {
+        let numbered = || sets.iter().flat_map(|set| set.iter().enumerate());
+        let by_total =
+            |a: &(usize, Measure<'_>), b: &(usize, Measure<'_>)| a.1.total.total_cmp(&b.1.total);
+        match (numbered().min_by(by_total), numbered().max_by(by_total)) {
+            (Some(least), Some(most)) => check_balance(least, most),
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of measures.
+    pub fn len(&self) -> usize {
+        self.rows.total.len()
+    }
+
+    /// Whether there is no measure.
+    pub fn is_empty(&self) -> bool {
+        self.rows.total.is_empty()
+    }
+
+    /// The number of points they live on.
+    pub fn points(&self) -> usize {
+        self.points
+    }
+
+    /// The number of entries in all rows together.
+    pub fn entries(&self) -> usize {
+        self.rows.point.len()
+    }
+
+    /// Measure `row`.
+    ///
+    /// # Panics
+    /// If there is no such row; [`Measures::get`] returns an error instead.
+    pub fn row(&self, row: usize) -> Measure<'_> {
+        let rows = &*self.rows;
+        let range = rows.start[row]..rows.start[row + 1];
+        Measure {
+            support: &rows.point[range.clone()],
+            masses: &rows.mass[range],
+            total: rows.total[row],
+            space: self.points,
+        }
+    }
+
+    /// Measure `row`, or an error that says how many there are.
+    ///
+    /// # Errors
+    /// There is no such row.
+    pub fn get(&self, row: usize) -> Result<Measure<'_>> {
+        if row < self.len() {
+            Ok(self.row(row))
+        } else {
+            Err(Error::NoSuchMeasure { measure: row, measures: self.len() })
+        }
+    }
+
+    /// Entries of a row by their place among all entries; the total is left open.
+    pub(crate) fn entries_at(&self, places: std::ops::Range<usize>) -> Measure<'_> {
+        let (support, masses) = (&self.rows.point[places.clone()], &self.rows.mass[places]);
+        Measure { support, masses, total: f64::NAN, space: self.points }
+    }
+
+    /// All measures in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Measure<'_>> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+
+    /// Checks that every pair names two measures of equal mass, as transport needs.
+    ///
+    /// # Errors
+    /// A row that does not exist, or two totals that differ by more than [`BALANCE_TOLERANCE`].
+    pub fn check_pairs(&self, pairs: &[(usize, usize)]) -> Result<()> {
+        pairs.iter().try_for_each(|&(left, right)| {
+            check_balance((left, self.get(left)?), (right, self.get(right)?))
+        })
+    }
+
+    /// Checks that measure `i` here and measure `i` of another set have equal masses, for every
+    /// `i`.
+    ///
+    /// # Errors
+    /// Two sets of different sizes, or totals that differ.
+    pub(crate) fn check_paired(&self, other: &Self) -> Result<()> {
+        if self.len() != other.len() {
+            return Err(Error::Shape {
+                what: "the second set of measures".into(),
+                expected: format!("{} rows", self.len()),
+                found: format!("{} rows", other.len()),
+            });
+        }
+        (0..self.len()).try_for_each(|i| check_balance((i, self.row(i)), (i, other.row(i))))
+    }
+
+    /// Checks that the measures live on as many points as the tree or metric has.
+    ///
+    /// # Errors
+    /// The counts differ.
+    pub fn check_points(&self, points: usize) -> Result<()> {
+        if self.points == points {
+            Ok(())
+        } else {
+            Err(Error::PointCount { measures: self.points, points })
+        }
+    }
+}
+
+impl Rows {
     /// Sorts, adds up and appends one checked row.
-    fn push_row(&mut self, measure: usize, row: &mut [(u32, f64)]) -> Result<()> {
+    fn push(&mut self, measure: usize, row: &mut [(u32, f64)]) -> Result<()> {
         if !row.is_sorted_by(|a, b| a.0 < b.0) {
             // Stable, so that masses at one point add up in the order given.
             row.sort_by_key(|&(point, _)| point);
@@ -194,138 +375,10 @@ impl Measures {
         self.total.push(total);
         Ok(())
     }
-
-    /// The unit mass at each of the given points, one measure per point.
-    ///
-    /// # Errors
-    /// A point out of range.
-    pub fn unit_masses(points: usize, at: impl IntoIterator<Item = usize>) -> Result<Self> {
-        Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
-    }
-
-    /// The same measures, each divided by its total. A mass so small that it becomes 0 disappears.
-    #[must_use]
-    pub fn normalized(mut self) -> Self {
-        for row in 0..self.len() {
-            let masses = &mut self.mass[self.start[row]..self.start[row + 1]];
-            for mass in masses.iter_mut() {
-                *mass /= self.total[row];
-            }
-            self.total[row] = masses.iter().sum();
-        }
-        if self.mass.contains(&0.0) {
-            let rows = self.iter().map(|measure| measure.iter());
-            // The largest mass of a row stays, so the rows remain valid.
-            let without_zeros = Self::from_rows(self.points, rows);
-            return without_zeros.unwrap_or(self);
-        }
-        self
-    }
-
-    /// All masses divided by a power of two; what becomes 0 stays as such.
-    pub(crate) fn divided_by(&self, unit: f64) -> Cow<'_, Self> {
-        if unit == 1.0 {
-            return Cow::Borrowed(self);
-        }
-        let mut divided = self.clone();
-        for mass in divided.mass.iter_mut().chain(&mut divided.total) {
-            *mass /= unit;
-        }
-        Cow::Owned(divided)
-    }
-
-    /// Checks that all measures of one or several sets have the same total mass.
-    pub(crate) fn check_all_balanced(sets: &[&Self]) -> Result<()> {
-        let numbered = || sets.iter().flat_map(|set| set.iter().enumerate());
-        let by_total =
-            |a: &(usize, Measure<'_>), b: &(usize, Measure<'_>)| a.1.total.total_cmp(&b.1.total);
-        match (numbered().min_by(by_total), numbered().max_by(by_total)) {
-            (Some(least), Some(most)) => check_balance(least, most),
-            _ => Ok(()),
-        }
-    }
-
-    /// The number of measures.
-    pub fn len(&self) -> usize {
-        self.total.len()
-    }
-
-    /// Whether there is no measure.
-    pub fn is_empty(&self) -> bool {
-        self.total.is_empty()
-    }
-
-    /// The number of points they live on.
-    pub fn points(&self) -> usize {
-        self.points
-    }
-
-    /// The number of entries in all rows together.
-    pub fn entries(&self) -> usize {
-        self.point.len()
-    }
-
-    /// Measure `row`.
-    ///
-    /// # Panics
-    /// If there is no such row; [`Measures::get`] returns an error instead.
-    pub fn row(&self, row: usize) -> Measure<'_> {
-        let range = self.start[row]..self.start[row + 1];
-        Measure {
-            points: &self.point[range.clone()],
-            masses: &self.mass[range],
-            total: self.total[row],
-            space: self.points,
-        }
-    }
-
-    /// Measure `row`, or an error that says how many there are.
-    ///
-    /// # Errors
-    /// There is no such row.
-    pub fn get(&self, row: usize) -> Result<Measure<'_>> {
-        if row < self.len() {
-            Ok(self.row(row))
-        } else {
-            Err(Error::NoSuchMeasure { measure: row, measures: self.len() })
-        }
-    }
-
-    /// Entries of a row by their place among all entries; the total is left open.
-    pub(crate) fn entries_at(&self, places: std::ops::Range<usize>) -> Measure<'_> {
-        let (points, masses) = (&self.point[places.clone()], &self.mass[places]);
-        Measure { points, masses, total: f64::NAN, space: self.points }
-    }
-
-    /// All measures in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Measure<'_>> {
-        (0..self.len()).map(|row| self.row(row))
-    }
-
-    /// Checks that every pair names two measures of equal mass, as transport needs.
-    ///
-    /// # Errors
-    /// A row that does not exist, or two totals that differ by more than [`BALANCE_TOLERANCE`].
-    pub fn check_pairs(&self, pairs: &[(usize, usize)]) -> Result<()> {
-        pairs.iter().try_for_each(|&(left, right)| {
-            check_balance((left, self.get(left)?), (right, self.get(right)?))
-        })
-    }
-
-    /// Checks that the measures live on as many points as the tree or metric has.
-    ///
-    /// # Errors
-    /// The counts differ.
-    pub fn check_points(&self, points: usize) -> Result<()> {
-        if self.points == points {
-            Ok(())
-        } else {
-            Err(Error::PointCount { measures: self.points, points })
-        }
-    }
 }
 
-/// The second measure with the total of the first, if they differ by more than sums of the same masses do.
+/// The second measure with the total of the first, if they differ by more than sums of the same
+/// masses do.
 pub(crate) fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
     let factor = a.total() / b.total();
     if (factor - 1.0).abs() <= 1e-14 {
@@ -337,7 +390,12 @@ pub(crate) fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measur
 
 /// Checks that two numbered measures have the same total mass.
 pub(crate) fn check_balance(left: (usize, Measure<'_>), right: (usize, Measure<'_>)) -> Result<()> {
-    let (a, b) = (left.1.total, right.1.total);
+    check_totals((left.0, left.1.total), (right.0, right.1.total))
+}
+
+/// Checks that the totals of two numbered measures are the same, as far as transport asks.
+pub(crate) fn check_totals(left: (usize, f64), right: (usize, f64)) -> Result<()> {
+    let (a, b) = (left.1, right.1);
     if (a - b).abs() <= BALANCE_TOLERANCE * a.max(b) {
         Ok(())
     } else {

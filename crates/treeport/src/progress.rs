@@ -1,27 +1,74 @@
-//! How long work reports how far it is, and is told to stop.
+//! How long work says how far it is, and is told to stop: the same closure everywhere.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Called now and then, from any thread, with the number of items done; `false` stops the work.
-pub type Progress<'a> = dyn Fn(usize) -> bool + Sync + 'a;
+/// Hears now and then, from any thread, how far the work is; `false` stops it.
+pub type Progress<'a> = dyn Fn(&State<'_>) -> bool + Sync + 'a;
 
-/// Reports to nobody and never stops.
-pub fn silent(_done: usize) -> bool {
+/// How far a piece of work is.
+#[derive(Clone, Copy)]
+pub struct State<'a> {
+    /// What is being done, in a few words for a progress bar: one of the constants of [this
+    /// module](self).
+    pub task: &'static str,
+    /// Items done.
+    pub done: usize,
+    /// Items in all, where that is known before.
+    pub total: Option<usize>,
+    /// Of [`LEARNING`]: the mean relative error after the last epoch, on the labels that choose the
+    /// best tree.
+    pub error: Option<f64>,
+    /// Of [`LEARNING`] one tree: everything that is needed to go on from here later, made when it
+    /// is called.
+    pub checkpoint: Option<&'a (dyn Fn() -> Vec<u8> + 'a)>,
+}
+
+/// Exact distances are solved; counts pairs.
+pub const SOLVING: &str = "exact distances";
+/// Distances are computed; counts pairs or rows.
+pub const DISTANCES: &str = "distances";
+/// Trees are built; counts trees or clusters.
+pub const BUILDING: &str = "building trees";
+/// Edges are fitted to the distances of points; counts iterations.
+pub const POINTS: &str = "fitting points";
+/// A tree, or several, are learned; counts steps.
+pub const LEARNING: &str = "learning";
+/// Edges are fitted to labels; counts iterations.
+pub const EDGES: &str = "fitting edges";
+/// Levels of accuracy are calibrated by labels; counts labels, once for each level.
+pub const CALIBRATING: &str = "calibrating";
+
+impl State<'_> {
+    /// So many of `total` items of a task.
+    pub(crate) fn new(task: &'static str, done: usize, total: Option<usize>) -> Self {
+        Self { task, done, total, error: None, checkpoint: None }
+    }
+}
+
+/// Says nothing and never stops.
+pub fn silent(_state: &State<'_>) -> bool {
     true
 }
 
 /// Counts items over threads and remembers whether to stop.
 pub(crate) struct Counter<'a> {
+    task: &'static str,
+    total: Option<usize>,
     done: AtomicUsize,
     stop: AtomicBool,
     report: &'a Progress<'a>,
 }
 
 impl<'a> Counter<'a> {
-    pub(crate) fn new(report: &'a Progress<'a>) -> Self {
-        Self { done: AtomicUsize::new(0), stop: AtomicBool::new(false), report }
+    pub(crate) fn new(
+        task: &'static str,
+        total: impl Into<Option<usize>>,
+        report: &'a Progress<'a>,
+    ) -> Self {
+        let (done, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { task, total: total.into(), done, stop, report }
     }
 
     /// Adds `items` to the count and reports it.
@@ -30,10 +77,16 @@ impl<'a> Counter<'a> {
     /// [`Error::Cancelled`] once the report has asked to stop.
     pub(crate) fn add(&self, items: usize) -> Result<()> {
         let done = self.done.fetch_add(items, Ordering::Relaxed) + items;
-        if self.stop.load(Ordering::Relaxed) || !(self.report)(done) {
+        let state = State::new(self.task, done, self.total);
+        if self.stop.load(Ordering::Relaxed) || !(self.report)(&state) {
             self.stop.store(true, Ordering::Relaxed);
             return Err(Error::Cancelled);
         }
         Ok(())
+    }
+
+    /// Whether the report has asked to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }

@@ -3,8 +3,8 @@
 //! A step on node heights leaves numbers that no longer fit any tree of that shape: a parent below
 //! its child, leaves off the ground. \[CTW24\] goes back by single linkage of the N×N matrix of
 //! distances that the heights imply (`proj`, Prim, O(N²)). Here the same single linkage comes from
-//! the heights themselves in O(N log N) ([`crate::spanning`]), for ultrametric trees and, through the
-//! Gromov product, for additive ones.
+//! the heights themselves in O(N log N) ([`crate::spanning`]), for ultrametric trees and, through
+//! the Gromov product, for additive ones.
 
 use crate::binary::Binary;
 use crate::error::{Error, Result};
@@ -20,7 +20,8 @@ use crate::tree::Tree;
 /// gives the same distances back.
 ///
 /// # Errors
-/// The number of heights is not the number of nodes, or one is not finite or near the largest number.
+/// The number of heights is not the number of nodes, or one is not finite or near the largest
+/// number.
 ///
 /// # Complexity
 /// O(n log n) time and O(n) memory for n points.
@@ -41,9 +42,9 @@ pub fn project(tree: &Tree, heights: &[f64]) -> Result<Tree> {
 
 /// The tree metric that `heights` give, seen from one leaf: single linkage of the Gromov product.
 ///
-/// With ρ_i = d̂(i, r), the Farris transform ½(d̂(i, j) − ρ_i − ρ_j) is an ultrametric (up to a shift)
-/// exactly if d̂ is a tree metric, so its single linkage g gives the tree metric
-/// d(i, j) = 2g(lca) + ρ_i + ρ_j. Distances from `r` are kept wherever they fit a tree.
+/// With ρ_i = d̂(i, r), the Farris transform ½(d̂(i, j) − ρ_i − ρ_j) is an ultrametric (up to a
+/// shift) exactly if d̂ is a tree metric, so its single linkage g gives the tree metric d(i, j) =
+/// 2g(lca) + ρ_i + ρ_j. Distances from `r` are kept wherever they fit a tree.
 ///
 /// # Errors
 /// As [`project`]; `r` is not a leaf.
@@ -60,33 +61,6 @@ pub fn project_additive(tree: &Tree, heights: &[f64], r: usize) -> Result<Tree> 
         });
     }
     additive(&Binary::from_tree(tree, heights), r).to_tree()?.named_as(tree)
-}
-
-/// `proj` of \[CTW24\] as the paper has it: single linkage of a symmetric N×N matrix, O(N²) by Prim.
-///
-/// The judge of [`project`], and the way in from a matrix that is not a metric (entries may be
-/// negative; heights are raised to 0). The caller promises symmetry; the diagonal does not count.
-///
-/// # Errors
-/// The matrix is not n × n or has an entry that is not finite.
-pub fn project_matrix(n: usize, matrix: &[f64]) -> Result<Tree> {
-    if n == 0 {
-        return Err(Error::NoPoints);
-    }
-    if n.checked_mul(n) != Some(matrix.len()) {
-        return Err(Error::Shape {
-            what: "the matrix".into(),
-            expected: format!("({n}, {n})"),
-            found: format!("({},)", matrix.len()),
-        });
-    }
-    if let Some(place) = matrix.iter().position(|d| !d.is_finite()) {
-        let (from, to, value) = (place / n, place % n, matrix[place]);
-        return Err(Error::BadDistance { from, to, value });
-    }
-    let mut tree = spanning::merge(n, spanning::prim(n, |i| &matrix[i * n..(i + 1) * n]));
-    tree.height.iter_mut().for_each(|h| *h = 0.5 * h.max(0.0));
-    tree.to_tree()
 }
 
 fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
@@ -116,10 +90,10 @@ pub(crate) fn ultrametric(tree: &Binary) -> Binary {
 
 /// [`project_additive`] on the learner's form of trees; all heights finite.
 ///
-/// With r at height 0, ρ_i = 2θ(meet_i) − θ_i and b_i = ½(θ_i + ρ_i) = θ(meet_i), meet_i being where
-/// the path from i meets the path from r. Written like that, equal weights are equal to the last bit
-/// and ties go by point, not by rounding; there are many, wherever a step has put a child above its
-/// parent.
+/// With r at height 0, ρ_i = 2θ(meet_i) − θ_i and b_i = ½(θ_i + ρ_i) = θ(meet_i), meet_i being
+/// where the path from i meets the path from r. Written like that, equal weights are equal to the
+/// last bit and ties go by point, not by rounding; there are many, wherever a step has put a child
+/// above its parent.
 pub(crate) fn additive(tree: &Binary, r: usize) -> Binary {
     let ground = tree.height[r];
     let heights = tree.height.iter().map(|h| h - ground).collect();

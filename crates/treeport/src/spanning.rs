@@ -4,23 +4,25 @@
 //! binary tree. Their minimum spanning tree is found without ever forming the N×N matrix.
 //!
 //! # How
-//! Borůvka: in every round each component takes its lightest leaving edge. Upwards, every node keeps
-//! the leaf with the largest b below it, and the largest from a *different* component. Downwards,
-//! every node keeps the two cheapest θ(ancestor) − b_j over leaves j outside its subtree, again from
-//! two different components. At leaf i one of the two is not in i's component: its lightest leaving
-//! edge. Ties go by (weight, i, j), a total order on edges, so the choice is deterministic.
+//! Borůvka: in every round each component takes its lightest leaving edge. Upwards, every node
+//! keeps the leaf with the largest b below it, and the largest from a *different* component.
+//! Downwards, every node keeps the two cheapest θ(ancestor) − b_j over leaves j outside its
+//! subtree, again from two different components. At leaf i one of the two is not in i's component:
+//! its lightest leaving edge. Ties go by (weight, i, j), a total order on edges, so the choice is
+//! deterministic.
 //!
 //! After a round a subtree whose leaves lie in one component can only matter through its leaf with
 //! the largest b: it is replaced by that leaf. Components rarely straddle subtrees after a small
 //! step, so the tree shrinks geometrically and later rounds are nearly free.
 //!
 //! # Complexity
-//! A round is O(n) and at least halves the number of components: O(n log n) in the worst case, close
-//! to O(n) as a rule, plus the sort of n − 1 edges. O(n) memory.
+//! A round is O(n) and at least halves the number of components: O(n log n) in the worst case,
+//! close to O(n) as a rule, plus the sort of n − 1 edges. O(n) memory.
 
 use rayon::prelude::*;
 
 use crate::binary::Binary;
+use crate::sets::Sets;
 
 /// An edge of a spanning tree: its weight and ends, the smaller first.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,33 +39,6 @@ impl Edge {
 
     pub(crate) fn order(&self, other: &Self) -> std::cmp::Ordering {
         self.weight.total_cmp(&other.weight).then(self.ends.cmp(&other.ends))
-    }
-}
-
-/// Disjoint sets with path halving.
-pub(crate) struct Sets {
-    parent: Vec<u32>,
-}
-
-impl Sets {
-    pub(crate) fn new(n: usize) -> Self {
-        Self { parent: (0..n as u32).collect() }
-    }
-
-    pub(crate) fn find(&mut self, mut x: u32) -> u32 {
-        while self.parent[x as usize] != x {
-            let grandparent = self.parent[self.parent[x as usize] as usize];
-            self.parent[x as usize] = grandparent;
-            x = grandparent;
-        }
-        x
-    }
-
-    /// Joins two sets; the first one's representative stays. False if they were one already.
-    pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
-        let (a, b) = (self.find(a), self.find(b));
-        self.parent[b as usize] = a;
-        a != b
     }
 }
 
@@ -157,7 +132,7 @@ struct Leaving {
 }
 
 /// What is left of the tree in one round, in post-order: the right child of `v` is `v − 1`.
-struct Rest {
+struct Remaining {
     /// Left child of every node; `NONE` at a leaf.
     left: Vec<u32>,
     /// θ at an inner node, b at a leaf.
@@ -168,22 +143,22 @@ struct Rest {
     component: Vec<u32>,
 }
 
-impl Rest {
+impl Remaining {
     fn is_leaf(&self, v: usize) -> bool {
         self.left[v] == NONE
     }
 
     /// The whole tree in post-order, every leaf its own component, numbered in that order.
     ///
-    /// Places come from subtree sizes, not from a walk: the next node then never depends on the last,
-    /// so that reads from all over a large tree overlap.
+    /// Places come from subtree sizes, not from a walk: the next node then never depends on the
+    /// last, so that reads from all over a large tree overlap.
     fn new(tree: &Binary, b: &[f64]) -> Self {
         let nodes = tree.height.len();
         let mut size = vec![1u32; nodes];
         for (v, l, r) in tree.inner() {
             size[v] += size[l] + size[r];
         }
-        let mut rest = Self {
+        let mut remaining = Self {
             left: vec![NONE; nodes],
             value: vec![0.0; nodes],
             point: vec![NONE; nodes],
@@ -194,16 +169,16 @@ impl Rest {
             let here = place[v];
             place[r] = here - 1;
             place[l] = here - 1 - size[r];
-            rest.left[here as usize] = place[l];
-            rest.value[here as usize] = tree.height[v];
+            remaining.left[here as usize] = place[l];
+            remaining.value[here as usize] = tree.height[v];
         }
         for i in 0..tree.leaves {
-            rest.value[place[i] as usize] = b[i];
-            rest.point[place[i] as usize] = i as u32;
+            remaining.value[place[i] as usize] = b[i];
+            remaining.point[place[i] as usize] = i as u32;
         }
-        let leaves = (0..nodes).filter(|&v| rest.left[v] == NONE);
-        leaves.zip(0..).for_each(|(v, number)| rest.component[v] = number);
-        rest
+        let leaves = (0..nodes).filter(|&v| remaining.left[v] == NONE);
+        leaves.zip(0..).for_each(|(v, number)| remaining.component[v] = number);
+        remaining
     }
 
     /// Upwards: the best leaves below every node, by largest b.
@@ -225,8 +200,8 @@ impl Rest {
     /// Downwards: the best leaves outside every node; at each leaf the lightest leaving edge is
     /// offered to its component.
     ///
-    /// Post-order backwards meets the right child next and the left one after its subtree: what they
-    /// see waits on a stack, which stays in the cache where an array over all nodes would not.
+    /// Post-order backwards meets the right child next and the left one after its subtree: what
+    /// they see waits on a stack, which stays in the cache where an array over all nodes would not.
     fn lightest(&self, below: &[TopTwo], outside: &mut Vec<TopTwo>, lightest: &mut [Leaving]) {
         outside.clear();
         outside.push([NOTHING; 2]);
@@ -307,15 +282,15 @@ pub(crate) fn lightest(tree: &Binary, b: &[f64]) -> Vec<Edge> {
     let n = tree.leaves;
     let none = Leaving { edge: Edge { weight: f64::INFINITY, ends: (NONE, NONE) }, to: NONE };
     let mut edges = Vec::with_capacity(n - 1);
-    let mut rest = Rest::new(tree, b);
+    let mut remaining = Remaining::new(tree, b);
     let (mut below, mut outside, mut leaving) = (Vec::new(), Vec::new(), Vec::new());
     while edges.len() < n - 1 {
         leaving.clear();
         leaving.resize(n - edges.len(), none);
-        rest.below(&mut below);
-        rest.lightest(&below, &mut outside, &mut leaving);
+        remaining.below(&mut below);
+        remaining.lightest(&below, &mut outside, &mut leaving);
         let renumbered = join(&leaving, &mut edges);
-        rest.contract(&renumbered);
+        remaining.contract(&renumbered);
     }
     edges
 }

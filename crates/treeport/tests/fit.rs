@@ -1,82 +1,120 @@
-//! `baseline::fit`: every stage judged by labels that were held back, the best kept.
+//! `auto` through the one door: every stage judged by labels that were held back, the best kept; and what stops and
+//! checkpoints of any method do.
+
+mod common;
 
 use std::sync::Mutex;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::baseline::{Doing, Fit, FitOptions, Stage, fit, resume_fit};
-use treeport::{Error, GroundMetric, Labels, LearnOptions, Linkage, Measures, Norm, Tree};
-use treeport::{exact, linkage, silent};
+use treeport::fit::{Stage, Start};
+use treeport::learn::{Checkpoint, resume};
+use treeport::progress::{EDGES, LEARNING, POINTS, State};
+use treeport::{
+    Error, Fit, FitOptions, GroundMetric, Kind, Labelled, LearnOptions, Linkage, Measures, Method,
+    PointMetric, Progress, Tree, fit, learn, linkage, silent,
+};
 
 /// Points in the square, measures on a few of them, and labels between neighbors in the list.
-struct Data {
+struct Scene {
     metric: GroundMetric,
-    measures: Measures,
-    labels: Labels,
+    data: Labelled,
     start: Tree,
 }
 
-impl Data {
+impl Scene {
     /// Distances times `unit`.
     fn new(points: usize, labels: usize, unit: f64) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
         let coordinates = (0..2 * points).map(|_| unit * rng.random::<f64>()).collect();
-        let metric = GroundMetric::from_points(2, coordinates, Norm::Euclidean).unwrap();
+        let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
         let mut row = || -> Vec<(usize, f64)> {
             (0..6).map(|_| (rng.random_range(0..points), rng.random())).collect()
         };
         let rows: Vec<_> = (0..2 * labels).map(|_| row()).collect();
         let measures = Measures::from_rows(points, rows).unwrap().normalized();
-        let pairs: Vec<_> = (0..labels).map(|k| (2 * k, 2 * k + 1)).collect();
-        let distances = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
+        let pairs = (0..labels).map(|k| (2 * k, 2 * k + 1)).collect();
+        let data = Labelled::solve(&metric, &measures, pairs, &silent).unwrap();
         let start = linkage(&metric, Linkage::Average).unwrap();
-        Self { metric, measures, labels: Labels { pairs, distances }, start }
+        Self { metric, data, start }
     }
 
     fn fit(&self, options: &FitOptions) -> Fit {
-        self.stopped(options, &|_| true)
+        self.stopped(options, &silent)
     }
 
-    fn stopped(&self, options: &FitOptions, go_on: &(dyn Fn(&Doing<'_>) -> bool + Sync)) -> Fit {
-        let Self { metric, measures, labels, start } = self;
-        fit(start, metric, measures, labels, options, go_on).unwrap()
+    fn stopped(&self, options: &FitOptions, progress: &Progress<'_>) -> Fit {
+        fit(&self.metric, Some(&self.data), options, progress).unwrap()
+    }
+
+    /// Stops at a step of learning: what is given back, and the checkpoint left.
+    fn stopped_at(&self, options: &FitOptions, step: usize) -> (Fit, Checkpoint) {
+        let left = Mutex::new(None);
+        let keep = |state: &State<'_>| {
+            if state.task != LEARNING {
+                return true;
+            }
+            *left.lock().unwrap() = state.checkpoint.map(|make| make());
+            state.done < step
+        };
+        let stopped = self.stopped(options, &keep);
+        let bytes = left.into_inner().unwrap().expect("learning has begun");
+        let from = Checkpoint::from_bytes(&bytes).unwrap();
+        assert_eq!(from.step(), step);
+        (stopped, from)
     }
 }
 
+fn tree(fitted: &Fit) -> &Tree {
+    fitted.model.tree().expect("one tree")
+}
+
+fn error_of(fitted: &Fit, stage: Stage) -> f64 {
+    fitted.stage_errors.iter().find(|e| e.0 == stage).unwrap().1
+}
+
 fn seeded(seed: u64) -> FitOptions {
-    let defaults = FitOptions::default();
-    FitOptions { learn: LearnOptions { epochs: 10, seed, ..defaults.learn }, ..defaults }
+    FitOptions { epochs: Some(10), seed, ..FitOptions::of(Method::Auto) }
 }
 
 #[test]
 fn what_is_kept_is_the_best_of_all_stages() {
-    let data = Data::new(40, 60, 1.0);
+    let scene = Scene::new(40, 60, 1.0);
     for seed in 0..5 {
-        let fitted = data.fit(&seeded(seed));
-        let stages: Vec<Stage> = fitted.errors.iter().map(|e| e.0).collect();
+        let fitted = scene.fit(&seeded(seed));
+        let stages: Vec<Stage> = fitted.stage_errors.iter().map(|e| e.0).collect();
         assert_eq!(stages, [Stage::Start, Stage::Points, Stage::Learned, Stage::Edges]);
-        let of = |stage| fitted.errors.iter().find(|e| e.0 == stage).unwrap().1;
-        let best = fitted.errors.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
-        assert!(of(fitted.stage) <= best * (1.0 + 1e-8));
-        assert!(best <= of(Stage::Start) && fitted.finished);
+        let best = fitted.stage_errors.iter().map(|e| e.1).fold(f64::INFINITY, f64::min);
+        assert!(error_of(&fitted, fitted.stage.unwrap()) <= best * (1.0 + 1e-8));
+        assert!(best <= error_of(&fitted, Stage::Start) && fitted.finished);
     }
 }
 
 #[test]
+fn auto_is_what_labels_get_and_average_linkage_where_it_starts() {
+    let scene = Scene::new(30, 40, 1.0);
+    let auto = scene.fit(&seeded(0));
+    assert_eq!(scene.fit(&FitOptions { method: None, ..seeded(0) }), auto);
+    for start in [Start::Tree(scene.start.clone()), Start::Linkage(Linkage::Average)] {
+        assert_eq!(scene.fit(&FitOptions { start: Some(start), ..seeded(0) }), auto);
+    }
+    let single = Start::Linkage(Linkage::Single);
+    let other = scene.fit(&FitOptions { start: Some(single), ..seeded(0) });
+    assert_ne!(error_of(&other, Stage::Start), error_of(&auto, Stage::Start));
+}
+
+#[test]
 fn learning_starts_from_the_better_of_the_start_and_the_fit_to_points() {
-    let data = Data::new(40, 60, 1.0);
+    let scene = Scene::new(40, 60, 1.0);
     let mut seen = [false; 2];
     for seed in 0..20 {
-        let mut options = seeded(seed);
         // Few points and few labels: now one is better, now the other.
-        options.learn.epochs = 0;
-        options.weights.pairs = 10;
-        let fitted = data.fit(&options);
-        let of = |stage| fitted.errors.iter().find(|e| e.0 == stage).unwrap().1;
-        let (start, points) = (of(Stage::Start), of(Stage::Points));
+        let options = FitOptions { epochs: Some(0), point_pairs: Some(10), ..seeded(seed) };
+        let fitted = scene.fit(&options);
+        let (start, points) = (error_of(&fitted, Stage::Start), error_of(&fitted, Stage::Points));
         // The learner rescales, which rounds.
-        assert!((of(Stage::Learned) - start.min(points)).abs() < 1e-12);
-        assert_ne!(fitted.stage, Stage::Learned);
+        assert!((error_of(&fitted, Stage::Learned) - start.min(points)).abs() < 1e-12);
+        assert_ne!(fitted.stage, Some(Stage::Learned));
         seen[usize::from(points < start)] = true;
     }
     assert_eq!(seen, [true; 2]);
@@ -84,139 +122,230 @@ fn learning_starts_from_the_better_of_the_start_and_the_fit_to_points() {
 
 #[test]
 fn labels_held_back_that_are_0_leave_the_choice_to_the_others() {
-    let mut data = Data::new(40, 5, 1.0);
+    let mut scene = Scene::new(40, 5, 1.0);
     // A measure that is the same as another, and every one of five labels held back by some seed.
-    data.labels.pairs[3] = (6, 6);
-    data.labels.distances[3] = 0.0;
+    let (mut pairs, mut distances) = (scene.data.pairs().to_vec(), scene.data.distances().to_vec());
+    (pairs[3], distances[3]) = ((6, 6), 0.0);
+    scene.data = Labelled::new(scene.data.measures(), pairs, distances).unwrap();
     for seed in 0..20 {
-        let fitted = data.fit(&seeded(seed));
-        assert!(fitted.errors.iter().all(|e| e.1.is_finite()), "{:?}", fitted.errors);
-        assert_ne!(fitted.tree, data.start);
+        let fitted = scene.fit(&seeded(seed));
+        assert!(fitted.stage_errors.iter().all(|e| e.1.is_finite()), "{:?}", fitted.stage_errors);
+        assert_ne!(tree(&fitted), &scene.start);
     }
 }
 
 #[test]
 fn unseen_pairs_gain_over_the_start() {
-    let data = Data::new(40, 400, 1.0);
-    let (train, test) = (0..200, 200..400);
-    let part = |range: std::ops::Range<usize>| Labels {
-        pairs: data.labels.pairs[range.clone()].to_vec(),
-        distances: data.labels.distances[range].to_vec(),
-    };
-    let (train, test) = (part(train), part(test));
-    let fitted =
-        fit(&data.start, &data.metric, &data.measures, &train, &seeded(0), &|_| true).unwrap();
+    let scene = Scene::new(40, 400, 1.0);
+    let (train, test) = scene.data.split_at(200);
+    let fitted = fit(&scene.metric, Some(&train), &seeded(0), &silent).unwrap();
     let error = |tree: &Tree| {
-        let ratios = |labels: &Labels| -> Vec<f64> {
-            let predicted = tree.pairs(&data.measures, &labels.pairs, &silent).unwrap();
-            predicted.iter().zip(&labels.distances).map(|(p, d)| p / d).collect()
-        };
-        let mut known = ratios(&train);
-        known.sort_by(f64::total_cmp);
-        let middle = known[known.len() / 2];
-        let errors = ratios(&test).into_iter().map(|r| (r / middle - 1.0).abs());
-        errors.sum::<f64>() / test.pairs.len() as f64
+        let predicted = |data: &Labelled| tree.pairs(data.measures(), data.pairs(), &silent);
+        let factor = train.factor(&predicted(&train).unwrap());
+        let scaled: Vec<f64> = predicted(&test).unwrap().iter().map(|p| factor * p).collect();
+        test.score(&scaled).mean
     };
-    let (start, ours) = (error(&data.start), error(&fitted.tree));
+    let (start, ours) = (error(&scene.start), error(tree(&fitted)));
     // 0.147 and 0.106 where this was written.
     assert!(ours < 0.85 * start, "{ours} after {start}");
 }
 
 #[test]
 fn a_seed_names_the_tree_on_any_number_of_threads() {
-    let data = Data::new(30, 40, 1.0);
-    let with = |threads: usize, seed: u64| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| data.fit(&seeded(seed)).tree)
-    };
+    let scene = Scene::new(30, 40, 1.0);
+    let with = |threads: usize, seed: u64| common::on_threads(threads, || scene.fit(&seeded(seed)));
     assert_eq!(with(1, 3), with(2, 3));
-    assert_ne!(with(1, 3), with(1, 4));
+    assert_ne!(with(1, 3).model, with(1, 4).model);
 }
 
 #[test]
 fn distances_times_a_power_of_two_give_the_tree_times_it() {
-    let plain = Data::new(25, 30, 1.0).fit(&seeded(1));
+    let plain = Scene::new(25, 30, 1.0).fit(&seeded(1));
     for unit in [2f64.powi(-300), 0.25, 2f64.powi(300)] {
-        let scaled = Data::new(25, 30, unit).fit(&seeded(1));
-        assert_eq!((scaled.stage, &scaled.errors), (plain.stage, &plain.errors));
-        assert_eq!(scaled.tree, plain.tree.scaled(unit).unwrap());
+        let scaled = Scene::new(25, 30, unit).fit(&seeded(1));
+        assert_eq!((scaled.stage, &scaled.stage_errors), (plain.stage, &plain.stage_errors));
+        assert_eq!(scaled.model, plain.model.scaled(unit).unwrap());
+    }
+}
+
+#[test]
+fn without_labels_pairs_of_points_teach() {
+    let scene = Scene::new(30, 5, 1.0);
+    let options = FitOptions { epochs: Some(5), ..FitOptions::default() };
+    let fitted = fit(&scene.metric, None, &options, &silent).unwrap();
+    let points = Labelled::of_points(&scene.metric, 10_000, 0).unwrap();
+    let learning = LearnOptions { epochs: 5, ..LearnOptions::default() };
+    let learned = learn(&scene.start, &points, &learning, &silent).unwrap();
+    assert_eq!((tree(&fitted), &fitted.history), (&learned.tree, &learned.history));
+    // `auto` has all stages even then.
+    let auto = fit(&scene.metric, None, &seeded(0), &silent).unwrap();
+    assert_eq!((auto.stage_errors.len(), auto.history.len()), (4, 11));
+}
+
+#[test]
+fn a_learned_tree_is_the_learners_to_the_bit() {
+    let scene = Scene::new(30, 40, 1.0);
+    for method in [Method::Additive, Method::Ultrametric, Method::SkipMst] {
+        for scale in [true, false] {
+            let options = FitOptions { epochs: Some(4), scale, seed: 3, ..FitOptions::of(method) };
+            let fitted = scene.fit(&options);
+            let kind = method.kind().unwrap();
+            let options =
+                LearnOptions { kind, epochs: 4, scale, seed: 3, ..LearnOptions::default() };
+            let learned = learn(&scene.start, &scene.data, &options, &silent).unwrap();
+            assert_eq!((tree(&fitted), &fitted.history), (&learned.tree, &learned.history));
+            assert_eq!(
+                (fitted.best_epoch, fitted.finished, fitted.stage),
+                (learned.best_epoch, true, None)
+            );
+        }
     }
 }
 
 #[test]
 fn a_stop_in_any_stage_gives_the_best_so_far() {
-    let data = Data::new(30, 40, 1.0);
-    let at_points = data.stopped(&seeded(0), &|doing| !matches!(doing, Doing::Points(_)));
-    let at_learning = data.stopped(&seeded(0), &|doing| !matches!(doing, Doing::Learning(_)));
-    let at_edges = data.stopped(&seeded(0), &|doing| !matches!(doing, Doing::Edges(_)));
+    let scene = Scene::new(30, 40, 1.0);
+    let at = |task: &'static str| scene.stopped(&seeded(0), &|state| state.task != task);
+    let (at_points, at_learning, at_edges) = (at(POINTS), at(LEARNING), at(EDGES));
     for fitted in [&at_points, &at_learning, &at_edges] {
         assert!(!fitted.finished);
-        let start = fitted.errors[0].1;
-        assert!(fitted.errors.iter().any(|e| e.0 == fitted.stage && e.1 <= start));
-        assert!(fitted.errors.iter().all(|e| e.0 != Stage::Edges));
+        let start = error_of(fitted, Stage::Start);
+        assert!(error_of(fitted, fitted.stage.unwrap()) <= start);
+        assert!(fitted.stage_errors.iter().all(|e| e.0 != Stage::Edges));
     }
-    assert!(at_points.errors.iter().all(|e| e.0 != Stage::Points));
-    assert_eq!(at_learning.learned.history.len(), 1);
-    assert_eq!(at_edges.learned.history.len(), 11);
+    assert!(at_points.stage_errors.iter().all(|e| e.0 != Stage::Points));
+    assert_eq!(at_learning.history.len(), 1);
+    assert_eq!(at_edges.history.len(), 11);
+}
+
+#[test]
+fn one_learned_tree_gives_the_best_so_far_and_all_others_are_cancelled() {
+    let scene = Scene::new(30, 40, 1.0);
+    for &method in Method::ALL {
+        let options = FitOptions::of(method);
+        let heard = Mutex::new(0);
+        let stop = |_: &State<'_>| {
+            *heard.lock().unwrap() += 1;
+            false
+        };
+        let stopped = fit(&scene.metric, Some(&scene.data), &options, &stop);
+        if heard.into_inner().unwrap() == 0 {
+            // Nothing that takes long.
+            assert!(stopped.unwrap().finished, "{method}");
+        } else if method == Method::Auto || method.kind().is_some() {
+            let stopped = stopped.unwrap();
+            assert!(!stopped.finished && stopped.model.tree().is_some(), "{method}");
+            assert_eq!((stopped.history.len(), stopped.best_epoch), (1, 0), "{method}");
+        } else {
+            assert!(matches!(stopped, Err(Error::Cancelled)), "{method}");
+        }
+    }
+}
+
+#[test]
+fn forests_are_cancelled_in_every_part_of_the_work() {
+    let scene = Scene::new(30, 40, 1.0);
+    let options = FitOptions { epochs: Some(2), ..FitOptions::of(Method::LearnedForest) };
+    let tasks = Mutex::new(Vec::new());
+    let listen = |state: &State<'_>| {
+        let mut tasks = tasks.lock().unwrap();
+        if tasks.last() != Some(&state.task) {
+            tasks.push(state.task);
+        }
+        true
+    };
+    scene.stopped(&options, &listen);
+    let tasks = tasks.into_inner().unwrap();
+    assert_eq!(tasks, ["building trees", "learning", "distances"]);
+    for task in tasks {
+        for done in [0, 3] {
+            let stop = |state: &State<'_>| state.task != task || state.done <= done;
+            let stopped = fit(&scene.metric, Some(&scene.data), &options, &stop);
+            assert!(matches!(stopped, Err(Error::Cancelled)), "{task} after {done}");
+        }
+    }
 }
 
 #[test]
 fn labels_that_say_nothing_leave_the_start() {
-    let mut data = Data::new(10, 5, 1.0);
-    data.labels.distances.fill(0.0);
-    let fitted = data.fit(&seeded(0));
-    assert_eq!((fitted.stage, fitted.tree), (Stage::Start, data.start));
+    let mut scene = Scene::new(10, 5, 1.0);
+    scene.data = common::relabelled(&scene.data, |_, _| 0.0);
+    let fitted = scene.fit(&seeded(0));
+    assert_eq!((fitted.stage, tree(&fitted)), (Some(Stage::Start), &scene.start));
     let same = GroundMetric::from_condensed(3, vec![0.0; 3]).unwrap();
     let measures = Measures::unit_masses(3, 0..3).unwrap();
-    let labels = Labels { pairs: vec![(0, 1), (1, 2)], distances: vec![0.0, 0.0] };
-    let start = linkage(&same, Linkage::Average).unwrap();
-    let fitted = fit(&start, &same, &measures, &labels, &seeded(0), &|_| true).unwrap();
-    assert_eq!(fitted.tree.leaf_distance(0, 2), 0.0);
+    let data = Labelled::new(&measures, vec![(0, 1), (1, 2)], vec![0.0, 0.0]).unwrap();
+    let fitted = fit(&same, Some(&data), &seeded(0), &silent).unwrap();
+    assert_eq!(fitted.model.leaf_distance(0, 2), 0.0);
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let data = Data::new(10, 5, 1.0);
-    let other = Data::new(11, 5, 1.0);
-    let run = |start: &Tree, measures: &Measures, labels: &Labels, options: &FitOptions| {
-        fit(start, &data.metric, measures, labels, options, &|_| true).unwrap_err()
+    let scene = Scene::new(10, 5, 1.0);
+    let other = Scene::new(11, 5, 1.0);
+    let run = |data: &Labelled, options: &FitOptions| {
+        fit(&scene.metric, Some(data), options, &silent).unwrap_err()
     };
     let usual = seeded(0);
-    let error = run(&other.start, &data.measures, &data.labels, &usual);
+    let elsewhere = FitOptions { start: Some(Start::Tree(other.start)), ..usual.clone() };
+    let error = run(&scene.data, &elsewhere);
+    assert!(matches!(error, Error::BadOption { option: "start", .. }), "{error}");
+    let error = run(&other.data, &usual);
     assert!(matches!(error, Error::PointCount { .. }), "{error}");
-    let error = run(&data.start, &other.measures, &data.labels, &usual);
-    assert!(matches!(error, Error::PointCount { .. }), "{error}");
-    let error = run(&data.start, &data.measures, &Labels::default(), &usual);
+    let error = run(&scene.data.split_at(0).0, &usual);
     assert!(matches!(error, Error::NothingToLearn { .. }), "{error}");
-    let mut bad = usual.clone();
-    bad.learn.validation = 1.0;
-    let error = run(&data.start, &data.measures, &data.labels, &bad);
-    assert!(matches!(error, Error::BadOption { option: "validation", .. }), "{error}");
-    let mut bad = usual;
-    bad.weights.tolerance = f64::NAN;
-    let error = run(&data.start, &data.measures, &data.labels, &bad);
-    assert!(matches!(error, Error::BadOption { option: "tolerance", .. }), "{error}");
+    let bad = FitOptions { validation_fraction: Some(1.0), ..usual.clone() };
+    let error = run(&scene.data, &bad);
+    assert!(matches!(error, Error::BadOption { option: "validation_fraction", .. }), "{error}");
+    let error = run(&scene.data, &FitOptions { point_pairs: Some(0), ..usual.clone() });
+    assert!(matches!(error, Error::BadOption { option: "point_pairs", .. }), "{error}");
+    let (_, of_other) = Scene::new(11, 5, 1.0).stopped_at(&usual, 1);
+    let error = run(&scene.data, &FitOptions { resume: Some(of_other), ..usual });
+    assert!(error.to_string().contains("other points"), "{error}");
 }
 
 #[test]
 fn a_checkpoint_of_learning_goes_on_to_the_same_tree() {
-    let data = Data::new(30, 40, 1.0);
-    let whole = data.fit(&seeded(3));
-    for at in [1, 7, 20] {
-        let kept = Mutex::new(None);
-        let stopped = data.stopped(&seeded(3), &|doing| {
-            let Doing::Learning(status) = doing else { return true };
-            *kept.lock().unwrap() = Some(status.checkpoint());
-            status.step < at
-        });
-        assert!(!stopped.finished);
-        let from = kept.into_inner().unwrap().unwrap();
-        assert_eq!(from.step(), at);
-        let Data { metric, measures, labels, start } = &data;
-        let again =
-            resume_fit(&from, start, metric, measures, labels, &seeded(3), &|_| true).unwrap();
-        assert_eq!((&again.tree, again.stage), (&whole.tree, whole.stage));
-        assert_eq!((&again.errors, again.finished), (&whole.errors, true));
-        assert_eq!(again.learned.history, whole.learned.history);
+    let scene = Scene::new(30, 40, 1.0);
+    for method in [Method::Auto, Method::Additive, Method::Ultrametric, Method::SkipMst] {
+        let options = FitOptions { method: Some(method), ..seeded(3) };
+        let whole = scene.fit(&options);
+        for at in [1, 7, 20] {
+            let (stopped, from) = scene.stopped_at(&options, at);
+            assert!(!stopped.finished);
+            let again = scene.fit(&FitOptions { resume: Some(from), ..options.clone() });
+            assert_eq!(again, whole, "{method} from {at}");
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_the_door_is_one_of_the_learner() {
+    let scene = Scene::new(30, 40, 1.0);
+    let options = FitOptions { method: Some(Method::Additive), ..seeded(3) };
+    let (_, from) = scene.stopped_at(&options, 7);
+    let learning =
+        LearnOptions { kind: Kind::Additive, epochs: 10, seed: 3, ..LearnOptions::default() };
+    let resumed = resume(Some(&from), &scene.start, &scene.data, &learning, &silent).unwrap();
+    assert_eq!(&resumed.tree, tree(&scene.fit(&options)));
+}
+
+#[test]
+fn without_labels_a_checkpoint_goes_on_to_the_same_tree_too() {
+    let scene = Scene::new(20, 5, 1.0);
+    for method in [Method::Auto, Method::Additive] {
+        let options = FitOptions { epochs: Some(3), ..FitOptions::of(method) };
+        let whole = fit(&scene.metric, None, &options, &silent).unwrap();
+        let left = Mutex::new(None);
+        let keep = |state: &State<'_>| {
+            if let Some(make) = state.checkpoint {
+                *left.lock().unwrap() = Some(make());
+            }
+            state.task != LEARNING || state.done < 11
+        };
+        assert!(!fit(&scene.metric, None, &options, &keep).unwrap().finished);
+        let from = Checkpoint::from_bytes(&left.into_inner().unwrap().unwrap()).unwrap();
+        let options = FitOptions { resume: Some(from), ..options };
+        assert_eq!(fit(&scene.metric, None, &options, &silent).unwrap(), whole, "{method}");
     }
 }

@@ -4,49 +4,21 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{Error, Forest, GroundMetric, Measures, Norm, Tree, exact, flow, silent};
-
-/// Measures on n points with masses of different sizes, 0 among them.
-fn measures(n: usize) -> impl Strategy<Value = Measures> {
-    let mass = prop_oneof![Just(0.0), 0.01..1.0];
-    vec(vec(mass, n - 1), 4).prop_map(move |rows| {
-        // The last point always has mass, so that no measure is empty.
-        let dense: Vec<f64> =
-            rows.into_iter().flat_map(|row| row.into_iter().chain([0.5])).collect();
-        Measures::from_dense(n, &dense).expect("masses").normalized()
-    })
-}
-
-fn forests() -> impl Strategy<Value = (Forest, Measures)> {
-    (3..9usize).prop_flat_map(|n| {
-        let tree = common::ultrametric_trees(n..n + 1).prop_map(|(tree, _)| tree);
-        let trees = vec((tree, 0.1..2.0), 1..4).prop_map(|parts| {
-            let (trees, weights) = parts.into_iter().unzip();
-            Forest::new(trees, weights).expect("equal leaves")
-        });
-        (trees, measures(n))
-    })
-}
+use treeport::progress::{DISTANCES, State};
+use treeport::{Error, Forest, GroundMetric, Measures, PointMetric, Tree, exact, flow, silent};
 
 proptest! {
     #[test]
-    fn a_forest_is_the_weighted_mean_of_its_trees((forest, measures) in forests()) {
+    fn a_forest_is_the_weighted_mean_of_its_trees((forest, measures) in common::forests(4)) {
         let pairs: Vec<(usize, usize)> = common::pairs(4).collect();
         let matrix = forest.pairwise(&measures, &silent).unwrap();
-        let rows = forest.embed(&measures).unwrap();
-        let dense = |r: usize| {
-            let mut row = vec![0.0; rows.cols];
-            for at in rows.start[r]..rows.start[r + 1] {
-                row[rows.indices[at]] = rows.values[at];
-            }
-            row
-        };
+        let rows = common::dense_rows(&forest.embed(&measures).unwrap());
         let found = forest.pairs(&measures, &pairs, &silent).unwrap();
         for (&(i, j), &found) in pairs.iter().zip(&found) {
             let (a, b) = (measures.row(i), measures.row(j));
             let judge: f64 = forest.trees().iter().zip(forest.weights())
                 .map(|(tree, weight)| weight * tree.distance(&a, &b).unwrap()).sum();
-            let city: f64 = dense(i).iter().zip(dense(j)).map(|(x, y)| (x - y).abs()).sum();
+            let city: f64 = rows[i].iter().zip(&rows[j]).map(|(x, y)| (x - y).abs()).sum();
             let one = forest.distance(&a, &b).unwrap();
             // Sums of a few dozen edges of length up to 45.
             for value in [found, one, city, matrix[i * 4 + j], matrix[j * 4 + i]] {
@@ -66,9 +38,9 @@ proptest! {
     #[test]
     fn flow_is_never_below_exact_transport(
         ((tree, _), measures, points) in (3..9usize).prop_flat_map(|n| {
-            (common::ultrametric_trees(n..n + 1), measures(n), vec(-5.0..5.0, 2 * n))
+            (common::ultrametric_trees(n..n + 1), common::measures(n, 4), vec(-5.0..5.0, 2 * n))
         }),
-        norm in prop_oneof![Just(Norm::Euclidean), Just(Norm::Manhattan), Just(Norm::SqEuclidean)],
+        norm in prop_oneof![Just(PointMetric::Euclidean), Just(PointMetric::Manhattan), Just(PointMetric::SqEuclidean)],
     ) {
         let metric = GroundMetric::from_points(2, points, norm).unwrap();
         let pairs: Vec<(usize, usize)> = common::pairs(4).collect();
@@ -84,7 +56,7 @@ proptest! {
     fn flow_is_exact_on_the_trees_own_metric(
         (tree, measures) in common::trees(4..25).prop_flat_map(|tree| {
             let n = tree.leaves();
-            (Just(tree), measures(n.max(2)))
+            (Just(tree), common::measures(n.max(2), 4))
         }).prop_filter("at least two points", |(tree, _)| tree.leaves() >= 2),
     ) {
         let distances = common::leaf_distances(&tree);
@@ -122,6 +94,9 @@ fn what_is_no_forest_is_refused() {
     let forest = Forest::uniform(vec![two(), two()]).unwrap();
     assert_eq!((forest.leaves(), forest.weights()), (2, &[0.5, 0.5][..]));
     assert!(forest.scaled(f64::NAN).is_err());
+    let uneven = Measures::from_dense(2, &[1.0, 0.0, 0.0, 0.9]).unwrap();
+    let plan = forest.coupling(&uneven.row(0), &uneven.row(1));
+    assert!(matches!(plan, Err(Error::Unbalanced { .. })));
     let elsewhere = Measures::unit_masses(3, [0, 1]).unwrap();
     assert!(matches!(
         forest.pairs(&elsewhere, &[(0, 1)], &silent),
@@ -135,7 +110,10 @@ fn progress_of_a_forest_runs_through_the_pairs_once_and_can_stop_it() {
     let forest = Forest::uniform(vec![tree; 4]).unwrap();
     let measures = Measures::unit_masses(2, [0, 1]).unwrap();
     let most = std::sync::atomic::AtomicUsize::new(0);
-    let watch = |done| most.fetch_max(done, std::sync::atomic::Ordering::Relaxed) <= done;
+    let watch = |state: &State<'_>| {
+        assert_eq!((state.task, state.total), (DISTANCES, Some(100)));
+        most.fetch_max(state.done, std::sync::atomic::Ordering::Relaxed) <= state.done
+    };
     forest.pairs(&measures, &[(0, 1); 100], &watch).unwrap();
     assert_eq!(most.into_inner(), 100);
     let stopped = forest.pairs(&measures, &[(0, 1); 100], &|_| false);

@@ -4,48 +4,30 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use treeport::build::{PerturbedOptions, perturbed};
+use treeport::fit::{TreeWeightOptions, learned, weighted};
+use treeport::names::Named;
+use treeport::progress::{BUILDING, State};
 use treeport::{
-    Error, Forest, ForestOptions, ForestWeightOptions, GroundMetric, Labels, LearnOptions, Linkage,
-    Measures, Norm, Tree, exact, linkage, silent,
+    Error, Forest, GroundMetric, Labelled, LearnOptions, Linkage, Measures, PointMetric, Tree,
+    linkage, silent,
 };
 
-const LINKAGES: [Linkage; 5] =
-    [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward, Linkage::Closest];
-
-fn options(trees: usize, seed: u64) -> ForestOptions {
-    ForestOptions { trees, seed, ..ForestOptions::default() }
+fn options(n_trees: usize, seed: u64) -> PerturbedOptions {
+    PerturbedOptions { n_trees, seed, ..PerturbedOptions::default() }
 }
 
-fn grown(metric: &GroundMetric, options: &ForestOptions) -> Forest {
-    Forest::perturbed(metric, options, &silent).expect("good options")
+fn grown(metric: &GroundMetric, options: &PerturbedOptions) -> Forest {
+    perturbed(metric, options, &silent).expect("good options")
 }
 
-/// Points of no particular shape.
-fn coordinates(n: usize) -> Vec<f64> {
-    (0..2 * n).map(|k| ((k * 7919 + k * k % 613) % 1009) as f64 / 100.0).collect()
+fn with_shrinkage(forest: &Forest, data: &Labelled, shrinkage: Option<f64>) -> Forest {
+    let options = TreeWeightOptions { shrinkage, ..TreeWeightOptions::default() };
+    weighted(forest, data, &options, &silent).expect("good labels")
 }
 
-fn plane(n: usize) -> GroundMetric {
-    GroundMetric::from_points(2, coordinates(n), Norm::Euclidean).expect("points")
-}
-
-/// Measures on the plane with exact labels of some pairs.
-fn lessons(n: usize, metric: &GroundMetric) -> (Measures, Labels) {
-    let row = |r: usize| {
-        (0..n).map(move |i| {
-            (i, if (i + r).is_multiple_of(3) { 1.0 + (i * r % 7) as f64 } else { 0.0 })
-        })
-    };
-    let measures = Measures::from_rows(n, (0..24).map(row)).expect("masses").normalized();
-    let pairs: Vec<(usize, usize)> = (0..40).map(|k| (k % 24, (k * 5 + 7) % 24)).collect();
-    let distances = exact::pairs(metric, &measures, &pairs, &silent).expect("solvable");
-    (measures, Labels { pairs, distances })
-}
-
-fn mean_error(forest: &Forest, measures: &Measures, labels: &Labels) -> f64 {
-    let found = forest.pairs(measures, &labels.pairs, &silent).expect("valid pairs");
-    let pairs = found.iter().zip(&labels.distances).filter(|(_, d)| **d > 0.0);
-    pairs.map(|(w, d)| (w - d).abs() / d).sum::<f64>() / found.len() as f64
+fn mean_error(forest: &Forest, data: &Labelled) -> f64 {
+    data.score(&forest.pairs(data.measures(), data.pairs(), &silent).expect("valid pairs")).mean
 }
 
 proptest! {
@@ -55,10 +37,10 @@ proptest! {
             (vec(-5.0..5.0, 2 * n), Just((0..n).collect::<Vec<_>>()).prop_shuffle())
         }),
     ) {
-        let metric = GroundMetric::from_points(2, points.clone(), Norm::Euclidean).unwrap();
+        let metric = GroundMetric::from_points(2, points.clone(), PointMetric::Euclidean).unwrap();
         let moved: Vec<f64> = order.iter().flat_map(|&p| points[2 * p..][..2].to_vec()).collect();
-        let moved = GroundMetric::from_points(2, moved, Norm::Euclidean).unwrap();
-        let plain = ForestOptions { noise: Some(0.0), ..options(3, 5) };
+        let moved = GroundMetric::from_points(2, moved, PointMetric::Euclidean).unwrap();
+        let plain = PerturbedOptions { noise: Some(0.0), ..options(3, 5) };
         let (forest, other) = (grown(&metric, &plain), grown(&moved, &plain));
         let tree = linkage(&metric, Linkage::Average).unwrap();
         prop_assert!(forest.trees().iter().all(|grown| *grown == tree));
@@ -79,8 +61,8 @@ proptest! {
         let scaled = distances.iter().map(|d| d * unit).collect();
         let small = GroundMetric::from_condensed(8, distances).unwrap();
         let large = GroundMetric::from_condensed(8, scaled).unwrap();
-        for linkage in LINKAGES {
-            let options = ForestOptions { linkage, ..options(2, seed) };
+        for linkage in Linkage::ALL.iter().copied() {
+            let options = PerturbedOptions { linkage, ..options(2, seed) };
             prop_assert_eq!(grown(&small, &options).scaled(unit).unwrap(), grown(&large, &options));
         }
     }
@@ -93,7 +75,7 @@ proptest! {
         masses in vec(vec(0.01..1.0, 6), 3),
     ) {
         let metric = GroundMetric::from_condensed(6, distances).unwrap();
-        let forest = grown(&metric, &ForestOptions { noise: Some(noise), ..options(4, seed) });
+        let forest = grown(&metric, &PerturbedOptions { noise: Some(noise), ..options(4, seed) });
         let measures = Measures::from_dense(6, &masses.concat()).unwrap().normalized();
         let d = forest.pairwise(&measures, &silent).unwrap();
         let at = |i: usize, j: usize| d[i * 3 + j];
@@ -109,7 +91,7 @@ proptest! {
 
 #[test]
 fn noise_changes_every_tree_and_the_seed_names_the_forest() {
-    let metric = plane(40);
+    let metric = common::cloud(40, 2);
     let forest = grown(&metric, &options(5, 1));
     for (a, b) in common::pairs(5) {
         assert_ne!(forest.trees()[a], forest.trees()[b]);
@@ -117,10 +99,6 @@ fn noise_changes_every_tree_and_the_seed_names_the_forest() {
     assert_ne!(grown(&metric, &options(5, 2)), forest);
     // A larger forest begins with the smaller one.
     assert_eq!(grown(&metric, &options(9, 1)).trees()[..5], *forest.trees());
-    let first = ForestOptions { plain_first: true, ..options(5, 1) };
-    let with_plain = grown(&metric, &first);
-    assert_eq!(with_plain.trees()[0], linkage(&metric, Linkage::Average).unwrap());
-    assert_eq!(with_plain.trees()[1..], forest.trees()[1..]);
 }
 
 #[test]
@@ -130,24 +108,22 @@ fn the_usual_noise_follows_the_spread_of_distances() {
     let plain = grown(&same, &options(2, 0));
     assert!(plain.trees().iter().all(|tree| *tree == linkage(&same, Linkage::Average).unwrap()));
     let powers = (0..30).map(|k| 2f64.powi(k)).collect();
-    let metric = GroundMetric::from_points(1, powers, Norm::Euclidean).unwrap();
-    let given = ForestOptions { noise: Some(0.7), ..options(3, 1) };
+    let metric = GroundMetric::from_points(1, powers, PointMetric::Euclidean).unwrap();
+    let given = PerturbedOptions { noise: Some(0.7), ..options(3, 1) };
     assert_eq!(grown(&metric, &options(3, 1)), grown(&metric, &given));
 }
 
 #[test]
 fn one_thread_and_many_agree_to_the_bit() {
-    let metric = plane(60);
-    let (measures, labels) = lessons(60, &metric);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let metric = common::cloud(60, 2);
+    let data = common::lessons(&metric, 40);
     let work = || {
         let forest = grown(&metric, &options(6, 3));
         let learning = LearnOptions { epochs: 3, ..LearnOptions::default() };
-        let learned = forest.learned(&measures, &labels, &learning, &silent).unwrap();
-        let weighing = ForestWeightOptions::default();
-        (learned.weighted_by(&measures, &labels, &weighing, &silent).unwrap(), forest)
+        let learned = learned(&forest, &data, &learning, &silent).unwrap();
+        (with_shrinkage(&learned, &data, None), forest)
     };
-    assert_eq!(pool.install(work), work());
+    assert_eq!(common::on_threads(1, work), work());
 }
 
 #[test]
@@ -156,11 +132,11 @@ fn points_matrix_and_graph_give_the_same_forest() {
     let at = [0.0, 1.0, 3.0, 7.0, 15.0];
     let edges: Vec<(usize, usize, f64)> = (0..4).map(|i| (i, i + 1, at[i + 1] - at[i])).collect();
     let graph = GroundMetric::from_edges(5, &edges).unwrap();
-    let points = GroundMetric::from_points(1, at.to_vec(), Norm::Manhattan).unwrap();
+    let points = GroundMetric::from_points(1, at.to_vec(), PointMetric::Manhattan).unwrap();
     let matrix = points.materialized();
     let single = GroundMetric::from_condensed_f32(5, points.condensed_f32()).unwrap();
-    for linkage in LINKAGES {
-        let options = ForestOptions { linkage, ..options(4, 9) };
+    for linkage in Linkage::ALL.iter().copied() {
+        let options = PerturbedOptions { linkage, ..options(4, 9) };
         let forest = grown(&points, &options);
         for other in [&graph, &matrix, &single] {
             assert_eq!(grown(other, &options), forest, "{linkage:?}");
@@ -173,10 +149,10 @@ fn extreme_metrics_are_no_trouble() {
     for (n, value) in [(1, 0.0), (2, 0.0), (2, 1e308), (4, f64::MIN_POSITIVE), (4, 1e307)] {
         let metric = GroundMetric::from_condensed(n, vec![value; n * (n - 1) / 2]).unwrap();
         // Ward's heights grow with the number of points, beyond the largest number.
-        for linkage in LINKAGES.into_iter().filter(|l| *l != Linkage::Ward || value < 1.0) {
+        for linkage in Linkage::ALL.iter().copied().filter(|l| *l != Linkage::Ward || value < 1.0) {
             for noise in [None, Some(0.0), Some(0.3), Some(10.0)] {
-                let options = ForestOptions { linkage, noise, ..options(3, 0) };
-                let forest = Forest::perturbed(&metric, &options, &silent);
+                let options = PerturbedOptions { linkage, noise, ..options(3, 0) };
+                let forest = perturbed(&metric, &options, &silent);
                 assert_eq!(forest.unwrap().leaves(), n, "{linkage:?} of {value}, noise {noise:?}");
             }
         }
@@ -185,58 +161,51 @@ fn extreme_metrics_are_no_trouble() {
 
 #[test]
 fn progress_counts_trees_and_can_stop() {
-    let metric = plane(20);
+    let metric = common::cloud(20, 2);
     let most = std::sync::atomic::AtomicUsize::new(0);
-    let watch = |done| {
-        most.fetch_max(done, std::sync::atomic::Ordering::Relaxed);
+    let watch = |state: &State<'_>| {
+        assert_eq!((state.task, state.total), (BUILDING, Some(7)));
+        most.fetch_max(state.done, std::sync::atomic::Ordering::Relaxed);
         true
     };
-    Forest::perturbed(&metric, &options(7, 0), &watch).unwrap();
+    perturbed(&metric, &options(7, 0), &watch).unwrap();
     assert_eq!(most.into_inner(), 7);
-    let stopped = Forest::perturbed(&metric, &options(7, 0), &|_| false);
+    let stopped = perturbed(&metric, &options(7, 0), &|_| false);
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    let (measures, labels) = lessons(20, &metric);
+    let data = common::lessons(&metric, 40);
     let forest = grown(&metric, &options(2, 0));
-    let learning = LearnOptions::default();
-    let stopped = forest.learned(&measures, &labels, &learning, &|_| false);
+    let stopped = learned(&forest, &data, &LearnOptions::default(), &|_| false);
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    let weighing = ForestWeightOptions::default();
-    let stopped = forest.weighted_by(&measures, &labels, &weighing, &|_| false);
+    let stopped = weighted(&forest, &data, &TreeWeightOptions::default(), &|_| false);
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }
 
 #[test]
 fn learning_and_weights_fit_the_labels_better() {
-    let metric = plane(50);
-    let (measures, labels) = lessons(50, &metric);
+    let metric = common::cloud(50, 2);
+    let data = common::lessons(&metric, 40);
     let forest = grown(&metric, &options(6, 4));
-    let weigh = |shrinkage| {
-        let options = ForestWeightOptions { shrinkage, ..ForestWeightOptions::default() };
-        forest.weighted_by(&measures, &labels, &options, &silent).unwrap()
-    };
+    let weigh = |shrinkage| with_shrinkage(&forest, &data, shrinkage);
     let (equal, free, chosen) = (weigh(Some(f64::INFINITY)), weigh(Some(0.0)), weigh(None));
     assert!(equal.weights().iter().all(|w| (w - 1.0 / 6.0).abs() < 1e-15));
     for weighted in [&equal, &free, &chosen] {
         assert!((weighted.weights().iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        let (before, after) =
-            (mean_error(&forest, &measures, &labels), mean_error(weighted, &measures, &labels));
+        let (before, after) = (mean_error(&forest, &data), mean_error(weighted, &data));
         assert!(after < before, "{before} {after}");
     }
-    let learned = forest.learned(&measures, &labels, &LearnOptions::default(), &silent).unwrap();
+    let learned = learned(&forest, &data, &LearnOptions::default(), &silent).unwrap();
     assert_eq!(learned.weights(), forest.weights());
-    let (before, after) =
-        (mean_error(&equal, &measures, &labels), mean_error(&learned, &measures, &labels));
+    let (before, after) = (mean_error(&equal, &data), mean_error(&learned, &data));
     assert!(after < before, "{before} {after}");
 }
 
 #[test]
 fn one_tree_gets_one_factor_and_units_cancel() {
-    let metric = plane(30);
-    let (measures, labels) = lessons(30, &metric);
+    let metric = common::cloud(30, 2);
+    let data = common::lessons(&metric, 40);
     let tree = linkage(&metric, Linkage::Average).unwrap();
     let forest = Forest::uniform(vec![tree.clone()]).unwrap();
-    let weighing = ForestWeightOptions::default();
-    let weighted = forest.weighted_by(&measures, &labels, &weighing, &silent).unwrap();
+    let weighted = with_shrinkage(&forest, &data, None);
     let factor = weighted.trees()[0].lengths()[0] / tree.lengths()[0];
     assert_eq!(
         (weighted.weights(), &weighted.trees()[0]),
@@ -244,49 +213,48 @@ fn one_tree_gets_one_factor_and_units_cancel() {
     );
     // Labels and trees in units far apart.
     let far = forest.scaled(2f64.powi(-600)).unwrap();
-    let again = far.weighted_by(&measures, &labels, &weighing, &silent).unwrap();
-    assert_eq!(again, weighted);
+    assert_eq!(with_shrinkage(&far, &data, None), weighted);
 }
 
 #[test]
 fn what_cannot_be_grown_or_weighed_is_refused() {
-    let metric = plane(10);
-    let message = |options: ForestOptions| {
-        Forest::perturbed(&metric, &options, &silent).unwrap_err().to_string()
-    };
-    assert_eq!(message(options(0, 0)), "trees is 0; a forest has at least one");
+    let metric = common::cloud(10, 2);
+    let message =
+        |options: PerturbedOptions| perturbed(&metric, &options, &silent).unwrap_err().to_string();
+    assert_eq!(message(options(0, 0)), "n_trees is 0; a forest has at least one");
     for noise in [-0.1, f64::NAN, f64::INFINITY, 10.1] {
-        let text = message(ForestOptions { noise: Some(noise), ..options(2, 0) });
+        let text = message(PerturbedOptions { noise: Some(noise), ..options(2, 0) });
         assert_eq!(text, format!("noise is {noise}; it must be from 0 to 10; try 0.3"));
     }
-    let (measures, labels) = lessons(10, &metric);
+    let data = common::lessons(&metric, 40);
     let forest = grown(&metric, &options(2, 0));
-    let weigh = |forest: &Forest, measures: &Measures, labels: &Labels, shrinkage| {
-        let options = ForestWeightOptions { shrinkage, ..ForestWeightOptions::default() };
-        forest.weighted_by(measures, labels, &options, &silent).unwrap_err()
+    let weigh = |forest: &Forest, data: &Labelled, shrinkage| {
+        let options = TreeWeightOptions { shrinkage, ..TreeWeightOptions::default() };
+        weighted(forest, data, &options, &silent).unwrap_err()
     };
     for shrinkage in [-1.0, f64::NAN] {
-        let error = weigh(&forest, &measures, &labels, Some(shrinkage));
+        let error = weigh(&forest, &data, Some(shrinkage));
         assert!(matches!(error, Error::BadOption { option: "shrinkage", .. }));
     }
-    let zero = Labels { distances: vec![0.0; labels.pairs.len()], ..labels.clone() };
+    let zero = common::relabelled(&data, |_, _| 0.0);
+    let empty = data.split_at(data.len()).1;
     let nothing = [
-        (weigh(&forest, &measures, &Labels::default(), None), "there are no labels"),
-        (weigh(&forest, &measures, &zero, None), "all labels are 0"),
+        (weigh(&forest, &zero, None), "all labels are 0"),
+        (weigh(&forest, &empty, None), "there are no labels"),
         (
-            weigh(&forest.scaled(0.0).unwrap(), &measures, &labels, None),
+            weigh(&forest.scaled(0.0).unwrap(), &data, None),
             "the trees see no difference in any labelled pair",
         ),
     ];
     for (error, what) in nothing {
         assert_eq!(error.to_string(), format!("{what}: there is nothing to learn from"));
     }
-    let bad = Labels { distances: vec![f64::NAN; labels.pairs.len()], ..labels.clone() };
-    assert!(matches!(weigh(&forest, &measures, &bad, None), Error::BadLabel { .. }));
+    let learned_from = |data: &Labelled| learned(&forest, data, &LearnOptions::default(), &silent);
+    assert!(matches!(learned_from(&empty), Err(Error::NothingToLearn { .. })));
     let elsewhere = Measures::unit_masses(3, [0, 1]).unwrap();
-    assert!(matches!(weigh(&forest, &elsewhere, &labels, None), Error::PointCount { .. }));
-    let learned = forest.learned(&elsewhere, &labels, &LearnOptions::default(), &silent);
-    assert!(matches!(learned, Err(Error::PointCount { .. })));
+    let elsewhere = Labelled::new(&elsewhere, vec![(0, 1)], vec![1.0]).unwrap();
+    assert!(matches!(weigh(&forest, &elsewhere, None), Error::PointCount { .. }));
+    assert!(matches!(learned_from(&elsewhere), Err(Error::PointCount { .. })));
 }
 
 #[test]

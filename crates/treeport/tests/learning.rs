@@ -2,24 +2,26 @@
 
 mod common;
 
-use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::learn::{Checkpoint, Loss, Schedule, Status, go_on, point_labels, resume};
+use treeport::learn::{Checkpoint, Loss, Schedule, resume};
+use treeport::progress::{LEARNING, State};
 use treeport::{
-    GroundMetric, Kind, Labels, LearnOptions, Learned, Linkage, Measures, Tree, learn, linkage,
-    silent,
+    Error, GroundMetric, Kind, Labelled, LearnOptions, Learned, Linkage, Measures, Tree, learn,
+    linkage, silent,
 };
 
 const KINDS: [Kind; 3] = [Kind::Ultrametric, Kind::Additive, Kind::SkipMst];
 
 /// A random metric's average linkage, and labels from the single linkage of another random metric.
+#[derive(Clone)]
 struct Problem {
     start: Tree,
-    measures: Measures,
-    labels: Labels,
+    data: Labelled,
 }
 
 fn random_metric(n: usize, rng: &mut Xoshiro256PlusPlus) -> GroundMetric {
@@ -36,16 +38,20 @@ fn problem(n: usize, seed: u64) -> Problem {
     let pairs: Vec<(usize, usize)> =
         (0..80).map(|k| (k % 60, (7 * k + 1 + k / 60) % 60)).filter(|(i, j)| i != j).collect();
     let distances = hidden.pairs(&measures, &pairs, &silent).unwrap();
-    Problem { start, measures, labels: Labels { pairs, distances } }
+    Problem { start, data: Labelled::new(&measures, pairs, distances).unwrap() }
 }
 
 fn run(problem: &Problem, options: &LearnOptions) -> Learned {
-    let Problem { start, measures, labels } = problem;
-    learn(start, measures, labels, options, go_on).unwrap()
+    learn(&problem.start, &problem.data, options, &silent).unwrap()
+}
+
+/// The same labels between other measures.
+fn with_measures(data: &Labelled, measures: &Measures) -> Labelled {
+    Labelled::new(measures, data.pairs().to_vec(), data.distances().to_vec()).unwrap()
 }
 
 fn options(kind: Kind) -> LearnOptions {
-    LearnOptions { kind, epochs: 10, batch: 7, ..LearnOptions::default() }
+    LearnOptions { kind, epochs: 10, batch_size: 7, ..LearnOptions::default() }
 }
 
 proptest! {
@@ -57,9 +63,10 @@ proptest! {
     ) {
         let factor = 2f64.powi(power);
         let small = problem(n, seed);
-        let mut large = problem(n, seed);
-        large.start = small.start.scaled(factor).unwrap();
-        large.labels.distances.iter_mut().for_each(|d| *d *= factor);
+        let large = Problem {
+            start: small.start.scaled(factor).unwrap(),
+            data: common::relabelled(&small.data, |_, d| d * factor),
+        };
         for kind in KINDS {
             let (small, large) = (run(&small, &options(kind)), run(&large, &options(kind)));
             prop_assert_eq!(&large.tree, &small.tree.scaled(factor).unwrap());
@@ -72,9 +79,10 @@ proptest! {
         seed in any::<u64>(), n in 2..20usize, factor in 1e-3..1e3,
     ) {
         let small = problem(n, seed);
-        let mut large = problem(n, seed);
-        large.start = small.start.scaled(factor).unwrap();
-        large.labels.distances.iter_mut().for_each(|d| *d *= factor);
+        let large = Problem {
+            start: small.start.scaled(factor).unwrap(),
+            data: common::relabelled(&small.data, |_, d| d * factor),
+        };
         // The additive kind meets ties that rounding breaks one way or the other: powers of two only.
         for kind in [Kind::Ultrametric, Kind::SkipMst] {
             let (small, large) = (run(&small, &options(kind)), run(&large, &options(kind)));
@@ -89,11 +97,11 @@ proptest! {
     fn the_order_of_points_does_not_matter(seed in any::<u64>(), n in 2..20usize) {
         let first = problem(n, seed);
         let order = common::shuffled(n, seed);
-        let rows = first.measures.iter().map(|m| m.iter().map(|(p, mass)| (order[p], mass)));
+        let rows = first.data.measures().iter();
+        let rows = rows.map(|m| m.iter().map(|(p, mass)| (order[p], mass)));
         let second = Problem {
             start: common::with_leaves_at(&first.start, &order),
-            measures: Measures::from_rows(n, rows).unwrap(),
-            labels: first.labels.clone(),
+            data: with_measures(&first.data, &Measures::from_rows(n, rows).unwrap()),
         };
         // The additive kind draws a point by number each step, so it is left out.
         for kind in [Kind::Ultrametric, Kind::SkipMst] {
@@ -111,8 +119,8 @@ fn any_number_of_threads_gives_the_same_bits() {
     // Large enough that batches are shared between threads.
     let problem = problem(3000, 5);
     let on = |threads: usize, kind: Kind| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| run(&problem, &LearnOptions { epochs: 2, batch: 32, ..options(kind) }))
+        let options = LearnOptions { epochs: 2, batch_size: 32, ..options(kind) };
+        common::on_threads(threads, || run(&problem, &options))
     };
     for kind in KINDS {
         let (one, many) = (on(1, kind), on(4, kind));
@@ -152,15 +160,15 @@ fn the_tree_returned_is_the_best_of_the_history() {
     for kind in KINDS {
         // A rate far too large, so that the best epoch is not the last.
         let options = LearnOptions {
-            rate: 3.0,
-            validation: 0.0,
+            learning_rate: 3.0,
+            validation_fraction: 0.0,
             loss: Loss::Squared,
             schedule: Schedule::Constant,
             ..options(kind)
         };
         let learned = run(&problem, &options);
-        let Labels { pairs, distances } = &problem.labels;
-        let predicted = learned.tree.pairs(&problem.measures, pairs, &silent).unwrap();
+        let (data, distances) = (&problem.data, problem.data.distances());
+        let predicted = learned.tree.pairs(data.measures(), data.pairs(), &silent).unwrap();
         let squares: f64 = predicted.iter().zip(distances).map(|(p, d)| (p - d) * (p - d)).sum();
         let loss = squares / distances.iter().map(|d| d * d).sum::<f64>();
         let best = learned.history[learned.best_epoch].training_loss;
@@ -175,16 +183,16 @@ fn two_leaves(distances: Vec<f64>) -> Problem {
     let start = start.with_names(vec!["a".into(), "b".into()]).unwrap();
     let measures = Measures::from_dense(2, &[1.0, 0.0, 0.0, 1.0, 0.5, 0.5]).unwrap();
     let pairs = [(0, 1), (0, 2), (1, 2)][..distances.len()].to_vec();
-    Problem { start, measures, labels: Labels { pairs, distances } }
+    Problem { start, data: Labelled::new(&measures, pairs, distances).unwrap() }
 }
 
 #[test]
 fn the_start_is_rescaled_by_the_median_of_the_labels_above_zero() {
-    // W_T is 2, 1, 1; the ratios are 3, 4 and, left out, 0.
+    // W_T is 2, 1, 1; the ratios are 3, 4 and, left out, 0: of two the larger counts.
     let problem = two_leaves(vec![6.0, 4.0, 0.0]);
-    let none = LearnOptions { epochs: 0, validation: 0.0, ..LearnOptions::default() };
+    let none = LearnOptions { epochs: 0, validation_fraction: 0.0, ..LearnOptions::default() };
     assert_eq!(run(&problem, &none).tree.leaf_distance(0, 1), 8.0);
-    let kept = run(&problem, &LearnOptions { rescale: false, ..none }).tree;
+    let kept = run(&problem, &LearnOptions { scale: false, ..none }).tree;
     assert_eq!(kept.leaf_distance(0, 1), 2.0);
     assert_eq!(kept.names().unwrap(), ["a", "b"]);
 }
@@ -197,9 +205,9 @@ fn each_loss_has_its_own_optimum() {
         let options = LearnOptions {
             kind: Kind::Ultrametric,
             epochs: 2000,
-            batch: 2,
-            rate: 0.3,
-            validation: 0.0,
+            batch_size: 2,
+            learning_rate: 0.3,
+            validation_fraction: 0.0,
             loss,
             ..LearnOptions::default()
         };
@@ -213,13 +221,13 @@ fn each_loss_has_its_own_optimum() {
 fn held_out_labels_choose_but_do_not_teach() {
     // Corrupting the labels that are held out changes what is chosen, not the path that is taken.
     let clean = problem(12, 9);
-    let half = LearnOptions { validation: 0.5, ..options(Kind::Ultrametric) };
+    let half = LearnOptions { validation_fraction: 0.5, ..options(Kind::Ultrametric) };
     let first = run(&clean, &half);
-    let labels = clean.labels.pairs.len();
+    let labels = clean.data.len();
     let mut moved = (0, 0);
     for label in 0..labels {
-        let mut changed = clean.clone_parts();
-        changed.labels.distances[label] *= 1.5;
+        let wrong = |k: usize, d: f64| if k == label { 1.5 * d } else { d };
+        let changed = Problem { data: common::relabelled(&clean.data, wrong), ..clean.clone() };
         let second = run(&changed, &half);
         let trained = first
             .history
@@ -244,9 +252,9 @@ fn the_rate_falls_as_the_schedule_says() {
         let options = LearnOptions {
             kind: Kind::Ultrametric,
             epochs: 2,
-            rate: 0.5,
-            validation: 0.0,
-            rescale: false,
+            learning_rate: 0.5,
+            validation_fraction: 0.0,
+            scale: false,
             schedule,
             ..LearnOptions::default()
         };
@@ -268,7 +276,7 @@ fn any_start_becomes_ultrametric_where_that_is_asked() {
     for kind in [Kind::Ultrametric, Kind::SkipMst] {
         let options = LearnOptions { epochs: 0, ..options(kind) };
         assert!(
-            run(&Problem { start: uneven.clone(), ..problem.clone_parts() }, &options)
+            run(&Problem { start: uneven.clone(), ..problem.clone() }, &options)
                 .tree
                 .is_ultrametric()
         );
@@ -280,14 +288,15 @@ fn labels_and_masses_of_any_size_are_learned_from() {
     for (labels, masses) in
         [(1e-170, 1.0), (1e200, 1.0), (1.0, 1e-160), (1.0, 1e160), (1e-300, 1e-200)]
     {
-        let mut extreme = problem(10, 12);
-        let rows =
-            extreme.measures.iter().map(|m| m.iter().map(move |(p, mass)| (p, mass * masses)));
-        extreme.measures = Measures::from_rows(10, rows).unwrap();
-        extreme.labels.distances.iter_mut().for_each(|d| *d *= labels);
+        let usual = problem(10, 12);
+        let rows = usual.data.measures().iter();
+        let rows = rows.map(|m| m.iter().map(move |(p, mass)| (p, mass * masses)));
+        let measures = Measures::from_rows(10, rows).unwrap();
+        let data = common::relabelled(&with_measures(&usual.data, &measures), |_, d| d * labels);
+        let extreme = Problem { data, ..usual.clone() };
         for kind in KINDS {
             let learned = run(&extreme, &options(kind));
-            let usual = run(&problem(10, 12), &options(kind));
+            let usual = run(&usual, &options(kind));
             let (a, b) = (learned.history[0].training_loss, usual.history[0].training_loss);
             assert!((a - b).abs() < 1e-6, "{labels} {masses} {kind}: {a} {b}");
             assert!(kind == Kind::SkipMst || learned.best_epoch > 0, "{labels} {masses} {kind}");
@@ -300,8 +309,12 @@ fn a_rate_far_too_large_stops_and_keeps_the_best_tree() {
     let problem = problem(10, 13);
     for kind in KINDS {
         for rate in [1e3, 1e300] {
-            let options =
-                LearnOptions { rate, epochs: 500, schedule: Schedule::Constant, ..options(kind) };
+            let options = LearnOptions {
+                learning_rate: rate,
+                epochs: 500,
+                schedule: Schedule::Constant,
+                ..options(kind)
+            };
             let learned = run(&problem, &options);
             assert!(learned.history[learned.best_epoch].training_loss.is_finite());
         }
@@ -311,14 +324,17 @@ fn a_rate_far_too_large_stops_and_keeps_the_best_tree() {
 #[test]
 fn labels_that_are_zero_are_no_reason_to_stop_learning() {
     let mut some_zero = problem(10, 14);
-    for k in (0..some_zero.labels.pairs.len()).step_by(3) {
-        let (i, _) = some_zero.labels.pairs[k];
-        some_zero.labels.pairs[k] = (i, i);
-        some_zero.labels.distances[k] = 0.0;
+    let data = &some_zero.data;
+    let (mut pairs, mut distances) = (data.pairs().to_vec(), data.distances().to_vec());
+    for k in (0..data.len()).step_by(3) {
+        pairs[k].1 = pairs[k].0;
+        distances[k] = 0.0;
     }
+    some_zero.data = Labelled::new(data.measures(), pairs, distances).unwrap();
     for seed in 0..10 {
         // A validation split of one or two labels, which may all be 0.
-        let options = LearnOptions { validation: 0.02, seed, ..options(Kind::Ultrametric) };
+        let options =
+            LearnOptions { validation_fraction: 0.02, seed, ..options(Kind::Ultrametric) };
         let learned = run(&some_zero, &options);
         let fit = |e: usize| learned.history[e].training_loss;
         assert!(learned.history.iter().any(|e| e.training_loss < fit(0)));
@@ -345,14 +361,30 @@ fn patience_stops_early_and_the_closure_stops_at_once() {
     assert!(!learned.finished && learned.history.len() < 5000);
     assert_eq!(learned.history.len() - 1, learned.best_epoch + 3);
 
-    let Problem { start, measures, labels } = &problem;
-    let mut calls = 0;
-    let stop = |status: &Status<'_>| {
-        calls += 1;
-        if status.step == 5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let calls = AtomicUsize::new(0);
+    let stop = |state: &State<'_>| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        state.done < 5
     };
-    let learned = learn(start, measures, labels, &options(Kind::Additive), stop).unwrap();
-    assert_eq!((calls, learned.finished), (5, false));
+    let learned = learn(&problem.start, &problem.data, &options(Kind::Additive), &stop).unwrap();
+    assert_eq!((calls.into_inner(), learned.finished), (5, false));
+}
+
+#[test]
+fn progress_tells_steps_and_the_error_of_the_last_epoch() {
+    let problem = problem(12, 4);
+    let heard = Mutex::new(Vec::new());
+    let listen = |state: &State<'_>| {
+        assert_eq!((state.task, state.checkpoint.is_some()), (LEARNING, true));
+        heard.lock().unwrap().push((state.done, state.total, state.error));
+        true
+    };
+    let learned = learn(&problem.start, &problem.data, &options(Kind::Additive), &listen).unwrap();
+    // 72 of 80 labels teach, 7 at a time.
+    let expected: Vec<_> = (0..110)
+        .map(|k| (k + 1, Some(110), Some(learned.history[k / 11].relative_error)))
+        .collect();
+    assert_eq!(heard.into_inner().unwrap(), expected);
 }
 
 #[test]
@@ -360,21 +392,11 @@ fn a_learned_tree_can_be_learned_further() {
     let problem = problem(20, 6);
     for kind in [Kind::Ultrametric, Kind::Additive] {
         let first = run(&problem, &options(kind));
-        let more = LearnOptions { rescale: false, rate: 0.2, ..options(kind) };
-        let again = run(&Problem { start: first.tree.clone(), ..problem.clone_parts() }, &more);
+        let more = LearnOptions { scale: false, learning_rate: 0.2, ..options(kind) };
+        let again = run(&Problem { start: first.tree.clone(), ..problem.clone() }, &more);
         let (before, after) = (first.history[first.best_epoch], again.history[again.best_epoch]);
         assert!((again.history[0].relative_error - before.relative_error).abs() < 1e-9);
         assert!(after.relative_error <= before.relative_error + 1e-9);
-    }
-}
-
-impl Problem {
-    fn clone_parts(&self) -> Self {
-        Self {
-            start: self.start.clone(),
-            measures: self.measures.clone(),
-            labels: self.labels.clone(),
-        }
     }
 }
 
@@ -384,77 +406,76 @@ fn without_measures_it_learns_from_pairs_of_points() {
     let hidden = linkage(&random_metric(12, &mut rng), Linkage::Complete).unwrap();
     let metric = GroundMetric::from_condensed(12, common::leaf_distances(&hidden)).unwrap();
     let start = linkage(&random_metric(12, &mut rng), Linkage::Single).unwrap();
-    let (measures, labels) = point_labels(&metric, usize::MAX, 0).unwrap();
-    assert_eq!(labels.pairs.len(), 66);
+    let data = Labelled::of_points(&metric, usize::MAX, 0).unwrap();
+    assert_eq!(data.len(), 66);
     let options = LearnOptions {
         kind: Kind::Additive,
         epochs: 400,
-        rate: 1.0,
-        validation: 0.0,
+        learning_rate: 1.0,
+        validation_fraction: 0.0,
         ..LearnOptions::default()
     };
-    let learned = run(&Problem { start, measures, labels }, &options);
+    let learned = run(&Problem { start, data }, &options);
     let error = learned.history[learned.best_epoch].relative_error;
     assert!(error < 0.02, "mean relative error {error}");
-
-    let (_, some) = point_labels(&metric, 20, 3).unwrap();
-    assert_eq!(some.pairs.len(), 20);
-    for (&(i, j), &distance) in some.pairs.iter().zip(&some.distances) {
-        assert!(j < i && i < 12);
-        assert_eq!(distance, metric.distance(i, j));
-    }
 }
 
 #[test]
 fn what_cannot_be_learned_from_is_refused() {
-    let Problem { start, measures, labels } = problem(5, 7);
-    let message = |labels: &Labels, options: &LearnOptions| {
-        learn(&start, &measures, labels, options, go_on).unwrap_err().to_string()
+    let Problem { start, data } = problem(5, 7);
+    let refused = |data: &Labelled, options: &LearnOptions| {
+        learn(&start, data, options, &silent).unwrap_err()
     };
+    let message = |options: &LearnOptions| refused(&data, options).to_string();
     let good = LearnOptions::default();
-    let none = Labels::default();
-    assert_eq!(message(&none, &good), "there are no labels: there is nothing to learn from");
-    let mut bad = labels.clone();
-    bad.distances[3] = f64::NAN;
-    let (i, j) = bad.pairs[3];
-    let expected =
-        format!("label 3 (measures {i} and {j}) is NaN; distances must be finite and at least 0");
-    assert_eq!(message(&bad, &good), expected);
-    bad.distances.pop();
-    assert!(message(&bad, &good).starts_with("the list of label distances has shape"));
-    bad = labels.clone();
-    bad.pairs[0] = (0, 99);
-    assert!(message(&bad, &good).starts_with("there is no measure 99"));
-    let batch = LearnOptions { batch: 0, ..good.clone() };
-    assert_eq!(message(&labels, &batch), "batch is 0; a batch holds at least one pair");
-    let rate = LearnOptions { rate: f64::NAN, ..good.clone() };
-    assert_eq!(message(&labels, &rate), "rate is NaN; it must be above 0; try 0.5");
-    let share = LearnOptions { validation: 1.0, ..good };
-    assert_eq!(message(&labels, &share), "validation is 1; a share from 0 to below 1");
+    let none = data.split_at(0).0;
+    let nothing = refused(&none, &good).to_string();
+    assert_eq!(nothing, "there are no labels: there is nothing to learn from");
+    let elsewhere = refused(&problem(6, 7).data, &good);
+    assert!(matches!(elsewhere, Error::PointCount { measures: 6, points: 5 }), "{elsewhere}");
+    let batch = LearnOptions { batch_size: 0, ..good.clone() };
+    assert_eq!(message(&batch), "batch_size is 0; a batch holds at least one pair");
+    let rate = LearnOptions { learning_rate: f64::NAN, ..good.clone() };
+    assert_eq!(message(&rate), "learning_rate is NaN; it must be above 0; try 0.5");
+    let share = LearnOptions { validation_fraction: 1.0, ..good };
+    assert_eq!(message(&share), "validation_fraction is 1; a share from 0 to below 1");
+}
+
+/// The checkpoint at the step that a run is stopped at; none if it ends before.
+fn stopped_at(problem: &Problem, options: &LearnOptions, stop: usize) -> Option<Checkpoint> {
+    let left = Mutex::new(None);
+    let keep = |state: &State<'_>| {
+        if state.done < stop {
+            return true;
+        }
+        *left.lock().unwrap() = state.checkpoint.map(|make| make());
+        false
+    };
+    learn(&problem.start, &problem.data, options, &keep).unwrap();
+    let bytes = left.into_inner().unwrap()?;
+    Some(Checkpoint::from_bytes(&bytes).unwrap())
+}
+
+fn resumed(
+    from: &Checkpoint,
+    problem: &Problem,
+    options: &LearnOptions,
+) -> treeport::Result<Learned> {
+    resume(Some(from), &problem.start, &problem.data, options, &silent)
 }
 
 #[test]
 fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
     let problem = problem(12, 5);
-    let Problem { start, measures, labels } = &problem;
     for kind in KINDS {
         for patience in [0, 2] {
             let options = LearnOptions { patience, ..options(kind) };
             let whole = run(&problem, &options);
             // In the middle of an epoch, at its last step, and at the very end.
             for stop in [1, 3, 11, 22, 57, 110] {
-                let mut left = None;
-                let stopped = learn(start, measures, labels, &options, |status: &Status<'_>| {
-                    if status.step < stop {
-                        return ControlFlow::Continue(());
-                    }
-                    left = Some(status.checkpoint().to_bytes());
-                    ControlFlow::Break(())
-                });
-                assert!(stopped.is_ok());
-                let Some(bytes) = left else { continue };
-                let from = Checkpoint::from_bytes(&bytes).unwrap();
-                let resumed = resume(&from, start, measures, labels, &options, go_on).unwrap();
+                let Some(from) = stopped_at(&problem, &options, stop) else { continue };
+                assert_eq!(from.step(), stop);
+                let resumed = resumed(&from, &problem, &options).unwrap();
                 assert_eq!(resumed.tree, whole.tree, "{kind} stopped at {stop}");
                 assert_eq!(resumed.history, whole.history);
                 assert_eq!(
@@ -469,19 +490,9 @@ fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
 #[test]
 fn a_checkpoint_of_another_run_is_refused() {
     let (one, other) = (problem(12, 5), problem(9, 5));
-    let mut left = None;
-    let Problem { start, measures, labels } = &one;
     let options = options(Kind::Additive);
-    learn(start, measures, labels, &options, |status: &Status<'_>| {
-        left = Some(status.checkpoint());
-        ControlFlow::Continue(())
-    })
-    .unwrap();
-    let from = left.unwrap();
-    let Problem { start, measures, labels } = &other;
-    let error = resume(&from, start, measures, labels, &options, go_on).unwrap_err();
+    let from = stopped_at(&one, &options, 110).unwrap();
+    let error = resumed(&from, &other, &options).unwrap_err();
     assert!(error.to_string().contains("other points"), "{error}");
-    let shorter = LearnOptions { epochs: 1, ..options };
-    let Problem { start, measures, labels } = &one;
-    assert!(resume(&from, start, measures, labels, &shorter, go_on).is_err());
+    assert!(resumed(&from, &one, &LearnOptions { epochs: 1, ..options }).is_err());
 }

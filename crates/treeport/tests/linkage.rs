@@ -4,9 +4,10 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{GroundMetric, Linkage, Norm, Tree, linkage, project_matrix};
+use treeport::{GroundMetric, Linkage, PointMetric, Tree, linkage};
 
-const NORMS: [Norm; 4] = [Norm::Euclidean, Norm::SqEuclidean, Norm::Manhattan, Norm::Cosine];
+const NORMS: [PointMetric; 4] =
+    [PointMetric::Euclidean, PointMetric::SqEuclidean, PointMetric::Manhattan, PointMetric::Cosine];
 
 fn matrices(points: std::ops::Range<usize>) -> impl Strategy<Value = GroundMetric> {
     points.prop_flat_map(|n| {
@@ -115,11 +116,11 @@ proptest! {
             let points = coordinates[..n * dim].to_vec();
             let metric = GroundMetric::from_points(dim, points, norm).unwrap();
             let flat: Vec<f64> = square(&metric).concat();
-            let judge = project_matrix(n, &flat).unwrap();
+            let judge = common::single_linkage(n, &flat);
             let tree = linkage(&metric, Linkage::Single).unwrap();
             let scale = flat.iter().copied().fold(0.0, f64::max);
             for (i, j) in common::pairs(n) {
-                let gap = (tree.leaf_distance(i, j) - judge.leaf_distance(i, j)).abs();
+                let gap = (tree.leaf_distance(i, j) - judge[i * n + j]).abs();
                 prop_assert!(gap <= 1e-12 * scale, "{norm}: {i} and {j} differ by {gap}");
             }
         }
@@ -159,7 +160,7 @@ proptest! {
         n in 1..20usize,
     ) {
         let points = coordinates[..3 * n].to_vec();
-        let metric = GroundMetric::from_points(3, points, Norm::Euclidean).unwrap();
+        let metric = GroundMetric::from_points(3, points, PointMetric::Euclidean).unwrap();
         for method in [Linkage::Average, Linkage::Complete, Linkage::Ward] {
             let judge = agglomerate(&metric, method);
             assert_merges(&linkage(&metric, method).unwrap(), &judge, 1e-9);
@@ -179,7 +180,7 @@ fn distances_of_any_size_are_linked() {
     }
     for scale in [1e-200, 1.0, 1e200] {
         let points = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0].map(|x| x * scale).to_vec();
-        let metric = GroundMetric::from_points(2, points, Norm::Cosine).unwrap();
+        let metric = GroundMetric::from_points(2, points, PointMetric::Cosine).unwrap();
         let tree = linkage(&metric, Linkage::Single).unwrap();
         assert!((tree.leaf_distance(0, 2) - (1.0 - 0.5f64.sqrt())).abs() < 1e-12, "{scale}");
     }
@@ -190,10 +191,10 @@ fn single_linkage_of_many_points_is_the_same_on_any_number_of_threads() {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(3);
     let coordinates: Vec<f64> = (0..4000 * 20).map(|_| rng.random()).collect();
-    let metric = GroundMetric::from_points(20, coordinates, Norm::Euclidean).unwrap();
+    // A copy would know the tree already: the metric keeps it.
     let on = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| linkage(&metric, Linkage::Single).unwrap())
+        let metric = GroundMetric::from_points(20, coordinates.clone(), PointMetric::Euclidean);
+        common::on_threads(threads, || linkage(&metric.unwrap(), Linkage::Single).unwrap())
     };
     assert_eq!(on(1), on(4));
 }

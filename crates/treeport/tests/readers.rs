@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use treeport::io::{npy, npz, table};
 use treeport::learn::Checkpoint;
-use treeport::{Csr, GroundMetric, Measures, Norm, Tree};
+use treeport::{Csr, GroundMetric, Measures, PointMetric, Tree};
 
 struct Watched;
 
@@ -82,7 +82,7 @@ fn readers() -> Vec<Reader> {
 
 fn read_npy(bytes: &[u8]) {
     let _ = npy::read(bytes);
-    let _ = GroundMetric::read_points_npy(bytes, Norm::Euclidean);
+    let _ = GroundMetric::read_points_npy(bytes, PointMetric::Euclidean);
     let _ = GroundMetric::read_matrix_npy(bytes);
     let _ = Measures::read_npy(bytes);
 }
@@ -98,7 +98,7 @@ fn read_csv(bytes: &[u8]) {
     let _ = table::read_matrix(bytes);
     let _ = table::read_edges(bytes, None);
     let _ = GroundMetric::read_graph_csv(bytes, None);
-    let _ = GroundMetric::read_points_csv(bytes, Norm::Cosine);
+    let _ = GroundMetric::read_points_csv(bytes, PointMetric::Cosine);
     let _ = GroundMetric::read_matrix_csv(bytes);
     let _ = Measures::read_csv(bytes);
 }

@@ -2,9 +2,8 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::learn::go_on;
 use treeport::{
-    GroundMetric, Kind, Labels, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
+    GroundMetric, Kind, Labelled, LearnOptions, Linkage, Measures, Tree, learn, linkage, silent,
 };
 
 /// The hidden ultrametric: {0, 3} and {1, 2} at distance 2, everything else at 4.
@@ -18,25 +17,25 @@ fn single_linkage(condensed: [f64; 6]) -> Tree {
 }
 
 /// 200 pairs of random measures with their transport distance on the hidden tree.
-fn hidden_labels(rng: &mut Xoshiro256PlusPlus) -> (Measures, Labels) {
+fn hidden_labels(rng: &mut Xoshiro256PlusPlus) -> Labelled {
     let masses: Vec<f64> = (0..400 * 4).map(|_| rng.random()).collect();
     let measures = Measures::from_dense(4, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> = (0..200).map(|k| (2 * k, 2 * k + 1)).collect();
     let distances = single_linkage(HIDDEN).pairs(&measures, &pairs, &silent).unwrap();
-    (measures, Labels { pairs, distances })
+    Labelled::new(&measures, pairs, distances).unwrap()
 }
 
 fn recover(start: &Tree, seed: u64) -> f64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let (measures, labels) = hidden_labels(&mut rng);
+    let data = hidden_labels(&mut rng);
     let options = LearnOptions {
         kind: Kind::Ultrametric,
         epochs: 100,
-        rate: 1.0,
+        learning_rate: 1.0,
         seed,
         ..Default::default()
     };
-    let learned = learn(start, &measures, &labels, &options, go_on).unwrap();
+    let learned = learn(start, &data, &options, &silent).unwrap();
     let pairs = (0..4).flat_map(|i| (i + 1..4).map(move |j| (i, j)));
     pairs
         .zip(HIDDEN)

@@ -1,14 +1,14 @@
-//! Quadtrees and cluster trees: by hand, by their bounds, and on points that make trouble.
+//! Quadtrees and cluster trees: by their bounds, by what must not change them, and on points that make trouble.
 
 mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::baseline::{Splitting, cluster_tree, quadtree, quadtree_at};
-use treeport::{Error, GroundMetric, Measures, Norm, Tree, exact, silent};
+use treeport::build::{Splitting, cluster_tree, quadtree};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Tree, exact, silent};
 
 fn euclidean(dim: usize, coordinates: Vec<f64>) -> GroundMetric {
-    GroundMetric::from_points(dim, coordinates, Norm::Euclidean).expect("points")
+    GroundMetric::from_points(dim, coordinates, PointMetric::Euclidean).expect("points")
 }
 
 fn farthest(metric: &GroundMetric, branching: usize, depth: usize, seed: u64) -> Tree {
@@ -24,26 +24,6 @@ fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
     let coordinate = prop_oneof![(0..4i32).prop_map(f64::from), -3.0..3.0];
     (1..4usize, 1..12usize)
         .prop_flat_map(move |(dim, n)| (Just(dim), vec(coordinate.clone(), dim * n)))
-}
-
-#[test]
-fn quadtrees_by_hand() {
-    // The points spread over 3, so the cube has side 6. Unshifted it is [0, 6)²: the last point leaves at
-    // level 1 (side 3), the others stay together through level 2 (side 1.5) and part at level 3 (side 0.75).
-    let metric = euclidean(2, vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 3.0, 3.0]);
-    let tree = quadtree_at(&metric, &[0.0, 0.0]).unwrap();
-    assert_eq!(tree.to_newick(), "(3:3,(0:0.75,1:0.75,2:0.75):4.5);");
-    // Begun at −1 along both axes, the border between the cells of side 1.5 is at 0.5: all part at level 2.
-    let tree = quadtree_at(&metric, &[1.0 / 3.0, 1.0 / 3.0]).unwrap();
-    assert_eq!(tree.to_newick(), "(3:3,(0:1.5,1:1.5,2:1.5):3);");
-    // Shifted along the first axis only, points 0 and 2 stay together for one more level.
-    let tree = quadtree_at(&metric, &[1.0 / 3.0, 0.0]).unwrap();
-    assert_eq!(tree.leaf_distance(0, 1), 0.75 + 1.5 + 1.5);
-    assert_eq!(tree.leaf_distance(0, 2), 1.5);
-    assert_eq!(tree.leaf_distance(1, 3), 1.5 + 3.0 + 3.0);
-    // On a line: [0, 16) with points that part at sides 8, 4 and 1.
-    let line = euclidean(1, vec![0.0, 1.0, 4.0, 8.0]);
-    assert_eq!(quadtree_at(&line, &[0.0]).unwrap().to_newick(), "(3:8,(2:4,(0:1,1:1):6):8);");
 }
 
 proptest! {
@@ -117,7 +97,7 @@ fn quadtrees_keep_their_bounds_in_the_mean() {
     let dim = 3;
     let x: Vec<f64> = (0..30 * dim).map(|k| ((k * 7919 + k * k * 31) % 32) as f64).collect();
     let metric = euclidean(dim, x.clone());
-    let manhattan = GroundMetric::from_points(dim, x, Norm::Manhattan).unwrap();
+    let manhattan = GroundMetric::from_points(dim, x, PointMetric::Manhattan).unwrap();
     let masses: Vec<f64> = (0..30 * 12).map(|k| 0.01 + f64::from((k * 613) % 89)).collect();
     let measures = Measures::from_dense(30, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> = (0..6).map(|k| (k, 11 - k)).collect();
@@ -189,7 +169,12 @@ fn thousands_of_dimensions_have_only_occupied_cells() {
 #[test]
 fn all_norms_and_a_graph_have_cluster_trees() {
     let x = || vec![1.0, 0.0, 0.9, 0.1, 0.0, 1.0, 0.1, 0.9, -1.0, 0.2];
-    for norm in [Norm::Euclidean, Norm::Manhattan, Norm::SqEuclidean, Norm::Cosine] {
+    for norm in [
+        PointMetric::Euclidean,
+        PointMetric::Manhattan,
+        PointMetric::SqEuclidean,
+        PointMetric::Cosine,
+    ] {
         let metric = GroundMetric::from_points(2, x(), norm).unwrap();
         for tree in
             [quadtree(&metric, 0).unwrap(), farthest(&metric, 3, 3, 0), kmeans(&metric, 3, 3, 0)]
@@ -209,8 +194,7 @@ fn trees_of_any_number_of_threads_are_the_same() {
     let x: Vec<f64> = (0..900).map(|k| f64::from((k * 7919) % 1009)).collect();
     let metric = euclidean(3, x);
     let build = || (farthest(&metric, 4, 5, 2), kmeans(&metric, 4, 5, 2));
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
-    assert_eq!(pool.install(build), build());
+    assert_eq!(common::on_threads(1, build), build());
     assert_ne!(farthest(&metric, 4, 5, 2), farthest(&metric, 4, 5, 3));
 }
 
@@ -235,7 +219,4 @@ fn what_cannot_be_built_is_named() {
     );
     let stopped = cluster_tree(&matrix, Splitting::Farthest, 2, 2, 0, &|_| false);
     assert!(matches!(stopped, Err(Error::Cancelled)));
-    let points = euclidean(2, vec![0.0; 4]);
-    assert!(matches!(quadtree_at(&points, &[0.0]), Err(Error::Shape { .. })));
-    assert!(matches!(quadtree_at(&points, &[0.0, 1.5]), Err(Error::BadOption { .. })));
 }

@@ -2,17 +2,19 @@
 
 `TreeWasserstein` learns a tree over your points from exact transport distances; after that a distance
 costs time linear in the supports of its two measures. `Tree` is what it learns, or what you bring: a
-phylogeny, a linkage; `Forest` is the mean of several. `emd` and `sinkhorn` solve single problems exactly and with entropy.
+phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once. `emd` and `sinkhorn` solve single problems exactly and with entropy.
 """
 
 from ._core import __version__
 from ._estimator import TreeWasserstein, load
 from ._forest import Forest
+from ._inputs import Measures
 from ._transport import emd, emd_pairs, sinkhorn
 from ._tree import Tree, linkage
 
 __all__ = [
     "Forest",
+    "Measures",
     "Tree",
     "TreeWasserstein",
     "__version__",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _core, _methods
-from ._dial import Estimates, calibration
+from . import _core
+from ._estimates import MOST_LABELS, MOST_POINTS, Calibration, Estimates, Options
 from ._forest import Forest
 from ._inputs import (
     Floats,
+    Measures,
     Seed,
     ground_of,
     is_sparse,
@@ -25,12 +26,22 @@ from ._inputs import (
     seed_of,
     threads_of,
     width,
+    with_mass,
 )
-from ._labels import exact, random_pairs, relative_error, side_by_side, with_mass
+from ._progress import bar
 from ._tree import Tree
 
 if TYPE_CHECKING:
     from ._torch import TreeDistance
+
+
+class _Made(NamedTuple):
+    """What is kept between calls, but not in a pickle."""
+
+    given: tuple[Any, ...]
+    ground: _core.Ground
+    estimator: Optional[_core.Estimator]
+
 
 class TreeWasserstein(  # type: ignore[misc]
     Estimates,
@@ -57,42 +68,41 @@ class TreeWasserstein(  # type: ignore[misc]
     metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
         How distances follow from `points`.
     method : str
-        What is fitted:
+        What is fitted. "auto" is the best single tree we know how to make: from the start, edges are fitted to
+        the distances of points, an additive tree is learned from the better of the two, and edges are fitted
+        to the labels; labels that are held back judge all four, and the best is kept (`stage_`). "learned-forest"
+        is the best mean of several. All of them:
 
-        - "auto", the best single tree we know how to make: from the start, edges are fitted to the
-          distances of points, an additive tree is learned from the better of the two, and edges are
-          fitted to the labels. Labels that are held back judge all four, and the best is kept (`stage_`);
-        - learning alone: "additive" has leaves at any depth, "ultrametric" all at the same; "skip-mst"
-          is ultrametric with the shape of the start;
-        - "forest": `n_trees` linkages of the points with their distances perturbed at random, averaged
-          with weights that fit the labels; "learned-forest" learns each of them, and weighs all the same;
-        - other methods, to compare with: "quadtree", "cluster", "kmeans"; "qtwd" and "ctwd" with edges
-          fitted to the distances of points, "qtwd-labels" and "ctwd-labels" to labels; "sliced-quadtree",
-          "sliced-cluster", "sliced-qtwd" and "sliced-ctwd", which average `n_trees` of them;
-          "ultratwd-mst" and "ultratwd"; "single" and "average" linkage; "total-variation", for which
-          all points are equally far apart. Those with a quadtree, and "kmeans", need `points`.
-    n_trees : int
-        Trees of the forests and of the sliced methods.
-    init : {"average", "single", "complete", "ward", "closest"} or Tree
-        Tree to start from: a linkage of the points, or a tree of your own. "single" is worth a try where
-        all points are about equally far apart, as cells are. For the forests the linkage of every tree.
-        Methods that do not learn do not read it.
+        {methods}
+
+        Those with a quadtree, and "kmeans", need `points`. Below, `None` leaves a choice to the method, and what a
+        method cannot use it does not read.
+    n_trees : int, optional
+        Trees of a method of several: 16 by default, 3 for the sliced ones.
+    start : {"average", "single", "complete", "ward", "closest"} or Tree, optional
+        Tree to start from: a linkage of the points (average by default), or a tree of your own. "single" is worth
+        a try where all points are about equally far apart, as cells are. For the forests the linkage of every
+        tree.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
-    epochs : int
-        Passes over the pairs while learning; 0 leaves it out.
-    learning_rate : float
-        Size of the first steps, without unit; 0.3 to 1 is the useful range.
-    batch_size : int
-        Pairs in one step.
+    epochs : int, optional
+        Passes over the pairs while learning, 50 by default, 30 for a learned forest; 0 leaves it out.
+    learning_rate : float, optional
+        Size of the first steps, without unit, 0.5 by default; 0.3 to 1 is the useful range.
+    batch_size : int, optional
+        Pairs in one step, 20 by default.
+    schedule : {"linear", "cosine", "constant"}, optional
+        How the size of steps falls: linearly by default.
     validation_fraction : float, optional
-        Share of the pairs kept for choosing the best tree; `None` stands for 0.2 where the method is
-        "auto" and for 0.1 elsewhere.
-    loss : {"relative", "squared"}
-        Whether every pair counts the same, or large distances more.
+        Share of the pairs kept for choosing the best tree: 0.2 by default where the method is "auto", 0.1
+        elsewhere.
+    patience : int, optional
+        Stop after so many epochs without a better tree; 0, the default, never stops early.
+    loss : {"relative", "squared"}, optional
+        Whether every pair counts the same (the default), or large distances more.
     scale : bool
-        Whether to bring the start, or the trees of a method that does not learn, to the scale of the
-        exact distances; without it "forest" has equal weights. "auto" always does.
+        Whether the exact distances set the scale: of the start, and of a method that does not learn; without it
+        "forest" has equal weights. "auto" always does.
     random_state : int, numpy.random.Generator or None
         Source of randomness; `None` gives another tree every time.
     n_jobs : int, optional
@@ -109,8 +119,7 @@ class TreeWasserstein(  # type: ignore[misc]
         The trees and their weights, where the method gives several.
     calibration_ : dict or None
         What the labels tell `estimate` about its levels: a factor for each, and a few more numbers. `None`
-        without a ground metric, and for more than 5,000 points if the method itself does not look at all
-        distances between them.
+        for more than 5,000 points if the method itself does not look at all distances between them.
     loss_curve_ : ndarray of shape (n_epochs + 1,)
         Loss on the training pairs: the start, then every epoch; empty where nothing is learned.
     validation_loss_curve_ : ndarray of shape (n_epochs + 1,)
@@ -118,7 +127,7 @@ class TreeWasserstein(  # type: ignore[misc]
     best_epoch_ : int
         The epoch whose tree it is.
     stage_ : {"start", "points", "learned", "edges"} or None
-        The stage of "auto" whose tree it is; `None` for other methods, and without a ground metric.
+        The stage of "auto" whose tree it is; `None` for other methods.
     stage_errors_ : dict of str to float
         Mean relative error of every stage on the labels held back, after one factor; empty for others.
     method_ : str
@@ -151,14 +160,16 @@ class TreeWasserstein(  # type: ignore[misc]
         graph: Any = None,
         metric: str = "euclidean",
         method: str = "auto",
-        n_trees: int = 16,
-        init: Union[str, Tree] = "average",
-        n_pairs: int = 300,
-        epochs: int = 50,
-        learning_rate: float = 0.5,
-        batch_size: int = 20,
+        n_trees: Optional[int] = None,
+        start: Union[str, Tree, None] = None,
+        n_pairs: int = _core.DEFAULT_PAIRS,
+        epochs: Optional[int] = None,
+        learning_rate: Optional[float] = None,
+        batch_size: Optional[int] = None,
+        schedule: Optional[str] = None,
         validation_fraction: Optional[float] = None,
-        loss: str = "relative",
+        patience: Optional[int] = None,
+        loss: Optional[str] = None,
         scale: bool = True,
         random_state: Seed = 0,
         n_jobs: Optional[int] = None,
@@ -170,12 +181,14 @@ class TreeWasserstein(  # type: ignore[misc]
         self.metric = metric
         self.method = method
         self.n_trees = n_trees
-        self.init = init
+        self.start = start
         self.n_pairs = n_pairs
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.batch_size = batch_size
+        self.schedule = schedule
         self.validation_fraction = validation_fraction
+        self.patience = patience
         self.loss = loss
         self.scale = scale
         self.random_state = random_state
@@ -190,7 +203,7 @@ class TreeWasserstein(  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
-            One measure per row. Rows without mass are left out.
+            One measure per row. Rows without mass are left out, unless `pairs` number them.
         y : ignored
         pairs : array-like of int of shape (n_labels, 2), optional
             Rows whose distances are known.
@@ -203,38 +216,35 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         if (pairs is None) != (distances is None):
             raise ValueError("give pairs and distances together, or neither")
-        self._check_options()
-        name = self.method
+        if self.n_pairs < 1:
+            raise ValueError(f"n_pairs is {self.n_pairs}; at least one is needed")
         X = self._rows(X, reset=True)
+        self.__dict__.pop("_made", None)  # whoever changed the points in place gets the new ones
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
-        ground = self._ground()
-        if ground is not None:
-            ground.check_method(name)
-            if pairs is None:  # labels will ask for many distances, and others may then, too
-                ground = _core.Ground.solvable(ground, threads)
-        start = self._start(ground, threads) if name in _methods.STARTED else None
+        ground, options = self._ground(), self._options(seed)
+        _core.check_options(ground, options)  # now rather than after the pairs have been solved
         if pairs is None:
             measures = measures_of(with_mass(X), normalize=True)
-            numbers = random_pairs(len(measures), self.n_pairs, seed)
-            labels = exact(ground, measures, numbers, threads, self.verbose)
+            with bar("exact distances", self.verbose) as report:
+                data = _core.Labelled.sample(
+                    ground, measures, self.n_pairs, seed, False, threads, report
+                )
         else:
-            measures = measures_of(X, normalize=True)
-            numbers = pairs_of(pairs)
-            labels = np.ravel(np.asarray(distances, dtype=np.float64))
-        options, build = self._options(seed), self._build_options(seed)
-        problem = _methods.Problem(
-            ground, start, measures, numbers, labels, options, build, threads, bool(self.verbose)
-        )
-        fitted = _methods.METHODS[name](problem)
-        self.method_ = name
-        self._set_model(fitted.model)
-        self.loss_curve_ = fitted.loss_curve
-        self.validation_loss_curve_ = fitted.validation_loss_curve
-        self.best_epoch_ = fitted.best_epoch
-        self.stage_ = fitted.stage
-        self.stage_errors_ = fitted.stage_errors
-        thorough = name in _methods.THOROUGH and not isinstance(self.init, Tree)
-        self.calibration_ = calibration(problem, fitted.model, thorough)
+            known = np.ravel(np.asarray(distances, dtype=np.float64))
+            data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
+        with bar("fitting", self.verbose) as report:
+            raw, curves, stages = _core.fit(ground, data, options, threads, report)
+        self.method_ = self.method
+        self._set_model(raw)
+        self.loss_curve_, self.validation_loss_curve_, self.best_epoch_ = curves
+        self.stage_, self.stage_errors_ = stages[0], dict(stages[1])
+        self.calibration_: Optional[Calibration] = None
+        if ground.points <= MOST_POINTS or _FAMILIES[self.method] != "Compared":
+            estimator = _core.Estimator(ground, raw, None, threads)
+            with bar("calibrating", self.verbose) as report:
+                estimator = estimator.calibrated(data.some(MOST_LABELS), threads, report)
+            self.calibration_ = estimator.calibration
+            self._made = _Made(self._given(), ground, estimator)
         return self
 
     def distance(self, a: Any, b: Any) -> float:
@@ -247,7 +257,7 @@ class TreeWasserstein(  # type: ignore[misc]
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
         """
         check_is_fitted(self)
-        return _core.distance(self._model._raw, row(a), row(b), True)
+        return self._model._raw.distance(row(a), row(b), True)
 
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
@@ -261,7 +271,7 @@ class TreeWasserstein(  # type: ignore[misc]
         distances : ndarray of shape (n_measures,)
         """
         left, right = self._measures(A), self._measures(B)
-        return _core.paired(self._model._raw, left, right, threads_of(self.n_jobs))
+        return self._model._raw.paired(left, right, threads_of(self.n_jobs))
 
     def pairwise(self, A: Any, B: Any = None) -> Floats:
         """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
@@ -278,13 +288,10 @@ class TreeWasserstein(  # type: ignore[misc]
         distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
-        return _core.pairwise(self._model._raw, left, right, threads_of(self.n_jobs))
+        return self._model._raw.pairwise(left, right, threads_of(self.n_jobs))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
-        """Which share of the mass goes where, by the tree.
-
-        A forest has no plan of its own: this is the one that costs least in the ground metric, of the plans of
-        its trees and one that takes the shortest moves of all of them first.
+        """Which share of the mass goes where, by the tree or the forest: see `Tree.coupling`.
 
         Parameters
         ----------
@@ -297,14 +304,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         check_is_fitted(self)
         left, right = row(a), row(b)
-        model = self._model
-        if isinstance(model, Forest):
-            dial = self._dial(threads_of(self.n_jobs))
-            # Without a ground metric a forest is one star.
-            planner = model.trees[0]._raw if dial is None else dial
-        else:
-            planner = model._raw
-        moves = planner.coupling(left, right, True)
+        moves = self._model._raw.coupling(left, right, True)
         return moves_matrix(moves, (width(left), width(right)))
 
     def transform(self, X: Any) -> sparse.csr_array:
@@ -325,7 +325,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if not kept.any():
             return sparse.csr_array((len(kept), self._n_features_out))
         measures = measures_of(X if kept.all() else X[kept], normalize=True)
-        start, columns, values, nodes = _core.embed(self._model._raw, measures, threads_of(self.n_jobs))
+        start, columns, values, nodes = self._model._raw.embed(measures, threads_of(self.n_jobs))
         # Row r begins where the rows with mass before it end.
         start = start[np.concatenate([[0], np.cumsum(kept)])]
         return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
@@ -338,7 +338,7 @@ class TreeWasserstein(  # type: ignore[misc]
         X : array-like or sparse of shape (n_measures, n_points)
         y : array-like or sparse of shape (n_measures, n_points), optional
             A second set of measures: row i of `X` is compared with row i of `y`. By default `n_pairs`
-            pairs of rows of `X` are. Anything with one axis, such as class labels, is ignored.
+            pairs of rows of `X` are, drawn anew. Anything with one axis, such as class labels, is ignored.
 
         Returns
         -------
@@ -348,15 +348,20 @@ class TreeWasserstein(  # type: ignore[misc]
         check_is_fitted(self)
         X = self._rows(X, reset=False)
         threads, ground = threads_of(self.n_jobs), self._ground()
-        if getattr(y, "ndim", np.ndim(y)) == 2:
-            measures, pairs = side_by_side(measures_of(X, normalize=True), self._measures(y))
-        else:
-            measures = measures_of(with_mass(X), normalize=True)
-            seed = 0 if isinstance(self.random_state, np.random.Generator) else self.random_state
-            pairs = random_pairs(len(measures), self.n_pairs, seed_of(seed))
-        judge = exact(ground, measures, pairs, threads, self.verbose)
-        found = _core.pairs(self._model._raw, pairs, measures, threads)
-        return -relative_error(found, judge)
+        with bar("exact distances", self.verbose) as report:
+            if getattr(y, "ndim", np.ndim(y)) == 2:
+                left, right = measures_of(X, normalize=True), self._measures(y)
+                if len(left) != len(right):
+                    raise ValueError(f"{len(left)} measures cannot be paired with {len(right)}")
+                data = _core.Labelled.paired(ground, left, right, threads, report)
+            else:
+                measures = measures_of(with_mass(X), normalize=True)
+                own = (np.random.Generator, np.random.RandomState)
+                seed = 0 if isinstance(self.random_state, own) else self.random_state
+                data = _core.Labelled.sample(
+                    ground, measures, self.n_pairs, seed_of(seed), True, threads, report
+                )
+        return -data.error(self._model._raw, threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the tree or the forest to a file that `treeport.load` reads."""
@@ -400,13 +405,13 @@ class TreeWasserstein(  # type: ignore[misc]
     def _model(self) -> Union[Tree, Forest]:
         return self.forest_ if hasattr(self, "forest_") else self.tree_
 
-    def _set_model(self, raw: _methods.Raw) -> None:
+    def _set_model(self, raw: _core.Model) -> None:
         """Keeps a tree as `tree_` or a forest as `forest_`, and nothing of an earlier fit."""
-        for stale in ("tree_", "forest_", "_made"):
+        for stale in ("tree_", "forest_", "_from_file"):
             self.__dict__.pop(stale, None)
-        if raw.names is None and hasattr(self, "feature_names_in_"):
+        if hasattr(self, "feature_names_in_"):
             raw = raw.with_names(list(self.feature_names_in_))
-        if isinstance(raw, _core.RawForest):
+        if raw.is_forest:
             self.forest_ = Forest._of(raw)
         else:
             self.tree_ = Tree._of(raw)
@@ -419,6 +424,8 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Rows as scikit-learn checks them."""
+        if isinstance(X, Measures):
+            X = X._rows()
         if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
             X = X.X
         X = validate_data(
@@ -440,79 +447,93 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)
+        if isinstance(X, Measures):
+            return measures_of(X, normalize=True)
         return measures_of(self._rows(X, reset=False), normalize=True)
 
-    def _ground(self) -> Optional[_core.Ground]:
+    def _given(self) -> tuple[Any, ...]:
+        """What the ground metric is made from."""
+        return self.points, self.cost, self.graph, self.metric
+
+    def _ground(self) -> _core.Ground:
+        """The ground metric; made once for the same parameters, with all that is worked out for it."""
+        made: Optional[_Made] = getattr(self, "_made", None)
+        if made is not None and all(one is other for one, other in zip(made.given, self._given())):
+            return made.ground
         if self.points is None and self.cost is None and self.graph is None:
             if getattr(self, "_from_file", False):
                 raise ValueError(
                     "a file has the tree but no ground metric; give one with set_params first"
                 )
-            return None
-        ground = ground_of(self.points, self.cost, self.graph, self.metric)
+            ground = _core.Ground.discrete(self.n_features_in_)
+        else:
+            ground = ground_of(self.points, self.cost, self.graph, self.metric)
         if ground.points != self.n_features_in_:
             raise ValueError(
                 f"the measures live on {self.n_features_in_} points, "
                 f"the tree or metric on {ground.points}"
             )
+        self._made = _Made(self._given(), ground, None)
         return ground
 
-    def _start(self, ground: Optional[_core.Ground], threads: int) -> _core.RawTree:
-        if isinstance(self.init, Tree):
-            return self.init._raw
-        if ground is None:
-            return _core.RawTree.star(self.n_features_in_)
-        return ground.linkage(self.init, threads)
+    def _estimator(self, threads: int) -> _core.Estimator:
+        """What answers `estimate`; made once for the same ground metric."""
+        ground = self._ground()
+        if self._made.estimator is None:
+            calibration = getattr(self, "calibration_", None)
+            estimator = _core.Estimator(ground, self._model._raw, calibration, threads)
+            self._made = _Made(self._given(), ground, estimator)
+            return estimator
+        return self._made.estimator
 
-    def _check_options(self) -> None:
-        """Refuses options now rather than after the pairs have been solved."""
-        _check("n_pairs", self.n_pairs, self.n_pairs >= 1, "at least one is needed")
-        _check("n_trees", self.n_trees, self.n_trees >= 1, "at least one is needed")
-        _methods.check(self.method)
-        known = isinstance(self.init, (str, Tree))
-        _check("init", repr(self.init), known, "it must be the name of a linkage or a Tree")
-        if self.method in _methods.GROWN and isinstance(self.init, Tree):
-            raise ValueError(f"init is {self.init!r}; {self.method!r} takes a linkage for its trees")
-        _check("epochs", self.epochs, self.epochs >= 0, "it must be at least 0")
-        _check("batch_size", self.batch_size, self.batch_size >= 1, "a batch holds at least one pair")
-        rate, share = self.learning_rate, self._validation()
-        _check("learning_rate", rate, 0 < rate < np.inf, "it must be above 0; try 0.5")
-        _check("validation_fraction", share, 0 <= share < 1, "a share from 0 to below 1")
-        _check("loss", self.loss, self.loss in ("relative", "squared"), "relative or squared")
+    def _check_names(self) -> None:
+        """Refuses a start whose points have other names, or another order, than the columns."""
+        names = self.start.names if isinstance(self.start, Tree) else None
+        if names is None or not hasattr(self, "feature_names_in_"):
+            return
+        for point, (own, column) in enumerate(zip(names, self.feature_names_in_)):
+            if own != column:
+                raise ValueError(
+                    f"start calls point {point} {own!r}, the columns call it {column!r}; "
+                    "make the tree with the columns' names, as `Tree.from_newick(text, names=…)` does"
+                )
 
-    def _validation(self) -> float:
-        if self.validation_fraction is not None:
-            return float(self.validation_fraction)
-        return 0.2 if self.method == "auto" else 0.1
-
-    def _options(self, seed: int) -> _methods.Options:
+    def _options(self, seed: int) -> Options:
+        if not isinstance(self.start, (str, Tree, type(None))):
+            raise ValueError(f"start is {self.start!r}; it must be the name of a linkage or a Tree")
+        self._check_names()
+        for name in ("n_trees", "epochs", "batch_size", "patience"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, np.integer)) and value >= 0):
+                raise ValueError(f"{name} is {value!r}; give a whole number of at least 0, or None")
         return {
-            "kind": "additive",
-            "epochs": int(self.epochs),
-            "batch": int(self.batch_size),
-            "rate": float(self.learning_rate),
+            "method": str(self.method),
+            "start": self.start._raw if isinstance(self.start, Tree) else self.start,
+            "n_trees": self.n_trees,
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "schedule": self.schedule,
             "loss": self.loss,
-            "validation": self._validation(),
-            "rescale": bool(self.scale),
+            "validation_fraction": self.validation_fraction,
+            "patience": self.patience,
+            "scale": bool(self.scale),
             "seed": seed,
         }
 
-    def _build_options(self, seed: int) -> _methods.BuildOptions:
-        return {
-            "trees": int(self.n_trees),
-            "linkage": self.init if isinstance(self.init, str) else "average",
-            "rescale": bool(self.scale),
-            "seed": seed,
-            "learn": self._options(seed),
-        }
+
+_FAMILIES = {name: family for name, family, _ in _core.methods()}
+
+# The table of methods is the library's.
+_TABLE = "\n        ".join(f"- {name!r}: {text};" for name, _, text in _core.methods())
+TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{methods}", _TABLE)
 
 
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:
     """Reads what `TreeWasserstein.save` has written, ready to answer.
 
-    A file has the tree, or the forest, alone: `distance`, `paired`, `pairwise` and `transform` work as
-    before, and `coupling` for a tree. `estimate`, `bounds`, `score`, `fit` and the `coupling` of a forest
-    need a ground metric first, by ``set_params(points=…)``; estimates are not calibrated then.
+    A file has the tree, or the forest, alone: `distance`, `paired`, `pairwise`, `coupling` and `transform` work as
+    before. `estimate`, `bounds`, `score` and `fit` need a ground metric first, by ``set_params(points=…)``; estimates are not calibrated then.
 
     Parameters
     ----------
@@ -531,12 +552,7 @@ def load(path: str | os.PathLike[str]) -> TreeWasserstein:
         It is not the file of a tree or a forest, or it is damaged.
     """
     loaded = TreeWasserstein()
-    loaded._set_model(_core.load(os.fspath(path)))
+    loaded._set_model(_core.Model.load(os.fspath(path)))
     loaded.n_features_in_ = loaded._model.n_points
     loaded._from_file = True
     return loaded
-
-
-def _check(name: str, value: object, good: bool, expected: str) -> None:
-    if not good:
-        raise ValueError(f"{name} is {value}; {expected}")

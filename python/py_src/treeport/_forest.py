@@ -13,7 +13,7 @@ from ._model import Model
 from ._tree import Tree
 
 
-class Forest(Model[_core.RawForest]):
+class Forest(Model):
     """Trees over the same points, and the weighted mean of their distances.
 
     One tree has to cut space somewhere; the mean of trees that cut elsewhere makes smaller mistakes. It is
@@ -44,12 +44,12 @@ class Forest(Model[_core.RawForest]):
     Forest(n_trees=2, n_points=2)
     """
 
-    _kind = _core.RawForest
+    _forest = True
 
     def __init__(self, trees: Sequence[Tree], weights: Any = None) -> None:
         if weights is not None:
             weights = np.atleast_1d(np.asarray(weights, dtype=np.float64))
-        self._raw = _core.RawForest.from_trees([tree._raw for tree in trees], weights)
+        self._raw = _core.Model.from_trees([tree._raw for tree in trees], weights)
 
     @property
     def trees(self) -> list[Tree]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -52,6 +53,8 @@ def table(measures: Any) -> Any:
 
 def measures_of(measures: Any, normalize: bool = False) -> _core.Measures:
     """Checked measures; with `normalize` each is divided by its total."""
+    if isinstance(measures, Measures):
+        return measures._normalized if normalize else measures._raw
     rows = table(measures)
     if not is_sparse(rows):
         return _core.Measures.dense(rows, normalize)
@@ -59,6 +62,64 @@ def measures_of(measures: Any, normalize: bool = False) -> _core.Measures:
     if start.dtype != columns.dtype:
         start, columns = start.astype(np.int64), columns.astype(np.int64)
     return _core.Measures.csr(start, columns, rows.data, rows.shape[1], normalize)
+
+
+class Measures:
+    """Measures that are read once and used often.
+
+    Everything that takes rows of masses takes them, too, and what a tree or a forest has worked out for them stays:
+    a second `pairwise` does not pay for the first.
+
+    Parameters
+    ----------
+    X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
+        One measure per row. Later changes to `X` do not reach them.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> measures = tp.Measures([[1, 0], [0, 1]])
+    >>> measures
+    Measures(n_measures=2, n_points=2)
+    >>> float(tp.Tree.from_newick("(cat:1,dog:2);").pairwise(measures)[0, 1])
+    3.0
+    """
+
+    def __init__(self, X: Any) -> None:
+        self._raw = measures_of(X)
+        self._raw.keep()
+
+    @cached_property
+    def _normalized(self) -> _core.Measures:
+        normalized = self._raw.normalized()
+        normalized.keep()
+        return normalized
+
+    def _rows(self) -> sparse.csr_array:
+        start, columns, masses, points = self._raw.compressed()
+        return sparse.csr_array((masses, columns, start), shape=(len(self), points))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any]]:
+        return Measures, (self._rows(),)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of measures and of points."""
+        return len(self._raw), self._raw.points
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __repr__(self) -> str:
+        return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
+
+
+def with_mass(X: Any) -> Any:
+    """The rows that have mass."""
+    kept = np.asarray(X.sum(axis=1)).ravel() > 0
+    if np.count_nonzero(kept) < 2:
+        raise ValueError(f"{np.count_nonzero(kept)} rows have mass; a pair needs two")
+    return X if kept.all() else X[kept]
 
 
 def pairs_of(pairs: Any) -> Integers:

@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Generic, Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, measures_of, row, threads_of
+from ._inputs import Floats, measures_of, moves_matrix, row, threads_of, width
 
-Raw = TypeVar("Raw", _core.RawTree, _core.RawForest)
-Self = TypeVar("Self", bound="Model[Any]")
+Self = TypeVar("Self", bound="Model")
 
 
-class Model(Generic[Raw]):
+class Model:
     """A distance between measures, computed by the compiled half."""
 
-    _kind: type[Raw]
-    _raw: Raw
+    _forest: bool
+    _raw: _core.Model
 
     @classmethod
-    def _of(cls: type[Self], raw: Any) -> Self:
+    def _of(cls: type[Self], raw: _core.Model) -> Self:
         model = cls.__new__(cls)
         model._raw = raw
         return model
 
     @classmethod
     def _from_bytes(cls: type[Self], state: bytes) -> Self:
-        return cls._of(cls._kind.from_bytes(state))
+        return cls._of(_core.Model.from_bytes(state))
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Reads what `save`, `TreeWasserstein.save` or the command line has written."""
-        return cls._of(cls._kind.load(os.fspath(path)))
+        raw = _core.Model.load(os.fspath(path))
+        if raw.is_forest != cls._forest:
+            found, other = ("forest", "Forest") if raw.is_forest else ("tree", "Tree")
+            raise ValueError(f"`{os.fspath(path)}` holds a {found}; read it with `{other}.load`")
+        return cls._of(raw)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it to one file, which every later release reads."""
@@ -42,7 +45,7 @@ class Model(Generic[Raw]):
     @property
     def n_points(self) -> int:
         """Number of points, which are the leaves of every tree."""
-        return self._raw.leaves
+        return self._raw.points
 
     @property
     def n_nodes(self) -> int:
@@ -68,7 +71,7 @@ class Model(Generic[Raw]):
         >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
         2.0
         """
-        return _core.distance(self._raw, row(a), row(b), False)
+        return self._raw.distance(row(a), row(b), False)
 
     def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
         """Distance of row i of `A` to row i of `B`, for every i, in parallel.
@@ -83,7 +86,7 @@ class Model(Generic[Raw]):
         -------
         distances : ndarray of shape (n_measures,)
         """
-        return _core.paired(self._raw, measures_of(A), measures_of(B), threads_of(n_jobs))
+        return self._raw.paired(measures_of(A), measures_of(B), threads_of(n_jobs))
 
     def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
         """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
@@ -107,7 +110,38 @@ class Model(Generic[Raw]):
                [3., 0.]])
         """
         other = None if B is None else measures_of(B)
-        return _core.pairwise(self._raw, measures_of(A), other, threads_of(n_jobs))
+        return self._raw.pairwise(measures_of(A), other, threads_of(n_jobs))
+
+    def coupling(self, a: Any, b: Any) -> sparse.csr_array:
+        """Which mass goes where.
+
+        For a tree this is an optimal plan for its own distances. Several trees have no plan that is best for
+        certain: it is the cheapest, by the forest's distances, of the trees' plans and of one that takes the
+        shortest moves of all of them first.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+            Masses at the points; their totals have to be equal.
+
+        Returns
+        -------
+        plan : scipy.sparse.csr_array of shape (n_points, n_points)
+            Rows sum to `a`, columns to `b`.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tp.Tree.from_newick("(cat:1,dog:2);").coupling([1, 0], [0.25, 0.75]).toarray()
+        array([[0.25, 0.75],
+               [0.  , 0.  ]])
+        """
+        left, right = row(a), row(b)
+        return moves_matrix(self._raw.coupling(left, right, False), (width(left), width(right)))
+
+    def to_newick(self) -> str:
+        """The trees as Newick text, a line each; points without names get their numbers."""
+        return self._raw.to_newick()
 
     def embed(self, A: Any, *, n_jobs: Optional[int] = None) -> sparse.csr_array:
         """Sparse rows whose cityblock distances are the distances of the measures.
@@ -134,7 +168,7 @@ class Model(Generic[Raw]):
         >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
         array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
         """
-        start, columns, values, nodes = _core.embed(self._raw, measures_of(A), threads_of(n_jobs))
+        start, columns, values, nodes = self._raw.embed(measures_of(A), threads_of(n_jobs))
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:

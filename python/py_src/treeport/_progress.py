@@ -13,18 +13,20 @@ class Bar:
 
     def __init__(self, title: str) -> None:
         self.title = title
+        self.task = title
         self.begun = time.monotonic()
         self.shown = 0
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, task: str, done: int, total: int) -> None:
+        self.task = task or self.title
         seconds = time.monotonic() - self.begun
         if not total:  # how much there is to do is not known, or not yet
-            self._show(f"{self.title} {seconds:.0f} s")
+            self._show(f"{self.task} {seconds:.0f} s")
             return
         share = done / total
         left = f", {seconds / share - seconds:.0f} s left" if share > 0.01 else ""
         bar = "█" * round(20 * share)
-        self._show(f"{self.title} {share:4.0%} |{bar:<20}| {done}/{total} {seconds:.0f} s{left}")
+        self._show(f"{self.task} {share:4.0%} |{bar:<20}| {done}/{total} {seconds:.0f} s{left}")
 
     def _show(self, line: str) -> None:
         # Blanks over what a longer line has left.

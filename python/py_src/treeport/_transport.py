@@ -97,6 +97,11 @@ def emd(
     array([[0.25, 0.75],
            [0.  , 0.  ]])
     """
+    if points is None and graph is None and not return_plan:
+        try:
+            return _core.emd_matrix(a, b, cost)
+        except TypeError:
+            pass  # other than arrays of float64, which `row` and `costs` convert
     a, b = row(a), row(b)
     value, moves = _core.emd(a, b, costs(points, cost, graph, metric), return_plan)
     if moves is None:
@@ -148,7 +153,6 @@ def emd_pairs(
     ground = ground_of(points, cost, graph, metric)
     if assume_metric:
         ground = ground.assume_metric()
-    ground = _core.Ground.solvable(ground, threads)
     rows, numbers = measures_of(measures), pairs_of(pairs)
     with bar("exact distances", verbose) as report:
         return _core.emd_pairs(ground, rows, numbers, threads, report)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 import numpy as np
-from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, Integers, ground_of, moves_matrix, row, threads_of, width
+from ._inputs import Floats, Integers, ground_of, threads_of
 from ._model import Model
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Tree(Model[_core.RawTree]):
+class Tree(Model):
     """A rooted tree whose leaves are points, and transport along its edges.
 
     Nodes ``0 … n_points - 1`` are the points, a parent has a larger number than its children, and the
@@ -48,7 +47,7 @@ class Tree(Model[_core.RawTree]):
     Tree(n_points=3, n_nodes=5)
     """
 
-    _kind = _core.RawTree
+    _forest = False
 
     def __init__(
         self, parents: Any, lengths: Any, names: Optional[Sequence[str]] = None
@@ -57,7 +56,7 @@ class Tree(Model[_core.RawTree]):
         edges = np.atleast_1d(np.asarray(lengths, dtype=np.float64))
         # Leaves come first and every inner node has a child.
         leaves = 1 if len(above) == 1 else int(above.min(initial=len(above)))
-        self._raw = _core.RawTree.from_parents(max(leaves, 0), above, edges)
+        self._raw = _core.Model.from_parents(max(leaves, 0), above, edges)
         if names is not None:
             self._raw = self._raw.with_names([str(name) for name in names])
 
@@ -80,7 +79,7 @@ class Tree(Model[_core.RawTree]):
         array([2., 1., 0.])
         """
         names = None if names is None else [str(name) for name in names]
-        return cls._of(_core.RawTree.from_newick(text, names))
+        return cls._of(_core.Model.from_newick(text, names))
 
     @classmethod
     def from_linkage(cls, linkage: Any) -> Tree:
@@ -99,7 +98,7 @@ class Tree(Model[_core.RawTree]):
         if matrix.ndim != 2:
             shape = matrix.shape
             raise ValueError(f"the linkage matrix has shape {shape}, expected (n − 1, 4)")
-        return cls._of(_core.RawTree.from_linkage(matrix))
+        return cls._of(_core.Model.from_linkage(matrix))
 
     @property
     def parents(self) -> Integers:
@@ -115,33 +114,6 @@ class Tree(Model[_core.RawTree]):
     def is_ultrametric(self) -> bool:
         """Whether all leaves are equally far from the root."""
         return self._raw.is_ultrametric
-
-    def coupling(self, a: Any, b: Any) -> sparse.csr_array:
-        """Which mass goes where: an optimal plan for the tree's own distances.
-
-        Parameters
-        ----------
-        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-            Masses at the points; their totals have to be equal.
-
-        Returns
-        -------
-        plan : scipy.sparse.csr_array of shape (n_points, n_points)
-            Rows sum to `a`, columns to `b`.
-
-        Examples
-        --------
-        >>> import treeport as tp
-        >>> tp.Tree.from_newick("(cat:1,dog:2);").coupling([1, 0], [0.25, 0.75]).toarray()
-        array([[0.25, 0.75],
-               [0.  , 0.  ]])
-        """
-        left, right = row(a), row(b)
-        return moves_matrix(self._raw.coupling(left, right, False), (width(left), width(right)))
-
-    def to_newick(self) -> str:
-        """The tree as Newick text; points without names get their numbers."""
-        return self._raw.to_newick()
 
     def to_linkage(self) -> Floats:
         """The tree as a SciPy linkage matrix.

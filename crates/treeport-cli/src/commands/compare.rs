@@ -1,29 +1,34 @@
 //! `treeport compare`: every method on the user's own data.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use treeport::baseline::{BaselineOptions, Method, Model, Training};
+use treeport::build::quadtree;
 use treeport::estimate::{Estimator, Level};
-use treeport::{Error, GroundMetric, Labels, silent};
-use treeport_report::score::Score;
+use treeport::fit::Family;
+use treeport::{
+    Error, FitOptions, GroundMetric, Labelled, Method, Model, Progress, Score, fit, flow,
+};
+use treeport_report::timing::{time_model, time_pairs};
 
-use crate::args::MetricArgs;
-use crate::interrupt::{self, Interrupted};
+use crate::args::{LabelArgs, MetricArgs};
 use crate::output::{self, Output};
-use crate::scored::{Scored, TestArgs};
-use crate::{input, labels};
+use crate::progress::{materialize, watched};
+use crate::{input, interrupt};
 
 const EXAMPLE: &str = "\
 Examples:
-  treeport compare --points words.npy --measures docs.npz --pairs 1000
-  treeport compare --graph roads.csv --measures M.npz --methods additive,forest,ctwd,quadtree
+  treeport compare --points words.npy --measures docs.npz --n-pairs 1000
+  treeport compare --graph roads.csv --measures M.npz --methods additive,forest,ctwd,mean-label
 
 Pairs of measures are solved exactly. Methods learn from the first half and are judged on the second:
-the mean relative error as they are, and after one factor from the first half, by which they are sorted.";
+the mean relative error as they are, those that do not learn before the factor that `fit` gives them,
+and after one factor from the first half, by which they are sorted.
+Beside the methods of `fit` there are `mean-label`, which predicts the same for all, and `flowtree`, the true cost of a
+quadtree's plans; `forest` also counts by flow, where small supports are solved exactly.";
 
 /// Options of `treeport compare`.
 #[derive(Args, Debug)]
@@ -32,145 +37,217 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     ground: MetricArgs,
     #[command(flatten)]
-    test: TestArgs,
+    test: LabelArgs,
     /// Only these methods [default: all that fit the data].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse)]
-    methods: Vec<Method>,
+    methods: Vec<Way>,
 }
 
-fn parse(name: &str) -> Result<Method, String> {
-    name.parse().map_err(|error: Error| error.to_string())
+/// A way to predict distances.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// A model that `fit` makes.
+    Fit(Method),
+    /// The mean of the labels, for every pair.
+    MeanLabel,
+    /// The true cost of a quadtree's plans.
+    Flowtree,
 }
 
-/// How one method did.
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fit(method) => method.name(),
+            Self::MeanLabel => "mean-label",
+            Self::Flowtree => "flowtree",
+        }
+    }
+
+    fn needs_coordinates(self) -> bool {
+        match self {
+            Self::Fit(method) => method.takes().coordinates,
+            Self::MeanLabel => false,
+            Self::Flowtree => true,
+        }
+    }
+}
+
+fn parse(name: &str) -> Result<Way, Error> {
+    match name {
+        "mean-label" => Ok(Way::MeanLabel),
+        "flowtree" => Ok(Way::Flowtree),
+        name => name.parse().map(Way::Fit),
+    }
+}
+
+/// How one of them did.
 struct Row {
-    method: String,
+    method: &'static str,
     plain: Score,
     scaled: Score,
-    build: f64,
+    build: Duration,
+    /// Seconds for one pair.
     pair: f64,
     /// Of the model; what needs the metric at hand needs more.
     bytes: usize,
+    /// The share of pairs that were solved exactly in place of an estimate.
+    exact: Option<f64>,
 }
+
+/// Time spent on timing one pair.
+const TIMING: Duration = Duration::from_secs(1);
 
 /// Runs `treeport compare`.
 pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     let (metric, _) = input::metric(&args.ground)?;
-    let path = args.test.measures.as_deref().context("give `--measures`")?;
-    let measures = args.test.read(path, &metric)?;
-    let metric = labels::solvable(metric, output);
-    let scored = args.test.label(path, &metric, &measures, output)?;
-    let methods = match &args.methods[..] {
-        [] => Method::ALL.to_vec(),
-        some => some.to_vec(),
-    };
+    materialize(&metric, output)?;
+    let labels = args.test.test(&metric, output)?;
+    let (train, test) = labels.split_at(labels.len() / 2);
+    let judge = Judge { metric: &metric, train: &train, test: &test, seed: args.test.pairs.seed };
+    let mut ways = args.methods.clone();
+    if ways.is_empty() {
+        ways.extend(Method::ALL.iter().map(|method| Way::Fit(*method)));
+        ways.extend([Way::MeanLabel, Way::Flowtree]);
+    }
     let mut rows = Vec::new();
-    for method in methods {
-        if method.needs_coordinates() && metric.coordinates().is_none() {
-            output.note(&format!("without {method}, which needs coordinates"));
+    for way in ways {
+        if way.needs_coordinates() && metric.coordinates().is_none() {
+            output.note(&format!("without {}, which needs coordinates", way.name()));
             continue;
         }
-        let spinner = output.spinner(method.name());
-        let found = judge(method, &metric, &scored, args.test.seed);
-        spinner.finish_and_clear();
-        rows.extend(found.map_err(|error| match error {
-            Error::Cancelled => anyhow::Error::from(Interrupted),
-            other => other.into(),
-        })?);
+        rows.extend(watched(output, |progress| judge.rows(way, progress))?);
         interrupt::check()?;
     }
     rows.sort_by(|a, b| a.scaled.mean.total_cmp(&b.scaled.mean));
-    print(&rows, &scored, output)?;
+    print(&rows, train.len(), test.len(), output)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds a method and times it; a forest gets a second row, by flow.
-fn judge(
-    method: Method,
-    metric: &GroundMetric,
-    scored: &Scored<'_>,
+/// Labels to learn from, and others to judge by.
+struct Judge<'a> {
+    metric: &'a GroundMetric,
+    train: &'a Labelled,
+    test: &'a Labelled,
     seed: u64,
-) -> treeport::Result<Vec<Row>> {
-    let half = scored.half;
-    let train = Labels {
-        pairs: scored.labels.pairs[..half].to_vec(),
-        distances: scored.labels.distances[..half].to_vec(),
-    };
-    let training = Training { measures: scored.measures, labels: &train };
-    let options = BaselineOptions { seed, ..BaselineOptions::default() };
-    let go_on = |_| !interrupt::asked();
-    let begun = Instant::now();
-    let model = method.build(metric, Some(training), &options, &go_on)?;
-    let build = begun.elapsed().as_secs_f64();
-    let pairs = &scored.labels.pairs;
-    let begun = Instant::now();
-    let predicted = model.pairs(metric, scored.measures, pairs, &go_on)?;
-    let pair = begun.elapsed().as_secs_f64() / pairs.len() as f64;
-    let row = |name: &str, predicted: &[f64], build, pair| Row {
-        method: name.into(),
-        plain: scored.score(predicted, 1.0),
-        scaled: scored.score(predicted, scored.factor(predicted)),
-        build,
-        pair,
-        bytes: bytes(&model),
-    };
-    let mut rows = vec![row(method.name(), &predicted, build, pair)];
-    if let (Method::Forest, Model::Forest(forest)) = (method, &model) {
-        let estimator =
-            Estimator::new(metric, forest)?.calibrated(scored.measures, &train, &silent)?;
-        let build = build + begun.elapsed().as_secs_f64() - pair * pairs.len() as f64;
+}
+
+impl Judge<'_> {
+    /// One row; a forest gets a second one, by flow.
+    fn rows(&self, way: Way, progress: &Progress<'_>) -> treeport::Result<Vec<Row>> {
+        let Self { metric, train, test, seed } = *self;
         let begun = Instant::now();
-        let found = estimator.pairs(Level::Flow, scored.measures, pairs, &go_on)?;
-        let pair = begun.elapsed().as_secs_f64() / pairs.len() as f64;
-        // Calibrated already, except for what is exact: one more factor would spoil that.
+        match way {
+            Way::MeanLabel => {
+                let mean = train.null_baselines()[0].constant;
+                let cost = (begun.elapsed(), 0.0, size_of::<f64>());
+                Ok(vec![self.row(way.name(), cost, |data| Ok(vec![mean; data.len()]))?])
+            }
+            Way::Flowtree => {
+                let tree = quadtree(metric, seed)?;
+                let build = begun.elapsed();
+                let flow = |data: &Labelled, progress: &Progress<'_>| {
+                    flow::pairs(&tree, metric, data.measures(), data.pairs(), progress)
+                };
+                let pair = time(test, progress, |watch| flow(test, watch).map(drop))?;
+                let cost = (build, pair, bytes(&tree.clone().into()));
+                Ok(vec![self.row(way.name(), cost, |data| flow(data, progress))?])
+            }
+            Way::Fit(method) => {
+                // As the method makes it: what only has its scale from labels does without.
+                let scale = method.family() != Family::Compared;
+                let options = FitOptions { scale, seed, ..FitOptions::of(method) };
+                let model = fit(metric, Some(train), &options, progress)?.model;
+                let build = begun.elapsed();
+                let pairs = |data: &Labelled| model.pairs(data.measures(), data.pairs(), progress);
+                let pair = time_model(&model, test.measures(), test.pairs(), TIMING, progress)?.1;
+                let mut rows = vec![self.row(way.name(), (build, pair, bytes(&model)), pairs)?];
+                if method == Method::Forest {
+                    rows.push(self.by_flow(&model, build, progress)?);
+                }
+                Ok(rows)
+            }
+        }
+    }
+
+    /// Predictions as they are, and after the factor that those for the training labels give.
+    fn row(
+        &self,
+        method: &'static str,
+        (build, pair, bytes): (Duration, f64, usize),
+        predict: impl Fn(&Labelled) -> treeport::Result<Vec<f64>>,
+    ) -> treeport::Result<Row> {
+        let (factor, predicted) = (self.train.factor(&predict(self.train)?), predict(self.test)?);
+        let scaled: Vec<f64> = predicted.iter().map(|p| factor * p).collect();
+        let (plain, scaled) = (self.test.score(&predicted), self.test.score(&scaled));
+        Ok(Row { method, plain, scaled, build, pair, bytes, exact: None })
+    }
+
+    /// A forest's plans by their true cost, calibrated by the training labels.
+    fn by_flow(
+        &self,
+        model: &Model,
+        build: Duration,
+        progress: &Progress<'_>,
+    ) -> treeport::Result<Row> {
+        let Self { metric, train, test, .. } = *self;
+        let begun = Instant::now();
+        let estimator = Estimator::new(metric, model)?.calibrated(Level::Flow, train, progress)?;
+        let build = build + begun.elapsed();
+        let estimate = |progress: &Progress<'_>| {
+            estimator.pairs(Level::Flow, test.measures(), test.pairs(), progress)
+        };
+        let found = estimate(progress)?;
+        let pair = time(test, progress, |watch| estimate(watch).map(drop))?;
         let values: Vec<f64> = found.iter().map(|estimate| estimate.value).collect();
         let raw: Vec<f64> = found.iter().map(|estimate| estimate.raw).collect();
-        let mut flow = row("forest by flow", &raw, build, pair);
-        flow.scaled = scored.score(&values, 1.0);
-        rows.push(flow);
+        let exact = found.iter().filter(|e| e.exact).count() as f64 / found.len() as f64;
+        // Calibrated already, except for what is exact: one more factor would spoil that.
+        let (plain, scaled) = (test.score(&raw), test.score(&values));
+        let (method, bytes, exact) = ("forest by flow", bytes(model), Some(exact));
+        Ok(Row { method, plain, scaled, build, pair, bytes, exact })
     }
-    Ok(rows)
+}
+
+/// Seconds for one pair on one thread.
+fn time(
+    test: &Labelled,
+    progress: &Progress<'_>,
+    work: impl FnOnce(&Progress<'_>) -> treeport::Result<()> + Send,
+) -> treeport::Result<f64> {
+    Ok(time_pairs(test.len(), TIMING, progress, work)?.1)
 }
 
 /// Parents and lengths of all nodes.
 fn bytes(model: &Model) -> usize {
-    let of = |tree: &treeport::Tree| tree.nodes() * (size_of::<u32>() + size_of::<f64>());
-    match model {
-        Model::Tree(tree) | Model::Flow { tree, .. } => of(tree),
-        Model::Forest(forest) => forest.trees().iter().map(of).sum(),
-        Model::Constant(_) => size_of::<f64>(),
-    }
+    model.nodes() * (size_of::<u32>() + size_of::<f64>())
 }
 
-fn print(rows: &[Row], scored: &Scored<'_>, output: &Output) -> Result<()> {
+fn print(rows: &[Row], learned: usize, judged: usize, output: &Output) -> Result<()> {
     if output.json {
-        for row in rows {
+        return rows.iter().try_for_each(|row| {
             output::line(json!({
                 "command": "compare",
                 "method": row.method,
                 "error": row.plain.mean,
                 "scaled_error": row.scaled.mean,
                 "scaled_std": row.scaled.std,
-                "build_seconds": row.build,
+                "build_seconds": row.build.as_secs_f64(),
                 "pair_seconds": row.pair,
                 "model_bytes": row.bytes,
-            }))?;
-        }
-        return Ok(());
+                "solved_exactly": row.exact,
+            }))
+        });
     }
-    let (learned, judged) = (scored.half, scored.labels.pairs.len() - scored.half);
     output.note(&format!("learned from {learned} pairs, judged on {judged} others"));
-    let heading = ["method", "error", "after one factor", "to build", "one pair", "model"];
+    let heading =
+        ["method", "error", "after one factor", "to build", "one pair", "model", "solved exactly"];
     let mut table = vec![heading.map(str::to_owned).to_vec()];
     for row in rows {
-        table.push(vec![
-            row.method.clone(),
-            row.plain.to_string(),
-            row.scaled.to_string(),
-            output::seconds(row.build),
-            output::seconds(row.pair),
-            format!("{:.1} KiB", row.bytes as f64 / 1024.0),
-        ]);
+        let mut cells = vec![row.method.to_owned(), row.plain.to_string(), row.scaled.to_string()];
+        cells.extend([row.build.as_secs_f64(), row.pair].map(output::seconds));
+        cells.push(format!("{:.1} KiB", row.bytes as f64 / 1024.0));
+        cells.extend(row.exact.map(|share| format!("{:.0} %", 100.0 * share)));
+        table.push(cells);
     }
     output::line(output::table(&table).trim_end())
 }

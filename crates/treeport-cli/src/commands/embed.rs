@@ -1,18 +1,17 @@
-//! `treeport embed`: measures as vectors whose cityblock distance is the tree distance.
+//! `treeport embed`: measures as vectors whose cityblock distance is the model's.
 
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::Csr;
 use treeport::io::npz;
 
-use crate::args::NamesArgs;
+use crate::args::ModelArgs;
 use crate::output::{self, Output};
-use crate::{input, interrupt, rows};
+use crate::rows::{self, Cell};
+use crate::{input, interrupt};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -20,84 +19,53 @@ Examples:
   treeport embed model.tree --measures docs.npz --measure-names titles.txt > rows.csv
 
 A row has length(v) times the mass below v at every node v of the tree, so that the cityblock distance
-of two rows is the tree distance of the two measures: any index for that distance will do.
+of two rows is the tree distance of the two measures: any index for that distance will do. The trees of a forest
+stand side by side, each times its weight.
 In Python: rows = scipy.sparse.load_npz(\"rows.npz\")";
 
 /// Options of `treeport embed`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct EmbedArgs {
-    /// A tree that `fit` has written, or Newick text (.nwk).
-    #[arg(value_name = "MODEL")]
-    model: PathBuf,
     #[command(flatten)]
-    names: NamesArgs,
-    /// Measures, one per row, one point per column (.npz, .npy, .csv).
-    #[arg(long, value_name = "FILE")]
-    measures: PathBuf,
+    of: ModelArgs,
     /// Names of the measures, one per line; rows of text carry them.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
-    /// Divide every measure by its total mass.
-    #[arg(long)]
-    normalize: bool,
     /// Write to a file: a SciPy sparse matrix (.npz), or rows measure, node, value (.csv).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
+const COLUMNS: [&str; 3] = ["measure", "node", "value"];
+
 /// Runs `treeport embed`.
 pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
-    let file = args.output.as_deref().filter(|path| !input::is_standard(path));
-    if let Some(path) = file {
-        if !matches!(input::extension(path), Some("npz" | "csv")) {
-            bail!("cannot write `{}`: an embedding goes to a .npz or .csv file", path.display());
-        }
-        output::check_place(path)?;
-    }
-    let names = args.names.names.as_deref().map(input::names).transpose()?;
-    let tree = input::model(&args.model, names.as_deref())?;
-    let measures = input::measures(&args.measures, args.normalize)?;
+    let file = rows::target(args.output.as_deref(), "an embedding goes", &["npz", "csv"])?;
+    let model = args.of.model()?;
+    let measures = args.of.measures.read(model.points())?;
     let titles = input::measure_names(args.measure_names.as_deref(), &measures)?;
-    let rows = tree.embed(&measures).with_context(|| input::name(&args.measures))?;
+    let path = args.of.measures.path()?;
+    let embedded = model.embed(&measures).with_context(|| input::name(path))?;
     interrupt::check()?;
-    let Some(path) = file else {
-        let mut out = BufWriter::new(io::stdout().lock());
-        write(&mut out, &rows, titles.as_deref(), output.json)?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    if input::extension(path) == Some("npz") {
-        output::save(path, |out| Ok(npz::write_csr(&rows, out)?))?;
+    if let Some(path) = file.filter(|path| input::extension(path) == Some("npz")) {
+        output::save(path, |out| Ok(npz::write_csr(&embedded, out)?))?;
     } else {
-        output::save(path, |out| write(out, &rows, titles.as_deref(), false))?;
-    }
-    let (count, columns, file) = (rows.rows, rows.cols, path.display().to_string());
-    if output.json {
-        let entries = rows.values.len();
-        output::line(
-            json!({"command": "embed", "measures": count, "nodes": columns, "entries": entries, "file": file}),
-        )?;
-    } else {
-        output.note(&format!("{count} rows over {columns} nodes written to {file}"));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// One line for every entry.
-fn write(out: &mut impl Write, rows: &Csr, titles: Option<&[String]>, json: bool) -> Result<()> {
-    if !json {
-        writeln!(out, "measure,node,value")?;
-    }
-    for (row, bounds) in rows.start.windows(2).enumerate() {
-        for entry in bounds[0]..bounds[1] {
-            let (node, value) = (rows.indices[entry], rows.values[entry]);
-            if json {
-                let measure = rows::json_name(titles, row);
-                writeln!(out, "{}", json!({"measure": measure, "node": node, "value": value}))?;
-            } else {
-                writeln!(out, "{},{node},{}", rows::csv_name(titles, row), output::number(value))?;
+        rows::write(file, output, |out, json| {
+            rows::header(out, json, &COLUMNS)?;
+            for (row, bounds) in embedded.start.windows(2).enumerate() {
+                for entry in bounds[0]..bounds[1] {
+                    let (node, value) = (embedded.indices[entry], embedded.values[entry]);
+                    let measure = rows::name(titles.as_deref(), row);
+                    let cells = [measure, Cell::Count(node), Cell::Number(value)];
+                    rows::row(out, json, &COLUMNS, &cells)?;
+                }
             }
-        }
+            Ok(())
+        })?;
     }
-    Ok(out.flush()?)
+    let (count, nodes, entries) = (embedded.rows, embedded.cols, embedded.values.len());
+    let facts = json!({"measures": count, "nodes": nodes, "entries": entries});
+    rows::wrote(output, "embed", file, facts, &format!("{count} rows over {nodes} nodes"))?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,19 +1,20 @@
-//! `treeport export`: a tree in the formats of other tools.
+//! `treeport export`: a model in the formats of other tools.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use serde_json::json;
-use treeport::Tree;
+use serde_json::{Value, json};
+use treeport::Model;
 use treeport::io::{npy, npz};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
 use crate::args::NamesArgs;
 use crate::input;
 use crate::output::{self, Output};
+use crate::rows::{self, Cell};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -22,13 +23,14 @@ Examples:
   treeport export model.tree --format linkage -o Z.npy      # scipy.cluster.hierarchy
   treeport export model.tree --measures docs.npz -o rows.npz
 
-The rows of the embedding are sparse vectors whose cityblock distance is the tree distance.";
+The rows of the embedding are sparse vectors whose cityblock distance is that of the model. Of a forest Newick has
+a line for every tree, without the weights; the picture is of the tree that counts most.";
 
 /// Options of `treeport export`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct ExportArgs {
-    /// A tree that `fit` has written, or Newick text (.nwk).
+    /// A tree or a forest that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     #[command(flatten)]
@@ -48,15 +50,17 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// The text of phylogenies.
     Newick,
-    /// SciPy's merges, for ultrametric trees: CSV, or an array where the file ends in .npy.
+    /// SciPy's merges, for one ultrametric tree: CSV, or an array where the file ends in .npy.
     Linkage,
-    /// Leaves, parent, length and names.
+    /// Leaves, parent, length and names; of a forest all trees with their weights.
     Json,
     /// The dendrogram as a picture.
     Svg,
     /// The measures as sparse vectors (SciPy CSR) with the same distances.
     Npz,
 }
+
+const LINKAGE: [&str; 4] = ["left", "right", "distance", "points"];
 
 /// Runs `treeport export`.
 pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
@@ -65,22 +69,28 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
     if let Some(path) = file {
         output::check_place(path)?;
     }
-    let names = args.names.names.as_deref().map(input::names).transpose()?;
-    let tree = input::model(&args.model, names.as_deref())?;
-    match file {
-        Some(path) if format == Format::Npz => save_embedding(args, &tree, path)?,
-        Some(path) if format == Format::Linkage && input::extension(path) == Some("npy") => {
-            let rows = linkage(args, &tree)?;
+    let model = input::named_model(&args.model, &args.names)?;
+    if format == Format::Svg && model.tree().is_none() {
+        output.note("the picture is of the tree that counts most");
+    }
+    match (format, file) {
+        (Format::Npz, Some(path)) => {
+            let from = args.measures.as_deref().context("an embedding needs `--measures`")?;
+            let rows = model.embed(&input::measures(model.points(), from, false)?)?;
+            output::save(path, |out| Ok(npz::write_csr(&rows, out)?))?;
+        }
+        (Format::Linkage, Some(path)) if input::extension(path) == Some("npy") => {
+            let rows = linkage(args, &model)?;
             output::save(path, |out| {
                 Ok(npy::write_f64(&[rows.len(), 4], rows.as_flattened(), out)?)
             })?;
         }
-        Some(path) => output::save(path, |out| write(args, &tree, format, out))?,
-        None => write(args, &tree, format, &mut BufWriter::new(io::stdout().lock()))?,
+        _ => rows::write(file, output, |out, _| write(args, &model, format, out))?,
     }
-    if let Some(path) = file {
-        report(&tree, format, path, output)?;
-    }
+    let (leaves, value) = (model.points(), format.to_possible_value());
+    let name = value.as_ref().map_or("", |value| value.get_name());
+    let facts = json!({"format": name, "leaves": leaves, "trees": model.trees().len()});
+    rows::wrote(output, "export", file, facts, &format!("{name} of {leaves} leaves"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,55 +115,45 @@ fn format(args: &ExportArgs, file: Option<&Path>, output: &Output) -> Result<For
 }
 
 /// Writes a format made of text.
-fn write(args: &ExportArgs, tree: &Tree, format: Format, out: &mut impl Write) -> Result<()> {
+fn write(args: &ExportArgs, model: &Model, format: Format, out: &mut dyn Write) -> Result<()> {
     match format {
-        Format::Json => writeln!(
-            out,
-            "{}",
-            json!({
-                "leaves": tree.leaves(),
-                "parent": tree.parents(),
-                "length": tree.lengths(),
-                "names": tree.names(),
-            })
-        )?,
+        Format::Json => writeln!(out, "{}", json(model))?,
         Format::Svg => {
             let title = args.model.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let options = DendrogramOptions { title, ..DendrogramOptions::default() };
-            out.write_all(dendrogram_svg(tree, &options).as_bytes())?;
+            out.write_all(dendrogram_svg(model, &options).as_bytes())?;
         }
         Format::Linkage => {
-            let rows = linkage(args, tree)?;
-            writeln!(out, "left,right,distance,points")?;
-            for [left, right, distance, points] in rows {
-                writeln!(out, "{left},{right},{},{points}", output::number(distance))?;
+            let merges = linkage(args, model)?;
+            rows::header(out, false, &LINKAGE)?;
+            for row in merges {
+                rows::row(out, false, &LINKAGE, &row.map(Cell::Number))?;
             }
         }
-        Format::Newick | Format::Npz => writeln!(out, "{}", tree.to_newick())?,
+        Format::Newick | Format::Npz => writeln!(out, "{}", model.to_newick())?,
     }
-    Ok(out.flush()?)
-}
-
-fn linkage(args: &ExportArgs, tree: &Tree) -> Result<Vec<[f64; 4]>> {
-    tree.to_linkage().with_context(|| input::name(&args.model))
-}
-
-fn save_embedding(args: &ExportArgs, tree: &Tree, path: &Path) -> Result<()> {
-    let from = args.measures.as_deref().context("an embedding needs `--measures`")?;
-    let measures = input::measures(from, false)?;
-    let rows = tree.embed(&measures).with_context(|| input::name(from))?;
-    output::save(path, |out| Ok(npz::write_csr(&rows, out)?))
-}
-
-fn report(tree: &Tree, format: Format, path: &Path, output: &Output) -> Result<()> {
-    let (leaves, file) = (tree.leaves(), path.display().to_string());
-    let value = format.to_possible_value().expect("no format is hidden");
-    let name = value.get_name();
-    if output.json {
-        return output::line(
-            json!({"command": "export", "format": name, "leaves": leaves, "file": file}),
-        );
-    }
-    output.note(&format!("{leaves} leaves written to {file} as {name}"));
     Ok(())
+}
+
+fn json(model: &Model) -> Value {
+    let (leaves, names) = (model.points(), model.names());
+    if let Some(tree) = model.tree() {
+        let (parent, length) = (tree.parents(), tree.lengths());
+        return json!({"leaves": leaves, "names": names, "parent": parent, "length": length});
+    }
+    let trees = model.trees().iter().zip(model.weights()).map(
+        |(tree, weight)| json!({"weight": weight, "parent": tree.parents(), "length": tree.lengths()}),
+    );
+    json!({"leaves": leaves, "names": names, "trees": trees.collect::<Vec<_>>()})
+}
+
+fn linkage(args: &ExportArgs, model: &Model) -> Result<Vec<[f64; 4]>> {
+    let name = input::name(&args.model);
+    let Some(tree) = model.tree() else {
+        let trees = model.trees().len();
+        bail!(
+            "{name}: a linkage matrix is of one tree, and this is a forest of {trees}; `--format newick` writes any model"
+        );
+    };
+    tree.to_linkage().context(name)
 }

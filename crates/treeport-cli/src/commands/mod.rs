@@ -1,6 +1,7 @@
 //! One file per command: its arguments, its `run`, and how it prints.
 //!
-//! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in `main`.
+//! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in
+//! `main`.
 
 pub(crate) mod compare;
 pub(crate) mod coupling;
@@ -17,7 +18,10 @@ pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod shell;
 
+use anyhow::anyhow;
 use treeport::Error;
+
+use crate::pairs;
 
 /// An option that would help against an error, if there is one.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
@@ -25,17 +29,36 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
         Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",
         Error::UnevenTree { .. } => {
-            "`treeport fit --kind ultrametric` learns a tree that has a linkage matrix; `--format newick` writes any tree"
-        }
-        Error::NotATree { reason, .. } if reason.starts_with("it holds a forest") => {
-            "`distance` and `eval` take forests"
+            "`treeport fit --method ultrametric` learns a tree that has a linkage matrix; `--format newick` writes any tree"
         }
         Error::NotATree { path, .. } if looks_like_newick(path) => {
             "it looks like Newick text; name it `.nwk`"
         }
+        Error::Read { path, .. } if pairs::is_number(path) => {
+            return Some(format!("`--n-pairs {}` draws so many pairs", path.display()));
+        }
         _ => return None,
     };
     Some(hint.into())
+}
+
+/// An error about options of the library, with the command line's spelling of them.
+pub(crate) fn spelled(error: Error) -> anyhow::Error {
+    let flag = |option: &str| match option {
+        // Without measures pairs are of points.
+        "point_pairs" => "`--n-pairs`".to_owned(),
+        _ => format!("`--{}`", option.replace('_', "-")),
+    };
+    match error {
+        Error::UnusedOption { option, method } => {
+            let option = flag(option);
+            anyhow!("{option} is of no use to {method}; leave it out or take another method")
+        }
+        Error::BadOption { option, value, expected } if !option.contains(' ') => {
+            anyhow!("{} is {value}; {expected}", flag(option))
+        }
+        other => other.into(),
+    }
 }
 
 fn looks_like_newick(path: &std::path::Path) -> bool {

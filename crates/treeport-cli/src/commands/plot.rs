@@ -1,26 +1,27 @@
 //! `treeport plot`: one figure as a picture, for papers.
 //!
-//! PNG is drawn from the SVG by `resvg`. It and its dependencies take 45 s of processor time without
-//! optimisation, and minutes with it; so it is a feature (`png`), off unless asked for.
+//! PNG is drawn from the SVG by `resvg`. It and its dependencies take 45 s of processor time
+//! without optimisation, and minutes with it; so it is a feature (`png`), off unless asked for.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use treeport::{Tree, silent};
+use treeport::learn::Epoch;
+use treeport::silent;
 use treeport_report::Place;
 use treeport_report::chart::{Dot, histogram_svg, scatter_svg, support_svg};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 use treeport_report::loss_chart::loss_svg;
 use treeport_report::report::Test;
 
-use crate::args::{MetricArgs, NamesArgs};
-use crate::output::{self, Output};
-use crate::scored::TestArgs;
-use crate::{history, input, labels};
+use crate::args::TestArgs;
+use crate::input;
+use crate::output::Output;
+use crate::progress::materialize;
+use crate::rows;
 
 const EXAMPLE: &str = "\
 Examples:
@@ -38,13 +39,9 @@ pub(crate) struct PlotArgs {
     /// Which figure.
     #[arg(value_enum)]
     figure: Figure,
-    /// A tree that `fit` has written, or Newick text (.nwk).
+    /// A tree or a forest that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL")]
     model: PathBuf,
-    #[command(flatten)]
-    ground: MetricArgs,
-    #[command(flatten)]
-    names: NamesArgs,
     #[command(flatten)]
     test: TestArgs,
     /// Losses that `fit --history` has written (.csv); for the figure `loss`.
@@ -80,34 +77,20 @@ enum Figure {
 
 /// Runs `treeport plot`.
 pub(crate) fn run(args: &PlotArgs, output: &Output) -> Result<ExitCode> {
-    let file = args.output.as_deref().filter(|path| !input::is_standard(path));
-    if let Some(path) = file {
-        match input::extension(path) {
-            Some("svg") => {}
-            Some("png") if cfg!(feature = "png") => {}
-            Some("png") => bail!(
-                "cannot write `{}`: this treeport was built without PNG; write .svg, or build it with `--features png`",
-                path.display()
-            ),
-            _ => bail!("cannot write `{}`: a picture goes to a .svg or .png file", path.display()),
-        }
-        output::check_place(path)?;
+    let file = rows::target(args.output.as_deref(), "a picture goes", &["svg", "png"])?;
+    let as_png = file.and_then(input::extension) == Some("png");
+    if let Some(path) = file.filter(|_| as_png && !cfg!(feature = "png")) {
+        bail!(
+            "cannot write `{}`: this treeport was built without PNG; write .svg, or build it with `--features png`",
+            path.display()
+        );
     }
     let svg = draw(args, output)?;
-    let Some(path) = file else {
-        io::stdout().write_all(svg.as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
-    };
-    let picture = if input::extension(path) == Some("png") { png(&svg)? } else { svg.into_bytes() };
-    output::save(path, |out| Ok(out.write_all(&picture)?))?;
-    let file = path.display().to_string();
-    let figure = args.figure.to_possible_value().expect("no figure is hidden");
-    let figure = figure.get_name();
-    if output.json {
-        output::line(json!({"command": "plot", "figure": figure, "file": file}))?;
-    } else {
-        output.note(&format!("{figure} written to {file}"));
-    }
+    let picture = if as_png { png(&svg)? } else { svg.into_bytes() };
+    rows::write(file, output, |out, _| Ok(out.write_all(&picture)?))?;
+    let figure = args.figure.to_possible_value();
+    let figure = figure.as_ref().map_or("", |value| value.get_name());
+    rows::wrote(output, "plot", file, json!({"figure": figure}), figure)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,55 +99,46 @@ fn draw(args: &PlotArgs, output: &Output) -> Result<String> {
     let title = |default: &str| args.title.clone().unwrap_or_else(|| default.to_owned());
     if args.figure == Figure::Loss {
         let path = args.history.as_deref().context("give `--history`")?;
-        let history = history::read(path)?;
-        let training: Vec<f64> = history.iter().map(|e| e.training_loss).collect();
-        let validation: Vec<f64> = history.iter().filter_map(|e| e.validation_loss).collect();
-        return Ok(loss_svg(&title("Loss while learning"), &training, &validation, Place::File));
+        return Ok(loss(&title("Loss while learning"), &input::history(path)?));
     }
-    let names = args.names.names.as_deref().map(input::names).transpose()?;
     if args.figure == Figure::Tree {
-        let tree = input::model(&args.model, names.as_deref())?;
+        let model = input::named_model(&args.model, &args.test.ground.names)?;
+        if model.tree().is_none() {
+            output.note("the picture is of the tree that counts most");
+        }
         let groups = args.groups.as_deref();
-        let groups = groups.map(|path| input::counted_names(path, tree.leaves(), "points"));
+        let groups = groups.map(|path| input::counted_names(path, model.points(), "points"));
         let options = DendrogramOptions {
             title: title(&args.model.file_stem().unwrap_or_default().to_string_lossy()),
             unit: args.unit.clone(),
             groups: groups.transpose()?,
             ..DendrogramOptions::default()
         };
-        return Ok(dendrogram_svg(&tree, &options));
+        return Ok(dendrogram_svg(&model, &options));
     }
-    predictions(args, names, &title, output)
+    predictions(args, &title, output)
+}
+
+/// Training and validation loss by epoch.
+pub(crate) fn loss(title: &str, history: &[Epoch]) -> String {
+    let training: Vec<f64> = history.iter().map(|e| e.training_loss).collect();
+    let validation: Vec<f64> = history.iter().filter_map(|e| e.validation_loss).collect();
+    loss_svg(title, &training, &validation, Place::File)
 }
 
 /// The figures that need test pairs.
-fn predictions(
-    args: &PlotArgs,
-    names: Option<Vec<String>>,
-    title: &dyn Fn(&str) -> String,
-    output: &Output,
-) -> Result<String> {
-    let (Some(path), true) = (args.test.measures.as_deref(), input::has_metric(&args.ground))
-    else {
+fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output) -> Result<String> {
+    if args.test.data.measures.measures.is_none() || args.test.ground.metric.source.file().is_none()
+    {
         bail!("this figure needs test pairs: a ground metric and `--measures`");
-    };
-    let (metric, own) = input::metric(&args.ground)?;
-    let tree: Tree = input::model(&args.model, names.or(own).as_deref())?;
-    input::check_leaves(&args.model, tree.leaves(), &metric)?;
-    let measures = args.test.read(path, &metric)?;
-    let metric = labels::solvable(metric, output);
-    let scored = args.test.label(path, &metric, &measures, output)?;
-    let pairs = &scored.labels.pairs[scored.half..];
-    let exact = &scored.labels.distances[scored.half..];
-    let predicted = tree.pairs(&measures, pairs, &silent)?;
-    let test = Test {
-        metric: &metric,
-        measures: &measures,
-        names: None,
-        pairs,
-        exact,
-        diameter: scored.diameter,
-    };
+    }
+    let (metric, names) = input::named_metric(&args.test.ground)?;
+    let model = input::model_on(&metric, &args.model, names.as_deref())?;
+    materialize(&metric, output)?;
+    let data = args.test.data.test(&metric, output)?;
+    let (predicted, exact) =
+        (model.pairs(data.measures(), data.pairs(), &silent)?, data.distances());
+    let test = Test { metric: &metric, data: &data, names: None };
     let errors = test.errors(&predicted);
     let place = Place::File;
     Ok(match args.figure {

@@ -1,23 +1,21 @@
 //! `treeport report`: a model as one page to look at.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use serde_json::json;
-use treeport::estimate::{Answer, Estimator, Level};
+use treeport::estimate::{Accuracy, Answer, Estimator, Level};
 use treeport::learn::Epoch;
-use treeport::{Error, Forest, GroundMetric, Measures, Tree, silent};
-use treeport_report::report::{Model, Report, Test, html};
-use treeport_report::score::Score;
+use treeport::{GroundMetric, Labelled, Model, Score};
+use treeport_report::report::{self, Report, Test, html};
 
-use crate::args::{MetricArgs, NamesArgs};
-use crate::interrupt::{self, Interrupted};
+use crate::args::TestArgs;
+use crate::input;
 use crate::output::{self, Output};
-use crate::scored::{Scored, TestArgs};
-use crate::{history, input, labels};
+use crate::progress::{materialize, watched};
+use crate::rows;
 
 const EXAMPLE: &str = "\
 Examples:
@@ -26,24 +24,21 @@ Examples:
   treeport report model.tree start.nwk --graph roads.csv --measures M.npz --history loss.csv -o roads.html
 
 One file that works without a network: the tree to walk around in, predicted against exact distances,
-errors, transport plans. Without a ground metric and measures it shows the tree alone. Everything is
-judged on the second half of the pairs, as `treeport eval` does.";
+errors, transport plans. Without a ground metric and measures it shows the trees alone. Of a forest one tree is
+shown at a time. Models are judged as by `treeport eval`.";
 
 /// Options of `treeport report`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct ReportArgs {
-    /// Trees that `fit` has written, or Newick text (.nwk); the first one is shown first.
+    /// Trees and forests that `fit` has written, or Newick text (.nwk); the first one is shown
+    /// first.
     #[arg(value_name = "MODEL", required = true)]
     models: Vec<PathBuf>,
     #[command(flatten)]
-    ground: MetricArgs,
-    #[command(flatten)]
-    names: NamesArgs,
-    #[command(flatten)]
     test: TestArgs,
     /// Names of the measures, one per line.
-    #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Test pairs")]
+    #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
     /// Losses that `fit --history` has written, for the first model (.csv).
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
@@ -63,10 +58,10 @@ pub(crate) struct ReportArgs {
 }
 
 /// What the page is made from, read and solved.
-struct Read {
-    trees: Vec<Tree>,
-    metric: Option<GroundMetric>,
-    measures: Option<Measures>,
+struct Inputs {
+    models: Vec<Model>,
+    /// What judges them, if anything.
+    test: Option<(GroundMetric, Labelled)>,
     measure_names: Option<Vec<String>>,
     history: Vec<Epoch>,
     groups: Option<Vec<String>>,
@@ -74,211 +69,149 @@ struct Read {
 
 /// Runs `treeport report`.
 pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<ExitCode> {
-    let file = &args.output;
-    if !input::is_standard(file) {
-        if !matches!(input::extension(file), Some("html" | "htm")) && !file.exists() {
-            bail!("cannot write `{}`: a report goes to a .html file", file.display());
-        }
-        output::check_place(file)?;
-    }
-    let read = Read::new(args, output)?;
-    let scored = match (&read.metric, &read.measures, args.test.measures.as_deref()) {
-        (Some(metric), Some(measures), Some(path)) => {
-            Some(args.test.label(path, metric, measures, output)?)
-        }
-        _ => None,
-    };
-    interrupt::check()?;
-    let report = read.report(args, scored.as_ref())?;
+    let file = rows::target(Some(&args.output), "a report goes", &["html", "htm"])?;
+    let inputs = Inputs::read(args, output)?;
+    let report = inputs.report(args, output)?;
     let page = page(&report, output)?;
-    if input::is_standard(file) {
-        output::line(page.trim_end())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    output::save(file, |out| Ok(out.write_all(page.as_bytes())?))?;
-    let (shown, bytes) = (file.display().to_string(), page.len());
-    if output.json {
-        let scores = report.scores.iter().map(|(name, s)| json!({"name": name, "error": s.mean}));
-        output::line(json!({
-            "command": "report",
-            "models": report.models.len(),
-            "bytes": bytes,
-            "scores": scores.collect::<Vec<_>>(),
-            "file": shown,
-        }))?;
-    } else {
-        output.note(&format!(
-            "report written to {shown} ({} kB); open it in a browser",
-            bytes / 1000
-        ));
-    }
+    rows::write(file, output, |out, _| Ok(out.write_all(page.as_bytes())?))?;
+    let scores = report.scores.iter().map(|(name, s)| json!({"name": name, "error": s.mean}));
+    let facts = json!({
+        "models": report.models.len(),
+        "bytes": page.len(),
+        "scores": scores.collect::<Vec<_>>(),
+    });
+    let note = format!("report of {} kB", page.len() / 1000);
+    rows::wrote(output, "report", file, facts, &note)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The text of the page, with a bar while plans are solved.
 pub(crate) fn page(report: &Report<'_>, output: &Output) -> Result<String> {
-    let spinner = output.spinner("transport plans");
-    let page = html(report, &|_| !interrupt::asked());
-    spinner.finish_and_clear();
-    match page {
-        Err(Error::Cancelled) => Err(Interrupted.into()),
-        page => Ok(page?),
-    }
+    watched(output, |progress| html(report, progress))
 }
 
-impl Read {
-    fn new(args: &ReportArgs, output: &Output) -> Result<Self> {
-        let has_metric = input::has_metric(&args.ground);
+impl Inputs {
+    fn read(args: &ReportArgs, output: &Output) -> Result<Self> {
+        let has_metric = args.test.ground.metric.source.file().is_some();
         ensure!(
-            has_metric == args.test.measures.is_some(),
+            has_metric == args.test.data.measures.measures.is_some(),
             "predictions are judged with both a ground metric and `--measures`; give both or neither"
         );
-        let mut names = args.names.names.as_deref().map(input::names).transpose()?;
-        let mut metric = None;
-        if has_metric {
-            let (read, own) = input::metric(&args.ground)?;
-            names = names.or(own);
-            metric = Some(read);
-        }
-        let mut trees: Vec<Tree> = Vec::with_capacity(args.models.len());
-        for path in &args.models {
-            let tree = input::model(path, names.as_deref())?;
-            if let Some(metric) = &metric {
-                input::check_leaves(path, tree.leaves(), metric)?;
-            }
-            if let Some(first) = trees.first() {
-                let (leaves, expected) = (tree.leaves(), first.leaves());
-                let name = input::name(path);
-                ensure!(
-                    leaves == expected,
-                    "{name}: it has {leaves} leaves, the first model {expected}"
-                );
-            }
-            trees.push(tree);
-        }
-        let metric = metric.map(|metric| labels::solvable(metric, output));
-        let measures = match (&args.test.measures, &metric) {
-            (Some(path), Some(metric)) => Some(args.test.read(path, metric)?),
-            _ => None,
+        let metric = has_metric.then(|| input::named_metric(&args.test.ground));
+        let (metric, names) = metric.transpose()?.unzip();
+        let names = match names {
+            Some(names) => names,
+            None => args.test.ground.names.names.as_deref().map(input::names).transpose()?,
         };
+        let mut models: Vec<Model> = Vec::with_capacity(args.models.len());
+        for path in &args.models {
+            let model = match &metric {
+                Some(metric) => input::model_on(metric, path, names.as_deref())?,
+                None => input::model(path, names.as_deref())?,
+            };
+            let (leaves, name) = (model.points(), input::name(path));
+            let first = models.first().map_or(leaves, Model::points);
+            ensure!(leaves == first, "{name}: it has {leaves} leaves, the first model {first}");
+            models.push(model);
+        }
         let groups = args.groups.as_deref();
-        Ok(Self {
-            groups: groups
-                .map(|path| input::counted_names(path, trees[0].leaves(), "points"))
-                .transpose()?,
-            measure_names: match &measures {
-                Some(set) => input::measure_names(args.measure_names.as_deref(), set)?,
-                None => None,
-            },
-            history: args.history.as_deref().map(history::read).transpose()?.unwrap_or_default(),
-            trees,
-            metric,
-            measures,
-        })
+        let groups = groups.map(|path| input::counted_names(path, models[0].points(), "points"));
+        let (groups, history) = (groups.transpose()?, args.history.as_deref().map(input::history));
+        let history = history.transpose()?.unwrap_or_default();
+        let (mut test, mut measure_names) = (None, None);
+        if let Some(metric) = metric {
+            materialize(&metric, output)?;
+            let data = args.test.data.test(&metric, output)?;
+            measure_names = input::measure_names(args.measure_names.as_deref(), data.measures())?;
+            test = Some((metric, data));
+        }
+        Ok(Self { models, test, measure_names, history, groups })
     }
 
-    fn report<'a>(
-        &'a self,
-        args: &ReportArgs,
-        scored: Option<&'a Scored<'a>>,
-    ) -> Result<Report<'a>> {
-        let mut models = Vec::with_capacity(self.trees.len());
-        let mut scores = Vec::new();
-        for (k, (tree, path)) in self.trees.iter().zip(&args.models).enumerate() {
+    fn report<'a>(&'a self, args: &ReportArgs, output: &Output) -> Result<Report<'a>> {
+        let (mut models, mut scores) = (Vec::with_capacity(self.models.len()), Vec::new());
+        for (k, (model, path)) in self.models.iter().zip(&args.models).enumerate() {
             let (mut predicted, mut bounds) = (Vec::new(), None);
-            if let Some(scored) = scored {
-                let all = tree.pairs(scored.measures, &scored.labels.pairs, &silent)?;
-                scores.push((path.display().to_string(), scored.score(&all, 1.0)));
-                predicted = all[scored.half..].to_vec();
-                bounds = self.bounds(tree, scored)?;
+            let name = path.display().to_string();
+            if let Some((metric, data)) = &self.test {
+                (predicted, bounds) = watched(output, |progress| {
+                    // Between which values the exact distances are certain to lie, by this model
+                    // alone.
+                    let (level, estimator) = (Level::Flow, Estimator::new(metric, model)?);
+                    let (measures, pairs) = (data.measures(), data.pairs());
+                    let answers =
+                        estimator.answers(Accuracy::Level(level), measures, pairs, progress)?;
+                    let ends = |answer: &Answer| (answer.interval.lower, answer.interval.upper);
+                    let bounds = answers.iter().map(ends).collect();
+                    Ok((model.pairs(measures, pairs, progress)?, Some(bounds)))
+                })?;
+                scores.push((name.clone(), data.score(&predicted)));
             }
             let history = if k == 0 { &self.history[..] } else { &[] };
-            let name = path.display().to_string();
-            models.push(Model { file: name.clone(), name, tree, history, predicted, bounds });
+            models.push(report::Model {
+                file: name.clone(),
+                name,
+                model,
+                history,
+                predicted,
+                bounds,
+            });
         }
-        if let Some(scored) = scored {
-            let baselines = scored.baselines()?;
-            scores.extend(baselines.map(|b| (b.name.replace(" x ", " × "), b.score)));
-        }
-        let test = scored.zip(self.metric.as_ref()).map(|(scored, metric)| Test {
+        let data = self.test.as_ref().map(|(_, data)| data);
+        let baselines = data.map(Labelled::null_baselines);
+        scores.extend(baselines.into_iter().flatten().map(|b| (b.name.to_owned(), b.score)));
+        let test = self.test.as_ref().map(|(metric, data)| Test {
             metric,
-            measures: scored.measures,
+            data,
             names: self.measure_names.clone(),
-            pairs: &scored.labels.pairs[scored.half..],
-            exact: &scored.labels.distances[scored.half..],
-            diameter: scored.diameter,
         });
         let stem = args.models[0].file_stem().unwrap_or_default().to_string_lossy();
         Ok(Report {
             title: args.title.clone().unwrap_or_else(|| stem.into_owned()),
-            summary: self.summary(scored),
+            summary: self.summary(),
             unit: args.unit.clone(),
-            tiles: tiles(&scores, self.trees.len()),
+            tiles: tiles(&scores, self.models.len()),
             models,
             test,
+            facts: self.facts(args, scores.first().map_or(0, |(_, score)| score.left_out)),
             scores,
             groups: self.groups.clone(),
-            facts: self.facts(args, scored),
             version: env!("TREEPORT_VERSION").into(),
         })
     }
 
-    /// Between which values the exact distance of every test pair is certain to lie, by this tree alone.
-    fn bounds(&self, tree: &Tree, scored: &Scored<'_>) -> Result<Option<Vec<(f64, f64)>>> {
-        let Some(metric) = &self.metric else { return Ok(None) };
-        let forest = Forest::uniform(vec![tree.clone()])?;
-        let estimator = Estimator::new(metric, &forest)?;
-        let pairs = &scored.labels.pairs[scored.half..];
-        let go_on = |_| !interrupt::asked();
-        let ends = |answer: &Answer| (answer.interval.lower, answer.interval.upper);
-        match estimator.answers(Level::Flow, scored.measures, pairs, &go_on) {
-            Err(Error::Cancelled) => Err(Interrupted.into()),
-            answers => Ok(Some(answers?.iter().map(ends).collect())),
-        }
-    }
-
-    fn summary(&self, scored: Option<&Scored<'_>>) -> String {
-        let points = self.trees[0].leaves();
-        match scored {
-            Some(scored) => format!(
-                "A tree over {points} points, judged on {} pairs of measures whose exact transport distance is known.",
-                scored.labels.pairs.len() - scored.half
+    fn summary(&self) -> String {
+        let (model, points) = (&self.models[0], self.models[0].points());
+        let what = match model {
+            Model::Tree(_) => format!("A tree over {points} points"),
+            Model::Forest(forest) => {
+                format!("A forest of {} trees over {points} points", forest.trees().len())
+            }
+        };
+        match &self.test {
+            Some((_, data)) => format!(
+                "{what}, judged on {} pairs of measures whose exact transport distance is known.",
+                data.len()
             ),
-            None => format!("A tree over {points} points."),
+            None => format!("{what}."),
         }
     }
 
-    fn facts(&self, args: &ReportArgs, scored: Option<&Scored<'_>>) -> Vec<(String, String)> {
-        let Some(scored) = scored else { return vec![] };
-        let mut facts = vec![("points".to_owned(), scored.measures.points().to_string())];
+    fn facts(&self, args: &ReportArgs, left_out: usize) -> Vec<(String, String)> {
+        let Some((metric, data)) = &self.test else { return vec![] };
+        let measures = data.measures();
+        let mut facts = vec![("points".to_owned(), measures.points().to_string())];
         let mut add = |key: &str, value: String| facts.push((key.to_owned(), value));
-        let source = &args.ground.source;
-        if let Some(path) =
-            source.points.as_ref().or(source.matrix.as_ref()).or(source.graph.as_ref())
-        {
+        if let Some(path) = args.test.ground.metric.source.file() {
             add("ground metric", path.display().to_string());
         }
-        let metric = self.metric.as_ref();
-        let coordinates = metric.and_then(|m| Some((m.coordinates()?.0, m.norm()?)));
-        if let Some((dim, norm)) = coordinates {
-            add("coordinates", format!("{dim}, {norm}"));
+        if let (Some((dim, _)), Some(compared)) = (metric.coordinates(), metric.point_metric()) {
+            add("coordinates", format!("{dim}, {compared}"));
         }
-        add("largest distance", format!("{} {}", output::three_digits(scored.diameter), args.unit));
-        let measures = scored.measures;
         add("measures", measures.len().to_string());
         let mean = measures.entries() as f64 / measures.len().max(1) as f64;
         add("points in a measure", format!("{} on average", output::three_digits(mean)));
-        let (pairs, half) = (scored.labels.pairs.len(), scored.half);
-        add(
-            "test pairs",
-            format!("{pairs}: {half} fit the constants of the baselines, {} judge", pairs - half),
-        );
-        let left_out = Score::new(
-            &scored.labels.distances[half..],
-            &scored.labels.distances[half..],
-            scored.diameter,
-        )
-        .left_out;
+        add("test pairs", data.len().to_string());
         if left_out > 0 {
             add("left out", format!("{left_out} pairs whose distance is nearly 0"));
         }

@@ -1,9 +1,9 @@
-//! The other methods: `fit --method`, `compare` and `estimate`.
+//! The methods: `fit --method`, `compare` and `estimate`.
 
 use insta::assert_snapshot;
-use treeport::baseline::Method;
-use treeport::{Forest, Measures, Tree};
+use treeport::{Forest, Method, Model, Tree};
 
+use crate::determinism::with_plane;
 use crate::folder::Folder;
 
 #[test]
@@ -19,7 +19,7 @@ fn fit_by_another_method() {
     written   model.tree
     --- exit 0
     "#);
-    let args = "fit --points line.csv --measures measures.csv --method quadtree --scale labels -o model.tree";
+    let args = "fit --points line.csv --measures measures.csv --method quadtree -o model.tree";
     assert_snapshot!(folder.run(args), @r#"
     points    4
     measures  3
@@ -43,25 +43,66 @@ fn fit_by_another_method() {
 #[test]
 fn one_word_changes_the_method() {
     let folder = Folder::new();
-    for method in Method::ALL.into_iter().filter(|method| method.is_tree() || method.is_forest()) {
-        let measures = if method.uses_labels() { "--measures measures.csv" } else { "" };
-        let args =
-            format!("fit --points line.csv {measures} --method {method} -o {method}.tree --json");
-        let said = &folder.json(&args)[0];
-        assert_eq!(said["method"], method.name());
-        let path = folder.path(&format!("{method}.tree"));
-        if method.is_forest() {
-            assert_eq!(Forest::load(&path).expect("a forest").leaves(), 4);
-        } else {
-            assert_eq!(Tree::load(&path).expect("a tree").leaves(), 4);
+    for method in Method::ALL {
+        for measures in ["--measures measures.csv", ""] {
+            if method.takes().labels && measures.is_empty() {
+                continue;
+            }
+            let args = format!(
+                "fit --points line.csv {measures} --method {method} -o {method}.tree --json"
+            );
+            let said = &folder.json(&args)[0];
+            assert_eq!(said["method"], method.name());
+            let model = Model::load(&folder.path(&format!("{method}.tree"))).expect("a model");
+            assert_eq!((model.points(), model.tree().is_none()), (4, method.is_forest()));
+            assert_eq!(said["trees"], model.trees().len());
+            assert_eq!(said["error"].is_number(), method.takes().resume, "{said}");
         }
+    }
+}
+
+#[test]
+fn labels_set_the_scale_unless_told_otherwise() {
+    let folder = with_plane(40);
+    let fit = "fit --points points.csv --measures many.csv --normalize --method";
+    let eval = "eval model.tree --points points.csv --measures many.csv --normalize --json";
+    let factor = |fit: &str| {
+        folder.json(&format!("{fit} -o model.tree --json"));
+        folder.json(eval)[0]["factor"].as_f64().expect("a number")
+    };
+    assert!((factor(&format!("{fit} quadtree")) - 1.0).abs() < 0.1);
+    assert!(factor("fit --points points.csv --method quadtree") < 0.7);
+    assert_snapshot!(folder.error(&format!("{fit} quadtree --scale false -o x.tree")),
+        @"`quadtree` with `--scale false` does not look at measures; leave one of them out");
+    let said =
+        folder.json("fit --points points.csv --method quadtree --scale false -o x.tree --json");
+    assert_eq!(said[0]["scaled"], false);
+}
+
+#[test]
+fn old_names_of_options_still_mean_the_same() {
+    let folder = Folder::new();
+    let fit = "fit --points line.csv --json";
+    for (old, new) in [
+        ("--kind ultrametric", "--method ultrametric"),
+        ("--rate 0.3 --batch 2", "--learning-rate 0.3 --batch-size 2"),
+        ("--validation 0.5", "--validation-fraction 0.5"),
+        ("--method forest --trees 2", "--method forest --n-trees 2"),
+    ] {
+        folder.json(&format!("{fit} {old} -o old.tree"));
+        folder.json(&format!("{fit} {new} -o new.tree"));
+        assert!(folder.read("old.tree") == folder.read("new.tree"), "{new}");
+    }
+    let help = folder.run("fit --help");
+    for old in ["--kind", "--rate", "--batch ", "--validation ", "--trees"] {
+        assert!(!help.contains(&format!("      {old}")), "{old}");
     }
 }
 
 #[test]
 fn a_forest_is_a_model_like_a_tree() {
     let folder = Folder::new();
-    let fit = "fit --points line.csv --measures measures.csv --method learned-forest --trees 2 -o model.forest";
+    let fit = "fit --points line.csv --measures measures.csv --method learned-forest --n-trees 2 -o model.forest";
     assert_snapshot!(folder.run(fit), @r#"
     points    4
     measures  3
@@ -72,43 +113,100 @@ fn a_forest_is_a_model_like_a_tree() {
     written   model.forest
     --- exit 0
     "#);
-    let forest = Forest::load(&folder.path("model.forest")).expect("a forest");
-    assert_eq!(forest.trees().len(), 2);
-    let measures =
-        Measures::from_dense(4, &[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 0.0]);
-    let judge = forest.pairwise(&measures.expect("masses"), &treeport::silent).expect("balanced");
-    let rows = folder.json("distance model.forest --measures measures.csv --json");
-    for (row, judge) in rows.iter().zip([judge[1], judge[2], judge[5]]) {
-        assert!((row["distance"].as_f64().expect("a number") - judge).abs() < 1e-12, "{row}");
+    assert_eq!(Forest::load(&folder.path("model.forest")).expect("a forest").trees().len(), 2);
+    for name in ["forest", "learned-forest", "sliced-ctwd"] {
+        let args =
+            format!("fit --points line.csv --method {name} --n-trees 2 -o {name}.forest --json");
+        assert_eq!(folder.json(&args)[0]["trees"], 2);
     }
-    assert!(
-        folder.output("distance model.forest --measures measures.csv -o d.npy").status.success()
-    );
-    let eval = "eval model.forest --points line.csv --measures measures.csv --json";
-    assert!(folder.json(eval).iter().any(|row| row["model"] == "model.forest"));
+}
+
+/// A forest of two trees whose answers are known: 3/4 of one and 1/4 of the other.
+pub(crate) fn with_forest() -> Folder {
+    let folder = Folder::with_model();
+    let (one, other) = ("((a:0.5,b:0.5):2,(c:0.5,d:0.5):2);", "(((a:1,b:1):1,c:2):4,d:6);");
+    let trees = [one, other].map(|text| Tree::from_newick(text).expect("a tree"));
+    let forest = Forest::new(trees.to_vec(), vec![3.0, 1.0]).expect("a forest");
+    forest.save(&folder.path("model.forest")).expect("a writable folder");
+    folder
 }
 
 #[test]
-fn forests_are_refused_where_one_tree_is_meant() {
-    let folder = Folder::new();
-    folder.run("fit --points line.csv --method forest --trees 3 -o model.forest");
-    assert_snapshot!(folder.run("export model.forest --format newick"), @r#"
-    --- stderr
-    error: `model.forest` is not a treeport tree: it holds a forest; open it as one
-
-    hint: `distance` and `eval` take forests
-    --- exit 2
+fn every_command_that_takes_a_model_takes_a_forest() {
+    let folder = with_forest();
+    assert_snapshot!(folder.run("distance model.forest --measures measures.csv"), @r#"
+    left,right,distance
+    0,1,5.75
+    0,2,0.625
+    1,2,5.75
+    --- exit 0
     "#);
-    assert_snapshot!(folder.run("fit --points line.csv --method average --trees 3 -o x.tree"), @r#"
-    --- stderr
-    error: `--trees` is for methods of several trees; `average` has one
-    --- exit 2
+    assert_snapshot!(folder.run("coupling model.forest --measures measures.csv --pair 0 2"), @r#"
+    from,to,mass,distance
+    a,a,0.5,0
+    b,a,0.5,1.25
+    --- exit 0
     "#);
-    assert_snapshot!(folder.run("fit --points line.csv --method additive --trees 3 -o x.tree"), @r#"
-    --- stderr
-    error: `--trees` is for a `--method` of several trees: forest, learned-forest, sliced-…
-    --- exit 2
+    assert_snapshot!(folder.run("nearest model.forest --measures measures.csv -k 1"), @r#"
+    query,rank,neighbor,distance
+    0,1,2,0.625
+    1,1,0,5.75
+    2,1,0,0.625
+    --- exit 0
     "#);
+    assert_snapshot!(folder.run("embed model.forest --measures measures.csv -o rows.npz"), @r#"
+    --- stderr
+    3 rows over 14 nodes written to rows.npz
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run("export model.forest"), @r#"
+    ((a:0.5,b:0.5):2,(c:0.5,d:0.5):2);
+    (d:6,(c:2,(a:1,b:1):1):4);
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run("export model.forest --json"), @r#"
+    {"leaves":4,"names":["a","b","c","d"],"trees":[{"length":[0.5,0.5,0.5,0.5,2.0,2.0,0.0],"parent":[4,4,5,5,6,6,6],"weight":0.75},{"length":[1.0,1.0,2.0,6.0,1.0,4.0,0.0],"parent":[4,4,5,6,5,6,6],"weight":0.25}]}
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.run("export model.forest -o forest.svg"), @r#"
+    --- stderr
+    the picture is of the tree that counts most
+    svg of 4 leaves written to forest.svg
+    --- exit 0
+    "#);
+    assert_snapshot!(folder.error("export model.forest --format linkage"),
+        @"model.forest: a linkage matrix is of one tree, and this is a forest of 2; `--format newick` writes any model");
+    assert_snapshot!(folder.run("plot tree model.forest -o tree.svg"), @r#"
+    --- stderr
+    the picture is of the tree that counts most
+    tree written to tree.svg
+    --- exit 0
+    "#);
+    assert!(folder.text("tree.svg").contains("tree 1 of 2"));
+    let test = "--points line.csv --measures measures.csv";
+    assert_snapshot!(folder.run(&format!("plot scatter model.forest {test} -o s.svg")), @r#"
+    --- stderr
+    scatter written to s.svg
+    --- exit 0
+    "#);
+    assert_eq!(
+        folder.json(&format!("eval model.forest {test} --json"))[0]["model"],
+        "model.forest"
+    );
+    assert_eq!(
+        folder.run(&format!("estimate model.forest {test} --accuracy tree")),
+        folder.run("distance model.forest --measures measures.csv")
+    );
+    let report = folder.json(&format!("report model.forest {test} --json -o page.html"));
+    assert_eq!(report[0]["scores"].as_array().expect("scores").len(), 3);
+    assert!(folder.text("page.html").contains("A forest of 2 trees over 4 points"));
+    // Newick text of several lines is a forest as well, of equal weights.
+    folder.run("export model.forest -o forest.nwk");
+    let rows = folder.json("distance forest.nwk --measures measures.csv --json");
+    let expected = [(5.0, 8.0), (0.5, 1.0), (5.0, 8.0)];
+    for (row, (one, other)) in rows.iter().zip(expected) {
+        assert_eq!(row["distance"], f64::midpoint(one, other), "{row}");
+    }
 }
 
 #[test]
@@ -129,73 +227,82 @@ fn a_graph_keeps_the_names_of_its_nodes() {
     folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
     folder.run("fit --graph graph.csv --method cluster -o model.tree");
     assert_eq!(Tree::load(&folder.path("model.tree")).expect("a tree").name(3), "d");
-    assert_snapshot!(folder.run("fit --graph graph.csv --method qtwd -o model.tree"), @r#"
-    --- stderr
-    error: a quadtree needs coordinates, and this ground metric is a matrix or a graph; take a method that needs distances only, such as cluster or ctwd
-    --- exit 2
-    "#);
+    assert_snapshot!(folder.error("fit --graph graph.csv --method qtwd -o model.tree"),
+        @"qtwd needs coordinates, and this ground metric is a matrix or a graph; take a method that needs distances only, such as cluster or ctwd");
 }
 
 #[test]
-fn what_no_tree_can_be_made_of_is_refused() {
+fn what_a_method_cannot_use_is_refused() {
     let folder = Folder::new();
-    let fit = |args: &str| folder.run(&format!("fit --points line.csv -o model.tree {args}"));
+    let fit = |args: &str| folder.error(&format!("fit --points line.csv -o model.tree {args}"));
+    assert_snapshot!(fit("--method qtwd-labels"),
+        @"`qtwd-labels` learns from measures; give `--measures`");
+    for (args, option, method) in [
+        ("--method average --n-trees 3", "--n-trees", "average"),
+        ("--n-trees 3", "--n-trees", "additive"),
+        ("--method single --history h.csv", "--history", "single"),
+        ("--method ctwd --learning-rate 0.3", "--learning-rate", "ctwd"),
+        ("--method sliced-ctwd --start ward", "--start", "sliced-ctwd"),
+        ("--method forest --validation-fraction 0.3", "--validation-fraction", "forest"),
+    ] {
+        let said =
+            format!("`{option}` is of no use to {method}; leave it out or take another method");
+        assert_eq!(fit(args), said);
+    }
+    assert_snapshot!(fit("--validation-fraction 1"),
+        @"`--validation-fraction` is 1; a share from 0 to below 1");
+    assert_snapshot!(fit("--batch-size 0"),
+        @"`--batch-size` is 0; a batch holds at least one pair");
+    folder.write("start.nwk", "(0:1,1:1,2:1,3:1);");
+    assert_snapshot!(fit("--method forest --start start.nwk"),
+        @"`--start` is a tree; the trees of a forest are grown by a linkage");
+    folder.write("starts.nwk", "(0:1,1:1,2:1,3:1);\n(0:1,1:1,2:1,3:1);\n");
+    assert_snapshot!(fit("--start starts.nwk"),
+        @"starts.nwk: a start is one tree, and this is a forest");
     assert_snapshot!(fit("--method mean-label"), @r#"
-    --- stderr
-    error: `mean-label` is not the distance of trees, so there is nothing to save; `treeport compare` sets it beside all others
-    --- exit 2
+    invalid value 'mean-label' for '--method <NAME>'
+      [possible values: auto, additive, ultrametric, skip-mst, forest, learned-forest, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average, total-variation]
+
+    For more information, try '--help'.
     "#);
-    assert_snapshot!(fit("--method qtwd-labels"), @r#"
-    --- stderr
-    error: `qtwd-labels` learns from measures; give `--measures`
-    --- exit 2
-    "#);
-    assert_snapshot!(fit("--method quadtree --measures measures.csv"), @r#"
-    --- stderr
-    error: `quadtree` does not look at measures; `--scale labels` fits one factor to them
-    --- exit 2
-    "#);
-    assert_snapshot!(fit("--method quadtree --scale labels"), @r#"
-    --- stderr
-    error: `--scale labels` takes its factor from measures; give `--measures`
-    --- exit 2
-    "#);
-    assert_snapshot!(fit("--method single --history h.csv"), @r#"
-    --- stderr
-    error: `--history` is for `auto` and the learner; `single` does not read it
-    --- exit 2
-    "#);
-    assert_snapshot!(fit("--method ctwd --rate 0.3"), @r#"
-    --- stderr
-    error: `--rate` is for `auto` and the learner; `ctwd` does not read it
-    --- exit 2
-    "#);
-    assert_snapshot!(fit("--method learned-forest --epochs 3 --start ward"), @r#"
-    --- stderr
-    error: `--start` is for `auto` and the learner; `learned-forest` does not read it
-    --- exit 2
-    "#);
-    assert_snapshot!(fit("--scale labels"), @r#"
-    --- stderr
-    error: `--scale` is for other methods: `additive` has its scale from the labels already
-    --- exit 2
-    "#);
-    assert!(fit("--method octree").contains("the method is `octree`; it must be mean-label"));
-    assert_eq!(folder.files(), ["line.csv", "measures.csv"]);
+    assert_eq!(folder.files(), ["line.csv", "measures.csv", "start.nwk", "starts.nwk"]);
 }
 
 #[test]
 fn compare_puts_the_best_first() {
     let folder = Folder::new();
-    let args = "compare --points line.csv --measures measures.csv --methods quadtree,additive,forest --json";
-    let rows = folder.json(args);
+    let compare = "compare --points line.csv --measures measures.csv";
+    let rows = folder.json(&format!("{compare} --methods quadtree,additive,forest --json"));
     let names: Vec<_> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
     assert_eq!(names.len(), 4, "a forest also counts by flow: {names:?}");
     assert!(names.contains(&"forest by flow") && names.contains(&"quadtree"));
     let errors: Vec<_> = rows.iter().map(|row| row["scaled_error"].as_f64()).collect();
     assert!(errors.is_sorted_by(|a, b| a <= b), "{errors:?}");
-    let unknown = folder.run("compare --points line.csv --measures measures.csv --methods magic");
+    let unknown = folder.run(&format!("{compare} --methods magic"));
     assert!(unknown.contains("magic") && unknown.trim_end().ends_with("exit 2"), "{unknown}");
+}
+
+#[test]
+fn compare_has_every_method_and_what_is_no_model() {
+    let folder = with_plane(40);
+    let data = "--points points.csv --measures many.csv --normalize";
+    let rows = folder.json(&format!("compare {data} --n-pairs 60 --json"));
+    assert_eq!(rows.len(), Method::ALL.len() + 3);
+    let of = |name: &str| rows.iter().find(|row| row["method"] == name).expect(name);
+    // Supports of six points are solved exactly: the table says so.
+    assert_eq!(of("forest by flow")["solved_exactly"], 1.0);
+    assert_eq!(of("forest by flow")["error"], 0.0);
+    assert!(of("forest")["solved_exactly"].is_null());
+    let error = |name: &str| of(name)["scaled_error"].as_f64().expect("a number");
+    assert!(error("flowtree") < error("quadtree") && error("auto") < error("mean-label"));
+    let shown =
+        folder.run(&format!("compare {data} --n-pairs 60 --methods flowtree,forest,mean-label"));
+    assert!(shown.contains("solved exactly") && shown.contains("mean-label"), "{shown}");
+    assert!(shown.contains("learned from 30 pairs, judged on 30 others"), "{shown}");
+    folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
+    let graph = "compare --graph graph.csv --measures measures.csv --methods flowtree,single";
+    let shown = folder.run(graph);
+    assert!(shown.contains("without flowtree, which needs coordinates"), "{shown}");
 }
 
 #[test]
@@ -228,4 +335,20 @@ fn estimates_and_their_bounds() {
     assert!(misfit.contains("small.nwk") && misfit.trim_end().ends_with("exit 2"), "{misfit}");
     let bad = folder.run("estimate --points line.csv --measures measures.csv --accuracy -1");
     assert!(bad.trim_end().ends_with("exit 2"), "{bad}");
+}
+
+#[test]
+fn estimates_by_the_forest_that_fit_makes() {
+    let folder = with_plane(40);
+    let data = "--points points.csv --measures many.csv --normalize";
+    folder.json(&format!("exact {data} --n-pairs 50 --json -o labels.csv"));
+    folder
+        .json(&format!("fit {data} --labels labels.csv --method forest --json -o labelled.forest"));
+    folder.json("fit --points points.csv --method forest --json -o plain.forest");
+    for (model, labels) in [("plain.forest", ""), ("labelled.forest", "--labels labels.csv")] {
+        let own = folder.run(&format!("estimate {data} {labels} --accuracy tree --n-pairs 30"));
+        let given =
+            folder.run(&format!("estimate {model} {data} {labels} --accuracy tree --n-pairs 30"));
+        assert_eq!(own, given);
+    }
 }

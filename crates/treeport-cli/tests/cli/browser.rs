@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::baselines::with_forest;
 use crate::folder::Folder;
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -224,4 +225,29 @@ fn names_with_markup_and_many_models_are_only_text() {
     assert_eq!(result["bold"], 0);
     assert!(result["rows"].to_string().contains("onerror"), "{result}");
     assert_eq!(result["shown"], serde_json::json!(["1"]));
+}
+
+#[test]
+fn every_tree_of_a_forest_can_be_chosen() {
+    let Some(browser) = browser() else { return };
+    let folder = with_forest();
+    folder.json("report model.forest --json -o page.html");
+    let script = "
+        const trees = one('.trees select'), drawn = () => all('#tree-view .edge').map((e) => e.getAttribute('d'));
+        const choose = (k) => { trees.value = k; trees.dispatchEvent(new Event('change', {bubbles: true}));
+          return drawn(); };
+        result.entries = [...trees.options].map((o) => o.textContent);
+        result.chosen = trees.value; result.first = drawn(); result.leaves = rows().sort();
+        result.second = choose('1'); result.leavesOfSecond = rows().sort();
+        result.again = choose('0');";
+    let result = ask(&browser, &folder, "page.html", false, script);
+    assert_eq!(
+        result["entries"],
+        serde_json::json!(["1 of 2, weight 75.0 %", "2 of 2, weight 25.0 %"]),
+        "{result}"
+    );
+    assert_eq!((&result["chosen"], &result["again"]), (&"0".into(), &result["first"]));
+    assert_ne!(result["second"], result["first"]);
+    assert_eq!(result["leaves"], serde_json::json!(["a", "b", "c", "d"]));
+    assert_eq!(result["leavesOfSecond"], result["leaves"]);
 }

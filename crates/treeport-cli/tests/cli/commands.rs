@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader};
 
 use insta::assert_snapshot;
-use treeport::Tree;
 use treeport::io::{npy, npz};
+use treeport::labelled::test_seed;
+use treeport::{GroundMetric, Labelled, Measures, Model, PointMetric, Tree, silent};
 
 use crate::folder::Folder;
 
@@ -17,10 +18,10 @@ fn fit_from_points_and_measures() {
     measures  3
     labels    3
     method    auto
-    start     average linkage, validation error 0.0500
-    to points validation error 0.0478
-    learned   validation error 0.0089 at epoch 8 of 50, kept
-    to labels validation error 0.0115
+    start     average linkage, validation error 0.1000
+    to points validation error 0.0968
+    learned   validation error 0.0249 at epoch 8 of 50
+    to labels validation error 0.0096, kept
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -33,7 +34,7 @@ fn fit_from_points_and_measures() {
 }
 
 #[test]
-fn the_learner_alone_is_one_flag_away() {
+fn the_learner_alone_is_one_word_away() {
     let folder = Folder::new();
     let fit = "fit --points line.csv --measures measures.csv";
     assert_snapshot!(folder.run(&format!("{fit} --kind additive -o a.tree")), @r#"
@@ -56,7 +57,7 @@ fn every_stage_is_judged_on_the_same_labels() {
     let folder = Folder::new();
     let fit = "fit --json --points line.csv --measures measures.csv --normalize --seed 3";
     let said = &folder.json(&format!("{fit} -o a.tree"))[0];
-    assert_eq!((&said["method"], &said["kind"]), (&"auto".into(), &"additive".into()));
+    assert_eq!((&said["method"], &said["trees"]), (&"auto".into(), &1.into()));
     let errors = said["stage_errors"].as_object().expect("an object");
     let of = |stage: &str| errors[stage].as_f64().expect("a number");
     let best = ["start", "points", "learned", "edges"].map(of).into_iter().reduce(f64::min);
@@ -72,12 +73,12 @@ fn every_stage_is_judged_on_the_same_labels() {
 #[test]
 fn fit_from_points_alone() {
     let folder = Folder::new();
-    let args = "fit --points line.csv --metric manhattan --kind ultrametric --start single \
-                --epochs 3 --validation 0 -o model.tree";
+    let args = "fit --points line.csv --metric manhattan --method ultrametric --start single \
+                --epochs 3 --validation-fraction 0 -o model.tree";
     assert_snapshot!(folder.run(args), @r#"
     points    4
     measures  none
-    labels    6
+    labels    pairs of points
     method    ultrametric
     start     single linkage, training error 0.1528
     learned   training error 0.1216 at epoch 3 of 3
@@ -99,9 +100,9 @@ fn fit_from_a_graph_with_names_and_labels() {
     labels    3
     method    auto
     start     average linkage, validation error 0.0909
-    to points validation error 0.0887, kept
-    learned   validation error 0.0887 at epoch 0 of 50
-    to labels validation error 0.0888
+    to points validation error 0.0882
+    learned   validation error 0.0882 at epoch 0 of 50
+    to labels validation error 0.0882, kept
     seconds   [time]
     written   model.tree
     --- exit 0
@@ -127,7 +128,7 @@ fn fit_from_a_matrix_and_a_phylogeny() {
 #[test]
 fn fit_goes_on_where_it_stopped() {
     let folder = Folder::new();
-    let fit = "fit --json --points line.csv --kind additive --validation 0 --epochs";
+    let fit = "fit --json --points line.csv --scale false --validation-fraction 0 --epochs";
     let first = &folder.json(&format!("{fit} 2 -o a.tree"))[0];
     let second = &folder.json(&format!("{fit} 2 --start a.tree -o b.tree"))[0];
     let error = |line: &serde_json::Value, key: &str| line[key].as_f64().expect("a number");
@@ -187,6 +188,23 @@ fn distances_of_listed_pairs_and_against_another_set() {
 }
 
 #[test]
+fn distances_of_random_pairs() {
+    let folder = Folder::with_model();
+    let distance = "distance model.tree --measures measures.csv";
+    let pairs = |command: &str| {
+        let rows = folder.json(&format!("{command} --n-pairs 2 --seed 5 --json"));
+        rows.iter().map(|row| (row["left"].clone(), row["right"].clone())).collect::<Vec<_>>()
+    };
+    let exact = "exact --points line.csv --measures measures.csv";
+    assert_eq!(pairs(distance), pairs(exact));
+    assert_snapshot!(folder.error(&format!("{distance} --pairs 2")), @r#"
+    cannot read `2`: No such file or directory (os error 2)
+
+    hint: `--n-pairs 2` draws so many pairs
+    "#);
+}
+
+#[test]
 fn distances_into_files() {
     let folder = Folder::with_model();
     let distance = "distance model.tree --measures measures.csv -o";
@@ -230,23 +248,45 @@ fn eval_beside_baselines() {
     let folder = Folder::with_model();
     let args = "eval model.tree model.nwk --points line.csv --measures measures.csv";
     assert_snapshot!(folder.run(args), @r#"
-    3 test pairs: constants are fitted on the first 1, every score is of the other 2.
-    error: mean of |tree - exact| / exact ± its standard deviation; scaled: after one factor.
-    time: one pair on one thread, over the first 3 pairs.
+    3 test pairs.
+    error: mean of |model - exact| / exact ± its standard deviation; scaled: after one factor, which each
+    half of the pairs has from the other half. time: one pair on one thread, over the first 3 pairs.
 
     error median scaled error median factor time exact/time
-    model.tree 0.0455 ± 0.0455 0.0455 0.0455 ± 0.0455 0.0455 1.00 [time]
-    model.nwk 0.0455 ± 0.0455 0.0455 0.0455 ± 0.0455 0.0455 1.00 [time]
-    mean label                                              0.9045 ± 0.0045   0.9045     0.50
-    constant x total variation                              0.8091 ± 0.0091   0.8091     1.00
+    model.tree 0.0303 ± 0.0429 0.0000 0.0636 ± 0.0452 0.0909 1.00 [time]
+    model.nwk 0.0303 ± 0.0429 0.0000 0.0636 ± 0.0452 0.0909 1.00 [time]
+    mean label                                              3.7697 ± 4.0519   0.9091     3.67
+    constant × total variation                              2.0394 ± 1.7399   0.8182     5.00
     exact [time]
     --- exit 0
     "#);
     let lines = folder.json(&format!("{args} --json"));
-    assert_eq!(lines.len(), 4);
+    assert_eq!(lines.len(), 5);
     assert_eq!(lines[0]["model"], "model.tree");
+    assert_eq!(lines[4]["baseline"], "exact");
     assert_eq!(lines[2]["baseline"], "mean label");
-    assert!(lines[0]["exact_over_tree"].as_f64().expect("a number") > 0.0);
+    assert!(lines[0]["exact_over_model"].as_f64().expect("a number") > 0.0);
+}
+
+/// `TreeWasserstein.score` is minus this number: the mean over the pairs that `test_seed` draws, from all of them.
+#[test]
+fn eval_says_what_the_library_says() {
+    let folder = crate::determinism::with_plane(40);
+    let data = "--points points.csv --measures many.csv --normalize";
+    folder.json(&format!("fit {data} --n-pairs 50 --seed 3 --json -o model.tree"));
+    let measures = Measures::read_csv(&folder.read("many.csv")[..]).expect("measures").normalized();
+    let points = &folder.read("points.csv")[..];
+    let metric = GroundMetric::read_points_csv(points, PointMetric::Euclidean).expect("points");
+    let model = Model::load(&folder.path("model.tree")).expect("a model");
+    for (option, count) in [("--n-pairs 70", 70), ("", 300)] {
+        let test =
+            Labelled::sample(&metric, &measures, count, test_seed(3), &silent).expect("labels");
+        let judged = test.judge(&model.pairs(&measures, test.pairs(), &silent).expect("distances"));
+        let said = &folder.json(&format!("eval model.tree {data} --seed 3 {option} --json"))[0];
+        assert_eq!(said["error"], judged.plain.mean);
+        assert_eq!(said["scaled_error"], judged.scaled.mean);
+        assert_eq!((&said["factor"], &said["pairs"]), (&judged.factor.into(), &test.len().into()));
+    }
 }
 
 #[test]
@@ -255,14 +295,14 @@ fn eval_with_known_labels() {
     folder.write("labels.csv", "left,right,distance\n0,1,10\n0,2,0\n1,2,10\n0,2,1\n");
     let args = "eval model.tree --points line.csv --measures measures.csv --labels labels.csv";
     assert_snapshot!(folder.run(args), @r#"
-    4 test pairs: constants are fitted on the first 2, every score is of the other 2.
-    error: mean of |tree - exact| / exact ± its standard deviation; scaled: after one factor.
-    time: one pair on one thread, over the first 4 pairs.
+    4 test pairs. Left out, since their distance is nearly 0: 1.
+    error: mean of |model - exact| / exact ± its standard deviation; scaled: after one factor, which each
+    half of the pairs has from the other half. time: one pair on one thread, over the first 4 pairs.
 
     error median scaled error median factor time exact/time
-    model.tree 0.5000 ± 0.0000 0.5000 0.5000 ± 0.0000 0.5000 1.00 [time]
-    mean label                                              2.2500 ± 1.7500   2.2500     5.00
-    constant x total variation                              1.0000 ± 0.5000   1.0000     5.00
+    model.tree 0.5000 ± 0.0000 0.5000 0.0000 ± 0.0000 0.0000 2.00 [time]
+    mean label                                              1.6500 ± 1.6618   0.5000     5.25
+    constant × total variation                              1.3333 ± 1.8856   0.0000     10.0
     exact [time]
     --- exit 0
     "#);
@@ -297,14 +337,14 @@ fn export_into_files() {
     let folder = Folder::with_model();
     assert_snapshot!(folder.run("export model.tree -o z.npy"), @r#"
     --- stderr
-    4 leaves written to z.npy as linkage
+    linkage of 4 leaves written to z.npy
     --- exit 0
     "#);
     let z = npy::read(&folder.read("z.npy")[..]).expect("an array");
     assert_eq!(z.shape, [3, 4]);
     let args = "export model.tree --measures measures.csv -o rows.npz --json";
     assert_snapshot!(folder.run(args), @r#"
-    {"command":"export","file":"rows.npz","format":"npz","leaves":4}
+    {"command":"export","file":"rows.npz","format":"npz","leaves":4,"trees":1}
     --- exit 0
     "#);
     let file = std::fs::File::open(folder.path("rows.npz")).expect("a file");

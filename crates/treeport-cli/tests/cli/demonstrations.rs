@@ -38,3 +38,16 @@ fn the_demo_says_what_it_did() {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
 }
+
+/// Digit by digit, but for times.
+#[test]
+fn the_readme_quotes_the_demo() {
+    let shown = Folder::new().run("demo");
+    let readme = include_str!("../../../../README.md");
+    let table = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| !line.contains("mean relative error"));
+        lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(table(readme), table(&shown));
+    assert_eq!(table(readme).len(), 5);
+}

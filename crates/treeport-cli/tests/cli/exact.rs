@@ -36,19 +36,26 @@ fn exact_distances_of_listed_and_random_pairs() {
     let folder = Folder::new();
     folder.write("pairs.csv", "left,right\n2,1\n1,1\n");
     let exact = "exact --points line.csv --measures measures.csv";
-    assert_snapshot!(folder.run(&format!("{exact} --pairs-file pairs.csv")), @r#"
+    assert_snapshot!(folder.run(&format!("{exact} --pairs pairs.csv")), @r#"
     left,right,distance
     2,1,5.5
     1,1,0
     --- exit 0
     "#);
-    assert_snapshot!(folder.run(&format!("{exact} --pairs 1 --seed 5")), @r#"
+    assert_snapshot!(folder.run(&format!("{exact} --n-pairs 1 --seed 5")), @r#"
     left,right,distance
     0,1,5
     --- exit 0
     "#);
-    let all = folder.json(&format!("{exact} --pairs 100 --json"));
+    let all = folder.json(&format!("{exact} --n-pairs 100 --json"));
     assert_eq!(all.len(), 3, "there are no more");
+    let old = folder.run(&format!("{exact} --pairs-file pairs.csv"));
+    assert_eq!(old, folder.run(&format!("{exact} --pairs pairs.csv")));
+    assert_snapshot!(folder.error(&format!("{exact} --pairs 100")), @r#"
+    cannot read `100`: No such file or directory (os error 2)
+
+    hint: `--n-pairs 100` draws so many pairs
+    "#);
 }
 
 #[test]
@@ -97,7 +104,7 @@ fn a_promise_lets_shared_mass_stay() {
     --- exit 0
     "#);
     let eval = "eval model.tree --matrix detour.csv --measures measures.csv --json";
-    assert_eq!(folder.json(&format!("{eval} --assume-metric")).len(), 3);
+    assert_eq!(folder.json(&format!("{eval} --assume-metric")).len(), 4);
     let fit = "fit --matrix detour.csv --measures measures.csv --json -o a.tree";
     assert_eq!(folder.json(&format!("{fit} --assume-metric")).len(), 1);
 }
@@ -114,9 +121,9 @@ fn a_graph_and_its_matrix_agree() {
 fn labels_from_exact_are_those_that_fit_makes_itself() {
     let folder = with_plane(40);
     let inputs = "--points points.csv --measures many.csv --normalize";
-    folder.json(&format!("exact {inputs} --pairs 50 --seed 3 --json -o labels.csv"));
+    folder.json(&format!("exact {inputs} --n-pairs 50 --seed 3 --json -o labels.csv"));
     let fit = format!("fit {inputs} --seed 3 --epochs 3 --json");
-    folder.json(&format!("{fit} --pairs 50 -o own.tree"));
+    folder.json(&format!("{fit} --n-pairs 50 -o own.tree"));
     folder.json(&format!("{fit} --labels labels.csv -o given.tree"));
     assert!(folder.read("own.tree") == folder.read("given.tree"));
     let eval = format!("eval own.tree {inputs} --labels labels.csv --json");
@@ -130,18 +137,12 @@ fn a_journal_of_another_job_is_refused() {
     let first = format!("treeport-exact-1 version={version} metric=0 measures=0 pairs=0\n");
     folder.write("labels.csv.part", &first);
     let exact = "exact --points line.csv --measures measures.csv -o labels.csv";
-    assert_snapshot!(folder.run(exact), @r#"
-    --- stderr
-    error: `labels.csv.part` was left by another job (other metric, measures, pairs); run that job again to finish it, delete the file to begin anew, or give another `-o`
-    --- exit 2
-    "#);
+    assert_snapshot!(folder.error(exact),
+        @"`labels.csv.part` was left by another job (other metric, measures, pairs); run that job again to finish it, delete the file to begin anew, or give another `-o`");
     assert_eq!(folder.text("labels.csv.part"), first);
     folder.write("labels.csv.part", "hello\n");
-    assert_snapshot!(folder.run(exact), @r#"
-    --- stderr
-    error: `labels.csv.part` is no journal of `treeport exact`; move it away or give another `-o`
-    --- exit 2
-    "#);
+    assert_snapshot!(folder.error(exact),
+        @"`labels.csv.part` is no journal of `treeport exact`; move it away or give another `-o`");
     assert_eq!(folder.text("labels.csv.part"), "hello\n");
 }
 
@@ -150,43 +151,27 @@ fn bad_jobs() {
     let folder = Folder::new();
     folder.write("unequal.csv", "1,0,0,0\n0,1,0,0\n0,0,1,1\n");
     let exact = "exact --points line.csv --measures";
-    assert_snapshot!(folder.run(&format!("{exact} unequal.csv -o labels.csv")), @r#"
-    --- stderr
-    error: unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    assert_snapshot!(folder.error(&format!("{exact} unequal.csv -o labels.csv")), @r#"
+    unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
 
     hint: `--normalize` divides every measure by its total mass
-    --- exit 2
     "#);
     folder.write("single.csv", "1,0,0,0\n");
-    assert_snapshot!(folder.run(&format!("{exact} single.csv")), @r#"
-    --- stderr
-    error: single.csv: a pair needs two measures, the file has 1
-    --- exit 2
-    "#);
-    assert_snapshot!(folder.run(&format!("{exact} measures.csv -o labels.npy")), @r#"
-    --- stderr
-    error: cannot write `labels.npy`: exact distances go to a .csv file
-    --- exit 2
-    "#);
-    assert_snapshot!(folder.run(&format!("{exact} measures.csv -o nowhere/labels.csv")), @r#"
-    --- stderr
-    error: cannot write `nowhere/labels.csv`: there is no folder `nowhere`
-    --- exit 2
-    "#);
+    assert_snapshot!(folder.error(&format!("{exact} single.csv")),
+        @"single.csv: the number of measures is 1; a pair needs two of them");
+    assert_snapshot!(folder.error(&format!("{exact} measures.csv -o labels.npy")),
+        @"cannot write `labels.npy`: exact distances go to a .csv file");
+    assert_snapshot!(folder.error(&format!("{exact} measures.csv -o nowhere/labels.csv")),
+        @"cannot write `nowhere/labels.csv`: there is no folder `nowhere`");
     folder.write("far.csv", "left,right\n0,3\n");
-    assert_snapshot!(folder.run(&format!("{exact} measures.csv --pairs-file far.csv")), @r#"
-    --- stderr
-    error: far.csv: there is no measure 3: the set holds 3, numbered from 0
-    --- exit 2
-    "#);
-    assert_snapshot!(folder.run(&format!("{exact} measures.csv --assume-metric")), @r#"
-    --- stderr
-    error: the argument '--points <FILE>' cannot be used with '--assume-metric'
+    assert_snapshot!(folder.error(&format!("{exact} measures.csv --pairs far.csv")),
+        @"far.csv: there is no measure 3: the set holds 3, numbered from 0");
+    assert_snapshot!(folder.error(&format!("{exact} measures.csv --assume-metric")), @r#"
+    the argument '--points <FILE>' cannot be used with '--assume-metric'
 
     Usage: treeport exact --measures <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>>
 
     For more information, try '--help'.
-    --- exit 2
     "#);
     assert_eq!(
         folder.files(),
@@ -205,8 +190,8 @@ fn the_plan_of_a_tree() {
     --- exit 0
     "#);
     assert_snapshot!(folder.run(&format!("{coupling} --json")), @r#"
-    {"distance":0.0,"from":"a","mass":0.5,"to":"a"}
-    {"distance":1.0,"from":"b","mass":0.5,"to":"a"}
+    {"from":"a","to":"a","mass":0.5,"distance":0}
+    {"from":"b","to":"a","mass":0.5,"distance":1}
     --- exit 0
     "#);
     assert_snapshot!(folder.run(&format!("{coupling} -o plan.csv")), @r#"
@@ -246,8 +231,8 @@ fn the_exact_plan() {
     folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
     let graph = "coupling --exact --graph graph.csv --measures measures.csv --pair 0 1 --json";
     assert_snapshot!(folder.run(graph), @r#"
-    {"distance":5.0,"from":"a","mass":0.5,"to":"c"}
-    {"distance":5.0,"from":"b","mass":0.5,"to":"d"}
+    {"from":"a","to":"c","mass":0.5,"distance":5}
+    {"from":"b","to":"d","mass":0.5,"distance":5}
     --- exit 0
     "#);
 }
@@ -256,38 +241,27 @@ fn the_exact_plan() {
 fn plans_of_nothing() {
     let folder = Folder::with_model();
     let measures = "--measures measures.csv --pair 0";
-    assert_snapshot!(folder.run(&format!("coupling model.tree {measures} 7")), @r#"
-    --- stderr
-    error: measures.csv: there is no measure 7: the set holds 3, numbered from 0
-    --- exit 2
-    "#);
-    assert_snapshot!(folder.run(&format!("coupling --exact {measures} 1")), @r#"
-    --- stderr
-    error: the following required arguments were not provided:
+    assert_snapshot!(folder.error(&format!("coupling model.tree {measures} 7")),
+        @"measures.csv: there is no measure 7: the set holds 3, numbered from 0");
+    assert_snapshot!(folder.error(&format!("coupling --exact {measures} 1")), @r#"
+    the following required arguments were not provided:
       <--points <FILE>|--matrix <FILE>|--graph <FILE>>
 
-    Usage: treeport coupling --measures <FILE> --pair <I> <J> --exact <--points <FILE>|--matrix <FILE>|--graph <FILE>> [MODEL]
+    Usage: treeport coupling --pair <I> <J> --measures <FILE> --exact <--points <FILE>|--matrix <FILE>|--graph <FILE>> [MODEL]
 
     For more information, try '--help'.
-    --- exit 2
     "#);
-    assert_snapshot!(folder.run(&format!("coupling model.tree --points line.csv {measures} 1")), @r#"
-    --- stderr
-    error: the argument '[MODEL]' cannot be used with:
+    assert_snapshot!(folder.error(&format!("coupling model.tree --points line.csv {measures} 1")), @r#"
+    the argument '[MODEL]' cannot be used with:
       --points <FILE>
       --matrix <FILE>
       --graph <FILE>
 
-    Usage: treeport coupling --measures <FILE> --pair <I> <J> <MODEL>
+    Usage: treeport coupling --pair <I> <J> --measures <FILE> <MODEL>
 
     For more information, try '--help'.
-    --- exit 2
     "#);
     folder.write("names.txt", "a\nb\n");
     let named = format!("coupling --exact --points line.csv --names names.txt {measures} 1");
-    assert_snapshot!(folder.run(&named), @r#"
-    --- stderr
-    error: names.txt: 2 names for 4 points
-    --- exit 2
-    "#);
+    assert_snapshot!(folder.error(&named), @"names.txt: 2 names for 4 points");
 }

@@ -82,6 +82,14 @@ impl Folder {
         show(&self.output(args))
     }
 
+    /// What a run that is refused says; it must say nothing else.
+    pub(crate) fn error(&self, args: &str) -> String {
+        let shown = self.run(args);
+        let said = shown.strip_prefix("--- stderr\nerror: ");
+        let said = said.and_then(|rest| rest.strip_suffix("\n--- exit 2\n"));
+        said.unwrap_or_else(|| panic!("not refused: {shown}")).to_owned()
+    }
+
     /// As [`Folder::run`], with text on stdin.
     pub(crate) fn run_with(&self, args: &str, input: &[u8]) -> String {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the binary runs");

@@ -9,6 +9,7 @@ mod demonstrations;
 mod determinism;
 mod exact;
 mod folder;
+mod library;
 mod pictures;
 #[cfg(unix)]
 mod signals;

@@ -109,7 +109,7 @@ fn goes_on_to_the_same_tree(method: &str) {
     let folder = Folder::new();
     write_full(&folder, 120, 30);
     let fit = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
-               --pairs 200 --epochs 600 --history h.csv";
+               --n-pairs 200 --epochs 600 --history h.csv";
     let fit = format!("{fit} --method {method} -o");
     let mut stops = 0;
     loop {
@@ -137,7 +137,7 @@ fn an_interrupted_labelling_goes_on() {
     let folder = Folder::new();
     write_full(&folder, 300, 200);
     let args = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
-                --pairs 19900 -o model.tree";
+                --n-pairs 19900 -o model.tree";
     let output = interrupted(&folder, args, Duration::from_secs(2));
     assert_eq!(output.status.code(), Some(130), "{}", show(&output));
     let said = String::from_utf8(output.stderr).expect("text");

@@ -14,8 +14,8 @@ const MEASURES: usize = 200;
 const PAIRS: usize = 2_000;
 
 /// Times one tree distance between prepared measures on one thread, at each support size (capped at
-/// `n`), on a random tree of `n` leaves. The peer is the plain loop over all edges; the time of climbing
-/// from every point to the root, the obvious way for few points, stands beside it.
+/// `n`), on a random tree of `n` leaves. The peer is the plain loop over all edges; the time of
+/// climbing from every point to the root, the obvious way for few points, stands beside it.
 ///
 /// # Errors
 /// None for n of at least 2.

@@ -2,23 +2,19 @@
 
 use std::time::Instant;
 
+use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::{Estimator, Level};
+use treeport::score::median;
 use treeport::{
-    Forest, ForestOptions, GroundMetric, Measure, Measures, Norm, Result, Tree, exact, silent,
+    Forest, GroundMetric, Measure, Measures, Model, PointMetric, Result, Tree, exact, silent,
 };
-use treeport_report::score::median;
 
+use super::mixture::{DIM, mixture, near};
 use super::{Peer, Row};
-use crate::generate::{Random, gaussian_points, seeded, sparse_measures, uniform_points};
-
-/// Coordinates of a point, as word vectors have them.
-const DIM: usize = 300;
+use crate::generate::{Random, seeded, sparse_measures};
 
 /// Trees of the forest.
 const TREES: usize = 16;
-
-/// Components of the mixture that families come from.
-const COMPONENTS: usize = 50;
 
 /// Points of a family: close together, so that every linkage joins them before anything else.
 const FAMILY: usize = 4;
@@ -32,8 +28,9 @@ const BLOCKS: usize = 15;
 /// A block lasts at least this long, so that every level is timed with its own data in the caches.
 const BLOCK_SECONDS: f64 = 0.01;
 
-/// Times one pair at every level of the dial, on one thread, for measures on `supports` points (at most all) of
-/// `n` in R^300: nothing prepared, and no short cut to the exact solver, which is the peer.
+/// Times one pair at every level of the dial, on one thread, for measures on `supports` points (at
+/// most all) of `n` in R^300: nothing prepared, and no short cut to the exact solver, which is the
+/// peer.
 ///
 /// # Errors
 /// None for n of at least 2.
@@ -45,7 +42,7 @@ pub fn estimate(
 ) -> Result<()> {
     let mut rng = seeded(seed);
     let (metric, forest) = families(n, seed, &mut rng)?;
-    let estimator = Estimator::new(&metric, &forest)?.by_trees_alone();
+    let estimator = Estimator::new(&metric, &Model::Forest(forest))?.by_trees_alone();
     for &support in supports {
         let measures = sparse_measures(n, support.min(n), MEASURES, &mut rng)?;
         let seconds = times(&estimator, &measures)?;
@@ -71,13 +68,13 @@ pub fn estimate(
 struct Job {
     name: &'static str,
     trees: usize,
-    run: fn(&Estimator<'_>, &Measure<'_>, &Measure<'_>) -> Result<f64>,
+    run: fn(&Estimator, &Measure<'_>, &Measure<'_>) -> Result<f64>,
 }
 
 /// The peer comes first.
 const JOBS: [Job; 6] = [
     Job { name: "exact", trees: 0, run: |e, a, b| exact::distance(e.metric(), a, b) },
-    Job { name: "tree", trees: 1, run: |e, a, b| e.forest().trees()[0].distance(a, b) },
+    Job { name: "tree", trees: 1, run: |e, a, b| e.model().trees()[0].distance(a, b) },
     Job { name: "tree", trees: TREES, run: |e, a, b| Ok(e.distance(Level::Tree, a, b)?.raw) },
     Job { name: "flow", trees: TREES, run: |e, a, b| Ok(e.distance(Level::Flow, a, b)?.raw) },
     Job {
@@ -89,7 +86,7 @@ const JOBS: [Job; 6] = [
 ];
 
 /// Median seconds for one pair of every job.
-fn times(estimator: &Estimator<'_>, measures: &Measures) -> Result<Vec<f64>> {
+fn times(estimator: &Estimator, measures: &Measures) -> Result<Vec<f64>> {
     let mut blocks = vec![Vec::new(); JOBS.len()];
     // Every job goes through the same pairs, as far as it comes.
     let mut next = [0; JOBS.len()];
@@ -113,30 +110,22 @@ fn pair(k: usize) -> (usize, usize) {
     (a, (a + round + 1) % MEASURES)
 }
 
-/// Points of a Gaussian mixture in families of [`FAMILY`], and the forest of perturbed linkages over them.
+/// Points of a Gaussian mixture in families of [`FAMILY`], and the forest of perturbed linkages
+/// over them.
 ///
-/// Linkages of all points would take minutes. A linkage joins the members of a family first, so it is enough to
-/// link one of each and to hang the others beside it: trees of the same shape, in a sixteenth of the time.
+/// Linkages of all points would take minutes. A linkage joins the members of a family first, so it
+/// is enough to link one of each and to hang the others beside it: trees of the same shape, in a
+/// sixteenth of the time.
 fn families(n: usize, seed: u64, rng: &mut Random) -> Result<(GroundMetric, Forest)> {
     let count = n.div_ceil(FAMILY);
-    let centers = uniform_points(COMPONENTS, DIM, -1.0, 1.0, rng);
-    let heads = near(&centers, count, 0.5, rng);
+    let heads = mixture(count, rng);
     let points = near(&heads, n, 0.1, rng);
-    let metric = GroundMetric::from_points(DIM, points, Norm::Euclidean)?;
-    let heads = GroundMetric::from_points(DIM, heads, Norm::Euclidean)?;
-    let options = ForestOptions { trees: TREES, seed, ..ForestOptions::default() };
-    let forest = Forest::perturbed(&heads, &options, &silent)?;
+    let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
+    let heads = GroundMetric::from_points(DIM, heads, PointMetric::Euclidean)?;
+    let options = PerturbedOptions { n_trees: TREES, seed, ..PerturbedOptions::default() };
+    let forest = perturbed(&heads, &options, &silent)?;
     let trees = forest.trees().iter().map(|tree| with_members(tree, n));
     Ok((metric, Forest::uniform(trees.collect::<Result<_>>()?)?))
-}
-
-/// `n` points around centres, which take turns.
-fn near(centers: &[f64], n: usize, spread: f64, rng: &mut Random) -> Vec<f64> {
-    let mut points = gaussian_points(n, DIM, rng);
-    for (x, center) in points.iter_mut().zip(centers.iter().cycle()) {
-        *x = spread * *x + center;
-    }
-    points
 }
 
 /// The tree whose leaves are `n` points, each below the leaf of its family.

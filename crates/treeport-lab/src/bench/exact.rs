@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Instant;
 
 use rand::seq::index;
-use treeport::{Error, GroundMetric, Measures, Norm, Result, exact, silent};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact, silent};
+use treeport_report::sample::positive;
 
 use super::{Peer, Row, median_seconds, memory::peak_mib};
 use crate::datasets::{self, Files};
 use crate::exact::transport;
-use crate::generate::{Random, gaussian_points, seeded, sparse_measures};
+use crate::generate::{Random, couples, gaussian_points, seeded, sparse_measures};
 
 /// Coordinates of a point.
 pub(super) const DIM: usize = 50;
@@ -40,9 +41,9 @@ pub(super) struct Problem {
     pub(super) pairs: Vec<(usize, usize)>,
 }
 
-/// Times exact transport at each support size, on one thread: first with all distances given, then from
-/// coordinates. At [`MANY_SUPPORT`] it adds [`MANY`] pairs on one and on two threads; from 5,000 on
-/// there is one solve from coordinates, with its memory.
+/// Times exact transport at each support size, on one thread: first with all distances given, then
+/// from coordinates. At [`MANY_SUPPORT`] it adds [`MANY`] pairs on one and on two threads; from
+/// 5,000 on there is one solve from coordinates, with its memory.
 ///
 /// # Errors
 /// None for sizes of at least 1 (never seen: an answer without proof).
@@ -64,7 +65,8 @@ pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate:
     Ok(())
 }
 
-/// Times random full-support measures on the stops of Belfast, all distances given; `None` without the data.
+/// Times random full-support measures on the stops of Belfast, all distances given; `None` without
+/// the data.
 ///
 /// # Errors
 /// A data file that cannot be read.
@@ -77,7 +79,7 @@ pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
     let metric = GroundMetric::read_graph_csv(file, None)?.0.materialized();
     let n = metric.points();
     let measures = sparse_measures(n, n, 2 * NETWORK_PAIRS, &mut seeded(seed))?;
-    let pairs = (0..NETWORK_PAIRS).map(|k| (2 * k, 2 * k + 1)).collect();
+    let pairs = couples(NETWORK_PAIRS);
     let problem = Problem { metric, measures, pairs };
     Ok(Some(problem.row(&problem.metric, "belfast, full support", None)?))
 }
@@ -88,25 +90,27 @@ pub(super) fn pairs_at(n: usize) -> usize {
 }
 
 impl Problem {
-    /// Random points, twice as many as a support has, and pairs of measures on random halves of them.
+    /// Random points, twice as many as a support has, and pairs of measures on random halves of
+    /// them.
     pub(super) fn new(n: usize, count: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
         let points = gaussian_points(2 * n, DIM, &mut rng);
-        let metric = GroundMetric::from_points(DIM, points, Norm::Euclidean)?;
+        let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
         let halves = (0..count).flat_map(|_| halves(n, &mut rng)).collect::<Vec<_>>();
         let measures = Measures::from_rows(2 * n, halves)?.normalized();
-        Ok(Self { metric, measures, pairs: (0..count).map(|k| (2 * k, 2 * k + 1)).collect() })
+        Ok(Self { metric, measures, pairs: couples(count) })
     }
 
-    /// Small measures, each on points of its own: every one of `side` with every one of as many others.
+    /// Small measures, each on points of its own: every one of `side` with every one of as many
+    /// others.
     pub(super) fn many(side: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
         let n = 2 * side * MANY_SUPPORT;
         let points = gaussian_points(n, DIM, &mut rng);
-        let metric = GroundMetric::from_points(DIM, points, Norm::Euclidean)?;
+        let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
         let rows = (0..2 * side).map(|row| {
             let own = row * MANY_SUPPORT..(row + 1) * MANY_SUPPORT;
-            own.map(|point| (point, mass(&mut rng))).collect::<Vec<_>>()
+            own.map(|point| (point, positive(&mut rng))).collect::<Vec<_>>()
         });
         let measures = Measures::from_rows(n, rows.collect::<Vec<_>>())?.normalized();
         Ok(Self { metric, measures, pairs: cross(side) })
@@ -124,7 +128,7 @@ impl Problem {
         }
         let count = self.pairs.len() as f64;
         let seconds = on_threads(1, || median_seconds(|| self.solve(metric))) / count;
-        let support = self.measures.row(0).support();
+        let support = self.measures.row(0).support().len();
         let more = vec![("pivots", pivots as f64 / count)];
         Ok(row(support, distances, (self.pairs.len(), 1), seconds, peer, more))
     }
@@ -138,14 +142,8 @@ pub(super) fn cross(side: usize) -> Vec<(usize, usize)> {
 /// 2n points split at random, with random masses.
 fn halves(n: usize, rng: &mut Random) -> [Vec<(usize, f64)>; 2] {
     let order = index::sample(rng, 2 * n, 2 * n).into_vec();
-    let mut half = |points: &[usize]| points.iter().map(|&p| (p, mass(rng))).collect();
+    let mut half = |points: &[usize]| points.iter().map(|&p| (p, positive(rng))).collect();
     [half(&order[..n]), half(&order[n..])]
-}
-
-/// Uniform in (0, 1]: a mass of exactly 0 would shrink a support by accident.
-fn mass(rng: &mut Random) -> f64 {
-    use rand::RngExt;
-    1.0 - rng.random::<f64>()
 }
 
 /// A row whose case says where the distances come from, and on how many pairs and threads it ran.
@@ -239,8 +237,8 @@ mod tests {
         let problem = Problem::new(20, 3, 5).unwrap();
         for &(i, j) in &problem.pairs {
             let (a, b) = (problem.measures.row(i), problem.measures.row(j));
-            assert_eq!((a.support(), b.support()), (20, 20));
-            assert!(a.points().iter().all(|p| !b.points().contains(p)));
+            assert_eq!((a.support().len(), b.support().len()), (20, 20));
+            assert!(a.support().iter().all(|p| !b.support().contains(p)));
         }
     }
 

@@ -1,15 +1,15 @@
 //! The problems of [`exact`](super::exact) as files, so that other solvers get the very same ones.
 //!
 //! [`dump`] makes one folder per support size, with `cost.npy` (pairs × n × n), `a.npy` and `b.npy`
-//! (pairs × n), and the folder `many` with `points.npy` and `masses.npy` (200 measures, each on the next
-//! 30 points, the first hundred against the second). [`replay`] times us on one such folder.
+//! (pairs × n), and the folder `many` with `points.npy` and `masses.npy` (200 measures, each on the
+//! next 30 points, the first hundred against the second). [`replay`] times us on one such folder.
 
 use std::fs::{File, create_dir_all};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use treeport::io::npy;
-use treeport::{Error, GroundMetric, Measures, Norm, Result, exact};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact};
 
 use super::exact::{DIM, MANY_SUPPORT, Problem, SIDE, cross, pairs_at};
 use super::median_seconds;
@@ -49,7 +49,7 @@ pub fn replay(folder: &Path) -> Result<Replay> {
 fn write_pairs(folder: &Path, n: usize, problem: &Problem) -> Result<()> {
     let count = problem.pairs.len();
     let side = |measure: usize| problem.measures.row(measure);
-    let points = |measure: usize| side(measure).points().iter().map(|&p| p as usize).collect();
+    let points = |measure: usize| side(measure).support().iter().map(|&p| p as usize).collect();
     let mut cost = vec![0.0; count * n * n];
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let matrix = problem.metric.materialized();
@@ -103,7 +103,7 @@ fn bipartite(n: usize, block: &[f64]) -> Result<GroundMetric> {
 
 fn replay_many(folder: &Path) -> Result<Replay> {
     let (shape, points) = read(folder, "points.npy", 2)?;
-    let metric = GroundMetric::from_points(shape[1], points, Norm::Euclidean)?;
+    let metric = GroundMetric::from_points(shape[1], points, PointMetric::Euclidean)?;
     let (shape, masses) = read(folder, "masses.npy", 2)?;
     let n = shape[1];
     let rows = masses.chunks_exact(n).enumerate();

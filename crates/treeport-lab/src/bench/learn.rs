@@ -2,27 +2,28 @@
 
 use std::time::Instant;
 
-use treeport::learn::go_on;
-use treeport::{GroundMetric, Kind, Labels, LearnOptions, Learned, Linkage, Measures, Norm, Tree};
-use treeport::{linkage, silent};
-use treeport_report::score::median;
+use treeport::score::median;
+use treeport::{
+    GroundMetric, Kind, Labelled, LearnOptions, Learned, Linkage, PointMetric, Tree, linkage,
+    silent,
+};
 
 use super::project::{implied_distances, prim};
 use super::{Peer, Row, median_seconds};
-use crate::generate::{Random, seeded, uniform_measures, uniform_points};
+use crate::generate::{Random, labelled_by, seeded, uniform_measures, uniform_points};
 
 const PAIRS: usize = 200;
 
-/// Seconds of training in the paper's table, by number of points. It says neither how many epochs nor
-/// how many pairs these took, so they stand beside our figures and not in a ratio.
+/// Seconds of training in the paper's table, by number of points. It says neither how many epochs
+/// nor how many pairs these took, so they stand beside our figures and not in a ratio.
 const PAPER: [(usize, f64); 3] = [(800, 103.00), (1000, 92.79), (1500, 357.86)];
 
 /// Times 50 epochs in batches of 32 over 200 pairs of full-support measures on points in the plane:
 /// the median of three runs, the start given.
 ///
 /// The labels are distances on another tree over the points, not exact transport: they cost nothing
-/// to make, and the time of a step does not depend on their values. The peer is the same training with
-/// the paper's projection in every step: the N×N matrix from the heights, then Prim.
+/// to make, and the time of a step does not depend on their values. The peer is the same training
+/// with the paper's projection in every step: the N×N matrix from the heights, then Prim.
 ///
 /// # Errors
 /// None for sizes of at least 2.
@@ -41,19 +42,19 @@ pub fn learn(
 }
 
 fn one(n: usize, kind: Kind, rng: &mut Random) -> treeport::Result<Row> {
-    let (start, measures, labels) = problem(n, rng)?;
+    let (start, data) = problem(n, rng)?;
     let options =
-        LearnOptions { kind, epochs: 50, batch: 32, validation: 0.0, ..LearnOptions::default() };
+        LearnOptions { kind, batch_size: 32, validation_fraction: 0.0, ..LearnOptions::default() };
     let mut runs: Vec<(f64, Learned)> = Vec::new();
     for _ in 0..3 {
         let begun = Instant::now();
-        let learned = treeport::learn(&start, &measures, &labels, &options, go_on)?;
+        let learned = treeport::learn(&start, &data, &options, &silent)?;
         runs.push((begun.elapsed().as_secs_f64(), learned));
     }
     let of = |pick: fn(&(f64, Learned)) -> f64| median(&runs.iter().map(pick).collect::<Vec<_>>());
     let seconds = of(|run| run.0);
     let gradient = of(|run| run.1.gradient_seconds);
-    let steps = (options.epochs * PAIRS.div_ceil(options.batch)) as f64;
+    let steps = (options.epochs * PAIRS.div_ceil(options.batch_size)) as f64;
     let peer = (kind != Kind::SkipMst).then(|| Peer {
         name: "the same with the dense matrix and Prim in every step",
         seconds: gradient + steps * dense_projection(&runs[0].1.tree),
@@ -68,13 +69,12 @@ fn one(n: usize, kind: Kind, rng: &mut Random) -> treeport::Result<Row> {
     Ok(Row { bench: "learn", n, case: vec![("kind", kind.to_string())], seconds, peer, more })
 }
 
-fn problem(n: usize, rng: &mut Random) -> treeport::Result<(Tree, Measures, Labels)> {
+fn problem(n: usize, rng: &mut Random) -> treeport::Result<(Tree, Labelled)> {
     let points = uniform_points(n, 2, -10.0, 10.0, rng);
-    let metric = GroundMetric::from_points(2, points, Norm::Euclidean)?;
+    let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?;
     let measures = uniform_measures(n, 2 * PAIRS, rng)?;
-    let pairs: Vec<(usize, usize)> = (0..PAIRS).map(|k| (2 * k, 2 * k + 1)).collect();
-    let distances = linkage(&metric, Linkage::Complete)?.pairs(&measures, &pairs, &silent)?;
-    Ok((linkage(&metric, Linkage::Average)?, measures, Labels { pairs, distances }))
+    let data = labelled_by(&linkage(&metric, Linkage::Complete)?, &measures)?;
+    Ok((linkage(&metric, Linkage::Average)?, data))
 }
 
 /// Seconds of one projection the paper's way, on one thread.

@@ -10,6 +10,7 @@ mod exact;
 mod instances;
 mod learn;
 mod memory;
+mod mixture;
 mod project;
 
 use std::time::Instant;
@@ -69,5 +70,5 @@ fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
         std::hint::black_box(job());
         times.push(start.elapsed().as_secs_f64());
     }
-    treeport_report::score::median(&times)
+    treeport::score::median(&times)
 }

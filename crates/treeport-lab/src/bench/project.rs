@@ -12,8 +12,8 @@ const DENSE_LIMIT: usize = 16_000;
 /// Times the projection at each size; `report` is called with every row as it is done.
 ///
 /// The heights are those of a random tree moved by up to a tenth of its height, as a large gradient
-/// step would. The peer is Prim alone on the distances they imply, its matrix given for free; ours is
-/// everything from the tree and its heights to the projected tree.
+/// step would. The peer is Prim alone on the distances they imply, its matrix given for free; ours
+/// is everything from the tree and its heights to the projected tree.
 ///
 /// # Errors
 /// None for sizes of at least 2.

@@ -7,10 +7,7 @@
 
 mod solver;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use rayon::prelude::*;
-use treeport::{Measure, Measures};
+use treeport::Measure;
 
 use crate::error::Result;
 
@@ -35,9 +32,10 @@ pub struct Transport {
 
 /// The exact cost of transport from `a` to `b`, its plan and its potentials.
 ///
-/// Totals that differ by less than 10⁻⁶ count as equal: the second measure is rescaled to the first.
-/// `shared_stays` promises that `cost` is 0 on the diagonal and obeys the triangle inequality; mass at
-/// the same point then stays put, which shrinks the problem. Without the promise it may move.
+/// Totals that differ by less than 10⁻⁶ count as equal: the second measure is rescaled to the
+/// first. `shared_stays` promises that `cost` is 0 on the diagonal and obeys the triangle
+/// inequality; mass at the same point then stays put, which shrinks the problem. Without the
+/// promise it may move.
 ///
 /// # Errors
 /// Unequal totals, a cost that is negative or not finite, or (never seen) rounding that keeps the
@@ -104,34 +102,6 @@ fn cancel_shared(supply: &mut Masses, demand: &mut Masses) -> Vec<(usize, usize,
     supply.retain(|&(_, mass)| mass > 0.0);
     demand.retain(|&(_, mass)| mass > 0.0);
     shared
-}
-
-/// The exact cost of every pair, computed in parallel.
-///
-/// Every pair is solved on its own, so the result does not depend on the number of threads.
-/// `progress` hears how many pairs are done, from any thread and in any order, and stops the work by
-/// returning `false`.
-///
-/// # Errors
-/// What [`transport`] can return, a measure that does not exist, and `Cancelled`.
-pub fn labels(
-    measures: &Measures,
-    pairs: &[(usize, usize)],
-    cost: impl Fn(usize, usize) -> f64 + Sync,
-    shared_stays: bool,
-    progress: &(dyn Fn(usize) -> bool + Sync),
-) -> Result<Vec<f64>> {
-    measures.check_pairs(pairs)?;
-    let done = AtomicUsize::new(0);
-    let label = |&(i, j): &(usize, usize)| {
-        let value = transport(measures.row(i), measures.row(j), &cost, shared_stays)?.value;
-        if progress(done.fetch_add(1, Ordering::Relaxed) + 1) {
-            Ok(value)
-        } else {
-            Err(treeport::Error::Cancelled.into())
-        }
-    };
-    pairs.par_iter().map(label).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Successive shortest paths with potentials on the complete bipartite graph of two supports.
 //!
-//! Nodes are the n points with supply, then the m points with demand. An edge i → j always has room;
-//! j → i has room for what flows from i to j. Reduced costs `cost − left[i] − right[j]` stay at least
-//! 0, and are 0 where mass flows, so Dijkstra finds the next cheapest path and the final potentials
-//! are a dual solution.
+//! Nodes are the n points with supply, then the m points with demand. An edge i → j always has
+//! room; j → i has room for what flows from i to j. Reduced costs `cost − left[i] − right[j]` stay
+//! at least 0, and are 0 where mass flows, so Dijkstra finds the next cheapest path and the final
+//! potentials are a dual solution.
 
 use super::{Masses, Transport};
 use crate::error::{Error, Result};

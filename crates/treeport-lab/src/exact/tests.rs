@@ -1,10 +1,9 @@
 use super::*;
-use crate::condensed;
 use crate::generate::{
-    random_pairs, random_unit_tree, seeded, sparse_measures, subset_measures, uniform_measures,
-    uniform_points,
+    random_unit_tree, seeded, sparse_measures, subset_measures, uniform_measures, uniform_points,
 };
 use proptest::prelude::*;
+use treeport::Measures;
 
 /// The cheapest of all n! assignments, by trying every one of them.
 fn best_permutation(n: usize, cost: &dyn Fn(usize, usize) -> f64) -> f64 {
@@ -183,24 +182,4 @@ fn masses_of_very_different_size_are_certified() {
     let cost = |i: usize, j: usize| ((i * 7 + j * 7) % 11) as f64 + i.abs_diff(j) as f64;
     let found = transport(measures.row(0), measures.row(1), cost, false).unwrap();
     assert_certified(measures.row(0), measures.row(1), &cost, &found);
-}
-
-#[test]
-fn labels_match_single_calls_count_up_and_stop() {
-    let mut rng = seeded(5);
-    let place = uniform_points(30, 1, 0.0, 1.0, &mut rng);
-    let distances = condensed::from_fn(30, |i, j| (place[i] - place[j]).abs());
-    let cost = |i, j| condensed::get(&distances, 30, i, j);
-    let measures = subset_measures(30, 12, &mut rng).unwrap();
-    let pairs = random_pairs(40, 12, &mut rng).unwrap();
-    let most = AtomicUsize::new(0);
-    let count = |done| most.fetch_max(done, Ordering::Relaxed) < 40;
-    let all = labels(&measures, &pairs, cost, true, &count).unwrap();
-    assert_eq!(most.into_inner(), 40);
-    for (&(i, j), &label) in pairs.iter().zip(&all) {
-        assert_eq!(transport(measures.row(i), measures.row(j), cost, true).unwrap().value, label);
-    }
-    let stopped = labels(&measures, &pairs, cost, true, &|done| done < 3).unwrap_err();
-    assert!(matches!(stopped, crate::Error::Treeport(treeport::Error::Cancelled)));
-    assert!(labels(&measures, &[(0, 12)], cost, true, &|_| true).is_err());
 }

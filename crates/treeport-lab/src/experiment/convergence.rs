@@ -1,15 +1,15 @@
 //! Loss per epoch on the real sets: \[CTW24\], the figure of training losses.
 
-use std::ops::ControlFlow;
-
 use serde_json::json;
+use treeport::fit::Start;
 use treeport::learn::Loss;
-use treeport::{Error, Kind, LearnOptions, Linkage, Progress, learn, linkage};
+use treeport::{FitOptions, Linkage, Method, Progress};
 use treeport_report::Place;
 use treeport_report::line_chart::{Axes, line_svg};
 
 use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, masses_name, scenes};
 use crate::Result;
+use crate::answers::fit_whole;
 use crate::scene::{Masses, Scene, SceneOptions};
 
 pub(super) const CONVERGENCE: Experiment = Experiment {
@@ -64,24 +64,19 @@ fn run(
     let seed = setup.seed;
     let options = SceneOptions { train: labels, test: 1, seed };
     let scene = Scene::new(set, masses, setup.data.as_deref(), options, progress)?;
-    let ours = LearnOptions { epochs, seed, ..LearnOptions::default() };
-    let paper = LearnOptions { kind: Kind::Ultrametric, loss: Loss::Squared, ..ours.clone() };
+    let of = |method| FitOptions { epochs: Some(epochs), seed, ..FitOptions::of(method) };
+    let paper = FitOptions {
+        start: Some(Start::Linkage(Linkage::Single)),
+        loss: Some(Loss::Squared),
+        ..of(Method::Ultrametric)
+    };
     let mut rows = Vec::new();
-    for (method, start, options) in
-        [("ult-tree (paper)", Linkage::Single, paper), ("additive", Linkage::Average, ours)]
-    {
-        let start = linkage(&scene.metric, start)?;
-        let watch = |status: &treeport::learn::Status<'_>| {
-            if progress(status.step) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        let learned = learn(&start, &scene.train, &scene.train_labels, &options, watch)?;
-        if !progress(0) {
-            return Err(Error::Cancelled.into());
-        }
+    for (method, options) in [("ult-tree (paper)", paper), ("additive", of(Method::Additive))] {
+        let learned = fit_whole(&scene.metric, &scene.train, &options, progress)?;
         let losses: Vec<f64> = learned.history.iter().map(|epoch| epoch.training_loss).collect();
         rows.push(json!({
             "experiment": "convergence", "set": set, "masses": masses_name(set, masses),
-            "method": method, "labels": labels, "epochs": epochs, "seed": seed,
+            "method": method, "labels": scene.train.len(), "epochs": epochs, "seed": seed,
             "first_loss": losses.first(), "last_loss": losses.last(),
             "best_epoch": learned.best_epoch, "losses": losses,
         }));

@@ -76,14 +76,14 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
 }
 
 fn rows(scene: &Scene, options: SceneOptions, progress: &Progress<'_>) -> Result<Vec<Row>> {
-    let row = |notch: &dial::Notch| {
+    let row = |level: &dial::LevelRow| {
         json!({
             "experiment": "dial", "scene": scene.name, "points": scene.metric.points(),
-            "level": notch.level, "labels": options.train, "seed": options.seed,
-            "error": score(&notch.plain), "scaled": score(&notch.scaled),
-            "mean_width": notch.width.map(|width| width.0),
-            "median_width": notch.width.map(|width| width.1),
-            "seconds": notch.seconds, "exact_over_this": notch.ratio,
+            "level": level.level, "labels": scene.train.len(), "seed": options.seed,
+            "error": score(&level.plain), "scaled": score(&level.scaled),
+            "mean_width": level.width.map(|width| width.0),
+            "median_width": level.width.map(|width| width.1),
+            "seconds": level.seconds, "exact_over_this": level.ratio,
         })
     };
     Ok(dial::run(scene, TREES, options.seed, progress)?.iter().map(row).collect())

@@ -1,12 +1,12 @@
 //! The experiments of \[CTW24\], one by one, with its figures beside ours.
 //!
-//! An [`Experiment`] is a list of [`Cell`]s, each of which makes JSON rows on its own; what is printed, kept on
-//! disk and written into the report are those rows through the experiment's [`Table`]s. Nothing here prints
-//! or writes: a cell can be run, its rows stored, and the next one run next week.
+//! An [`Experiment`] is a list of [`Cell`]s, each of which makes JSON rows on its own; what is
+//! printed, kept on disk and written into the report are those rows through the experiment's
+//! [`Table`]s. Nothing here prints or writes: a cell can be run, its rows stored, and the next one
+//! run next week.
 
 mod convergence;
 mod dial;
-mod flow;
 mod real;
 mod recovered_tree;
 mod report;
@@ -22,8 +22,7 @@ mod trees;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use treeport::Progress;
-use treeport_report::score::Score;
+use treeport::{Progress, Score};
 
 use crate::Result;
 use crate::datasets;
@@ -141,11 +140,13 @@ fn no_figures(_rows: &[Row]) -> Vec<Figure> {
     Vec::new()
 }
 
-/// The real sets of the paper, in the order of its table; the text set with word2vec vectors is ours.
+/// The real sets of the paper, in the order of its table; the text set with word2vec vectors is
+/// ours.
 const SETS: [&str; 7] =
     ["bbcsport", "bbcsport_w2v1k", "twitter", "rnaseq_10x", "usca312", "usair97", "belfast"];
 
-/// The sets that are there and wanted, small ones first, with every kind of measures that they can have.
+/// The sets that are there and wanted, small ones first, with every kind of measures that they can
+/// have.
 fn scenes(setup: &Setup, quick: &[&str]) -> Vec<(&'static str, Masses)> {
     let found = setup.data.as_deref().map(datasets::find).unwrap_or_default();
     let wanted = |name: &&str| {

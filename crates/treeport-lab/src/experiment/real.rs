@@ -1,27 +1,24 @@
 //! Every method on the real sets: \[CTW24\], the table of real-world data sets.
 //!
-//! Trees that several rows need are built once. Each row is judged plain and after one factor from the
-//! training labels: much of what separates methods is only that factor.
+//! The rows are what users can build, by [`fit`](treeport::fit()), but for the mean label, Flowtree
+//! and Sinkhorn, which are no models. Each is judged plain and after one factor from the training
+//! labels: much of what separates methods is only that factor.
 
-use std::ops::ControlFlow;
 use std::time::Instant;
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use treeport::baseline::{BaselineOptions, Doing, FitOptions, Method, Model, Training, fit};
-use treeport::estimate::Estimator;
-use treeport::learn::{Loss, Status, point_labels};
+use treeport::build::quadtree;
+use treeport::fit::Start;
+use treeport::learn::Loss;
+use treeport::progress::{SOLVING, State};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
-use treeport::{
-    Error, Forest, ForestOptions, ForestWeightOptions, Kind, Labels, LearnOptions, Linkage,
-    Measures, Progress, Tree, learn, linkage,
-};
-use treeport_report::score::{Score, median_ratio};
+use treeport::{Error, Estimator, FitOptions, Labelled, Linkage, Method, Model, Progress, flow};
 
-use super::flow::{Question, flow};
 use super::{Cell, Experiment, Row, Setup, Show, Table};
 use super::{masses_name, no_figures, paper, scenes, score};
 use crate::Result;
+use crate::answers::{Answers, as_it_is, fit_whole};
 use crate::scene::{Masses, Scene, SceneOptions};
 
 pub(super) const REAL: Experiment = Experiment {
@@ -45,7 +42,8 @@ pub(super) const REAL: Experiment = Experiment {
 untrained `average` and `single` linkage times one factor: most of what a table of plain errors shows is \
 that factor. `ult-tree (paper)` is the paper's method with its options (single linkage start, squared loss). Ours at the cost \
 of a tree are `additive`, `additive + points` (pairs of single points mixed into the training pairs), `auto` (what \
-`treeport fit` does; from average linkage, and from single linkage to see what the start is worth) and the two means of forests; `forest flow` is the cost of the plans of the same unlearned trees, and \
+`treeport fit` does; from average linkage, and from single linkage to see what the start is worth), `forest mean` (perturbed linkages, equally \
+weighted) and `learned-forest` (the same trees learned, then weighted); `forest flow` is the cost of the plans of the same unlearned trees, and \
 no ℓ₁ embedding: it also asks the ground metric. Where we win: on every set the flow has the least error, a fifth \
 to under a half of that of the best tree of others on text and about half or less on maps; at the cost of a tree \
 the learned forest or `auto` is better than every tree of others, calibrated ones included, text included. Where we hardly do: \
@@ -103,29 +101,30 @@ fn run(
     progress: &Progress<'_>,
 ) -> Result<Vec<Row>> {
     let scene = Scene::new(set, masses, setup.data.as_deref(), options, progress)?;
-    let quick = setup.quick;
-    let mut contest = Contest { scene: &scene, seed: setup.seed, quick, progress, lines: vec![] };
-    contest.untrained()?;
-    contest.learned()?;
-    contest.forests()?;
-    contest.sinkhorn()?;
+    let (seed, quick) = (setup.seed, setup.quick);
+    let mut comparison = Comparison { scene: &scene, seed, quick, progress, lines: vec![] };
+    comparison.untrained()?;
+    comparison.learned()?;
+    comparison.forests()?;
+    comparison.sinkhorn()?;
     let complete = |line: Value| {
         let method = line["method"].as_str().unwrap_or_default().to_owned();
         let mut row = json!({
             "experiment": "real", "set": set, "masses": masses_name(set, masses),
-            "points": scene.metric.points(), "labels": options.train, "test_pairs": options.test,
-            "seed": options.seed, "paper": paper_figure(&method, set).map(paper),
+            "points": scene.metric.points(), "labels": scene.train.len(),
+            "test_pairs": scene.test.len(), "seed": seed,
+            "paper": paper_figure(&method, set).map(paper),
         });
         for (key, value) in line.as_object().into_iter().flatten() {
             row[key] = value.clone();
         }
         row
     };
-    Ok(contest.lines.into_iter().map(complete).collect())
+    Ok(comparison.lines.into_iter().map(complete).collect())
 }
 
 /// All methods on one scene, and what they have said so far.
-struct Contest<'a> {
+struct Comparison<'a> {
     scene: &'a Scene,
     seed: u64,
     quick: bool,
@@ -133,172 +132,128 @@ struct Contest<'a> {
     lines: Vec<Value>,
 }
 
-impl Contest<'_> {
-    fn training(&self) -> Training<'_> {
-        Training { measures: &self.scene.train, labels: &self.scene.train_labels }
-    }
-
-    /// Judges what a method says about the first test pairs: as it is, and after one factor.
-    fn judge(
-        &mut self,
-        method: &str,
-        plain: &[f64],
-        scaled: &[f64],
-        seconds: Option<f64>,
-        note: &str,
-    ) {
-        let exact = &self.scene.test_labels.distances[..plain.len()];
-        let of = |found: &[f64]| score(&Score::new(found, exact, self.scene.diameter));
+impl Comparison<'_> {
+    /// Judges what a method says: as it is, and after one factor.
+    fn judge(&mut self, method: &str, answers: &Answers, seconds: Option<f64>, note: &str) {
+        let [plain, scaled] = answers.scores(&self.scene.test);
         self.lines.push(json!({
-            "method": method, "error": of(plain), "scaled": of(scaled),
+            "method": method, "error": score(&plain), "scaled": score(&scaled),
             "build_seconds": seconds, "note": note,
         }));
     }
 
-    fn model(&mut self, method: &str, model: &Model, seconds: f64, note: &str) -> Result<()> {
-        let scene = self.scene;
-        let of = |measures: &Measures, labels: &Labels| {
-            model.pairs(&scene.metric, measures, &labels.pairs, self.progress)
-        };
-        let (seen, unseen) =
-            (of(&scene.train, &scene.train_labels)?, of(&scene.test, &scene.test_labels)?);
-        let scaled = times_one_factor(&scene.train_labels, &seen, &unseen);
-        self.judge(method, &unseen, &scaled, Some(seconds), note);
-        Ok(())
+    /// Fits to labels and judges; the model and how long it took.
+    fn fit(
+        &mut self,
+        name: &str,
+        train: &Labelled,
+        options: &FitOptions,
+        note: &str,
+    ) -> Result<(Model, f64)> {
+        let Scene { metric, train: own, test, .. } = self.scene;
+        let begun = Instant::now();
+        let model = fit_whole(metric, train, options, self.progress)?.model;
+        let seconds = begun.elapsed().as_secs_f64();
+        let answers = Answers::of_model(&model, (own, test), self.progress)?;
+        self.judge(name, &answers, Some(seconds), note);
+        Ok((model, seconds))
     }
 
-    /// What does not learn a tree from labels.
+    /// What does not learn from labels, on its own scale.
     fn untrained(&mut self) -> Result<()> {
         use Method::{
-            CTwd, Flowtree, MeanLabel, QTwd, Quadtree, SlicedCTwd, SlicedQTwd, TotalVariation,
+            Average, CTwd, QTwd, Quadtree, Single, SlicedCTwd, SlicedQTwd, TotalVariation,
         };
-        let options = BaselineOptions { seed: self.seed, ..BaselineOptions::default() };
-        for method in
-            [MeanLabel, TotalVariation, Quadtree, Flowtree, QTwd, CTwd, SlicedQTwd, SlicedCTwd]
-        {
-            if method.needs_coordinates() && self.scene.metric.coordinates().is_none() {
-                self.lines.push(json!({ "method": method.name(), "note": "needs coordinates" }));
-                continue;
+        let answers = Answers::of_mean_label((&self.scene.train, &self.scene.test));
+        self.judge("mean-label", &answers, None, "");
+        self.as_they_are(&[TotalVariation, Quadtree], "")?;
+        self.flowtree()?;
+        self.as_they_are(&[QTwd, CTwd, SlicedQTwd, SlicedCTwd], "")?;
+        self.as_they_are(&[Single, Average], "untrained")
+    }
+
+    fn as_they_are(&mut self, methods: &[Method], note: &str) -> Result<()> {
+        for &method in methods {
+            if method.takes().coordinates && self.scene.metric.coordinates().is_none() {
+                self.without_coordinates(method.name());
+            } else {
+                let options = as_it_is(method, self.seed);
+                self.fit(method.name(), &self.scene.train, &options, note)?;
             }
-            let begun = Instant::now();
-            let training = Some(self.training());
-            let model = method.build(&self.scene.metric, training, &options, self.progress)?;
-            self.model(method.name(), &model, begun.elapsed().as_secs_f64(), "")?;
         }
         Ok(())
     }
 
-    /// Linkages as they are, and what is learned from them.
-    fn learned(&mut self) -> Result<()> {
-        let scene = self.scene;
+    fn flowtree(&mut self) -> Result<()> {
+        let Scene { metric, train, test, .. } = self.scene;
+        if metric.coordinates().is_none() {
+            self.without_coordinates("flowtree");
+            return Ok(());
+        }
         let begun = Instant::now();
-        let single = linkage(&scene.metric, Linkage::Single)?;
-        let single_seconds = begun.elapsed().as_secs_f64();
-        let average = linkage(&scene.metric, Linkage::Average)?;
-        let average_seconds = begun.elapsed().as_secs_f64() - single_seconds;
-        self.model("single", &Model::Tree(single.clone()), single_seconds, "untrained")?;
-        self.model("average", &Model::Tree(average.clone()), average_seconds, "untrained")?;
-        let epochs = if self.quick { 20 } else { 50 };
-        let ours = LearnOptions { epochs, seed: self.seed, ..LearnOptions::default() };
-        let ultrametric = LearnOptions { kind: Kind::Ultrametric, ..ours.clone() };
-        let as_paper = LearnOptions { loss: Loss::Squared, ..ultrametric.clone() };
-        let (train, labels) = (&scene.train, &scene.train_labels);
-        let (mixed, mixed_labels) = with_points(scene, labels.pairs.len(), self.seed)?;
-        for (name, start, measures, labels, options) in [
-            ("ult-tree (paper)", &single, train, labels, &as_paper),
-            ("ultrametric", &average, train, labels, &ultrametric),
-            ("additive", &average, train, labels, &ours),
-            ("additive + points", &average, &mixed, &mixed_labels, &ours),
-        ] {
-            let begun = Instant::now();
-            let tree = self.learn(start, measures, labels, options)?;
-            let seconds = begun.elapsed().as_secs_f64();
-            self.model(name, &Model::Tree(tree), seconds, "without its start")?;
-        }
-        for (name, start) in [("auto", &average), ("auto --start single", &single)] {
-            let begun = Instant::now();
-            let tree = self.fit(start, &ours)?;
-            let seconds = begun.elapsed().as_secs_f64();
-            self.model(
-                name,
-                &Model::Tree(tree),
-                seconds,
-                "all stages of `fit`, without its start",
-            )?;
-        }
+        let tree = quadtree(metric, self.seed)?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let answers = Answers::of((train, test), |data| {
+            flow::pairs(&tree, metric, data.measures(), data.pairs(), self.progress)
+        })?;
+        self.judge("flowtree", &answers, Some(seconds), "");
         Ok(())
     }
 
-    /// All stages of `treeport fit`.
-    fn fit(&self, start: &Tree, learn: &LearnOptions) -> Result<Tree> {
-        let defaults = FitOptions::default();
-        let learn = LearnOptions { validation: defaults.learn.validation, ..learn.clone() };
-        let options = FitOptions { learn, ..defaults };
-        let Scene { metric, train, train_labels, .. } = self.scene;
-        let go_on = |_: &Doing<'_>| (self.progress)(0);
-        let fitted = fit(start, metric, train, train_labels, &options, &go_on)?;
-        if fitted.finished { Ok(fitted.tree) } else { Err(Error::Cancelled.into()) }
+    fn without_coordinates(&mut self, method: &str) {
+        self.lines.push(json!({ "method": method, "note": "needs coordinates" }));
     }
 
-    fn learn(
-        &self,
-        start: &Tree,
-        measures: &Measures,
-        labels: &Labels,
-        options: &LearnOptions,
-    ) -> Result<Tree> {
-        let mut stopped = false;
-        let watch = |status: &Status<'_>| {
-            stopped = !(self.progress)(status.step);
-            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    /// One tree, learned.
+    fn learned(&mut self) -> Result<()> {
+        let Scene { metric, train, .. } = self.scene;
+        let (epochs, seed) = (if self.quick { 20 } else { 50 }, self.seed);
+        let of = |method| FitOptions { epochs: Some(epochs), seed, ..FitOptions::of(method) };
+        let single = Some(Start::Linkage(Linkage::Single));
+        let paper = FitOptions {
+            start: single.clone(),
+            loss: Some(Loss::Squared),
+            ..of(Method::Ultrametric)
         };
-        let learned = learn(start, measures, labels, options, watch)?;
-        if stopped { Err(Error::Cancelled.into()) } else { Ok(learned.tree) }
+        self.fit("ult-tree (paper)", train, &paper, "")?;
+        self.fit("ultrametric", train, &of(Method::Ultrametric), "")?;
+        self.fit("additive", train, &of(Method::Additive), "")?;
+        // As many pairs of single points, whose distance is known for free.
+        let mixed = train.and(&Labelled::of_points(metric, train.len(), seed)?)?;
+        self.fit("additive + points", &mixed, &of(Method::Additive), "")?;
+        self.fit("auto", train, &of(Method::Auto), "all stages of `fit`")?;
+        let from_single = FitOptions { start: single, ..of(Method::Auto) };
+        self.fit("auto --start single", train, &from_single, "all stages of `fit`")?;
+        Ok(())
     }
 
     /// Perturbed linkages: their mean, the mean of the learned ones, and the cost of their plans.
     fn forests(&mut self) -> Result<()> {
-        let scene = self.scene;
+        let Scene { metric, train, test, .. } = self.scene;
         let trees = TREES[usize::from(self.quick)];
         let note = format!("{trees} trees");
-        let begun = Instant::now();
-        let options = ForestOptions { trees, seed: self.seed, ..ForestOptions::default() };
-        let forest = Forest::perturbed(&scene.metric, &options, self.progress)?;
-        let grown = begun.elapsed().as_secs_f64();
-        self.model("forest mean", &Model::Forest(forest.clone()), grown, &note)?;
-        let (train, labels) = (&scene.train, &scene.train_labels);
-        let epochs = if self.quick { 10 } else { 30 };
-        let options = LearnOptions { epochs, seed: self.seed, ..LearnOptions::default() };
-        let learned = forest.learned(train, labels, &options, self.progress)?;
-        let weights = ForestWeightOptions { seed: self.seed, ..ForestWeightOptions::default() };
-        let learned = learned.weighted_by(train, labels, &weights, self.progress)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        self.model("forest mean, learned", &Model::Forest(learned), seconds, &note)?;
-        self.flow(&forest, grown, &note)
-    }
-
-    /// The flow of the trees alone, and with the exact solver where that is faster.
-    fn flow(&mut self, forest: &Forest, grown: f64, note: &str) -> Result<()> {
-        let scene = self.scene;
-        let estimator = Estimator::new(&scene.metric, forest)?;
-        let asked = Question {
-            train: &scene.train,
-            labels: &scene.train_labels,
-            test: &scene.test,
-            pairs: &scene.test_labels.pairs,
-        };
-        let found = flow(estimator.clone().by_trees_alone(), &asked, self.progress)?;
-        self.judge("forest flow", &found.raw, &found.scaled, Some(grown), note);
-        let found = flow(estimator, &asked, self.progress)?;
-        let note = format!("{note}, {} of {} solved exactly", found.solved, asked.pairs.len());
-        self.judge("estimator at level flow", &found.raw, &found.scaled, Some(grown), &note);
+        let of = |method| FitOptions { n_trees: Some(trees), ..as_it_is(method, self.seed) };
+        let (equal, mut learned) = (of(Method::Forest), of(Method::LearnedForest));
+        if self.quick {
+            learned.epochs = Some(10);
+        }
+        let (forest, grown) = self.fit("forest mean", train, &equal, &note)?;
+        self.fit("learned-forest", train, &learned, &note)?;
+        // The flow of the trees alone, and with the exact solver where that is faster.
+        let estimator = Estimator::new(metric, &forest)?;
+        let alone = estimator.clone().by_trees_alone();
+        let (answers, _) = Answers::of_flow(alone, (train, test), self.progress)?;
+        self.judge("forest flow", &answers, Some(grown), &note);
+        let (answers, solved) = Answers::of_flow(estimator, (train, test), self.progress)?;
+        let note = format!("{note}, {solved} of {} solved exactly", test.len());
+        self.judge("estimator at level flow", &answers, Some(grown), &note);
         Ok(())
     }
 
     /// Entropic transport at ε = 1 in the unit of the distances, as far as POT would go.
     fn sinkhorn(&mut self) -> Result<()> {
-        let scene = self.scene;
-        let support = scene.test.entries() / scene.test.len().max(1);
+        let Scene { metric, train, test, .. } = self.scene;
+        let support = test.measures().entries() / test.measures().len().max(1);
         if support > MOST_SUPPORT {
             let note = format!("skipped: {support} points in a support");
             self.lines.push(json!({ "method": "sinkhorn", "note": note }));
@@ -313,44 +268,31 @@ impl Contest<'_> {
         // As many operations as that many pairs of the largest supports.
         let pairs = if self.quick { 2 } else { 20 };
         let most = (pairs * (MOST_SUPPORT / support.max(1)).pow(2)).min(200);
-        let of = |measures: &Measures, labels: &Labels| -> Result<Vec<f64>> {
-            let one = |&(i, j): &(usize, usize)| {
-                let found =
-                    sinkhorn::solve(&scene.metric, &measures.row(i), &measures.row(j), &options)?;
-                if (self.progress)(0) { Ok(found.transport_cost) } else { Err(Error::Cancelled) }
+        let of = |data: &Labelled| -> Result<Vec<f64>> {
+            let some = &data.pairs()[..most.min(data.len())];
+            let total = Some(some.len());
+            let one = |(done, &(i, j)): (usize, &(usize, usize))| {
+                // Not `sinkhorn::pairs`, which wants it to converge.
+                let row = |r| data.measures().row(r);
+                let found = sinkhorn::solve(metric, &row(i), &row(j), &options)?;
+                let state = State { task: SOLVING, done, total, error: None, checkpoint: None };
+                if (self.progress)(&state) {
+                    Ok(found.transport_cost)
+                } else {
+                    Err(Error::Cancelled)
+                }
             };
-            let some = &labels.pairs[..most.min(labels.pairs.len())];
-            Ok(some.par_iter().map(one).collect::<treeport::Result<Vec<f64>>>()?)
+            Ok(some.par_iter().enumerate().map(one).collect::<treeport::Result<_>>()?)
         };
-        let seen = of(&scene.train, &scene.train_labels)?;
-        let unseen = of(&scene.test, &scene.test_labels)?;
-        let note = format!("λ = 1, first {} pairs", unseen.len());
-        let scaled = times_one_factor(&scene.train_labels, &seen, &unseen);
-        self.judge("sinkhorn", &unseen, &scaled, None, &note);
+        let answers = Answers::new(train, &of(train)?, of(test)?);
+        let note = format!("λ = 1, first {} pairs", answers.plain.len());
+        self.judge("sinkhorn", &answers, None, &note);
         Ok(())
     }
 }
 
-/// The predictions for unseen pairs times the median of label/prediction over the first labels.
-fn times_one_factor(labels: &Labels, seen: &[f64], unseen: &[f64]) -> Vec<f64> {
-    let factor = median_ratio(&labels.distances[..seen.len()], seen);
-    unseen.iter().map(|d| factor * d).collect()
-}
-
 /// Largest mean support that Sinkhorn is run on.
 const MOST_SUPPORT: usize = 350;
-
-/// The training pairs and as many pairs of single points, whose distance is known for free.
-fn with_points(scene: &Scene, count: usize, seed: u64) -> Result<(Measures, Labels)> {
-    let (units, points) = point_labels(&scene.metric, count, seed)?;
-    let first = scene.train.len();
-    let rows = scene.train.iter().chain(units.iter()).map(|row| row.iter().collect::<Vec<_>>());
-    let measures = Measures::from_rows(scene.metric.points(), rows)?;
-    let mut labels = scene.train_labels.clone();
-    labels.pairs.extend(points.pairs.iter().map(|&(i, j)| (first + i, first + j)));
-    labels.distances.extend(points.distances);
-    Ok((measures, labels))
-}
 
 /// Mean and standard deviation in the paper's table.
 fn paper_figure(method: &str, set: &str) -> Option<(f64, f64)> {

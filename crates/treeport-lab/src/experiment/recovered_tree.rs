@@ -56,11 +56,12 @@ fn figures(rows: &[Row]) -> Vec<Figure> {
         };
         let title = row["tree"].as_str().unwrap_or_default().to_owned();
         let options = DendrogramOptions { title, width: WIDTH, ..DendrogramOptions::default() };
-        let drawn = dendrogram_svg(&tree, &options);
+        let leaves = tree.leaves() as f64;
+        let drawn = dendrogram_svg(&tree.into(), &options);
         // An SVG inside another one is placed by its x.
         inside += &drawn.replacen("<svg ", &format!("<svg x=\"{right}\" "), 1);
         right += WIDTH;
-        height = height.max(124.0 + options.leaf_height * tree.leaves() as f64);
+        height = height.max(124.0 + options.leaf_height * leaves);
     }
     if inside.is_empty() {
         return Vec::new();

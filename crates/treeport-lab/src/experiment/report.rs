@@ -17,8 +17,8 @@ pub struct Run {
     pub rows: Vec<Row>,
 }
 
-/// The report of several experiments, and the figures that it shows from `folder`; a note says what a reader
-/// has to know about the run, such as what else the machine did.
+/// The report of several experiments, and the figures that it shows from `folder`; a note says what
+/// a reader has to know about the run, such as what else the machine did.
 pub fn markdown(runs: &[Run], note: Option<&str>, folder: &str) -> (String, Vec<super::Figure>) {
     let mut text = String::from(
         "# Results\n\nWritten by `treeport-lab reproduce results` from the rows of the runs below; do not edit. Mean relative \

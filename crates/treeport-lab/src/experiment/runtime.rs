@@ -1,19 +1,19 @@
 //! Time per pair on the real sets: \[CTW24\], the table of average runtimes.
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
-use treeport::baseline::{BaselineOptions, Method, Model, Training};
+use treeport::build::{PerturbedOptions, perturbed, quadtree};
 use treeport::estimate::{Estimator, Level};
+use treeport::fit::Start;
+use treeport::progress::{SOLVING, State};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
-use treeport::{
-    Error, Forest, ForestOptions, Kind, LearnOptions, Linkage, Progress, exact, learn, linkage,
-};
+use treeport::{Error, FitOptions, Linkage, Method, Model, Progress, flow};
+use treeport_report::timing::{time_exact, time_model, time_pairs};
 
 use super::{Cell, Experiment, Row, Setup, Show, Table, masses_name, no_figures, scenes};
 use crate::Result;
+use crate::answers::{as_it_is, fit_whole};
 use crate::scene::{Masses, Scene, SceneOptions};
 
 pub(super) const RUNTIME: Experiment = Experiment {
@@ -56,17 +56,17 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
 fn run(set: &str, masses: Masses, setup: &Setup, progress: &Progress<'_>) -> Result<Vec<Row>> {
     let options = SceneOptions { train: LABELS, test: LABELS, seed: setup.seed };
     let scene = Scene::new(set, masses, setup.data.as_deref(), options, progress)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one more thread");
     let limit = LIMIT[usize::from(setup.quick)];
-    let timed = pool.install(|| times(&scene, setup.seed, limit, progress))?;
-    let exact = timed.iter().find(|t| t.0 == "exact").map(|t| t.1);
+    let timed = times(&scene, setup.seed, limit, progress)?;
+    let exact = timed.iter().find(|t| t.0 == "exact").map(|t| t.1.1);
+    let measures = scene.test.measures();
     let reference = paper_seconds("exact", set);
-    let row = |&(method, seconds, pairs): &(&str, f64, usize)| {
+    let row = |&(method, (pairs, seconds)): &(&str, Timed)| {
         let paper = paper_seconds(method, set);
         json!({
             "experiment": "runtime", "set": set, "masses": masses_name(set, masses),
             "points": scene.metric.points(), "seed": setup.seed,
-            "mean_support": scene.test.entries() / scene.test.len(),
+            "mean_support": measures.entries() / measures.len(),
             "method": method, "seconds": seconds, "pairs": pairs,
             "exact_over_this": exact.map(|exact| exact / seconds),
             "paper_seconds": paper, "paper_ratio": reference.zip(paper).map(|(r, p)| r / p),
@@ -75,55 +75,60 @@ fn run(set: &str, masses: Masses, setup: &Setup, progress: &Progress<'_>) -> Res
     Ok(timed.iter().map(row).collect())
 }
 
-/// Every method with its seconds for a pair and the pairs it was timed on.
+/// Pairs that were timed, and seconds for one.
+type Timed = (usize, f64);
+
+/// How long every method takes for a pair.
 fn times(
     scene: &Scene,
     seed: u64,
     limit: Duration,
     progress: &Progress<'_>,
-) -> Result<Vec<(&'static str, f64, usize)>> {
-    let metric = &scene.metric;
+) -> Result<Vec<(&'static str, Timed)>> {
+    let Scene { metric, test, .. } = scene;
+    let measures = test.measures();
+    let of_model = |model: &Model| time_model(model, measures, test.pairs(), limit, progress);
     // The same pairs again and again, so that a fast method has enough to do.
     let pairs: Vec<(usize, usize)> =
-        scene.test_labels.pairs.iter().copied().cycle().take(MOST_PAIRS).collect();
-    let timed = |work: &dyn Fn(&Progress<'_>) -> treeport::Result<()>| {
-        time(work, limit, pairs.len(), progress)
+        test.pairs().iter().copied().cycle().take(MOST_PAIRS).collect();
+    let timed = |work: &(dyn Fn(&Progress<'_>) -> treeport::Result<()> + Sync)| {
+        time_pairs(pairs.len(), limit, progress, work)
     };
     let mut found = Vec::new();
     for (name, model) in models(scene, seed, progress)? {
-        let (seconds, count) =
-            timed(&|watch| model.pairs(metric, &scene.test, &pairs, watch).map(drop))?;
-        found.push((name, seconds, count));
+        found.push((name, of_model(&model)?));
     }
-    let options = ForestOptions { trees: TREES, seed, ..ForestOptions::default() };
-    let forest = Forest::perturbed(metric, &options, progress)?;
+    if metric.coordinates().is_some() {
+        let tree = quadtree(metric, seed)?;
+        let flowtree =
+            timed(&|watch| flow::pairs(&tree, metric, measures, &pairs, watch).map(drop))?;
+        found.push(("flowtree", flowtree));
+    }
+    let options = PerturbedOptions { n_trees: TREES, seed, ..PerturbedOptions::default() };
+    let forest = Model::Forest(perturbed(metric, &options, progress)?);
+    found.push(("forest mean, 4 trees", of_model(&forest)?));
     let estimator = Estimator::new(metric, &forest)?;
-    for (name, level) in
-        [("forest mean, 4 trees", Level::Tree), ("forest flow, 4 trees", Level::Flow)]
-    {
-        let (seconds, count) =
-            timed(&|watch| estimator.pairs(level, &scene.test, &pairs, watch).map(drop))?;
-        found.push((name, seconds, count));
-    }
+    let flow = timed(&|watch| estimator.pairs(Level::Flow, measures, &pairs, watch).map(drop))?;
+    found.push(("forest flow, 4 trees", flow));
     let options = SinkhornOptions {
         epsilon: Epsilon::Absolute(1.0),
         scaling: None,
         max_iterations: 1000,
         tolerance: 1e-9,
     };
-    let (seconds, count) = timed(&|watch| {
+    let sinkhorn = timed(&|watch| {
         for (k, &(i, j)) in pairs.iter().enumerate() {
-            sinkhorn::solve(metric, &scene.test.row(i), &scene.test.row(j), &options)?;
-            if !watch(k + 1) {
+            // Not `sinkhorn::pairs`, which wants it to converge.
+            sinkhorn::solve(metric, &measures.row(i), &measures.row(j), &options)?;
+            let (done, total) = (k + 1, Some(pairs.len()));
+            if !watch(&State { task: SOLVING, done, total, error: None, checkpoint: None }) {
                 return Err(Error::Cancelled);
             }
         }
         Ok(())
     })?;
-    found.push(("sinkhorn", seconds, count));
-    let (seconds, count) =
-        timed(&|watch| exact::pairs(metric, &scene.test, &pairs, watch).map(drop))?;
-    found.push(("exact", seconds, count));
+    found.push(("sinkhorn", sinkhorn));
+    found.push(("exact", time_exact(metric, measures, &pairs, limit, progress)?));
     Ok(found)
 }
 
@@ -135,46 +140,20 @@ const MOST_PAIRS: usize = 20_000;
 
 /// The methods of the paper's table that build a model.
 fn models(scene: &Scene, seed: u64, progress: &Progress<'_>) -> Result<Vec<(&'static str, Model)>> {
-    let options = BaselineOptions { seed, ..BaselineOptions::default() };
-    let learning =
-        LearnOptions { kind: Kind::Ultrametric, epochs: 5, seed, ..LearnOptions::default() };
-    let start = linkage(&scene.metric, Linkage::Single)?;
-    let watch = |_: &treeport::learn::Status<'_>| {
-        if progress(0) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    let Scene { metric, train, .. } = scene;
+    let ult_tree = FitOptions {
+        start: Some(Start::Linkage(Linkage::Single)),
+        epochs: Some(5),
+        ..as_it_is(Method::Ultrametric, seed)
     };
-    let tree = learn(&start, &scene.train, &scene.train_labels, &learning, watch)?.tree;
-    let mut models = vec![("ult-tree", Model::Tree(tree))];
-    let training = Training { measures: &scene.train, labels: &scene.train_labels };
-    for method in [Method::Quadtree, Method::Flowtree, Method::CTwd] {
-        if !method.needs_coordinates() || scene.metric.coordinates().is_some() {
-            let model = method.build(&scene.metric, Some(training), &options, progress)?;
-            models.push((method.name(), model));
+    let mut models = vec![("ult-tree", fit_whole(metric, train, &ult_tree, progress)?.model)];
+    for method in [Method::Quadtree, Method::CTwd] {
+        if !method.takes().coordinates || metric.coordinates().is_some() {
+            let fitted = fit_whole(metric, train, &as_it_is(method, seed), progress)?;
+            models.push((method.name(), fitted.model));
         }
     }
     Ok(models)
-}
-
-/// Seconds for one of `most` items of work that counts them, until the time is up.
-fn time(
-    work: &dyn Fn(&Progress<'_>) -> treeport::Result<()>,
-    limit: Duration,
-    most: usize,
-    progress: &Progress<'_>,
-) -> Result<(f64, usize)> {
-    let (done, begun) = (AtomicUsize::new(0), Instant::now());
-    let watch = |count: usize| {
-        done.store(count, Ordering::Relaxed);
-        progress(count) && begun.elapsed() < limit
-    };
-    let result = work(&watch);
-    let seconds = begun.elapsed().as_secs_f64();
-    let count = match result {
-        Ok(()) => most,
-        // Stopped by the clock alone.
-        Err(Error::Cancelled) if progress(0) => done.into_inner().max(1),
-        Err(error) => return Err(error.into()),
-    };
-    Ok((seconds / count as f64, count))
 }
 
 /// Seconds in the paper's table.

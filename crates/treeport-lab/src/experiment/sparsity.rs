@@ -1,28 +1,21 @@
 //! Error against the sparsity of measures: \[CTW24\], "Effect of sparse distributions".
 
 use serde_json::json;
-use treeport::baseline::{BaselineOptions, Method, Training};
-use treeport::estimate::Estimator;
-use treeport::{Forest, ForestOptions, GroundMetric, Labels, Measures, Norm, Progress, exact};
+use treeport::build::{PerturbedOptions, perturbed};
+use treeport::{Estimator, GroundMetric, Labelled, Method, Model, PointMetric, Progress};
 use treeport_report::Place;
 use treeport_report::line_chart::{Axes, line_svg};
-use treeport_report::score::Score;
 
-use super::flow::{Question, flow};
 use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, score};
 use crate::Result;
-use crate::generate::{seeded, sparse_measures, uniform_points};
+use crate::answers::{Answers, as_it_is, fit_whole};
+use crate::generate::{couples, seeded, sparse_measures, uniform_points};
 
 pub(super) const SPARSITY: Experiment = Experiment {
     name: "sparsity",
     about: "error against the share of points that have mass",
     cells,
-    tables: &[Table {
-        split: &["points", "labels", "test_pairs", "seed"],
-        line: &["share"],
-        across: Some("method"),
-        show: &[("error", Show::Spread("scaled"))],
-    }],
+    tables: &[errors(&["points", "labels", "test_pairs", "seed"], &["share"])],
     figures,
     words: "Points in [-10, 10]², measures on a share of them; errors after one factor from the labels, which is kind to cTWD \
 and qTWD. The paper's observation holds: the fewer points have mass, the larger the error of a tree. After one factor \
@@ -30,6 +23,11 @@ the methods of one tree are close to each other; with 200 labels `auto` is the b
 tree hardly better than the average linkage it starts from. The flow of a forest has less than half their error. The \
 paper shows this as figures without numbers.",
 };
+
+/// The errors of every method side by side.
+pub(super) const fn errors(split: &'static [&'static str], line: &'static [&'static str]) -> Table {
+    Table { split, line, across: Some("method"), show: &[("error", Show::Spread("scaled"))] }
+}
 
 /// Unseen pairs.
 const TEST: usize = 50;
@@ -70,9 +68,8 @@ pub(super) struct Problem {
     share: f64,
     seed: u64,
     metric: GroundMetric,
-    measures: Measures,
-    train: Labels,
-    test: Labels,
+    train: Labelled,
+    test: Labelled,
 }
 
 impl Problem {
@@ -85,18 +82,13 @@ impl Problem {
     ) -> Result<Self> {
         let mut rng = seeded(seed);
         let points = uniform_points(n, 2, -10.0, 10.0, &mut rng);
-        let metric = GroundMetric::from_points(2, points, Norm::Euclidean)?;
+        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?;
         let support = ((share * n as f64).round() as usize).clamp(1, n);
         // Test measures first: they are then the same for every number of labels.
         let measures = sparse_measures(n, support, 2 * (TEST + labels), &mut rng)?;
-        let pairs: Vec<(usize, usize)> = (0..TEST + labels).map(|k| (2 * k, 2 * k + 1)).collect();
-        let distances = exact::pairs(&metric, &measures, &pairs, progress)?;
-        let part = |range: std::ops::Range<usize>| Labels {
-            pairs: pairs[range.clone()].to_vec(),
-            distances: distances[range].to_vec(),
-        };
-        let (test, train) = (part(0..TEST), part(TEST..TEST + labels));
-        Ok(Self { share, seed, metric, measures, train, test })
+        let all = Labelled::solve(&metric, &measures, couples(TEST + labels), progress)?;
+        let (test, train) = all.split_at(TEST);
+        Ok(Self { share, seed, metric, train, test })
     }
 
     pub(super) fn rows(
@@ -105,44 +97,29 @@ impl Problem {
         methods: &[Option<Method>],
         progress: &Progress<'_>,
     ) -> Result<Vec<Row>> {
-        let diameter = self.metric.condensed().into_iter().fold(0.0, f64::max);
         let mut rows = Vec::new();
         for method in methods {
-            let (unseen, scaled) = self.answers(*method, progress)?;
-            let of = |found: &[f64]| score(&Score::new(found, &self.test.distances, diameter));
+            let [plain, scaled] = self.answers(*method, progress)?.scores(&self.test);
             rows.push(json!({
                 "experiment": experiment, "points": self.metric.points(), "share": self.share,
                 "method": method.map_or("forest flow", Method::name), "seed": self.seed,
-                "labels": self.train.pairs.len(), "test_pairs": self.test.pairs.len(),
-                "error": of(&unseen), "scaled": of(&scaled),
+                "labels": self.train.len(), "test_pairs": self.test.len(),
+                "error": score(&plain), "scaled": score(&scaled),
             }));
         }
         Ok(rows)
     }
 
-    /// What a method says about the test pairs: as it is, and after one factor from the labels.
-    fn answers(
-        &self,
-        method: Option<Method>,
-        progress: &Progress<'_>,
-    ) -> Result<(Vec<f64>, Vec<f64>)> {
-        let (metric, measures) = (&self.metric, &self.measures);
+    fn answers(&self, method: Option<Method>, progress: &Progress<'_>) -> Result<Answers> {
+        let Self { metric, train, test, seed, .. } = self;
         let Some(method) = method else {
-            let options = ForestOptions { seed: self.seed, ..ForestOptions::default() };
-            let forest = Forest::perturbed(metric, &options, progress)?;
-            let pairs = &self.test.pairs;
-            let asked = Question { train: measures, labels: &self.train, test: measures, pairs };
+            let options = PerturbedOptions { seed: *seed, ..PerturbedOptions::default() };
+            let forest = Model::Forest(perturbed(metric, &options, progress)?);
             let estimator = Estimator::new(metric, &forest)?.by_trees_alone();
-            let found = flow(estimator, &asked, progress)?;
-            return Ok((found.raw, found.scaled));
+            return Ok(Answers::of_flow(estimator, (train, test), progress)?.0);
         };
-        let training = Training { measures, labels: &self.train };
-        let options = BaselineOptions { seed: self.seed, ..BaselineOptions::default() };
-        let model = method.build(metric, Some(training), &options, progress)?;
-        let factor = model.factor(metric, training)?;
-        let found = model.pairs(metric, measures, &self.test.pairs, progress)?;
-        let scaled = found.iter().map(|d| factor * d).collect();
-        Ok((found, scaled))
+        let model = fit_whole(metric, train, &as_it_is(method, *seed), progress)?.model;
+        Ok(Answers::of_model(&model, (train, test), progress)?)
     }
 }
 

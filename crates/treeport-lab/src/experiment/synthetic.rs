@@ -6,22 +6,20 @@ use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, paper, score}
 use crate::Result;
 use crate::synthetic::{Cloud, Masses, compare};
 
-const TABLE: Table = Table {
-    split: &["dim", "runs", "seed"],
-    line: &["method"],
-    across: Some("masses"),
-    show: &[
-        ("paper", Show::Spread("paper")),
-        ("error", Show::Spread("error")),
-        ("times one factor", Show::Spread("scaled")),
-    ],
-};
-
 pub(super) const UNIFORM: Experiment = Experiment {
     name: "uniform",
     about: "every method on 100 uniform points of [-10, 10]^d",
     cells: |setup| cells(setup, Cloud::Uniform),
-    tables: &[TABLE],
+    tables: &[Table {
+        split: &["dim", "runs", "seed"],
+        line: &["method"],
+        across: Some("masses"),
+        show: &[
+            ("paper", Show::Spread("paper")),
+            ("error", Show::Spread("error")),
+            ("times one factor", Show::Spread("scaled")),
+        ],
+    }],
     figures: no_figures,
     words: "100 points, 200 training and 50 test pairs, several data sets judged together. `full` has random masses on \
 all points, as the paper says; `subset` has equal masses on a random subset, as its published code does. Plain errors of \
@@ -38,10 +36,9 @@ pub(super) const GAUSSIAN: Experiment = Experiment {
     name: "gaussian",
     about: "every method on 100 Gaussian points",
     cells: |setup| cells(setup, Cloud::Gaussian),
-    tables: &[TABLE],
-    figures: no_figures,
     words: "As `uniform`, with points from N(0, 1) along every axis. λ = 1 is then large beside the distances, and \
 Sinkhorn's plain error with it.",
+    ..UNIFORM
 };
 
 /// Dimensions in a glance.
@@ -68,7 +65,7 @@ fn rows(
 ) -> Result<Vec<Row>> {
     let row = |outcome: &crate::synthetic::Outcome| {
         json!({
-            "experiment": if cloud == Cloud::Uniform { "uniform" } else { "gaussian" },
+            "experiment": cloud.name(),
             "dim": dim, "masses": name, "method": outcome.entry.name(),
             "paper": outcome.entry.paper(cloud, dim).map(paper),
             "error": score(&outcome.plain), "scaled": score(&outcome.scaled),

@@ -1,20 +1,15 @@
 //! Error against the number of training pairs, with sparse measures: \[CTW24\], the same section.
 
-use treeport::baseline::Method;
+use treeport::Method;
 
-use super::sparsity::{Problem, curves};
-use super::{Cell, Experiment, Setup, Show, Table};
+use super::sparsity::{Problem, curves, errors};
+use super::{Cell, Experiment, Setup};
 
 pub(super) const TRAINING_SIZE: Experiment = Experiment {
     name: "training-size",
     about: "error against the number of training pairs, sparse measures",
     cells,
-    tables: &[Table {
-        split: &["points", "share", "test_pairs", "seed"],
-        line: &["labels"],
-        across: Some("method"),
-        show: &[("error", Show::Spread("scaled"))],
-    }],
+    tables: &[errors(&["points", "share", "test_pairs", "seed"], &["labels"])],
     figures: |rows| curves(rows, "labels", "training pairs", "training-size"),
     words: "Measures on a tenth of the points; the test pairs are the same for every number of labels. The paper says that \
 more pairs do not help an ultrametric tree on sparse measures, and that is what we see; `average` does not learn and \

@@ -3,17 +3,18 @@
 use std::time::Instant;
 
 use serde_json::json;
-use treeport::baseline::{BaselineOptions, Method};
-use treeport::learn::go_on;
+use treeport::fit::Start;
 use treeport::{
-    GroundMetric, Kind, Labels, LearnOptions, Linkage, Measures, Norm, Progress, Tree, exact,
-    learn, linkage, silent,
+    FitOptions, GroundMetric, Kind, Labelled, LearnOptions, Linkage, Method, PointMetric, Progress,
+    fit, learn, silent,
 };
 
 use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures};
 use crate::Result;
+use crate::answers::fit_whole;
 use crate::generate::{
-    random_merge_tree, seeded, sparse_measures, uniform_measures, uniform_points,
+    couples, labelled_by, random_merge_tree, seeded, sparse_measures, uniform_measures,
+    uniform_points,
 };
 
 pub(super) const TRAINING_TIME: Experiment = Experiment {
@@ -73,26 +74,29 @@ fn train(
 ) -> Result<Vec<Row>> {
     let mut rng = seeded(seed);
     let points = uniform_points(n, 2, -10.0, 10.0, &mut rng);
-    let metric = GroundMetric::from_points(2, points, Norm::Euclidean)?;
+    let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?;
     let measures = uniform_measures(n, 2 * count, &mut rng)?;
-    let pairs: Vec<(usize, usize)> = (0..count).map(|k| (2 * k, 2 * k + 1)).collect();
     let begun = Instant::now();
-    let distances = exact::pairs(&metric, &measures, &pairs, progress)?;
-    let labels = Labels { pairs, distances };
+    let data = Labelled::solve(&metric, &measures, couples(count), progress)?;
     let mut found = vec![("labels (exact)", begun.elapsed().as_secs_f64())];
-    for (name, kind, start) in [
-        ("ult-tree", Kind::Ultrametric, Linkage::Single),
-        ("additive", Kind::Additive, Linkage::Average),
+    for (name, method, start) in [
+        ("ult-tree", Method::Ultrametric, Linkage::Single),
+        ("additive", Method::Additive, Linkage::Average),
     ] {
         let begun = Instant::now();
-        let options = LearnOptions { kind, epochs, batch: 32, seed, ..LearnOptions::default() };
-        learn(&linkage(&metric, start)?, &measures, &labels, &options, go_on)?;
+        let options = FitOptions {
+            start: Some(Start::Linkage(start)),
+            epochs: Some(epochs),
+            batch_size: Some(32),
+            seed,
+            ..FitOptions::of(method)
+        };
+        fit_whole(&metric, &data, &options, progress)?;
         found.push((name, begun.elapsed().as_secs_f64()));
     }
     for method in [Method::CTwd, Method::QTwd] {
         let begun = Instant::now();
-        let options = BaselineOptions { seed, ..BaselineOptions::default() };
-        method.build(&metric, None, &options, progress)?;
+        fit(&metric, None, &FitOptions { seed, ..FitOptions::of(method) }, progress)?;
         found.push((method.name(), begun.elapsed().as_secs_f64()));
     }
     let row = |(method, seconds): (&str, f64)| {
@@ -138,27 +142,21 @@ fn step(n: usize, kind: Kind, seed: u64) -> Result<Row> {
     let mut rng = seeded(seed);
     let [start, other] = [random_merge_tree(n, &mut rng)?, random_merge_tree(n, &mut rng)?];
     let measures = sparse_measures(n, n, 2 * BATCH, &mut rng)?;
-    let labels = cheap_labels(&other, &measures)?;
+    // A step's time does not depend on the values of labels.
+    let data = labelled_by(&other, &measures)?;
     let options = LearnOptions {
         kind,
         epochs: STEPS,
-        batch: BATCH,
-        validation: 0.0,
+        batch_size: BATCH,
+        validation_fraction: 0.0,
         seed,
         ..LearnOptions::default()
     };
-    let learned = learn(&start, &measures, &labels, &options, go_on)?;
+    let learned = learn(&start, &data, &options, &silent)?;
     let per_step = |seconds: f64| seconds / STEPS as f64;
     Ok(json!({
         "experiment": "growth", "points": n, "kind": kind.to_string(), "batch": BATCH, "seed": seed,
         "step_seconds": per_step(learned.gradient_seconds + learned.projection_seconds),
         "projection_seconds": per_step(learned.projection_seconds),
     }))
-}
-
-/// Distances on another tree: they cost nothing, and a step's time does not depend on their values.
-fn cheap_labels(tree: &Tree, measures: &Measures) -> Result<Labels> {
-    let pairs: Vec<(usize, usize)> = (0..measures.len() / 2).map(|k| (2 * k, 2 * k + 1)).collect();
-    let distances = tree.pairs(measures, &pairs, &silent)?;
-    Ok(Labels { pairs, distances })
 }

@@ -21,6 +21,22 @@ pub use treeport_report::sample::{Random, random_pairs, seeded};
 pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_tree};
 
 use rand::RngExt;
+use treeport::{Labelled, Measures, Result, Tree, silent};
+
+/// The pairs (0, 1), (2, 3), …: every measure is in one.
+pub fn couples(count: usize) -> Vec<(usize, usize)> {
+    (0..count).map(|k| (2 * k, 2 * k + 1)).collect()
+}
+
+/// All [`couples`] of measures with their distances on a tree: labels that cost nothing.
+///
+/// # Errors
+/// Measures on other points than the tree's leaves, or fewer than two.
+pub fn labelled_by(tree: &Tree, measures: &Measures) -> Result<Labelled> {
+    let pairs = couples(measures.len() / 2);
+    let distances = tree.pairs(measures, &pairs, &silent)?;
+    Labelled::new(measures, pairs, distances)
+}
 
 /// One draw from N(0, 1), by Box and Muller: exact, and with no table to get wrong.
 fn normal(rng: &mut Random) -> f64 {

@@ -1,14 +1,15 @@
-//! Random trees and noisy copies of their distances (\[CTW24\], "Learning Topologies of Random Trees").
+//! Random trees and noisy copies of their distances (\[CTW24\], "Learning Topologies of Random
+//! Trees").
 
 use super::{Random, normal};
-use crate::condensed;
 use rand::RngExt;
 use treeport::{Error, Result, Tree};
 
 /// A uniformly random labelled tree on `nodes` nodes with unit edges; its ends are the points.
 ///
-/// The tree comes from a random Prüfer code, every code being one of the n^(n−2) labelled trees. Nodes
-/// of degree 1 become the points; the root is the first other node. Inner nodes with one child stay.
+/// The tree comes from a random Prüfer code, every code being one of the n^(n−2) labelled trees.
+/// Nodes of degree 1 become the points; the root is the first other node. Inner nodes with one
+/// child stay.
 ///
 /// # Errors
 /// Fewer than three nodes: the root would have to be a point.
@@ -50,7 +51,8 @@ fn decode_prufer(code: &[usize]) -> Vec<(usize, usize)> {
     edges
 }
 
-/// Numbers ends as points in order, the others from the farthest to the root, as [`Tree::new`] needs.
+/// Numbers ends as points in order, the others from the farthest to the root, as [`Tree::new`]
+/// needs.
 fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     let nodes = neighbors.len();
     let is_end = |v: usize| neighbors[v].len() == 1;
@@ -80,14 +82,17 @@ fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     Tree::new(ends.count(), renumbered, length)
 }
 
-/// Path lengths between all leaves of a tree, [`condensed`].
+/// Path lengths between all leaves of a tree, in the order of [`treeport::condensed`].
 pub fn leaf_distances(tree: &Tree) -> Vec<f64> {
-    condensed::from_fn(tree.leaves(), |i, j| tree.leaf_distance(i, j))
+    let n = tree.leaves();
+    let row = |i: usize| (i + 1..n).map(move |j| tree.leaf_distance(i, j));
+    (0..n).flat_map(row).collect()
 }
 
 /// The distances with symmetric noise from N(0, 2σ²) added, those below 0 set to 0.
 ///
-/// The variance is 2σ², as in \[CTW24\]: noise of variance σ² on both halves of the matrix, added up.
+/// The variance is 2σ², as in \[CTW24\]: noise of variance σ² on both halves of the matrix, added
+/// up.
 ///
 /// # Errors
 /// A `sigma` that is negative or not finite.

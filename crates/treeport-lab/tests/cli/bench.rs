@@ -1,7 +1,7 @@
 //! `treeport-lab bench`: rows, tables, and problems written for other solvers.
 
 use serde_json::Value;
-use treeport::baseline::Method;
+use treeport::Method;
 
 use crate::folder::Folder;
 
@@ -72,7 +72,7 @@ fn a_benchmark_of_nothing_is_refused() {
 fn every_method_is_timed() {
     let rows = Folder::new().json("bench baselines --sizes 60 --json");
     let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();
-    assert_eq!(names, Method::ALL.map(Method::name));
+    assert_eq!(names, Method::ALL.iter().map(|method| method.name()).collect::<Vec<_>>());
     for row in &rows {
         assert!(row["seconds"].as_f64() > Some(0.0) && row["ns_per_pair"].as_f64() > Some(0.0));
     }

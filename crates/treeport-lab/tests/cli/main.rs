@@ -4,6 +4,7 @@ mod bench;
 #[expect(dead_code, reason = "the tests of the other binary use all of it")]
 #[path = "../../../treeport-cli/tests/cli/folder.rs"]
 mod folder;
+mod readme;
 mod reproduce;
 
 /// The binary that a [`folder::Folder`] runs.

@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{BOTTOM, Frame, TOP, axis_names, nothing, percent, quantile};
+use super::{AREA, Frame, axis_names, nothing, percent, quantile};
+use crate::area::Area;
 use crate::svg::{Place, num, tick_text};
 
 const BINS: usize = 31;
 
 /// Counts of signed relative errors, (predicted − exact) / exact, with a line where there is none.
 ///
-/// The range holds 98 % of the errors and is the same on both sides; what lies beyond is counted in the
-/// first and the last bar.
+/// The range holds 98 % of the errors and is the same on both sides; what lies beyond is counted in
+/// the first and the last bar.
 ///
 /// # Example
 /// ```
@@ -45,14 +46,14 @@ pub fn histogram_svg(title: &str, errors: &[f64], place: Place) -> String {
             num(left + 0.75),
             num(top),
             num(right - left - 1.5),
-            num(BOTTOM - top),
+            num(AREA.bottom - top),
             errors.len(),
             range_text(bin, low, width),
         );
     }
-    let zero = num(frame.at_x(0.0));
+    let (zero, Area { top, bottom, .. }) = (num(frame.at_x(0.0)), AREA);
     let _ =
-        writeln!(out, "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{zero} {TOP}V{BOTTOM}\"/>");
+        writeln!(out, "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{zero} {top}V{bottom}\"/>");
     axis_names(&mut out, "(predicted − exact) / exact", "pairs");
     out + "</svg>\n"
 }

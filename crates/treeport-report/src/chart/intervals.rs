@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::{Frame, axis_names, nothing, percent};
 use crate::svg::{Place, num, tick_text};
 
-/// Bounds of every pair as shares of its exact distance, the narrowest first; the line at 100 % is the
-/// exact distance.
+/// Bounds of every pair as shares of its exact distance, the narrowest first; the line at 100 % is
+/// the exact distance.
 ///
 /// `bounds` are (lower, exact, upper); pairs at distance 0 are left out.
 ///

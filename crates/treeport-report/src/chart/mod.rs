@@ -1,8 +1,8 @@
-//! How good predictions are, as pictures: against the exact distances, as a histogram, and by the size
-//! of the supports.
+//! How good predictions are, as pictures: against the exact distances, as a histogram, and by the
+//! size of the supports.
 //!
-//! The same drawings stand in the report page and, by `treeport plot`, in papers. An element that has
-//! something to say carries it in `data-tip`, which the page shows and other viewers ignore.
+//! The same drawings stand in the report page and, by `treeport plot`, in papers. An element that
+//! has something to say carries it in `data-tip`, which the page shows and other viewers ignore.
 
 mod histogram;
 mod intervals;
@@ -16,14 +16,11 @@ pub use intervals::intervals_svg;
 pub use scatter::{Dot, scatter_svg};
 pub use support::support_svg;
 
+use crate::area::Area;
 use crate::svg::{self, Place, escape, num};
 
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 400.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = 620.0;
-const TOP: f64 = 48.0;
-const BOTTOM: f64 = 346.0;
+const AREA: Area =
+    Area { width: 640.0, height: 400.0, left: 72.0, right: 620.0, top: 48.0, bottom: 346.0 };
 
 /// Two linear axes around the area where data are drawn.
 struct Frame {
@@ -34,27 +31,19 @@ struct Frame {
 impl Frame {
     /// Horizontal place of a value, inside the area.
     fn at_x(&self, value: f64) -> f64 {
-        LEFT + part(value, self.x) * (RIGHT - LEFT)
+        AREA.x(part(value, self.x))
     }
 
     /// Vertical place of a value, inside the area.
     fn at_y(&self, value: f64) -> f64 {
-        BOTTOM - part(value, self.y) * (BOTTOM - TOP)
+        AREA.y(part(value, self.y))
     }
 
     /// A drawing with a horizontal grid and values along the vertical axis.
     fn open(&self, title: &str, place: Place, show: fn(f64) -> String) -> String {
-        let mut out = svg::open(WIDTH, HEIGHT, title, place);
+        let mut out = AREA.open(title, place);
         for tick in svg::ticks(self.y.0, self.y.1, 6) {
-            let (y, text) = (self.at_y(tick), show(tick));
-            let _ = writeln!(
-                out,
-                "<path class=\"tp-grid\" d=\"M{LEFT} {}H{RIGHT}\"/>\
-                 <text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{text}</text>",
-                num(y),
-                num(LEFT - 8.0),
-                num(y + 4.0),
-            );
+            AREA.grid(&mut out, self.at_y(tick), &show(tick));
         }
         out
     }
@@ -62,7 +51,7 @@ impl Frame {
     /// Values below the horizontal axis.
     fn x_ticks(&self, out: &mut String, show: fn(f64) -> String) {
         for tick in svg::ticks(self.x.0, self.x.1, 7) {
-            below(out, self.at_x(tick), &show(tick));
+            AREA.below(out, self.at_x(tick), &show(tick));
         }
     }
 }
@@ -72,31 +61,22 @@ fn part(value: f64, (low, high): (f64, f64)) -> f64 {
     if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
 }
 
-/// A text centred under the horizontal axis.
-fn below(out: &mut String, x: f64, text: &str) {
-    let (x, y, text) = (num(x), num(BOTTOM + 17.0), escape(text));
-    let _ = writeln!(
-        out,
-        "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>"
-    );
-}
-
 /// What the two axes mean: below, and at the top left.
 fn axis_names(out: &mut String, x_name: &str, y_name: &str) {
-    let (x, y) = (num(f64::midpoint(LEFT, RIGHT)), num(BOTTOM + 38.0));
+    let (x, y) = (num(AREA.x(0.5)), num(AREA.bottom + 38.0));
     let (x_name, y_name) = (escape(x_name), escape(y_name));
     let _ = writeln!(
         out,
         "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{x_name}</text>\
          <text class=\"tp-faint tp-small\" x=\"16\" y=\"{}\">{y_name}</text>",
-        num(TOP - 6.0)
+        num(AREA.top - 6.0)
     );
 }
 
 /// Where there is nothing to draw, a sentence says so.
 fn nothing(title: &str, place: Place) -> String {
-    let mut out = svg::open(WIDTH, HEIGHT, title, place);
-    let (x, y) = (num(WIDTH / 2.0), num(HEIGHT / 2.0));
+    let mut out = AREA.open(title, place);
+    let (x, y) = (num(AREA.width / 2.0), num(AREA.height / 2.0));
     let _ = writeln!(
         out,
         "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">no pair can be drawn</text>"

@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use super::{Frame, LEFT, RIGHT, axis_names, below, nothing, percent, quantile};
+use super::{AREA, Frame, axis_names, nothing, percent, quantile};
 use crate::svg::{Place, num};
 
 /// Groups of about the same number of pairs, at most.
 const GROUPS: usize = 8;
 
-/// Relative errors by the number of points in the two supports together: for each of up to eight groups
-/// the median, a box from the lower to the upper quarter, and a line from the lowest to the highest
-/// tenth.
+/// Relative errors by the number of points in the two supports together: for each of up to eight
+/// groups the median, a box from the lower to the upper quarter, and a line from the lowest to the
+/// highest tenth.
 ///
 /// # Panics
 /// If there is not one error for every size.
@@ -35,11 +35,11 @@ pub fn support_svg(title: &str, sizes: &[usize], errors: &[f64], place: Place) -
         y: (0.0, if highest > 0.0 { highest * 1.05 } else { 1.0 }),
     };
     let mut out = frame.open(title, place, percent);
-    let room = (RIGHT - LEFT) / groups.len() as f64;
+    let room = (AREA.right - AREA.left) / groups.len() as f64;
     for (k, (from, to, errors)) in groups.iter().enumerate() {
         let x = frame.at_x(k as f64 + 0.5);
         draw_box(&mut out, &frame, x, (room * 0.5).min(60.0), (*from, *to), errors);
-        below(&mut out, x, &span(*from, *to));
+        AREA.below(&mut out, x, &span(*from, *to));
     }
     axis_names(&mut out, "points in the two supports", "relative error");
     out + "</svg>\n"

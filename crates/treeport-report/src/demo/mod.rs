@@ -1,27 +1,24 @@
 //! The main job end to end on a built-in data set: 200 cities, and who lives near whom.
 //!
 //! A measure is a region: the people of the cities around a random centre. How far is one region's
-//! population from another's, along the great circle? Exact transport answers for some pairs, a tree is
-//! learned from them, and both are asked about regions the tree has never seen.
+//! population from another's, along the great circle? Exact transport answers for some pairs, a
+//! tree is learned from them, and both are asked about regions the tree has never seen.
 
 mod regions;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use treeport::baseline::{Doing, Fit, FitOptions, fit};
-use treeport::tree::Scratch;
+use treeport::labelled::total_variation;
+use treeport::progress::State;
 use treeport::{
-    GroundMetric, Labels, LearnOptions, Linkage, Measure, Measures, Progress, Result, Tree, exact,
-    linkage, silent,
+    Fit, FitOptions, GroundMetric, Labelled, Linkage, Measure, Model, Progress, Result, Score,
+    Tree, fit, linkage, silent,
 };
 
 use crate::cities::{City, cities, condensed_distances};
-use crate::report::{Model, Report, Test};
-use crate::sample::{Random, random_pairs, seeded};
-use crate::score::{
-    Score, mean_label, median, median_ratio, total_variation_scale, total_variations,
-};
-use crate::timing::time_exact;
+use crate::report::{self, Report, Test};
+use crate::sample::{random_pairs, seeded};
+use crate::timing::{time_exact, time_model};
 
 pub use regions::regional_measures;
 
@@ -42,15 +39,6 @@ pub struct Demo {
     pub test: Labelled,
     /// Seconds for one exact distance on one thread.
     pub exact_seconds: f64,
-}
-
-/// Measures with exact distances between some pairs.
-#[derive(Clone, Debug)]
-pub struct Labelled {
-    /// The measures.
-    pub measures: Measures,
-    /// Pairs of them and their distances.
-    pub labels: Labels,
 }
 
 /// One line of the demo's table.
@@ -75,12 +63,17 @@ impl Demo {
         let distances = condensed_distances(&cities);
         let metric = GroundMetric::from_condensed(cities.len(), distances)?.assume_metric();
         let mut rng = seeded(seed);
-        let training = labelled(&cities, &metric, TRAINING, &mut rng, progress)?;
-        let after_training = |done: usize| progress(TRAINING.1 + done);
-        let test = labelled(&cities, &metric, TESTS, &mut rng, &after_training)?;
-        let Labelled { measures, labels } = &test;
-        let (_, exact_seconds) =
-            time_exact(&metric, measures, &labels.pairs, Duration::MAX, &silent)?;
+        let mut labelled = |(regions, pairs): (usize, usize), before: usize| {
+            let measures = regional_measures(&cities, regions, &mut rng)?;
+            let pairs = random_pairs(pairs, regions, &mut rng)?;
+            let of_all = |state: &State<'_>| {
+                progress(&State { done: before + state.done, total: Some(Self::PAIRS), ..*state })
+            };
+            Labelled::solve(&metric, &measures, pairs, &of_all)
+        };
+        let (training, test) = (labelled(TRAINING, 0)?, labelled(TESTS, TRAINING.1)?);
+        let (measures, pairs) = (test.measures(), test.pairs());
+        let (_, exact_seconds) = time_exact(&metric, measures, pairs, Duration::MAX, &silent)?;
         Ok(Self { cities, metric, training, test, exact_seconds })
     }
 
@@ -89,64 +82,46 @@ impl Demo {
     /// # Errors
     /// None.
     pub fn start(&self) -> Result<Tree> {
-        let names = self.cities.iter().map(|city| city.name.to_owned()).collect();
-        linkage(&self.metric, Linkage::Average)?.with_names(names)
+        linkage(&self.metric, Linkage::Average)
     }
 
     /// Learns from the training pairs, as `treeport fit` does.
     ///
     /// # Errors
     /// None.
-    pub fn learn(&self, seed: u64, progress: &(dyn Fn(&Doing<'_>) -> bool + Sync)) -> Result<Fit> {
-        let defaults = FitOptions::default();
-        let options = FitOptions { learn: LearnOptions { seed, ..defaults.learn }, ..defaults };
-        let Labelled { measures, labels } = &self.training;
-        fit(&self.start()?, &self.metric, measures, labels, &options, progress)
+    pub fn learn(&self, seed: u64, progress: &Progress<'_>) -> Result<Fit> {
+        let options = FitOptions { seed, ..FitOptions::default() };
+        let fitted = fit(&self.metric, Some(&self.training), &options, progress)?;
+        let names = self.cities.iter().map(|city| city.name.to_owned()).collect();
+        Ok(Fit { model: fitted.model.with_names(names)?, ..fitted })
     }
 
     /// How well the learned tree, its start and the two null baselines predict the test pairs.
     ///
     /// # Errors
     /// None.
-    pub fn table(&self, learned: &Tree) -> Result<Vec<Line>> {
-        let Labelled { measures, labels } = &self.test;
-        let train = &self.training;
+    pub fn table(&self, learned: &Model) -> Result<Vec<Line>> {
+        let (train, test) = (&self.training, &self.test);
+        let [mean, variation] = train.null_baselines().map(|baseline| baseline.constant);
+        let row = |r: usize| test.measures().row(r);
+        let variations = test.pairs().iter().map(|&(i, j)| total_variation(&row(i), &row(j)));
         let start = self.start()?;
-        let on_training = start.pairs(&train.measures, &train.labels.pairs, &silent)?;
-        let factor = median_ratio(&train.labels.distances, &on_training);
-        let mean = mean_label(&train.labels.distances);
-        let Labels { pairs, distances } = &train.labels;
-        let variation = total_variation_scale(&train.measures, pairs, distances)?;
-        let scaled = |values: Vec<f64>, factor: f64| values.iter().map(|v| v * factor).collect();
+        let factor = train.factor(&start.pairs(train.measures(), train.pairs(), &silent)?);
+        let starts = start.pairs(test.measures(), test.pairs(), &silent)?;
         let predictions = [
-            ("mean of the training labels", vec![mean; labels.pairs.len()]),
-            (
-                "constant × total variation",
-                scaled(total_variations(measures, &labels.pairs)?, variation),
-            ),
-            (
-                "start: average linkage × constant",
-                scaled(start.pairs(measures, &labels.pairs, &silent)?, factor),
-            ),
-            ("learned tree", learned.pairs(measures, &labels.pairs, &silent)?),
+            ("mean of the training labels", vec![mean; test.len()]),
+            ("constant × total variation", variations.map(|v| variation * v).collect()),
+            ("start: average linkage × constant", starts.iter().map(|d| factor * d).collect()),
+            (LEARNED, learned.pairs(test.measures(), test.pairs(), &silent)?),
         ];
-        let diameter = self.diameter();
-        let line = |(name, predicted): (_, Vec<f64>)| Line {
-            name,
-            score: Score::new(&predicted, &labels.distances, diameter),
-        };
+        let line = |(name, predicted): (_, Vec<f64>)| Line { name, score: test.score(&predicted) };
         Ok(predictions.into_iter().map(line).collect())
-    }
-
-    /// The largest distance between two cities.
-    fn diameter(&self) -> f64 {
-        self.metric.condensed().into_iter().fold(0.0, f64::max)
     }
 
     /// A region by its largest city.
     fn region_name(&self, region: &Measure<'_>) -> String {
         let largest = region.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(city, _)| city);
-        match region.support() {
+        match region.support().len() {
             1 => self.cities[largest].name.to_owned(),
             cities => format!("{} + {}", self.cities[largest].name, cities - 1),
         }
@@ -162,17 +137,16 @@ impl Demo {
         table: &[Line],
         tree_seconds: f64,
     ) -> Result<Report<'a>> {
-        let Labelled { measures, labels } = &self.test;
-        let name = "learned tree";
-        let model = Model {
-            name: name.into(),
+        let (measures, pairs) = (self.test.measures(), self.test.pairs());
+        let model = report::Model {
+            name: LEARNED.into(),
             file: "model.tree".into(),
-            tree: &fitted.tree,
-            history: &fitted.learned.history,
-            predicted: fitted.tree.pairs(measures, &labels.pairs, &silent)?,
+            model: &fitted.model,
+            history: &fitted.history,
+            predicted: fitted.model.pairs(measures, pairs, &silent)?,
             bounds: None,
         };
-        let score = table.iter().find(|line| line.name == name).map(|line| line.score);
+        let score = table.iter().find(|line| line.name == LEARNED).map(|line| line.score);
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let mut tiles = vec![(
             format!("{:.0} ×", self.exact_seconds / tree_seconds),
@@ -188,26 +162,23 @@ impl Demo {
             summary: format!(
                 "A measure is a region: the people in the cities around a random centre. The tree was learned \
                  from {} exact distances between regions, and is judged on {} pairs of other regions.",
-                self.training.labels.pairs.len(),
-                labels.pairs.len()
+                self.training.len(),
+                self.test.len()
             ),
             unit: "km".into(),
             tiles,
             models: vec![model],
             test: Some(Test {
                 metric: &self.metric,
-                measures,
+                data: &self.test,
                 names: Some(measures.iter().map(|m| self.region_name(&m)).collect()),
-                pairs: &labels.pairs,
-                exact: &labels.distances,
-                diameter: self.diameter(),
             }),
             scores: table.iter().rev().map(|line| (line.name.to_owned(), line.score)).collect(),
             groups: Some(self.cities.iter().map(|city| city.continent.to_owned()).collect()),
             facts: vec![
                 fact("points", format!("{} cities", self.cities.len())),
                 fact("ground metric", "great-circle distance".into()),
-                fact("regions to learn from", self.training.measures.len().to_string()),
+                fact("regions to learn from", self.training.measures().len().to_string()),
                 fact("regions to test on", measures.len().to_string()),
                 fact(
                     "cities in a region",
@@ -218,35 +189,15 @@ impl Demo {
         })
     }
 
-    /// Seconds for one tree distance on one thread, between prepared measures.
+    /// Seconds for one distance of a model on one thread, between prepared measures.
     ///
     /// # Errors
     /// None.
-    pub fn time_tree(&self, tree: &Tree) -> Result<f64> {
-        let Labelled { measures, labels } = &self.test;
-        let prepared = tree.prepare(measures)?;
-        let mut scratch = Scratch::default();
-        let mut times = Vec::new();
-        for _ in 0..20 {
-            let begun = Instant::now();
-            for &(i, j) in &labels.pairs {
-                std::hint::black_box(prepared.distance_with(i, j, &mut scratch));
-            }
-            times.push(begun.elapsed().as_secs_f64());
-        }
-        Ok(median(&times) / labels.pairs.len() as f64)
+    pub fn time(&self, model: &Model) -> Result<f64> {
+        let (measures, pairs) = (self.test.measures(), self.test.pairs());
+        Ok(time_model(model, measures, pairs, Duration::MAX, &silent)?.1)
     }
 }
 
-fn labelled(
-    cities: &[City],
-    metric: &GroundMetric,
-    (regions, pairs): (usize, usize),
-    rng: &mut Random,
-    progress: &Progress<'_>,
-) -> Result<Labelled> {
-    let measures = regional_measures(cities, regions, rng)?;
-    let pairs = random_pairs(pairs, regions, rng)?;
-    let distances = exact::pairs(metric, &measures, &pairs, progress)?;
-    Ok(Labelled { measures, labels: Labels { pairs, distances } })
-}
+/// What the table and the page call the model.
+const LEARNED: &str = "learned tree";

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use treeport::Tree;
+use treeport::{Model, Tree};
 
 use crate::svg::{self, Place, escape, group_class, num};
 
@@ -49,11 +49,12 @@ const LETTER: f64 = 5.3;
 /// Radius of the bend where an edge leaves its parent.
 const BEND: f64 = 2.5;
 
-/// The tree as an SVG picture for light and dark pages.
+/// The tree as an SVG picture for light and dark pages; of a forest the tree that counts most, and
+/// the picture says so.
 ///
 /// Children stand in order of size, so the largest subtree is always lowest and no edges cross. A
-/// subtree whose leaves all belong to one group has its colour. On an ultrametric tree the axis gives
-/// the distance between leaves that meet there, on others the distance from the root.
+/// subtree whose leaves all belong to one group has its colour. On an ultrametric tree the axis
+/// gives the distance between leaves that meet there, on others the distance from the root.
 ///
 /// # Complexity
 /// O(n log n) time, O(n) memory.
@@ -62,21 +63,40 @@ const BEND: f64 = 2.5;
 /// ```
 /// use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 /// let tree = treeport::Tree::new(3, vec![3, 3, 4, 4, 4], vec![1.0, 1.0, 3.0, 2.0, 0.0])?;
-/// let picture = dendrogram_svg(&tree, &DendrogramOptions::default());
+/// let picture = dendrogram_svg(&tree.into(), &DendrogramOptions::default());
 /// assert!(picture.starts_with("<svg"));
 /// # Ok::<(), treeport::Error>(())
 /// ```
-pub fn dendrogram_svg(tree: &Tree, options: &DendrogramOptions) -> String {
+pub fn dendrogram_svg(model: &Model, options: &DendrogramOptions) -> String {
+    let chosen = heaviest(model);
+    let tree = &model.trees()[chosen];
     let groups = Groups::new(tree, options.groups.as_deref());
-    let layout = Layout::new(tree, options, legend_rows(&groups.names, options.width));
+    // A line about which tree it is.
+    let above = usize::from(model.tree().is_none());
+    let layout = Layout::new(tree, options, above + legend_rows(&groups.names, options.width));
     let mut out = svg::open(options.width, layout.bottom + 46.0, &options.title, Place::File);
-    draw_legend(&mut out, &groups.names, options.width);
+    if model.tree().is_none() {
+        let (all, weight) = (model.trees().len(), 100.0 * model.weights()[chosen]);
+        let _ = writeln!(
+            out,
+            "<text class=\"tp-faint tp-small\" x=\"16\" y=\"43\">tree {} of {all}, which has the largest weight: \
+             {weight:.1} %</text>",
+            chosen + 1
+        );
+    }
+    draw_legend(&mut out, &groups.names, above, options.width);
     draw_axis(&mut out, tree, &layout, &options.unit);
     draw_edges(&mut out, tree, &layout, &groups);
     if layout.names {
         draw_names(&mut out, tree, &layout, &groups);
     }
     out + "</svg>\n"
+}
+
+/// The tree that counts most; the first of them where several do.
+pub(crate) fn heaviest(model: &Model) -> usize {
+    let weights = model.weights();
+    (1..weights.len()).fold(0, |best, k| if weights[k] > weights[best] { k } else { best })
 }
 
 /// Which group a whole subtree belongs to.
@@ -124,7 +144,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(tree: &Tree, options: &DendrogramOptions, legend_rows: usize) -> Self {
+    fn new(tree: &Tree, options: &DendrogramOptions, rows_above: usize) -> Self {
         let leaves = tree.leaves();
         let names = leaves <= options.label_limit;
         let longest = (0..leaves).map(|i| tree.name(i).chars().count()).max().unwrap_or(0);
@@ -137,7 +157,7 @@ impl Layout {
         } else {
             options.leaf_height.min(TALLEST_WITHOUT_NAMES / leaves as f64)
         };
-        let top = 72.0 + 18.0 * legend_rows as f64;
+        let top = 72.0 + 18.0 * rows_above as f64;
         let from_root = tree.root_distances();
         let deepest = from_root.iter().copied().fold(0.0, f64::max);
         let scale = if deepest > 0.0 { (right - left) / deepest } else { 0.0 };
@@ -205,9 +225,9 @@ fn legend_rows(names: &[String], width: f64) -> usize {
     legend_places(names, width).last().map_or(0, |&(_, row)| row + 1)
 }
 
-fn draw_legend(out: &mut String, names: &[String], width: f64) {
+fn draw_legend(out: &mut String, names: &[String], above: usize, width: f64) {
     for (g, (x, row)) in legend_places(names, width).into_iter().enumerate() {
-        let (class, y) = (group_class(g), 38.0 + 18.0 * row as f64);
+        let (class, y) = (group_class(g), 38.0 + 18.0 * (above + row) as f64);
         let _ = writeln!(
             out,
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"10\" height=\"10\" rx=\"2\"/>\

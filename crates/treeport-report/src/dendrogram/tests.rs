@@ -20,7 +20,7 @@ fn caterpillar(n: usize) -> Tree {
 
 #[test]
 fn pictures_parse_and_name_every_leaf() {
-    let svg = dendrogram_svg(&small(), &DendrogramOptions::default());
+    let svg = dendrogram_svg(&small().into(), &DendrogramOptions::default());
     assert!(parse(&svg) > 10);
     assert_eq!(svg.matches("class=\"tp-leaf").count(), 5);
     for name in ["R&amp;D", "&lt;c&gt;", "d&quot;", "N&#39;Djamena"] {
@@ -48,7 +48,10 @@ fn small_subtrees_come_first() {
     let tree =
         Tree::new(4, vec![4, 4, 4, 5, 5, 5], vec![1.0, 1.0, 1.0, 2.0, 1.0, 0.0]).expect("ok");
     assert_eq!(leaf_order(&tree), [3, 0, 1, 2]);
-    let svg = dendrogram_svg(&tree, &DendrogramOptions { unit: "km".into(), ..Default::default() });
+    let svg = dendrogram_svg(
+        &tree.into(),
+        &DendrogramOptions { unit: "km".into(), ..Default::default() },
+    );
     assert!(svg.contains("distance between leaves that meet here (km)"));
 }
 
@@ -59,7 +62,7 @@ fn whole_subtrees_take_the_colour_of_their_group() {
     assert_eq!(found.names, ["x", "y", "z"]);
     assert_eq!(found.of[5..], [Some(0), None, None]);
     let options = DendrogramOptions { groups: Some(groups), ..DendrogramOptions::default() };
-    let svg = dendrogram_svg(&small(), &options);
+    let svg = dendrogram_svg(&small().into(), &options);
     parse(&svg);
     assert_eq!(svg.matches("rx=\"2\"").count(), 3);
     assert_eq!(svg.matches("<path class=\"tp-line").count(), 4);
@@ -70,7 +73,7 @@ fn a_single_point_and_a_flat_tree_are_drawn() {
     let point = Tree::new(1, vec![0], vec![0.0]).expect("a tree");
     let flat = Tree::new(2, vec![2, 2, 2], vec![0.0, 0.0, 0.0]).expect("a tree");
     for tree in [point, flat] {
-        let svg = dendrogram_svg(&tree, &DendrogramOptions::default());
+        let svg = dendrogram_svg(&tree.into(), &DendrogramOptions::default());
         parse(&svg);
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
     }
@@ -79,10 +82,23 @@ fn a_single_point_and_a_flat_tree_are_drawn() {
 #[test]
 fn many_leaves_in_a_chain_are_drawn_without_names() {
     let tree = caterpillar(20_000);
-    let svg = dendrogram_svg(&tree, &DendrogramOptions::default());
+    let svg = dendrogram_svg(&tree.into(), &DendrogramOptions::default());
     parse(&svg);
     assert_eq!(svg.matches("class=\"tp-leaf").count(), 0);
     assert!(svg.len() < 4_000_000);
+}
+
+#[test]
+fn a_forest_is_drawn_by_its_heaviest_tree_and_says_so() {
+    let trees = vec![small(), small().scaled(2.0).expect("a tree")];
+    let groups = ["x", "x", "y", "y", "z"].map(String::from).to_vec();
+    let options = DendrogramOptions { groups: Some(groups), ..DendrogramOptions::default() };
+    let forest = treeport::Forest::new(trees, vec![1.0, 3.0]).expect("a forest");
+    let svg = dendrogram_svg(&forest.into(), &options);
+    parse(&svg);
+    assert!(svg.contains("tree 2 of 2, which has the largest weight: 75.0 %"), "{svg}");
+    // The legend makes room for that line.
+    assert!(svg.contains("y=\"56\""), "{svg}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
-const state = { model: 0, focus: null, trail: [], rows: 40, found: -1, pair: 0, exact: false };
+const state = { model: 0, tree: 0, focus: null, trail: [], rows: 40, found: -1, pair: 0, exact: false };
 
 // ---- small helpers -------------------------------------------------------------------------
 

@@ -1,15 +1,36 @@
 //! What the page draws, as JSON inside the page.
 
 use serde_json::{Value, json};
-use treeport::{Coupling, Error, Progress, Result, Tree, exact};
+use treeport::progress::{SOLVING, State};
+use treeport::{Coupling, Error, Model, Progress, Result, Tree, exact};
 
 use super::{Report, Test};
+use crate::dendrogram::heaviest;
 
 /// Moves of mass in a page, over all plans: about half a megabyte.
 const MOST_MOVES: usize = 20_000;
 
-/// The test pairs whose plans the page shows: all, or as many as fit, evenly from the best predicted to
-/// the worst; ordered that way.
+/// Trees of a forest in a page, at most.
+const MOST_TREES: usize = 16;
+
+/// Nodes in a page, over the trees of one model: about ten megabytes.
+const MOST_NODES: usize = 500_000;
+
+/// The trees of a model that the page shows: all, or as many as fit of those that count most, in
+/// their order.
+pub(super) fn choose_trees(model: &Model) -> Vec<usize> {
+    let (trees, weights) = (model.trees(), model.weights());
+    let nodes = model.nodes() / trees.len();
+    let fit = (MOST_NODES / nodes.max(1)).clamp(1, MOST_TREES).min(trees.len());
+    let mut order: Vec<usize> = (0..trees.len()).collect();
+    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    order.truncate(fit);
+    order.sort_unstable();
+    order
+}
+
+/// The test pairs whose plans the page shows: all, or as many as fit, evenly from the best
+/// predicted to the worst; ordered that way.
 pub(super) fn choose_plans(report: &Report<'_>) -> Vec<usize> {
     let (Some(test), Some(model)) = (&report.test, report.models.first()) else { return vec![] };
     let errors = test.errors(&model.predicted);
@@ -35,14 +56,16 @@ pub(super) fn json(
     let mut pairs = Vec::with_capacity(plans.len());
     if let Some(test) = &report.test {
         for (done, &k) in plans.iter().enumerate() {
-            if !progress(done) {
+            let total = Some(plans.len());
+            if !progress(&State { task: SOLVING, done, total, error: None, checkpoint: None }) {
                 return Err(Error::Cancelled);
             }
             pairs.push(pair(report, test, k)?);
         }
     }
-    let models: Vec<Value> = report.models.iter().map(|m| tree(m.tree, &m.name)).collect();
-    let names = report.models.first().map(|m| (0..m.tree.leaves()).map(|i| m.tree.name(i)));
+    let models: Vec<Value> = report.models.iter().map(|m| model(m.model, &m.name)).collect();
+    let first = report.models.first().map(|m| &m.model.trees()[0]);
+    let names = first.map(|tree| (0..tree.leaves()).map(|i| tree.name(i)));
     let value = json!({
         "unit": report.unit,
         "names": names.map(Iterator::collect::<Vec<_>>),
@@ -54,10 +77,25 @@ pub(super) fn json(
     Ok(safe(&value.to_string()))
 }
 
-fn tree(tree: &Tree, name: &str) -> Value {
-    let length: Vec<f64> = tree.lengths().iter().map(|&l| short(l)).collect();
+/// A model's trees; the page begins with the one that counts most.
+fn model(model: &Model, name: &str) -> Value {
+    let shown = choose_trees(model);
+    let first = shown.iter().position(|&k| k == heaviest(model));
+    let trees: Vec<Value> =
+        shown.iter().map(|&k| tree(&model.trees()[k], model.weights()[k])).collect();
     json!({
         "name": name,
+        "forest": model.tree().is_none(),
+        "whole": shown.len() == model.trees().len(),
+        "first": first,
+        "trees": trees,
+    })
+}
+
+fn tree(tree: &Tree, weight: f64) -> Value {
+    let length: Vec<f64> = tree.lengths().iter().map(|&l| short(l)).collect();
+    json!({
+        "weight": short(weight),
         "leaves": tree.leaves(),
         "parent": tree.parents(),
         "length": length,
@@ -67,30 +105,31 @@ fn tree(tree: &Tree, name: &str) -> Value {
 
 /// How much mass each point has over all measures: the page names a subtree by its heaviest points.
 fn weights(test: &Test<'_>) -> Vec<f64> {
-    let mut weights = vec![0.0; test.measures.points()];
-    for measure in test.measures.iter() {
+    let measures = test.data.measures();
+    let mut weights = vec![0.0; measures.points()];
+    for measure in measures.iter() {
         let total = measure.total();
         measure.iter().for_each(|(point, mass)| weights[point] += mass / total);
     }
-    let count = test.measures.len() as f64;
+    let count = measures.len() as f64;
     weights.into_iter().map(|w| short(w / count)).collect()
 }
 
 /// One pair with the plans of all models and the exact one.
 fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
-    let (left, right) = test.pairs[k];
-    let (a, b) = (test.measures.get(left)?, test.measures.get(right)?);
+    let (left, right) = test.data.pairs()[k];
+    let (a, b) = (test.data.measures().get(left)?, test.data.measures().get(right)?);
     let total = a.total();
     let mut plans = Vec::with_capacity(report.models.len());
     for model in &report.models {
-        plans.push(moves(test, &model.tree.coupling(&a, &b)?, total));
+        plans.push(moves(test, &model.model.coupling(&a, &b)?, total));
     }
     let best = exact::coupling(test.metric, &a, &b)?;
     let predicted: Vec<f64> = report.models.iter().map(|m| short(m.predicted[k])).collect();
     Ok(json!({
         "left": test.name(left),
         "right": test.name(right),
-        "exact": short(test.exact[k]),
+        "exact": short(test.data.distances()[k]),
         "predicted": predicted,
         "plans": plans,
         "best": moves(test, &best, total),

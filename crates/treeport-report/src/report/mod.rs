@@ -1,20 +1,21 @@
-//! One page that shows a model: its tree, how it learned, how well it predicts, which mass it moves.
+//! One page that shows a model: its tree or trees, how it learned, how well it predicts, which mass
+//! it moves.
 //!
-//! The page is a single file without any reference to another one: style, script, drawings and data are
-//! inside, and a content policy forbids it to load anything. Charts are drawn here, by the functions
-//! that also draw them for papers; the tree (`tree.js`) and the transport plans (`plan.js`) are drawn by
-//! the page, because people walk around in them.
+//! The page is a single file without any reference to another one: style, script, drawings and data
+//! are inside, and a content policy forbids it to load anything. Charts are drawn here, by the
+//! functions that also draw them for papers; the tree (`tree.js`) and the transport plans
+//! (`plan.js`) are drawn by the page, because people walk around in them.
 
 mod data;
 mod sections;
 
 use treeport::learn::Epoch;
-use treeport::{GroundMetric, Measures, Progress, Result, Tree};
+use treeport::{GroundMetric, Labelled, Progress, Result, Score, score};
 
-use crate::score::Score;
 use crate::svg::{self, escape};
 
-/// Everything a page shows. Lists may be empty and options missing: the page leaves those parts out.
+/// Everything a page shows. Lists may be empty and options missing: the page leaves those parts
+/// out.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// Heading of the page.
@@ -39,15 +40,15 @@ pub struct Report<'a> {
     pub version: String,
 }
 
-/// A tree and what it predicts.
+/// A model and what it predicts.
 #[derive(Debug)]
 pub struct Model<'a> {
     /// What the page calls it.
     pub name: String,
     /// Its file, for the commands that load it.
     pub file: String,
-    /// The tree.
-    pub tree: &'a Tree,
+    /// The tree or the forest.
+    pub model: &'a treeport::Model,
     /// The fit after every epoch; empty if not known.
     pub history: &'a [Epoch],
     /// A distance for every test pair.
@@ -56,21 +57,15 @@ pub struct Model<'a> {
     pub bounds: Option<Vec<(f64, f64)>>,
 }
 
-/// Pairs of measures, their exact distances, and all that plans between them need.
+/// Pairs of measures with their exact distances, and all that plans between them need.
 #[derive(Clone, Debug)]
 pub struct Test<'a> {
     /// Distances between points.
     pub metric: &'a GroundMetric,
-    /// The measures.
-    pub measures: &'a Measures,
+    /// The measures, the pairs and their exact distances.
+    pub data: &'a Labelled,
     /// Names of the measures; numbers if there are none.
     pub names: Option<Vec<String>>,
-    /// The pairs.
-    pub pairs: &'a [(usize, usize)],
-    /// Their exact distances.
-    pub exact: &'a [f64],
-    /// Distances below 10⁻⁴ of this are too near 0 for a relative error.
-    pub diameter: f64,
 }
 
 impl Test<'_> {
@@ -80,18 +75,18 @@ impl Test<'_> {
         given.unwrap_or_else(|| format!("measure {measure}"))
     }
 
-    /// Signed relative errors; NaN where the exact distance is too near 0.
+    /// Signed relative errors; NaN where the exact distance is too near 0 ([`score::least_label`]).
     pub fn errors(&self, predicted: &[f64]) -> Vec<f64> {
-        let least = crate::score::LEAST_LABEL * self.diameter;
-        let error =
-            |(p, w): (&f64, &f64)| if *w > 0.0 && *w >= least { (p - w) / w } else { f64::NAN };
-        predicted.iter().zip(self.exact).map(error).collect()
+        let exact = self.data.distances();
+        let least = score::least_label(exact);
+        let error = |(p, w): (&f64, &f64)| if *w > least { (p - w) / w } else { f64::NAN };
+        predicted.iter().zip(exact).map(error).collect()
     }
 
     /// The number of points in both supports of every pair.
     pub fn supports(&self) -> Vec<usize> {
-        let support = |r: usize| self.measures.row(r).support();
-        self.pairs.iter().map(|&(l, r)| support(l) + support(r)).collect()
+        let support = |r: usize| self.data.measures().row(r).support().len();
+        self.data.pairs().iter().map(|&(l, r)| support(l) + support(r)).collect()
     }
 }
 
@@ -117,8 +112,9 @@ const SCRIPT: &str = concat!(
 /// ```
 /// use treeport_report::report::{Model, Report, html};
 /// let tree = treeport::Tree::from_newick("((cat:1,dog:1):2,ant:3);")?;
+/// let pets = treeport::Model::from(tree);
 /// let model = Model {
-///     name: "pets".into(), file: "pets.tree".into(), tree: &tree,
+///     name: "pets".into(), file: "pets.tree".into(), model: &pets,
 ///     history: &[], predicted: vec![], bounds: None,
 /// };
 /// let report = Report {
@@ -141,6 +137,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
             ("STYLE", &style),
             ("SWITCH", &sections::switch(report)),
             ("TILES", &sections::tiles(report)),
+            ("TREES", &sections::trees(report)),
             ("SCORES", &sections::scores(report)),
             ("CHARTS", &sections::charts(report, &plans)),
             ("PLANS", if plans.is_empty() { "hidden" } else { "" }),

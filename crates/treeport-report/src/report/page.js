@@ -1,10 +1,12 @@
 // ---- wiring --------------------------------------------------------------------------------
 
 function chooseModel(k) {
-  Object.assign(state, { model: k, focus: null, trail: [], found: -1 });
+  Object.assign(state, { model: k, tree: data.models[k].first, focus: null, trail: [], found: -1 });
   for (const part of document.querySelectorAll("[data-model]")) {
     part.hidden = Number(part.dataset.model) !== k;
   }
+  for (const choice of document.querySelectorAll(`.trees[data-model="${k}"] select`)) choice.value = state.tree;
+  $("by-tree").textContent = data.models[k].forest ? "Forest" : "Tree";
   drawTree();
   if (data.pairs.length) {
     listPairs();
@@ -54,6 +56,12 @@ $("find").addEventListener("input", (event) => {
   if (event.target.value.length > 1) find(event.target.value, false);
 });
 $("model")?.addEventListener("change", (event) => chooseModel(Number(event.target.value)));
+for (const choice of document.querySelectorAll(".tree-choice")) {
+  choice.addEventListener("change", (event) => {
+    chooseTree(Number(event.target.value));
+    if (data.pairs.length) drawPlan();
+  });
+}
 $("pair").addEventListener("change", (event) => choosePair(Number(event.target.value)));
 $("previous").addEventListener("click", () => choosePair(state.pair - 1));
 $("next").addEventListener("click", () => choosePair(state.pair + 1));

@@ -19,6 +19,15 @@ function treeDistance(t, i, j) {
   return total;
 }
 
+/** How far apart the model has two points; unknown where the page has only some of its trees. */
+function modelDistance(i, j) {
+  if (!model().whole) return null;
+  return model().trees.reduce((sum, t) => sum + t.weight * treeDistance(t, i, j), 0);
+}
+
+/** What the model is called in a sentence. */
+const what = () => (model().forest ? "the forest" : "the tree");
+
 function drawPlan() {
   const pair = data.pairs[state.pair];
   const t = tree();
@@ -32,7 +41,7 @@ function drawPlan() {
   const rest = moving.slice(FLOWS).reduce((sum, m) => sum + cost(m), 0);
   const said = pair.predicted[state.model];
   $("plan-note").textContent =
-    `${pair.left} → ${pair.right}: exact ${length(pair.exact)}, the tree says ${length(said)} (${signed(said / pair.exact - 1)}). ` +
+    `${pair.left} → ${pair.right}: exact ${length(pair.exact)}, ${what()} says ${length(said)} (${signed(said / pair.exact - 1)}). ` +
     (stays > 0.0005 ? `${percent(stays)} of the mass stays where it is. ` : "") +
     (rest > 0 ? `The ${FLOWS} most costly of ${count(moving.length)} moves, ${percent(1 - rest / total)} of the cost, are drawn.` : `${count(moving.length)} moves.`);
   const ends = (side) => {
@@ -40,7 +49,7 @@ function drawPlan() {
     for (const m of shown) sums.set(m[side], (sums.get(m[side]) || 0) + m.mass);
     return [...sums].map(([point, mass]) => ({ point, mass })).sort((a, b) => rank(t, a.point) - rank(t, b.point));
   };
-  paintPlan(t, shown, ends("from"), ends("to"), total);
+  paintPlan(shown, ends("from"), ends("to"), total);
   for (const dot of document.querySelectorAll("[data-plan]")) {
     dot.classList.toggle("chosen", Number(dot.dataset.plan) === state.pair);
   }
@@ -61,7 +70,7 @@ function rank(t, leaf) {
   return t.places[leaf];
 }
 
-function paintPlan(t, flows, left, right, total) {
+function paintPlan(flows, left, right, total) {
   const view = $("plan-view");
   const width = Math.max(360, view.clientWidth);
   const side = Math.min(260, width * 0.3);
@@ -78,9 +87,10 @@ function paintPlan(t, flows, left, right, total) {
   const [x0, x1] = [side, width - side];
   for (const m of flows) {
     const [a, b, bend] = [from.get(m.from), to.get(m.to), (x1 - x0) * 0.4];
+    const far = modelDistance(m.from, m.to);
     const text =
-      `${name(m.from)} → ${name(m.to)}: ${percent(m.mass)} of the mass over ${length(m.ground)} ` +
-      `(in the tree ${length(treeDistance(t, m.from, m.to))}); ${percent(total > 0 ? (m.mass * m.ground) / total : 0)} of the cost`;
+      `${name(m.from)} → ${name(m.to)}: ${percent(m.mass)} of the mass over ${length(m.ground)}` +
+      `${far === null ? "" : ` (in ${what()} ${length(far)})`}; ${percent(total > 0 ? (m.mass * m.ground) / total : 0)} of the cost`;
     add(svg, "path", {
       class: "flow", d: `M${x0} ${a}C${x0 + bend} ${a} ${x1 - bend} ${b} ${x1} ${b}`, tabindex: 0, role: "img",
       "aria-label": text, "data-tip": text, "data-from": m.from, "data-to": m.to,

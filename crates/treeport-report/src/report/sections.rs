@@ -2,9 +2,13 @@
 
 use std::fmt::Write;
 
+use treeport::Tree;
+
+use super::data::choose_trees;
 use super::{Model, Report, Test};
 use crate::Place;
 use crate::chart::{Dot, histogram_svg, intervals_svg, scatter_svg, support_svg};
+use crate::dendrogram::heaviest;
 use crate::loss_chart::loss_svg;
 use crate::svg::{escape, tick_text};
 
@@ -18,6 +22,42 @@ pub(super) fn switch(report: &Report<'_>) -> String {
         let _ = write!(out, "<option value=\"{k}\">{}</option>", escape(&model.name));
     }
     out + "</select></label>"
+}
+
+/// Chooses the tree of every model that is a forest.
+pub(super) fn trees(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    for (k, Model { model, .. }) in report.models.iter().enumerate() {
+        if model.tree().is_some() {
+            continue;
+        }
+        let (shown, all, weights) = (choose_trees(model), model.trees().len(), model.weights());
+        let _ = write!(
+            out,
+            "<div class=\"bar trees\" data-model=\"{k}\"{}><label class=\"field\">Tree <select class=\"tree-choice\">",
+            if k == 0 { "" } else { " hidden" }
+        );
+        for (place, &tree) in shown.iter().enumerate() {
+            let selected = if tree == heaviest(model) { " selected" } else { "" };
+            let _ = write!(
+                out,
+                "<option value=\"{place}\"{selected}>{} of {all}, weight {}</option>",
+                tree + 1,
+                percent(weights[tree])
+            );
+        }
+        let which = if shown.len() < all {
+            format!("The {} that count most are here. ", shown.len())
+        } else {
+            String::new()
+        };
+        let _ = write!(
+            out,
+            "</select></label><p class=\"note\">The model is the weighted mean of {all} trees; this is one of them. \
+             {which}Predictions and plans are those of all together.</p></div>"
+        );
+    }
+    out
 }
 
 /// The large figures.
@@ -105,7 +145,7 @@ fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<
         if let Some(bounds) = &model.bounds {
             let title = "Certified bounds";
             let note = "The exact distance is known to lie inside these.";
-            let with_exact = bounds.iter().zip(test.exact).map(|(b, e)| (b.0, *e, b.1));
+            let with_exact = bounds.iter().zip(test.data.distances()).map(|(b, e)| (b.0, *e, b.1));
             let svg = intervals_svg(title, &with_exact.collect::<Vec<_>>(), Place::Page);
             charts.push((title, note.into(), svg));
         }
@@ -125,10 +165,11 @@ fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<
 }
 
 fn dots(test: &Test<'_>, model: &Model<'_>, plans: &[usize], errors: &[f64]) -> Vec<Dot> {
-    let mut plan_of = vec![None; test.pairs.len()];
+    let (pairs, distances) = (test.data.pairs(), test.data.distances());
+    let mut plan_of = vec![None; pairs.len()];
     plans.iter().enumerate().for_each(|(plan, &k)| plan_of[k] = Some(plan));
     let dot = |k: usize| {
-        let ((left, right), exact, predicted) = (test.pairs[k], test.exact[k], model.predicted[k]);
+        let ((left, right), exact, predicted) = (pairs[k], distances[k], model.predicted[k]);
         let error = if errors[k].is_finite() {
             format!(" ({:+.1} %)", 100.0 * errors[k]).replace('-', "−")
         } else {
@@ -143,7 +184,7 @@ fn dots(test: &Test<'_>, model: &Model<'_>, plans: &[usize], errors: &[f64]) -> 
         );
         Dot { exact, predicted, tip, plan: plan_of[k] }
     };
-    (0..test.pairs.len()).map(dot).collect()
+    (0..pairs.len()).map(dot).collect()
 }
 
 /// A distance with four digits.
@@ -177,28 +218,35 @@ fn table(heading: &str, attributes: &str, rows: &[(String, String)]) -> String {
 }
 
 fn model_facts(report: &Report<'_>, model: &Model<'_>) -> Vec<(String, String)> {
-    let facts = model.tree.statistics();
-    let unit = if report.unit.is_empty() { String::new() } else { format!(" {}", report.unit) };
     let count = |n: usize| tick_text(n as f64);
-    let kind = if model.tree.is_ultrametric() {
+    let trees = model.model.trees();
+    let ultrametric = trees.iter().all(Tree::is_ultrametric);
+    let kind = if ultrametric {
         "ultrametric: all leaves are equally far from the root"
     } else {
         "additive: leaves at any depth"
     };
-    let mut rows = vec![
-        ("file", model.file.clone()),
-        ("kind", kind.into()),
-        ("leaves", count(facts.leaves)),
-        ("nodes", count(facts.nodes)),
-        ("height", figure(facts.height) + &unit),
-        ("total length", figure(facts.total_length) + &unit),
-        (
-            "edges from root to leaf",
-            format!("{:.1} on average, {} at most", facts.mean_depth, facts.max_depth),
-        ),
-    ];
-    if facts.max_degree > 2 {
-        rows.push(("most children of a node", count(facts.max_degree)));
+    let mut rows = vec![("file", model.file.clone())];
+    if model.model.tree().is_none() {
+        let weights = model.model.weights();
+        let (least, most) =
+            weights.iter().fold((1f64, 0f64), |(low, high), &w| (low.min(w), high.max(w)));
+        rows.push(("trees", count(trees.len())));
+        rows.push(("weights", format!("{} to {}", percent(least), percent(most))));
+    }
+    rows.push(("kind", kind.into()));
+    rows.push(("points", count(model.model.points())));
+    rows.push(("nodes", count(model.model.nodes())));
+    if let Some(tree) = model.model.tree() {
+        let facts = tree.statistics();
+        let unit = if report.unit.is_empty() { String::new() } else { format!(" {}", report.unit) };
+        rows.push(("height", figure(facts.height) + &unit));
+        rows.push(("total length", figure(facts.total_length) + &unit));
+        let depth = format!("{:.1} on average, {} at most", facts.mean_depth, facts.max_depth);
+        rows.push(("edges from root to leaf", depth));
+        if facts.max_degree > 2 {
+            rows.push(("most children of a node", count(facts.max_degree)));
+        }
     }
     if model.history.len() > 1 {
         rows.push(("epochs", count(model.history.len() - 1)));
@@ -234,7 +282,7 @@ fn snippets(file: &str) -> [(&'static str, String); 3] {
     };
     [
         ("Shell", format!("treeport distance {shell} --measures measures.npz -o distances.csv")),
-        ("Rust", format!("let tree = treeport::Tree::load(std::path::Path::new({file:?}))?;")),
+        ("Rust", format!("let model = treeport::Model::load(std::path::Path::new({file:?}))?;")),
         (
             "Anything that reads safetensors or Newick",
             format!("treeport export {shell} -o tree.nwk"),

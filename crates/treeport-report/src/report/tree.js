@@ -5,8 +5,8 @@ const groupOf = data.groups ? data.groups.map((g) => groups.indexOf(g)) : null;
 const colour = (group) => (group >= 0 ? `var(--g${group % 8})` : "var(--mixed)");
 
 /** What the drawing needs to know of every node; loops only, because trees can be deep. */
-function prepare(model) {
-  const { parent, length: edge, leaves } = model;
+function prepare(bare) {
+  const { parent, length: edge, leaves } = bare;
   const nodes = parent.length;
   const root = nodes - 1;
   const size = new Int32Array(nodes).fill(1, 0, leaves);
@@ -34,11 +34,13 @@ function prepare(model) {
       heavy[p].sort((a, b) => (weight[b] || 0) - (weight[a] || 0) || a - b).length = 4;
     }
   }
-  return { ...model, root, size, deepest, group, heavy, children };
+  return { ...bare, root, size, deepest, group, heavy, children };
 }
 
-const prepared = [];
-const tree = () => (prepared[state.model] ??= prepare(data.models[state.model]));
+/** The model that is chosen, and its tree that is drawn; each is prepared when it is drawn first. */
+const model = () => data.models[state.model];
+const prepared = data.models.map(() => []);
+const tree = () => (prepared[state.model][state.tree] ??= prepare(model().trees[state.tree]));
 
 // A focus is a node, or a bundle: a list of subtrees beside one path, too small for rows of their own.
 // A bundle's items know where they are, and where they hang: { node, x, from }.
@@ -359,6 +361,13 @@ function under(t, leaf, node) {
   let v = leaf;
   while (v < node) v = t.parent[v];
   return v === node;
+}
+
+/** Draws another tree of the forest; the point that was looked for is looked for in it. */
+function chooseTree(k) {
+  Object.assign(state, { tree: k, focus: null, trail: [] });
+  if (state.found >= 0) showPoint(state.found);
+  else drawTree();
 }
 
 /** Opens the row with the point again and again, from the root, until the point has its own row. */

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, Command};
 
 use interrupt::{Interrupted, Paused};
 use output::Output;
@@ -73,6 +73,20 @@ pub fn finish(
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
+}
+
+/// What every program of ours keeps to: options do not contradict each other, and the help of every
+/// command has an example. For tests.
+///
+/// # Panics
+/// If it does not keep to it.
+pub fn check(program: Command) {
+    let example = format!("{} ", program.get_name());
+    for command in program.get_subcommands() {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(help.contains(&example), "{} teaches nothing", command.get_name());
+    }
+    program.debug_assert();
 }
 
 /// Reads a count that cannot be 0, for `value_parser`.

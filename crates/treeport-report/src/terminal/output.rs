@@ -5,13 +5,14 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use indicatif::{ProgressDrawTarget, ProgressStyle};
-use treeport::Error;
+use treeport::io::file;
 
 use super::Global;
 
 pub use indicatif::ProgressBar;
+pub use treeport::io::file::check_place;
 
 /// How much to say, and in which form.
 #[derive(Debug)]
@@ -94,53 +95,12 @@ pub fn error(error: &anyhow::Error, hint: Option<&str>) {
     }
 }
 
-/// Writes a file whole or not at all: beside `path`, then renamed.
-///
-/// What is no regular file, such as `/dev/stdout`, is written to directly: renaming would replace it.
+/// Writes a file whole or not at all: see [`file::save`].
 ///
 /// # Errors
 /// The file cannot be written, or `write` fails.
 pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
-    let broken = |source: io::Error| Error::Write { path: path.into(), source };
-    if path.exists() && !path.is_file() {
-        let mut out = BufWriter::new(File::create(path).map_err(broken)?);
-        write(&mut out)?;
-        return Ok(out.flush().map_err(broken)?);
-    }
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".treeport-");
-    // A temporary file is private by default; this one becomes an ordinary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let (file, beside) = builder.tempfile_in(folder(path)).map_err(broken)?.into_parts();
-    let mut out = BufWriter::new(file);
-    write(&mut out)?;
-    out.flush().map_err(broken)?;
-    out.get_ref().sync_all().map_err(broken)?;
-    beside.persist(path).map_err(|error| broken(error.error))?;
-    Ok(())
-}
-
-/// Refuses a place that cannot take a file, before hours are spent on its contents.
-///
-/// # Errors
-/// It is a folder, or lies in one that does not exist.
-pub fn check_place(path: &Path) -> Result<()> {
-    let folder = folder(path);
-    if !folder.is_dir() {
-        bail!("cannot write `{}`: there is no folder `{}`", path.display(), folder.display());
-    }
-    if path.is_dir() {
-        bail!("cannot write `{}`: it is a folder", path.display());
-    }
-    Ok(())
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
+    file::save(path, write)
 }
 
 /// Rows of cells in columns as wide as their widest cell; the first column is flush left.
@@ -210,19 +170,5 @@ mod tests {
         }
         assert_eq!(seconds(0.001_234), "1.23 ms");
         assert_eq!(seconds(25e-9), "25.0 ns");
-    }
-
-    #[test]
-    fn a_failed_write_leaves_the_old_file() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("file");
-        save(&path, |out| Ok(out.write_all(b"old")?)).expect("a new file");
-        save(&path, |out| {
-            out.write_all(b"new")?;
-            bail!("no more")
-        })
-        .expect_err("the second writer fails");
-        assert_eq!(std::fs::read(&path).expect("the old file"), b"old");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 }

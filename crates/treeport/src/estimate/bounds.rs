@@ -1,13 +1,13 @@
 //! Intervals that hold W₁; the proofs are in the [module](super).
 
-use super::flow::Flow;
-use super::{Estimator, Level};
+use super::{Accuracy, Estimator, Level, Rows, in_parallel};
 use crate::error::{Error, Result};
 use crate::exact;
+use crate::flow::Flow;
 use crate::measure::{Measure, Measures, rescaled};
-use crate::metric::Norm;
+use crate::metric::PointMetric;
 use crate::progress::Progress;
-use crate::tree::{Coupling, Heights};
+use crate::tree::{Coupling, Potentials};
 
 /// W₁ is not below `lower` and not above `upper`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,8 +19,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// upper/lower − 1: how far any value inside can be from any other, relatively. 0 if both are 0,
-    /// infinite if only the lower one is.
+    /// upper/lower − 1: how far any value inside can be from any other, relatively. 0 if both are
+    /// 0, infinite if only the lower one is.
     pub fn width(&self) -> f64 {
         if self.upper <= self.lower { 0.0 } else { self.upper / self.lower - 1.0 }
     }
@@ -37,7 +37,7 @@ pub struct Answer {
     pub level: Level,
 }
 
-impl Estimator<'_> {
+impl Estimator {
     /// An interval that holds W₁; the higher the level, the narrower.
     ///
     /// [`Level::Tree`] takes its upper bound from the plan of the first tree only.
@@ -49,26 +49,60 @@ impl Estimator<'_> {
         Ok(self.answer(level, 0.0, a, b)?.interval)
     }
 
-    /// A value with its [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for any number of threads.
+    /// A value with its [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for any
+    /// number of threads.
     ///
-    /// Bounds are more work than a value, so more of the pairs are solved exactly than by [`Estimator::pairs`].
+    /// Bounds are more work than a value, so more of the pairs are solved exactly than by
+    /// [`Estimator::pairs`].
     ///
     /// # Errors
-    /// As [`Estimator::pairs`].
+    /// As [`Estimator::pairs`] and [`Estimator::within`].
     pub fn answers(
         &self,
-        level: Level,
+        accuracy: Accuracy,
         measures: &Measures,
         pairs: &[(usize, usize)],
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
-        Self::in_parallel(measures, pairs, progress, |a, b| self.answer(level, 0.0, a, b))
+        self.all_answers(accuracy, Rows::Of(measures, pairs), progress)
     }
 
-    /// A value whose relative error is certified to be at most `tolerance`, at the lowest level that can
-    /// promise it.
+    /// [`Estimator::answers`] for measure `i` of `a` and measure `i` of `b`, for every `i`.
+    ///
+    /// # Errors
+    /// As [`Estimator::paired`] and [`Estimator::within`].
+    pub fn paired_answers(
+        &self,
+        accuracy: Accuracy,
+        a: &Measures,
+        b: &Measures,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Answer>> {
+        self.check_paired(a, b)?;
+        self.all_answers(accuracy, Rows::Both(a, b), progress)
+    }
+
+    fn all_answers(
+        &self,
+        accuracy: Accuracy,
+        rows: Rows<'_>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Answer>> {
+        match accuracy {
+            Accuracy::Level(level) => {
+                in_parallel(rows, progress, |a, b| self.answer(level, 0.0, a, b))
+            }
+            Accuracy::Within(tolerance) => {
+                check_tolerance(tolerance)?;
+                in_parallel(rows, progress, |a, b| self.lowest(tolerance, a, b))
+            }
+        }
+    }
+
+    /// A value whose relative error is certified to be at most `tolerance`, at the lowest level
+    /// that can promise it.
     ///
     /// # Errors
     /// As [`Estimator::distance`]; a tolerance that is negative or not a number.
@@ -76,23 +110,6 @@ impl Estimator<'_> {
         check_tolerance(tolerance)?;
         self.check(a, b)?;
         self.lowest(tolerance, a, b)
-    }
-
-    /// [`Estimator::within`] for many pairs, in parallel; the same for any number of threads.
-    ///
-    /// # Errors
-    /// As [`Estimator::within`] and [`Estimator::pairs`].
-    pub fn pairs_within(
-        &self,
-        tolerance: f64,
-        measures: &Measures,
-        pairs: &[(usize, usize)],
-        progress: &Progress<'_>,
-    ) -> Result<Vec<Answer>> {
-        check_tolerance(tolerance)?;
-        measures.check_points(self.metric.points())?;
-        measures.check_pairs(pairs)?;
-        Self::in_parallel(measures, pairs, progress, |a, b| self.lowest(tolerance, a, b))
     }
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
@@ -108,7 +125,8 @@ impl Estimator<'_> {
         self.answer(Level::Exact, tolerance, a, b)
     }
 
-    /// A value and an interval at one level, which does no more work once the interval is as narrow as `enough`.
+    /// A value and an interval at one level, which does no more work once the interval is as narrow
+    /// as `enough`.
     fn answer(
         &self,
         level: Level,
@@ -116,7 +134,8 @@ impl Estimator<'_> {
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Answer> {
-        // A right-hand side whose total is a little off is brought to the left's, as transport does it.
+        // A right-hand side whose total is a little off is brought to the left's, as transport does
+        // it.
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         if self.is_small(level, true, a, b) {
@@ -126,17 +145,17 @@ impl Estimator<'_> {
         }
         let (value, interval) = match level {
             Level::Tree => {
-                let upper = self.cost_above(&self.forest.trees()[0].coupling(a, b)?);
-                (self.forest.distance(a, b)?, widened(self.lower(a, b)?, upper))
+                let upper = self.cost_above(&self.model.trees()[0].coupling(a, b)?);
+                (self.model.distance(a, b)?, widened(self.lower(a, b)?, upper))
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
-                let value = flow.statistic(self.calibration.statistic, self.forest.weights());
+                let value = self.flow_value(&flow);
                 (value, self.flow_interval(&flow, enough, a, b)?)
             }
             Level::Arcs | Level::Exact => {
-                let heights = self.heights(a, b);
-                let found = self.restricted(a, b, Some(&|point| heights.at(point)))?;
+                let potentials = self.potentials(a, b);
+                let found = self.restricted(a, b, Some(&|point| potentials.at(point)))?;
                 let lower = self.lower(a, b)?.max(found.lower);
                 (found.value, widened(lower, found.value))
             }
@@ -146,7 +165,8 @@ impl Estimator<'_> {
         Ok(Answer { value, interval, level })
     }
 
-    /// What the plans of the trees tell, and their duals unless the interval is narrow `enough` without.
+    /// What the plans of the trees tell, and their duals unless the interval is narrow `enough`
+    /// without.
     pub(super) fn flow_interval(
         &self,
         flow: &Flow,
@@ -159,8 +179,8 @@ impl Estimator<'_> {
         if interval.width() <= enough {
             return Ok(interval);
         }
-        let heights = self.heights(a, b);
-        let dual = exact::lower_bound(&self.metric, a, b, |point| heights.at(point));
+        let potentials = self.potentials(a, b);
+        let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
         Ok(widened(lower.max(dual), upper))
     }
 
@@ -170,10 +190,10 @@ impl Estimator<'_> {
     }
 
     /// The mean of the trees' duals, on the scale of the labels.
-    fn heights(&self, a: &Measure<'_>, b: &Measure<'_>) -> Heights {
+    fn potentials(&self, a: &Measure<'_>, b: &Measure<'_>) -> Potentials {
         let factor = self.calibration.factors[Level::Tree as usize];
-        let weights = self.forest.weights().iter().map(|weight| factor * weight);
-        Heights::mean(self.forest.trees(), weights, a, b)
+        let weights = self.model.weights().iter().map(|weight| factor * weight);
+        Potentials::mean(self.model.trees(), weights, a, b)
     }
 
     /// The cost of a plan, and what rounding may have taken from its masses over the longest way.
@@ -188,23 +208,26 @@ impl Estimator<'_> {
         cost + f64::EPSILON * (plan.len() + 8) as f64 * total * longest
     }
 
-    /// The distance in the single-linkage tree, less what rounding may have added: the mass below a node is a
-    /// sum over the supports, the totals may differ in their last digits, and no way is longer than the
-    /// tree is high.
+    /// The distance in the single-linkage tree, less what rounding may have added: the mass below a
+    /// node is a sum over the supports, the totals may differ in their last digits, and no way is
+    /// longer than the tree is high.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
         Ok((self.below.distance(a, b)? - digits(a, b) * a.total() * self.height).max(0.0))
     }
 
     /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
     fn centroids(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
-        let norm = match (self.metric.norm(), self.metric.coordinates()) {
-            (Some(norm @ (Norm::Euclidean | Norm::Manhattan)), Some(points)) => (norm, points),
+        let point_metric = match (self.metric.point_metric(), self.metric.coordinates()) {
+            (
+                Some(point_metric @ (PointMetric::Euclidean | PointMetric::Manhattan)),
+                Some(points),
+            ) => (point_metric, points),
             _ => return 0.0,
         };
-        let (norm, (dim, points)) = norm;
+        let (point_metric, (dim, points)) = point_metric;
         let vector = |point: usize| &points[point * dim..(point + 1) * dim];
         // Seen from a point of the support, so that what the totals differ in weighs little.
-        let origin = vector(a.points()[0] as usize);
+        let origin = vector(a.support()[0] as usize);
         let (mut moved, mut size) = (vec![0.0; dim], vec![0.0; dim]);
         for (sign, measure) in [(1.0, a), (-1.0, b)] {
             for (point, mass) in measure.iter() {
@@ -218,13 +241,17 @@ impl Estimator<'_> {
         let rounding = digits(a, b);
         let least = |(moved, size): (&f64, &f64)| (moved.abs() - rounding * size).max(0.0);
         let parts = moved.iter().zip(&size).map(least);
-        if norm == Norm::Manhattan { parts.sum() } else { parts.map(|x| x * x).sum::<f64>().sqrt() }
+        if point_metric == PointMetric::Manhattan {
+            parts.sum()
+        } else {
+            parts.map(|x| x * x).sum::<f64>().sqrt()
+        }
     }
 }
 
 /// More than the share of all mass that sums over both supports lose, and that [`rescaled`] leaves.
 fn digits(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
-    f64::EPSILON * (4 * (a.support() + b.support()) + 64) as f64
+    f64::EPSILON * (4 * (a.support().len() + b.support().len()) + 64) as f64
 }
 
 /// Widens bounds by more than sums of products can lose.

@@ -1,7 +1,7 @@
-//! How accurate would you like it: a dial from a tree's microseconds to the exact answer, with certified
-//! bounds at every notch.
+//! How accurate would you like it: a dial from a tree's microseconds to the exact answer, with
+//! certified bounds at every level.
 //!
-//! An [`Estimator`] holds a ground metric and a [`Forest`] over its points.
+//! An [`Estimator`] holds a ground metric and a [`Model`], a tree or a forest, over its points.
 //!
 //! | [`Level`] | value | side of W₁ | cost for s points and K trees |
 //! | --- | --- | --- | --- |
@@ -10,46 +10,45 @@
 //! | `Arcs` | best plan on the arcs of all those plans and between neighbors in the trees | above | pivots on 3·K·s arcs |
 //! | `Exact` | W₁ | equal | a solve with all s² distances |
 //!
-//! [`Estimator::calibrated`] fits one factor per level to labels; the raw value stays beside it. Where the
-//! supports are so small that the trees would cost more than the exact solver, every level above `Tree`
-//! answers exactly ([`Estimate::exact`]).
+//! [`Estimator::calibrated`] fits one factor per level to labels; the raw value stays beside it.
+//! Where the supports are so small that the trees would cost more than the exact solver, every
+//! level above `Tree` answers exactly ([`Estimate::exact`]).
 //!
 //! # Certified bounds
-//! [`Estimator::bounds`] gives an interval that holds W₁. Above: every plan is one of those W₁ is the least
-//! of. Below, whichever is largest:
-//! - **Single linkage.** Its distance d of two points is the largest step on the path whose largest step is
-//!   least. The direct step is such a path, so d ≤ D for all pairs, every plan costs no less in D than in
-//!   d, and W_T ≤ W₁.
-//! - **Centroids** (Euclidean and Manhattan distances of points). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖ =
-//!   ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
-//! - **Duals** (above `Tree`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j), so
-//!   Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean over the trees of their own duals, which
-//!   err in different places, first made to respect all distances (s² of them, but no solve); at `Arcs` also those
-//!   of the restricted problem.
+//! [`Estimator::bounds`] gives an interval that holds W₁. Above: every plan is one of those W₁ is
+//! the least of. Below, whichever is largest:
+//! - **Single linkage.** Its distance d of two points is the largest step on the path whose largest
+//!   step is least. The direct step is such a path, so d ≤ D for all pairs, every plan costs no
+//!   less in D than in d, and W_T ≤ W₁.
+//! - **Centroids** (Euclidean and Manhattan distances of points). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖
+//!   = ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
+//! - **Duals** (above `Tree`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j),
+//!   so Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean over the trees of their
+//!   own duals, which err in different places, first made to respect all distances (s² of them, but
+//!   no solve); at `Arcs` also those of the restricted problem.
 //!
 //! Each is lowered (raised) by more than what rounding can have added (taken).
 
 mod bounds;
-mod flow;
-mod merge;
-
-use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
 use crate::exact;
-use crate::forest::Forest;
-use crate::learn::Labels;
-use crate::linkage::{Linkage, linkage};
+use crate::flow::{Flow, far};
+use crate::labelled::Labelled;
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress};
+use crate::model::Model;
+use crate::names::named;
+use crate::progress::{CALIBRATING, Counter, Progress, SOLVING, State};
+use crate::score::{factor, relative_errors};
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
 
-/// A notch of the dial.
+/// How accurate an estimate is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The mean of the trees' distances: an ℓ₁ embedding.
@@ -62,37 +61,50 @@ pub enum Level {
     Exact,
 }
 
+named! { Level, "the level", {
+    Tree: "tree", "the mean distance of the trees";
+    Flow: "flow", "the true cost of their plans";
+    Arcs: "arcs", "the best plan on what they suggest";
+    Exact: "exact", "W₁ itself";
+} }
+
 impl Level {
     /// All of them, the cheapest first.
     pub const ALL: [Self; 4] = [Self::Tree, Self::Flow, Self::Arcs, Self::Exact];
-
-    /// The name that [`str::parse`] reads.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tree => "tree",
-            Self::Flow => "flow",
-            Self::Arcs => "arcs",
-            Self::Exact => "exact",
-        }
-    }
 }
 
-impl std::str::FromStr for Level {
+/// A level, or a relative error to stay within.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Accuracy {
+    /// That level.
+    Level(Level),
+    /// The lowest level that can promise so small a relative error, for every pair.
+    Within(f64),
+}
+
+impl std::str::FromStr for Accuracy {
     type Err = Error;
 
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|level| level.name() == name).ok_or_else(|| Error::BadOption {
-            option: "accuracy",
-            value: name.into(),
-            expected: "it must be tree, flow, arcs or exact",
-        })
+    fn from_str(text: &str) -> Result<Self> {
+        if let Ok(level) = text.parse() {
+            return Ok(Self::Level(level));
+        }
+        match text.parse::<f64>() {
+            Ok(error) if error >= 0.0 => Ok(Self::Within(error)),
+            _ => Err(Error::UnknownName {
+                what: "the accuracy",
+                name: text.into(),
+                known: "tree, flow, arcs, exact or a number of at least 0".into(),
+            }),
+        }
     }
 }
 
 /// What the flow level takes from the costs of the trees' plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Statistic {
-    /// The least, also of a plan that takes the shortest moves of all trees first: the tightest upper bound.
+    /// The least, also of a plan that takes the shortest moves of all trees first: the tightest
+    /// upper bound.
     #[default]
     Least,
     /// The mean over trees, which sometimes follows W₁ more closely once calibrated.
@@ -128,15 +140,15 @@ impl Default for Calibration {
     }
 }
 
-/// Estimates of W₁ on one ground metric, by the trees of a forest.
+/// Estimates of W₁ on one ground metric, by a tree or the trees of a forest.
 ///
 /// # Example
 /// ```
 /// use treeport::estimate::{Estimator, Level};
-/// use treeport::{Forest, GroundMetric, Linkage, Measures, Norm, linkage};
-/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], Norm::Euclidean)?;
-/// let forest = Forest::uniform(vec![linkage(&metric, Linkage::Average)?])?;
-/// let estimator = Estimator::new(&metric, &forest)?;
+/// use treeport::{GroundMetric, Linkage, Measures, Model, PointMetric, linkage};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
+/// let model = Model::Tree(linkage(&metric, Linkage::Average)?);
+/// let estimator = Estimator::new(&metric, &model)?;
 /// let measures = Measures::from_dense(4, &[0.5, 0.0, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5])?;
 /// let (a, b) = (measures.row(0), measures.row(1));
 /// assert_eq!(estimator.distance(Level::Exact, &a, &b)?.value, 1.0);
@@ -144,10 +156,12 @@ impl Default for Calibration {
 /// assert!(interval.lower <= 1.0 && 1.0 <= interval.upper);
 /// # Ok::<(), treeport::Error>(())
 /// ```
+///
+/// It shares metric and model with whoever gave them, so that copies cost nothing.
 #[derive(Clone, Debug)]
-pub struct Estimator<'a> {
-    metric: Cow<'a, GroundMetric>,
-    forest: Cow<'a, Forest>,
+pub struct Estimator {
+    metric: GroundMetric,
+    model: Model,
     /// Single linkage, whose distances are never above the metric's.
     below: Tree,
     /// How far its leaves are below its root.
@@ -157,43 +171,30 @@ pub struct Estimator<'a> {
     shortcut: bool,
 }
 
-impl<'a> Estimator<'a> {
-    /// How often [`Estimator::calibrated`] looks at every label: once for each level that is not exact.
-    pub const PASSES: usize = 3;
-
-    /// An estimator without calibration. For a graph give [`GroundMetric::materialized`] distances.
+impl Estimator {
+    /// An estimator without calibration. All distances of a graph are worked out, once.
     ///
     /// # Errors
-    /// A forest over another number of points than the metric's.
+    /// A model over another number of points than the metric's.
     ///
     /// # Complexity
-    /// That of single linkage.
-    pub fn new(metric: &'a GroundMetric, forest: &'a Forest) -> Result<Self> {
-        if forest.leaves() != metric.points() {
-            let reason = format!(
-                "its trees have {} points, the metric {}",
-                forest.leaves(),
-                metric.points()
-            );
+    /// That of single linkage, where the metric has none yet.
+    pub fn new(metric: &GroundMetric, model: &Model) -> Result<Self> {
+        if model.points() != metric.points() {
+            let reason =
+                format!("its trees have {} points, the metric {}", model.points(), metric.points());
             return Err(Error::BadForest { reason });
         }
+        metric.materialize();
         let below = linkage(metric, Linkage::Single)?;
         let height = below.heights().into_iter().fold(0.0, f64::max);
-        let (metric, forest) = (Cow::Borrowed(metric), Cow::Borrowed(forest));
+        let (metric, model) = (metric.clone(), model.clone());
         let calibration = Calibration::default();
-        Ok(Self { metric, forest, below, height, calibration, shortcut: true })
+        Ok(Self { metric, model, below, height, calibration, shortcut: true })
     }
 
-    /// The same with copies of metric and forest of its own, to be kept for as long as one likes.
-    #[must_use]
-    pub fn into_owned(self) -> Estimator<'static> {
-        let Self { metric, forest, below, height, calibration, shortcut } = self;
-        let (metric, forest) = (Cow::Owned(metric.into_owned()), Cow::Owned(forest.into_owned()));
-        Estimator { metric, forest, below, height, calibration, shortcut }
-    }
-
-    /// The same, but asking the trees also where the exact solver is faster: to measure what a level is
-    /// worth, not to use it. [`Level::Exact`] stays exact.
+    /// The same, but asking the trees also where the exact solver is faster: to measure what a
+    /// level is worth, not to use it. [`Level::Exact`] stays exact.
     #[must_use]
     pub fn by_trees_alone(mut self) -> Self {
         self.shortcut = false;
@@ -206,8 +207,8 @@ impl<'a> Estimator<'a> {
     }
 
     /// The trees.
-    pub fn forest(&self) -> &Forest {
-        &self.forest
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// The same with a calibration from before.
@@ -243,76 +244,70 @@ impl<'a> Estimator<'a> {
         self.calibration
     }
 
-    /// Fits the factor of every level to labels (the median of W₁ over the raw value), takes the
-    /// statistic of the plans' costs that then errs less, and notes which tolerances the flow level can
-    /// meet. Labels without a raw value tell nothing.
+    /// Fits the factor of every level up to `highest` to labels (the median of W₁ over the raw
+    /// value), takes the statistic of the plans' costs that then errs less, and notes which
+    /// tolerances the flow level can meet. Labels without a raw value tell nothing. What lies above
+    /// `highest` is not looked at, which is most of the work.
     ///
     /// # Errors
-    /// Labels that do not fit the measures, or measures that do not fit the metric;
-    /// [`Error::Cancelled`] when `progress`, which counts labels [`PASSES`](Self::PASSES) times, asks to stop.
+    /// Measures that do not fit the metric; [`Error::Cancelled`] when `progress`, which counts
+    /// labels once for each level, asks to stop.
     pub fn calibrated(
-        self,
-        measures: &Measures,
-        labels: &Labels,
-        progress: &Progress<'_>,
-    ) -> Result<Self> {
-        self.calibrated_to(Level::Exact, measures, labels, progress)
-    }
-
-    /// [`Estimator::calibrated`] for the levels up to `highest` alone: what lies above is not looked at, which
-    /// is most of the work.
-    ///
-    /// # Errors
-    /// As [`Estimator::calibrated`].
-    pub fn calibrated_to(
         mut self,
         highest: Level,
-        measures: &Measures,
-        labels: &Labels,
+        data: &Labelled,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        labels.check(measures)?;
-        measures.check_points(self.metric.points())?;
-        let count = labels.pairs.len();
+        data.measures().check_points(self.metric.points())?;
+        let count = data.len();
         self.calibration = Calibration::default();
-        for (k, level) in [Level::Tree, Level::Flow, Level::Arcs].into_iter().enumerate() {
-            if level > highest {
-                break;
-            }
-            let share = |done: usize| progress(k * count + done);
+        let levels: Vec<Level> =
+            Level::ALL.into_iter().filter(|&l| l <= highest && l < Level::Exact).collect();
+        let total = levels.len() * count;
+        for (k, level) in levels.into_iter().enumerate() {
+            let share = |state: &State<'_>| {
+                progress(&State::new(CALIBRATING, k * count + state.done, Some(total)))
+            };
             if level == Level::Flow {
-                self.calibrate_flow(measures, labels, &share)?;
+                self.calibrate_flow(data, &share)?;
                 continue;
             }
-            let found = self.pairs(level, measures, &labels.pairs, &share)?;
+            let found = self.pairs(level, data.measures(), data.pairs(), &share)?;
             // An exact answer says nothing about a factor.
-            let raw = found.iter().map(|e| if e.exact { 0.0 } else { e.raw });
-            self.calibration.factors[level as usize] = factor(raw, &labels.distances).0;
+            let raw: Vec<f64> = found.iter().map(|e| if e.exact { 0.0 } else { e.raw }).collect();
+            self.calibration.factors[level as usize] = data.factor(&raw);
         }
         Ok(self)
     }
 
     /// Factor, statistic and width of the flow level, from one look at the plans.
-    fn calibrate_flow(
-        &mut self,
-        measures: &Measures,
-        labels: &Labels,
-        progress: &Progress<'_>,
-    ) -> Result<()> {
-        let weights = self.forest.weights();
+    fn calibrate_flow(&mut self, data: &Labelled, progress: &Progress<'_>) -> Result<()> {
+        let weights = self.model.weights();
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
             if self.is_small(Level::Flow, false, a, b) {
                 return Ok(([0.0; 2], 0.0));
             }
             let flow = self.flow(a, b)?;
-            let both = [Statistic::Least, Statistic::Mean].map(|s| flow.statistic(s, weights));
+            let both = [flow.least(), flow.mean(weights)];
             // Where bounds are exact, no tolerance is too narrow for the flow.
             let solved = self.is_small(Level::Flow, true, a, b);
             let width = if solved { 0.0 } else { self.flow_interval(&flow, 0.0, a, b)?.width() };
             Ok((both, width))
         };
-        let flows = Self::in_parallel(measures, &labels.pairs, progress, looked_at)?;
-        let fit = |k: usize| factor(flows.iter().map(|(both, _)| both[k]), &labels.distances);
+        let flows = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
+        let fit = |k: usize| {
+            let told: Vec<(f64, f64)> = flows
+                .iter()
+                .zip(data.distances())
+                .map(|((both, _), label)| (both[k], *label))
+                .filter(|(raw, label)| *raw > 0.0 && *label > 0.0)
+                .collect();
+            let (raw, labels): (Vec<f64>, Vec<f64>) = told.into_iter().unzip();
+            let factor = factor(&raw, &labels);
+            let scaled: Vec<f64> = raw.iter().map(|raw| factor * raw).collect();
+            let errors = relative_errors(&scaled, &labels);
+            (factor, errors.iter().sum::<f64>() / errors.len().max(1) as f64)
+        };
         let (least, mean) = (fit(0), fit(1));
         let (flow, statistic) =
             if least.1 <= mean.1 { (least, Statistic::Least) } else { (mean, Statistic::Mean) };
@@ -335,23 +330,6 @@ impl<'a> Estimator<'a> {
         self.estimate(level, a, b)
     }
 
-    /// Labels to learn from, each with a relative error of at most `tolerance` (0: exact labels), at the
-    /// lowest level that can promise it.
-    ///
-    /// # Errors
-    /// As [`Estimator::pairs_within`].
-    pub fn labels_within(
-        &self,
-        tolerance: f64,
-        measures: &Measures,
-        pairs: &[(usize, usize)],
-        progress: &Progress<'_>,
-    ) -> Result<Labels> {
-        let answers = self.pairs_within(tolerance, measures, pairs, progress)?;
-        let distances = answers.iter().map(|answer| answer.value).collect();
-        Ok(Labels { pairs: pairs.to_vec(), distances })
-    }
-
     /// Estimates of many pairs, in parallel; the same for any number of threads.
     ///
     /// # Errors
@@ -366,26 +344,49 @@ impl<'a> Estimator<'a> {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
         if level == Level::Tree {
-            let raw = self.forest.pairs(measures, pairs, progress)?;
+            let raw = self.model.pairs(measures, pairs, progress)?;
             return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
         }
-        Self::in_parallel(measures, pairs, progress, |a, b| self.estimate(level, a, b))
+        in_parallel(Rows::Of(measures, pairs), progress, |a, b| self.estimate(level, a, b))
     }
 
-    /// Works on many pairs whose masses [`Measures::check_pairs`] has compared.
-    fn in_parallel<T: Send>(
-        measures: &Measures,
-        pairs: &[(usize, usize)],
+    /// Estimates of measure `i` of `a` and measure `i` of `b`, for every `i`, in parallel.
+    ///
+    /// # Errors
+    /// As [`Estimator::pairs`], and two sets of different sizes. Measures are numbered within their
+    /// own set.
+    pub fn paired(
+        &self,
+        level: Level,
+        a: &Measures,
+        b: &Measures,
         progress: &Progress<'_>,
-        work: impl Fn(&Measure<'_>, &Measure<'_>) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
-        let counter = Counter::new(progress);
-        let one = |&(i, j): &(usize, usize)| {
-            let result = work(&measures.row(i), &measures.row(j))?;
-            counter.add(1)?;
-            Ok(result)
-        };
-        pairs.par_iter().map(one).collect()
+    ) -> Result<Vec<Estimate>> {
+        self.check_paired(a, b)?;
+        if level == Level::Tree {
+            let raw = self.model.paired(a, b, progress)?;
+            return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
+        }
+        in_parallel(Rows::Both(a, b), progress, |a, b| self.estimate(level, a, b))
+    }
+
+    fn check_paired(&self, a: &Measures, b: &Measures) -> Result<()> {
+        a.check_paired(b)?;
+        a.check_points(self.metric.points())?;
+        b.check_points(self.metric.points())
+    }
+
+    /// The plans of all trees between two measures, with their true costs.
+    fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Flow> {
+        Flow::new(self.model.trees(), a, b, &far(&self.metric))
+    }
+
+    /// What the flow level takes from the costs of plans.
+    fn flow_value(&self, flow: &Flow) -> f64 {
+        match self.calibration.statistic {
+            Statistic::Least => flow.least(),
+            Statistic::Mean => flow.mean(self.model.weights()),
+        }
     }
 
     fn check(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
@@ -397,14 +398,12 @@ impl<'a> Estimator<'a> {
 
     fn estimate(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         let raw = match level {
-            Level::Tree => self.forest.distance(a, b)?,
+            Level::Tree => self.model.distance(a, b)?,
             _ if self.is_small(level, false, a, b) => {
                 let value = exact::distance(&self.metric, a, b)?;
                 return Ok(Estimate { value, raw: value, exact: true });
             }
-            Level::Flow => {
-                self.flow(a, b)?.statistic(self.calibration.statistic, self.forest.weights())
-            }
+            Level::Flow => self.flow_value(&self.flow(a, b)?),
             _ => self.restricted(a, b, None)?.value,
         };
         Ok(self.scaled(level, raw))
@@ -426,7 +425,7 @@ impl<'a> Estimator<'a> {
             Level::Arcs if bounds => ARCS_BOUNDS_CROSSING,
             Level::Arcs => ARCS_CROSSING,
         };
-        let (mut n, mut m) = (a.support(), b.support());
+        let (mut n, mut m) = (a.support().len(), b.support().len());
         if self.metric.is_metric() {
             // Mass that both have stays, and the solver never sees it.
             (n, m) =
@@ -438,51 +437,80 @@ impl<'a> Estimator<'a> {
                 );
         }
         let (n, m) = (n as f64, m as f64);
-        n * m <= crossing * self.forest.trees().len() as f64 * (n + m)
+        n * m <= crossing * self.model.trees().len() as f64 * (n + m)
     }
 
-    /// The best plan on the arcs of the trees' plans and between neighbors in the trees; bounded from below
-    /// where there are heights.
+    /// The best plan on the arcs of the trees' plans and between neighbors in the trees; bounded
+    /// from below where there are potentials.
     fn restricted(
         &self,
         a: &Measure<'_>,
         b: &Measure<'_>,
-        heights: Option<&dyn Fn(usize) -> f64>,
+        potentials: Option<&dyn Fn(usize) -> f64>,
     ) -> Result<exact::Restricted> {
         let flow = self.flow(a, b)?;
-        let near = self.forest.trees().iter().flat_map(|tree| tree.adjacent(a, b));
+        let near = self.model.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.arcs().chain(near);
-        Ok(exact::restricted(&self.metric, a, b, arcs, heights))
+        Ok(exact::restricted(&self.metric, a, b, arcs, potentials))
     }
 }
 
-/// The median of label over raw value, and the mean relative error it leaves, where both are above 0.
-fn factor(raw: impl Iterator<Item = f64>, labels: &[f64]) -> (f64, f64) {
-    let told: Vec<_> = raw.zip(labels).filter(|(raw, w)| *raw > 0.0 && **w > 0.0).collect();
-    let mut ratios: Vec<f64> = told.iter().map(|(raw, w)| *w / raw).collect();
-    if ratios.is_empty() {
-        return (1.0, 0.0);
-    }
-    let middle = ratios.len() / 2;
-    let factor = *ratios.select_nth_unstable_by(middle, f64::total_cmp).1;
-    let error = |(raw, w): &(f64, &f64)| (factor * raw - *w).abs() / *w;
-    (factor, told.iter().map(error).sum::<f64>() / told.len() as f64)
+/// Pairs whose masses have been compared.
+#[derive(Clone, Copy)]
+enum Rows<'a> {
+    /// Of one set.
+    Of(&'a Measures, &'a [(usize, usize)]),
+    /// Row i of one set with row i of another.
+    Both(&'a Measures, &'a Measures),
 }
 
-/// The exact solver is as fast as the flow of K trees from n to m points where n·m is this many times K·(n + m):
-/// 48 points each for 16 trees. `bench estimate`, in R^300, finds the flow 0.9 times as fast at 30 points,
-/// 1.7 to 2.0 times at 100, 5 at 300, 17 at 1,000; in the plane, where distances cost nothing, it is 0.8 times as fast at
-/// 50 points.
+impl Rows<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Of(_, pairs) => pairs.len(),
+            Self::Both(a, _) => a.len(),
+        }
+    }
+
+    fn pair(&self, k: usize) -> (Measure<'_>, Measure<'_>) {
+        match self {
+            Self::Of(measures, pairs) => (measures.row(pairs[k].0), measures.row(pairs[k].1)),
+            Self::Both(a, b) => (a.row(k), b.row(k)),
+        }
+    }
+}
+
+/// Works on many pairs side by side.
+fn in_parallel<T: Send>(
+    rows: Rows<'_>,
+    progress: &Progress<'_>,
+    work: impl Fn(&Measure<'_>, &Measure<'_>) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let counter = Counter::new(SOLVING, rows.len(), progress);
+    let one = |k: usize| {
+        let (a, b) = rows.pair(k);
+        let result = work(&a, &b)?;
+        counter.add(1)?;
+        Ok(result)
+    };
+    (0..rows.len()).into_par_iter().map(one).collect()
+}
+
+/// The exact solver is as fast as the flow of K trees from n to m points where n·m is this many
+/// times K·(n + m): 48 points each for 16 trees. `bench estimate`, in R^300, finds the flow 0.9
+/// times as fast at 30 points, 1.7 to 2.0 times at 100, 5 at 300, 17 at 1,000; in the plane, where
+/// distances cost nothing, it is 0.8 times as fast at 50 points.
 const FLOW_CROSSING: f64 = 1.5;
 
-/// The same for its bounds, which ask for all distances: 192 points each for 16 trees. They are as fast as the
-/// solver at 120 points in the plane, at 140 in R^20 and at 200 to 270 in R^300; at 1,000 points 6, 5 and 2 times as
-/// fast. Where both take the same time, the solver says more.
+/// The same for its bounds, which ask for all distances: 192 points each for 16 trees. They are as
+/// fast as the solver at 120 points in the plane, at 140 in R^20 and at 200 to 270 in R^300; at
+/// 1,000 points 6, 5 and 2 times as fast. Where both take the same time, the solver says more.
 const FLOW_BOUNDS_CROSSING: f64 = 6.0;
 
-/// The same for their arcs: 320 points each for 16 trees in R^300 (0.5 times as fast at 100 points, 0.97 at 300,
-/// 1.7 at 1,000).
+/// The same for their arcs: 320 points each for 16 trees in R^300 (0.5 times as fast at 100 points,
+/// 0.97 at 300, 1.7 at 1,000).
 const ARCS_CROSSING: f64 = 10.0;
 
-/// The same for the bounds of their arcs, which ask for all distances: 960 points each for 16 trees in R^300.
+/// The same for the bounds of their arcs, which ask for all distances: 960 points each for 16 trees
+/// in R^300.
 const ARCS_BOUNDS_CROSSING: f64 = 30.0;

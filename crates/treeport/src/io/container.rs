@@ -1,11 +1,11 @@
 //! What the files of trees and forests share.
 //!
-//! A file is a safetensors container with a text entry `treeport` in its header: a JSON object that says what
-//! the file holds, its version, a checksum and the names of the points. It is one entry and not five because
-//! the container writes entries in random order; this way the same model is always the same bytes.
+//! A file is a safetensors container with a text entry `treeport` in its header: a JSON object that
+//! says what the file holds, its version, a checksum and the names of the points. It is one entry
+//! and not five because the container writes entries in random order; this way the same model is
+//! always the same bytes.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::Path;
 
 use safetensors::tensor::{Dtype, Metadata, TensorView};
@@ -82,8 +82,8 @@ impl Checksum {
     }
 }
 
-/// The text of our header entry. Keys are inserted in sorted order, because the map may keep the order
-/// of insertion: a crate elsewhere in the build can choose that.
+/// The text of our header entry. Keys are inserted in sorted order, because the map may keep the
+/// order of insertion: a crate elsewhere in the build can choose that.
 pub(crate) fn entry(
     content: Content,
     leaves: usize,
@@ -125,34 +125,6 @@ pub(crate) fn encode(
     }
     let header = HashMap::from([(ENTRY.to_owned(), entry)]);
     safetensors::serialize(views, Some(header)).map_err(too_large)
-}
-
-/// Writes a file, whole or not at all: beside its place, then renamed.
-pub(crate) fn save(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_beside(path, bytes).map_err(|source| Error::Write { path: path.into(), source })
-}
-
-/// Writes to a new file in the same folder, waits until the disk has it, and renames it.
-fn write_beside(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".treeport-");
-    // A temporary file is private by default; this one becomes an ordinary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
-}
-
-/// The bytes of a file.
-pub(crate) fn load(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })
 }
 
 /// An open file of ours.
@@ -218,8 +190,8 @@ impl<'a> File<'a> {
 
 /// The container's header and the bytes after it.
 ///
-/// Parsed here and not with `SafeTensors::deserialize`, whose sum of sizes can overflow on a hostile
-/// header; nothing is allocated that the file does not hold.
+/// Parsed here and not with `SafeTensors::deserialize`, whose sum of sizes can overflow on a
+/// hostile header; nothing is allocated that the file does not hold.
 fn split<'a>(content: Content, bytes: &'a [u8], path: &Path) -> Result<(Metadata, &'a [u8])> {
     let foreign = |reason: String| content.foreign(path, reason);
     let Some((size, rest)) = bytes.split_first_chunk() else {

@@ -1,15 +1,17 @@
 //! Forests in files: the container of trees, with all of them in it.
 //!
-//! It holds the tensors `nodes` (`U32`, the number of nodes of each tree), `weight` (`F64`, one per tree), and
-//! `parent` (`U32`) and `length` (`F64`) of all trees one after the other. The header entry `treeport` has the
-//! keys of a tree's, with the format `treeport.forest`, the names once, and as checksum the CRC-32 of leaves,
-//! `nodes`, `weight`, `parent`, `length` and names. Readers of version 1 skip keys and tensors they do not know.
+//! It holds the tensors `nodes` (`U32`, the number of nodes of each tree), `weight` (`F64`, one per
+//! tree), and `parent` (`U32`) and `length` (`F64`) of all trees one after the other. The header
+//! entry `treeport` has the keys of a tree's, with the format `treeport.forest`, the names once,
+//! and as checksum the CRC-32 of leaves, `nodes`, `weight`, `parent`, `length` and names. Readers
+//! of version 1 skip keys and tensors they do not know.
 
 use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
 use super::container::{self, Checksum, Content, File};
+use super::file;
 use crate::error::Result;
 use crate::forest::{Forest, check};
 use crate::tree::Tree;
@@ -18,7 +20,8 @@ use crate::tree::Tree;
 const SUM: f64 = 1e-9;
 
 impl Forest {
-    /// Writes the forest to one file, whole or not at all: it is written beside `path`, then renamed.
+    /// Writes the forest to one file, whole or not at all: it is written beside `path`, then
+    /// renamed.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
@@ -35,7 +38,7 @@ impl Forest {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn save(&self, path: &Path) -> Result<()> {
-        container::save(path, &self.to_bytes()?)
+        file::save_bytes(path, &self.to_bytes()?)
     }
 
     /// Reads a forest that [`Forest::save`] has written.
@@ -43,7 +46,7 @@ impl Forest {
     /// # Errors
     /// The file cannot be read, is no forest of ours, is damaged, or comes from a newer treeport.
     pub fn load(path: &Path) -> Result<Self> {
-        decode(&container::load(path)?, path)
+        decode(&file::load(path)?, path)
     }
 
     /// The bytes of the file that [`Forest::save`] writes; the same forest gives the same bytes.

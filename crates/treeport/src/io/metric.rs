@@ -3,27 +3,28 @@
 use std::io::{Read, Seek};
 
 use super::{Array, Data, npy, npz, table};
+use crate::condensed::pairs_of;
 use crate::error::{Error, Result, show_shape};
-use crate::metric::{GroundMetric, Norm};
+use crate::metric::{GroundMetric, PointMetric};
 
 impl GroundMetric {
     /// Points from a two-dimensional NumPy array, one point per row.
     ///
     /// # Errors
     /// What is not such an array; what [`from_points`](Self::from_points) refuses.
-    pub fn read_points_npy(reader: impl Read, norm: Norm) -> Result<Self> {
+    pub fn read_points_npy(reader: impl Read, point_metric: PointMetric) -> Result<Self> {
         let array = npy::read(reader)?;
         let (_, dim) = array.rows_and_columns("the table of coordinates")?;
-        Self::from_points(dim, array.into_f64()?, norm)
+        Self::from_points(dim, array.into_f64()?, point_metric)
     }
 
     /// Points from a CSV table, one point per row, with an optional header.
     ///
     /// # Errors
     /// What is not such a table; what [`from_points`](Self::from_points) refuses.
-    pub fn read_points_csv(reader: impl Read, norm: Norm) -> Result<Self> {
+    pub fn read_points_csv(reader: impl Read, point_metric: PointMetric) -> Result<Self> {
         let table = table::read_matrix(reader)?;
-        Self::from_points(table.columns, table.values, norm)
+        Self::from_points(table.columns, table.values, point_metric)
     }
 
     /// Distances from a NumPy array: one axis for a condensed matrix, two for a square one.
@@ -113,7 +114,7 @@ impl GroundMetric {
 fn points_of(pairs: usize) -> Result<usize> {
     // (n − 1)² ≤ n(n − 1) < n², so the root rounded down is n − 1.
     let n = pairs.saturating_mul(2).isqrt() + 1;
-    (n * (n - 1) / 2 == pairs).then_some(n).ok_or_else(|| wrong_matrix(show_shape(&[pairs])))
+    (pairs_of(n) == pairs).then_some(n).ok_or_else(|| wrong_matrix(show_shape(&[pairs])))
 }
 
 fn wrong_matrix(found: String) -> Error {
@@ -137,23 +138,27 @@ mod tests {
     #[test]
     fn points_from_arrays_and_tables() {
         let file = double(&[2, 2], &[0.0, 0.0, 3.0, 4.0]);
-        let metric = GroundMetric::read_points_npy(&file[..], Norm::Euclidean).unwrap();
+        let metric = GroundMetric::read_points_npy(&file[..], PointMetric::Euclidean).unwrap();
         assert_eq!(metric.distance(0, 1), 5.0);
         let metric =
-            GroundMetric::read_points_csv(&b"x,y\n0,0\n3,4\n"[..], Norm::Manhattan).unwrap();
+            GroundMetric::read_points_csv(&b"x,y\n0,0\n3,4\n"[..], PointMetric::Manhattan).unwrap();
         assert_eq!(metric.distance(0, 1), 7.0);
         let message = |r: Result<GroundMetric>| r.unwrap_err().to_string();
         assert_eq!(
-            message(GroundMetric::read_points_npy(&double(&[2], &[0.0; 2])[..], Norm::Cosine)),
+            message(GroundMetric::read_points_npy(
+                &double(&[2], &[0.0; 2])[..],
+                PointMetric::Cosine
+            )),
             "the table of coordinates has shape (2,), expected (rows, columns)"
         );
         assert_eq!(
-            message(GroundMetric::read_points_csv(&b"1,nan\n"[..], Norm::Euclidean)),
+            message(GroundMetric::read_points_csv(&b"1,nan\n"[..], PointMetric::Euclidean)),
             "coordinate 1 of point 0 is NaN; coordinates must be finite"
         );
-        let empty = GroundMetric::read_points_npy(&double(&[0, 3], &[])[..], Norm::Euclidean);
+        let empty =
+            GroundMetric::read_points_npy(&double(&[0, 3], &[])[..], PointMetric::Euclidean);
         assert!(matches!(empty, Err(Error::NoPoints)));
-        let flat = GroundMetric::read_points_npy(&double(&[9, 0], &[])[..], Norm::Euclidean);
+        let flat = GroundMetric::read_points_npy(&double(&[9, 0], &[])[..], PointMetric::Euclidean);
         assert!(matches!(flat, Err(Error::NoPoints)));
     }
 

@@ -1,19 +1,27 @@
-//! Files, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables as other tools leave
-//! them, and our own trees and forests ([`Tree::save`](crate::Tree::save), [`Forest::save`](crate::Forest::save)).
+//! Files, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables as other
+//! tools leave them, and our own trees and forests ([`Tree::save`](crate::Tree::save),
+//! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes them whole or not at all;
+//! [`journal`] lets long work go on after a crash.
 //!
-//! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file, a pipe and a byte
-//! slice are the same to it. A header is a claim: memory grows with the bytes that really arrive,
-//! never with the size a header announces.
+//! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file,
+//! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
+//! that really arrive, never with the size a header announces.
 
 mod container;
+pub mod file;
+pub mod fingerprint;
 mod forest;
 mod header;
+pub mod journal;
 mod measures;
 mod metric;
+mod model;
 pub mod npy;
 pub mod npz;
 pub mod table;
 mod tree;
+
+pub use model::is_newick;
 
 use crate::error::{Error, Result, show_shape};
 

@@ -63,8 +63,8 @@ pub fn read_matrix(reader: impl Read) -> Result<Table> {
 ///
 /// A header with `source` and `target` gives the columns by name, in any order and among others;
 /// without one they are the first three. Without a weight column every edge has weight 1. If all
-/// labels are whole numbers, they are node numbers from 0, and the node count is `nodes` or one more
-/// than the largest; otherwise they are names, numbered as they appear.
+/// labels are whole numbers, they are node numbers from 0, and the node count is `nodes` or one
+/// more than the largest; otherwise they are names, numbered as they appear.
 ///
 /// # Errors
 /// A row of another length, a weight that is not a number, an empty label, a header without

@@ -1,7 +1,7 @@
 //! Trees in files.
 //!
-//! A file is a safetensors container, so that every language with a reader for those can open it. It
-//! holds the tensors `parent` (`U32`) and `length` (`F64`), one entry per node, and a text entry
+//! A file is a safetensors container, so that every language with a reader for those can open it.
+//! It holds the tensors `parent` (`U32`) and `length` (`F64`), one entry per node, and a text entry
 //! `treeport` in its header: a JSON object with
 //!
 //! | key | value |
@@ -12,22 +12,24 @@
 //! | `names` | names of the points, only if they have any |
 //! | `version` | 1 |
 //!
-//! [`container`] has what trees share with forests. Readers of version 1 skip keys and tensors they do not
-//! know; a change that old readers must not skip gets a new version.
+//! [`container`] has what trees share with forests. Readers of version 1 skip keys and tensors they
+//! do not know; a change that old readers must not skip gets a new version.
 
 use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
 use super::container::{self, Checksum, Content, File};
+use super::file;
 use crate::error::Result;
 use crate::tree::Tree;
 
 impl Tree {
     /// Writes the tree to a file, whole or not at all: it is written beside `path`, then renamed.
     ///
-    /// The file is a safetensors container with the tensors `parent` and `length`, one entry per node,
-    /// and a header entry `treeport` with format, version, number of leaves, checksum and names.
+    /// The file is a safetensors container with the tensors `parent` and `length`, one entry per
+    /// node, and a header entry `treeport` with format, version, number of leaves, checksum and
+    /// names.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
@@ -42,7 +44,7 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn save(&self, path: &Path) -> Result<()> {
-        container::save(path, &self.to_bytes()?)
+        file::save_bytes(path, &self.to_bytes()?)
     }
 
     /// Reads a tree that [`Tree::save`] has written.
@@ -50,7 +52,7 @@ impl Tree {
     /// # Errors
     /// The file cannot be read, is no tree of ours, is damaged, or comes from a newer treeport.
     pub fn load(path: &Path) -> Result<Self> {
-        decode(&container::load(path)?, path)
+        decode(&file::load(path)?, path)
     }
 
     /// The bytes of the file that [`Tree::save`] writes; the same tree gives the same bytes.

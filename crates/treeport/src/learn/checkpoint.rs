@@ -1,11 +1,12 @@
 //! A run of [`learn`](super::learn()) put aside, to go on later as if nothing had happened.
 //!
-//! What a step draws at random depends on the seed and the numbers of labels and points alone, so the
-//! generator need not be kept: [`resume`](super::resume) draws again what was drawn and skips the work.
+//! What a step draws at random depends on the seed and the numbers of labels and points alone, so
+//! the generator need not be kept: [`resume`](super::resume) draws again what was drawn and skips
+//! the work.
 //!
-//! The bytes begin with a magic and end with a CRC-32 of all before it; in between, little-endian, stand
-//! the counts, the history, and for the tree now and the best one so far the children of every inner
-//! node and the height of every node.
+//! The bytes begin with a magic and end with a CRC-32 of all before it; in between, little-endian,
+//! stand the counts, the history, and for the tree now and the best one so far the children of
+//! every inner node and the height of every node.
 
 use crate::binary::Binary;
 use crate::error::{Error, Result};

@@ -1,15 +1,16 @@
 //! How W_T changes with the heights, for many pairs at once.
 //!
-//! On a fixed shape W_T is linear in the heights: W_T = Σ_v φ(v)·θ(v), with f the surplus below v and
+//! On a fixed shape W_T is linear in the heights: W_T = Σ_v φ(v)·θ(v), with f the surplus below v
+//! and
 //!
 //! ```text
 //! φ(v) = Σ_{children c} |f(c)| − |f(v)|   inner node (the root has f = 0)
 //! φ(i) = −|f(i)|                           leaf
 //! ```
 //!
-//! This follows from d(i, j) = 2θ(lca) − θ(i) − θ(j). Read literally, the gradient of \[CTW24\] puts
-//! Π_ii = min(μ_i, ρ_i) on leaf i instead of −|f(i)|; with that sign the paper's own four-point
-//! example is never recovered, with this one always (`tests/recovery.rs`).
+//! This follows from d(i, j) = 2θ(lca) − θ(i) − θ(j). Read literally, the gradient of \[CTW24\]
+//! puts Π_ii = min(μ_i, ρ_i) on leaf i instead of −|f(i)|; with that sign the paper's own
+//! four-point example is never recovered, with this one always (`tests/recovery.rs`).
 //!
 //! Pairs are taken eight at a time, side by side in memory, so that every node costs a few vector
 //! instructions. The groups are fixed by the order of the pairs and added in that order: the result
@@ -195,7 +196,8 @@ mod tests {
                     moved.height[v] += shift;
                     loss(&moved, &measures, &distances)
                 };
-                // On a fixed shape the loss is quadratic, so central differences have no error but rounding.
+                // On a fixed shape the loss is quadratic, so central differences have no error but
+                // rounding.
                 let slope = (at(1e-3) - at(-1e-3)) / 2e-3;
                 prop_assert!((slope - step.gradient[v]).abs() < 1e-8, "node {}", v);
             }

@@ -3,36 +3,34 @@
 //! Gradient steps on node heights (`gradient`), each followed by a projection back to trees
 //! ([`crate::project`]) that may change their shape. A step costs O(N·batch + N log N).
 //!
-//! **Steps have no unit.** The batch gradient is divided by the batch's mean squared feature norm, so
-//! a rate of 1 would fit a single pair exactly, whatever the unit of distance: distances times c give
-//! the learned tree times c (to the last bit for powers of two; otherwise up to how rounding breaks ties).
-//! Inside, labels, masses and heights are divided by powers of two so that they are near 1, and neither
-//! 1e-200 nor 1e200 is special.
+//! **Steps have no unit.** The batch gradient is divided by the batch's mean squared feature norm,
+//! so a rate of 1 would fit a single pair exactly, whatever the unit of distance: distances times c
+//! give the learned tree times c (to the last bit for powers of two; otherwise up to how rounding
+//! breaks ties). Inside, labels, masses and heights are divided by powers of two so that they are
+//! near 1, and neither 1e-200 nor 1e200 is special.
 
 mod checkpoint;
 mod gradient;
-mod labels;
 mod options;
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use checkpoint::Checkpoint;
-pub use labels::{Labels, point_labels};
 pub use options::{Kind, LearnOptions, Loss, Schedule};
 
 use gradient::Weighted;
-pub(crate) use labels::split;
 
 use crate::binary::Binary;
 use crate::error::{Error, Result};
-use crate::measure::Measures;
+use crate::labelled::Labelled;
+use crate::progress::{LEARNING, Progress, State};
 use crate::project;
+use crate::score;
+use crate::seed::{Random, generator};
 use crate::tree::Tree;
 use crate::units;
 
@@ -41,45 +39,14 @@ use crate::units;
 pub struct Epoch {
     /// Passes done; 0 is the start.
     pub epoch: usize,
-    /// Σ weight·(W_T − W₁)² / Σ weight·W₁² over the training pairs, weighted as [`Loss`] says: no unit.
+    /// Σ weight·(W_T − W₁)² / Σ weight·W₁² over the training pairs, weighted as [`Loss`] says: no
+    /// unit.
     pub training_loss: f64,
     /// The same over the validation pairs, where there are any.
     pub validation_loss: Option<f64>,
     /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree; labels below 10⁻⁴ of the
     /// largest are left out, and it is NaN if none is left.
     pub relative_error: f64,
-}
-
-/// Where a run is; passed to the progress closure of [`learn`] after every step.
-#[derive(Clone, Copy, Debug)]
-pub struct Status<'a> {
-    /// Steps done.
-    pub step: usize,
-    /// Steps in all, if nothing stops it early.
-    pub steps: usize,
-    /// The epochs done so far, the start first.
-    pub history: &'a [Epoch],
-    tree: &'a Binary,
-    best: &'a Binary,
-    best_epoch: usize,
-}
-
-impl Status<'_> {
-    /// Everything that [`resume`] needs to go on from here. O(n).
-    pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            step: self.step,
-            best_epoch: self.best_epoch,
-            history: self.history.to_vec(),
-            tree: self.tree.clone(),
-            best: self.best.clone(),
-        }
-    }
-}
-
-/// A progress closure that says nothing and never stops.
-pub fn go_on(_status: &Status<'_>) -> ControlFlow<()> {
-    ControlFlow::Continue(())
 }
 
 /// What [`learn`] gives back.
@@ -103,92 +70,88 @@ pub struct Learned {
 /// Learns a tree whose transport distances fit the labels.
 ///
 /// Starts from `start` (any tree on the same points: a linkage, a phylogeny, a tree learned before)
-/// and returns the best tree seen. `progress` is called after every step and may stop the run, which
-/// then returns the best tree so far.
+/// and returns the best tree seen. `progress` hears of every step and may stop the run, which then
+/// returns the best tree so far.
 ///
 /// # Errors
-/// No labels, labels that do not fit the measures, measures on other points, bad options.
+/// No labels, measures on other points, bad options.
 ///
 /// # Complexity
 /// O(epochs · pairs · N + steps · N log N) time, O(N · (threads + batch/8)) memory.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Labelled, LearnOptions, Linkage, PointMetric, learn, linkage, silent};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
+/// let data = Labelled::of_points(&metric, 6, 0)?;
+/// let start = linkage(&metric, Linkage::Average)?;
+/// let learned = learn(&start, &data, &LearnOptions::default(), &silent)?;
+/// let error = |epoch: usize| learned.history[epoch].relative_error;
+/// assert!(error(learned.best_epoch) <= error(0));
+/// # Ok::<(), treeport::Error>(())
+/// ```
 pub fn learn(
     start: &Tree,
-    measures: &Measures,
-    labels: &Labels,
+    data: &Labelled,
     options: &LearnOptions,
-    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+    progress: &Progress<'_>,
 ) -> Result<Learned> {
-    run_from(None, start, measures, labels, options, progress)
+    resume(None, start, data, options, progress)
 }
 
-/// Goes on from a checkpoint of a run with the same arguments; the result is that run's, to the last bit.
+/// [`learn`] from a checkpoint of a run with the same arguments on; the result is that run's, to
+/// the last bit.
 ///
 /// # Errors
 /// As [`learn`], and a checkpoint of a run with other numbers of points or steps.
 pub fn resume(
-    from: &Checkpoint,
-    start: &Tree,
-    measures: &Measures,
-    labels: &Labels,
-    options: &LearnOptions,
-    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
-) -> Result<Learned> {
-    run_from(Some(from), start, measures, labels, options, progress)
-}
-
-fn run_from(
     from: Option<&Checkpoint>,
     start: &Tree,
-    measures: &Measures,
-    labels: &Labels,
+    data: &Labelled,
     options: &LearnOptions,
-    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+    progress: &Progress<'_>,
 ) -> Result<Learned> {
     options.check()?;
-    measures.check_points(start.leaves())?;
-    labels.check(measures)?;
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
-    let (train, validation) = split(labels, options.validation, &mut rng)?;
-    let run = Run::new(start, measures, train, validation, options);
-    descend(from, run, start, options, rng, progress)
+    data.check_for(start.leaves())?;
+    let mut rng = generator(options.seed);
+    let parts = data.split_by(options.validation_fraction, &mut rng);
+    descend(from, Run::new(start, &parts, options), start, options, rng, progress)
 }
 
-/// [`learn`], or [`resume`], with labels that were split, and checked, before.
+/// [`resume`] with labels that were split before.
 pub(crate) fn learn_judged(
     from: Option<&Checkpoint>,
     start: &Tree,
-    measures: &Measures,
-    (train, validation): (Labels, Labels),
+    parts: &(Labelled, Labelled),
     options: &LearnOptions,
-    progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+    progress: &Progress<'_>,
 ) -> Result<Learned> {
     options.check()?;
-    let rng = Xoshiro256PlusPlus::seed_from_u64(options.seed);
-    let run = Run::new(start, measures, train, validation, options);
-    descend(from, run, start, options, rng, progress)
+    let run = Run::new(start, parts, options);
+    descend(from, run, start, options, generator(options.seed), progress)
 }
 
 /// All epochs of a run, those before the checkpoint left out.
 fn descend(
     from: Option<&Checkpoint>,
-    mut run: Run<'_>,
+    mut run: Run,
     start: &Tree,
     options: &LearnOptions,
-    mut rng: Xoshiro256PlusPlus,
-    mut progress: impl FnMut(&Status<'_>) -> ControlFlow<()>,
+    mut rng: Random,
+    progress: &Progress<'_>,
 ) -> Result<Learned> {
-    let batches = run.train.pairs.len().div_ceil(options.batch);
+    let batches = run.train.len().div_ceil(options.batch_size);
     let steps = options.epochs.saturating_mul(batches);
     if let Some(from) = from {
         run.restore(from, steps)?;
     }
     let done = from.map_or(0, Checkpoint::step);
-    let mut order: Vec<usize> = (0..run.train.pairs.len()).collect();
+    let mut order: Vec<usize> = (0..run.train.len()).collect();
     let mut step = 0;
     'epochs: for epoch in 1..=options.epochs {
         order.shuffle(&mut rng);
-        for batch in order.chunks(options.batch) {
-            let rate = options.rate * options.schedule.share(step as f64 / steps as f64);
+        for batch in order.chunks(options.batch_size) {
+            let rate = options.learning_rate * options.schedule.share(step as f64 / steps as f64);
             let pivot = rng.random_range(0..start.leaves());
             step += 1;
             // Done before the checkpoint; only the random numbers have to be drawn again.
@@ -196,7 +159,7 @@ fn descend(
                 continue;
             }
             let diverged = run.descend(batch, rate, pivot).is_break();
-            if diverged || progress(&run.status(step, steps)).is_break() {
+            if diverged || !run.report(step, steps, progress) {
                 run.finished = false;
                 break 'epochs;
             }
@@ -214,14 +177,13 @@ fn descend(
 }
 
 /// A run of [`learn`]: the tree now, the best so far, and what is known of both.
-struct Run<'a> {
-    measures: Cow<'a, Measures>,
+struct Run {
     /// What a height of 1 means.
     unit: f64,
-    train: Labels,
+    train: Labelled,
     /// How much each training label counts.
-    weights: Vec<f64>,
-    validation: Labels,
+    importance: Vec<f64>,
+    validation: Labelled,
     loss: Loss,
     kind: Kind,
     tree: Binary,
@@ -234,37 +196,33 @@ struct Run<'a> {
     projection_seconds: f64,
 }
 
-impl<'a> Run<'a> {
+impl Run {
     fn new(
         start: &Tree,
-        measures: &'a Measures,
-        mut train: Labels,
-        mut validation: Labels,
+        (train, validation): &(Labelled, Labelled),
         options: &LearnOptions,
     ) -> Self {
-        let mass_unit = units::of_largest(measures.iter().map(|m| m.total()));
-        let label_unit = units::of_largest(train.distances.iter().copied());
-        for label in train.distances.iter_mut().chain(&mut validation.distances) {
-            *label /= label_unit;
-        }
-        let measures = measures.divided_by(mass_unit);
+        let mass_unit = units::of_largest(train.measures().iter().map(|m| m.total()));
+        let label_unit = units::of_largest(train.distances().iter().copied());
+        let train = train.in_units(label_unit, mass_unit);
+        let validation = validation.in_units(label_unit, mass_unit);
         let unit = label_unit / mass_unit;
         let mut tree = Binary::from_tree(start, &start.heights());
         if options.kind != Kind::Additive && !start.is_ultrametric() {
             tree = project::ultrametric(&tree);
         }
-        if options.rescale {
+        if options.scale {
             // Any unit will do before the factor is known; the start's own cannot overflow.
             tree.divide_heights(units::power_of_two(tree.largest_height()));
-            let factor = median_ratio(&tree, &measures, &train);
+            let factor =
+                train.factor(&gradient::predictions(&tree, train.measures(), train.pairs()));
             tree.divide_heights(1.0 / factor);
         } else {
             tree.divide_heights(unit);
         }
         let mut run = Self {
-            measures,
             unit,
-            weights: options.loss.weights(&train.distances),
+            importance: options.loss.importance(train.distances()),
             train,
             validation,
             loss: options.loss,
@@ -282,9 +240,24 @@ impl<'a> Run<'a> {
         run
     }
 
-    fn status(&self, step: usize, steps: usize) -> Status<'_> {
-        let Self { history, tree, best, best_epoch, .. } = self;
-        Status { step, steps, history, tree, best, best_epoch: *best_epoch }
+    /// Says where the run is; false where it has to stop.
+    fn report(&self, step: usize, steps: usize, progress: &Progress<'_>) -> bool {
+        let checkpoint = || {
+            let Self { history, tree, best, best_epoch, .. } = self;
+            Checkpoint {
+                step,
+                best_epoch: *best_epoch,
+                history: history.clone(),
+                tree: tree.clone(),
+                best: best.clone(),
+            }
+            .to_bytes()
+        };
+        progress(&State {
+            error: self.history.last().map(|epoch| epoch.relative_error),
+            checkpoint: Some(&checkpoint),
+            ..State::new(LEARNING, step, Some(steps))
+        })
     }
 
     /// Puts a checkpoint in the place of the start.
@@ -311,12 +284,12 @@ impl<'a> Run<'a> {
     fn descend(&mut self, batch: &[usize], rate: f64, pivot: usize) -> ControlFlow<()> {
         let begun = Instant::now();
         let weighted = |&k: &usize| Weighted {
-            pair: self.train.pairs[k],
-            distance: self.train.distances[k],
-            weight: self.weights[k],
+            pair: self.train.pairs()[k],
+            distance: self.train.distances()[k],
+            weight: self.importance[k],
         };
         let batch: Vec<Weighted> = batch.iter().map(weighted).collect();
-        let step = gradient::step(&self.tree, &self.measures, &batch);
+        let step = gradient::step(&self.tree, self.train.measures(), &batch);
         if step.squared_norm > 0.0 {
             // The two means, of gradient and squared norm, share the batch size: it cancels.
             let factor = rate / step.squared_norm;
@@ -344,9 +317,9 @@ impl<'a> Run<'a> {
         // What counts is the tree that would be returned.
         let projected = (self.kind == Kind::SkipMst).then(|| project::ultrametric(&self.tree));
         let tree = projected.as_ref().unwrap_or(&self.tree);
-        let train = Fit::new(tree, &self.measures, &self.train, self.loss);
-        let validation = (!self.validation.pairs.is_empty())
-            .then(|| Fit::new(tree, &self.measures, &self.validation, self.loss));
+        let train = Fit::new(tree, &self.train, self.loss);
+        let validation =
+            (!self.validation.is_empty()).then(|| Fit::new(tree, &self.validation, self.loss));
         let choosing = validation.as_ref().unwrap_or(&train);
         let relative_error = choosing.relative_error;
         if choosing.loss < self.best_loss {
@@ -387,47 +360,24 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(tree: &Binary, measures: &Measures, labels: &Labels, loss: Loss) -> Self {
-        let predicted = gradient::predictions(tree, measures, &labels.pairs);
-        let (mut squares, mut scale, mut relative, mut counted) = (0.0, 0.0, 0.0, 0usize);
-        let least = LEAST_COUNTED * labels.distances.iter().copied().fold(0.0, f64::max);
-        let weights = loss.weights(&labels.distances);
-        for ((prediction, distance), weight) in predicted.iter().zip(&labels.distances).zip(weights)
+    fn new(tree: &Binary, data: &Labelled, loss: Loss) -> Self {
+        let predicted = gradient::predictions(tree, data.measures(), data.pairs());
+        let (mut squares, mut scale) = (0.0, 0.0);
+        let importance = loss.importance(data.distances());
+        for ((prediction, distance), weight) in
+            predicted.iter().zip(data.distances()).zip(importance)
         {
             let error = prediction - distance;
             squares += weight * error * error;
             scale += weight * distance * distance;
-            if *distance > least {
-                relative += error.abs() / distance;
-                counted += 1;
-            }
         }
         // With all labels 0 any unit will do.
         let scale = if scale > 0.0 { scale } else { 1.0 };
-        Self { loss: squares / scale, relative_error: relative / counted as f64 }
+        let errors = score::relative_errors(&predicted, data.distances());
+        let relative_error = errors.iter().sum::<f64>() / errors.len() as f64;
+        Self { loss: squares / scale, relative_error }
     }
 }
 
 /// Heights this far from labels near 1 are on their way to infinity.
 const RUNAWAY: f64 = 1e100;
-
-/// Labels below this share of the largest say nothing about relative errors.
-pub(crate) const LEAST_COUNTED: f64 = 1e-4;
-
-/// Median of W₁/W_T over the pairs that labels and tree tell apart; 1 if there are none.
-fn median_ratio(tree: &Binary, measures: &Measures, labels: &Labels) -> f64 {
-    let predicted = gradient::predictions(tree, measures, &labels.pairs);
-    let mut ratios: Vec<f64> = labels
-        .distances
-        .iter()
-        .zip(&predicted)
-        .filter(|(d, p)| **d > 0.0 && **p > 0.0)
-        .map(|(distance, prediction)| distance / prediction)
-        .collect();
-    if ratios.is_empty() {
-        return 1.0;
-    }
-    let middle = ratios.len() / 2;
-    let (_, median, _) = ratios.select_nth_unstable_by(middle, f64::total_cmp);
-    *median
-}

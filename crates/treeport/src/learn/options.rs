@@ -1,15 +1,15 @@
 //! What can be chosen: the kind of tree, the steps, and which errors count.
 
-use std::fmt;
-
 use crate::error::{Error, Result};
+use crate::names::named;
 
 /// What kind of tree is learned, and how a step goes back to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// All leaves equally far from the root; the paper's method.
     Ultrametric,
-    /// Leaves at any depth: every tree metric. Projects through the Gromov product at a random leaf.
+    /// Leaves at any depth: every tree metric. Projects through the Gromov product at a random
+    /// leaf.
     #[default]
     Additive,
     /// The shape stays as it starts, and one projection at the end makes an ultrametric tree of it
@@ -17,15 +17,11 @@ pub enum Kind {
     SkipMst,
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ultrametric => "ultrametric",
-            Self::Additive => "additive",
-            Self::SkipMst => "skip-mst",
-        })
-    }
-}
+named! { Kind, "the kind", {
+    Additive: "additive", "leaves at any depth: every tree metric";
+    Ultrametric: "ultrametric", "all leaves equally far from the root";
+    SkipMst: "skip-mst", "ultrametric, with the shape of the start";
+} }
 
 /// How the learning rate falls from its start to the last step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +34,12 @@ pub enum Schedule {
     /// Not at all.
     Constant,
 }
+
+named! { Schedule, "the schedule", {
+    Linear: "linear", "straight down to 0";
+    Cosine: "cosine", "half a cosine down to 0";
+    Constant: "constant", "not at all";
+} }
 
 impl Schedule {
     /// The share of the rate left when `done` (0 to 1) of the steps are done.
@@ -60,14 +62,20 @@ pub enum Loss {
     Relative,
 }
 
+named! { Loss, "the loss", {
+    Relative: "relative", "every pair counts the same";
+    Squared: "squared", "large distances count more, as in the paper";
+} }
+
 impl Loss {
     /// What the squared error of each label is multiplied by.
-    pub(crate) fn weights(self, distances: &[f64]) -> Vec<f64> {
+    pub(crate) fn importance(self, distances: &[f64]) -> Vec<f64> {
         match self {
             Self::Squared => vec![1.0; distances.len()],
             Self::Relative => {
                 let mean = distances.iter().sum::<f64>() / distances.len() as f64;
-                // A label near 0 must not outweigh all others; labels that are all 0 weigh the same.
+                // A label near 0 must not outweigh all others; labels that are all 0 weigh the
+                // same.
                 let least = if mean > 0.0 { LEAST_LABEL * mean } else { 1.0 };
                 distances.iter().map(|d| (mean.max(least) / d.max(least)).powi(2)).collect()
             }
@@ -86,20 +94,20 @@ pub struct LearnOptions {
     /// Passes over the training pairs (default: 50).
     pub epochs: usize,
     /// Pairs in one step (default: 20; all pairs at once recover hidden trees worse).
-    pub batch: usize,
+    pub batch_size: usize,
     /// Step size at the start, without unit (default: 0.5; 0.3 to 1 is the useful range).
-    pub rate: f64,
+    pub learning_rate: f64,
     /// How the rate falls (default: linearly to 0).
     pub schedule: Schedule,
     /// Which errors count how much (default: relative ones; the paper: squared ones).
     pub loss: Loss,
-    /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1 (default: 0.1).
-    /// With 0, or where it rounds to no pair, the training pairs choose.
-    pub validation: f64,
+    /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1 (default:
+    /// 0.1). With 0, or where it rounds to no pair, the training pairs choose.
+    pub validation_fraction: f64,
     /// Stop after this many epochs without a better tree; 0 never stops early (default: 0).
     pub patience: usize,
     /// Multiply the start by the median of W₁/W_T first (default: yes; say no when resuming).
-    pub rescale: bool,
+    pub scale: bool,
     /// Seed of all randomness (default: 0).
     pub seed: u64,
 }
@@ -109,30 +117,38 @@ impl Default for LearnOptions {
         Self {
             kind: Kind::default(),
             epochs: 50,
-            batch: 20,
-            rate: 0.5,
+            batch_size: 20,
+            learning_rate: 0.5,
             schedule: Schedule::default(),
             loss: Loss::default(),
-            validation: 0.1,
+            validation_fraction: 0.1,
             patience: 0,
-            rescale: true,
+            scale: true,
             seed: 0,
         }
     }
 }
 
 impl LearnOptions {
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let bad =
             |option, value: String, expected| Err(Error::BadOption { option, value, expected });
-        if self.batch == 0 {
-            return bad("batch", "0".into(), "a batch holds at least one pair");
+        if self.batch_size == 0 {
+            return bad("batch_size", "0".into(), "a batch holds at least one pair");
         }
-        if !(self.rate.is_finite() && self.rate > 0.0) {
-            return bad("rate", self.rate.to_string(), "it must be above 0; try 0.5");
+        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
+            return bad(
+                "learning_rate",
+                self.learning_rate.to_string(),
+                "it must be above 0; try 0.5",
+            );
         }
-        if !(0.0..1.0).contains(&self.validation) {
-            return bad("validation", self.validation.to_string(), "a share from 0 to below 1");
+        if !(0.0..1.0).contains(&self.validation_fraction) {
+            return bad(
+                "validation_fraction",
+                self.validation_fraction.to_string(),
+                "a share from 0 to below 1",
+            );
         }
         Ok(())
     }

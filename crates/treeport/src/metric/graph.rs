@@ -9,13 +9,14 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::pairs::row_blocks;
+use crate::condensed::pairs_of;
 use crate::error::{Error, Result};
+use crate::sets::Sets;
 
 /// Sources searched by one thread before it takes the next batch.
 const BATCH: usize = 16;
 
 /// A connected undirected graph, all weights finite and at least 0.
-#[derive(Clone)]
 pub(super) struct Graph {
     /// Every edge once, smaller node first, sorted; no loops.
     pub(super) edges: Vec<(u32, u32, f64)>,
@@ -60,7 +61,7 @@ impl Graph {
 
     /// Shortest paths from `source`; with `stop` only until the path to that node is known.
     ///
-    /// `distance` has one entry per node; those not yet settled at the stop are upper bounds.
+    /// `distance` has one entry per node; those not yet final at the stop are upper bounds.
     pub(super) fn search(
         &self,
         source: usize,
@@ -96,7 +97,7 @@ impl Graph {
         T: Copy + Default + Send,
     {
         let n = self.len();
-        let mut out = vec![T::default(); super::pairs_of(n)];
+        let mut out = vec![T::default(); pairs_of(n)];
         row_blocks(n, BATCH, &mut out).into_par_iter().with_max_len(1).for_each_init(
             || (vec![0.0; n], Heap::new()),
             |(distance, heap), mut block| {
@@ -137,35 +138,24 @@ fn check_connected(nodes: usize, edges: &[(u32, u32, f64)]) -> Result<()> {
     let mut touched: Vec<u32> = edges.iter().flat_map(|&(a, b, _)| [a, b]).collect();
     touched.sort_unstable();
     touched.dedup();
-    let number = |node: u32| touched.binary_search(&node).expect("an end of an edge is touched");
-    let mut leader: Vec<usize> = (0..touched.len()).collect();
+    let number =
+        |node: u32| touched.binary_search(&node).expect("an end of an edge is touched") as u32;
+    let mut sets = Sets::new(touched.len());
     let mut components = nodes;
     for &(a, b, _) in edges {
-        let (a, b) = (find(&mut leader, number(a)), find(&mut leader, number(b)));
-        if a != b {
-            // The smaller number leads, so that node 0 leads its component.
-            leader[a.max(b)] = a.min(b);
-            components -= 1;
-        }
+        let (a, b) = (sets.find(number(a)), sets.find(number(b)));
+        // The smaller number stays, so that node 0 stands for its component.
+        components -= usize::from(sets.join(a.min(b), a.max(b)));
     }
     if components == 1 {
         return Ok(());
     }
-    // Touched nodes are sorted: the first gap, or the first node that node 0 does not lead.
-    let reached = |at: usize, leader: &mut [usize]| {
-        touched.get(at).is_some_and(|&v| v as usize == at) && find(leader, at) == 0
-    };
-    let node = (0..nodes).find(|&at| at > 0 && !reached(at, &mut leader)).unwrap_or(0);
+    // Touched nodes are sorted: the first gap, or the first node that is not in the component of
+    // node 0.
+    let mut reached =
+        |at: usize| touched.get(at).is_some_and(|&v| v as usize == at) && sets.find(at as u32) == 0;
+    let node = (1..nodes).find(|&at| !reached(at)).unwrap_or(0);
     Err(Error::Disconnected { components, node })
-}
-
-/// The leader of a component, halving the way there.
-fn find(leader: &mut [usize], mut at: usize) -> usize {
-    while leader[at] != at {
-        leader[at] = leader[leader[at]];
-        at = leader[at];
-    }
-    at
 }
 
 /// Refuses weights whose sums along a path could overflow.
@@ -223,7 +213,7 @@ mod tests {
             let (mut row, mut heap) = (vec![0.0; n], Heap::new());
             for i in 0..n {
                 for j in i + 1..n {
-                    let found = condensed[crate::metric::row_start(n, i) + j - i - 1];
+                    let found = condensed[crate::condensed::place(n, i, j)];
                     // Sums of at most 40 weights below 10, added in another order.
                     prop_assert!((found - judge[i * n + j]).abs() < 1e-11);
                     graph.search(i, Some(j), &mut row, &mut heap);

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::pairs::{Block, row_blocks};
+use crate::condensed::{pair_at, pairs_of};
 use crate::error::{Error, Result, show_shape};
 
 /// How far two mirrored entries may differ, relative to the largest distance.
@@ -32,17 +33,16 @@ impl Storage {
 /// Checks the length and every entry of a condensed matrix.
 pub(super) fn check_condensed<T: Copy + Into<f64>>(n: usize, distances: &[T]) -> Result<()> {
     super::check_count(n)?;
-    if distances.len() != super::pairs_of(n) {
+    if distances.len() != pairs_of(n) {
         return Err(Error::Shape {
             what: format!("the condensed matrix of {n} points"),
-            expected: show_shape(&[super::pairs_of(n)]),
+            expected: show_shape(&[pairs_of(n)]),
             found: show_shape(&[distances.len()]),
         });
     }
     let bad = distances.iter().position(|&d| !is_distance(d.into()));
     bad.map_or(Ok(()), |at| {
-        let from = (0..n).rfind(|&i| super::row_start(n, i) <= at).unwrap_or(0);
-        let to = from + 1 + at - super::row_start(n, from);
+        let (from, to) = pair_at(n, at);
         Err(Error::BadDistance { from, to, value: distances[at].into() })
     })
 }
@@ -76,7 +76,7 @@ where
         return Err(Error::BadDiagonal { point, value: square[point * n + point].into() });
     }
     let largest = square.iter().fold(0.0, |max: f64, &d| max.max(d.into()));
-    let mut out = vec![T::default(); super::pairs_of(n)];
+    let mut out = vec![T::default(); pairs_of(n)];
     let faults: Vec<Option<Error>> = row_blocks(n, TILE, &mut out)
         .into_par_iter()
         .map(|block| fold_rows(n, square, SYMMETRY * largest, block, &cast).err())

@@ -1,4 +1,4 @@
-//! Distances between points: coordinates with a norm, a matrix, or a graph.
+//! Distances between points: coordinates, a matrix, or a graph.
 //!
 //! [`GroundMetric`] answers the same questions whichever it holds, and says whether the triangle
 //! inequality is promised. Constructors check every entry once; nothing after them checks again.
@@ -11,12 +11,14 @@ mod product;
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
 pub use matrix::Storage;
-pub use points::Norm;
+pub use points::PointMetric;
 
+use crate::condensed::{pairs_of, place, row_start};
 use crate::error::{Error, Result};
 use graph::{Graph, Heap};
 use points::Points;
@@ -26,19 +28,30 @@ const MAX_POINTS: usize = u32::MAX as usize / 2;
 
 /// Distances between the points `0..points()`: symmetric, at least 0, and 0 from a point to itself.
 ///
-/// Different points may be at distance 0.
+/// Different points may be at distance 0. Copies share everything, so they cost nothing; what is
+/// worked out once for one of them ([`materialize`](Self::materialize), single linkage) is there
+/// for all.
 #[derive(Clone)]
 pub struct GroundMetric {
-    source: Source,
+    shared: Arc<Shared>,
     /// Whether the triangle inequality is promised.
     metric: bool,
 }
 
-#[derive(Clone)]
+struct Shared {
+    source: Source,
+    /// All distances of a graph, once they are asked for.
+    table: OnceLock<Storage>,
+    /// A minimum spanning tree as (weight, ends), once it is asked for.
+    spanning: OnceLock<Vec<(f64, (u32, u32))>>,
+}
+
 enum Source {
     Points(Points),
     Matrix(usize, Storage),
     Graph(Graph),
+    /// So many points, all one apart.
+    Discrete(usize),
 }
 
 impl GroundMetric {
@@ -50,15 +63,19 @@ impl GroundMetric {
     ///
     /// # Example
     /// ```
-    /// use treeport::{GroundMetric, Norm};
-    /// let metric = GroundMetric::from_points(2, vec![0.0, 0.0, 3.0, 4.0], Norm::Euclidean)?;
+    /// use treeport::{GroundMetric, PointMetric};
+    /// let metric = GroundMetric::from_points(2, vec![0.0, 0.0, 3.0, 4.0], PointMetric::Euclidean)?;
     /// assert_eq!(metric.distance(0, 1), 5.0);
     /// assert!(metric.is_metric());
     /// # Ok::<(), treeport::Error>(())
     /// ```
-    pub fn from_points(dim: usize, coordinates: Vec<f64>, norm: Norm) -> Result<Self> {
-        let points = Points::new(dim, coordinates, norm)?;
-        Ok(Self { source: Source::Points(points), metric: norm.is_metric() })
+    pub fn from_points(
+        dim: usize,
+        coordinates: Vec<f64>,
+        point_metric: PointMetric,
+    ) -> Result<Self> {
+        let points = Points::new(dim, coordinates, point_metric)?;
+        Ok(Self::of(Source::Points(points), point_metric.is_metric()))
     }
 
     /// The upper triangle of a matrix, row after row, as SciPy's `pdist` returns it.
@@ -89,8 +106,8 @@ impl GroundMetric {
     /// A square matrix, row after row. Kept as its upper triangle, the mean of mirrored entries.
     ///
     /// # Errors
-    /// A length other than n², an entry that is negative or not finite, a diagonal that is not 0, or
-    /// mirrored entries that differ by more than 10⁻⁶ of the largest distance.
+    /// A length other than n², an entry that is negative or not finite, a diagonal that is not 0,
+    /// or mirrored entries that differ by more than 10⁻⁶ of the largest distance.
     pub fn from_square(n: usize, square: &[f64]) -> Result<Self> {
         Ok(Self::matrix_of(n, Storage::F64(matrix::from_square(n, square, |d| d)?)))
     }
@@ -104,7 +121,12 @@ impl GroundMetric {
     }
 
     pub(crate) fn matrix_of(n: usize, storage: Storage) -> Self {
-        Self { source: Source::Matrix(n, storage), metric: false }
+        Self::of(Source::Matrix(n, storage), false)
+    }
+
+    fn of(source: Source, metric: bool) -> Self {
+        let (table, spanning) = (OnceLock::new(), OnceLock::new());
+        Self { shared: Arc::new(Shared { source, table, spanning }), metric }
     }
 
     /// Shortest paths in an undirected graph of `n` nodes.
@@ -121,14 +143,34 @@ impl GroundMetric {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn from_edges(n: usize, edges: &[(usize, usize, f64)]) -> Result<Self> {
-        Ok(Self { source: Source::Graph(Graph::new(n, edges)?), metric: true })
+        Ok(Self::of(Source::Graph(Graph::new(n, edges)?), true))
+    }
+
+    /// `n` points that are all one apart: transport is then the total variation.
+    ///
+    /// # Errors
+    /// No points, or more than a tree can number.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(treeport::GroundMetric::discrete(3)?.distance(0, 2), 1.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn discrete(n: usize) -> Result<Self> {
+        check_count(n)?;
+        Ok(Self::of(Source::Discrete(n), true))
+    }
+
+    /// Whether all points are one apart because nothing is known about them.
+    pub fn is_discrete(&self) -> bool {
+        matches!(self.shared.source, Source::Discrete(_))
     }
 
     /// The number of points.
     pub fn points(&self) -> usize {
-        match &self.source {
+        match &self.shared.source {
             Source::Points(points) => points.len(),
-            Source::Matrix(n, _) => *n,
+            Source::Matrix(n, _) | Source::Discrete(n) => *n,
             Source::Graph(graph) => graph.len(),
         }
     }
@@ -147,11 +189,15 @@ impl GroundMetric {
         assert!(i < n && j < n, "points are 0..{n}");
         // From the smaller number, so that the sums along a path are the same both ways.
         let (i, j) = (i.min(j), i.max(j));
-        match &self.source {
+        match &self.shared.source {
             _ if i == j => 0.0,
             Source::Points(points) => points.distance(i, j),
-            Source::Matrix(n, storage) => storage.get(row_start(*n, i) + j - i - 1),
+            Source::Discrete(_) => 1.0,
+            Source::Matrix(n, storage) => storage.get(place(*n, i, j)),
             Source::Graph(graph) => {
+                if let Some(table) = self.shared.table.get() {
+                    return table.get(place(n, i, j));
+                }
                 let mut distance = vec![0.0; n];
                 graph.search(i, Some(j), &mut distance, &mut Heap::new());
                 distance[j]
@@ -168,16 +214,18 @@ impl GroundMetric {
     /// If there is no such point, or `out` does not have one entry per point.
     pub fn row(&self, i: usize, out: &mut [f64]) {
         assert_eq!(out.len(), self.points(), "one entry per point");
-        match &self.source {
-            Source::Graph(graph) => graph.search(i, None, out, &mut Heap::new()),
+        match &self.shared.source {
+            Source::Graph(graph) if self.storage().is_none() => {
+                graph.search(i, None, out, &mut Heap::new());
+            }
             _ => out.iter_mut().enumerate().for_each(|(j, out)| *out = self.distance(i, j)),
         }
     }
 
     /// The distances from `rows` to `cols`, row after row.
     ///
-    /// For a graph this is one search per row; for points a matrix product where that is faster, within
-    /// 10⁻¹² of [`distance`](Self::distance), relatively.
+    /// For a graph this is one search per row; for points a matrix product where that is faster,
+    /// within 10⁻¹² of [`distance`](Self::distance), relatively.
     ///
     /// # Panics
     /// If there is no such point, or `out` does not have one entry per pair.
@@ -186,26 +234,27 @@ impl GroundMetric {
         if cols.is_empty() {
             return;
         }
-        if let Source::Points(points) = &self.source {
+        if let Source::Points(points) = &self.shared.source {
             return pairs::block(points, rows, cols, out);
         }
+        let n = self.points();
         let mut scratch = Vec::new();
         let mut heap = Heap::new();
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-            match &self.source {
-                Source::Graph(graph) => {
+            match (self.storage(), &self.shared.source) {
+                (None, Source::Graph(graph)) => {
                     scratch.resize(graph.len(), 0.0);
                     graph.search(i, None, &mut scratch, &mut heap);
                     cols.iter().zip(out).for_each(|(&j, out)| *out = scratch[j]);
                 }
-                Source::Matrix(n, Storage::F64(distances)) => {
-                    assert!(i < *n && cols.iter().all(|j| j < n), "points are 0..{n}");
+                (Some(Storage::F64(distances)), _) => {
+                    assert!(i < n && cols.iter().all(|j| *j < n), "points are 0..{n}");
                     // In row i what comes after i is contiguous.
-                    let after = &distances[row_start(*n, i)..];
+                    let after = &distances[row_start(n, i)..];
                     let distance = |j: usize| match j.cmp(&i) {
                         Ordering::Greater => after[j - i - 1],
                         Ordering::Equal => 0.0,
-                        Ordering::Less => distances[row_start(*n, j) + i - j - 1],
+                        Ordering::Less => distances[place(n, j, i)],
                     };
                     cols.iter().zip(out).for_each(|(&j, out)| *out = distance(j));
                 }
@@ -214,12 +263,12 @@ impl GroundMetric {
         }
     }
 
-    /// The distances from point `i` to some others, those of [`distance`](Self::distance) to the bit but for a
-    /// graph, which is searched once, from `i`.
+    /// The distances from point `i` to some others, those of [`distance`](Self::distance) to the
+    /// bit but for a graph, which is searched once, from `i`.
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
-        match &self.source {
+        match &self.shared.source {
             Source::Points(points) => points.distances_from(i, to, out),
-            Source::Graph(graph) if to.len() > 1 => {
+            Source::Graph(graph) if to.len() > 1 && self.storage().is_none() => {
                 let mut row = vec![0.0; graph.len()];
                 graph.search(i, None, &mut row, &mut Heap::new());
                 to.iter().zip(out).for_each(|(&j, out)| *out = row[j as usize]);
@@ -253,8 +302,8 @@ impl GroundMetric {
     /// # Complexity
     /// O(N²·dim) for points, O(N·E log N) for a graph.
     pub fn condensed(&self) -> Vec<f64> {
-        match &self.source {
-            Source::Matrix(_, Storage::F64(distances)) => distances.clone(),
+        match self.storage() {
+            Some(Storage::F64(distances)) => distances.clone(),
             _ => self.condensed_as(|d| d),
         }
     }
@@ -263,8 +312,8 @@ impl GroundMetric {
     ///
     /// A distance beyond the range of `f32` becomes its largest number.
     pub fn condensed_f32(&self) -> Vec<f32> {
-        match &self.source {
-            Source::Matrix(_, Storage::F32(distances)) => distances.clone(),
+        match self.storage() {
+            Some(Storage::F32(distances)) => distances.clone(),
             _ => self.condensed_as(|d| (d as f32).min(f32::MAX)),
         }
     }
@@ -273,25 +322,64 @@ impl GroundMetric {
     where
         T: Copy + Default + Send,
     {
-        match &self.source {
-            Source::Points(points) => pairs::condensed(points, cast),
-            Source::Matrix(n, storage) => (0..pairs_of(*n)).map(|e| cast(storage.get(e))).collect(),
-            Source::Graph(graph) => graph.condensed(cast),
+        match (self.storage(), &self.shared.source) {
+            (Some(storage), _) => {
+                (0..pairs_of(self.points())).map(|e| cast(storage.get(e))).collect()
+            }
+            (_, Source::Points(points)) => pairs::condensed(points, cast),
+            (_, Source::Graph(graph)) => graph.condensed(cast),
+            (_, Source::Discrete(n)) => (0..pairs_of(*n)).map(|_| cast(1.0)).collect(),
+            (None, Source::Matrix(..)) => unreachable!("a matrix is stored"),
         }
     }
 
-    /// The same distances as a matrix, with the same promise of the triangle inequality.
-    ///
-    /// Worth its N²/2 numbers when many distances of a graph are needed.
+    /// The same distances as a matrix.
     #[must_use]
     pub fn materialized(&self) -> Self {
-        match &self.source {
-            Source::Matrix(..) => self.clone(),
-            _ => Self {
-                source: Source::Matrix(self.points(), Storage::F64(self.condensed())),
-                metric: self.metric,
-            },
+        if matches!(self.shared.source, Source::Matrix(..)) {
+            return self.clone();
         }
+        let table = Storage::F64(self.condensed());
+        Self::of(Source::Matrix(self.points(), table), self.metric)
+    }
+
+    /// Works out all distances of a graph and keeps them, so that no later question searches it
+    /// again; copies share them. Does nothing for points and matrices.
+    ///
+    /// # Complexity
+    /// O(N·E log N) time the first time, in parallel, and N²/2 numbers.
+    pub fn materialize(&self) {
+        if let Source::Graph(graph) = &self.shared.source {
+            let table = &self.shared.table;
+            if table.get().is_none() {
+                // Not inside the cell: a thread that waits there for others could be given work that
+                // comes back to the same cell. Two that compute it at once find the same.
+                let _ = table.set(Storage::F64(graph.condensed(|d| d)));
+            }
+        }
+    }
+
+    /// All distances in condensed order, where they are at hand.
+    fn storage(&self) -> Option<&Storage> {
+        match &self.shared.source {
+            Source::Matrix(_, storage) => Some(storage),
+            Source::Graph(_) => self.shared.table.get(),
+            Source::Points(_) | Source::Discrete(_) => None,
+        }
+    }
+
+    /// A minimum spanning tree as (weight, ends), found the first time by `find`.
+    pub(crate) fn spanning_tree(
+        &self,
+        find: impl FnOnce() -> Vec<(f64, (u32, u32))>,
+    ) -> &[(f64, (u32, u32))] {
+        let spanning = &self.shared.spanning;
+        if let Some(found) = spanning.get() {
+            return found;
+        }
+        // Outside of the cell, as in `materialize`.
+        let found = find();
+        spanning.get_or_init(|| found)
     }
 
     /// Whether the triangle inequality is promised.
@@ -310,31 +398,32 @@ impl GroundMetric {
 
     /// Number of coordinates of a point and all coordinates, if there are any.
     pub fn coordinates(&self) -> Option<(usize, &[f64])> {
-        match &self.source {
+        match &self.shared.source {
             Source::Points(points) => Some((points.dim, &points.coordinates)),
             _ => None,
         }
     }
 
-    /// The vectors that distances are computed from: coordinates, for the cosine scaled to length 1.
+    /// The vectors that distances are computed from: coordinates, for the cosine scaled to length
+    /// 1.
     pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
-        match &self.source {
+        match &self.shared.source {
             Source::Points(points) => Some((points.dim, points.vectors())),
             _ => None,
         }
     }
 
     /// How distances follow from the coordinates, if there are any.
-    pub fn norm(&self) -> Option<Norm> {
-        match &self.source {
-            Source::Points(points) => Some(points.norm),
+    pub fn point_metric(&self) -> Option<PointMetric> {
+        match &self.shared.source {
+            Source::Points(points) => Some(points.metric),
             _ => None,
         }
     }
 
     /// The edges of the graph, if there is one: smaller node first, sorted, each pair once.
     pub fn edges(&self) -> Option<&[(u32, u32, f64)]> {
-        match &self.source {
+        match &self.shared.source {
             Source::Graph(graph) => Some(&graph.edges),
             _ => None,
         }
@@ -342,7 +431,7 @@ impl GroundMetric {
 
     /// The condensed matrix, if there is one.
     pub fn matrix(&self) -> Option<&Storage> {
-        match &self.source {
+        match &self.shared.source {
             Source::Matrix(_, storage) => Some(storage),
             _ => None,
         }
@@ -352,11 +441,12 @@ impl GroundMetric {
 impl fmt::Debug for GroundMetric {
     /// What it holds in a few words; the numbers could fill a disk.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match &self.source {
-            Source::Points(points) => format!("{} in {} dimensions", points.norm, points.dim),
+        let what = match &self.shared.source {
+            Source::Points(points) => format!("{} in {} dimensions", points.metric, points.dim),
             Source::Matrix(_, Storage::F32(_)) => "matrix of f32".to_owned(),
             Source::Matrix(_, Storage::F64(_)) => "matrix of f64".to_owned(),
             Source::Graph(graph) => format!("graph of {} edges", graph.edges.len()),
+            Source::Discrete(_) => "all one apart".to_owned(),
         };
         write!(f, "GroundMetric({} points, {what})", self.points())
     }
@@ -371,13 +461,8 @@ fn check_count(points: usize) -> Result<()> {
     }
 }
 
-/// Entries of the condensed matrix of `n` points.
-fn pairs_of(n: usize) -> usize {
-    n * n.saturating_sub(1) / 2
-}
-
-/// Hands every row of a condensed matrix to `change` with its number, in parallel: the distances from a point
-/// to those after it.
+/// Hands every row of a condensed matrix to `change` with its number, in parallel: the distances
+/// from a point to those after it.
 pub(crate) fn for_each_row<T: Send>(
     n: usize,
     distances: &mut [T],
@@ -388,11 +473,6 @@ pub(crate) fn for_each_row<T: Send>(
             change(i, block.row(i));
         }
     });
-}
-
-/// Place of the pair (i, i + 1) in the condensed matrix of `n` points.
-fn row_start(n: usize, i: usize) -> usize {
-    i * (2 * n - i - 1) / 2
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 //! ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ turns nearly all of the work into a matrix product, which runs
 //! at the speed of the machine, but loses digits when x and y are close together and far from the
 //! origin. So the points are centred on their mean first, and every entry that is still small
-//! against the norms is computed again from its two vectors. Blocks are fixed by the number of points
-//! alone, so any number of threads gives the same bits.
+//! against the norms is computed again from its two vectors. Blocks are fixed by the number of
+//! points alone, so any number of threads gives the same bits.
 
 use rayon::prelude::*;
 
-use super::points::{Norm, Points, absolute, in_lanes, square};
+use super::points::{PointMetric, Points, absolute, in_lanes, square};
 use super::product::product;
+use crate::condensed::{pairs_of, row_start};
 
 /// Rows of a block, the unit of parallel work.
 const ROWS: usize = 128;
@@ -29,9 +30,9 @@ where
     T: Copy + Default + Send,
 {
     let n = points.len();
-    let mut out = vec![T::default(); super::pairs_of(n)];
+    let mut out = vec![T::default(); pairs_of(n)];
     let blocks = row_blocks(n, ROWS, &mut out);
-    if points.norm == Norm::Manhattan {
+    if points.metric == PointMetric::Manhattan {
         blocks.into_par_iter().for_each(|block| fill_directly(points, block, &cast));
     } else {
         let centered = Centered::new(points);
@@ -55,7 +56,7 @@ pub(super) struct Block<'a, T> {
 impl<T> Block<'_, T> {
     /// The distances from `i` to the points after it.
     pub(super) fn row(&mut self, i: usize) -> &mut [T] {
-        let offset = super::row_start(self.n, i) - super::row_start(self.n, self.first);
+        let offset = row_start(self.n, i) - row_start(self.n, self.first);
         &mut self.out[offset..offset + self.n - 1 - i]
     }
 }
@@ -65,7 +66,7 @@ pub(super) fn row_blocks<T>(n: usize, rows: usize, mut out: &mut [T]) -> Vec<Blo
     let mut blocks = Vec::new();
     for first in (0..n).step_by(rows) {
         let end = n.min(first + rows);
-        let length = super::row_start(n, end) - super::row_start(n, first);
+        let length = row_start(n, end) - row_start(n, first);
         let (head, tail) = out.split_at_mut(length);
         blocks.push(Block { n, first, end, out: head });
         out = tail;
@@ -127,7 +128,7 @@ impl<'a> Centered<'a> {
                 let products = &products[(i - block.first) * width..][from - left..width];
                 let out = &mut block.row(i)[from - i - 1..right - i - 1];
                 for (j, (out, dot)) in (from..right).zip(out.iter_mut().zip(products)) {
-                    *out = cast(self.points.norm.of_square(self.square(i, j, *dot)));
+                    *out = cast(self.points.metric.of_square(self.square(i, j, *dot)));
                 }
             }
         }
@@ -147,8 +148,8 @@ fn squared_norms(dim: usize, vectors: &[f64]) -> Vec<f64> {
 
 /// Squares below this fraction of the norms are too coarse.
 ///
-/// The product adds up at most 256 terms at a time, then the partial sums, and each addition may lose
-/// half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
+/// The product adds up at most 256 terms at a time, then the partial sums, and each addition may
+/// lose half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
 fn threshold(dim: usize) -> f64 {
     let terms = (dim.min(256) + dim / 256 + 8) as f64;
     terms * f64::EPSILON / ACCURACY
@@ -164,7 +165,7 @@ fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
 /// Distances from some points to others, row after row, by a matrix product where it pays.
 pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
     let dim = points.dim;
-    if points.norm == Norm::Manhattan || out.len() * dim < PRODUCT_WORK {
+    if points.metric == PointMetric::Manhattan || out.len() * dim < PRODUCT_WORK {
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
             cols.iter().zip(out).for_each(|(&j, out)| *out = points.distance(i, j));
         }
@@ -196,7 +197,7 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
             }
         }
         for out in row {
-            *out = points.norm.of_square(*out);
+            *out = points.metric.of_square(*out);
         }
     }
 }
@@ -242,14 +243,18 @@ mod tests {
         )
     }
 
-    fn check(dim: usize, coordinates: &[f64], norm: Norm) -> Result<(), TestCaseError> {
-        let points = Points::new(dim, coordinates.to_vec(), norm).unwrap();
+    fn check(
+        dim: usize,
+        coordinates: &[f64],
+        point_metric: PointMetric,
+    ) -> Result<(), TestCaseError> {
+        let points = Points::new(dim, coordinates.to_vec(), point_metric).unwrap();
         let fast = condensed(&points, |d| d);
         let pairs = (0..points.len()).flat_map(|i| (i + 1..points.len()).map(move |j| (i, j)));
         for ((i, j), fast) in pairs.zip(fast) {
             let direct = points.distance(i, j);
             let error = (fast - direct).abs();
-            prop_assert!(error <= ACCURACY * direct, "{norm} {i} {j}: {fast} {direct}");
+            prop_assert!(error <= ACCURACY * direct, "{point_metric} {i} {j}: {fast} {direct}");
         }
         // Some rows against all columns, in an order of their own.
         let rows: Vec<usize> = (0..points.len()).rev().step_by(3).collect();
@@ -258,7 +263,10 @@ mod tests {
         block(&points, &rows, &cols, &mut some);
         for (place, fast) in some.iter().enumerate() {
             let direct = points.distance(rows[place / cols.len()], cols[place % cols.len()]);
-            prop_assert!((fast - direct).abs() <= ACCURACY * direct, "{norm} {fast} {direct}");
+            prop_assert!(
+                (fast - direct).abs() <= ACCURACY * direct,
+                "{point_metric} {fast} {direct}"
+            );
         }
         Ok(())
     }
@@ -267,9 +275,9 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn blocks_agree_with_the_direct_formula((dim, coordinates) in clouds()) {
-            for norm in [Norm::Euclidean, Norm::SqEuclidean, Norm::Manhattan, Norm::Cosine] {
-                if norm != Norm::Cosine || coordinates.chunks(dim).all(|x| x.iter().any(|v| *v != 0.0)) {
-                    check(dim, &coordinates, norm)?;
+            for point_metric in [PointMetric::Euclidean, PointMetric::SqEuclidean, PointMetric::Manhattan, PointMetric::Cosine] {
+                if point_metric != PointMetric::Cosine || coordinates.chunks(dim).all(|x| x.iter().any(|v| *v != 0.0)) {
+                    check(dim, &coordinates, point_metric)?;
                 }
             }
         }
@@ -279,17 +287,17 @@ mod tests {
     fn many_dimensions_and_tiny_coordinates_keep_their_digits() {
         let wave = |i: usize| ((i * 2_654_435_761) % 1_000_003) as f64 / 1_000_003.0;
         let wide: Vec<f64> = (0..150 * 700).map(wave).collect();
-        check(700, &wide, Norm::Euclidean).unwrap();
+        check(700, &wide, PointMetric::Euclidean).unwrap();
         for scale in [1e-150, 1e-160, 1e-300, 1e150] {
             let scaled: Vec<f64> = wide.iter().map(|x| x * scale).collect();
-            check(7, &scaled[..700], Norm::Euclidean).unwrap();
+            check(7, &scaled[..700], PointMetric::Euclidean).unwrap();
         }
     }
 
     #[test]
     fn one_thread_and_many_agree_to_the_bit() {
         let coordinates: Vec<f64> = (0..700 * 5).map(|i| f64::from(i).sin()).collect();
-        let points = Points::new(5, coordinates, Norm::Euclidean).unwrap();
+        let points = Points::new(5, coordinates, PointMetric::Euclidean).unwrap();
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| condensed(&points, f64::to_bits))

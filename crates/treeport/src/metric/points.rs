@@ -1,14 +1,12 @@
 //! Points with coordinates and a named way to measure between them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::error::{Error, Result, show_shape};
+use crate::names::named;
 
 /// How far two vectors are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Norm {
+pub enum PointMetric {
     /// Straight line: √Σ (xₖ − yₖ)².
     Euclidean,
     /// Its square, which does **not** obey the triangle inequality.
@@ -22,7 +20,7 @@ pub enum Norm {
     Cosine,
 }
 
-impl Norm {
+impl PointMetric {
     /// Whether the triangle inequality holds for all points.
     pub fn is_metric(self) -> bool {
         matches!(self, Self::Euclidean | Self::Manhattan)
@@ -37,7 +35,7 @@ impl Norm {
     fn between_several<const K: usize>(self, x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
         match self {
             Self::Manhattan => sums(x, ys, |a, b| (a - b).abs()),
-            norm => squares(x, ys).map(|square| norm.of_square(square)),
+            metric => squares(x, ys).map(|square| metric.of_square(square)),
         }
     }
 
@@ -51,48 +49,25 @@ impl Norm {
     }
 }
 
-impl fmt::Display for Norm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Euclidean => "euclidean",
-            Self::SqEuclidean => "sqeuclidean",
-            Self::Manhattan => "manhattan",
-            Self::Cosine => "cosine",
-        })
-    }
-}
-
-impl FromStr for Norm {
-    type Err = Error;
-
-    /// By the names SciPy and scikit-learn use.
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "euclidean" | "l2" => Ok(Self::Euclidean),
-            "sqeuclidean" => Ok(Self::SqEuclidean),
-            "manhattan" | "cityblock" | "l1" => Ok(Self::Manhattan),
-            "cosine" => Ok(Self::Cosine),
-            _ => Err(Error::BadOption {
-                option: "the norm",
-                value: format!("`{name}`"),
-                expected: "it must be euclidean, sqeuclidean, manhattan or cosine",
-            }),
-        }
-    }
-}
+named! { PointMetric, "the metric", {
+    Euclidean: "euclidean", "straight line";
+    Manhattan: "manhattan", "along the axes";
+    Cosine: "cosine", "one minus the cosine of the angle";
+    SqEuclidean: "sqeuclidean", "straight line, squared";
+}, aliases: &[("l2", "euclidean"), ("l1", "manhattan"), ("cityblock", "manhattan")] }
 
 /// Vectors of equal length, all finite, and how to measure between them.
 #[derive(Clone)]
 pub(super) struct Points {
     pub(super) dim: usize,
-    pub(super) norm: Norm,
+    pub(super) metric: PointMetric,
     pub(super) coordinates: Vec<f64>,
     /// The vectors scaled to length 1; only the cosine needs them.
     unit: Option<Vec<f64>>,
 }
 
 impl Points {
-    pub(super) fn new(dim: usize, coordinates: Vec<f64>, norm: Norm) -> Result<Self> {
+    pub(super) fn new(dim: usize, coordinates: Vec<f64>, metric: PointMetric) -> Result<Self> {
         if coordinates.is_empty() {
             return Err(Error::NoPoints);
         }
@@ -108,8 +83,9 @@ impl Points {
             let value = coordinates[at];
             return Err(Error::BadCoordinate { point: at / dim, axis: at % dim, value });
         }
-        let unit = (norm == Norm::Cosine).then(|| to_unit(dim, &coordinates)).transpose()?;
-        let points = Self { dim, norm, coordinates, unit };
+        let unit =
+            (metric == PointMetric::Cosine).then(|| to_unit(dim, &coordinates)).transpose()?;
+        let points = Self { dim, metric, coordinates, unit };
         points.check_extent()?;
         Ok(points)
     }
@@ -128,7 +104,7 @@ impl Points {
     }
 
     pub(super) fn distance(&self, i: usize, j: usize) -> f64 {
-        self.norm.between(self.vector(i), self.vector(j))
+        self.metric.between(self.vector(i), self.vector(j))
     }
 
     /// The distances from one point to some others, to the bit those of [`Points::distance`].
@@ -138,10 +114,10 @@ impl Points {
         let ((fours, rest), (out, out_rest)) =
             (to.as_chunks::<ABREAST>(), out.as_chunks_mut::<ABREAST>());
         for (to, out) in fours.iter().zip(out) {
-            *out = self.norm.between_several(x, to.map(vector));
+            *out = self.metric.between_several(x, to.map(vector));
         }
         for (&j, out) in rest.iter().zip(out_rest) {
-            *out = self.norm.between(x, vector(j));
+            *out = self.metric.between(x, vector(j));
         }
     }
 
@@ -155,8 +131,8 @@ impl Points {
                 high[k] = high[k].max(x[k]);
             }
         }
-        let extent = match self.norm {
-            Norm::Manhattan => absolute(&low, &high),
+        let extent = match self.metric {
+            PointMetric::Manhattan => absolute(&low, &high),
             _ => square(&low, &high),
         };
         // Norms and inner products of centred points stay below four times the square.
@@ -198,8 +174,8 @@ const LANES: usize = 8;
 /// Distances computed side by side, so that one goes on while another waits for its sums.
 const ABREAST: usize = 4;
 
-/// Groups of lanes that one of them adds up before it is the next one's turn: few enough that a processor
-/// looks ahead to the next.
+/// Groups of lanes that one of them adds up before it is the next one's turn: few enough that a
+/// processor looks ahead to the next.
 const TURN: usize = 8;
 
 /// Σ (xₖ − yₖ)².
@@ -221,7 +197,8 @@ fn squares<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
     sums(x, ys, |a, b| (a - b) * (a - b))
 }
 
-/// [`squares`] with twice the lanes in a register: the same sums in the same order, in half the time.
+/// [`squares`] with twice the lanes in a register: the same sums in the same order, in half the
+/// time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
@@ -268,30 +245,35 @@ fn sums<const K: usize>(x: &[f64], ys: [&[f64]; K], term: impl Fn(f64, f64) -> f
 mod tests {
     use super::*;
 
-    fn error(dim: usize, coordinates: &[f64], norm: Norm) -> Error {
-        Points::new(dim, coordinates.to_vec(), norm).err().expect("refused")
+    fn error(dim: usize, coordinates: &[f64], metric: PointMetric) -> Error {
+        Points::new(dim, coordinates.to_vec(), metric).err().expect("refused")
     }
 
     #[test]
     fn names_come_back() {
-        for norm in [Norm::Euclidean, Norm::SqEuclidean, Norm::Manhattan, Norm::Cosine] {
-            assert_eq!(norm.to_string().parse::<Norm>().unwrap(), norm);
+        for metric in [
+            PointMetric::Euclidean,
+            PointMetric::SqEuclidean,
+            PointMetric::Manhattan,
+            PointMetric::Cosine,
+        ] {
+            assert_eq!(metric.to_string().parse::<PointMetric>().unwrap(), metric);
         }
-        assert_eq!("cityblock".parse::<Norm>().unwrap(), Norm::Manhattan);
+        assert_eq!("cityblock".parse::<PointMetric>().unwrap(), PointMetric::Manhattan);
         assert_eq!(
-            "L7".parse::<Norm>().unwrap_err().to_string(),
-            "the norm is `L7`; it must be euclidean, sqeuclidean, manhattan or cosine"
+            "L7".parse::<PointMetric>().unwrap_err().to_string(),
+            "the metric is `L7`; it must be euclidean, manhattan, cosine or sqeuclidean"
         );
     }
 
     #[test]
     fn distances_by_hand() {
-        let at = |norm| Points::new(2, vec![0.0, 3.0, 4.0, 0.0], norm).unwrap().distance(0, 1);
-        assert_eq!(at(Norm::Euclidean), 5.0);
-        assert_eq!(at(Norm::SqEuclidean), 25.0);
-        assert_eq!(at(Norm::Manhattan), 7.0);
-        assert!((at(Norm::Cosine) - 1.0).abs() < 1e-15);
-        let huge = Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], Norm::Cosine).unwrap();
+        let at = |metric| Points::new(2, vec![0.0, 3.0, 4.0, 0.0], metric).unwrap().distance(0, 1);
+        assert_eq!(at(PointMetric::Euclidean), 5.0);
+        assert_eq!(at(PointMetric::SqEuclidean), 25.0);
+        assert_eq!(at(PointMetric::Manhattan), 7.0);
+        assert!((at(PointMetric::Cosine) - 1.0).abs() < 1e-15);
+        let huge = Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], PointMetric::Cosine).unwrap();
         assert_eq!(huge.distance(0, 1), 2.0);
     }
 
@@ -313,23 +295,24 @@ mod tests {
 
     #[test]
     fn distances_side_by_side_are_the_same_bits() {
-        for (dim, norm) in [(1, Norm::Manhattan), (33, Norm::Manhattan), (5, Norm::Cosine)]
-            .into_iter()
-            .chain([7, 64, 300].map(|dim| (dim, Norm::Euclidean)))
+        for (dim, metric) in
+            [(1, PointMetric::Manhattan), (33, PointMetric::Manhattan), (5, PointMetric::Cosine)]
+                .into_iter()
+                .chain([7, 64, 300].map(|dim| (dim, PointMetric::Euclidean)))
         {
             let coordinates = (0..11 * dim).map(|k| 1.5 + (k as f64 * 0.7).sin()).collect();
-            let points = Points::new(dim, coordinates, norm).unwrap();
+            let points = Points::new(dim, coordinates, metric).unwrap();
             let to: Vec<u32> = (0..11).rev().collect();
             let mut out = vec![f64::NAN; 11];
             points.distances_from(3, &to, &mut out);
             let one_by_one: Vec<f64> = to.iter().map(|&j| points.distance(3, j as usize)).collect();
-            assert_eq!(out, one_by_one, "{norm} in {dim} dimensions");
+            assert_eq!(out, one_by_one, "{metric} in {dim} dimensions");
         }
     }
 
     #[test]
     fn bad_points_are_named() {
-        use Norm::{Cosine, Euclidean, Manhattan};
+        use PointMetric::{Cosine, Euclidean, Manhattan};
         assert!(matches!(error(2, &[], Euclidean), Error::NoPoints));
         assert!(matches!(error(0, &[1.0], Euclidean), Error::Shape { .. }));
         assert_eq!(
@@ -351,12 +334,12 @@ mod tests {
 
     #[test]
     fn points_too_far_apart_to_measure_are_named() {
-        let far = error(1, &[-1e200, 0.0, 1e200], Norm::Euclidean);
+        let far = error(1, &[-1e200, 0.0, 1e200], PointMetric::Euclidean);
         assert!(matches!(far, Error::BadDistance { from: 0, to: 2, value } if value.is_infinite()));
-        let far = error(1, &[1.7e308, -1.7e308], Norm::Manhattan);
+        let far = error(1, &[1.7e308, -1.7e308], PointMetric::Manhattan);
         assert!(matches!(far, Error::BadDistance { from: 0, to: 1, .. }));
         // Far from the origin is fine as long as the points are near each other.
-        let near = Points::new(1, vec![1e200, 1e200], Norm::Euclidean).unwrap();
+        let near = Points::new(1, vec![1e200, 1e200], PointMetric::Euclidean).unwrap();
         assert_eq!(near.distance(0, 1), 0.0);
     }
 }

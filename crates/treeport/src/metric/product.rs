@@ -14,9 +14,9 @@ pub(super) fn product(dim: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
     assert_eq!((rows * dim, columns * dim), (a.len(), b.len()), "whole vectors");
     assert_eq!(rows.checked_mul(columns), Some(out.len()), "one entry per pair of vectors");
     #[expect(unsafe_code, reason = "the matrix product takes pointers; no safe crate is as fast")]
-    // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` is
-    // rows × columns, all asserted above; slices never exceed `isize::MAX`, so the strides fit; `out`
-    // is borrowed mutably, so it overlaps neither; β = 0, so it is only written.
+    // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` is rows
+    // × columns, all asserted above; slices never exceed `isize::MAX`, so the strides fit; `out` is
+    // borrowed mutably, so it overlaps neither; β = 0, so it is only written.
     unsafe {
         dgemm(
             rows,

@@ -46,11 +46,13 @@ impl Coupling {
 }
 
 impl Tree {
-    /// An optimal plan for the tree's own distances: mass is matched at the lowest node where it can be.
+    /// An optimal plan for the tree's own distances: mass is matched at the lowest node where it
+    /// can be.
     ///
-    /// Shared mass stays where it is. Every step settles one side completely, so there are at most as
-    /// many moves as the two supports have points together, and the marginals are the two measures up to the last bit of each sum; where
-    /// the totals differ by rounding, the difference is on the right-hand side.
+    /// Shared mass stays where it is. Every step empties one side, so there are at most as many
+    /// moves as the two supports have points together, and the marginals are the two measures up to
+    /// the last bit of each sum; where the totals differ by rounding, the difference is on the
+    /// right-hand side.
     ///
     /// # Errors
     /// The measures live on other points than the tree's, or their masses differ.
@@ -122,7 +124,7 @@ impl Plans {
     }
 
     /// Adds the moves of one tree for the surplus that earlier `moves` have left.
-    pub(crate) fn settle(&self, left: &[f64], tree: &Tree, moves: &mut Vec<Move>) {
+    pub(crate) fn match_rest(&self, left: &[f64], tree: &Tree, moves: &mut Vec<Move>) {
         let open = (0..).zip(left).filter(|(_, left)| **left != 0.0);
         let places: Vec<u32> = open.map(|(place, _)| place).collect();
         let of = |&place: &u32| (self.points[place as usize], left[place as usize]);
@@ -132,7 +134,8 @@ impl Plans {
         if rest.is_empty() {
             return;
         }
-        // What rounding alone has left goes where the last mass went; if none did, to a point that both have.
+        // What rounding alone has left goes where the last mass went; if none did, to a point that
+        // both have.
         let last = moves.last().map_or_else(|| self.points.len() as u32 - 1, |step| step.to);
         let place = |k: u32| places.get(k as usize).copied().unwrap_or(last);
         let moved = |step: &Move| Move { from: place(step.from), to: place(step.to), ..*step };

@@ -8,10 +8,11 @@ use crate::measure::{Measure, Measures};
 use crate::sparse::Csr;
 
 impl Tree {
-    /// One sparse row per measure: entry `v` is length(v)·μ(T_v), so that the ℓ₁ (cityblock) distance
-    /// of two rows is the tree distance of the measures (\[CTW24\], Corollary 2.2).
+    /// One sparse row per measure: entry `v` is length(v)·μ(T_v), so that the ℓ₁ (cityblock)
+    /// distance of two rows is the tree distance of the measures (\[CTW24\], Corollary 2.2).
     ///
-    /// Columns are nodes; a row has entries only above its points and only where edges are longer than 0.
+    /// Columns are nodes; a row has entries only above its points and only where edges are longer
+    /// than 0.
     ///
     /// # Errors
     /// The measures live on another number of points.

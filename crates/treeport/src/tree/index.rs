@@ -52,8 +52,9 @@ impl Depth {
 
 /// Ancestor numbers of neighboring leaves, and the smallest of every 2^l in a row.
 ///
-/// Level `l` holds at `k` the smallest number between leaves at ranks k and k + 2^l; one level of `leaves − 1`
-/// entries after the other. Short numbers where they do: lookups wait for memory, and these are half of it.
+/// Level `l` holds at `k` the smallest number between leaves at ranks k and k + 2^l; one level of
+/// `leaves − 1` entries after the other. Short numbers where they do: lookups wait for memory, and
+/// these are half of it.
 #[derive(Clone, Debug)]
 enum Table {
     Short(Vec<u16>),
@@ -67,7 +68,8 @@ impl Table {
         let mut width = 1;
         while 2 * width <= n {
             let last = numbers.len() - n;
-            // The last entries of a level stand for ranges that leave the tree; they are never read.
+            // The last entries of a level stand for ranges that leave the tree; they are never
+            // read.
             for k in 0..n {
                 let next = numbers[last + (k + width).min(n - 1)];
                 numbers.push(numbers[last + k].min(next));
@@ -166,8 +168,9 @@ impl Index {
         before.map_or(0, |before| self.ancestor(before as usize, rank as usize))
     }
 
-    /// Puts the branch of every leaf into `out`, for [`Index::sweep`]. All at once before it, because a sweep
-    /// guesses wrong at every other leaf, and then waits for each ancestor from memory.
+    /// Puts the branch of every leaf into `out`, for [`Index::sweep`]. All at once before it,
+    /// because a sweep guesses wrong at every other leaf, and then waits for each ancestor from
+    /// memory.
     pub(crate) fn branches(&self, ranks: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
         let mut last = None;
         out.clear();
@@ -176,9 +179,10 @@ impl Index {
 
     /// One pass, from the leaves up, over the tree that the given leaves span.
     ///
-    /// `leaves` gives the branch of a leaf, its rank, strictly increasing, and the state it starts from.
-    /// `climb` sees the state that moves up a path and the path's length; `join` adds what arrives at a node
-    /// to what waits there. Every path between branchings is one call: O(s) for s leaves, whatever the tree.
+    /// `leaves` gives the branch of a leaf, its rank, strictly increasing, and the state it starts
+    /// from. `climb` sees the state that moves up a path and the path's length; `join` adds what
+    /// arrives at a node to what waits there. Every path between branchings is one call: O(s) for s
+    /// leaves, whatever the tree.
     ///
     /// Returns what is left at the last branching, with how deep that is; `None` without leaves.
     #[inline]

@@ -1,9 +1,9 @@
 //! Trees as the linkage matrices of `SciPy`.
 //!
-//! Row `r` says that clusters `a` and `b` merge at a height into cluster `n + r` with so many points;
-//! clusters `0..n` are the points. `SciPy` reads a height as the distance between the points it joins
-//! (the cophenetic distance). In a [`Tree`] that distance goes up and down again, so a node's height is
-//! half of it.
+//! Row `r` says that clusters `a` and `b` merge at a height into cluster `n + r` with so many
+//! points; clusters `0..n` are the points. `SciPy` reads a height as the distance between the
+//! points it joins (the cophenetic distance). In a [`Tree`] that distance goes up and down again,
+//! so a node's height is half of it.
 
 use super::Tree;
 use crate::error::{Error, Result};
@@ -15,8 +15,9 @@ impl Tree {
     /// tree of one point.
     ///
     /// # Errors
-    /// Names the row with a cluster that does not exist yet or is used up, a height that is not finite,
-    /// below 0 or below the row before (as centroid and median linkage can have), or a wrong count.
+    /// Names the row with a cluster that does not exist yet or is used up, a height that is not
+    /// finite, below 0 or below the row before (as centroid and median linkage can have), or a
+    /// wrong count.
     ///
     /// # Example
     /// ```
@@ -60,27 +61,27 @@ impl Tree {
 
     /// The linkage matrix of an ultrametric tree, as `SciPy`'s `dendrogram` and `fcluster` take it.
     ///
-    /// Rows come by height, ties by node number. A node with k > 2 children becomes k − 1 rows of the
-    /// same height; a node with one child leaves no row. O(n log n).
+    /// Rows come by height, ties by node number. A node with k > 2 children becomes k − 1 rows of
+    /// the same height; a node with one child leaves no row. O(n log n).
     ///
     /// # Errors
     /// The tree is not ultrametric: some leaf is farther from the root than another.
     pub fn to_linkage(&self) -> Result<Vec<[f64; 4]>> {
         self.check_even()?;
         let height = self.heights_from_below();
-        let mut order: Vec<usize> = (self.leaves..self.nodes()).collect();
+        let mut order: Vec<usize> = (self.leaves()..self.nodes()).collect();
         // A child has a smaller number than its parent and is never higher, so it comes first.
         order.sort_by(|&u, &v| height[u].total_cmp(&height[v]).then(u.cmp(&v)));
         let children = self.children();
         let mut cluster: Vec<u32> = (0..self.nodes() as u32).collect();
-        let mut count = vec![1u32; 2 * self.leaves];
-        let mut rows = Vec::with_capacity(self.leaves - 1);
+        let mut count = vec![1u32; 2 * self.leaves()];
+        let mut rows = Vec::with_capacity(self.leaves() - 1);
         for v in order {
             let mut below: Vec<u32> = children.of(v).iter().map(|&c| cluster[c as usize]).collect();
             below.sort_unstable();
             let mut merged = below[0];
             for &other in &below[1..] {
-                let made = self.leaves + rows.len();
+                let made = self.leaves() + rows.len();
                 count[made] = count[merged as usize] + count[other as usize];
                 let (a, b) = (merged.min(other), merged.max(other));
                 rows.push([f64::from(a), f64::from(b), 2.0 * height[v], f64::from(count[made])]);
@@ -97,8 +98,8 @@ impl Tree {
         }
         let distance = self.root_distances();
         let by_distance = |&i: &usize, &j: &usize| distance[i].total_cmp(&distance[j]);
-        let near = (0..self.leaves).min_by(by_distance).unwrap_or(0);
-        let far = (0..self.leaves).max_by(by_distance).unwrap_or(0);
+        let near = (0..self.leaves()).min_by(by_distance).unwrap_or(0);
+        let far = (0..self.leaves()).max_by(by_distance).unwrap_or(0);
         let (near_distance, far_distance) = (distance[near], distance[far]);
         Err(Error::UnevenTree { near, near_distance, far, far_distance })
     }

@@ -31,7 +31,7 @@ pub(super) struct Surplus {
 
 impl Surplus {
     pub(super) fn new(a: &Measure<'_>, b: &Measure<'_>) -> Self {
-        let most = a.support() + b.support();
+        let most = a.support().len() + b.support().len();
         let (mut points, mut masses) = (Vec::with_capacity(most), Vec::with_capacity(most));
         for (point, mass) in surpluses(a, b) {
             points.push(point);
@@ -41,8 +41,8 @@ impl Surplus {
     }
 }
 
-/// Some mass that moves between places in a [`Surplus`]; the place after all of them is the last point where
-/// both measures have mass.
+/// Some mass that moves between places in a [`Surplus`]; the place after all of them is the last
+/// point where both measures have mass.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Move {
     pub(crate) from: u32,
@@ -86,8 +86,8 @@ impl Tree {
             |_, _| (),
             |waiting, arrived| *waiting = matched(entries, moves, *waiting, arrived),
         );
-        // What rounding left over on the left goes where the last mass went, so that no row loses mass; if
-        // none did, to a point that both have.
+        // What rounding left over on the left goes where the last mass went, so that no row loses
+        // mass; if none did, to a point that both have.
         let to = moves[first..].last().map_or(entries.len() as u32, |last| last.to);
         let mut from = rest.map_or(END, |(rest, _)| rest.first);
         while from != END && entries[from as usize].surplus > 0.0 {
@@ -98,8 +98,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// Pairs of a point that gives and one that takes, next to each other in the order of the leaves: at most
-    /// two for every point. O(s log s), like [`Tree::coupling`].
+    /// Pairs of a point that gives and one that takes, next to each other in the order of the
+    /// leaves: at most two for every point. O(s log s), like [`Tree::coupling`].
     pub(crate) fn adjacent(&self, a: &Measure<'_>, b: &Measure<'_>) -> Vec<(u32, u32)> {
         let rank = &self.index().rank;
         let mut leaves: Vec<_> = surpluses(a, b).collect();
@@ -117,7 +117,8 @@ impl Tree {
     }
 }
 
-/// The arc between a leaf and the last one of the other sign; `last` holds the last giver and taker.
+/// The arc between a leaf and the last one of the other sign; `last` holds the last giver and
+/// taker.
 fn arc(point: u32, surplus: f64, last: &mut [Option<u32>; 2]) -> Option<(u32, u32)> {
     let takes = usize::from(surplus < 0.0);
     last[takes] = Some(point);

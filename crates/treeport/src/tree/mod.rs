@@ -1,27 +1,29 @@
 //! One rooted tree over the points, whatever made it.
 //!
 //! A learned ultrametric, an additive tree, a quadtree, a cluster tree and a phylogeny are all a
-//! [`Tree`]: flat arrays in an order that makes a forward loop climb to the root and a backward loop
-//! descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
+//! [`Tree`]: flat arrays in an order that makes a forward loop climb to the root and a backward
+//! loop descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
 
 mod coupling;
 mod distance;
 mod embed;
-mod heights;
 mod index;
 mod linkage_matrix;
 mod matching;
 mod newick;
+mod potentials;
+mod prepared;
 mod reroot;
 mod skeleton;
-mod ultrametric;
 
 pub use coupling::Coupling;
 pub(crate) use coupling::Plans;
+pub use distance::Scratch;
 pub(crate) use distance::surpluses;
-pub use distance::{Prepared, Scratch};
-pub(crate) use heights::Heights;
 pub(crate) use matching::Move;
+pub(crate) use newick::parts as newick_parts;
+pub(crate) use potentials::Potentials;
+pub use prepared::Prepared;
 
 use std::sync::{Arc, OnceLock};
 
@@ -31,15 +33,21 @@ use crate::error::{Error, Result};
 ///
 /// Nodes `0..leaves` are the points in input order, a parent has a larger number than its children,
 /// and the root is last. Inner nodes have any number of children from one up.
+/// Copies share everything, so they cost nothing.
 #[derive(Clone, Debug)]
 pub struct Tree {
+    shape: Arc<Shape>,
+    /// Names of the points, where they have any; trees of a forest share them.
+    names: Option<Arc<[String]>>,
+}
+
+#[derive(Debug)]
+struct Shape {
     leaves: usize,
     /// Parent of every node; the root is its own parent.
     parent: Vec<u32>,
     /// Length of the edge from a node up to its parent, at least 0; 0 at the root.
     length: Vec<f64>,
-    /// Names of the points, where they have any; copies of the tree and trees of a forest share them.
-    names: Option<Arc<[String]>>,
     /// Built on the first sparse query; the tree never changes after that.
     index: OnceLock<index::Index>,
 }
@@ -127,10 +135,12 @@ impl Tree {
         if length[root] != 0.0 {
             return bad(format!("the root has an edge of length {} above it", length[root]));
         }
-        let tree = Self { leaves, parent, length, names: None, index: OnceLock::new() };
-        // A path between two leaves goes up and down. Usually not even all edges together are too long.
+        let shape = Shape { leaves, parent, length, index: OnceLock::new() };
+        let tree = Self { shape: Arc::new(shape), names: None };
+        // A path between two leaves goes up and down. Usually not even all edges together are too
+        // long.
         let too_long = |length: f64| !(2.0 * length).is_finite();
-        if too_long(tree.length.iter().sum()) && too_long(tree.heights_from_below()[root]) {
+        if too_long(tree.shape.length.iter().sum()) && too_long(tree.heights_from_below()[root]) {
             return bad("its paths are longer than the largest number".into());
         }
         Ok(tree)
@@ -147,8 +157,8 @@ impl Tree {
     /// `v`, and which point a leaf is. Nodes are renumbered: leaves by point, inner nodes in
     /// post-order, so that subtrees are contiguous.
     ///
-    /// The caller promises that every childless node has a point, and that the points are `0..leaves`,
-    /// each once. What is not one tree (several roots, a cycle) is an error.
+    /// The caller promises that every childless node has a point, and that the points are
+    /// `0..leaves`, each once. What is not one tree (several roots, a cycle) is an error.
     pub(crate) fn from_unordered(
         parent: &[Option<usize>],
         length: &[f64],
@@ -186,13 +196,32 @@ impl Tree {
         Self::new(leaves, new_parent, new_length)
     }
 
+    /// A tree with all points equally far apart: `distance` from each other.
+    ///
+    /// # Errors
+    /// No points, or a distance that is negative or not finite.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(treeport::Tree::star(3, 2.0)?.leaf_distance(0, 2), 2.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn star(points: usize, distance: f64) -> Result<Self> {
+        if points == 1 {
+            return Self::new(1, vec![0], vec![0.0]);
+        }
+        let mut length = vec![0.5 * distance; points + 1];
+        length[points] = 0.0;
+        Self::new(points, vec![points as u32; points + 1], length)
+    }
+
     /// The same tree with names for its points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
     pub fn with_names(mut self, names: Vec<String>) -> Result<Self> {
-        if names.len() != self.leaves {
-            return Err(Error::NameCount { names: names.len(), points: self.leaves });
+        if names.len() != self.shape.leaves {
+            return Err(Error::NameCount { names: names.len(), points: self.shape.leaves });
         }
         self.names = Some(names.into());
         Ok(self)
@@ -201,12 +230,17 @@ impl Tree {
     /// The same tree with the names that another tree on the same points has.
     pub(crate) fn named_as(mut self, other: &Self) -> Result<Self> {
         if let Some(names) = &other.names {
-            if names.len() != self.leaves {
-                return Err(Error::NameCount { names: names.len(), points: self.leaves });
+            if names.len() != self.shape.leaves {
+                return Err(Error::NameCount { names: names.len(), points: self.shape.leaves });
             }
             self.names = Some(Arc::clone(names));
         }
         Ok(self)
+    }
+
+    /// Whether the two are copies of one tree, whatever names they have.
+    pub(crate) fn is_copy_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shape, &other.shape)
     }
 
     /// The names of the points, if they have any.
@@ -221,12 +255,12 @@ impl Tree {
 
     /// The number of leaves, which are the points.
     pub fn leaves(&self) -> usize {
-        self.leaves
+        self.shape.leaves
     }
 
     /// The number of nodes.
     pub fn nodes(&self) -> usize {
-        self.parent.len()
+        self.shape.parent.len()
     }
 
     /// The number of the root: the last node.
@@ -236,12 +270,12 @@ impl Tree {
 
     /// Parent of every node; the root is its own parent.
     pub fn parents(&self) -> &[u32] {
-        &self.parent
+        &self.shape.parent
     }
 
     /// Length of the edge above every node; 0 at the root.
     pub fn lengths(&self) -> &[f64] {
-        &self.length
+        &self.shape.length
     }
 
     /// The children of every node. O(n).
@@ -249,7 +283,7 @@ impl Tree {
         let root = self.root();
         group_by_parent(
             self.nodes(),
-            (0..self.nodes()).map(|v| (v != root).then(|| self.parent[v] as usize)),
+            (0..self.nodes()).map(|v| (v != root).then(|| self.shape.parent[v] as usize)),
         )
     }
 
@@ -265,15 +299,15 @@ impl Tree {
                 expected: "it must be finite and at least 0",
             });
         }
-        let length = self.length.iter().map(|l| l * factor).collect();
-        Self::new(self.leaves, self.parent.clone(), length)?.named_as(self)
+        let length = self.shape.length.iter().map(|l| l * factor).collect();
+        Self::new(self.shape.leaves, self.shape.parent.clone(), length)?.named_as(self)
     }
 
     /// Distance of every node from the root. O(n).
     pub fn root_distances(&self) -> Vec<f64> {
         let mut from_root = vec![0.0; self.nodes()];
         for v in (0..self.root()).rev() {
-            from_root[v] = from_root[self.parent[v] as usize] + self.length[v];
+            from_root[v] = from_root[self.shape.parent[v] as usize] + self.shape.length[v];
         }
         from_root
     }
@@ -282,28 +316,28 @@ impl Tree {
     /// is at 0. In an ultrametric tree all leaves are at 0 exactly. O(n).
     pub fn heights(&self) -> Vec<f64> {
         let from_root = self.root_distances();
-        let top = from_root[..self.leaves].iter().copied().fold(0.0, f64::max);
+        let top = from_root[..self.shape.leaves].iter().copied().fold(0.0, f64::max);
         let rounding = top * HEIGHT_ROUNDING;
-        if from_root[..self.leaves].iter().all(|r| top - r <= rounding) {
+        if from_root[..self.shape.leaves].iter().all(|r| top - r <= rounding) {
             return self.heights_from_below();
         }
         from_root.iter().map(|r| top - r).collect()
     }
 
-    /// The longest way down from every node, summed up from the leaves: small ones keep their digits,
-    /// and no child is higher than its parent, not even by rounding.
+    /// The longest way down from every node, summed up from the leaves: small ones keep their
+    /// digits, and no child is higher than its parent, not even by rounding.
     fn heights_from_below(&self) -> Vec<f64> {
         let mut height = vec![0.0_f64; self.nodes()];
         for v in 0..self.root() {
-            let p = self.parent[v] as usize;
-            height[p] = height[p].max(height[v] + self.length[v]);
+            let p = self.shape.parent[v] as usize;
+            height[p] = height[p].max(height[v] + self.shape.length[v]);
         }
         height
     }
 
     /// Whether all leaves are equally far from the root, up to rounding. O(n).
     pub fn is_ultrametric(&self) -> bool {
-        self.heights()[..self.leaves].iter().all(|&h| h == 0.0)
+        self.heights()[..self.shape.leaves].iter().all(|&h| h == 0.0)
     }
 
     /// Length of the path between two leaves. O(depth).
@@ -311,14 +345,18 @@ impl Tree {
     /// # Panics
     /// If either is not a leaf.
     pub fn leaf_distance(&self, i: usize, j: usize) -> f64 {
-        assert!(i < self.leaves && j < self.leaves, "points are 0..{}", self.leaves);
+        assert!(
+            i < self.shape.leaves && j < self.shape.leaves,
+            "points are 0..{}",
+            self.shape.leaves
+        );
         let (mut i, mut j) = (i, j);
         let mut total = 0.0;
         // The smaller number can never be an ancestor of the larger one, so it climbs.
         while i != j {
             let lower = if i < j { &mut i } else { &mut j };
-            total += self.length[*lower];
-            *lower = self.parent[*lower] as usize;
+            total += self.shape.length[*lower];
+            *lower = self.shape.parent[*lower] as usize;
         }
         total
     }
@@ -328,29 +366,31 @@ impl Tree {
         let mut depth = vec![0usize; self.nodes()];
         let mut degree = vec![0usize; self.nodes()];
         for v in (0..self.root()).rev() {
-            let p = self.parent[v] as usize;
+            let p = self.shape.parent[v] as usize;
             depth[v] = depth[p] + 1;
             degree[p] += 1;
         }
-        let leaf_depths = &depth[..self.leaves];
+        let leaf_depths = &depth[..self.shape.leaves];
         Statistics {
-            leaves: self.leaves,
+            leaves: self.shape.leaves,
             nodes: self.nodes(),
             max_depth: leaf_depths.iter().copied().max().unwrap_or(0),
-            mean_depth: leaf_depths.iter().sum::<usize>() as f64 / self.leaves as f64,
+            mean_depth: leaf_depths.iter().sum::<usize>() as f64 / self.shape.leaves as f64,
             max_degree: degree.iter().copied().max().unwrap_or(0),
-            total_length: self.length.iter().sum(),
-            height: self.root_distances()[..self.leaves].iter().copied().fold(0.0, f64::max),
+            total_length: self.shape.length.iter().sum(),
+            height: self.root_distances()[..self.shape.leaves].iter().copied().fold(0.0, f64::max),
         }
     }
 }
 
 impl PartialEq for Tree {
     fn eq(&self, other: &Self) -> bool {
-        self.leaves == other.leaves
-            && self.parent == other.parent
-            && self.length == other.length
-            && self.names == other.names
+        let (mine, theirs) = (&*self.shape, &*other.shape);
+        let same = std::ptr::eq(mine, theirs)
+            || mine.leaves == theirs.leaves
+                && mine.parent == theirs.parent
+                && mine.length == theirs.length;
+        same && self.names == other.names
     }
 }
 

@@ -7,7 +7,8 @@ impl Tree {
     /// The same distances, with the root half-way along the longest path between two leaves.
     ///
     /// Where a tree is rooted changes no distance, but it changes how deep the tree is and how it
-    /// looks. An ultrametric tree keeps its root, but for an edge of length 0. Nodes with one child disappear. O(n).
+    /// looks. An ultrametric tree keeps its root, but for an edge of length 0. Nodes with one child
+    /// disappear. O(n).
     ///
     /// # Errors
     /// None for a valid tree.
@@ -36,11 +37,11 @@ impl Tree {
     fn neighbors(&self) -> Vec<Vec<(usize, f64)>> {
         let mut neighbors = vec![Vec::new(); self.nodes()];
         for v in 0..self.root() {
-            let p = self.parent[v] as usize;
-            neighbors[p].push((v, self.length[v]));
+            let p = self.parents()[v] as usize;
+            neighbors[p].push((v, self.lengths()[v]));
         }
         for v in 0..self.root() {
-            neighbors[v].push((self.parent[v] as usize, self.length[v]));
+            neighbors[v].push((self.parents()[v] as usize, self.lengths()[v]));
         }
         neighbors
     }
@@ -90,7 +91,8 @@ impl Tree {
                 stack.push((u, v));
             }
         }
-        // A root that had a single child is now an end without a point: take it off, and what hung it.
+        // A root that had a single child is now an end without a point: take it off, and what hung
+        // it.
         let mut end = self.root();
         let mut gone = vec![false; self.nodes() + 1];
         while end >= self.leaves() && children[end] == 0 {

@@ -1,21 +1,24 @@
 //! A coarse cut through the tree that makes most of a distance a plain vector difference.
 //!
-//! Sweeping the tree that two supports span costs O(s), but every step of it is a branch no processor
-//! can guess. So the tree is cut once into *clusters*, maximal subtrees of at most B leaves, and the
-//! *top* above them. For each measure the masses at all top nodes are kept as a dense row; two rows
-//! give the top's share of W_T in one loop without branches. Below the cut, a cluster where only one
-//! of the measures has mass costs what that measure needs to leave it, known in advance; only clusters
-//! where both have mass are looked into. With a few clusters for every point of a support those are few.
+//! Sweeping the tree that two supports span costs O(s), but every step of it is a branch no
+//! processor can guess. So the tree is cut once into *clusters*, maximal subtrees of at most B
+//! leaves, and the *top* above them. For each measure the masses at all top nodes are kept as a
+//! dense row; two rows give the top's share of W_T in one loop without branches. Below the cut, a
+//! cluster where only one of the measures has mass costs what that measure needs to leave it, known
+//! in advance; only clusters where both have mass are looked into. With a few clusters for every
+//! point of a support those are few.
 //!
 //! Trees that are nearly a path have no such cut; they are swept, which is what paths are good at.
+
+use rayon::prelude::*;
 
 use super::Tree;
 use super::distance::surpluses;
 use super::index::{Depth, Index};
 use crate::measure::Measures;
 
-/// Top nodes for each point of a mean support: more of them leave fewer shared clusters but longer rows.
-/// The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
+/// Top nodes for each point of a mean support: more of them leave fewer shared clusters but longer
+/// rows. The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
 const TOP_PER_POINT: usize = 24;
 
 /// Rows of top masses take at most this many numbers (256 MiB), but for the fewest worth a row.
@@ -93,7 +96,8 @@ impl Touched {
 }
 
 impl Cut {
-    /// The finest cut with at most `most` top nodes; `None` if clusters would be too coarse to help.
+    /// The finest cut with at most `most` top nodes; `None` if clusters would be too coarse to
+    /// help.
     fn new(tree: &Tree, index: &Index, most: usize) -> Option<Self> {
         let mut leaves_below = vec![0usize; tree.nodes()];
         for v in 0..tree.nodes() {
@@ -143,6 +147,18 @@ impl Cut {
         }
     }
 
+    /// Adds masses up from the clusters to the top nodes above, then weighs them with the edges.
+    fn fill_top(&self, top: &mut [f64]) {
+        let nodes = self.length.len();
+        for v in 0..nodes {
+            let (mass, parent) = (top[v], self.parent[v] as usize);
+            if parent < nodes {
+                top[parent] += mass;
+            }
+            top[v] *= self.length[v];
+        }
+    }
+
     /// Words of bits for all clusters.
     fn words(&self) -> usize {
         self.root.len().div_ceil(64)
@@ -168,8 +184,9 @@ impl Skeleton {
         };
         for row in 0..ranked.len() {
             skeleton.push_groups(index, ranked, row);
-            skeleton.fill_top(row);
         }
+        let Self { top, cut, .. } = &mut skeleton;
+        top.par_chunks_mut(cut.length.len()).for_each(|row| cut.fill_top(row));
         Some(skeleton)
     }
 
@@ -182,7 +199,7 @@ impl Skeleton {
         let same = |a: &u32, b: &u32| cut.cluster[*a as usize] == cut.cluster[*b as usize];
         let mut stack = Vec::new();
         let before = self.alone.len();
-        for points in measure.points().chunk_by(same) {
+        for points in measure.support().chunk_by(same) {
             let cluster = cut.cluster[points[0] as usize];
             let root = cut.root[cluster as usize];
             let begin = *self.first.last().expect("starts with one");
@@ -204,19 +221,6 @@ impl Skeleton {
             touched.bits |= 1 << (cluster % 64);
         }
         self.all_alone.push(self.alone[before..].iter().sum());
-    }
-
-    /// Adds masses up from the clusters to the top nodes above, then weighs them with the edges.
-    fn fill_top(&mut self, row: usize) {
-        let nodes = self.cut.length.len();
-        let top = &mut self.top[row * nodes..(row + 1) * nodes];
-        for v in 0..nodes {
-            let (mass, parent) = (top[v], self.cut.parent[v] as usize);
-            if parent < nodes {
-                top[parent] += mass;
-            }
-            top[v] *= self.cut.length[v];
-        }
     }
 
     /// Where a group's entries are.

@@ -1,4 +1,4 @@
-//! Random trees and slow judges, shared by the tests.
+//! Random trees, small scenes and slow judges, shared by the tests.
 
 #![allow(dead_code, reason = "each file of tests uses its own part")]
 
@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::Tree;
+use treeport::{Forest, GroundMetric, Labelled, Measures, PointMetric, Tree, silent};
 
 /// Trees of any shape and degree with `nodes` nodes: chains, stars, heaps, bushes and brooms, with unary nodes
 /// and edges of length 0 among them.
@@ -173,4 +173,105 @@ pub(crate) fn with_leaves_at(tree: &Tree, order: &[usize]) -> Tree {
         return tree.clone();
     }
     Tree::new(tree.leaves(), parent, length).expect("leaves may be renamed")
+}
+
+/// What the work gives on a pool of so many threads.
+pub(crate) fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    pool.install(work)
+}
+
+/// Single linkage of a dense symmetric matrix, row by row: the smallest largest step between all pairs.
+///
+/// Prim's way: the nearest point joins next, and from it every way on leads over the edge it joined by.
+pub(crate) fn single_linkage(n: usize, matrix: &[f64]) -> Vec<f64> {
+    let mut linked = vec![0.0; n * n];
+    let mut joined = vec![0];
+    let mut waiting: Vec<(usize, usize)> = (1..n).map(|j| (j, 0)).collect();
+    let at = |i: usize, j: usize| matrix[i * n + j];
+    while !waiting.is_empty() {
+        let nearest = (0..waiting.len())
+            .min_by(|&a, &b| {
+                let length = |k: usize| at(waiting[k].0, waiting[k].1);
+                length(a).total_cmp(&length(b))
+            })
+            .expect("one is waiting");
+        let (new, from) = waiting.swap_remove(nearest);
+        for &old in &joined {
+            let way =
+                if old == from { at(new, from) } else { at(new, from).max(linked[from * n + old]) };
+            (linked[new * n + old], linked[old * n + new]) = (way, way);
+        }
+        joined.push(new);
+        for (point, nearest) in &mut waiting {
+            if at(*point, new) < at(*point, *nearest) {
+                *nearest = new;
+            }
+        }
+    }
+    linked
+}
+
+/// Numbers of no particular order, below 10.1.
+pub(crate) fn noise(k: usize) -> f64 {
+    ((k * 7919 + k * k % 613) % 1009) as f64 / 100.0
+}
+
+/// Points of no particular shape.
+pub(crate) fn cloud(n: usize, dim: usize) -> GroundMetric {
+    let coordinates = (0..n * dim).map(noise).collect();
+    GroundMetric::from_points(dim, coordinates, PointMetric::Euclidean).expect("points")
+}
+
+/// 24 measures on a third of the points each, with exact labels of some pairs.
+pub(crate) fn lessons(metric: &GroundMetric, labels: usize) -> Labelled {
+    let n = metric.points();
+    let row = |r: usize| {
+        let on = move |i: usize| (i + r).is_multiple_of(3);
+        (0..n).map(move |i| (i, if on(i) { 0.1 + noise(i * 31 + r) } else { 0.0 }))
+    };
+    let measures = Measures::from_rows(n, (0..24).map(row)).expect("masses").normalized();
+    let pairs = (0..labels).map(|k| (k % 24, (k * 5 + 7) % 24)).collect();
+    Labelled::solve(metric, &measures, pairs, &silent).expect("solvable")
+}
+
+/// The same labels with other distances.
+pub(crate) fn relabelled(data: &Labelled, change: impl Fn(usize, f64) -> f64) -> Labelled {
+    let distances = data.distances().iter().enumerate().map(|(k, &d)| change(k, d)).collect();
+    Labelled::new(data.measures(), data.pairs().to_vec(), distances).expect("good distances")
+}
+
+/// `count` measures of total 1 on n points with masses of different sizes, 0 among them.
+pub(crate) fn measures(n: usize, count: usize) -> impl Strategy<Value = Measures> {
+    let mass = prop_oneof![Just(0.0), 0.01..1.0];
+    vec(vec(mass, n - 1), count).prop_map(move |rows| {
+        // The last point always has mass, so that no measure is empty.
+        let dense: Vec<f64> =
+            rows.into_iter().flat_map(|row| row.into_iter().chain([0.5])).collect();
+        Measures::from_dense(n, &dense).expect("masses").normalized()
+    })
+}
+
+/// Forests of one to three trees with weights, and measures on their points.
+pub(crate) fn forests(count: usize) -> impl Strategy<Value = (Forest, Measures)> {
+    (3..9usize).prop_flat_map(move |n| {
+        let tree = ultrametric_trees(n..n + 1).prop_map(|(tree, _)| tree);
+        let trees = vec((tree, 0.1..2.0), 1..4).prop_map(|parts| {
+            let (trees, weights) = parts.into_iter().unzip();
+            Forest::new(trees, weights).expect("equal leaves")
+        });
+        (trees, measures(n, count))
+    })
+}
+
+/// The rows of a sparse matrix, zeros written out.
+pub(crate) fn dense_rows(matrix: &treeport::Csr) -> Vec<Vec<f64>> {
+    let row = |r: usize| {
+        let mut row = vec![0.0; matrix.cols];
+        for at in matrix.start[r]..matrix.start[r + 1] {
+            row[matrix.indices[at]] += matrix.values[at];
+        }
+        row
+    };
+    (0..matrix.rows).map(row).collect()
 }

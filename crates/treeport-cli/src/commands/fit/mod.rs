@@ -1,33 +1,29 @@
-//! `treeport fit`: from a ground metric and measures to a tree in a file.
+//! `treeport fit`: from a ground metric and measures to a tree or a forest in a file.
 
 mod args;
-mod baseline;
 mod checkpoint;
-mod learning;
 mod summary;
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use treeport::baseline::Method;
-use treeport::learn::point_labels;
-use treeport::{GroundMetric, Labels, Linkage, Measures, Tree};
+use treeport::labelled::DEFAULT_PAIRS;
+use treeport::progress::{self, State};
+use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
 
 pub(crate) use self::args::FitArgs;
-use self::args::{ScaleName, Start};
-use self::learning::{At, Lessons, Outcome};
+use self::checkpoint::Checkpoints;
 use self::summary::Summary;
-use crate::commands::exact;
+use super::spelled;
+use crate::interrupt::{self, Paused};
 use crate::output::{self, Output};
-use crate::{history, input, interrupt, labels};
-
-/// Pairs of measures that are labelled if nobody says how many.
-const MEASURE_PAIRS: usize = 300;
-/// Pairs of points, whose labels cost nothing.
-const POINT_PAIRS: usize = 10_000;
+use crate::pairs::{self, Pairs};
+use crate::progress::{Watch, materialize, watched};
+use crate::solved::{Rows, Work};
+use crate::{input, labels};
 
 /// Runs `treeport fit`.
 pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
@@ -38,36 +34,29 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         }
         output::check_place(path)?;
     }
-    let method = args.method();
-    if method != Method::Auto && method.kind().is_none() {
-        return baseline::run(args, method, output);
+    let (metric, names) = input::named_metric(&args.ground)?;
+    let measures = args.data.measures.measures.as_ref();
+    let measures = measures.map(|_| args.data.measures.read(metric.points())).transpose()?;
+    let options = args.options(&metric, names.as_deref())?;
+    check(args, &options, &metric)?;
+    let data = measures.map(|measures| what_to_learn(args, &metric, &measures, output));
+    let data = data.transpose()?;
+    let method = options.method(data.is_some());
+    let (mut fitted, stopped) = learn(args, &metric, data.as_ref(), options, output)?;
+    if let Some(names) = names {
+        fitted.model = fitted.model.with_names(names)?;
     }
-    if args.trees.is_some() {
-        bail!("`--trees` is for a `--method` of several trees: forest, learned-forest, sliced-…");
-    }
-    if args.scale == ScaleName::Labels {
-        bail!("`--scale` is for other methods: `{method}` has its scale from the labels already");
-    }
-    let (metric, names) = input::named_metric(&args.ground, args.names.as_deref())?;
-    let given = args.measures.as_deref().map(|path| read_measures(path, args, &metric));
-    let given = given.transpose()?;
-    let (start, metric) = first_tree(args, metric, names, output)?;
-    interrupt::check()?;
-    let count = given.as_ref().map(Measures::len);
-    let (measures, labels) = what_to_learn(args, &metric, given, output)?;
-    learning::check(args)?;
-    let lessons = Lessons { start: &start, metric: &metric, measures: &measures, labels: &labels };
-    let outcome = learning::run(args, &lessons, output)?;
-    write_results(args, &outcome)?;
-    if outcome.stopped.is_none() {
+    fitted.model.save(&args.output)?;
+    write_history(args, &fitted)?;
+    if stopped.is_none() {
         checkpoint::remove(&args.output)?;
     }
     let result = Summary {
         args,
-        points: start.leaves(),
-        measures: count,
-        labels: labels.pairs.len(),
-        outcome: &outcome,
+        method,
+        data: data.as_ref(),
+        fitted: &fitted,
+        stopped: stopped.is_some(),
         seconds: begun.elapsed().as_secs_f64(),
     };
     if output.json {
@@ -75,103 +64,139 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     } else if !output.quiet {
         result.print()?;
     }
-    let Some(at) = outcome.stopped else { return Ok(ExitCode::SUCCESS) };
-    output.note(&interrupted(args, at, outcome.kept.as_deref()));
+    let Some(place) = stopped else { return Ok(ExitCode::SUCCESS) };
+    let file = args.output.display();
+    let on =
+        goes_on(args).unwrap_or_else(|| format!("`--start {file} --scale false` goes on from it"));
+    output.note(&format!("interrupted {place}: `{file}` has the best tree so far, {on}"));
     Ok(ExitCode::from(interrupt::EXIT_CODE))
 }
 
-/// Where the work was stopped, what there is of it, and how it goes on.
-fn interrupted(args: &FitArgs, at: At, kept: Option<&Path>) -> String {
-    let file = args.output.display();
-    let on = kept.map_or_else(
-        || format!("`--start {file}` goes on from it"),
-        |path| format!("the same command goes on from `{}`", path.display()),
-    );
-    let place = match at {
-        At::Points => "before learning".into(),
-        At::Learning { step, steps } => format!("at step {step} of {steps}"),
-        At::Edges => "after learning, while edges were fitted".into(),
-    };
-    format!("interrupted {place}: `{file}` has the best tree so far, {on}")
+/// Refuses what the method cannot do or use, before hours of work.
+fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<()> {
+    let labels = args.data.measures.measures.is_some();
+    options.check(labels).map_err(spelled)?;
+    let method = options.method(labels);
+    let (takes, name) = (method.takes(), method.name());
+    if args.history.is_some() && !takes.resume {
+        return Err(spelled(Error::UnusedOption { option: "history", method: name }));
+    }
+    if takes.coordinates && metric.coordinates().is_none() {
+        return Err(Error::NoCoordinates { method: name }.into());
+    }
+    if takes.labels && !labels {
+        bail!("`{name}` learns from measures; give `--measures`");
+    }
+    if labels && !args.scale && !takes.labels && !takes.learning {
+        bail!("`{name}` with `--scale false` does not look at measures; leave one of them out");
+    }
+    Ok(())
 }
 
-fn read_measures(path: &Path, args: &FitArgs, metric: &GroundMetric) -> Result<Measures> {
-    input::measures_on(metric.points(), path, args.normalize)
-}
-
-/// The tree to start from, and the metric in the form that the exact solver needs.
-fn first_tree(
-    args: &FitArgs,
-    metric: GroundMetric,
-    names: Option<Vec<String>>,
-    output: &Output,
-) -> Result<(Tree, GroundMetric)> {
-    let solves = args.measures.is_some() && args.labels.is_none();
-    let solvable = |metric| if solves { labels::solvable(metric, output) } else { metric };
-    let (text, method) = match args.start() {
-        Start::Linkage(text, method) => (text, method),
-        Start::File(path) => {
-            let tree = input::model(&path, names.as_deref())?;
-            input::check_leaves(&path, tree.leaves(), &metric)?;
-            return Ok((tree, solvable(metric)));
-        }
-    };
-    let grow = |metric: &GroundMetric| {
-        let spinner = output.spinner(&text);
-        let tree = treeport::linkage(metric, method);
-        spinner.finish_and_clear();
-        tree
-    };
-    // Single linkage wants the graph itself, the others all distances.
-    let (tree, metric) = if method == Linkage::Single {
-        (grow(&metric)?, solvable(metric))
-    } else {
-        let metric = solvable(metric);
-        (grow(&metric)?, metric)
-    };
-    let tree = match names {
-        Some(names) => tree.with_names(names)?,
-        None => tree,
-    };
-    Ok((tree, metric))
-}
-
-/// Measures and labels: those given, exact ones for random pairs, or those of the points.
+/// Labels of a file, or exact distances of some pairs, which are kept until the job is done.
 fn what_to_learn(
     args: &FitArgs,
     metric: &GroundMetric,
-    measures: Option<Measures>,
+    measures: &Measures,
     output: &Output,
-) -> Result<(Measures, Labels)> {
-    let (Some(measures), Some(path)) = (measures, &args.measures) else {
-        let count = args.pairs.unwrap_or(POINT_PAIRS);
-        return Ok(point_labels(metric, count, args.seed)?);
-    };
-    if let Some(file) = &args.labels {
-        let labels = labels::read(file, &measures)?;
-        measures.check_pairs(&labels.pairs).with_context(|| input::name(path))?;
-        return Ok((measures, labels));
+) -> Result<Labelled> {
+    let from = args.data.measures.path()?;
+    if let Some(path) = &args.data.labels {
+        return labels::read(path, measures, from);
     }
-    let count = args.pairs.unwrap_or(MEASURE_PAIRS);
-    let pairs = labels::random_pairs(count, measures.len(), args.seed)
-        .and_then(|pairs| measures.check_pairs(&pairs).map(|()| pairs).map_err(Into::into))
-        .with_context(|| input::name(path))?;
-    let distances = if checkpoint::possible(&args.output) {
-        let beside = checkpoint::labels_beside(&args.output);
-        exact::solve_beside(&beside, metric, &measures, &pairs, output)?
-    } else {
-        labels::solve(metric, &measures, &pairs, output)?
-    };
-    Ok((measures, Labels { pairs, distances }))
+    let seed = args.data.pairs.seed;
+    let pairs = pairs::listed(&args.data.pairs, measures, from, seed, DEFAULT_PAIRS)?;
+    if !checkpoint::possible(&args.output) {
+        materialize(metric, output)?;
+        return watched(output, |progress| Labelled::solve(metric, measures, pairs, progress));
+    }
+    let listed = Pairs::Listed(pairs.clone());
+    let work = Work { metric, measures, pairs: &listed };
+    let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
+    let mut rows = Rows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
+    materialize(metric, output)?;
+    if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
+        return Err(Paused(format!(
+            "interrupted after {} of {} exact distances; the same command goes on from `{}`",
+            rows.done,
+            pairs.len(),
+            rows.path().display()
+        ))
+        .into());
+    }
+    Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
 }
 
-fn write_results(args: &FitArgs, outcome: &Outcome) -> Result<()> {
-    let bytes = outcome.tree.to_bytes()?;
-    output::save(&args.output, |out| Ok(out.write_all(&bytes)?))?;
+/// Fits until done or interrupted; where it was interrupted, if it was.
+fn learn(
+    args: &FitArgs,
+    metric: &GroundMetric,
+    data: Option<&Labelled>,
+    mut options: FitOptions,
+    output: &Output,
+) -> Result<(Fit, Option<String>)> {
+    let resumes = options.method(data.is_some()).takes().resume;
+    let checkpoints = (resumes && checkpoint::possible(&args.output))
+        .then(|| Checkpoints::open(&args.output, metric, data, &options))
+        .transpose()?;
+    if let Some(checkpoints) = &checkpoints {
+        options.resume = checkpoints.last()?;
+    }
+    if let Some(from) = &options.resume {
+        let epochs = from.history().len() - 1;
+        output.note(&format!("going on from step {}, after epoch {epochs}", from.step()));
+    }
+    let watch = Watch::new(output);
+    // Where the work is, the checkpoints, and what went wrong with them.
+    let kept = Mutex::new((None, checkpoints, Ok(())));
+    let progress = |state: &State<'_>| {
+        let goes_on = watch.hear(state);
+        let (at, checkpoints, written) = &mut *kept.lock().unwrap_or_else(PoisonError::into_inner);
+        *at = Some((state.task, state.done, state.total));
+        if let (Some(checkpoints), Ok(())) = (checkpoints, &written) {
+            *written = checkpoints.hear(state, !goes_on);
+        }
+        goes_on && written.is_ok()
+    };
+    let fitted = treeport::fit(metric, data, &options, &progress);
+    drop(watch);
+    let (at, _, written) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
+    written?;
+    let nothing_yet = || {
+        let on = goes_on(args).unwrap_or_else(|| "no file was written".into());
+        Err(Paused(format!("interrupted; {on}")).into())
+    };
+    match (fitted, at.and_then(place)) {
+        (Err(Error::Cancelled), _) => nothing_yet(),
+        (Err(error), _) => Err(spelled(error)),
+        // Ctrl-C after the last step has nothing left to stop.
+        (Ok(fitted), _) if fitted.finished || !interrupt::asked() => Ok((fitted, None)),
+        (Ok(fitted), Some(place)) => Ok((fitted, Some(place))),
+        // No tree worth a file.
+        (Ok(_), None) => nothing_yet(),
+    }
+}
+
+/// Where work was stopped that has a tree to show.
+fn place((task, done, total): (&str, usize, Option<usize>)) -> Option<String> {
+    match task {
+        progress::LEARNING => Some(format!("at step {done} of {}", total.unwrap_or(done))),
+        progress::EDGES => Some("after learning, while edges were fitted".into()),
+        _ => None,
+    }
+}
+
+/// Where the same command goes on, if it can.
+fn goes_on(args: &FitArgs) -> Option<String> {
+    let path = checkpoint::kept(&args.output)?;
+    Some(format!("the same command goes on from `{}`", path.display()))
+}
+
+fn write_history(args: &FitArgs, fitted: &Fit) -> Result<()> {
     let Some(path) = &args.history else { return Ok(()) };
     output::save(path, |out| {
-        writeln!(out, "{}", history::HEADER)?;
-        for e in &outcome.learned.history {
+        writeln!(out, "{}", input::HISTORY)?;
+        for e in &fitted.history {
             let validation = e.validation_loss.map_or_else(String::new, output::number);
             let (training, error) =
                 (output::number(e.training_loss), output::number(e.relative_error));

@@ -1,107 +1,112 @@
 //! What `treeport fit` says at the end.
 
 use anyhow::Result;
-use serde_json::{Map, json};
-use treeport::baseline::Stage;
+use serde_json::{Map, Value, json};
+use treeport::fit::{Family, Stage};
+use treeport::names::Named;
+use treeport::{Fit, Labelled, Method};
 
-use super::args::{FitArgs, Start};
-use super::learning::Outcome;
+use super::args::FitArgs;
 use crate::output;
 
 /// What a run of `fit` has done.
 pub(super) struct Summary<'a> {
     pub(super) args: &'a FitArgs,
-    pub(super) points: usize,
-    pub(super) measures: Option<usize>,
-    pub(super) labels: usize,
-    pub(super) outcome: &'a Outcome,
+    pub(super) method: Method,
+    pub(super) data: Option<&'a Labelled>,
+    pub(super) fitted: &'a Fit,
+    pub(super) stopped: bool,
     pub(super) seconds: f64,
 }
 
 impl Summary<'_> {
-    fn start(&self) -> String {
-        match self.args.start() {
-            Start::Linkage(text, _) => text,
-            Start::File(path) => path.display().to_string(),
-        }
-    }
-
     /// Which pairs the errors are of.
-    fn judge(&self) -> &'static str {
-        let validation = self.outcome.learned.history[0].validation_loss.is_some();
-        if validation { "validation" } else { "training" }
+    fn judge(&self) -> Option<&'static str> {
+        let validation = self.fitted.history.first()?.validation_loss.is_some();
+        Some(if validation { "validation" } else { "training" })
     }
 
-    /// The errors of all stages; a learner alone has two.
+    /// The errors of all stages; one learned tree has two, what does not learn none.
     fn stages(&self) -> Vec<(Stage, f64)> {
-        if let Some((_, errors)) = &self.outcome.stages {
-            return errors.clone();
+        let Fit { stage_errors, history, best_epoch, .. } = self.fitted;
+        if !stage_errors.is_empty() || history.is_empty() {
+            return stage_errors.clone();
         }
-        let Outcome { learned, .. } = self.outcome;
-        let error = |epoch: usize| learned.history[epoch].relative_error;
-        vec![(Stage::Start, error(0)), (Stage::Learned, error(learned.best_epoch))]
+        let error = |epoch: usize| history[epoch].relative_error;
+        vec![(Stage::Start, error(0)), (Stage::Learned, error(*best_epoch))]
     }
 
-    /// The stage of the tree, and its error.
-    fn kept(&self) -> (Stage, f64) {
-        let kept = self.outcome.stages.as_ref().map_or(Stage::Learned, |stages| stages.0);
-        let error = self.stages().iter().find(|of| of.0 == kept).map_or(f64::NAN, |of| of.1);
-        (kept, error)
+    /// Whether the model was multiplied by one factor.
+    fn scaled(&self) -> bool {
+        self.method.family() == Family::Compared && self.args.scale && self.data.is_some()
     }
 
     /// Prints it as text.
     pub(super) fn print(&self) -> Result<()> {
+        let (model, learns) = (&self.fitted.model, self.method.takes().learning);
+        let of = |data: &Labelled| (data.measures().len().to_string(), data.len().to_string());
+        let none = || ("none".into(), if learns { "pairs of points" } else { "none" }.into());
+        let (measures, labels) = self.data.map_or_else(none, of);
+        let trees = model.trees().len();
+        let of = if model.tree().is_some() { String::new() } else { format!(" of {trees}") };
+        let factor = if self.scaled() { " × one factor" } else { "" };
         let mut rows = vec![
-            ("points", self.points.to_string()),
-            ("measures", self.measures.map_or_else(|| "none".into(), |count| count.to_string())),
-            ("labels", self.labels.to_string()),
-            ("method", self.args.method().to_string()),
+            ("points", model.points().to_string()),
+            ("measures", measures),
+            ("labels", labels),
+            ("method", format!("{}{of}{factor}", self.method)),
         ];
-        rows.extend(self.stages().into_iter().map(|(stage, error)| self.stage(stage, error)));
+        let stages = self.stages();
+        if stages.is_empty() {
+            rows.push(("nodes", model.nodes().to_string()));
+        }
+        rows.extend(stages.into_iter().map(|(stage, error)| self.stage(stage, error)));
         rows.push(("seconds", format!("{:.1}", self.seconds)));
         rows.push(("written", self.args.output.display().to_string()));
         rows.into_iter().try_for_each(|(key, value)| output::line(format!("{key:<10}{value}")))
     }
 
     fn stage(&self, stage: Stage, error: f64) -> (&'static str, String) {
-        let error = format!("{} error {error:.4}", self.judge());
-        let learned = &self.outcome.learned;
+        let error = format!("{} error {error:.4}", self.judge().unwrap_or_default());
+        let Fit { history, best_epoch, .. } = self.fitted;
         let (key, text) = match stage {
-            Stage::Start => ("start", format!("{}, {error}", self.start())),
+            Stage::Start => ("start", format!("{}, {error}", self.args.start())),
             Stage::Points => ("to points", error),
             Stage::Learned => {
-                let (best, done) = (learned.best_epoch, learned.history.len() - 1);
-                ("learned", format!("{error} at epoch {best} of {done}"))
+                let done = history.len().saturating_sub(1);
+                ("learned", format!("{error} at epoch {best_epoch} of {done}"))
             }
             Stage::Edges => ("to labels", error),
         };
-        let chosen = self.outcome.stages.is_some() && self.kept().0 == stage;
-        (key, text + if chosen { ", kept" } else { "" })
+        (key, text + if self.fitted.stage == Some(stage) { ", kept" } else { "" })
     }
 
     /// The same facts as one JSON object.
-    pub(super) fn to_json(&self) -> serde_json::Value {
-        let Outcome { learned, stopped, .. } = self.outcome;
+    pub(super) fn to_json(&self) -> Value {
+        let Fit { model, history, best_epoch, .. } = self.fitted;
         let stages = self.stages();
-        let (kept, error) = self.kept();
+        let kept = self.fitted.stage.or_else(|| stages.last().map(|of| of.0));
+        let error = stages.iter().find(|of| Some(of.0) == kept).map(|of| of.1);
         let errors: Map<_, _> = stages.iter().map(|of| (of.0.to_string(), of.1.into())).collect();
         json!({
             "command": "fit",
-            "method": self.args.method().name(),
-            "points": self.points,
-            "measures": self.measures,
-            "labels": self.labels,
-            "kind": self.args.kind().to_string(),
-            "start": self.start(),
+            "method": self.method.name(),
+            "points": model.points(),
+            "trees": model.trees().len(),
+            "nodes": model.nodes(),
+            "measures": self.data.map(|data| data.measures().len()),
+            "labels": self.data.map(Labelled::len),
+            "scaled": self.scaled(),
+            "start": self.method.takes().start.then(|| self.args.start()),
             "error_of": self.judge(),
-            "start_error": stages[0].1,
+            "start_error": stages.first().map(|of| of.1),
             "error": error,
-            "stage": kept.to_string(),
+            "stage": kept.map(Named::name),
             "stage_errors": errors,
-            "best_epoch": learned.best_epoch,
-            "epochs": learned.history.len() - 1,
-            "finished": learned.finished && stopped.is_none(),
-            "seed": self.args.seed,
+            "best_epoch": (!history.is_empty()).then_some(best_epoch),
+            "epochs": history.len().checked_sub(1),
+            "finished": self.fitted.finished && !self.stopped,
+            "seed": self.args.data.pairs.seed,
             "seconds": self.seconds,
             "file": self.args.output.display().to_string(),
         })

@@ -1,18 +1,18 @@
-//! Finished cells on disk, one line of JSON each, so that an interrupted run goes on where it stopped.
+//! Finished cells on disk, one line of JSON each, so that an interrupted run goes on where it
+//! stopped.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use treeport::Error;
+use treeport::io::fingerprint::Job;
+use treeport::io::journal;
 use treeport_lab::experiment::{Row, Run};
-
-use crate::output;
 
 /// The rows of one experiment, in memory and, if there is a folder, in a file.
 pub(super) struct Journal {
-    path: Option<PathBuf>,
+    file: Option<journal::Journal>,
     command: String,
     lines: Vec<Value>,
 }
@@ -20,12 +20,11 @@ pub(super) struct Journal {
 impl Journal {
     /// Reads what is there already; the folder is made if need be.
     pub(super) fn open(folder: Option<&Path>, name: &str, command: String) -> Result<Self> {
-        let Some(folder) = folder else { return Ok(Self { path: None, command, lines: vec![] }) };
+        let Some(folder) = folder else { return Ok(Self { file: None, command, lines: vec![] }) };
         std::fs::create_dir_all(folder)
             .map_err(|source| Error::Write { path: folder.into(), source })?;
-        let path = folder.join(format!("{name}.jsonl"));
-        let lines = read(&path)?;
-        Ok(Self { path: Some(path), command, lines })
+        let (file, lines) = open(&place(folder, name))?;
+        Ok(Self { file: Some(file), command, lines })
     }
 
     /// The rows of a cell that the same command has finished before.
@@ -34,25 +33,23 @@ impl Journal {
         self.lines.iter().find(same)?["rows"].as_array().cloned()
     }
 
-    /// Keeps the rows of a cell: the file is written beside and renamed, so that it is whole at any time.
+    /// Keeps the rows of a cell.
     pub(super) fn keep(&mut self, cell: &str, rows: &[Row]) -> Result<()> {
-        self.lines.push(json!({
+        let line = json!({
             "cell": cell, "command": self.command, "version": env!("TREEPORT_VERSION"),
             "rows": rows,
-        }));
-        let Some(path) = &self.path else { return Ok(()) };
-        output::save(path, |out| {
-            for line in &self.lines {
-                writeln!(out, "{line}")?;
-            }
-            Ok(())
-        })
+        });
+        if let Some(file) = &mut self.file {
+            file.append(format!("{line}\n").as_bytes())?;
+        }
+        self.lines.push(line);
+        Ok(())
     }
 }
 
 /// The rows of a finished run, of all commands that were given one after the other.
 pub(super) fn run(folder: &Path, name: &str) -> Result<Option<Run>> {
-    let lines = read(&folder.join(format!("{name}.jsonl")))?;
+    let (_, lines) = open(&place(folder, name))?;
     if lines.is_empty() {
         return Ok(None);
     }
@@ -69,21 +66,22 @@ pub(super) fn run(folder: &Path, name: &str) -> Result<Option<Run>> {
     Ok(Some(run))
 }
 
-/// The lines of a file; none if there is no file.
-fn read(path: &Path) -> Result<Vec<Value>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Error::Read { path: path.into(), source })?;
-    let parsed = text.lines().enumerate().map(|(k, line)| {
-        serde_json::from_str(line).with_context(|| {
+/// Where the lines of an experiment are.
+fn place(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.jsonl"))
+}
+
+/// The journal and its lines, each of which says which command it is of; none if there is no file.
+fn open(path: &Path) -> Result<(journal::Journal, Vec<Value>)> {
+    let file = journal::Journal::open(path, &Job::unnamed())?;
+    let parsed = file.lines()?.into_iter().zip(1..).map(|(line, number)| {
+        serde_json::from_str(&line).with_context(|| {
             format!(
-                "`{}`, line {}, is no JSON; remove the file to start anew",
-                path.display(),
-                k + 1
+                "`{}`, line {number}, is no JSON; remove the file to start anew",
+                path.display()
             )
         })
     });
-    parsed.collect()
+    let lines = parsed.collect::<Result<_>>()?;
+    Ok((file, lines))
 }

@@ -1,13 +1,16 @@
 //! Trees as Newick text, the format of phylogenies.
 //!
 //! Files differ in the details, so these are the rules here:
-//! - A name stands bare (`seq_1`) or in single quotes, where `''` is one quote (`'it''s'`). Bare names
-//!   are taken as they are. The old rule that a bare underscore means a blank is not followed, because
-//!   names have to match those of a table, and tables have underscores. Writing puts quotes around
-//!   names with underscores, so that readers that do follow the rule get the same name.
-//! - A missing length is 0, as the tools for weighted `UniFrac` read it. An edge above the root leads
-//!   nowhere, so its length is dropped. Negative lengths, which neighbor joining can make, are errors.
-//! - Labels of inner nodes, such as bootstrap values, and comments in `[]`, nested or not, are skipped.
+//! - A name stands bare (`seq_1`) or in single quotes, where `''` is one quote (`'it''s'`). Bare
+//!   names are taken as they are. The old rule that a bare underscore means a blank is not
+//!   followed, because names have to match those of a table, and tables have underscores. Writing
+//!   puts quotes around names with underscores, so that readers that do follow the rule get the
+//!   same name.
+//! - A missing length is 0, as the tools for weighted `UniFrac` read it. An edge above the root
+//!   leads nowhere, so its length is dropped. Negative lengths, which neighbor joining can make,
+//!   are errors.
+//! - Labels of inner nodes, such as bootstrap values, and comments in `[]`, nested or not, are
+//!   skipped.
 //! - A text holds one tree and ends with `;`.
 //!
 //! Reading and writing keep their own stacks, so a chain may be as deep as memory allows.
@@ -21,8 +24,21 @@ use self::reader::{Leaf, Reader, bad, byte};
 use super::Tree;
 use crate::error::Result;
 
+/// The names as the numbers `0..n`, if that is what they are.
+fn numbers(names: &[String]) -> Option<Vec<usize>> {
+    let mut seen = vec![false; names.len()];
+    let number = |name: &String| {
+        let number: usize = name.parse().ok().filter(|n: &usize| n.to_string() == *name)?;
+        (!std::mem::replace(seen.get_mut(number)?, true)).then_some(number)
+    };
+    names.iter().map(number).collect()
+}
+
 impl Tree {
     /// The tree in a Newick text; its leaves are the points, numbered and named as they appear.
+    ///
+    /// Where the names are the numbers from 0 on, each once, they are the numbers of points without
+    /// names, as [`to_newick`](Self::to_newick) writes them.
     ///
     /// Names may repeat. Underscores stay underscores, a missing length is 0, labels of inner nodes
     /// are skipped and the length above the root is dropped.
@@ -47,7 +63,11 @@ impl Tree {
                 names.len() - 1
             })
         });
-        let point: Vec<_> = point.collect();
+        let mut point: Vec<_> = point.collect();
+        if let Some(number) = numbers(&names) {
+            point.iter_mut().flatten().for_each(|p| *p = number[*p]);
+            return Self::from_unordered(&read.parent, &read.length, &point);
+        }
         Self::from_unordered(&read.parent, &read.length, &point)?.with_names(names)
     }
 
@@ -128,13 +148,37 @@ impl Tree {
                 text.push(')');
             }
             if *v != self.root() {
-                push_length(&mut text, self.length[*v]);
+                push_length(&mut text, self.lengths()[*v]);
             }
             path.pop();
         }
         text.push(';');
         text
     }
+}
+
+/// The parts of a text that each hold a tree: up to and with every `;` outside quotes and comments.
+/// What follows the last `;` is a part of its own unless it is blanks and comments only.
+pub(crate) fn parts(text: &str) -> Vec<&str> {
+    let (mut parts, mut begin, mut blank) = (Vec::new(), 0, true);
+    let (mut quoted, mut comments) = (false, 0usize);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'\'' if comments == 0 => (quoted, blank) = (!quoted, false),
+            _ if quoted => {}
+            b'[' => comments += 1,
+            b']' if comments > 0 => comments -= 1,
+            b';' if comments == 0 => {
+                parts.push(&text[begin..=at]);
+                (begin, blank) = (at + 1, true);
+            }
+            _ => blank &= comments > 0 || byte.is_ascii_whitespace(),
+        }
+    }
+    if !blank || comments > 0 {
+        parts.push(&text[begin..]);
+    }
+    parts
 }
 
 /// Writes a name, in quotes unless every reader takes it bare for the same name.
@@ -165,6 +209,26 @@ mod tests {
         assert_eq!(tree.names().unwrap(), ["it's", "x_1", "y", ""]);
         assert_eq!(tree.lengths(), [1e-3, 25.0, 0.0, 0.0, 0.5, 0.0]);
         assert_eq!(tree.parents(), [5, 5, 4, 5, 5, 5]);
+    }
+
+    #[test]
+    fn a_text_of_several_trees_falls_into_parts() {
+        for (text, expected) in [
+            ("", &[][..]),
+            (" [a;b] ", &[]),
+            ("A;", &["A;"]),
+            ("A; \n[end;]", &["A;"]),
+            ("(A,B);\n (B,A);\n", &["(A,B);", "\n (B,A);"]),
+            ("('a;\nb',c);'it''s;';", &["('a;\nb',c);", "'it''s;';"]),
+            ("(a[x;[y;]'],b);c;", &["(a[x;[y;]'],b);", "c;"]),
+            ("A;B", &["A;", "B"]),
+            ("A;[B", &["A;", "[B"]),
+            ("A;]", &["A;", "]"]),
+            ("A;'B;", &["A;", "'B;"]),
+            (";;", &[";", ";"]),
+        ] {
+            assert_eq!(parts(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,166 @@
+//! `treeport eval`: models beside exact transport, and beside baselines that know almost nothing.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use treeport::labelled::{Judged, NullBaseline};
+use treeport::{Labelled, Score};
+use treeport_report::timing::{time_exact, time_model};
+
+use crate::args::TestArgs;
+use crate::input;
+use crate::output::{self, Output};
+use crate::progress::{materialize, watched};
+
+const EXAMPLE: &str = "\
+Example:
+  treeport eval model.tree start.nwk --points words.npy --measures docs.npz --n-pairs 1000
+
+The pairs are drawn anew, not those that `fit` has drawn, but from the same measures, so some may be
+the same: keep some measures back for an honest test. A model that does not beat `constant × total
+variation` is worth nothing. `error` is what Python's `score` says of the same measures, seed and
+number of pairs, without the minus.";
+
+/// Options of `treeport eval`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
+pub(crate) struct EvalArgs {
+    /// Trees and forests that `fit` has written, or Newick text (.nwk).
+    #[arg(value_name = "MODEL", required = true)]
+    models: Vec<PathBuf>,
+    #[command(flatten)]
+    test: TestArgs,
+}
+
+/// Time spent on timing the exact solver; a pair of large measures may take longer.
+const TIMING: Duration = Duration::from_secs(2);
+
+/// How one model does.
+struct Row {
+    model: String,
+    judged: Judged,
+    seconds: f64,
+}
+
+/// Everything that is printed.
+struct Results {
+    test: Labelled,
+    rows: Vec<Row>,
+    baselines: [NullBaseline; 2],
+    /// Pairs that were timed.
+    timed: usize,
+    exact_seconds: f64,
+}
+
+/// Runs `treeport eval`.
+pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
+    let (metric, names) = input::named_metric(&args.test.ground)?;
+    let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
+    let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
+    materialize(&metric, output)?;
+    let test = args.test.data.test(&metric, output)?;
+    let (measures, pairs) = (test.measures(), test.pairs());
+    let (timed, exact_seconds) =
+        watched(output, |progress| time_exact(&metric, measures, pairs, TIMING, progress))?;
+    let mut rows = Vec::with_capacity(models.len());
+    for (model, path) in models.iter().zip(&args.models) {
+        let (predicted, seconds) = watched(output, |progress| {
+            let predicted = model.pairs(measures, pairs, progress)?;
+            Ok((predicted, time_model(model, measures, &pairs[..timed], TIMING, progress)?.1))
+        })?;
+        let model = path.display().to_string();
+        rows.push(Row { model, judged: test.judge(&predicted), seconds });
+    }
+    let results = Results { baselines: test.null_baselines(), test, rows, timed, exact_seconds };
+    if output.json {
+        results.print_json()?;
+    } else {
+        results.print()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Results {
+    /// A table with its reading instructions.
+    fn print(&self) -> Result<()> {
+        let left_out = match self.baselines[0].score.left_out {
+            0 => String::new(),
+            count => format!(" Left out, since their distance is nearly 0: {count}."),
+        };
+        output::line(format!(
+            "{} test pairs.{left_out}\n\
+             error: mean of |model - exact| / exact ± its standard deviation; scaled: after one factor, which each\n\
+             half of the pairs has from the other half. time: one pair on one thread, over the first {} pairs.\n",
+            self.test.len(),
+            self.timed
+        ))?;
+        let cells = |score: &Score| {
+            // Fine enough for errors below a percent.
+            [format!("{:.4} ± {:.4}", score.mean, score.std), format!("{:.4}", score.median)]
+        };
+        let heading =
+            ["", "error", "median", "scaled error", "median", "factor", "time", "exact/time"];
+        let mut table = vec![heading.map(str::to_owned).to_vec()];
+        for Row { model, judged, seconds } in &self.rows {
+            let mut row = vec![model.clone()];
+            row.extend(cells(&judged.plain));
+            row.extend(cells(&judged.scaled));
+            row.push(output::three_digits(judged.factor));
+            row.push(output::seconds(*seconds));
+            row.push(output::three_digits(self.exact_seconds / seconds));
+            table.push(row);
+        }
+        for NullBaseline { name, constant, score } in &self.baselines {
+            let mut row = vec![(*name).to_owned(), String::new(), String::new()];
+            row.extend(cells(score));
+            row.push(output::three_digits(*constant));
+            table.push(row);
+        }
+        let mut exact = vec![String::new(); heading.len() - 1];
+        (exact[0], exact[6]) = ("exact".into(), output::seconds(self.exact_seconds));
+        table.push(exact);
+        output::line(output::table(&table).trim_end())
+    }
+
+    /// One object for every model, for every baseline, and for the exact solver.
+    fn print_json(&self) -> Result<()> {
+        let (pairs, exact) = (self.test.len(), self.exact_seconds);
+        for Row { model, judged: Judged { plain, scaled, factor }, seconds } in &self.rows {
+            output::line(json!({
+                "model": model,
+                "pairs": pairs,
+                "scored": plain.pairs,
+                "left_out": plain.left_out,
+                "error": plain.mean,
+                "std": plain.std,
+                "median": plain.median,
+                "factor": factor,
+                "scaled_error": scaled.mean,
+                "scaled_std": scaled.std,
+                "scaled_median": scaled.median,
+                "seconds": seconds,
+                "exact_seconds": exact,
+                "exact_over_model": exact / seconds,
+            }))?;
+        }
+        for NullBaseline { name, constant, score } in &self.baselines {
+            output::line(json!({
+                "baseline": name,
+                "pairs": pairs,
+                "scored": score.pairs,
+                "left_out": score.left_out,
+                "constant": constant,
+                "scaled_error": score.mean,
+                "scaled_std": score.std,
+                "scaled_median": score.median,
+            }))?;
+        }
+        output::line(
+            json!({"baseline": "exact", "pairs": pairs, "timed": self.timed, "seconds": exact}),
+        )
+    }
+}

@@ -1,0 +1,291 @@
+//! Exact distances of many pairs, with a journal beside the target: what is solved stays solved.
+//!
+//! Rows follow in the order of the pairs. One that was cut off or is of another pair, and all after
+//! it, is solved again; at the end the rows move to the target and the journal goes.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, ensure};
+use treeport::io::fingerprint::{Job, Mix, of_measures, of_metric};
+use treeport::io::journal::Journal;
+use treeport::progress::State;
+use treeport::{Error, GroundMetric, Measures};
+
+use crate::output::{self, Output};
+use crate::pairs::Pairs;
+use crate::progress::Watch;
+use crate::rows::{self, Cell, DISTANCES};
+
+/// Work between two writes to the journal: what a kill can cost.
+const CHUNK_TIME: Duration = Duration::from_secs(1);
+/// Pairs for each thread in the shortest chunk, so that none waits long for the last one.
+const LEAST_PER_THREAD: usize = 4;
+/// Pairs in the longest chunk.
+const MOST: usize = 1 << 16;
+
+/// What is to be solved.
+pub(crate) struct Work<'a> {
+    pub(crate) metric: &'a GroundMetric,
+    pub(crate) measures: &'a Measures,
+    pub(crate) pairs: &'a Pairs,
+}
+
+impl Work<'_> {
+    /// What tells it from other work.
+    pub(crate) fn job(&self) -> Job {
+        let mut which = Mix::new();
+        match self.pairs {
+            Pairs::Listed(pairs) => which.pairs(pairs),
+            pairs => which.word(pairs.len() as u64),
+        }
+        Job::new("treeport-exact-1")
+            .part("metric", of_metric(self.metric))
+            .part("measures", of_measures(self.measures))
+            .part("pairs", which.number())
+    }
+
+    /// Solves what the journal lacks and hands over the distances; whether it came to the end.
+    pub(crate) fn fill(
+        &self,
+        rows: &mut Rows,
+        output: &Output,
+        mut take: impl FnMut(&[f64]),
+    ) -> Result<bool> {
+        let (earlier, all) = (rows.done, self.pairs.len());
+        if earlier > 0 {
+            output.note(&format!("{earlier} of {all} pairs were done before"));
+        }
+        self.solve(earlier, &Watch::new(output), |pairs, distances| {
+            take(distances);
+            rows.append(pairs, distances)
+        })
+    }
+
+    /// Solves the pairs from number `first` on and hands them over in order, chunk after chunk;
+    /// whether it came to the end.
+    ///
+    /// Chunks follow the clock, distances do not: each is solved on its own.
+    pub(crate) fn solve(
+        &self,
+        first: usize,
+        watch: &Watch<'_>,
+        mut take: impl FnMut(&[(usize, usize)], &[f64]) -> Result<()>,
+    ) -> Result<bool> {
+        let (least, total) =
+            (LEAST_PER_THREAD * rayon::current_num_threads(), Some(self.pairs.len()));
+        let (mut done, mut size) = (first, least);
+        let mut pairs = self.pairs.iter().skip(first);
+        loop {
+            let chunk: Vec<_> = pairs.by_ref().take(size).collect();
+            if chunk.is_empty() {
+                return Ok(true);
+            }
+            let begun = Instant::now();
+            let of_all =
+                |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
+            match treeport::exact::pairs(self.metric, self.measures, &chunk, &of_all) {
+                Err(Error::Cancelled) => return Ok(false),
+                distances => take(&chunk, &distances?)?,
+            }
+            done += chunk.len();
+            let pace = CHUNK_TIME.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-6);
+            size = ((size as f64 * pace.clamp(0.25, 4.0)) as usize).clamp(least, MOST.max(least));
+        }
+    }
+}
+
+/// The rows of some pairs, as far as they are solved.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    journal: Journal,
+    /// How many there are.
+    pub(crate) done: usize,
+}
+
+impl Rows {
+    /// Begins, or goes on from what an earlier run of the same job has left, whose distances `take`
+    /// gets.
+    pub(crate) fn open(
+        target: &Path,
+        job: &Job,
+        pairs: &Pairs,
+        mut take: impl FnMut(f64),
+    ) -> Result<Self> {
+        let path = Journal::beside(target);
+        let journal = open(&path, job, "journal of `treeport exact`")?;
+        let mut rows = Self { journal, done: 0 };
+        rows.done = rows.each(pairs, |_, distance| {
+            take(distance);
+            Ok(())
+        })?;
+        // Whether the file can be written is better known before the work.
+        rows.journal.append(b"")?;
+        Ok(rows)
+    }
+
+    /// Where they are.
+    pub(crate) fn path(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// Adds the rows of the next pairs; a kill after this does not undo it.
+    fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
+        let mut text = Vec::new();
+        write(&mut text, false, pairs, distances)?;
+        self.journal.append(&text)?;
+        self.done += pairs.len();
+        Ok(())
+    }
+
+    /// Moves all rows to the target.
+    pub(crate) fn finish(mut self, target: &Path, pairs: &Pairs) -> Result<()> {
+        output::save(target, |out| {
+            rows::header(out, false, &DISTANCES)?;
+            let rows = self.each(pairs, |line, _| Ok(writeln!(out, "{line}")?))?;
+            ensure!(
+                rows == pairs.len(),
+                "`{}` has only {rows} of {} rows: another program has changed it; run the same command again",
+                self.path().display(),
+                pairs.len()
+            );
+            Ok(())
+        })?;
+        Ok(self.journal.remove()?)
+    }
+
+    /// Goes through the rows at the front that are whole and of the expected pairs; how many there
+    /// are.
+    fn each(
+        &mut self,
+        pairs: &Pairs,
+        mut take: impl FnMut(&str, f64) -> Result<()>,
+    ) -> Result<usize> {
+        let mut pairs = pairs.iter();
+        self.journal.take_lines(|line| {
+            let distance = pairs.next().and_then(|pair| row_distance(line, pair));
+            distance.map_or(Ok(false), |distance| take(line, distance).map(|()| true))
+        })
+    }
+}
+
+/// Rows of pairs of measures without names.
+pub(crate) fn write(
+    out: &mut dyn Write,
+    json: bool,
+    pairs: &[(usize, usize)],
+    distances: &[f64],
+) -> Result<()> {
+    pairs.iter().zip(distances).try_for_each(|(&(left, right), &distance)| {
+        let cells = [Cell::Count(left), Cell::Count(right), Cell::Number(distance)];
+        rows::row(out, json, &DISTANCES, &cells)
+    })
+}
+
+/// The distance in the row of a pair, if it is that.
+fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
+    let distance: f64 = line.strip_prefix(&format!("{left},{right},"))?.parse().ok()?;
+    (distance.is_finite() && distance >= 0.0).then_some(distance)
+}
+
+/// Opens what an earlier run of the same job has left; `what` it is, for whoever finds another file
+/// there.
+pub(crate) fn open(path: &Path, job: &Job, what: &str) -> Result<Journal> {
+    let file = path.display();
+    Journal::open(path, job).map_err(|error| match error {
+        Error::NotAJournal { .. } => {
+            anyhow!("`{file}` is no {what}; move it away or give another `-o`")
+        }
+        Error::OtherJob { parts, .. } => anyhow!(
+            "`{file}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or give another `-o`"
+        ),
+        other => other.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use treeport::PointMetric;
+
+    use super::*;
+
+    const ROWS: &str = "left,right,distance\n0,1,0.5\n0,2,1\n1,2,0.25\n";
+
+    /// A job of three pairs of measures on two points.
+    fn three(points: Vec<f64>) -> (Job, Pairs) {
+        let metric = GroundMetric::from_points(1, points, PointMetric::Euclidean).expect("points");
+        let measures = Measures::unit_masses(2, [0, 1, 1]).expect("measures");
+        let pairs = Pairs::Within(3);
+        let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
+        (work.job(), pairs)
+    }
+
+    /// Opens the journal, adds what it lacks, and finishes; how many rows it had.
+    fn complete(target: &Path) -> usize {
+        let (job, pairs) = three(vec![0.0, 1.0]);
+        let mut journal = Rows::open(target, &job, &pairs, |_| ()).expect("a journal");
+        let had = journal.done;
+        let all = [((0, 1), 0.5), ((0, 2), 1.0), ((1, 2), 0.25)];
+        for (pair, distance) in &all[had..] {
+            journal.append(&[*pair], &[*distance]).expect("a row");
+        }
+        journal.finish(target, &pairs).expect("a target");
+        assert_eq!(fs::read_to_string(target).expect("the target"), ROWS);
+        assert!(!Journal::beside(target).exists());
+        had
+    }
+
+    #[test]
+    fn rows_that_were_cut_or_damaged_are_done_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        assert_eq!(complete(&target), 0);
+        let first = three(vec![0.0, 1.0]).0.to_string();
+        for (left, rows) in [
+            (String::new(), 0),
+            (first[..30].to_owned(), 0),
+            (first.clone(), 0),
+            (format!("{first}\n"), 0),
+            (format!("{first}\n0,1,0."), 0),
+            (format!("{first}\n0,1,0.5\n0,2,1"), 1),
+            (format!("{first}\n0,1,0.5\n0,2,1\n\0\0\0\0"), 2),
+            (format!("{first}\n0,1,0.5\n0,3,1\n1,2,0.25\n"), 1),
+            (format!("{first}\n0,1,0.5\n0,2,NaN\n1,2,0.25\n"), 1),
+            (format!("{first}\n0,1,0.5\n0,2,1\n1,2,0.25\n"), 3),
+            (format!("{first}\n0,1,0.5\n0,2,1\n1,2,0.25\n9,9,9\n"), 3),
+        ] {
+            fs::write(Journal::beside(&target), &left).expect("a writable folder");
+            assert_eq!(complete(&target), rows, "{left:?}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_file_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        let path = Journal::beside(&target);
+        let (job, pairs) = three(vec![0.0, 1.0]);
+        let other = format!("{}\n0,1,0.5\n", three(vec![0.0, 2.0]).0);
+        for (contents, why) in [(&other[..], "(other metric)"), ("my notes\n", "is no journal")] {
+            fs::write(&path, contents).expect("a writable folder");
+            let error = Rows::open(&target, &job, &pairs, |_| ()).expect_err("foreign");
+            assert!(error.to_string().contains(why), "{error}");
+            assert_eq!(fs::read_to_string(&path).expect("still there"), contents);
+        }
+    }
+
+    #[test]
+    fn a_journal_changed_by_others_does_not_become_a_result() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        let (job, pairs) = three(vec![0.0, 1.0]);
+        let mut journal = Rows::open(&target, &job, &pairs, |_| ()).expect("a journal");
+        journal.append(&[(0, 1), (0, 2), (2, 1)], &[0.5, 1.0, 0.25]).expect("rows");
+        let error = journal.finish(&target, &pairs).expect_err("a wrong row");
+        assert!(error.to_string().contains("has only 2 of 3 rows"), "{error}");
+        assert!(!target.exists());
+    }
+}

@@ -1,0 +1,54 @@
+//! Where in a picture data are drawn, with values along its edges.
+
+use std::fmt::Write;
+
+use crate::svg::{self, Place, escape, num};
+
+/// The size of a picture, and the place of data in it.
+pub(crate) struct Area {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
+}
+
+impl Area {
+    /// An empty picture.
+    pub(crate) fn open(&self, title: &str, place: Place) -> String {
+        svg::open(self.width, self.height, title, place)
+    }
+
+    /// So far from the left edge, 0, to the right one, 1.
+    pub(crate) fn x(&self, part: f64) -> f64 {
+        self.left + part * (self.right - self.left)
+    }
+
+    /// So far from the lower edge, 0, to the upper one, 1.
+    pub(crate) fn y(&self, part: f64) -> f64 {
+        self.bottom - part * (self.bottom - self.top)
+    }
+
+    /// A line of the grid, with its value at the left.
+    pub(crate) fn grid(&self, out: &mut String, y: f64, text: &str) {
+        let Self { left, right, .. } = self;
+        let _ = writeln!(
+            out,
+            "<path class=\"tp-grid\" d=\"M{left} {}H{right}\"/>\
+             <text class=\"tp-faint tp-small\" x=\"{}\" y=\"{}\" text-anchor=\"end\">{text}</text>",
+            num(y),
+            num(left - 8.0),
+            num(y + 4.0),
+        );
+    }
+
+    /// A text centred under the horizontal axis.
+    pub(crate) fn below(&self, out: &mut String, x: f64, text: &str) {
+        let (x, y, text) = (num(x), num(self.bottom + 17.0), escape(text));
+        let _ = writeln!(
+            out,
+            "<text class=\"tp-faint tp-small\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>"
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! Prim's spanning tree of points without their distance matrix.
+
+use rayon::prelude::*;
+
+use crate::metric::PointMetric;
+use crate::spanning::Edge;
+
+/// Coordinates summed between two looks at whether the sum is already too large.
+const BLOCK: usize = 64;
+
+/// Sums side by side within a block.
+const LANES: usize = 8;
+
+/// Below this many coordinates a sweep is done on the calling thread.
+const PARALLEL_WORK: usize = 1 << 15;
+
+/// A point that is not in the spanning tree yet.
+#[derive(Clone, Copy)]
+struct Outside {
+    point: u32,
+    /// The nearest point of the spanning tree, and how near: monotone in the distance.
+    nearest: u32,
+    near: f64,
+}
+
+impl Outside {
+    fn before(&self, other: &Self) -> bool {
+        (self.near, self.point) < (other.near, other.point)
+    }
+}
+
+/// A minimum spanning tree of points.
+///
+/// The points outside the tree stay contiguous, so a sweep reads only what is left, and a sum of
+/// coordinate differences stops as soon as it exceeds the distance it would have to beat.
+/// O(N²·dim) time at worst, O(N·dim) memory: a copy of the points.
+pub(super) fn spanning_tree(dim: usize, vectors: &[f64], point_metric: PointMetric) -> Vec<Edge> {
+    let mut remaining = Remaining::new(dim, vectors, point_metric);
+    let n = remaining.outside.len();
+    let mut edges = Vec::with_capacity(n.saturating_sub(1));
+    let mut newest = remaining.remove(0);
+    while !remaining.outside.is_empty() {
+        let next = remaining.sweep(newest.point, &newest.at);
+        newest = remaining.remove(next);
+        edges.push(Edge::new(remaining.distance(newest.near), newest.point, newest.nearest));
+    }
+    edges
+}
+
+/// A point that just left the outside.
+struct Newest {
+    point: u32,
+    nearest: u32,
+    near: f64,
+    at: Vec<f64>,
+}
+
+struct Remaining {
+    dim: usize,
+    point_metric: PointMetric,
+    outside: Vec<Outside>,
+    /// Their coordinates, row by row in the same order.
+    coordinates: Vec<f64>,
+}
+
+impl Remaining {
+    fn new(dim: usize, vectors: &[f64], point_metric: PointMetric) -> Self {
+        let n = vectors.len() / dim;
+        let outside = (0..n as u32)
+            .map(|point| Outside { point, nearest: point, near: f64::INFINITY })
+            .collect();
+        Self { dim, point_metric, outside, coordinates: vectors.to_vec() }
+    }
+
+    /// The distance that a monotone stand-in means.
+    fn distance(&self, near: f64) -> f64 {
+        match self.point_metric {
+            PointMetric::Euclidean => near.sqrt(),
+            PointMetric::SqEuclidean | PointMetric::Manhattan => near,
+            // Between vectors of length 1, 1 − cos is half the squared distance.
+            PointMetric::Cosine => 0.5 * near,
+        }
+    }
+
+    /// Takes a row out; the last row fills the gap.
+    fn remove(&mut self, row: usize) -> Newest {
+        let Outside { point, nearest, near } = self.outside.swap_remove(row);
+        let last = self.outside.len();
+        let at = self.coordinates[row * self.dim..(row + 1) * self.dim].to_vec();
+        self.coordinates.copy_within(last * self.dim.., row * self.dim);
+        self.coordinates.truncate(last * self.dim);
+        Newest { point, nearest, near, at }
+    }
+
+    /// Lets every outside point know the newest tree point; returns the row of the nearest one.
+    fn sweep(&mut self, newest: u32, at: &[f64]) -> usize {
+        let (dim, point_metric) = (self.dim, self.point_metric);
+        let rows_per_task = (PARALLEL_WORK / dim).max(1);
+        let nearest_in = |task: usize, outside: &mut [Outside], coordinates: &[f64]| {
+            let mut best = 0;
+            for (row, x) in coordinates.chunks_exact(dim).enumerate() {
+                if let Some(near) = nearer(point_metric, at, x, outside[row].near) {
+                    outside[row].near = near;
+                    outside[row].nearest = newest;
+                }
+                if outside[row].before(&outside[best]) {
+                    best = row;
+                }
+            }
+            (outside[best], task * rows_per_task + best)
+        };
+        let first = |a: (Outside, usize), b: (Outside, usize)| if b.0.before(&a.0) { b } else { a };
+        if self.outside.len() <= rows_per_task {
+            return nearest_in(0, &mut self.outside, &self.coordinates).1;
+        }
+        self.outside
+            .par_chunks_mut(rows_per_task)
+            .zip(self.coordinates.par_chunks(rows_per_task * dim))
+            .enumerate()
+            .map(|(task, (outside, coordinates))| nearest_in(task, outside, coordinates))
+            .reduce_with(first)
+            .expect("there is a point outside")
+            .1
+    }
+}
+
+/// The stand-in for the distance between two points if it is below `bound`.
+#[inline]
+fn nearer(point_metric: PointMetric, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
+    match point_metric {
+        PointMetric::Manhattan => bounded_sum(a, b, bound, f64::abs),
+        PointMetric::Euclidean | PointMetric::SqEuclidean | PointMetric::Cosine => {
+            bounded_sum(a, b, bound, |d| d * d)
+        }
+    }
+}
+
+/// Σ term(a − b) if it is below `bound`; several sums side by side, so that it becomes vector code.
+#[inline]
+fn bounded_sum(a: &[f64], b: &[f64], bound: f64, term: impl Fn(f64) -> f64) -> Option<f64> {
+    let mut total = 0.0;
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        let mut sums = [0.0; LANES];
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+        for (a, b) in a.iter().zip(b) {
+            for k in 0..LANES {
+                sums[k] += term(a[k] - b[k]);
+            }
+        }
+        let remaining = a_rest.iter().zip(b_rest).map(|(a, b)| term(a - b));
+        total += sums.iter().sum::<f64>() + remaining.sum::<f64>();
+        if total >= bound {
+            return None;
+        }
+    }
+    Some(total)
+}

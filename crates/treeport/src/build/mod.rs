@@ -1,0 +1,17 @@
+//! Trees from a ground metric alone, one builder a file: [linkages](linkage()), [random
+//! grids](quadtree()), [clusters of clusters](cluster_tree()), and [many linkages of a perturbed
+//! metric](perturbed()).
+
+mod cluster;
+mod draft;
+mod kmeans;
+mod linkage;
+mod perturbed;
+mod quadtree;
+mod ultrametric;
+
+pub(crate) use cluster::check as check_clusters;
+pub use cluster::{Splitting, cluster_tree};
+pub use linkage::{Linkage, linkage};
+pub use perturbed::{PerturbedOptions, perturbed};
+pub use quadtree::quadtree;

@@ -1,0 +1,212 @@
+//! Forests from a metric: every tree is the linkage of distances times random factors.
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
+use crate::error::{Error, Result};
+use crate::forest::Forest;
+use crate::labelled::Labelled;
+use crate::metric::{GroundMetric, Storage, for_each_row};
+use crate::progress::{BUILDING, Counter, Progress};
+use crate::seed::{Random, generator, mixed};
+use crate::tree::Tree;
+use crate::units;
+
+/// Options of [`perturbed`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerturbedOptions {
+    /// How many trees (default: 16).
+    pub n_trees: usize,
+    /// How a tree is grown from its distances (default: average linkage).
+    pub linkage: Linkage,
+    /// Distances are multiplied by exp(noise·z), z normal; from 0 to 10. `None` takes the standard
+    /// deviation of the logarithms of distances, but at most 0.7 (default): in high dimensions all
+    /// distances are about the same, and noise beyond their spread drowns what they say.
+    pub noise: Option<f64>,
+    /// Seed of all randomness (default: 0).
+    pub seed: u64,
+}
+
+impl Default for PerturbedOptions {
+    fn default() -> Self {
+        Self { n_trees: 16, linkage: Linkage::default(), noise: None, seed: 0 }
+    }
+}
+
+impl PerturbedOptions {
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.n_trees == 0 {
+            let (option, value) = ("n_trees", "0".into());
+            return Err(Error::BadOption { option, value, expected: "a forest has at least one" });
+        }
+        if let Some(noise) = self.noise.filter(|noise| !(0.0..=MOST_NOISE).contains(noise)) {
+            let (option, value) = ("noise", noise.to_string());
+            return Err(Error::BadOption {
+                option,
+                value,
+                expected: "it must be from 0 to 10; try 0.3",
+            });
+        }
+        Ok(())
+    }
+
+    /// The random factors of one tree; `None` where it is grown from the distances as they are.
+    fn noise_of(&self, tree: usize, sigma: f64) -> Option<Noise> {
+        (sigma > 0.0).then(|| Noise { sigma, seed: mixed(self.seed, tree as u64) })
+    }
+}
+
+/// Noise of metrics with a wide spread, chosen on the sets named here. Mean relative error of 16
+/// trees after one factor with 0.3, 0.7 and 1.2, first of their mean, then of their merged plans:
+/// 0.058, 0.055, 0.061 and 0.029, 0.030, 0.028 on distances of 312 cities, where the spread is
+/// 0.84; 0.063, 0.060, 0.068 and 0.029, 0.025, 0.024 on the air routes of 332 airports. On 621
+/// words in R³⁰⁰, spread 0.06, the mean has 0.0078 with 0.05 and 0.0163 with 0.3; without noise
+/// 0.0093.
+const USUAL_NOISE: f64 = 0.7;
+
+/// Pairs of points that tell the spread.
+const SPREAD_PAIRS: usize = 2_000;
+
+/// The standard deviation of the logarithms of sampled distances above 0, at most [`USUAL_NOISE`].
+fn usual_noise(metric: &GroundMetric) -> Result<f64> {
+    if metric.points() < 2 {
+        return Ok(0.0);
+    }
+    let data = Labelled::of_points(metric, SPREAD_PAIRS, 0)?;
+    // In a unit of their own, so that distances times a power of two have the same spread to the
+    // bit.
+    let unit = units::of_largest(data.distances().iter().copied());
+    let above = data.distances().iter().filter(|d| **d > 0.0);
+    let logs: Vec<f64> = above.map(|d| (d / unit).ln()).collect();
+    let count = logs.len().max(1) as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let variance = logs.iter().map(|l| (l - mean).powi(2)).sum::<f64>() / count;
+    Ok(variance.sqrt().min(USUAL_NOISE))
+}
+
+/// exp(10·z) is finite for any z that 53 random bits can make, which is below 9.
+const MOST_NOISE: f64 = 10.0;
+
+/// With fewer distances than this in all copies together, trees grow side by side.
+const SMALL: usize = 1 << 22;
+
+/// Linkages of a perturbed metric, equally weighted.
+///
+/// Each tree is grown from D(i, j)·exp(noise·z), with z(i, j) = z(j, i) standard normal: pairs of
+/// about the same distance merge in another order in every tree, so that their mean has fewer sharp
+/// cuts. The first trees of a larger forest with the same seed are the same.
+///
+/// `progress` counts trees.
+///
+/// # Errors
+/// Bad options, or [`Error::Cancelled`] when `progress` asks to stop.
+///
+/// # Complexity
+/// That of [`linkage`](linkage()) for every tree; one copy of all distances at a time, N²/2
+/// numbers, unless there are few. The distances are computed anew for every tree: call
+/// [`GroundMetric::materialize`] for a graph first. The result does not depend on the number of
+/// threads.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, PointMetric, build::{PerturbedOptions, perturbed}, silent};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 2.0, 9.0], PointMetric::Euclidean)?;
+/// let options = PerturbedOptions { n_trees: 4, seed: 7, ..PerturbedOptions::default() };
+/// let forest = perturbed(&metric, &options, &silent)?;
+/// assert_eq!((forest.trees().len(), forest.leaves()), (4, 4));
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn perturbed(
+    metric: &GroundMetric,
+    options: &PerturbedOptions,
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    options.check()?;
+    let noise = options.noise.map_or_else(|| usual_noise(metric), Ok)?;
+    let counter = Counter::new(BUILDING, options.n_trees, progress);
+    let grown = |k: usize| {
+        let tree = grow(metric, options.linkage, options.noise_of(k, noise))?;
+        counter.add(1)?;
+        Ok(tree)
+    };
+    if noise == 0.0 {
+        return Forest::uniform(vec![grown(0)?; options.n_trees]);
+    }
+    let n = metric.points();
+    let small = n.saturating_mul(n) / 2 * rayon::current_num_threads() <= SMALL;
+    let trees: Result<Vec<Tree>> = if small {
+        (0..options.n_trees).into_par_iter().map(grown).collect()
+    } else {
+        (0..options.n_trees).map(grown).collect()
+    };
+    Forest::uniform(trees?)
+}
+
+/// One tree, from one copy of the distances that is gone when the tree is there.
+fn grow(metric: &GroundMetric, method: Linkage, noise: Option<Noise>) -> Result<Tree> {
+    let Some(noise) = noise else { return linkage(metric, method) };
+    let n = metric.points();
+    let mut distances = working_copy(metric);
+    // Means of distances have to stay within the range of numbers, rounding included.
+    match &mut distances {
+        Storage::F64(all) => for_each_row(n, all, |i, row| {
+            row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX / 4.0));
+        }),
+        Storage::F32(all) => for_each_row(n, all, |i, row| {
+            let perturbed = |d: f32, by: f64| ((f64::from(d) * by) as f32).min(f32::MAX / 4.0);
+            row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = perturbed(*d, by));
+        }),
+    }
+    linkage_of_copy(n, distances, method)
+}
+
+/// Random factors for all pairs of points, each row from a stream of its own.
+struct Noise {
+    sigma: f64,
+    seed: u64,
+}
+
+impl Noise {
+    /// The factors for the pairs of point `i` with those after it; no end.
+    fn row(&self, i: usize) -> impl Iterator<Item = f64> + use<> {
+        let mut rng = generator(mixed(self.seed, i as u64));
+        let sigma = self.sigma;
+        std::iter::repeat_with(move || normals(&mut rng)).flatten().map(move |z| (sigma * z).exp())
+    }
+}
+
+/// Two independent standard normal numbers (Box, Muller 1958).
+fn normals(rng: &mut Random) -> [f64; 2] {
+    let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+    let (sin, cos) = (std::f64::consts::TAU * rng.random::<f64>()).sin_cos();
+    [radius * cos, radius * sin]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_noise_is_normal_and_every_row_has_its_own() {
+        let noise = Noise { sigma: 1.0, seed: 3 };
+        let z: Vec<f64> = (0..200).flat_map(|i| noise.row(i).take(500).map(f64::ln)).collect();
+        let count = z.len() as f64;
+        let moment = |p: i32| z.iter().map(|x| x.powi(p)).sum::<f64>() / count;
+        // Four standard errors of 100,000 draws.
+        for (p, expected, spread) in [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)]
+        {
+            let error: f64 = moment(p) - expected;
+            assert!(error.abs() < 4.0 * (f64::sqrt(spread / count)), "moment {p}: {error}");
+        }
+        let first = |seed, i| Noise { sigma: 1.0, seed }.row(i).next().unwrap();
+        assert!(first(3, 0) != first(3, 1) && first(3, 0) != first(4, 0));
+        assert_ne!(mixed(0, 1), mixed(1, 0));
+    }
+
+    #[test]
+    fn noise_of_any_allowed_size_is_finite() {
+        let noise = Noise { sigma: MOST_NOISE, seed: 0 };
+        assert!(noise.row(0).take(10_000).all(|f| f.is_finite() && f > 0.0));
+    }
+}

@@ -1,0 +1,82 @@
+//! Where a pair of points or measures stands in a list of all pairs.
+
+/// The number of pairs of `n` things.
+pub fn pairs_of(n: usize) -> usize {
+    n * n.saturating_sub(1) / 2
+}
+
+/// The least number of things that have at least so many pairs.
+pub fn size_for(pairs: usize) -> usize {
+    let (_, above) = pair_number(pairs);
+    // `pair_number` counts from (0, 1): so many pairs below `above`, and this one more if any is
+    // left.
+    if pairs_of(above) == pairs { above } else { above + 1 }
+}
+
+/// The place of i < j among the pairs of `n` things row after row: (0,1), (0,2), …, (1,2), …, as
+/// SciPy's `pdist` has them.
+pub fn place(n: usize, i: usize, j: usize) -> usize {
+    row_start(n, i) + j - i - 1
+}
+
+/// The place of the pair (i, i + 1) in that order.
+pub(crate) fn row_start(n: usize, i: usize) -> usize {
+    i * (2 * n - i - 1) / 2
+}
+
+/// The pair at a place in that order.
+pub(crate) fn pair_at(n: usize, place: usize) -> (usize, usize) {
+    // Counted from the end the rows grow by one: the order of `pair_number`, mirrored.
+    let (i, j) = pair_number(pairs_of(n) - 1 - place);
+    (n - 1 - j, n - 1 - i)
+}
+
+/// Pair number k of (0,1), (0,2), (1,2), (0,3), …, whatever their number: j is the largest with
+/// j(j−1)/2 ≤ k.
+pub fn pair_number(k: usize) -> (usize, usize) {
+    let mut j = f64::midpoint((8.0 * k as f64 + 1.0).sqrt(), 1.0) as usize;
+    // The square root rounds once k is beyond 2^50 or so.
+    while pairs_of(j) > k {
+        j -= 1;
+    }
+    while pairs_of(j + 1) <= k {
+        j += 1;
+    }
+    (k - pairs_of(j), j)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pair_numbers_count_up() {
+        let mut k = 0;
+        for j in 1..60 {
+            for i in 0..j {
+                assert_eq!(pair_number(k), (i, j));
+                k += 1;
+            }
+        }
+        let last = 3_000_000_000_usize;
+        assert_eq!(pair_number(pairs_of(last)), (0, last));
+    }
+
+    #[test]
+    fn places_and_pairs_are_inverse() {
+        for n in 2..30 {
+            let all = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
+            for (k, (i, j)) in all.enumerate() {
+                assert_eq!((place(n, i, j), pair_at(n, k)), (k, (i, j)));
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_have_room() {
+        for pairs in 0..500 {
+            let n = size_for(pairs);
+            assert!(pairs_of(n) >= pairs && (n <= 1 || pairs_of(n - 1) < pairs), "{pairs}: {n}");
+        }
+    }
+}

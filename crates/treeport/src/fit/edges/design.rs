@@ -1,0 +1,266 @@
+//! Which sample uses which edge: the matrix of the least-squares problem, never stored for pairs of
+//! points.
+//!
+//! The distance of two points is linear in the edges, d(i, j) = h(i) + h(j) − 2h(lca) with h the
+//! distance from the root: one descent gives all h, and then a pair costs three numbers. Backwards,
+//! what belongs to all edges on all paths is put at i and j and taken off twice at lca, and one
+//! climb adds it up. Both are O(pairs + nodes), however deep the tree. Pairs of measures use an
+//! edge as much as mass is out of balance below it; those rows are stored, unless the measures are
+//! single points.
+
+use crate::error::Result;
+use crate::measure::Measures;
+use crate::tree::Tree;
+
+/// Rows: samples. Columns: the nodes of a tree; the edge of the root is a column of zeros.
+pub(super) struct Design {
+    rows: usize,
+    parent: Vec<u32>,
+    samples: Samples,
+}
+
+enum Samples {
+    Paths(Paths),
+    /// Compressed rows of (node, share).
+    Rows {
+        start: Vec<usize>,
+        entries: Vec<(u32, f64)>,
+    },
+}
+
+/// Pairs of points.
+struct Paths {
+    paths: Vec<Path>,
+    /// Whether any path goes through the edge above a node.
+    used: Vec<bool>,
+}
+
+/// Two points, where they meet, and the row's factor.
+struct Path {
+    ends: [u32; 2],
+    meet: u32,
+    factor: f64,
+}
+
+impl Design {
+    /// One row for each pair of points: 1 at the edges between them.
+    pub(super) fn paths(tree: &Tree, pairs: &[(usize, usize)]) -> Self {
+        let ends = pairs.iter().map(|&(i, j)| (i, j, 1.0));
+        Self::new(tree, pairs.len(), Samples::Paths(paths(tree, ends)))
+    }
+
+    /// One row for each pair of measures: |μ(T_v) − ρ(T_v)| at the edge above v, times the row's
+    /// factor.
+    pub(super) fn surpluses(
+        tree: &Tree,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        factors: &[f64],
+    ) -> Result<Self> {
+        measures.check_points(tree.leaves())?;
+        let samples = match single_points(measures, pairs, factors) {
+            Some(ends) => Samples::Paths(paths(tree, ends)),
+            None => imbalances(tree, measures, pairs, factors),
+        };
+        Ok(Self::new(tree, pairs.len(), samples))
+    }
+
+    fn new(tree: &Tree, rows: usize, samples: Samples) -> Self {
+        Self { rows, parent: tree.parents().to_vec(), samples }
+    }
+
+    fn root(&self) -> usize {
+        self.parent.len() - 1
+    }
+
+    /// A·x.
+    pub(super) fn apply(&self, x: &[f64]) -> Vec<f64> {
+        match &self.samples {
+            Samples::Paths(Paths { paths, used }) => {
+                let mut height = vec![0.0; x.len()];
+                for v in (0..self.root()).rev() {
+                    // Paths below an edge that none of them uses stay below: heights begin anew
+                    // there, so that long edges that no sample asks for cost no digits.
+                    if used[v] {
+                        height[v] = height[self.parent[v] as usize] + x[v];
+                    }
+                }
+                let at = |v: u32| height[v as usize];
+                let sum = |&Path { ends: [i, j], meet, factor }: &Path| {
+                    factor * ((at(i) - at(meet)) + (at(j) - at(meet)))
+                };
+                paths.iter().map(sum).collect()
+            }
+            Samples::Rows { start, entries } => {
+                let sum = |bounds: &[usize]| {
+                    let row = &entries[bounds[0]..bounds[1]];
+                    row.iter().map(|&(v, share)| share * x[v as usize]).sum()
+                };
+                start.windows(2).map(sum).collect()
+            }
+        }
+    }
+
+    /// Aᵀ·r.
+    pub(super) fn transpose(&self, r: &[f64]) -> Vec<f64> {
+        self.transpose_of(r, |share| share)
+    }
+
+    /// Shortens the tree where no sample can tell.
+    ///
+    /// Where no pair meets at a node, its edge is on exactly the paths of the edges below it: what
+    /// those have in common can as well be on the one edge above.
+    pub(super) fn lift(&self, x: &mut [f64]) {
+        let Samples::Paths(Paths { paths, used }) = &self.samples else { return };
+        let mut met = vec![false; x.len()];
+        for path in paths {
+            met[path.meet as usize] = true;
+        }
+        let mut shared = vec![f64::INFINITY; x.len()];
+        // Children come before parents: once v is reached, all below it is done but for what v
+        // takes.
+        for v in 0..self.root() {
+            if !met[v] && shared[v].is_finite() {
+                x[v] += shared[v];
+            }
+            let p = self.parent[v] as usize;
+            if used[v] {
+                shared[p] = shared[p].min(x[v]);
+            }
+        }
+        for v in 0..self.root() {
+            let p = self.parent[v] as usize;
+            if used[v] && !met[p] && p != self.root() {
+                x[v] -= shared[p];
+            }
+        }
+    }
+
+    /// The squared length of every column.
+    pub(super) fn squares(&self) -> Vec<f64> {
+        let mut sums = self.transpose_of(&vec![1.0; self.rows], |share| share * share);
+        if let Samples::Paths(Paths { paths, used }) = &self.samples {
+            // What cancels leaves rounding, but an edge has no path, or at least the one that
+            // counts least.
+            let least = paths.iter().map(|path| path.factor.powi(2)).fold(f64::INFINITY, f64::min);
+            for (sum, used) in sums.iter_mut().zip(used) {
+                *sum = if *used { sum.max(least) } else { 0.0 };
+            }
+        }
+        sums
+    }
+
+    /// Σ over samples of r·share, at every node; `of` changes the shares.
+    fn transpose_of(&self, r: &[f64], of: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.parent.len()];
+        match &self.samples {
+            Samples::Paths(Paths { paths, .. }) => {
+                for (r, &Path { ends: [i, j], meet, factor }) in r.iter().zip(paths) {
+                    let r = r * of(factor);
+                    sums[i as usize] += r;
+                    sums[j as usize] += r;
+                    sums[meet as usize] -= 2.0 * r;
+                }
+                for v in 0..self.root() {
+                    sums[self.parent[v] as usize] += sums[v];
+                }
+            }
+            Samples::Rows { start, entries } => {
+                for (r, bounds) in r.iter().zip(start.windows(2)) {
+                    for &(v, share) in &entries[bounds[0]..bounds[1]] {
+                        sums[v as usize] += r * of(share);
+                    }
+                }
+            }
+        }
+        // What has met all its partners is 0 up to rounding.
+        sums[self.root()] = 0.0;
+        sums
+    }
+}
+
+/// The paths between points, which may be one and the same.
+fn paths(tree: &Tree, ends: impl Iterator<Item = (usize, usize, f64)>) -> Paths {
+    let index = tree.index();
+    let mut node = vec![0u32; tree.nodes() - tree.leaves()];
+    for v in tree.leaves()..tree.nodes() {
+        node[index.number(tree, v)] = v as u32;
+    }
+    let path = |(i, j, factor): (usize, usize, f64)| {
+        let (a, b) = (index.rank[i] as usize, index.rank[j] as usize);
+        let meet =
+            if i == j { i as u32 } else { node[index.ancestor(a.min(b), a.max(b)) as usize] };
+        Path { ends: [i as u32, j as u32], meet, factor }
+    };
+    let paths: Vec<Path> = ends.map(path).collect();
+    let mut count = vec![0i64; tree.nodes()];
+    for Path { ends: [i, j], meet, .. } in &paths {
+        count[*i as usize] += 1;
+        count[*j as usize] += 1;
+        count[*meet as usize] -= 2;
+    }
+    for v in 0..tree.root() {
+        count[tree.parents()[v] as usize] += count[v];
+    }
+    Paths { used: count.iter().map(|&count| count > 0).collect(), paths }
+}
+
+/// The points of pairs of measures on one point each, with what an edge between them counts for;
+/// nothing where a measure has more points.
+fn single_points<'a>(
+    measures: &'a Measures,
+    pairs: &'a [(usize, usize)],
+    factors: &'a [f64],
+) -> Option<impl Iterator<Item = (usize, usize, f64)> + 'a> {
+    let single = |row: usize| measures.row(row).support().len() == 1;
+    let point = |row: usize| measures.row(row).support()[0] as usize;
+    pairs.iter().all(|&(i, j)| single(i) && single(j)).then(|| {
+        let ends = move |(&(i, j), factor): (&(usize, usize), &f64)| {
+            (point(i), point(j), factor * measures.row(i).total())
+        };
+        pairs.iter().zip(factors).map(ends)
+    })
+}
+
+/// Surpluses below this share of the mass are what rounding leaves of equal masses.
+const ROUNDING: f64 = 1e-13;
+
+/// The surplus of mass below every node where there is one, for pairs of measures.
+fn imbalances(
+    tree: &Tree,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    factors: &[f64],
+) -> Samples {
+    let (mut start, mut entries) = (vec![0], Vec::new());
+    let mut surplus = vec![0.0; tree.nodes()];
+    let mut met = vec![false; tree.nodes()];
+    met[tree.root()] = true;
+    let mut touched: Vec<usize> = Vec::new();
+    for (&(i, j), factor) in pairs.iter().zip(factors) {
+        for (row, sign) in [(i, 1.0), (j, -1.0)] {
+            for (point, mass) in measures.row(row).iter() {
+                surplus[point] += sign * mass;
+                let mut v = point;
+                while !met[v] {
+                    met[v] = true;
+                    touched.push(v);
+                    v = tree.parents()[v] as usize;
+                }
+            }
+        }
+        // Children come before parents.
+        touched.sort_unstable();
+        let least = ROUNDING * measures.row(i).total();
+        for v in touched.drain(..) {
+            met[v] = false;
+            let below = std::mem::take(&mut surplus[v]);
+            surplus[tree.parents()[v] as usize] += below;
+            if below.abs() > least {
+                entries.push((v as u32, factor * below.abs()));
+            }
+        }
+        start.push(entries.len());
+    }
+    Samples::Rows { start, entries }
+}

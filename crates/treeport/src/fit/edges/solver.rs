@@ -1,0 +1,240 @@
+//! Non-negative least squares with a price on length: edges x ≥ 0 that minimise
+//!
+//! ```text
+//! ½ Σ (Ax − d)² + λ Σ x + ½ μ Σ (x − x₀)²
+//! ```
+//!
+//! by conjugate gradients on the edges above 0, with a projected step where the way leads below 0
+//! and a step along the held edges where letting them go promises more (MPRGP: Dostál, Schöberl
+//! 2005, *Minimizing quadratic functions subject to bound constraints*). Every column is scaled to
+//! length 1 first. Nested edges are nearly the same column, and there coordinate descent would need
+//! thousands of rounds.
+//!
+//! How good the answer is, is measured: [`Solved::kkt`] is by how much any edge would still move if
+//! it were optimised alone.
+
+use super::design::Design;
+use super::points::EdgeOptions;
+use crate::error::{Error, Result};
+use crate::progress::{Progress, State};
+
+/// The problem; `towards` has one x₀ for every column.
+pub(super) struct Problem<'a> {
+    pub(super) design: &'a Design,
+    pub(super) target: &'a [f64],
+    pub(super) lambda: f64,
+    pub(super) shrinkage: f64,
+    pub(super) towards: &'a [f64],
+}
+
+/// Edges, and how close to optimal they are.
+pub(super) struct Solved {
+    pub(super) x: Vec<f64>,
+    /// The largest |x − max(0, x − g/c)| over edges with gradient g and curvature c.
+    pub(super) kkt: f64,
+    pub(super) iterations: usize,
+}
+
+/// Products between two fresh gradients, which forget what rounding has gathered.
+const REFRESH: usize = 50;
+
+/// Curvature below this is rounding: columns have length 1.
+const FLAT: f64 = 1e-13;
+
+/// How much more the held edges must promise than the free ones to be let go.
+const PROPORTION: f64 = 1.0;
+
+/// Solves from `start` until the residual is at most the tolerance or the iterations are used up.
+pub(super) fn solve(
+    problem: &Problem<'_>,
+    start: &[f64],
+    options: &EdgeOptions,
+    (task, progress): (&'static str, &Progress<'_>),
+) -> Result<Solved> {
+    let mut state = Search::new(problem, start);
+    let mut iterations = 0;
+    while state.kkt() > options.tolerance && iterations < options.max_iterations {
+        state.step();
+        iterations += 1;
+        if iterations % REFRESH == 0 {
+            state.forget_rounding();
+            if !progress(&State::new(task, iterations, None)) {
+                return Err(Error::Cancelled);
+            }
+        }
+    }
+    state.take_gradient();
+    let (x, kkt) = (state.x(), state.kkt());
+    Ok(Solved { x, kkt, iterations })
+}
+
+/// A point y = x/scale ≥ 0 with its gradient there and the direction it goes next.
+struct Search<'a> {
+    problem: &'a Problem<'a>,
+    /// One over the length of each column; 0 where no sample uses the edge, which then stays 0.
+    scale: Vec<f64>,
+    y: Vec<f64>,
+    gradient: Vec<f64>,
+    direction: Vec<f64>,
+    /// A projected step of this size never goes up.
+    safe: f64,
+}
+
+impl<'a> Search<'a> {
+    fn new(problem: &'a Problem<'a>, start: &[f64]) -> Self {
+        let squares = problem.design.squares();
+        let inverse = |c: f64| if c > 0.0 { 1.0 / c.sqrt() } else { 0.0 };
+        let scale: Vec<f64> = squares.iter().map(|c| inverse(c + problem.shrinkage)).collect();
+        let y = start.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 });
+        let (y, zeros) = (y.collect(), vec![0.0; scale.len()]);
+        let (gradient, direction) = (zeros.clone(), zeros);
+        let mut state = Self { problem, scale, y, gradient, direction, safe: 1.0 };
+        state.safe = 1.0 / state.largest_curvature();
+        state.refresh();
+        state
+    }
+
+    fn x(&self) -> Vec<f64> {
+        self.y.iter().zip(&self.scale).map(|(y, s)| y * s).collect()
+    }
+
+    /// Forgets rounding, and shortens the tree where only λ can tell: along directions without
+    /// curvature hundreds of edges have to go, and each would take an iteration.
+    fn forget_rounding(&mut self) {
+        if self.problem.lambda > 0.0 && self.problem.shrinkage == 0.0 {
+            let mut x = self.x();
+            self.problem.design.lift(&mut x);
+            for v in 0..x.len() {
+                if self.scale[v] > 0.0 {
+                    self.y[v] = (x[v] / self.scale[v]).max(0.0);
+                }
+            }
+            self.refresh();
+        } else {
+            self.take_gradient();
+        }
+    }
+
+    /// H·p, with H = S(AᵀA + μ)S.
+    fn curvature(&self, p: &[f64]) -> Vec<f64> {
+        let x: Vec<f64> = p.iter().zip(&self.scale).map(|(p, s)| p * s).collect();
+        let mut out = self.problem.design.transpose(&self.problem.design.apply(&x));
+        for (v, out) in out.iter_mut().enumerate() {
+            *out = self.scale[v] * (*out + self.problem.shrinkage * x[v]);
+        }
+        out
+    }
+
+    /// Somewhat above the largest eigenvalue of H. Its entries are at least 0, so a start with all
+    /// entries above 0 has a share of the vector that belongs to it.
+    fn largest_curvature(&self) -> f64 {
+        let mut p: Vec<f64> = self.scale.iter().map(|s| f64::from(u8::from(*s > 0.0))).collect();
+        let mut value = 1.0;
+        for _ in 0..20 {
+            let norm = dot(&p, &p).sqrt();
+            if norm == 0.0 {
+                return 1.0;
+            }
+            let unit: Vec<f64> = p.iter().map(|p| p / norm).collect();
+            p = self.curvature(&unit);
+            value = dot(&p, &p).sqrt();
+        }
+        1.2 * value.max(1.0)
+    }
+
+    /// The gradient from scratch, and the steepest way down over the free edges.
+    fn refresh(&mut self) {
+        self.take_gradient();
+        self.direction = self.free();
+    }
+
+    fn take_gradient(&mut self) {
+        let x = self.x();
+        let mut residual = self.problem.design.apply(&x);
+        residual.iter_mut().zip(self.problem.target).for_each(|(r, d)| *r -= d);
+        let slope = self.problem.design.transpose(&residual);
+        for v in 0..x.len() {
+            let shrink = self.problem.shrinkage * (x[v] - self.problem.towards[v]);
+            self.gradient[v] = self.scale[v] * (slope[v] + self.problem.lambda + shrink);
+        }
+    }
+
+    /// The gradient over edges above 0.
+    fn free(&self) -> Vec<f64> {
+        let free = |(g, y): (&f64, &f64)| if *y > 0.0 { *g } else { 0.0 };
+        self.gradient.iter().zip(&self.y).map(free).collect()
+    }
+
+    /// The gradient over edges held at 0 that want to grow.
+    fn held(&self) -> Vec<f64> {
+        let held = |(g, y): (&f64, &f64)| if *y > 0.0 { 0.0 } else { g.min(0.0) };
+        self.gradient.iter().zip(&self.y).map(held).collect()
+    }
+
+    /// The largest move of an edge that is optimised alone, in the unit of the targets.
+    fn kkt(&self) -> f64 {
+        let alone =
+            |v: usize| self.scale[v] * (self.y[v] - (self.y[v] - self.gradient[v]).max(0.0));
+        (0..self.y.len()).map(|v| alone(v).abs()).fold(0.0, f64::max)
+    }
+
+    fn step(&mut self) {
+        let (free, held) = (self.free(), self.held());
+        // What a safe step over the free edges would change, edges that hit 0 on the way cut short.
+        let reduced = |v: usize| free[v] * free[v].min(self.y[v] / self.safe);
+        let promise: f64 = (0..free.len()).map(reduced).sum();
+        if dot(&held, &held) > PROPORTION * PROPORTION * promise {
+            self.release(&held);
+        } else {
+            self.conjugate();
+        }
+    }
+
+    /// Lets the held edges go, as far as that pays.
+    fn release(&mut self, held: &[f64]) {
+        let product = self.curvature(held);
+        let curve = dot(held, &product);
+        let along = if curve > 0.0 { dot(&self.gradient, held) / curve } else { self.safe };
+        self.advance(along, held, &product);
+        self.direction = self.free();
+    }
+
+    /// A step of conjugate gradients, cut off where an edge reaches 0 and then projected.
+    fn conjugate(&mut self) {
+        let direction = std::mem::take(&mut self.direction);
+        let product = self.curvature(&direction);
+        let curve = dot(&direction, &product);
+        let flat = curve <= FLAT * dot(&direction, &direction);
+        let wanted = if flat { f64::INFINITY } else { dot(&self.gradient, &direction) / curve };
+        let room = |(y, p): (&f64, &f64)| if *p > 0.0 { y / p } else { f64::INFINITY };
+        let limit = self.y.iter().zip(&direction).map(room).fold(f64::INFINITY, f64::min);
+        if wanted <= limit && wanted.is_finite() {
+            self.advance(wanted, &direction, &product);
+            let free = self.free();
+            let share = dot(&free, &product) / curve;
+            let next = free.iter().zip(&direction).map(|(f, p)| f - share * p);
+            self.direction = next.collect();
+        } else {
+            if limit.is_finite() {
+                self.advance(limit, &direction, &product);
+            }
+            let free = self.free();
+            for (y, f) in self.y.iter_mut().zip(&free) {
+                *y = (*y - self.safe * f).max(0.0);
+            }
+            self.refresh();
+        }
+    }
+
+    /// y − along·p, and the gradient there.
+    fn advance(&mut self, along: f64, p: &[f64], product: &[f64]) {
+        for v in 0..p.len() {
+            self.y[v] = (self.y[v] - along * p[v]).max(0.0);
+            self.gradient[v] -= along * product[v];
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}

@@ -1,0 +1,179 @@
+//! What every method builds from, and the pieces that methods are put together from.
+
+use std::borrow::Cow;
+
+use super::edges::{fit_labels, fit_points};
+use super::options::{FitOptions, Start};
+use super::stages::stages;
+use super::{Fit, forest, weights};
+use crate::build::{self, Linkage, Splitting, cluster_tree, linkage, quadtree};
+use crate::error::Result;
+use crate::forest::Forest;
+use crate::labelled::Labelled;
+use crate::learn::{LearnOptions, resume};
+use crate::metric::GroundMetric;
+use crate::model::Model;
+use crate::progress::Progress;
+use crate::tree::Tree;
+
+use super::method::Method;
+
+/// The arguments of [`fit`](super::fit()), checked.
+pub(super) struct Job<'a> {
+    pub(super) metric: &'a GroundMetric,
+    pub(super) data: Option<&'a Labelled>,
+    pub(super) method: Method,
+    pub(super) options: &'a FitOptions,
+    pub(super) progress: &'a Progress<'a>,
+}
+
+/// The shapes whose edges are fitted.
+#[derive(Clone, Copy)]
+pub(super) enum Shape {
+    Quadtree,
+    Cluster(Splitting),
+}
+
+pub(super) const QUADTREE: Shape = Shape::Quadtree;
+pub(super) const FARTHEST: Shape = Shape::Cluster(Splitting::Farthest);
+pub(super) const KMEANS: Shape = Shape::Cluster(Splitting::KMeans);
+
+impl Job<'_> {
+    /// What trees learn from: labels, or pairs of points where there are none; nothing for a single
+    /// point.
+    fn lessons(&self) -> Result<Option<Cow<'_, Labelled>>> {
+        if let Some(data) = self.data {
+            return Ok(Some(Cow::Borrowed(data)));
+        }
+        if self.metric.points() < 2 {
+            return Ok(None);
+        }
+        let pairs = self.options.point_pairs();
+        Ok(Some(Cow::Owned(Labelled::of_points(self.metric, pairs, self.options.seed)?)))
+    }
+
+    fn learn_options(&self) -> LearnOptions {
+        self.options.learn_options(self.method, self.data.is_some())
+    }
+
+    fn start(&self) -> Result<Tree> {
+        match &self.options.start {
+            Some(Start::Tree(tree)) => Ok(tree.clone()),
+            Some(Start::Linkage(method)) => linkage(self.metric, *method),
+            None => linkage(self.metric, Linkage::Average),
+        }
+    }
+
+    /// All stages of `auto`.
+    pub(super) fn stages(&self) -> Result<Fit> {
+        let start = self.start()?;
+        let Some(data) = self.lessons()? else { return Ok(Model::Tree(start).into()) };
+        let edges = self.options.edge_options(self.method);
+        let from = self.options.resume.as_ref();
+        stages(from, &start, self.metric, &data, (&self.learn_options(), &edges), self.progress)
+    }
+
+    /// One learned tree.
+    pub(super) fn learned(&self) -> Result<Fit> {
+        let start = self.start()?;
+        let Some(data) = self.lessons()? else { return Ok(Model::Tree(start).into()) };
+        let (from, options) = (self.options.resume.as_ref(), self.learn_options());
+        let learned = resume(from, &start, &data, &options, self.progress)?;
+        Ok(Fit {
+            model: Model::Tree(learned.tree),
+            stage: None,
+            stage_errors: vec![],
+            history: learned.history,
+            best_epoch: learned.best_epoch,
+            finished: learned.finished,
+        })
+    }
+
+    fn grown(&self) -> Result<Forest> {
+        build::perturbed(self.metric, &self.options.perturbed_options(), self.progress)
+    }
+
+    /// Linkages of the perturbed metric; labels say how much each counts.
+    pub(super) fn forest(&self) -> Result<Fit> {
+        let forest = self.grown()?;
+        let weighted = match self.data {
+            Some(data) if self.options.scale => self.weighted(&forest, data)?,
+            _ => forest,
+        };
+        Ok(Model::Forest(weighted).into())
+    }
+
+    /// The same with every tree learned.
+    pub(super) fn learned_forest(&self) -> Result<Fit> {
+        let forest = self.grown()?;
+        let Some(data) = self.lessons()? else { return Ok(Model::Forest(forest).into()) };
+        let learned = forest::learned(&forest, &data, &self.learn_options(), self.progress)?;
+        let weighted = if self.options.scale { self.weighted(&learned, &data)? } else { learned };
+        Ok(Model::Forest(weighted).into())
+    }
+
+    fn weighted(&self, forest: &Forest, data: &Labelled) -> Result<Forest> {
+        // Labels that are all 0 say nothing about weights.
+        if data.is_all_zero() {
+            return Ok(forest.clone());
+        }
+        let options = weights::TreeWeightOptions { seed: self.options.seed, ..Default::default() };
+        weights::weighted(forest, data, &options, self.progress)
+    }
+
+    pub(super) fn linkage(&self, method: Linkage) -> Result<Fit> {
+        Ok(Model::Tree(linkage(self.metric, method)?).into())
+    }
+
+    /// All points equally far apart, as far as sampled points are in the mean.
+    pub(super) fn star(&self) -> Result<Fit> {
+        let n = self.metric.points();
+        let pairs = self.options.edge_options(self.method).pairs;
+        if n == 1 {
+            return Ok(Model::Tree(Tree::star(1, 0.0)?).into());
+        }
+        let data = Labelled::of_points(self.metric, pairs, self.options.seed)?;
+        let mean = data.distances().iter().sum::<f64>() / data.len() as f64;
+        Ok(Model::Tree(Tree::star(n, mean)?).into())
+    }
+
+    pub(super) fn shape_tree(&self, shape: Shape, seed: u64) -> Result<Tree> {
+        match shape {
+            Shape::Quadtree => quadtree(self.metric, seed),
+            Shape::Cluster(splitting) => {
+                let (branching, depth) = (self.options.branching(), self.options.depth());
+                cluster_tree(self.metric, splitting, branching, depth, seed, self.progress)
+            }
+        }
+    }
+
+    pub(super) fn fitted_tree(&self, shape: Shape, seed: u64) -> Result<Tree> {
+        let tree = self.shape_tree(shape, seed)?;
+        let mut options = self.options.edge_options(self.method);
+        options.seed = seed;
+        Ok(fit_points(&tree, self.metric, &options, self.progress)?.tree)
+    }
+
+    pub(super) fn shape(&self, shape: Shape) -> Result<Fit> {
+        Ok(Model::Tree(self.shape_tree(shape, self.options.seed)?).into())
+    }
+
+    pub(super) fn fitted(&self, shape: Shape) -> Result<Fit> {
+        Ok(Model::Tree(self.fitted_tree(shape, self.options.seed)?).into())
+    }
+
+    pub(super) fn fitted_to_labels(&self, shape: Shape) -> Result<Fit> {
+        let data = self.data.expect("the door has checked that there are labels");
+        let tree = self.fitted_tree(shape, self.options.seed)?;
+        let options = self.options.edge_options(self.method);
+        let fitted = fit_labels(&tree, data, &options, self.progress)?;
+        Ok(Model::Tree(fitted.tree).into())
+    }
+
+    /// The mean of several random trees of a kind.
+    pub(super) fn sliced(&self, tree: impl Fn(u64) -> Result<Tree>) -> Result<Fit> {
+        let seeds = (0..self.options.slices()).map(|k| self.options.slice_seed(k));
+        let trees = seeds.map(tree).collect::<Result<_>>()?;
+        Ok(Model::Forest(Forest::uniform(trees)?).into())
+    }
+}

@@ -1,0 +1,325 @@
+//! How much each tree counts, from labels.
+//!
+//! The forest's distance is linear in the weights, so the best weights for relative errors on
+//! labels d_p are a non-negative least squares problem with as many unknowns as trees:
+//!
+//! ```text
+//! min over w ≥ 0 of  1/P Σ_p (Σ_k w_k·W_k(p)/d_p − 1)² + λ·τ·Σ_k (w_k − 1/K)²
+//! ```
+//!
+//! after one factor has been taken out that fits equal weights; τ is the mean square of W_k(p)/d_p,
+//! so that λ has no unit. Trees of one forest say nearly the same, and plain least squares (λ = 0)
+//! would spend its freedom on the noise of few labels: λ holds the weights near equal ones. It is
+//! chosen by five-fold cross-validation, with λ = ∞ (equal weights and the factor) among the
+//! choices.
+
+use rand::seq::SliceRandom;
+
+use crate::error::{Error, Result};
+use crate::forest::Forest;
+use crate::labelled::Labelled;
+use crate::learn::Loss;
+use crate::progress::{Progress, State};
+use crate::seed::generator;
+use crate::units;
+
+/// Options of [`weighted`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TreeWeightOptions {
+    /// How hard the weights are held near equal ones: 0 not at all, infinity completely; `None`
+    /// tries several on labels that are held back (default).
+    pub shrinkage: Option<f64>,
+    /// Seed of what is held back (default: 0).
+    pub seed: u64,
+}
+
+/// What is tried. Perturbed trees differ by some percent, their square is where λ begins to bite.
+const SHRINKAGES: [f64; 7] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, f64::INFINITY];
+
+/// Parts of the labels, each held back once.
+const FOLDS: usize = 5;
+
+/// The forest with weights, and one factor for all trees, fitted to labels.
+///
+/// The weights still add up to 1: the factor goes into the trees. `progress` runs through the
+/// labels.
+///
+/// # Errors
+/// No labels, measures on other points, labels that are all 0, trees that see no difference in any
+/// labelled pair, a bad shrinkage, or [`Error::Cancelled`] when `progress` asks to stop.
+///
+/// # Example
+/// ```
+/// use treeport::fit::{TreeWeightOptions, weighted};
+/// use treeport::{Forest, Labelled, Measures, Tree, silent};
+/// let good = Tree::from_newick("((a:1,b:1):1,c:2);")?;
+/// let bad = Tree::from_newick("(a:1,b:1,c:1);")?;
+/// let measures = Measures::unit_masses(3, [0, 1, 2])?;
+/// let data = Labelled::new(&measures, vec![(0, 1), (0, 2), (1, 2)], vec![1.0, 2.0, 2.0])?;
+/// let options = TreeWeightOptions { shrinkage: Some(0.0), ..Default::default() };
+/// let forest = weighted(&Forest::uniform(vec![good, bad])?, &data, &options, &silent)?;
+/// assert!(forest.weights()[0] > 0.999);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn weighted(
+    forest: &Forest,
+    data: &Labelled,
+    options: &TreeWeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    if let Some(value) = options.shrinkage.filter(|s| s.is_nan() || *s < 0.0) {
+        let (option, value) = ("shrinkage", value.to_string());
+        return Err(Error::BadOption { option, value, expected: "it must be at least 0" });
+    }
+    data.check_for(forest.leaves())?;
+    let (rows, unit) = rows(forest, data, progress)?;
+    let shrinkage = options.shrinkage.unwrap_or_else(|| rows.best_shrinkage(options.seed));
+    let all: Vec<usize> = (0..rows.target.len()).collect();
+    let weights = rows.fit(&all, shrinkage);
+    let total: f64 = weights.iter().sum();
+    if !(total > 0.0 && total.is_finite()) {
+        return Err(nothing("the trees see no difference in any labelled pair"));
+    }
+    Forest::new(forest.scaled(total * unit)?.trees().to_vec(), weights)
+}
+
+/// The least squares problem, and what its weights have to be multiplied by.
+fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(Rows, f64)> {
+    let (count, trees) = (data.len(), forest.trees().len());
+    let mut columns = Vec::with_capacity(trees);
+    for (k, tree) in forest.trees().iter().enumerate() {
+        let share = |state: &State<'_>| {
+            progress(&State { done: (k * count + state.done) / trees, ..*state })
+        };
+        columns.push(tree.pairs(data.measures(), data.pairs(), &share)?);
+    }
+    let label_unit = units::of_largest(data.distances().iter().copied());
+    let tree_unit = units::of_largest(columns.iter().flatten().copied());
+    let target: Vec<f64> = data.distances().iter().map(|d| d / label_unit).collect();
+    if target.iter().all(|d| *d == 0.0) {
+        return Err(nothing("all labels are 0"));
+    }
+    let counts: Vec<f64> = Loss::Relative.importance(&target).iter().map(|w| w.sqrt()).collect();
+    for column in &mut columns {
+        column.iter_mut().zip(&counts).for_each(|(w, count)| *w *= count / tree_unit);
+    }
+    let target = target.iter().zip(&counts).map(|(d, count)| d * count).collect();
+    Ok((Rows { columns, target }, label_unit / tree_unit))
+}
+
+fn nothing(what: &str) -> Error {
+    Error::NothingToLearn { what: what.into() }
+}
+
+/// Distances of every tree and their targets, one row per label, each divided by (about) its label.
+#[derive(Debug)]
+struct Rows {
+    columns: Vec<Vec<f64>>,
+    target: Vec<f64>,
+}
+
+impl Rows {
+    /// The weights, factor included, that fit the rows in `places`.
+    fn fit(&self, places: &[usize], shrinkage: f64) -> Vec<f64> {
+        let trees = self.columns.len();
+        let mean = |p: usize| self.columns.iter().map(|c| c[p]).sum::<f64>() / trees as f64;
+        let means: Vec<f64> = places.iter().map(|&p| mean(p)).collect();
+        let squares: f64 = means.iter().map(|m| m * m).sum();
+        let product: f64 = means.iter().zip(places).map(|(m, &p)| m * self.target[p]).sum();
+        // No tree sees anything here: no factor is better than another, so none.
+        let factor = if squares > 0.0 { product / squares } else { 0.0 };
+        let equal = vec![1.0 / trees as f64; trees];
+        let weights = if shrinkage == f64::INFINITY || factor == 0.0 {
+            equal
+        } else {
+            let problem = self.normal_equations(places, factor, shrinkage);
+            solve(&problem, equal)
+        };
+        weights.iter().map(|w| w * factor).collect()
+    }
+
+    /// AᵀA + λτI and Aᵀd + λτ/K, over the rows in `places` with the factor taken out.
+    fn normal_equations(&self, places: &[usize], factor: f64, shrinkage: f64) -> Problem {
+        let (trees, rows) = (self.columns.len(), places.len() as f64);
+        let dot = |a: &[f64], b: &[f64]| places.iter().map(|&p| a[p] * b[p]).sum::<f64>() / rows;
+        let mut gram = vec![0.0; trees * trees];
+        let mut right = Vec::with_capacity(trees);
+        for (j, column) in self.columns.iter().enumerate() {
+            for k in 0..=j {
+                let product = factor * factor * dot(column, &self.columns[k]);
+                (gram[j * trees + k], gram[k * trees + j]) = (product, product);
+            }
+            right.push(factor * dot(column, &self.target));
+        }
+        let mean_square = (0..trees).map(|k| gram[k * trees + k]).sum::<f64>() / trees as f64;
+        let hold = shrinkage * mean_square;
+        for k in 0..trees {
+            gram[k * trees + k] += hold;
+            right[k] += hold / trees as f64;
+        }
+        Problem { gram, right }
+    }
+
+    /// The shrinkage with the smallest mean error on labels that were not fitted; the largest of
+    /// equals.
+    fn best_shrinkage(&self, seed: u64) -> f64 {
+        let count = self.target.len();
+        if count < 2 || self.columns.len() == 1 {
+            return f64::INFINITY;
+        }
+        let mut order: Vec<usize> = (0..count).collect();
+        order.shuffle(&mut generator(seed));
+        let folds = FOLDS.min(count);
+        let mut errors = [0.0; SHRINKAGES.len()];
+        for fold in 0..folds {
+            let held = |at: &usize| at % folds == fold;
+            let places = |back: bool| -> Vec<usize> {
+                (0..count).filter(|at| held(at) == back).map(|at| order[at]).collect()
+            };
+            let (train, test) = (places(false), places(true));
+            for (error, shrinkage) in errors.iter_mut().zip(SHRINKAGES) {
+                *error += self.error(&self.fit(&train, shrinkage), &test);
+            }
+        }
+        let tried = errors.into_iter().zip(SHRINKAGES).rev();
+        tried.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(f64::INFINITY, |best| best.1)
+    }
+
+    /// The sum of absolute relative errors over the rows in `places`.
+    fn error(&self, weights: &[f64], places: &[usize]) -> f64 {
+        let predicted =
+            |p: usize| self.columns.iter().zip(weights).map(|(c, w)| w * c[p]).sum::<f64>();
+        places.iter().map(|&p| (predicted(p) - self.target[p]).abs()).sum()
+    }
+}
+
+/// ½ wᵀGw − rᵀw over w ≥ 0, with G symmetric and positive semidefinite.
+struct Problem {
+    gram: Vec<f64>,
+    right: Vec<f64>,
+}
+
+/// Passes over all coordinates, at most; with the shrinkages above some hundred do.
+const MAX_PASSES: usize = 20_000;
+
+/// What is left of the gradient, relative to the right side.
+const TOLERANCE: f64 = 1e-12;
+
+/// Coordinate descent from `weights` until the conditions of Karush, Kuhn and Tucker hold.
+fn solve(problem: &Problem, mut weights: Vec<f64>) -> Vec<f64> {
+    let trees = weights.len();
+    let tolerance = TOLERANCE * problem.right.iter().fold(0.0, |a: f64, r| a.max(r.abs()));
+    for _ in 0..MAX_PASSES {
+        if problem.violation(&weights) <= tolerance {
+            break;
+        }
+        for k in 0..trees {
+            let curvature = problem.gram[k * trees + k];
+            // A tree that sees no difference anywhere may weigh anything: it stays.
+            if curvature > 0.0 {
+                weights[k] = (weights[k] - problem.slope(&weights, k) / curvature).max(0.0);
+            }
+        }
+    }
+    weights
+}
+
+impl Problem {
+    /// The derivative along one weight.
+    fn slope(&self, weights: &[f64], k: usize) -> f64 {
+        let row = &self.gram[k * weights.len()..][..weights.len()];
+        row.iter().zip(weights).map(|(g, w)| g * w).sum::<f64>() - self.right[k]
+    }
+
+    /// By how much the optimality conditions are missed: no slope where w > 0, none downhill where
+    /// w = 0.
+    fn violation(&self, weights: &[f64]) -> f64 {
+        let of = |k: usize| {
+            let slope = self.slope(weights, k);
+            if weights[k] > 0.0 { slope.abs() } else { (-slope).max(0.0) }
+        };
+        (0..weights.len()).map(of).fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn objective(problem: &Problem, w: &[f64]) -> f64 {
+        (0..w.len()).map(|k| w[k] * 0.5 * (problem.slope(w, k) - problem.right[k])).sum()
+    }
+
+    /// Tries every set of weights above 0: Gauss on the others' equations, best feasible value.
+    fn brute_force(problem: &Problem) -> f64 {
+        let n = problem.right.len();
+        let mut best = 0.0; // all weights 0
+        for set in 1..1usize << n {
+            let free: Vec<usize> = (0..n).filter(|k| set >> k & 1 == 1).collect();
+            let mut a: Vec<Vec<f64>> = free
+                .iter()
+                .map(|&r| {
+                    let row = free.iter().map(|&c| problem.gram[r * n + c]);
+                    row.chain([problem.right[r]]).collect()
+                })
+                .collect();
+            let m = free.len();
+            for p in 0..m {
+                let pivot = a[p].clone();
+                for (_, row) in a.iter_mut().enumerate().filter(|(r, _)| *r != p) {
+                    let by = row[p] / pivot[p];
+                    row.iter_mut().zip(&pivot).for_each(|(x, y)| *x -= by * y);
+                }
+            }
+            let mut w = vec![0.0; n];
+            free.iter().enumerate().for_each(|(p, &k)| w[k] = a[p][m] / a[p][p]);
+            if w.iter().all(|x| x.is_finite() && *x >= 0.0) {
+                best = f64::min(best, objective(problem, &w));
+            }
+        }
+        best
+    }
+
+    fn rows() -> impl Strategy<Value = Rows> {
+        (1..5usize, 3..9usize).prop_flat_map(|(trees, labels)| {
+            let columns = vec(vec(0.0..2.0, labels), trees);
+            (columns, vec(0.1..2.0, labels)).prop_map(|(columns, target)| Rows { columns, target })
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn weights_meet_the_optimality_conditions_and_brute_force(
+            rows in rows(),
+            shrinkage in prop_oneof![Just(0.01), Just(0.1), Just(3.0)],
+        ) {
+            let places: Vec<usize> = (0..rows.target.len()).collect();
+            let problem = rows.normal_equations(&places, 0.7, shrinkage);
+            let trees = rows.columns.len();
+            let weights = solve(&problem, vec![1.0 / trees as f64; trees]);
+            prop_assert!(weights.iter().all(|w| *w >= 0.0));
+            // Sums of a few products below 10.
+            prop_assert!(problem.violation(&weights) < 1e-10);
+            let (found, judge) = (objective(&problem, &weights), brute_force(&problem));
+            prop_assert!((found - judge).abs() < 1e-9 * (1.0 + judge.abs()), "{} {}", found, judge);
+        }
+
+        #[test]
+        fn no_other_weights_fit_better_and_none_move_without_end(rows in rows(), by in vec(0.0..2.0, 5)) {
+            let places: Vec<usize> = (0..rows.target.len()).collect();
+            let squares = |w: &[f64]| -> f64 {
+                let at = |p: usize| rows.columns.iter().zip(w).map(|(c, w)| w * c[p]).sum::<f64>();
+                places.iter().map(|&p| (at(p) - rows.target[p]).powi(2)).sum()
+            };
+            let fitted = squares(&rows.fit(&places, 0.0));
+            prop_assert!(fitted <= squares(&by[..rows.columns.len()]) + 1e-6);
+            prop_assert!(fitted <= squares(&rows.fit(&places, f64::INFINITY)) + 1e-9);
+            // Infinity is the limit of large numbers.
+            let (far, end) = (rows.fit(&places, 1e9), rows.fit(&places, f64::INFINITY));
+            prop_assert!(far.iter().zip(&end).all(|(a, b)| (a - b).abs() < 1e-6 * (1.0 + b)));
+        }
+    }
+}

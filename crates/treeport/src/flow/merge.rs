@@ -1,0 +1,71 @@
+//! One plan from those of many trees: the shortest of their moves first.
+//!
+//! Every tree sends some mass the long way around one of its cuts, where another tree has no cut
+//! and knows a partner nearby. So the moves of all trees are taken by their length, each for as
+//! much as its two ends have left. Mass that has lost its partners to others goes by the first
+//! tree. Mean relative error after one factor, 16 trees:
+//!
+//! | | least of the plans | nearest first in every node | merged |
+//! | --- | --- | --- | --- |
+//! | USCA312, masses on all points, on a random subset | 0.037, 0.054 | 0.031, 0.045 | 0.030, 0.041 |
+//! | USAir97, a random subset | 0.037 | 0.032 | 0.033 |
+//! | 100 points in \[−10, 10\]^d, d = 2, 17 | 0.036, 0.0081 | 0.029, 0.0076 | 0.036, 0.0060 |
+//! | 621 words in R³⁰⁰ | 0.0076 | 0.0053 | 0.0027 |
+//!
+//! (300 labels, seed 0, noise of 0.3; the sets on which merging was chosen. `reproduce dial` has it
+//! with the usual noise.) Nearest first in every node asks for the distances of all pairs that meet
+//! there, at the root perhaps s²; merging asks only for those of the few moves that are left over.
+
+use super::{Arc, Far};
+use crate::order::Order;
+use crate::tree::{Move, Plans, Tree};
+
+/// A plan on the arcs of all `plans`, but for what is left over, and what it costs.
+///
+/// # Complexity
+/// O(arcs), and a distance for every move of what is left over.
+pub(super) fn merged(plans: &Plans, arcs: &[Arc], tree: &Tree, far: &impl Far) -> (Vec<Move>, f64) {
+    let mut left = plans.surplus.clone();
+    let (mut moves, mut cost) = (Vec::with_capacity(left.len()), 0.0);
+    for (_, k) in by_length(arcs).iter() {
+        let Arc { from, to, length } = arcs[k as usize];
+        let (gives, takes) = (left[from as usize], -left[to as usize]);
+        let mass = gives.min(takes);
+        if mass > 0.0 {
+            // The smaller of the two is then exactly 0.
+            left[from as usize] = gives - mass;
+            left[to as usize] = mass - takes;
+            moves.push(Move { from, to, mass });
+            cost += mass * length;
+        }
+    }
+    let first = moves.len();
+    plans.match_rest(&left, tree, &mut moves);
+    for step in &moves[first..] {
+        let (from, to) = plans.between(step);
+        let mut length = [0.0];
+        far(from as usize, &[to], &mut length);
+        cost += step.mass * length[0];
+    }
+    (moves, cost)
+}
+
+/// The order of lengths, told apart by their leading bits: where the longest is less than 2^k times
+/// the least, to one in 16,384/k. Closer ones stay as they were.
+///
+/// The bits of numbers above 0 grow with them. Steps of equal size would do for most data, but one
+/// point far away would put all other lengths into one of them.
+fn by_length(arcs: &[Arc]) -> Order {
+    // Plus 0, so that no length is -0.
+    let bits = |arc: &Arc| (arc.length + 0.0).to_bits();
+    let least = arcs.iter().filter(|arc| arc.length > 0.0).map(bits).min().unwrap_or(0);
+    let most = arcs.iter().map(bits).max().unwrap_or(0);
+    let spare = (u64::BITS - most.saturating_sub(least).leading_zeros()).saturating_sub(DIGITS);
+    let rank = |arc: &Arc| (bits(arc).saturating_sub(least) >> spare) as u32;
+    let mut order = Order::default();
+    order.sort(arcs.iter().map(rank), (1 << DIGITS) - 1);
+    order
+}
+
+/// Leading bits that tell lengths apart.
+const DIGITS: u32 = 14;

@@ -1,0 +1,68 @@
+//! The plans of several trees, the plan merged from them, and what they cost.
+
+use super::merge::merged;
+use super::{Arc, Far, Lengths};
+use crate::error::Result;
+use crate::measure::{Measure, rescaled};
+use crate::tree::{Coupling, Move, Plans, Tree};
+
+/// One plan for each tree and one from all of them, with their true costs.
+pub(crate) struct Flow {
+    plans: Plans,
+    /// Every arc that a tree's plan uses, once.
+    arcs: Vec<Arc>,
+    costs: Vec<f64>,
+    merged: Vec<Move>,
+    merged_cost: f64,
+}
+
+impl Flow {
+    /// The plans of some trees between two measures, and what they cost by `far`; the second
+    /// measure is brought to the total of the first.
+    pub(crate) fn new(
+        trees: &[Tree],
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        far: &impl Far,
+    ) -> Result<Self> {
+        let rescaled = rescaled(a, b)?;
+        let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
+        let plans = Plans::new(trees, a, b)?;
+        let lengths = Lengths::new(&plans, far);
+        let costs = lengths.costs(&plans);
+        let arcs = lengths.arcs;
+        let (merged, merged_cost) = merged(&plans, &arcs, &trees[0], far);
+        Ok(Self { plans, arcs, costs, merged, merged_cost })
+    }
+
+    /// The cheapest of the trees' plans; the first of them.
+    fn best(&self) -> usize {
+        (0..self.costs.len())
+            .fold(0, |best, k| if self.costs[k] < self.costs[best] { k } else { best })
+    }
+
+    /// The cheapest plan of all.
+    pub(crate) fn cheapest(&self) -> Coupling {
+        let best = self.best();
+        if self.costs[best] < self.merged_cost {
+            return self.plans.of(best);
+        }
+        self.plans.plan(&self.merged)
+    }
+
+    /// The arcs of all plans.
+    pub(crate) fn arcs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let trees = self.arcs.iter().map(|arc| (arc.from, arc.to));
+        self.plans.arcs(trees.chain(self.merged.iter().map(|step| (step.from, step.to))))
+    }
+
+    /// The cost of the cheapest plan of all.
+    pub(crate) fn least(&self) -> f64 {
+        self.costs[self.best()].min(self.merged_cost)
+    }
+
+    /// The weighted mean of the costs of the trees' plans.
+    pub(crate) fn mean(&self, weights: &[f64]) -> f64 {
+        self.costs.iter().zip(weights).map(|(cost, w)| cost * w).sum()
+    }
+}

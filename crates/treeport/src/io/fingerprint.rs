@@ -1,0 +1,219 @@
+//! What tells one job from another: a short number for each of its parts.
+//!
+//! Numbers follow the contents, not the names of files, and are the same on every machine.
+
+use std::fmt;
+
+use crate::measure::Measures;
+use crate::metric::{GroundMetric, Storage};
+use crate::tree::Tree;
+
+/// A job by what it works on: a word for its kind, our version, and named numbers.
+///
+/// # Example
+/// ```
+/// use treeport::Measures;
+/// use treeport::io::fingerprint::{self, Job};
+/// let measures = Measures::unit_masses(3, [0, 2])?;
+/// let job = Job::new("my-job-1").part("measures", fingerprint::of_measures(&measures));
+/// assert!(job.to_string().starts_with("my-job-1 version="));
+/// # Ok::<(), treeport::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job(String);
+
+impl Job {
+    /// A kind of job, in one word that changes when its journal does.
+    pub fn new(magic: &str) -> Self {
+        Self(format!("{magic} version={}", env!("CARGO_PKG_VERSION")))
+    }
+
+    /// A job like any other: its journal has no first line, so lines have to speak for themselves.
+    pub fn unnamed() -> Self {
+        Self(String::new())
+    }
+
+    /// The same job with one more part; the name is a word.
+    #[must_use]
+    pub fn part(self, name: &str, number: u64) -> Self {
+        Self(format!("{self} {name}={number:016x}"))
+    }
+
+    /// The first line of its journal, with the line's end.
+    pub(super) fn line(&self) -> String {
+        if self.0.is_empty() { String::new() } else { format!("{self}\n") }
+    }
+
+    /// The names of the parts in which another job differs, by the first line of its journal.
+    ///
+    /// `None` if it is a job of another kind.
+    pub(super) fn differences(&self, line: &str) -> Option<String> {
+        let (mut mine, mut theirs) = (self.0.split_whitespace(), line.split_whitespace());
+        if mine.next() != theirs.next() {
+            return None;
+        }
+        let (mine, theirs): (Vec<_>, Vec<_>) = (mine.collect(), theirs.collect());
+        let ours = mine.iter().filter(|part| !theirs.contains(part));
+        let others = theirs.iter().filter(|part| !mine.contains(part));
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in ours.chain(others).filter_map(|part| part.split_once('=')) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Some(names.join(", "))
+    }
+}
+
+/// `magic version=… part=number part=number …`
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Mixes words into one; the same in every release, unlike the hash of the standard library.
+#[derive(Clone, Debug)]
+pub struct Mix(u64);
+
+impl Default for Mix {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Mix {
+    /// Nothing mixed in yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Mixes in one word.
+    pub fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+
+    /// Mixes in numbers, to the last bit.
+    pub fn numbers(&mut self, numbers: impl IntoIterator<Item = f64>) {
+        numbers.into_iter().for_each(|number| self.word(number.to_bits()));
+    }
+
+    /// Mixes in pairs of numbers from 0 up.
+    pub fn pairs(&mut self, pairs: &[(usize, usize)]) {
+        for &(left, right) in pairs {
+            self.word(left as u64);
+            self.word(right as u64);
+        }
+    }
+
+    /// Mixes in a text and where it ends.
+    pub fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.word(byte.into()));
+        self.word(u64::MAX);
+    }
+
+    /// The number of all that was mixed in.
+    pub fn number(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The number of a ground metric.
+pub fn of_metric(metric: &GroundMetric) -> u64 {
+    let mut mix = Mix::new();
+    mix.word(metric.points() as u64);
+    mix.word(u64::from(metric.is_metric()));
+    if let (Some((dim, coordinates)), Some(point_metric)) =
+        (metric.coordinates(), metric.point_metric())
+    {
+        mix.word(dim as u64);
+        mix.text(&point_metric.to_string());
+        mix.numbers(coordinates.iter().copied());
+    } else if let Some(edges) = metric.edges() {
+        for &(from, to, length) in edges {
+            mix.word(u64::from(from) << 32 | u64::from(to));
+            mix.word(length.to_bits());
+        }
+    } else if let Some(storage) = metric.matrix() {
+        match storage {
+            Storage::F32(distances) => mix.numbers(distances.iter().map(|&d| d.into())),
+            Storage::F64(distances) => mix.numbers(distances.iter().copied()),
+        }
+    }
+    mix.number()
+}
+
+/// The number of a set of measures.
+pub fn of_measures(measures: &Measures) -> u64 {
+    let mut mix = Mix::new();
+    mix.word(measures.points() as u64);
+    for measure in measures.iter() {
+        mix.word(measure.support().len() as u64);
+        measure.support().iter().for_each(|&point| mix.word(point.into()));
+        mix.numbers(measure.masses().iter().copied());
+    }
+    mix.number()
+}
+
+/// The number of a tree and the names of its points.
+pub fn of_tree(tree: &Tree) -> u64 {
+    let mut mix = Mix::new();
+    tree.parents().iter().for_each(|&parent| mix.word(parent.into()));
+    mix.numbers(tree.lengths().iter().copied());
+    tree.names().into_iter().flatten().for_each(|name| mix.text(name));
+    mix.number()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::PointMetric;
+
+    fn job(masses: [f64; 4], pairs: &[(usize, usize)], point_metric: PointMetric) -> Job {
+        let metric = GroundMetric::from_points(1, vec![0.0, 1.0], point_metric).unwrap();
+        let measures = Measures::from_dense(2, &masses).unwrap();
+        let mut listed = Mix::new();
+        listed.pairs(pairs);
+        Job::new("test-1")
+            .part("metric", of_metric(&metric))
+            .part("measures", of_measures(&measures))
+            .part("pairs", listed.number())
+    }
+
+    #[test]
+    fn it_says_which_part_differs() {
+        let masses = [0.5, 0.5, 1.0, 0.0];
+        let mine = job(masses, &[(0, 1)], PointMetric::Euclidean);
+        let differences = |other: &Job| mine.differences(&other.to_string());
+        assert_eq!(differences(&mine).as_deref(), Some(""));
+        let metric = job(masses, &[(0, 1)], PointMetric::Manhattan);
+        assert_eq!(differences(&metric).as_deref(), Some("metric"));
+        let more = job([0.5, 0.5, 0.0, 1.0], &[(1, 0)], PointMetric::Euclidean);
+        assert_eq!(differences(&more).as_deref(), Some("measures, pairs"));
+        assert_eq!(differences(&more.part("start", 1)).as_deref(), Some("measures, pairs, start"));
+        assert_eq!(mine.differences("left,right,distance"), None);
+        assert_eq!(mine.differences("test-2"), None);
+        assert_eq!(
+            mine.differences("test-1 version=0").as_deref(),
+            Some("version, metric, measures, pairs")
+        );
+    }
+
+    #[test]
+    fn every_kind_of_metric_and_every_name_counts() {
+        let condensed = GroundMetric::from_condensed(2, vec![1.0]).unwrap();
+        let single = GroundMetric::from_condensed_f32(2, vec![2.0]).unwrap();
+        let graph = GroundMetric::from_edges(2, &[(0, 1, 1.0)]).unwrap();
+        let points = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean).unwrap();
+        let promised = condensed.clone().assume_metric();
+        let mut numbers: Vec<u64> =
+            [&condensed, &single, &graph, &points, &promised].map(of_metric).to_vec();
+        let tree = |text: &str| of_tree(&Tree::from_newick(text).unwrap());
+        numbers.extend(["(a:1,b:1);", "(a:1,b:2);", "(ab:1,c:1);", "(a:1,bc:1);"].map(tree));
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count);
+    }
+}

@@ -1,0 +1,82 @@
+//! Models in files: a tree's file, a forest's, or Newick text by its name.
+
+use std::path::Path;
+
+use super::file;
+use crate::error::{Error, Result};
+use crate::forest::Forest;
+use crate::model::Model;
+use crate::tree::Tree;
+
+impl Model {
+    /// Writes the file of the tree ([`Tree::save`]) or of the forest ([`Forest::save`]), whole or
+    /// not at all.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        file::save_bytes(path, &self.to_bytes()?)
+    }
+
+    /// Reads the file of a tree or of a forest.
+    ///
+    /// # Errors
+    /// The file cannot be read, is neither, is damaged, or comes from a newer treeport.
+    pub fn load(path: &Path) -> Result<Self> {
+        // What a tree's file lacks says more where it is no forest's either.
+        or_forest(Tree::load(path), || Forest::load(path))
+    }
+
+    /// The bytes of the file that [`Model::save`] writes; the same model gives the same bytes.
+    ///
+    /// # Errors
+    /// The names take more than the 100 MB a header may have.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        match self {
+            Self::Tree(tree) => tree.to_bytes(),
+            Self::Forest(forest) => forest.to_bytes(),
+        }
+    }
+
+    /// The model in the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Model::load`], but for reading the file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        or_forest(Tree::from_bytes(bytes), || Forest::from_bytes(bytes))
+    }
+
+    /// Reads a model whatever it is in: our own file, or Newick text (`.nwk`, `.newick`), where
+    /// several trees make a forest of equal weights. `names` are the points in their order, to
+    /// which the leaves of Newick text are matched.
+    ///
+    /// # Errors
+    /// As [`Model::load`] and [`Tree::from_newick_with`]; names of another number than the points.
+    pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
+        if is_newick(path) {
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|source| Error::Read { path: path.into(), source })?;
+            return Self::from_newick(&text, names);
+        }
+        let model = Self::load(path)?;
+        match names {
+            Some(names) => model.with_names(names.to_vec()),
+            None => Ok(model),
+        }
+    }
+}
+
+/// Whether the name of a file says Newick.
+pub fn is_newick(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "nwk" || extension == "newick")
+}
+
+fn or_forest(tree: Result<Tree>, forest: impl FnOnce() -> Result<Forest>) -> Result<Model> {
+    match tree {
+        Err(not_a_tree @ Error::NotATree { .. }) => match forest() {
+            Err(Error::NotAForest { .. }) => Err(not_a_tree),
+            forest => Ok(Model::Forest(forest?)),
+        },
+        tree => Ok(Model::Tree(tree?)),
+    }
+}

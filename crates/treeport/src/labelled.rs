@@ -1,0 +1,355 @@
+//! Measures and exact distances between some of them: what is learned from, and judged by.
+
+use rand::seq::{SliceRandom, index};
+
+use crate::condensed::{pair_number, pairs_of};
+use crate::error::{Error, Result};
+use crate::exact;
+use crate::measure::{Measure, Measures};
+use crate::metric::GroundMetric;
+use crate::progress::Progress;
+use crate::score::{self, Score};
+use crate::seed::{Random, generator};
+use crate::tree::surpluses;
+
+/// Pairs of measures that are labelled where nobody says how many.
+pub const DEFAULT_PAIRS: usize = 300;
+
+/// Measures with the transport distances of some pairs of them.
+///
+/// Every pair names two measures of equal mass, and every distance is finite and at least 0. Copies
+/// share the measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelled {
+    measures: Measures,
+    pairs: Vec<(usize, usize)>,
+    distances: Vec<f64>,
+}
+
+/// How predictions do against labels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged {
+    /// As they are.
+    pub plain: Score,
+    /// After one factor, which each half of the pairs has from the other half.
+    pub scaled: Score,
+    /// The factor that all pairs together give.
+    pub factor: f64,
+}
+
+/// A prediction that knows nothing of the ground metric, and how it does: what a model has to beat.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NullBaseline {
+    /// What it predicts.
+    pub name: &'static str,
+    /// Its one number, from all pairs.
+    pub constant: f64,
+    /// Its score; each half of the pairs has the number from the other half.
+    pub score: Score,
+}
+
+impl Labelled {
+    /// Measures, pairs of them, and the distance of each pair.
+    ///
+    /// # Errors
+    /// No pairs, not one distance for each, a measure that does not exist, two measures of unequal
+    /// mass, or a distance that is negative or not finite.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Labelled, Measures};
+    /// let measures = Measures::unit_masses(2, [0, 1])?;
+    /// let data = Labelled::new(&measures, vec![(0, 1)], vec![3.0])?;
+    /// assert_eq!((data.len(), data.distances()), (1, &[3.0][..]));
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn new(
+        measures: &Measures,
+        pairs: Vec<(usize, usize)>,
+        distances: Vec<f64>,
+    ) -> Result<Self> {
+        if pairs.len() != distances.len() {
+            return Err(Error::Shape {
+                what: "the list of label distances".into(),
+                expected: format!("({},)", pairs.len()),
+                found: format!("({},)", distances.len()),
+            });
+        }
+        check_some(&pairs)?;
+        measures.check_pairs(&pairs)?;
+        for (label, (&(left, right), &value)) in pairs.iter().zip(&distances).enumerate() {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(Error::BadLabel { label, left, right, value });
+            }
+        }
+        Ok(Self { measures: measures.clone(), pairs, distances })
+    }
+
+    /// The exact distances of some pairs; `progress` counts pairs.
+    ///
+    /// # Errors
+    /// As [`exact::pairs`], and no pairs.
+    pub fn solve(
+        metric: &GroundMetric,
+        measures: &Measures,
+        pairs: Vec<(usize, usize)>,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        metric.materialize();
+        let distances = exact::pairs(metric, measures, &pairs, progress)?;
+        Self::new(measures, pairs, distances)
+    }
+
+    /// Random pairs of measures ([`sample_pairs`]) with their exact distances; `progress` counts
+    /// pairs.
+    ///
+    /// # Errors
+    /// As [`Labelled::solve`]; fewer than two measures.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{GroundMetric, Labelled, Measures, PointMetric, silent};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::unit_masses(3, [0, 1, 2])?;
+    /// let data = Labelled::sample(&metric, &measures, 100, 0, &silent)?;
+    /// assert_eq!(data.len(), 3); // there are no more pairs
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn sample(
+        metric: &GroundMetric,
+        measures: &Measures,
+        count: usize,
+        seed: u64,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let pairs = sample_pairs(count, measures.len(), seed)?;
+        Self::solve(metric, measures, pairs, progress)
+    }
+
+    /// Labels that cost nothing: unit masses at points, whose transport distance is the distance of
+    /// the points.
+    ///
+    /// All pairs of points, or `count` of them drawn at random without repeats.
+    ///
+    /// # Errors
+    /// Fewer than two points.
+    pub fn of_points(metric: &GroundMetric, count: usize, seed: u64) -> Result<Self> {
+        let n = metric.points();
+        if n < 2 {
+            return Err(Error::NothingToLearn { what: "there is only one point".into() });
+        }
+        let all = pairs_of(n);
+        let mut places = if count >= all {
+            (0..all).collect()
+        } else {
+            index::sample(&mut generator(seed), all, count.max(1)).into_vec()
+        };
+        // Sorted by the first point, which is one search of a graph for all pairs that share it.
+        places.sort_unstable();
+        let pair = |place| {
+            let (i, j) = pair_number(place);
+            (j, i)
+        };
+        let pairs: Vec<(usize, usize)> = places.into_iter().map(pair).collect();
+        let distances = metric.pairs(&pairs);
+        Ok(Self { measures: Measures::unit_masses(n, 0..n)?, pairs, distances })
+    }
+
+    /// The measures.
+    pub fn measures(&self) -> &Measures {
+        &self.measures
+    }
+
+    /// The two measures of each label.
+    pub fn pairs(&self) -> &[(usize, usize)] {
+        &self.pairs
+    }
+
+    /// The distance of each pair.
+    pub fn distances(&self) -> &[f64] {
+        &self.distances
+    }
+
+    /// The number of labels.
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Whether there is no label; only a part that a split leaves can be empty.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Whether no label is above 0, so that they say nothing about a scale.
+    pub fn is_all_zero(&self) -> bool {
+        self.distances.iter().all(|d| *d == 0.0)
+    }
+
+    /// Checks that there are labels, on as many points as the tree or metric has.
+    pub(crate) fn check_for(&self, points: usize) -> Result<()> {
+        check_some(&self.pairs)?;
+        self.measures.check_points(points)
+    }
+
+    /// Two parts of the labels, drawn at random, each in the order they had; the second has the
+    /// given share. The first is never empty unless there are no labels.
+    #[must_use]
+    pub fn split(&self, share: f64, seed: u64) -> (Self, Self) {
+        self.split_by(share, &mut generator(seed))
+    }
+
+    /// [`split`](Self::split) by a generator that goes on to draw other things.
+    pub(crate) fn split_by(&self, share: f64, rng: &mut Random) -> (Self, Self) {
+        let held_back =
+            ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1));
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.shuffle(rng);
+        let (second, first) = order.split_at_mut(held_back);
+        first.sort_unstable();
+        second.sort_unstable();
+        (self.at(first), self.at(second))
+    }
+
+    /// The labels before number `place`, and the others.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[must_use]
+    pub fn split_at(&self, place: usize) -> (Self, Self) {
+        let all: Vec<usize> = (0..self.len()).collect();
+        let (first, second) = all.split_at(place);
+        (self.at(first), self.at(second))
+    }
+
+    /// The labels at the given places.
+    fn at(&self, places: &[usize]) -> Self {
+        Self {
+            measures: self.measures.clone(),
+            pairs: places.iter().map(|&p| self.pairs[p]).collect(),
+            distances: places.iter().map(|&p| self.distances[p]).collect(),
+        }
+    }
+
+    /// Both sets of measures in one, with the labels of both.
+    ///
+    /// # Errors
+    /// Measures on another number of points.
+    pub fn and(&self, other: &Self) -> Result<Self> {
+        let first = self.measures.len();
+        let later = other.pairs.iter().map(|&(i, j)| (first + i, first + j));
+        Ok(Self {
+            measures: self.measures.followed_by(&other.measures)?,
+            pairs: self.pairs.iter().copied().chain(later).collect(),
+            distances: [&self.distances[..], &other.distances].concat(),
+        })
+    }
+
+    /// The same with distances and masses divided by powers of two.
+    pub(crate) fn in_units(&self, distance: f64, mass: f64) -> Self {
+        Self {
+            measures: self.measures.divided_by(mass),
+            pairs: self.pairs.clone(),
+            distances: self.distances.iter().map(|d| d / distance).collect(),
+        }
+    }
+
+    /// How well predictions for the pairs do.
+    ///
+    /// # Panics
+    /// If there is not one for every pair.
+    pub fn score(&self, predicted: &[f64]) -> Score {
+        Score::new(predicted, &self.distances)
+    }
+
+    /// The factor that brings predictions for the pairs to the labels: [`score::factor`].
+    ///
+    /// # Panics
+    /// If there is not one for every pair.
+    pub fn factor(&self, predicted: &[f64]) -> f64 {
+        score::factor(predicted, &self.distances)
+    }
+
+    /// How well predictions for the pairs do, as they are and after one factor.
+    ///
+    /// # Panics
+    /// If there is not one for every pair.
+    pub fn judge(&self, predicted: &[f64]) -> Judged {
+        Judged {
+            plain: self.score(predicted),
+            scaled: self.score(&self.cross_fitted(predicted, score::factor)),
+            factor: self.factor(predicted),
+        }
+    }
+
+    /// Predicts the same number for every pair, the mean label; and a constant times the total
+    /// variation, the mass that has to move at all.
+    pub fn null_baselines(&self) -> [NullBaseline; 2] {
+        let mean = |_: &[f64], labels: &[f64]| labels.iter().sum::<f64>() / labels.len() as f64;
+        let ones = vec![1.0; self.len()];
+        let row = |r: usize| self.measures.row(r);
+        let variations: Vec<f64> =
+            self.pairs.iter().map(|&(i, j)| total_variation(&row(i), &row(j))).collect();
+        [
+            NullBaseline {
+                name: "mean label",
+                constant: mean(&ones, &self.distances),
+                score: self.score(&self.cross_fitted(&ones, mean)),
+            },
+            NullBaseline {
+                name: "constant × total variation",
+                constant: self.factor(&variations),
+                score: self.score(&self.cross_fitted(&variations, score::factor)),
+            },
+        ]
+    }
+
+    /// Predictions for each half of the pairs, times what `fit` makes of the other half.
+    fn cross_fitted(&self, predicted: &[f64], fit: impl Fn(&[f64], &[f64]) -> f64) -> Vec<f64> {
+        let half = self.len() / 2;
+        let (first, second) = predicted.split_at(half);
+        let (first_labels, second_labels) = self.distances.split_at(half);
+        let for_first = fit(second, second_labels);
+        // One pair alone has no other half.
+        let for_second = if half == 0 { for_first } else { fit(first, first_labels) };
+        let first = first.iter().map(|p| p * for_first);
+        first.chain(second.iter().map(|p| p * for_second)).collect()
+    }
+}
+
+fn check_some(pairs: &[(usize, usize)]) -> Result<()> {
+    if pairs.is_empty() {
+        return Err(Error::NothingToLearn { what: "there are no labels".into() });
+    }
+    Ok(())
+}
+
+/// Half the sum of |a(x) − b(x)|: the mass that has to move at all. O(support).
+pub fn total_variation(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
+    surpluses(a, b).map(|(_, surplus)| surplus.abs()).sum::<f64>() / 2.0
+}
+
+/// `count` different pairs i < j of so many measures, in random order; all of them if there are
+/// fewer.
+///
+/// What every face draws from a seed: labels of `fit`, of `exact` and of a test ([`test_seed`]).
+///
+/// # Errors
+/// There are fewer than two measures.
+pub fn sample_pairs(count: usize, measures: usize, seed: u64) -> Result<Vec<(usize, usize)>> {
+    if measures < 2 {
+        return Err(Error::BadOption {
+            option: "the number of measures",
+            value: measures.to_string(),
+            expected: "a pair needs two of them",
+        });
+    }
+    let all = pairs_of(measures);
+    let drawn = index::sample(&mut generator(seed), all, count.min(all));
+    Ok(drawn.into_iter().map(pair_number).collect())
+}
+
+/// The seed of pairs that test what was fitted with `seed`. They are drawn anew, so where there are
+/// few measures some are pairs that it was fitted to: keep measures back for an honest test.
+pub fn test_seed(seed: u64) -> u64 {
+    seed ^ 0x7465_7374
+}

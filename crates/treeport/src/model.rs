@@ -1,0 +1,287 @@
+//! One tree or several: what answers, whatever made it.
+
+use crate::error::Result;
+use crate::forest::Forest;
+use crate::measure::{Measure, Measures};
+use crate::progress::Progress;
+use crate::sparse::Csr;
+use crate::tree::{Coupling, Scratch, Tree, newick_parts};
+
+/// One tree, or several with weights: a distance between measures with everything that can be asked
+/// of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// The distance of one tree.
+    Tree(Tree),
+    /// The weighted mean of the distances of several.
+    Forest(Forest),
+}
+
+/// Calls the method of that name, which trees and forests both have.
+macro_rules! ask {
+    ($model:expr, $method:ident($($argument:expr),*)) => {
+        match $model {
+            Model::Tree(tree) => tree.$method($($argument),*),
+            Model::Forest(forest) => forest.$method($($argument),*),
+        }
+    };
+}
+
+impl Model {
+    /// The trees; of one tree that one.
+    pub fn trees(&self) -> &[Tree] {
+        match self {
+            Self::Tree(tree) => std::slice::from_ref(tree),
+            Self::Forest(forest) => forest.trees(),
+        }
+    }
+
+    /// How much each tree counts; they add up to 1.
+    pub fn weights(&self) -> &[f64] {
+        match self {
+            Self::Tree(_) => &[1.0],
+            Self::Forest(forest) => forest.weights(),
+        }
+    }
+
+    /// The one tree it is, if it is one.
+    pub fn tree(&self) -> Option<&Tree> {
+        match self {
+            Self::Tree(tree) => Some(tree),
+            Self::Forest(_) => None,
+        }
+    }
+
+    /// The number of points, which are the leaves of every tree.
+    pub fn points(&self) -> usize {
+        self.trees()[0].leaves()
+    }
+
+    /// The number of nodes of all trees together: the columns of [`embed`](Self::embed).
+    pub fn nodes(&self) -> usize {
+        self.trees().iter().map(Tree::nodes).sum()
+    }
+
+    /// The names of the points, if they have any.
+    pub fn names(&self) -> Option<&[String]> {
+        self.trees()[0].names()
+    }
+
+    /// The same with names for its points.
+    ///
+    /// # Errors
+    /// The number of names is not the number of points.
+    pub fn with_names(self, names: Vec<String>) -> Result<Self> {
+        Ok(match self {
+            Self::Tree(tree) => Self::Tree(tree.with_names(names)?),
+            Self::Forest(forest) => Self::Forest(forest.with_names(names)?),
+        })
+    }
+
+    /// The same with all distances multiplied by `factor`.
+    ///
+    /// # Errors
+    /// A factor that is negative or not finite.
+    pub fn scaled(&self, factor: f64) -> Result<Self> {
+        Ok(match self {
+            Self::Tree(tree) => Self::Tree(tree.scaled(factor)?),
+            Self::Forest(forest) => Self::Forest(forest.scaled(factor)?),
+        })
+    }
+
+    /// The distance between two measures.
+    ///
+    /// # Errors
+    /// As [`Tree::distance`].
+    pub fn distance(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
+        ask!(self, distance(a, b))
+    }
+
+    /// The distance between two points. O(depth) for every tree.
+    ///
+    /// # Panics
+    /// If there is no such point.
+    pub fn leaf_distance(&self, i: usize, j: usize) -> f64 {
+        ask!(self, leaf_distance(i, j))
+    }
+
+    /// Distances of many pairs of measures, in parallel; the same for any number of threads.
+    ///
+    /// # Errors
+    /// As [`Tree::pairs`].
+    pub fn pairs(
+        &self,
+        measures: &Measures,
+        pairs: &[(usize, usize)],
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        ask!(self, pairs(measures, pairs, progress))
+    }
+
+    /// Distances of measure `i` of `a` to measure `i` of `b`, for every `i`, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::paired`].
+    pub fn paired(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        ask!(self, paired(a, b, progress))
+    }
+
+    /// Distances of all pairs of measures: a symmetric matrix, row after row, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::pairwise`]; progress counts rows.
+    pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        ask!(self, pairwise(measures, progress))
+    }
+
+    /// Distances from every measure of `a` to every measure of `b`, row after row, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::cross`]; progress counts rows of `a`.
+    pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        ask!(self, cross(a, b, progress))
+    }
+
+    /// Which mass goes where: [`Tree::coupling`], [`Forest::coupling`].
+    ///
+    /// # Errors
+    /// As [`Tree::coupling`].
+    pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
+        ask!(self, coupling(a, b))
+    }
+
+    /// One sparse row per measure whose ℓ₁ (cityblock) distances are those of the model.
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    pub fn embed(&self, measures: &Measures) -> Result<Csr> {
+        ask!(self, embed(measures))
+    }
+
+    /// The trees as Newick text, one line each; weights are not in it.
+    pub fn to_newick(&self) -> String {
+        let lines: Vec<String> = self.trees().iter().map(Tree::to_newick).collect();
+        lines.join("\n")
+    }
+
+    /// The tree in a Newick text, or where there are several, each ended by `;`, the forest of
+    /// them, equally weighted.
+    ///
+    /// The points are in the order of `names`; without, in the order of the first tree.
+    ///
+    /// # Errors
+    /// As [`Tree::from_newick`] and [`Tree::from_newick_with`].
+    ///
+    /// # Example
+    /// ```
+    /// let model = treeport::Model::from_newick("(cat:1,dog:1);\n(dog:2,cat:2);", None)?;
+    /// assert_eq!((model.trees().len(), model.leaf_distance(0, 1)), (2, 3.0));
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn from_newick(text: &str, names: Option<&[String]>) -> Result<Self> {
+        let one = |text: &str, names: Option<&[String]>| match names {
+            Some(names) => Tree::from_newick_with(text, names),
+            None => Tree::from_newick(text),
+        };
+        let parts = newick_parts(text);
+        if parts.len() < 2 {
+            return Ok(Self::Tree(one(text, names)?));
+        }
+        let first = one(parts[0], names)?;
+        let others = parts[1..].iter().map(|part| one(part, first.names()));
+        let trees = std::iter::once(Ok(first.clone())).chain(others).collect::<Result<_>>()?;
+        Ok(Self::Forest(Forest::uniform(trees)?))
+    }
+
+    /// Lays measures out for all trees, so that each pair of them costs O(s) for every tree.
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    pub fn prepare(&self, measures: &Measures) -> Result<Prepared> {
+        let laid_out = self.trees().iter().map(|tree| tree.prepare(measures));
+        let trees = laid_out.collect::<Result<_>>()?;
+        Ok(Prepared { trees, weights: self.weights().to_vec() })
+    }
+}
+
+impl From<Tree> for Model {
+    fn from(tree: Tree) -> Self {
+        Self::Tree(tree)
+    }
+}
+
+impl From<Forest> for Model {
+    fn from(forest: Forest) -> Self {
+        Self::Forest(forest)
+    }
+}
+
+/// Measures laid out for every tree of a [`Model`].
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    trees: Vec<crate::tree::Prepared>,
+    weights: Vec<f64>,
+}
+
+impl Prepared {
+    /// The measures.
+    pub fn measures(&self) -> &Measures {
+        self.trees[0].measures()
+    }
+
+    /// Distances of pairs of measures, in parallel.
+    ///
+    /// # Errors
+    /// As [`Tree::pairs`].
+    pub fn pairs(&self, pairs: &[(usize, usize)], progress: &Progress<'_>) -> Result<Vec<f64>> {
+        crate::forest::mean(&self.trees, &self.weights, pairs.len(), progress, |tree, report| {
+            tree.pairs(pairs, report)
+        })
+    }
+
+    /// Distances of all pairs: a symmetric matrix, row after row, in parallel; progress counts
+    /// rows.
+    ///
+    /// # Errors
+    /// As [`Tree::pairwise`].
+    pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        let rows = self.measures().len();
+        crate::forest::mean(&self.trees, &self.weights, rows, progress, |tree, report| {
+            tree.pairwise(report)
+        })
+    }
+
+    /// Distances from every measure here to every one of another set prepared by the same model,
+    /// row after row, in parallel; progress counts rows.
+    ///
+    /// # Errors
+    /// As [`Tree::cross`].
+    ///
+    /// # Panics
+    /// If the other set is prepared by another model.
+    pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.check_model(other);
+        let both: Vec<_> = self.trees.iter().zip(&other.trees).collect();
+        let rows = self.measures().len();
+        crate::forest::mean(&both, &self.weights, rows, progress, |(left, right), report| {
+            left.cross(right, report)
+        })
+    }
+
+    /// Distance between measure `i` here and measure `j` of another set prepared by the same model,
+    /// reusing memory. Masses are taken to be equal.
+    ///
+    /// # Panics
+    /// If there is no such measure, or the other set is prepared by another model.
+    pub fn distance_to(&self, i: usize, other: &Self, j: usize, scratch: &mut Scratch) -> f64 {
+        self.check_model(other);
+        let both = self.trees.iter().zip(&other.trees).zip(&self.weights);
+        both.map(|((left, right), w)| w * left.distance_to(i, right, j, scratch)).sum()
+    }
+
+    /// Checks that both have as many trees, of the same weights; the trees check that they are the
+    /// same.
+    fn check_model(&self, other: &Self) {
+        assert!(self.weights == other.weights, "both sets must be prepared by one model");
+    }
+}

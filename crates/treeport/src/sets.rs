@@ -1,0 +1,31 @@
+//! Disjoint sets that are joined one after the other.
+
+/// Sets of the numbers `0..n`, with path halving.
+pub(crate) struct Sets {
+    parent: Vec<u32>,
+}
+
+impl Sets {
+    pub(crate) fn new(n: usize) -> Self {
+        Self { parent: (0..n as u32).collect() }
+    }
+
+    /// The number that stands for the set of `x`.
+    #[inline]
+    pub(crate) fn find(&mut self, mut x: u32) -> u32 {
+        while self.parent[x as usize] != x {
+            let grandparent = self.parent[self.parent[x as usize] as usize];
+            self.parent[x as usize] = grandparent;
+            x = grandparent;
+        }
+        x
+    }
+
+    /// Joins two sets; the first one's number stays. False if they were one already.
+    #[inline]
+    pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
+        let (a, b) = (self.find(a), self.find(b));
+        self.parent[b as usize] = a;
+        a != b
+    }
+}

@@ -1,0 +1,174 @@
+//! The basis that a solve begins with.
+
+use super::arcs::Arcs;
+use super::price::Cost;
+
+/// A feasible basis as arcs with flows; its memory serves one solve after another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstBasis<C> {
+    pub(super) n: usize,
+    pub(super) m: usize,
+    /// Source, sink and flow of n + m − 1 arcs.
+    pub(super) arcs: Vec<(u32, u32, i128)>,
+    supply: Vec<i128>,
+    demand: Vec<i128>,
+    /// First choice of every source, and the negative of its regret: the most urgent is the
+    /// smallest.
+    choice: Vec<usize>,
+    negative_regret: Vec<C>,
+    zeros: Vec<C>,
+    /// Arcs of every node in compressed rows.
+    start: Vec<usize>,
+    at_node: Vec<usize>,
+    order: Vec<BasisNode>,
+}
+
+/// A node (sources `0..n`, then sinks) that hangs from its parent by a basic arc.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BasisNode {
+    pub(super) node: usize,
+    pub(super) parent: usize,
+    pub(super) arc: usize,
+}
+
+impl<C: Cost> FirstBasis<C> {
+    /// Gives each source what it would miss most, as Vogel's method does.
+    ///
+    /// Costs are seen against a price for every sink ([`Cost::prices`]), which is used up. Of all
+    /// sources the one whose second choice would cost it most more than its first gets that first
+    /// choice, as far as it goes. Regrets are as of when a source was last looked at: an old one
+    /// may be too small, no more.
+    ///
+    /// Sources whose arcs all end at full sinks give to any sink in the end, on arcs that need not
+    /// exist.
+    ///
+    /// Flows are never 0, so each allocation uses up exactly one row or one column and the n + m −
+    /// 1 of them form a spanning tree. O((n + m)²) and the arcs looked at, which is far above n·m
+    /// where one side is far larger.
+    pub(super) fn by_regret(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        arcs: &impl Arcs<C>,
+        price: &mut [C],
+    ) {
+        self.begin(supply, demand);
+        let (n, m) = (self.n, self.m);
+        if n == 1 || m == 1 {
+            // There is one plan, and no need to look for it.
+            (0..n).for_each(|i| (0..m).for_each(|j| self.place(i, j)));
+            return self.hang();
+        }
+        let wish = |source: usize, price: &[C]| {
+            let (regret, sink) = arcs.regret(source, price);
+            // A source whose arcs are all full waits until the end.
+            if sink < m { (sink, -regret) } else { (m, C::FAR) }
+        };
+        self.zeros.clear();
+        self.zeros.resize(n, C::default());
+        self.choice.clear();
+        self.negative_regret.clear();
+        for i in 0..n {
+            let (choice, negative_regret) = wish(i, price);
+            self.choice.push(choice);
+            self.negative_regret.push(negative_regret);
+        }
+        while self.arcs.len() < n + m - 1 {
+            let i = C::find(
+                &self.negative_regret,
+                &self.zeros,
+                C::least(&self.negative_regret, &self.zeros),
+            );
+            let j = self.choice[i];
+            if j == m {
+                break;
+            }
+            self.place(i, j);
+            if self.demand[j] == 0 {
+                // A sink that is full is far away.
+                price[j] = C::FAR;
+            }
+            (self.choice[i], self.negative_regret[i]) =
+                if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
+        }
+        self.place_rest();
+        self.hang();
+    }
+
+    /// From the first source that has something left to the first sink that lacks something.
+    fn place_rest(&mut self) {
+        let (mut i, mut j) = (0, 0);
+        while i < self.n && j < self.m {
+            self.place(i, j);
+            if self.supply[i] == 0 {
+                i += 1;
+            } else {
+                j += 1;
+            }
+        }
+    }
+
+    fn begin(&mut self, supply: &[i128], demand: &[i128]) {
+        (self.n, self.m) = (supply.len(), demand.len());
+        self.supply.clear();
+        self.supply.extend_from_slice(supply);
+        self.demand.clear();
+        self.demand.extend_from_slice(demand);
+        self.arcs.clear();
+    }
+
+    /// Moves as much as source i has and sink j takes; an arc that moves nothing is none.
+    fn place(&mut self, i: usize, j: usize) {
+        let flow = self.supply[i].min(self.demand[j]);
+        if flow > 0 {
+            self.supply[i] -= flow;
+            self.demand[j] -= flow;
+            self.arcs.push((i as u32, j as u32, flow));
+        }
+    }
+
+    /// All nodes but the root, which is the last sink, parents first.
+    pub(super) fn order(&self) -> &[BasisNode] {
+        &self.order
+    }
+
+    fn hang(&mut self) {
+        let (n, m) = (self.n, self.m);
+        self.group_arcs();
+        self.order.clear();
+        let mut at = BasisNode { node: n + m - 1, parent: usize::MAX, arc: usize::MAX };
+        for k in 0..n + m {
+            for &arc in &self.at_node[self.start[at.node]..self.start[at.node + 1]] {
+                let (i, j) = (self.arcs[arc].0 as usize, n + self.arcs[arc].1 as usize);
+                if arc != at.arc {
+                    let node = if i == at.node { j } else { i };
+                    self.order.push(BasisNode { node, parent: at.node, arc });
+                }
+            }
+            at = self.order.get(k).copied().unwrap_or(at);
+        }
+    }
+
+    /// Lists the arcs at every node.
+    fn group_arcs(&mut self) {
+        let (n, m) = (self.n, self.m);
+        self.start.clear();
+        self.start.resize(n + m + 2, 0);
+        for &(i, j, _) in &self.arcs {
+            self.start[i as usize + 2] += 1;
+            self.start[n + j as usize + 2] += 1;
+        }
+        for v in 2..n + m + 2 {
+            self.start[v] += self.start[v - 1];
+        }
+        self.at_node.clear();
+        self.at_node.resize(2 * self.arcs.len(), 0);
+        // Filling moves each bound one row on, to where the row ends.
+        for (arc, &(i, j, _)) in self.arcs.iter().enumerate() {
+            for end in [i as usize, n + j as usize] {
+                self.at_node[self.start[end + 1]] = arc;
+                self.start[end + 1] += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Masses and costs as 128-bit integers.
+
+/// Masses as integers: multiples of a power of two above twice the number of sources, plus the
+/// perturbation that keeps every basic flow above 0.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Units {
+    pub(super) supply: Vec<i128>,
+    pub(super) demand: Vec<i128>,
+    /// A quantum of mass is 2^shift units; all perturbations together are less than half of it.
+    shift: u32,
+    /// A quantum of mass is 2^−exponent.
+    exponent: i32,
+}
+
+/// Bits for the total mass in quanta: 24 more are left for the multiple, and the sign.
+const MASS_BITS: i32 = 100;
+
+impl Units {
+    /// Converts masses; the two totals agree up to rounding, which the largest demand settles.
+    pub(super) fn set(&mut self, supply: &[f64], demand: &[f64]) {
+        let total: f64 = supply.iter().sum::<f64>().max(demand.iter().sum());
+        self.exponent = MASS_BITS - 1 - exponent_of(total);
+        let sources = supply.len() as i128;
+        self.shift = (2 * supply.len() + 2).next_power_of_two().ilog2();
+        let factors = factors(self.exponent);
+        // No mass is nothing, however small.
+        let quanta = |mass: &f64| ((mass * factors.0 * factors.1) as i128).max(1);
+        self.supply.clear();
+        self.supply.extend(supply.iter().map(quanta));
+        self.demand.clear();
+        self.demand.extend(demand.iter().map(quanta));
+        let missing = self.supply.iter().sum::<i128>() - self.demand.iter().sum::<i128>();
+        self.give(missing);
+        self.supply.iter_mut().for_each(|s| *s = (*s << self.shift) + 1);
+        self.demand.iter_mut().for_each(|d| *d <<= self.shift);
+        if let Some(last) = self.demand.last_mut() {
+            *last += sources;
+        }
+    }
+
+    /// Adds what is missing to the largest demand; takes a surplus from the largest ones.
+    fn give(&mut self, mut missing: i128) {
+        while missing != 0 {
+            let largest = self.demand.iter_mut().max().expect("there is a sink");
+            let change = missing.max(1 - *largest);
+            *largest += change;
+            missing -= change;
+            if change == 0 {
+                // All demands are one quantum: give to the largest supply instead.
+                let supply = self.supply.iter_mut().max().expect("there is a source");
+                *supply -= missing;
+                missing = 0;
+            }
+        }
+    }
+
+    /// Flows as masses, the perturbation rounded away.
+    pub(super) fn masses(&self) -> impl Fn(i128) -> f64 + use<> {
+        let (half, shift, factors) =
+            (1i128 << (self.shift - 1), self.shift, factors(-self.exponent));
+        move |flow| ((flow + half) >> shift) as f64 * factors.0 * factors.1
+    }
+}
+
+/// Costs as integers: c·2^exponent, rounded down.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CostUnits {
+    exponent: i32,
+}
+
+impl CostUnits {
+    /// As fine as 128 bits allow: a dual value is a sum of at most `nodes` costs, with room for two
+    /// more.
+    pub(super) fn new(largest: f64, nodes: usize) -> Self {
+        Self { exponent: 122 - nodes.ilog2().cast_signed() - exponent_of(largest) }
+    }
+
+    /// A cost in units, rounded down; nothing is lost unless costs are more than twenty orders
+    /// apart.
+    pub(super) fn integer(&self, cost: f64) -> i128 {
+        scaled(cost, self.exponent).floor() as i128
+    }
+
+    /// The cost that an integer stands for.
+    pub(super) fn real(&self, value: i128) -> f64 {
+        scaled(value as f64, -self.exponent)
+    }
+}
+
+/// e with 2^e ≤ x < 2^(e+1); 0 for 0.
+fn exponent_of(x: f64) -> i32 {
+    if x > 0.0 { x.log2().floor() as i32 } else { 0 }
+}
+
+/// Two numbers whose product is 2^e, neither of which overflows.
+fn factors(e: i32) -> (f64, f64) {
+    (2f64.powi(e / 2), 2f64.powi(e - e / 2))
+}
+
+/// x·2^e.
+fn scaled(x: f64, e: i32) -> f64 {
+    let factors = factors(e);
+    x * factors.0 * factors.1
+}

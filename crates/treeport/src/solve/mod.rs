@@ -1,0 +1,4 @@
+//! Transport between two measures: [`exact`] and certified, or [entropic](sinkhorn).
+
+pub mod exact;
+pub mod sinkhorn;

@@ -1,0 +1,278 @@
+//! Entropic transport: Sinkhorn's algorithm, stable for any ε.
+//!
+//! Among all plans Π with marginals μ and ρ, of total mass M, it finds the one that minimises
+//!
+//! $$ \langle \Pi, D \rangle + \varepsilon\,\mathrm{KL}(\Pi \,|\, \mu \otimes \rho / M), \qquad
+//! \mathrm{KL}(\Pi|Q) = \sum_{ij} \Pi_{ij} \log(\Pi_{ij} / Q_{ij}) $$
+//!
+//! on the supports of μ and ρ (Cuturi, *Sinkhorn Distances*, 2013). The plan is the one POT finds:
+//! for M = 1 its objective ⟨Π, D⟩ + ε Σ Π log Π differs by the constant ε(Σ μ log μ + Σ ρ log ρ).
+//! POT's `sinkhorn2` returns ⟨Π, D⟩, here [`Entropic::transport_cost`], and so do [`distance`] and
+//! [`pairs`].
+//!
+//! **Not a distance.** Entropy spreads mass, so that equal measures are *not* at distance 0 and
+//! shared mass moves, whatever the metric promises. The cost is never below W₁
+//! ([`exact`](crate::exact)) and goes down to it as ε goes to 0, above by at most ε times
+//! M·log(min(n, m)) for supports of n and m points.
+//!
+//! **A real plan.** Sinkhorn's iteration ends with marginals that are nearly right. The plan given
+//! here is rounded to the marginals, which changes the cost by at most twice
+//! [`violation`](Entropic::violation)·M·max D; POT leaves it as it is.
+//!
+//! **Where it is slow.** Across a gap of width w between points mass moves at a rate of exp(−w/ε).
+//! Where two measures have nearly but not quite the same mass on each side of a gap of 20 ε or more
+//! (nearly equal measures do everywhere), that can take more iterations than are allowed. It is
+//! reported, and [`exact`](crate::exact) is the better tool there.
+
+mod options;
+mod relax;
+mod round;
+mod scaling;
+
+use rayon::prelude::*;
+
+pub use options::{Epsilon, SinkhornOptions};
+
+use crate::error::{Error, Result};
+use crate::exact::CostMatrix;
+use crate::measure::{Measure, Measures, check_balance};
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, Progress, SOLVING};
+use crate::tree::Coupling;
+use scaling::{Scaling, dot};
+
+/// An entropic plan with its costs and potentials.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entropic {
+    /// ⟨Π, D⟩: what the plan costs, without the entropy.
+    pub transport_cost: f64,
+    /// ⟨Π, D⟩ + ε KL(Π | μ⊗ρ/M), the objective. Up to the violation it is Σ μ·left + Σ ρ·right.
+    pub regularized_cost: f64,
+    /// The plan: all entries above 0, rounded to the marginals μ and ρ·(total of μ / total of ρ).
+    pub plan: Coupling,
+    /// Potentials f of the left support: before rounding Πᵢⱼ = μᵢ ρⱼ/M · exp((fᵢ + gⱼ − Dᵢⱼ)/ε).
+    pub left: Vec<(usize, f64)>,
+    /// Potentials g of the right support.
+    pub right: Vec<(usize, f64)>,
+    /// The ε of this problem, in the unit of the distances.
+    pub epsilon: f64,
+    /// Iterations, all values of ε together.
+    pub iterations: usize,
+    /// How far the marginals were from μ and ρ before rounding: Σ|difference|/M, the larger of the
+    /// two.
+    pub violation: f64,
+    /// Whether the violation is within the tolerance.
+    pub converged: bool,
+}
+
+/// Entropic transport between two measures, converged or not: see [`Entropic::converged`].
+///
+/// # Errors
+/// Unequal masses, points the metric does not have, or an option out of range.
+///
+/// # Complexity
+/// Two numbers per pair of points of the supports, and one pass over one of them per iteration.
+/// # Example
+/// ```
+/// use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
+/// use treeport::{GroundMetric, Measures, PointMetric};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
+/// let measures = Measures::from_dense(2, &[0.5, 0.5, 0.5, 0.5])?;
+/// let options = SinkhornOptions { epsilon: Epsilon::Absolute(1.0), ..SinkhornOptions::default() };
+/// let entropic = sinkhorn::solve(&metric, &measures.row(0), &measures.row(1), &options)?;
+/// // Two points one apart, half the mass at each: 1/(1 + e) of it changes places.
+/// assert!((entropic.transport_cost - 1.0 / (1.0 + 1f64.exp())).abs() < 1e-9);
+/// assert!(entropic.converged);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn solve(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    options: &SinkhornOptions,
+) -> Result<Entropic> {
+    check(metric, a, b, options)?;
+    let mut scratch = Scaling::default();
+    scratch.prepare(metric, a, b);
+    Ok(entropic(scratch, a.total(), options))
+}
+
+/// As [`solve`], from masses `a` of the rows to masses `b` of the columns at the costs given. The
+/// plan and the potentials go by the numbers of rows and columns; entries without mass are skipped.
+///
+/// # Errors
+/// As [`exact::between`](crate::exact::between), or an option out of range.
+///
+/// # Example
+/// ```
+/// use treeport::exact::CostMatrix;
+/// use treeport::sinkhorn::{self, SinkhornOptions};
+/// let costs = CostMatrix::new(1, 2, &[1.0, 3.0])?;
+/// let options = SinkhornOptions::default();
+/// // There is one plan only.
+/// let entropic = sinkhorn::solve_between(&[1.0], &[0.5, 0.5], &costs, &options)?;
+/// assert!((entropic.transport_cost - 2.0).abs() < 1e-9);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn solve_between(
+    a: &[f64],
+    b: &[f64],
+    costs: &CostMatrix<'_>,
+    options: &SinkhornOptions,
+) -> Result<Entropic> {
+    options.check()?;
+    let mut scratch = Scaling::default();
+    let total = scratch.prepare_between(a, b, costs)?;
+    Ok(entropic(scratch, total, options))
+}
+
+/// Solves what is prepared, for measures of the total mass given.
+fn entropic(mut scratch: Scaling, total: f64, options: &SinkhornOptions) -> Entropic {
+    let run = run(&mut scratch, total, options);
+    let (left, right) = (&scratch.left, &scratch.right);
+    let mut plan = Coupling::default();
+    for (row, &i) in scratch.plan.chunks_exact(right.len()).zip(left) {
+        for (&share, &j) in row.iter().zip(right) {
+            let mass = share * total;
+            if mass > 0.0 {
+                plan.push(i as u32, j as u32, mass);
+            }
+        }
+    }
+    Entropic {
+        transport_cost: run.cost,
+        regularized_cost: run.cost + run.epsilon * total * divergence(&scratch),
+        plan,
+        left: left.iter().copied().zip(scratch.f.iter().copied()).collect(),
+        right: right.iter().copied().zip(scratch.g.iter().copied()).collect(),
+        epsilon: run.epsilon,
+        iterations: run.iterations,
+        violation: run.violation,
+        converged: run.violation <= options.tolerance,
+    }
+}
+
+/// [`Entropic::transport_cost`] between two measures.
+///
+/// # Errors
+/// As [`solve`], and [`Error::NotConverged`], which says how far it was: a number that depends on
+/// where the iteration stopped is not given.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Measures, PointMetric, exact, sinkhorn};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+/// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
+/// let (a, b) = (measures.row(0), measures.row(1));
+/// let distance = sinkhorn::distance(&metric, &a, &b, &sinkhorn::SinkhornOptions::default())?;
+/// assert!(distance >= exact::distance(&metric, &a, &b)?);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn distance(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    options: &SinkhornOptions,
+) -> Result<f64> {
+    check(metric, a, b, options)?;
+    let mut scratch = Scaling::default();
+    scratch.prepare(metric, a, b);
+    run(&mut scratch, a.total(), options).converged((0, 1), options)
+}
+
+/// As [`distance`], from masses `a` of the rows to masses `b` of the columns at the costs given.
+///
+/// # Errors
+/// As [`solve_between`], and [`Error::NotConverged`].
+pub fn between(
+    a: &[f64],
+    b: &[f64],
+    costs: &CostMatrix<'_>,
+    options: &SinkhornOptions,
+) -> Result<f64> {
+    options.check()?;
+    let mut scratch = Scaling::default();
+    let total = scratch.prepare_between(a, b, costs)?;
+    run(&mut scratch, total, options).converged((0, 1), options)
+}
+
+/// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
+///
+/// For a graph give [`GroundMetric::materialized`] distances.
+///
+/// # Errors
+/// As [`distance`], naming the measures; [`Error::Cancelled`] when `progress` asks to stop.
+pub fn pairs(
+    metric: &GroundMetric,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    options: &SinkhornOptions,
+    progress: &Progress<'_>,
+) -> Result<Vec<f64>> {
+    options.check()?;
+    measures.check_points(metric.points())?;
+    measures.check_pairs(pairs)?;
+    let counter = Counter::new(SOLVING, pairs.len(), progress);
+    pairs
+        .par_iter()
+        .map_init(Scaling::default, |scratch, &(i, j)| {
+            let (a, b) = (measures.row(i), measures.row(j));
+            scratch.prepare(metric, &a, &b);
+            let value = run(scratch, a.total(), options).converged((i, j), options)?;
+            counter.add(1)?;
+            Ok(value)
+        })
+        .collect()
+}
+
+fn check(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    options: &SinkhornOptions,
+) -> Result<()> {
+    options.check()?;
+    for measure in [a, b] {
+        measure.check_points(metric.points())?;
+    }
+    check_balance((0, *a), (1, *b))
+}
+
+/// What one run says in numbers; the plan is in the scratch.
+struct Run {
+    cost: f64,
+    epsilon: f64,
+    iterations: usize,
+    violation: f64,
+}
+
+impl Run {
+    /// The cost, if it has converged.
+    fn converged(&self, (left, right): (usize, usize), options: &SinkhornOptions) -> Result<f64> {
+        let (iterations, violation, tolerance) =
+            (self.iterations, self.violation, options.tolerance);
+        if violation <= tolerance {
+            return Ok(self.cost);
+        }
+        Err(Error::NotConverged { left, right, violation, tolerance, iterations })
+    }
+}
+
+/// Solves what is prepared.
+fn run(scratch: &mut Scaling, total: f64, options: &SinkhornOptions) -> Run {
+    let epsilon = options.epsilon.absolute(scratch.largest);
+    let iterations = scratch.solve(epsilon, options);
+    let violation = round::round(&mut scratch.plan, &scratch.a, &scratch.b);
+    let cost = dot(&scratch.plan, &scratch.cost) * total;
+    Run { cost, epsilon, iterations, violation }
+}
+
+/// KL(Π | a⊗b) of the plan in the scratch, all of them shares.
+fn divergence(scratch: &Scaling) -> f64 {
+    let rows = scratch.plan.chunks_exact(scratch.b.len()).zip(&scratch.a);
+    let of_row = |(row, a): (&[f64], &f64)| -> f64 {
+        let moves = row.iter().zip(&scratch.b).filter(|(share, _)| **share > 0.0);
+        moves.map(|(share, b)| share * (share / a / b).ln()).sum()
+    };
+    rows.map(of_row).sum()
+}

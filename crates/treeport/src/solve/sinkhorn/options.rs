@@ -1,0 +1,76 @@
+//! What can be chosen: how much entropy, how to get there, and when to stop.
+
+use crate::error::{Error, Result};
+
+/// How much the entropy weighs against the cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Epsilon {
+    /// In the unit of the distances, as POT's `reg`.
+    Absolute(f64),
+    /// As a share of the largest distance between the two supports: the same plan in metres and in
+    /// miles.
+    Relative(f64),
+}
+
+impl Epsilon {
+    /// In the unit of the distances.
+    pub(super) fn absolute(self, largest: f64) -> f64 {
+        let epsilon = match self {
+            Self::Absolute(epsilon) => epsilon,
+            // Without any distance every ε gives the same plan.
+            Self::Relative(_) if largest == 0.0 => 1.0,
+            Self::Relative(share) => share * largest,
+        };
+        // So that 1/ε is finite.
+        epsilon.max(LEAST_EPSILON)
+    }
+}
+
+const LEAST_EPSILON: f64 = 1e-300;
+
+/// Options of [`sinkhorn`](super).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SinkhornOptions {
+    /// Weight of the entropy (default: 0.01 of the largest distance).
+    pub epsilon: Epsilon,
+    /// ε-scaling: start at the largest distance and multiply by this factor, from above 0 to 0.9,
+    /// until `epsilon` is reached (default: 0.25). `None` starts at `epsilon`.
+    pub scaling: Option<f64>,
+    /// Most iterations, all values of ε together (default: 100 000).
+    pub max_iterations: usize,
+    /// Largest [`violation`](super::Entropic::violation) that counts as converged (default: 10⁻⁹).
+    pub tolerance: f64,
+}
+
+impl Default for SinkhornOptions {
+    fn default() -> Self {
+        Self {
+            epsilon: Epsilon::Relative(0.01),
+            scaling: Some(0.25),
+            max_iterations: 100_000,
+            tolerance: 1e-9,
+        }
+    }
+}
+
+impl SinkhornOptions {
+    pub(super) fn check(&self) -> Result<()> {
+        let bad = |option, value: f64, expected| {
+            Err(Error::BadOption { option, value: value.to_string(), expected })
+        };
+        let (Epsilon::Absolute(epsilon) | Epsilon::Relative(epsilon)) = self.epsilon;
+        if !(epsilon.is_finite() && epsilon > 0.0) {
+            return bad("epsilon", epsilon, "it must be above 0; `exact` solves without entropy");
+        }
+        if let Some(factor) = self.scaling.filter(|&factor| !(factor > 0.0 && factor <= 0.9)) {
+            return bad("scaling", factor, "a factor above 0 and at most 0.9; try 0.25");
+        }
+        if self.max_iterations == 0 {
+            return bad("max_iterations", 0.0, "there must be at least one");
+        }
+        if !(self.tolerance.is_finite() && self.tolerance > 0.0) {
+            return bad("tolerance", self.tolerance, "it must be above 0; try 1e-9");
+        }
+        Ok(())
+    }
+}

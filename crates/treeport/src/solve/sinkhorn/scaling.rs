@@ -1,0 +1,282 @@
+//! Sinkhorn's iteration for one problem: matrix products while numbers fit, logarithms where they
+//! do not.
+//!
+//! The plan is Πᵢⱼ = aᵢ bⱼ exp((fᵢ + gⱼ − Dᵢⱼ)/ε). With logarithms alone every iteration takes two
+//! exponentials per entry. Here the kernel K holds that expression for fixed potentials, and Π =
+//! diag(u) K diag(v) is scaled by products. A scaling beyond [`RANGE`] means that K has lost
+//! entries that may matter: then v goes into g, one iteration runs in logarithms, and K is made
+//! anew (Schmitzer, *Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport
+//! Problems*, 2019, where it is called absorption).
+
+use super::SinkhornOptions;
+use super::relax::{Pace, relaxed};
+use crate::error::Result;
+use crate::exact::CostMatrix;
+use crate::measure::Measure;
+use crate::metric::GroundMetric;
+
+/// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
+/// they would be below 10⁻²⁰⁷ in the plan.
+const RANGE: f64 = 1e50;
+
+/// Before the last ε a violation this small will do. With 10⁻⁴ some small ε are never reached;
+/// against it, this takes a tenth more iterations.
+const STAGE_TOLERANCE: f64 = 1e-6;
+
+/// Rounds in which the potentials of two equal measures meet: 2⁻⁶⁰ is beyond every tolerance.
+const MEETINGS: usize = 60;
+
+/// Shares of the total mass below this count as this much, so that quotients of two shares are
+/// finite and products of two are above 0.
+const LEAST_SHARE: f64 = 1e-150;
+
+/// One problem at a time, many in one piece of memory. All masses are shares of the total.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scaling {
+    pub(super) left: Vec<usize>,
+    pub(super) right: Vec<usize>,
+    pub(super) a: Vec<f64>,
+    pub(super) b: Vec<f64>,
+    /// Distances between the supports, row after row.
+    pub(super) cost: Vec<f64>,
+    pub(super) largest: f64,
+    /// Whether both measures are the same and so is every way back.
+    mirrored: bool,
+    /// The kernel K, and at the end the plan.
+    pub(super) plan: Vec<f64>,
+    /// Potentials, in the unit of the distances.
+    pub(super) f: Vec<f64>,
+    pub(super) g: Vec<f64>,
+    u: Vec<f64>,
+    v: Vec<f64>,
+    /// The v before the last sweep, and sums over columns.
+    before: Vec<f64>,
+    sums: Vec<f64>,
+}
+
+impl Scaling {
+    /// Lays out one problem.
+    pub(super) fn prepare(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+        for (points, shares, measure) in
+            [(&mut self.left, &mut self.a, a), (&mut self.right, &mut self.b, b)]
+        {
+            points.clear();
+            points.extend(measure.support().iter().map(|&p| p as usize));
+            shares.clear();
+            shares.extend_from_slice(measure.masses());
+        }
+        self.cost.clear();
+        self.cost.resize(self.a.len() * self.b.len(), 0.0);
+        metric.block(&self.left, &self.right, &mut self.cost);
+        self.begin(a.total(), b.total());
+    }
+
+    /// Lays out a problem that costs alone say, and returns the total mass of the left side.
+    pub(super) fn prepare_between(
+        &mut self,
+        a: &[f64],
+        b: &[f64],
+        costs: &CostMatrix<'_>,
+    ) -> Result<f64> {
+        let Self { left, right, a: given, b: taken, cost, .. } = self;
+        let totals = costs.read((a, left, given), (b, right, taken), cost)?;
+        self.begin(totals.0, totals.1);
+        let m = self.b.len();
+        let both_ways = |i: usize, j: usize| self.cost[i * m + j] == self.cost[j * m + i];
+        self.mirrored = self.mirrored && (0..m).all(|i| (0..i).all(|j| both_ways(i, j)));
+        Ok(totals.0)
+    }
+
+    /// Masses become shares of their totals, and everything else starts at 0.
+    fn begin(&mut self, left_total: f64, right_total: f64) {
+        for (shares, total) in [(&mut self.a, left_total), (&mut self.b, right_total)] {
+            for share in shares.iter_mut() {
+                *share = (*share / total).max(LEAST_SHARE);
+            }
+        }
+        let (n, m) = (self.a.len(), self.b.len());
+        self.mirrored = self.left == self.right && self.a == self.b;
+        self.largest = self.cost.iter().copied().fold(0.0, f64::max);
+        for (values, len) in [
+            (&mut self.plan, n * m),
+            (&mut self.f, n),
+            (&mut self.u, n),
+            (&mut self.g, m),
+            (&mut self.v, m),
+            (&mut self.before, m),
+            (&mut self.sums, m),
+        ] {
+            values.clear();
+            values.resize(len, 0.0);
+        }
+    }
+
+    /// Solves what is prepared and returns the number of iterations; the kernel becomes the plan,
+    /// whose columns are right and whose rows are nearly so, if there were iterations enough.
+    pub(super) fn solve(&mut self, epsilon: f64, options: &SinkhornOptions) -> usize {
+        let mut done = 0;
+        if let Some(factor) = options.scaling {
+            let mut stage = self.largest;
+            // The last step is a half to one and a half factors, rather than one that changes next
+            // to nothing.
+            while stage * factor.sqrt() > epsilon {
+                self.stage(stage, options.tolerance.max(STAGE_TOLERANCE), options, &mut done);
+                self.absorb(stage);
+                stage *= factor;
+            }
+        }
+        self.stage(epsilon, options.tolerance, options, &mut done);
+        self.absorb(epsilon);
+        let m = self.v.len();
+        for (row, u) in self.plan.chunks_exact_mut(m).zip(&self.u) {
+            row.iter_mut().zip(&self.v).for_each(|(entry, v)| *entry *= u * v);
+        }
+        done
+    }
+
+    /// Iterates with one ε.
+    fn stage(&mut self, epsilon: f64, tolerance: f64, options: &SinkhornOptions, done: &mut usize) {
+        if self.mirrored {
+            self.meet(epsilon, tolerance, options.max_iterations, done);
+        }
+        self.columns(epsilon);
+        let (mut pace, mut omega) = (Pace::default(), 1.0);
+        // How many steps in a row were plain: after one the columns are right, and what the next
+        // finds in the rows is all there is. It is no larger after it.
+        let mut plain = 1;
+        while *done < options.max_iterations {
+            *done += 1;
+            let violation = self.sweep(omega);
+            plain = if omega == 1.0 { plain + 1 } else { 0 };
+            let converged = violation <= tolerance && plain > 1;
+            omega = if violation <= tolerance { 1.0 } else { pace.after(violation) };
+            if !self.in_range() {
+                self.v.copy_from_slice(&self.before);
+                self.u.fill(1.0);
+                self.absorb(epsilon);
+                self.rows(epsilon);
+                self.columns(epsilon);
+                (pace, omega, plain) = (Pace::default(), 1.0, 1);
+            }
+            if converged {
+                return;
+            }
+        }
+    }
+
+    /// Brings the potentials of two equal measures together: by symmetry f = g is a solution.
+    ///
+    /// Where ε is small next to the gaps between points, nearly all mass stays, and Sinkhorn's
+    /// iteration moves the rest too slowly to end. The mean of f and of the g that it asks for is
+    /// as a rule half as far away each time (Feydy, Séjourné, Vialard, Amari, Trouvé, Peyré,
+    /// *Interpolating between Optimal Transport and MMD using Sinkhorn Divergences*, 2019).
+    fn meet(&mut self, epsilon: f64, tolerance: f64, most: usize, done: &mut usize) {
+        for _ in 0..MEETINGS.min(most - *done) {
+            *done += 1;
+            self.columns(epsilon);
+            let mut far = 0.0;
+            for (f, g) in self.f.iter_mut().zip(&self.g) {
+                far = f64::max(far, (*f - g).abs());
+                *f = 0.5 * (*f + g);
+            }
+            if far <= tolerance * epsilon {
+                return;
+            }
+        }
+    }
+
+    /// One iteration in one pass over the kernel: u from v, then v from u, ω times as far as a
+    /// plain one. Returns how far the rows were from their masses before it.
+    fn sweep(&mut self, omega: f64) -> f64 {
+        self.sums.fill(0.0);
+        let mut violation = 0.0;
+        let rows = self.plan.chunks_exact(self.v.len());
+        for ((row, a), u) in rows.zip(&self.a).zip(&mut self.u) {
+            let sum = dot(row, &self.v);
+            violation += (*u * sum - a).abs();
+            *u = relaxed(*u, a / sum, omega);
+            let u = *u;
+            self.sums.iter_mut().zip(row).for_each(|(sum, entry)| *sum += u * entry);
+        }
+        std::mem::swap(&mut self.v, &mut self.before);
+        let fresh = self.b.iter().zip(&self.sums).map(|(b, sum)| b / sum);
+        for ((v, old), fresh) in self.v.iter_mut().zip(&self.before).zip(fresh) {
+            *v = relaxed(*old, fresh, omega);
+        }
+        violation
+    }
+
+    fn in_range(&self) -> bool {
+        self.u.iter().chain(&self.v).all(|scale| (1.0 / RANGE..RANGE).contains(scale))
+    }
+
+    /// Moves the scalings into the potentials.
+    fn absorb(&mut self, epsilon: f64) {
+        self.f.iter_mut().zip(&self.u).for_each(|(f, u)| *f += epsilon * u.ln());
+        self.g.iter_mut().zip(&self.v).for_each(|(g, v)| *g += epsilon * v.ln());
+    }
+
+    /// f from g: fᵢ = −ε log Σⱼ bⱼ exp((gⱼ − Dᵢⱼ)/ε), the largest term taken out first.
+    fn rows(&mut self, epsilon: f64) {
+        let rate = 1.0 / epsilon;
+        let terms = &mut self.sums;
+        for (row, f) in self.cost.chunks_exact(self.g.len()).zip(&mut self.f) {
+            let mut least = f64::INFINITY;
+            for ((term, cost), g) in terms.iter_mut().zip(row).zip(&self.g) {
+                *term = cost - g;
+                least = smaller(least, *term);
+            }
+            for term in terms.iter_mut() {
+                *term = ((least - *term) * rate).exp();
+            }
+            *f = least - epsilon * dot(terms, &self.b).ln();
+        }
+    }
+
+    /// g from f likewise, and the kernel of the two: its columns are right, and both scalings are
+    /// 1.
+    fn columns(&mut self, epsilon: f64) {
+        let (rate, m) = (1.0 / epsilon, self.g.len());
+        let least = &mut self.g;
+        least.fill(f64::INFINITY);
+        for (row, f) in self.cost.chunks_exact(m).zip(&self.f) {
+            least.iter_mut().zip(row).for_each(|(least, cost)| *least = smaller(*least, cost - f));
+        }
+        self.sums.fill(0.0);
+        let rows = self.cost.chunks_exact(m).zip(self.plan.chunks_exact_mut(m));
+        for (((costs, row), f), a) in rows.zip(&self.f).zip(&self.a) {
+            for ((term, cost), least) in row.iter_mut().zip(costs).zip(least.iter()) {
+                *term = ((least - (cost - f)) * rate).exp() * a;
+            }
+            self.sums.iter_mut().zip(row).for_each(|(sum, term)| *sum += *term);
+        }
+        for ((g, sum), b) in self.g.iter_mut().zip(&mut self.sums).zip(&self.b) {
+            *g -= epsilon * sum.ln();
+            *sum = b / *sum;
+        }
+        for row in self.plan.chunks_exact_mut(m) {
+            row.iter_mut().zip(&self.sums).for_each(|(term, scale)| *term *= scale);
+        }
+        self.u.fill(1.0);
+        self.v.fill(1.0);
+    }
+}
+
+/// As `f64::min` for numbers, in one instruction.
+fn smaller(x: f64, y: f64) -> f64 {
+    if y < x { y } else { x }
+}
+
+/// Σ xᵢ yᵢ in eight sums, which a compiler may keep side by side; one sum has to be added up in
+/// order.
+pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
+    let rest: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum();
+    let mut sums = [0.0; 8];
+    for (x, y) in xs.zip(ys) {
+        for lane in 0..8 {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}

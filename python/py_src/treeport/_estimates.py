@@ -1,0 +1,132 @@
+"""Estimates as accurate as one likes, and certified bounds."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, TypedDict, Union
+
+from . import _core
+from ._inputs import Floats, threads_of
+from ._progress import bar
+
+# A factor is a median: more labels than this would hardly move it.
+MOST_LABELS = 100
+
+# All distances between so many points take about a second.
+MOST_POINTS = 5_000
+
+
+class Calibration(TypedDict):
+    """Factors of the levels; whether "flow" takes the mean of its plans; its narrowest interval."""
+
+    tree: float
+    flow: float
+    arcs: float
+    exact: float
+    mean_of_plans: bool
+    flow_width: float
+
+
+class Options(TypedDict):
+    """How a model is fitted; `None` leaves a choice to the method."""
+
+    method: str
+    start: Union[str, _core.Model, None]
+    n_trees: Optional[int]
+    epochs: Optional[int]
+    batch_size: Optional[int]
+    learning_rate: Optional[float]
+    schedule: Optional[str]
+    loss: Optional[str]
+    validation_fraction: Optional[float]
+    patience: Optional[int]
+    scale: bool
+    seed: int
+
+
+class Estimates:
+    """What an estimator with a ground metric and a model can say about exact transport."""
+
+    n_jobs: Optional[int]
+    verbose: bool
+
+    def estimate(self, A: Any, B: Any, accuracy: Union[str, float] = "flow") -> Floats:
+        """Exact transport distance of row i of `A` to row i of `B`, as accurately as you like.
+
+        Some of the labels of `fit`, which have to be exact distances for that, calibrate every level
+        (`calibration_`), so that "tree" is `paired` times a factor; on the command line, `treeport
+        estimate --labels` does. Small supports are solved exactly at
+        any level above "tree", because that is faster. The first call reads the ground metric and grows
+        one more tree; later calls share both.
+
+        Parameters
+        ----------
+        A, B : array-like or sparse of shape (n_measures, n_points)
+        accuracy : {"tree", "flow", "arcs", "exact"} or float
+            "tree" takes the distance of the trees; "flow" the true cost of their plans; "arcs" the best
+            plan on the arcs they suggest; "exact" solves. A number is a relative error that is certified
+            to be kept, each pair at the lowest level that can promise it.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_measures,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import treeport as tp
+        >>> rng = np.random.default_rng(0)
+        >>> words, documents = rng.normal(size=(30, 2)), rng.integers(0, 2, size=(40, 30))
+        >>> tw = tp.TreeWasserstein(points=words, method="forest").fit(documents)
+        >>> exact = tw.estimate(documents[:20], documents[20:], accuracy="exact")
+        >>> close = tw.estimate(documents[:20], documents[20:], accuracy=0.02)
+        >>> bool((abs(close - exact) <= 0.02 * exact).all())
+        True
+        """
+        return self._ask(A, B, accuracy, False)[0]
+
+    def bounds(
+        self, A: Any, B: Any, accuracy: Union[str, float] = "flow"
+    ) -> tuple[Floats, Floats]:
+        """Certified bounds of the exact transport distance of row i of `A` to row i of `B`.
+
+        Above is the cost of a plan; below are single linkage, which is never above the ground metric, the
+        distance of the two centroids, and dual potentials (all but "tree"): at "flow" the mean of
+        those of the trees, made to respect all distances, which it asks for. That is more work than an
+        estimate, so larger supports are solved exactly, and `estimate` may lie outside of these bounds.
+
+        Parameters
+        ----------
+        A, B : array-like or sparse of shape (n_measures, n_points)
+        accuracy : {"tree", "flow", "arcs", "exact"} or float
+            As for `estimate`; a number is the largest ``upper / lower - 1``.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_measures,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import treeport as tp
+        >>> rng = np.random.default_rng(0)
+        >>> words, documents = rng.normal(size=(30, 2)), rng.integers(0, 2, size=(40, 30))
+        >>> tw = tp.TreeWasserstein(points=words).fit(documents)
+        >>> lower, upper = tw.bounds(documents[:20], documents[20:], accuracy="tree")
+        >>> exact = tw.estimate(documents[:20], documents[20:], accuracy="exact")
+        >>> bool((lower <= exact).all() and (exact <= upper).all())
+        True
+        """
+        return self._ask(A, B, accuracy, True)
+
+    def _ask(self, A: Any, B: Any, accuracy: Any, bounds: bool) -> tuple[Floats, Floats]:
+        threads = threads_of(self.n_jobs)
+        left, right = self._measures(A), self._measures(B)
+        estimator = self._estimator(threads)
+        with bar("bounding" if bounds else "estimating", self.verbose) as report:
+            return estimator.paired(str(accuracy), left, right, bounds, threads, report)
+
+    def _estimator(self, threads: int) -> _core.Estimator:
+        raise NotImplementedError
+
+    def _measures(self, X: Any) -> _core.Measures:
+        raise NotImplementedError

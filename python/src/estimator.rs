@@ -1,0 +1,121 @@
+//! Estimates at every accuracy, with certified bounds.
+
+use numpy::{IntoPyArray, PyArray1};
+use pyo3::prelude::*;
+use treeport::estimate::{Accuracy, Answer, Level, Statistic};
+
+use crate::convert::to_py_err;
+use crate::ground::Ground;
+use crate::labelled::Labelled;
+use crate::measures::Measures;
+use crate::model::Model;
+use crate::watch;
+
+/// What labels tell about the levels: a dictionary of plain numbers.
+#[derive(FromPyObject, IntoPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Calibration {
+    tree: f64,
+    flow: f64,
+    arcs: f64,
+    exact: f64,
+    mean_of_plans: bool,
+    flow_width: f64,
+}
+
+impl From<treeport::estimate::Calibration> for Calibration {
+    fn from(found: treeport::estimate::Calibration) -> Self {
+        let [tree, flow, arcs, exact] = found.factors;
+        let mean_of_plans = found.statistic == Statistic::Mean;
+        Self { tree, flow, arcs, exact, mean_of_plans, flow_width: found.flow_width }
+    }
+}
+
+impl From<Calibration> for treeport::estimate::Calibration {
+    fn from(kept: Calibration) -> Self {
+        let statistic = if kept.mean_of_plans { Statistic::Mean } else { Statistic::Least };
+        let factors = [kept.tree, kept.flow, kept.arcs, kept.exact];
+        Self { factors, statistic, flow_width: kept.flow_width }
+    }
+}
+
+/// A ground metric with a model over its points.
+#[pyclass(frozen, module = "treeport._core")]
+pub(crate) struct Estimator {
+    estimator: treeport::Estimator,
+}
+
+type Ends<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+#[pymethods]
+impl Estimator {
+    /// With a calibration from before, or none.
+    #[new]
+    #[pyo3(signature = (ground, model, calibration, threads))]
+    fn new(
+        py: Python<'_>,
+        ground: &Ground,
+        model: &Model,
+        calibration: Option<Calibration>,
+        threads: usize,
+    ) -> PyResult<Self> {
+        let calibration = calibration.map(Into::into).unwrap_or_default();
+        let estimator = watch::run(py, threads, None, |_| {
+            treeport::Estimator::new(&ground.metric, &model.model)?.with_calibration(calibration)
+        })?;
+        Ok(Self { estimator })
+    }
+
+    /// The same with every level brought to the scale of labels.
+    #[pyo3(signature = (labelled, threads, report=None))]
+    fn calibrated(
+        &self,
+        py: Python<'_>,
+        labelled: &Labelled,
+        threads: usize,
+        report: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let estimator = watch::run(py, threads, report.as_ref(), |progress| {
+            self.estimator.clone().calibrated(Level::Exact, &labelled.data, progress)
+        })?;
+        Ok(Self { estimator })
+    }
+
+    #[getter]
+    fn calibration(&self) -> Calibration {
+        self.estimator.calibration().into()
+    }
+
+    /// For row i of one set and row i of another an estimate, or with `bounds` certified lower and
+    /// upper bounds.
+    #[pyo3(signature = (accuracy, a, b, bounds, threads, report=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+    fn paired<'py>(
+        &self,
+        py: Python<'py>,
+        accuracy: &str,
+        a: &Measures,
+        b: &Measures,
+        bounds: bool,
+        threads: usize,
+        report: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Ends<'py>> {
+        let (accuracy, a, b) = (accuracy.parse().map_err(to_py_err)?, &a.rows, &b.rows);
+        let (first, second): (Vec<f64>, Vec<f64>) =
+            watch::run(py, threads, report.as_ref(), |progress| match accuracy {
+                Accuracy::Level(level) if !bounds => {
+                    let found = self.estimator.paired(level, a, b, progress)?;
+                    Ok((found.iter().map(|estimate| estimate.value).collect(), vec![]))
+                }
+                _ => {
+                    let found = self.estimator.paired_answers(accuracy, a, b, progress)?;
+                    let ends = |answer: &Answer| {
+                        let Answer { value, interval, .. } = *answer;
+                        if bounds { (interval.lower, interval.upper) } else { (value, value) }
+                    };
+                    Ok(found.iter().map(ends).unzip())
+                }
+            })?;
+        Ok((first.into_pyarray(py), second.into_pyarray(py)))
+    }
+}

@@ -1,0 +1,214 @@
+//! Measures with exact distances between some of them, and what is made of those.
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use treeport::fit::Start;
+use treeport::labelled::{sample_pairs, test_seed};
+use treeport::learn::Epoch;
+use treeport::names::Named;
+use treeport::{FitOptions, Linkage, Method, fit as fit_model};
+
+use crate::convert::{self, to_py_err};
+use crate::ground::Ground;
+use crate::measures::Measures;
+use crate::model::Model;
+use crate::watch;
+
+/// Measures and labels.
+#[pyclass(frozen, module = "treeport._core")]
+pub(crate) struct Labelled {
+    pub(crate) data: treeport::Labelled,
+}
+
+#[pymethods]
+impl Labelled {
+    /// Pairs of rows with distances that are known.
+    #[new]
+    fn new(
+        measures: &Measures,
+        pairs: PyReadonlyArray2<'_, i64>,
+        distances: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Self> {
+        let (pairs, distances) = (convert::pairs(&pairs)?, distances.as_array().to_vec());
+        let data = treeport::Labelled::new(&measures.rows, pairs, distances);
+        Ok(Self { data: data.map_err(to_py_err)? })
+    }
+
+    /// Random pairs of rows, solved exactly: those that `fit` learns from, or with `test` others.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+    #[pyo3(signature = (ground, measures, count, seed, test, threads, report=None))]
+    fn sample(
+        py: Python<'_>,
+        ground: &Ground,
+        measures: &Measures,
+        count: usize,
+        seed: u64,
+        test: bool,
+        threads: usize,
+        report: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let seed = if test { test_seed(seed) } else { seed };
+        let pairs = sample_pairs(count, measures.rows.len(), seed).map_err(to_py_err)?;
+        Self::solved(py, ground, &measures.rows, pairs, threads, report)
+    }
+
+    /// Row i of one set with row i of another, solved exactly.
+    #[staticmethod]
+    #[pyo3(signature = (ground, a, b, threads, report=None))]
+    fn paired(
+        py: Python<'_>,
+        ground: &Ground,
+        a: &Measures,
+        b: &Measures,
+        threads: usize,
+        report: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let both = a.rows.followed_by(&b.rows).map_err(to_py_err)?;
+        let pairs = (0..a.rows.len()).map(|i| (i, a.rows.len() + i)).collect();
+        Self::solved(py, ground, &both, pairs, threads, report)
+    }
+
+    /// About so many of the labels, evenly spaced.
+    fn some(&self, count: usize) -> PyResult<Self> {
+        let all = self.data.len();
+        let places: Vec<usize> = (0..count.min(all)).map(|k| k * all / count.min(all)).collect();
+        let pairs = places.iter().map(|&k| self.data.pairs()[k]).collect();
+        let distances = places.iter().map(|&k| self.data.distances()[k]).collect();
+        let data = treeport::Labelled::new(self.data.measures(), pairs, distances);
+        Ok(Self { data: data.map_err(to_py_err)? })
+    }
+
+    /// The mean relative error of a model.
+    fn error(&self, py: Python<'_>, model: &Model, threads: usize) -> PyResult<f64> {
+        watch::run(py, threads, None, |progress| {
+            let (measures, pairs) = (self.data.measures(), self.data.pairs());
+            Ok(self.data.score(&model.model.pairs(measures, pairs, progress)?).mean)
+        })
+    }
+
+    fn __len__(&self) -> usize {
+        self.data.len()
+    }
+}
+
+impl Labelled {
+    fn solved(
+        py: Python<'_>,
+        ground: &Ground,
+        measures: &treeport::Measures,
+        pairs: Vec<(usize, usize)>,
+        threads: usize,
+        report: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let data = watch::run(py, threads, report.as_ref(), |progress| {
+            treeport::Labelled::solve(&ground.metric, measures, pairs, progress)
+        })?;
+        Ok(Self { data })
+    }
+}
+
+/// The options of `fit`, from a dictionary; `None` leaves a choice to the method.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options<'py> {
+    method: String,
+    start: Option<StartOption<'py>>,
+    n_trees: Option<usize>,
+    epochs: Option<usize>,
+    batch_size: Option<usize>,
+    learning_rate: Option<f64>,
+    schedule: Option<String>,
+    loss: Option<String>,
+    validation_fraction: Option<f64>,
+    patience: Option<usize>,
+    scale: bool,
+    seed: u64,
+}
+
+/// The name of a linkage, or a tree.
+#[derive(FromPyObject)]
+enum StartOption<'py> {
+    Linkage(String),
+    Tree(PyRef<'py, Model>),
+}
+
+impl Options<'_> {
+    fn read(self) -> PyResult<FitOptions> {
+        fn word<T: Named>(name: Option<&String>) -> PyResult<Option<T>> {
+            name.map(|name| name.parse()).transpose().map_err(to_py_err)
+        }
+        let start = match &self.start {
+            None => None,
+            Some(StartOption::Linkage(name)) => word::<Linkage>(Some(name))?.map(Start::Linkage),
+            Some(StartOption::Tree(tree)) => tree.model.tree().cloned().map(Start::Tree),
+        };
+        let options = FitOptions {
+            method: word::<Method>(Some(&self.method))?,
+            start,
+            n_trees: self.n_trees,
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            learning_rate: self.learning_rate,
+            schedule: word(self.schedule.as_ref())?,
+            loss: word(self.loss.as_ref())?,
+            validation_fraction: self.validation_fraction,
+            patience: self.patience,
+            scale: self.scale,
+            seed: self.seed,
+            ..FitOptions::default()
+        };
+        // A search over methods has the same options for all of them.
+        Ok(options.only_used(true))
+    }
+}
+
+/// Refuses options that are out of range, before labels are solved for them.
+#[pyfunction]
+pub(crate) fn check_options(ground: &Ground, options: Options<'_>) -> PyResult<()> {
+    let options = options.read()?;
+    let method = options.method(true);
+    if method.takes().coordinates && ground.metric.coordinates().is_none() {
+        return Err(to_py_err(treeport::Error::NoCoordinates { method: method.name() }));
+    }
+    options.check(true).map_err(to_py_err)
+}
+
+/// The model; training and validation loss of every epoch (NaN without validation) and the best
+/// one; the best stage and the errors of all.
+type Fitted<'py> = (
+    Model,
+    (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, usize),
+    (Option<String>, Vec<(String, f64)>),
+);
+
+/// Fits a model to labels, by the method that the options name.
+#[pyfunction]
+#[pyo3(signature = (ground, labelled, options, threads, report=None))]
+pub(crate) fn fit<'py>(
+    py: Python<'py>,
+    ground: &Ground,
+    labelled: &Labelled,
+    options: Options<'py>,
+    threads: usize,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<Fitted<'py>> {
+    let options = options.read()?;
+    let fitted = watch::run(py, threads, report.as_ref(), |progress| {
+        fit_model(&ground.metric, Some(&labelled.data), &options, progress)
+    })?;
+    let curve =
+        |of: fn(&Epoch) -> f64| fitted.history.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    let training = curve(|epoch| epoch.training_loss);
+    let validation = curve(|epoch| epoch.validation_loss.unwrap_or(f64::NAN));
+    let errors = fitted.stage_errors.iter().map(|(stage, error)| (stage.to_string(), *error));
+    let stages = (fitted.stage.map(|stage| stage.to_string()), errors.collect());
+    Ok((Model::new(fitted.model), (training, validation, fitted.best_epoch), stages))
+}
+
+/// Name, family and one line of help of every method.
+#[pyfunction]
+pub(crate) fn methods() -> Vec<(&'static str, String, &'static str)> {
+    let row = |method: &Method| (method.name(), format!("{:?}", method.family()), method.help());
+    Method::ALL.iter().map(row).collect()
+}

@@ -1,0 +1,263 @@
+//! One tree or several: what answers.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use treeport::model::Prepared;
+use treeport::{Error, Forest, Tree};
+
+use crate::convert::{self, Compressed, Moves, Row, to_py_err};
+use crate::measures::Measures;
+use crate::watch;
+
+/// A tree or a forest as the library knows it.
+#[pyclass(frozen, module = "treeport._core")]
+pub(crate) struct Model {
+    pub(crate) model: treeport::Model,
+    /// What was laid out last: whoever asks about the same measures again does not pay for that
+    /// again.
+    prepared: Mutex<Vec<Arc<Prepared>>>,
+}
+
+/// Sets of measures that stay laid out.
+const KEPT: usize = 2;
+
+#[pymethods]
+impl Model {
+    /// A tree from parents and edge lengths, leaves first, root last.
+    #[staticmethod]
+    fn from_parents(
+        leaves: usize,
+        parents: PyReadonlyArray1<'_, i64>,
+        lengths: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Self> {
+        // A negative number is no node, and neither is the largest one.
+        let node = |&parent: &i64| u32::try_from(parent).unwrap_or(u32::MAX);
+        let parents = parents.as_array().iter().map(node).collect();
+        Self::read(Tree::new(leaves, parents, lengths.as_array().to_vec()))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, names=None))]
+    fn from_newick(text: &str, names: Option<Vec<String>>) -> PyResult<Self> {
+        Self::read(match names {
+            Some(names) => Tree::from_newick_with(text, &names),
+            None => Tree::from_newick(text),
+        })
+    }
+
+    #[staticmethod]
+    fn from_linkage(matrix: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let matrix = matrix.as_array();
+        if matrix.ncols() != 4 {
+            return Err(to_py_err(Error::Shape {
+                what: "the linkage matrix".into(),
+                expected: "(n − 1, 4)".into(),
+                found: format!("({}, {})", matrix.nrows(), matrix.ncols()),
+            }));
+        }
+        let rows: Vec<_> =
+            matrix.rows().into_iter().map(|row| [row[0], row[1], row[2], row[3]]).collect();
+        Self::read(Tree::from_linkage(&rows))
+    }
+
+    /// A forest of trees with weights, equal ones by default.
+    #[staticmethod]
+    #[pyo3(signature = (trees, weights=None))]
+    fn from_trees(
+        trees: Vec<PyRef<'_, Self>>,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Self> {
+        let trees = trees.iter().flat_map(|one| one.model.trees().to_vec()).collect();
+        Self::read(match weights {
+            Some(weights) => Forest::new(trees, weights.as_array().to_vec()),
+            None => Forest::uniform(trees),
+        })
+    }
+
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Self::read(treeport::Model::from_bytes(bytes))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Self::read(py.detach(|| treeport::Model::load(&path)))
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.model.save(&path)).map_err(to_py_err)
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.model.to_bytes().map_err(to_py_err)?))
+    }
+
+    /// One line a tree.
+    fn to_newick(&self) -> String {
+        self.model.to_newick()
+    }
+
+    fn to_linkage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows = self.tree().to_linkage().map_err(to_py_err)?;
+        let count = rows.len();
+        rows.into_iter().flatten().collect::<Vec<_>>().into_pyarray(py).reshape([count, 4])
+    }
+
+    fn with_names(&self, names: Vec<String>) -> PyResult<Self> {
+        Self::read(self.model.clone().with_names(names))
+    }
+
+    fn scaled(&self, factor: f64) -> PyResult<Self> {
+        Self::read(self.model.scaled(factor))
+    }
+
+    #[getter]
+    fn is_forest(&self) -> bool {
+        self.model.tree().is_none()
+    }
+
+    #[getter]
+    fn points(&self) -> usize {
+        self.model.points()
+    }
+
+    /// Of all trees together, which is the number of columns of `embed`.
+    #[getter]
+    fn nodes(&self) -> usize {
+        self.model.nodes()
+    }
+
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.model.names().map(<[String]>::to_vec)
+    }
+
+    fn trees(&self) -> Vec<Self> {
+        self.model.trees().iter().map(|tree| Self::new(tree.clone())).collect()
+    }
+
+    fn weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.model.weights().to_vec().into_pyarray(py)
+    }
+
+    #[getter]
+    fn is_ultrametric(&self) -> bool {
+        self.tree().is_ultrametric()
+    }
+
+    fn parents<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let parents: Vec<i64> = self.tree().parents().iter().map(|&p| i64::from(p)).collect();
+        parents.into_pyarray(py)
+    }
+
+    fn lengths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.tree().lengths().to_vec().into_pyarray(py)
+    }
+
+    /// Which mass goes where, each measure divided by its total first if `normalize`.
+    fn coupling<'py>(
+        &self,
+        py: Python<'py>,
+        a: Row<'py>,
+        b: Row<'py>,
+        normalize: bool,
+    ) -> PyResult<Moves<'py>> {
+        let (a, b) = convert::two(&a, &b, normalize)?;
+        let plan = py.detach(|| self.model.coupling(&a.row(0), &b.row(0)));
+        Ok(convert::moves(py, plan.map_err(to_py_err)?))
+    }
+
+    /// Distance between two measures.
+    fn distance(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, normalize: bool) -> PyResult<f64> {
+        let (a, b) = convert::two(&a, &b, normalize)?;
+        py.detach(|| self.model.distance(&a.row(0), &b.row(0))).map_err(to_py_err)
+    }
+
+    /// Distances of row i of one set to row i of another.
+    fn paired<'py>(
+        &self,
+        py: Python<'py>,
+        a: &Measures,
+        b: &Measures,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let distances = watch::run(py, threads, None, |progress| {
+            self.model.paired(&a.rows, &b.rows, progress)
+        })?;
+        Ok(distances.into_pyarray(py))
+    }
+
+    /// All distances within one set, or from one set to another.
+    #[pyo3(signature = (a, b, threads))]
+    fn pairwise<'py>(
+        &self,
+        py: Python<'py>,
+        a: &Measures,
+        b: Option<&Measures>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let distances = watch::run(py, threads, None, |progress| {
+            let left = self.prepared(a)?;
+            match b {
+                Some(b) => left.cross(&*self.prepared(b)?, progress),
+                None => left.pairwise(progress),
+            }
+        })?;
+        distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
+    }
+
+    /// Sparse rows whose cityblock distances are those of the model.
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        measures: &Measures,
+        threads: usize,
+    ) -> PyResult<Compressed<'py>> {
+        let rows = watch::run(py, threads, None, |_| self.model.embed(&measures.rows))?;
+        Ok(convert::compressed(py, rows))
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.model == other.model
+    }
+}
+
+impl Model {
+    pub(crate) fn new(model: impl Into<treeport::Model>) -> Self {
+        Self { model: model.into(), prepared: Mutex::default() }
+    }
+
+    fn read(model: treeport::Result<impl Into<treeport::Model>>) -> PyResult<Self> {
+        Ok(Self::new(model.map_err(to_py_err)?))
+    }
+
+    /// The one tree; of a forest the first, for whoever has not asked before.
+    fn tree(&self) -> &Tree {
+        &self.model.trees()[0]
+    }
+
+    /// The measures laid out, from before or now; only those that will come again are kept.
+    fn prepared(&self, measures: &Measures) -> treeport::Result<Arc<Prepared>> {
+        if !measures.kept.load(Ordering::Relaxed) {
+            return Ok(Arc::new(self.model.prepare(&measures.rows)?));
+        }
+        let kept = || self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |laid_out: &Arc<Prepared>| laid_out.measures().same(&measures.rows);
+        let found = kept().iter().find(|laid_out| same(laid_out)).map(Arc::clone);
+        let laid_out = match found {
+            Some(found) => found,
+            None => Arc::new(self.model.prepare(&measures.rows)?),
+        };
+        // The one used last is the first.
+        let mut kept = kept();
+        kept.retain(|laid_out| !same(laid_out));
+        kept.truncate(KEPT - 1);
+        kept.insert(0, Arc::clone(&laid_out));
+        Ok(laid_out)
+    }
+}

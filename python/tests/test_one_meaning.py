@@ -1,0 +1,97 @@
+"""The same word gives the same bytes from Python as from the command line.
+
+The command line's own tests hold it to the library, so that all three agree.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import treeport as tp
+from scipy import sparse
+from treeport import _core
+
+ROOT = Path(__file__).parents[2]
+BINARY = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "treeport"
+METHODS = [name for name, *_ in _core.methods()]
+
+
+def run(*arguments):
+    done = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Points and counts, as arrays and as files."""
+    if not BINARY.exists():
+        if "TREEPORT_TESTS_NEED_BINARY" in os.environ:
+            pytest.fail(f"there is no {BINARY}; `cargo build` makes it")
+        pytest.skip(f"there is no {BINARY}; `cargo build` makes it")
+    rng = np.random.default_rng(7)
+    points = rng.normal(size=(40, 3))
+    counts = rng.poisson(0.4, size=(50, 40)) + np.eye(50, 40, dtype=np.int64)
+    counts[40:, 0] += 1
+    folder = tmp_path_factory.mktemp("faces")
+    np.save(folder / "points.npy", points)
+    sparse.save_npz(folder / "counts.npz", sparse.csr_array(counts.astype(np.float64)))
+    return folder, points, counts
+
+
+def data(folder):
+    return "--points", folder / "points.npy", "--measures", folder / "counts.npz", "--normalize"
+
+
+@pytest.mark.parametrize("seed", [0, 5])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_saves_the_same_bytes(files, method, seed, tmp_path):
+    folder, points, counts = files
+    ours, theirs = tmp_path / "python", tmp_path / "command-line"
+    tw = tp.TreeWasserstein(points, method=method, n_pairs=60, random_state=seed).fit(counts)
+    tw.save(ours)
+    run("fit", *data(folder), "--method", method, "--n-pairs", 60, "--seed", seed, "-o", theirs)
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_options_have_the_same_names_and_meaning(files, tmp_path):
+    folder, points, counts = files
+    options = {
+        "start": "ward",
+        "epochs": 7,
+        "batch_size": 9,
+        "learning_rate": 0.4,
+        "schedule": "cosine",
+        "validation_fraction": 0.3,
+        "patience": 5,
+        "loss": "squared",
+        "n_pairs": 70,
+    }
+    for method, more in [
+        ("auto", {}),
+        ("ultrametric", {"scale": False}),
+        ("learned-forest", {"n_trees": 3}),
+    ]:
+        chosen = {**options, **more}
+        usual = tp.TreeWasserstein(points, method=method, **chosen).fit(counts)._model
+        for name in chosen:  # an option that does nothing would agree, too
+            fewer = {other: value for other, value in chosen.items() if other != name}
+            changed = tp.TreeWasserstein(points, method=method, **fewer).fit(counts)._model
+            assert changed != usual or (name == "patience"), f"{method} does not read {name}"
+        ours, theirs = tmp_path / f"{method}-python", tmp_path / f"{method}-command-line"
+        tp.TreeWasserstein(points, method=method, **chosen).fit(counts).save(ours)
+        words = [("--" + name.replace("_", "-"), str(value).lower()) for name, value in chosen.items()]
+        run("fit", *data(folder), "--method", method, *sum(words, ()), "-o", theirs)
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+@pytest.mark.parametrize("method", ["auto", "forest"])
+def test_eval_and_score_print_the_same_digits(files, method, tmp_path):
+    folder, points, counts = files
+    tw = tp.TreeWasserstein(points, method=method, random_state=3).fit(counts)
+    tw.save(tmp_path / "model")
+    shown = run("eval", tmp_path / "model", *data(folder), "--seed", 3, "--json")
+    assert json.loads(shown.splitlines()[0])["error"] == -tw.score(counts)
