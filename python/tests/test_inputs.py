@@ -80,3 +80,16 @@ def test_a_hundred_thousand_pairs_are_one_call(rng):
     left, right = (sparse.csr_array((ones, at, start), shape=(100_000, 200)) for at in places)
     between = tree.pairwise(np.eye(200))
     np.testing.assert_allclose(tree.paired(left, right), between[places[0], places[1]], atol=1e-12)
+
+
+def test_directed_graphs_are_refused():
+    graph = nx.DiGraph([(0, 1), (1, 2)])
+    with pytest.raises(ValueError, match="the graph is directed; .* `graph.to_undirected"):
+        tp.linkage(graph=graph)
+    assert tp.linkage(graph=graph.to_undirected()).n_points == 3
+
+
+def test_entries_that_come_twice_add_up_in_every_format():
+    ends, weights = ([0, 0, 1, 1], [1, 1, 0, 0]), [1.0, 2.0, 1.0, 2.0]
+    matrix = sparse.coo_array((weights, ends), shape=(2, 2))
+    assert tp.emd([1, 0], [0, 1], graph=matrix) == tp.emd([1, 0], [0, 1], graph=matrix.tocsr()) == 3

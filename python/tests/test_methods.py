@@ -195,7 +195,10 @@ def test_measures_are_read_once(words, documents):
 def test_fit_reads_its_parameters_anew(words, documents):
     tw = tp.TreeWasserstein(words.copy(), epochs=1).fit(documents)
     before = tw.distance(documents[0], documents[1])
+    exact = tw.estimate(documents[:1], documents[1:2], accuracy="exact")
     tw.points *= 4  # in place: the same array
+    again = tw.estimate(documents[:1], documents[1:2], accuracy="exact")
+    np.testing.assert_allclose(again, 4 * exact, rtol=1e-12)
     assert tw.fit(documents).distance(documents[0], documents[1]) == pytest.approx(4 * before)
     plain = tp.TreeWasserstein(epochs=1).fit(documents)
     assert plain.fit(documents[:, :20] + 1).n_features_in_ == 20

@@ -17,6 +17,7 @@ from ._inputs import (
     Floats,
     Measures,
     Seed,
+    fingerprint,
     ground_of,
     is_sparse,
     measures_of,
@@ -152,6 +153,8 @@ class TreeWasserstein(  # type: ignore[misc]
     (40, 59)
     """
 
+    _made: _Made
+
     def __init__(
         self,
         points: Any = None,
@@ -219,7 +222,6 @@ class TreeWasserstein(  # type: ignore[misc]
         if self.n_pairs < 1:
             raise ValueError(f"n_pairs is {self.n_pairs}; at least one is needed")
         X = self._rows(X, reset=True)
-        self.__dict__.pop("_made", None)  # whoever changed the points in place gets the new ones
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
         ground, options = self._ground(), self._options(seed)
         _core.check_options(ground, options)  # now rather than after the pairs have been solved
@@ -244,7 +246,7 @@ class TreeWasserstein(  # type: ignore[misc]
             with bar("calibrating", self.verbose) as report:
                 estimator = estimator.calibrated(data.some(MOST_LABELS), threads, report)
             self.calibration_ = estimator.calibration
-            self._made = _Made(self._given(), ground, estimator)
+            self._made = self._made._replace(estimator=estimator)
         return self
 
     def distance(self, a: Any, b: Any) -> float:
@@ -452,13 +454,14 @@ class TreeWasserstein(  # type: ignore[misc]
         return measures_of(self._rows(X, reset=False), normalize=True)
 
     def _given(self) -> tuple[Any, ...]:
-        """What the ground metric is made from."""
-        return self.points, self.cost, self.graph, self.metric
+        """What the ground metric is made from, by its contents."""
+        return fingerprint(self.points, self.cost, self.graph, self.metric)
 
     def _ground(self) -> _core.Ground:
         """The ground metric; made once for the same parameters, with all that is worked out for it."""
         made: Optional[_Made] = getattr(self, "_made", None)
-        if made is not None and all(one is other for one, other in zip(made.given, self._given())):
+        given = self._given()
+        if made is not None and (made.given, made.ground.points) == (given, self.n_features_in_):
             return made.ground
         if self.points is None and self.cost is None and self.graph is None:
             if getattr(self, "_from_file", False):
@@ -473,7 +476,7 @@ class TreeWasserstein(  # type: ignore[misc]
                 f"the measures live on {self.n_features_in_} points, "
                 f"the tree or metric on {ground.points}"
             )
-        self._made = _Made(self._given(), ground, None)
+        self._made = _Made(given, ground, None)
         return ground
 
     def _estimator(self, threads: int) -> _core.Estimator:
@@ -482,7 +485,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if self._made.estimator is None:
             calibration = getattr(self, "calibration_", None)
             estimator = _core.Estimator(ground, self._model._raw, calibration, threads)
-            self._made = _Made(self._given(), ground, estimator)
+            self._made = self._made._replace(estimator=estimator)
             return estimator
         return self._made.estimator
 

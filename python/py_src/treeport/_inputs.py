@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from typing import Any, Optional, Union
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,13 @@ def is_sparse(what: Any) -> bool:
     return type(what) is not np.ndarray and bool(sparse.issparse(what))
 
 
+def _whole(values: Any) -> Any:
+    """The same; an entry that is masked has no value, and what is behind the mask is not meant."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError("some entries are masked; fill them (`filled`) or leave them out first")
+    return values
+
+
 def row(measure: Any) -> Any:
     """One measure: a vector of masses, or the three parts of a sparse one."""
     if is_sparse(measure):
@@ -30,7 +38,7 @@ def row(measure: Any) -> Any:
             raise ValueError(f"a measure is one row of masses, not {measure.shape[0]}")
         at = measure.indices.astype(np.int64, copy=False)
         return at, measure.data.astype(np.float64, copy=False), measure.shape[1]
-    masses = np.asarray(measure, dtype=np.float64)
+    masses = np.asarray(_whole(measure), dtype=np.float64)
     if masses.ndim == 2 and masses.shape[0] == 1:
         masses = masses[0]
     if masses.ndim != 1:
@@ -45,7 +53,7 @@ def table(measures: Any) -> Any:
     if is_sparse(measures):
         rows = measures.tocsr()
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
-    dense = np.asarray(measures, dtype=np.float64)
+    dense = np.asarray(_whole(measures), dtype=np.float64)
     if dense.ndim != 2:
         raise ValueError(f"measures are the rows of a table, not an array of shape {dense.shape}")
     return dense
@@ -142,7 +150,7 @@ def coordinates(points: Any) -> Floats:
         points = points.X if key is None else maps[key]
     if is_sparse(points):
         points = points.toarray()
-    array = np.asarray(points, dtype=np.float64)
+    array = np.asarray(_whole(points), dtype=np.float64)
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -181,7 +189,7 @@ def one_of(points: Any, cost: Any, graph: Any) -> None:
 
 
 def _matrix(cost: Any, dtype: Any) -> Any:
-    matrix = np.asarray(cost, dtype=dtype)
+    matrix = np.asarray(_whole(cost), dtype=dtype)
     if matrix.ndim not in (1, 2):
         raise ValueError(f"the cost matrix has shape {matrix.shape}, expected one or two axes")
     return matrix
@@ -190,18 +198,47 @@ def _matrix(cost: Any, dtype: Any) -> Any:
 def _edges(graph: Any) -> tuple[int, Integers, Floats]:
     """Number of nodes, ends and weights of the edges of a networkx graph or an adjacency matrix."""
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        if graph.is_directed():
+            raise ValueError(
+                "the graph is directed; distances are the same both ways, "
+                "so say what it means: `graph.to_undirected()`"
+            )
         number = {node: at for at, node in enumerate(graph.nodes)}
         edges = list(graph.edges(data="weight", default=1.0))
         ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64)
         weights = np.array([weight for *_, weight in edges], dtype=np.float64)
         return len(number), ends.reshape(-1, 2), weights
-    if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors
+    if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
         graph = graph.obsp["distances"]
-    matrix = sparse.coo_matrix(graph)
-    if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"the adjacency matrix has shape {matrix.shape}, expected a square")
+        graph = graph.maximum(graph.T)
+    # Compressed rows add up entries that come twice, as SciPy does everywhere.
+    rows = sparse.csr_matrix(graph)
+    if rows.shape[0] != rows.shape[1]:
+        raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
+    rows.sum_duplicates()
+    different = (rows != rows.T).tocoo()
+    one_triangle = sparse.tril(rows, -1).nnz == 0 or sparse.triu(rows, 1).nnz == 0
+    if different.nnz and not one_triangle:
+        i, j = int(different.row[0]), int(different.col[0])
+        raise ValueError(
+            f"the adjacency matrix has {rows[i, j]} at ({i}, {j}) and {rows[j, i]} at ({j}, {i}); "
+            "distances are the same both ways, so say what it means: `A.maximum(A.T)`"
+        )
+    matrix = rows.tocoo()
     ends = np.stack([matrix.row, matrix.col], axis=1).astype(np.int64)
     return matrix.shape[0], ends, matrix.data.astype(np.float64)
+
+
+def fingerprint(points: Any, cost: Any, graph: Any, metric: str) -> tuple[Any, ...]:
+    """What tells one ground metric from another: a number for its contents, which may change in place."""
+    if points is not None:
+        parts = [coordinates(points)]
+    elif cost is not None:
+        parts = [_matrix(cost, None)]
+    else:
+        parts = [] if graph is None else [np.asarray(part) for part in _edges(graph)]
+    numbers = [(part.shape, str(part.dtype), crc32(np.ascontiguousarray(part).data)) for part in parts]
+    return metric, points is None, cost is None, graph is None, *numbers
 
 
 def threads_of(n_jobs: Optional[int]) -> int:
@@ -216,9 +253,9 @@ def threads_of(n_jobs: Optional[int]) -> int:
 def seed_of(random_state: Seed) -> int:
     """A seed; a generator moves on, so that the next call gets another."""
     if isinstance(random_state, (int, np.integer)):
-        if random_state < 0:
-            raise ValueError(f"random_state is {random_state}; a seed is at least 0")
-        return int(random_state) % 2**64
+        if not 0 <= random_state < 2**64:
+            raise ValueError(f"random_state is {random_state}; a seed is at least 0 and below 2**64")
+        return int(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):

@@ -83,7 +83,7 @@ fn real_sets_are_judged_by_every_method() {
 #[test]
 fn without_data_real_sets_are_left_out_with_a_word() {
     let shown = Folder::new().run("reproduce real --quick --data nowhere");
-    assert!(shown.contains("no data set to work on") && shown.contains("exit 0"), "{shown}");
+    assert!(shown.contains("no data set to work on") && shown.contains("exit 2"), "{shown}");
 }
 
 #[test]
