@@ -1,9 +1,10 @@
 //! What the command line accepts; options that only one command has live with that command.
 
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 
+use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Id, Parser, Subcommand};
 use treeport::PointMetric;
 use treeport::names::Named;
 use treeport_report::terminal::{Global, at_least_one};
@@ -12,6 +13,7 @@ use crate::commands::{
     compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest, plot,
     report, shell,
 };
+use crate::input;
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
@@ -197,6 +199,35 @@ pub(crate) struct TestArgs {
     pub(crate) ground: GroundArgs,
     #[command(flatten)]
     pub(crate) data: LabelArgs,
+}
+
+/// Options that name a file to write.
+const OUTPUTS: [&str; 2] = ["output", "history"];
+
+/// Refuses to write a file that the same command reads, or writes twice: what it needs would be gone.
+pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
+    let Some((command, matches)) = matches.subcommand() else { return Ok(()) };
+    // Only `fit` writes a history; others read it.
+    let writes = |id: &str| OUTPUTS.contains(&id) && (id == "output" || command == "fit");
+    let mut files: Vec<(&str, PathBuf)> = Vec::new();
+    for id in matches.ids().map(Id::as_str) {
+        let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();
+        let regular = paths.into_iter().flatten().filter(|path| path.is_file() || writes(id));
+        files.extend(regular.filter(|path| !input::is_standard(path)).map(|path| {
+            (id, path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone()))
+        }));
+    }
+    for (k, (id, path)) in files.iter().enumerate() {
+        let other = files.iter().enumerate().find(|(l, other)| *l != k && other.1 == *path);
+        if let Some((_, (other, _))) = other.filter(|_| writes(id)) {
+            let (option, other) = (id.replace('_', "-"), other.replace('_', "-"));
+            bail!(
+                "`--{option}` and `{other}` are the same file, `{}`; it would be lost",
+                path.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

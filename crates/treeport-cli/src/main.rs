@@ -16,16 +16,19 @@ mod solved;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use treeport_report::terminal::{self, interrupt, output};
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    terminal::finish(run(&Cli::parse()), commands::hint)
+    terminal::finish(run(), commands::hint)
 }
 
-fn run(args: &Cli) -> Result<ExitCode> {
+fn run() -> Result<ExitCode> {
+    let matches = Cli::command().get_matches();
+    let args = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    args::check_outputs(&matches)?;
     let output = terminal::begin(&args.global)?;
     match &args.command {
         Command::Demo(args) => commands::demo::run(args, &output),

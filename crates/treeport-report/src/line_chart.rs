@@ -97,15 +97,17 @@ impl Axis {
         let (low, high) = extent(values);
         if low > 0.0 && high > LOG_ABOVE * low && high.is_finite() {
             // A little room, so that lines do not lie on the frame.
-            return Self { low: low / 1.15, high: high * 1.15, log: true };
+            let (low, high) = ((low / 1.15).max(f64::MIN_POSITIVE), (high * 1.15).min(f64::MAX));
+            return Self { low, high, log: true };
         }
-        let high = if high > 0.0 { high * 1.05 } else { 1.0 };
+        let high = if high > 0.0 { (high * 1.05).min(f64::MAX) } else { 1.0 };
         Self { low: if low < 0.0 { low } else { 0.0 }, high, log: false }
     }
 
     fn y(&self, value: f64) -> f64 {
         let part = if self.log {
-            (value / self.low).ln() / (self.high / self.low).ln()
+            // Not logarithms of ratios, which may be beyond the range of numbers.
+            (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
             (value - self.low) / (self.high - self.low)
         };
@@ -117,7 +119,7 @@ impl Axis {
         if !self.log {
             return svg::ticks(self.low, self.high, 6);
         }
-        let decades = (self.high / self.low).log10();
+        let decades = self.high.log10() - self.low.log10();
         let parts: &[f64] = if decades > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let stride = ((last - first) / 8).max(1).unsigned_abs() as usize;

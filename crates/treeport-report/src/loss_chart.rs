@@ -46,6 +46,8 @@ mod tests {
             (&[0.0, 0.0], &[0.0]),
             (&[f64::NAN, 1.0, f64::INFINITY, 2.0], nothing),
             (&[-1.0, 2.0], &[1e-300, 1e300]),
+            (&[1.0, f64::MAX], &[1e-300, 5e-324]),
+            (&[0.0, f64::MAX], nothing),
         ] {
             let svg = loss_svg("odd", training, validation, Place::Page);
             parse(&svg);

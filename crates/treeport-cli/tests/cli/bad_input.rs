@@ -304,3 +304,52 @@ fn exports() {
     assert_snapshot!(folder.error("fit --points line.csv --names names.txt -o out.tree"),
         @"names.txt: 2 names for 4 points");
 }
+
+#[test]
+fn nothing_that_is_read_is_written_over() {
+    let folder = Folder::with_model();
+    let before = folder.files();
+    for (command, said) in [
+        ("fit --points line.csv -o line.csv", "`--output` and `points` are the same file"),
+        (
+            "distance model.tree --measures measures.csv -o ./measures.csv",
+            "`measures` are the same file",
+        ),
+        ("fit --points line.csv -o a.tree --history a.tree", "are the same file"),
+        ("export model.tree -o model.tree", "`model` are the same file"),
+    ] {
+        let error = folder.error(command);
+        assert!(error.contains(said), "{command}: {error}");
+    }
+    assert_eq!(folder.files(), before);
+}
+
+/// Whatever a command prints, a disk that is full is an error.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error() {
+    let folder = Folder::with_model();
+    let data = "--points line.csv --measures measures.csv";
+    for command in [
+        format!("exact {data}"),
+        format!("estimate {data}"),
+        format!("eval model.tree {data}"),
+        format!("compare {data} --methods average"),
+        "distance model.tree --measures measures.csv".into(),
+        "nearest model.tree --measures measures.csv".into(),
+        "embed model.tree --measures measures.csv".into(),
+        "coupling model.tree --measures measures.csv --pair 0 1".into(),
+        "export model.tree".into(),
+        "plot tree model.tree".into(),
+        "report model.tree -o -".into(),
+        "man".into(),
+    ] {
+        let full = std::fs::File::create("/dev/full").expect("a device");
+        let done = folder.command(&command).stdout(full).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(
+            done.status.code() == Some(2) && said.contains("No space left"),
+            "{command}: {said}"
+        );
+    }
+}
