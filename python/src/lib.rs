@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use crate::labelled::{Labelled, check_options, fit, methods};
     #[pymodule_export]
-    use crate::measures::Measures;
+    use crate::measures::{Measures, match_names};
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]

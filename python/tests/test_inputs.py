@@ -93,3 +93,40 @@ def test_entries_that_come_twice_add_up_in_every_format():
     ends, weights = ([0, 0, 1, 1], [1, 1, 0, 0]), [1.0, 2.0, 1.0, 2.0]
     matrix = sparse.coo_array((weights, ends), shape=(2, 2))
     assert tp.emd([1, 0], [0, 1], graph=matrix) == tp.emd([1, 0], [0, 1], graph=matrix.tocsr()) == 3
+
+
+PETS = "((cat:1,dog:1):2,bird:3);"
+
+
+def test_columns_are_matched_by_name(tmp_path):
+    tree = tp.Tree.from_newick(PETS)
+    frame = pd.DataFrame([[1, 0, 0], [0, 1, 0]], columns=["bird", "cat", "dog"])
+    forest = tp.Forest([tree])
+    tree.save(tmp_path / "pets.tree")
+    for model in (tree, forest, tp.load(tmp_path / "pets.tree")):
+        assert model.pairwise(frame)[0, 1] == 6
+        assert model.paired(frame[:1], frame[1:])[0] == 6
+        assert model.distance(frame.iloc[0], frame.iloc[1]) == 6
+        assert model.coupling(frame.iloc[0], frame.iloc[1]).toarray()[2, 0] == 1
+        assert model.pairwise(frame.to_numpy())[0, 1] == 2  # without names by position
+    for columns, said in [
+        (["bird", "cat", "fish"], "column 2 is `fish`, and no point is called so"),
+        (["bird", "cat", "cat"], "columns 1 and 2 are both `cat`"),
+        (["bird", "cat"], "there is no column for `dog`"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            tree.pairwise(pd.DataFrame(np.eye(2, len(columns)), columns=columns))
+
+
+def test_nodes_are_matched_by_name():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("cat", "dog", 1.0), ("dog", "bird", 4.0)])
+    a, b = pd.Series({"bird": 1.0, "cat": 0, "dog": 0}), pd.Series({"cat": 1.0, "dog": 0, "bird": 0})
+    assert tp.emd(a, b, graph=graph) == 5
+    frame = pd.DataFrame([a, b])[["bird", "cat", "dog"]]
+    assert tp.emd_pairs(frame, [(0, 1)], graph=graph)[0] == 5
+    tw = tp.TreeWasserstein(graph=graph).fit(frame)
+    assert tw._model.names == ["cat", "dog", "bird"]
+    assert tw.estimate(frame[:1], frame[1:], "exact")[0] == 5
+    with pytest.raises(ValueError, match="column 0 is `fish`, and no point is called so"):
+        tp.emd_pairs(frame.rename(columns={"bird": "fish"}), [(0, 1)], graph=graph)

@@ -59,15 +59,38 @@ pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Ve
     Ok((metric, Some(given)))
 }
 
-/// Measures on so many points, one per row; divided by their totals if asked.
-pub(crate) fn measures(points: usize, path: &Path, normalize: bool) -> Result<Measures> {
+/// The points that measures live on: how many, and what they are called, if anything.
+#[derive(Clone, Copy)]
+pub(crate) struct Space<'a> {
+    pub(crate) points: usize,
+    pub(crate) names: Option<&'a [String]>,
+}
+
+impl<'a> Space<'a> {
+    /// Those of a metric, with names that it came with.
+    pub(crate) fn of(metric: &GroundMetric, names: Option<&'a Vec<String>>) -> Self {
+        Self { points: metric.points(), names: names.map(Vec::as_slice) }
+    }
+}
+
+impl<'a> From<&'a Model> for Space<'a> {
+    fn from(model: &'a Model) -> Self {
+        Self { points: model.points(), names: model.names() }
+    }
+}
+
+/// Measures on some points, one per row; divided by their totals if asked. Where both the points and
+/// the columns of a table have names, those are matched.
+pub(crate) fn measures(space: Space<'_>, path: &Path, normalize: bool) -> Result<Measures> {
     let (form, reader) = open(path)?;
-    let measures = match form {
-        Form::Npy => Measures::read_npy(reader),
-        Form::Npz => Measures::read_npz(reader),
-        Form::Csv => Measures::read_csv(reader),
+    let measures = match (form, space.names) {
+        (Form::Npy, _) => Measures::read_npy(reader),
+        (Form::Npz, _) => Measures::read_npz(reader),
+        (Form::Csv, None) => Measures::read_csv(reader),
+        (Form::Csv, Some(names)) => Measures::read_csv_for(reader, names),
     };
-    let measures = measures.and_then(|measures| measures.check_points(points).map(|()| measures));
+    let measures =
+        measures.and_then(|measures| measures.check_points(space.points).map(|()| measures));
     let measures = measures.with_context(|| name(path))?;
     Ok(if normalize { measures.normalized() } else { measures })
 }

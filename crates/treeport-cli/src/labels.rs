@@ -7,6 +7,7 @@ use treeport::labelled::{DEFAULT_PAIRS, test_seed};
 use treeport::{GroundMetric, Labelled, Measures, Model};
 
 use crate::args::{LabelArgs, MeasureArgs, ModelArgs};
+use crate::input::Space;
 use crate::output::Output;
 use crate::progress::watched;
 use crate::{input, pairs};
@@ -17,9 +18,9 @@ impl MeasureArgs {
         self.measures.as_deref().context("give `--measures`")
     }
 
-    /// The measures, which live on so many points.
-    pub(crate) fn read(&self, points: usize) -> Result<Measures> {
-        input::measures(points, self.path()?, self.normalize)
+    /// The measures, which live on these points.
+    pub(crate) fn read(&self, space: Space<'_>) -> Result<Measures> {
+        input::measures(space, self.path()?, self.normalize)
     }
 }
 
@@ -33,8 +34,13 @@ impl ModelArgs {
 impl LabelArgs {
     /// Labels to judge models by: those of a file, or other pairs than `fit` draws with the same
     /// seed.
-    pub(crate) fn test(&self, metric: &GroundMetric, output: &Output) -> Result<Labelled> {
-        let measures = self.measures.read(metric.points())?;
+    pub(crate) fn test(
+        &self,
+        metric: &GroundMetric,
+        names: Option<&[String]>,
+        output: &Output,
+    ) -> Result<Labelled> {
+        let measures = self.measures.read(Space { points: metric.points(), names })?;
         let from = self.measures.path()?;
         let pairs = match &self.labels {
             Some(path) => {

@@ -80,6 +80,8 @@ pub enum Error {
     UnevenTree { near: usize, near_distance: f64, far: usize, far_distance: f64 },
     #[error("{names} names for {points} points")]
     NameCount { names: usize, points: usize },
+    #[error("the names do not match: {reason}")]
+    UnmatchedNames { reason: String },
 
     #[error(
         "label {label} (measures {left} and {right}) is {value}; distances must be finite and at least 0"

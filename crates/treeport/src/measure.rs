@@ -3,6 +3,7 @@
 //! Masses are kept as given: transport is homogeneous in mass, so what two measures need is the
 //! *same* total, not the total 1. [`Measures::normalized`] makes every total 1, explicitly.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -231,6 +232,33 @@ impl Measures {
         Self { points: sets[0].points, rows: Arc::new(rows) }
     }
 
+    /// The same measures with the columns in the order of the points, matched by name.
+    ///
+    /// # Errors
+    /// A column whose name no point has or that comes twice, a point that no column is for, or two
+    /// points of the same name.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::Measures;
+    /// let [cat, dog] = ["cat", "dog"].map(String::from);
+    /// let measures = Measures::from_dense(2, &[1.0, 0.0])?;
+    /// let matched = measures.matched(&[dog.clone(), cat.clone()], &[cat, dog])?;
+    /// assert_eq!(matched.row(0).support(), [1]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn matched(&self, columns: &[String], points: &[String]) -> Result<Self> {
+        if columns.len() != self.points {
+            return Err(Error::NameCount { names: columns.len(), points: self.points });
+        }
+        let place = match_names(columns, points)?;
+        if columns == points {
+            return Ok(self.clone());
+        }
+        let rows = self.iter().map(|row| row.iter().map(|(column, mass)| (place[column], mass)));
+        Self::from_rows(points.len(), rows)
+    }
+
     /// Whether two sets are one and the same in memory, as copies are.
     pub fn same(&self, other: &Self) -> bool {
         self.points == other.points && Arc::ptr_eq(&self.rows, &other.rows)
@@ -374,6 +402,35 @@ impl Rows {
         self.start.push(self.point.len());
         self.total.push(total);
         Ok(())
+    }
+}
+
+/// For every column the number of the point of that name.
+///
+/// # Errors
+/// As [`Measures::matched`].
+pub fn match_names(columns: &[String], points: &[String]) -> Result<Vec<usize>> {
+    let unmatched = |reason: String| Err(Error::UnmatchedNames { reason });
+    let mut number = HashMap::with_capacity(points.len());
+    for (point, name) in points.iter().enumerate() {
+        if let Some(first) = number.insert(name.as_str(), point) {
+            return unmatched(format!("points {first} and {point} are both called `{name}`"));
+        }
+    }
+    let mut column_of = vec![None; points.len()];
+    let mut places = Vec::with_capacity(columns.len());
+    for (column, name) in columns.iter().enumerate() {
+        let Some(&point) = number.get(name.as_str()) else {
+            return unmatched(format!("column {column} is `{name}`, and no point is called so"));
+        };
+        if let Some(first) = column_of[point].replace(column) {
+            return unmatched(format!("columns {first} and {column} are both `{name}`"));
+        }
+        places.push(point);
+    }
+    match column_of.iter().position(Option::is_none) {
+        Some(point) => unmatched(format!("there is no column for `{}`", points[point])),
+        None => Ok(places),
     }
 }
 

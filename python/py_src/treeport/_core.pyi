@@ -20,6 +20,7 @@ __all__ = [
     "emd_matrix",
     "emd_pairs",
     "fit",
+    "match_names",
     "methods",
     "sinkhorn",
 ]
@@ -155,6 +156,7 @@ class Estimator:
         report: _Report = None,
     ) -> tuple[_Floats, _Floats]: ...
 
+def match_names(columns: list[str], points: list[str]) -> list[int]: ...
 def methods() -> list[tuple[str, str, str]]: ...
 def check_options(ground: Ground, options: Options) -> None: ...
 def fit(

@@ -19,9 +19,11 @@ from ._inputs import (
     Seed,
     fingerprint,
     ground_of,
+    in_order,
     is_sparse,
     measures_of,
     moves_matrix,
+    names_of,
     pairs_of,
     row,
     seed_of,
@@ -259,7 +261,7 @@ class TreeWasserstein(  # type: ignore[misc]
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
         """
         check_is_fitted(self)
-        return self._model._raw.distance(row(a), row(b), True)
+        return self._model._raw.distance(row(a, self._model.names), row(b, self._model.names), True)
 
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
@@ -305,7 +307,7 @@ class TreeWasserstein(  # type: ignore[misc]
             Its total is 1; rows sum to `a` and columns to `b`, each divided by its total.
         """
         check_is_fitted(self)
-        left, right = row(a), row(b)
+        left, right = row(a, self._model.names), row(b, self._model.names)
         moves = self._model._raw.coupling(left, right, True)
         return moves_matrix(moves, (width(left), width(right)))
 
@@ -430,6 +432,12 @@ class TreeWasserstein(  # type: ignore[misc]
             X = X._rows()
         if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
             X = X.X
+        names = names_of(self.graph)
+        if not reset and not hasattr(self, "feature_names_in_"):  # read from a file
+            names = names or self._model.names
+            X = np.asarray(in_order(X, names)) if hasattr(X, "columns") else X
+        else:
+            X = in_order(X, names)
         X = validate_data(
             self,
             X,

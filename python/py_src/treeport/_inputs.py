@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Optional, Union
 from zlib import crc32
@@ -30,8 +31,28 @@ def _whole(values: Any) -> Any:
     return values
 
 
-def row(measure: Any) -> Any:
-    """One measure: a vector of masses, or the three parts of a sparse one."""
+def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
+    """A DataFrame or a Series in the order of points that have names; everything else as it is.
+
+    Labels that only count from 0 are no names.
+    """
+    labels = getattr(table, "columns", None)
+    axis = 1
+    if labels is None and hasattr(table, "reindex") and getattr(table, "ndim", 0) == 1:
+        labels, axis = table.index, 0
+    if names is None or labels is None or list(labels) in (list(range(len(labels))), list(names)):
+        return table
+    places = _core.match_names([str(label) for label in labels], [str(name) for name in names])
+    order = np.argsort(places)
+    return table.iloc[:, order] if axis else table.iloc[order]
+
+
+def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
+    """One measure: a vector of masses, or the three parts of a sparse one.
+
+    Where both it and the points have names, they are matched.
+    """
+    measure = in_order(measure, names)
     if is_sparse(measure):
         measure = sparse.csr_matrix(measure.reshape(1, -1) if measure.ndim == 1 else measure)
         if measure.shape[0] != 1:
@@ -59,8 +80,14 @@ def table(measures: Any) -> Any:
     return dense
 
 
-def measures_of(measures: Any, normalize: bool = False) -> _core.Measures:
-    """Checked measures; with `normalize` each is divided by its total."""
+def measures_of(
+    measures: Any, normalize: bool = False, names: Optional[Sequence[Any]] = None
+) -> _core.Measures:
+    """Checked measures; with `normalize` each is divided by its total.
+
+    Where both columns and points have names, they are matched.
+    """
+    measures = in_order(measures, names)
     if isinstance(measures, Measures):
         return measures._normalized if normalize else measures._raw
     rows = table(measures)
@@ -156,6 +183,11 @@ def coordinates(points: Any) -> Floats:
     if array.ndim != 2:
         raise ValueError(f"points are rows of coordinates, not an array of shape {array.shape}")
     return array
+
+
+def names_of(graph: Any) -> Optional[list[Any]]:
+    """The names of the nodes of a networkx graph."""
+    return list(graph.nodes) if hasattr(graph, "nodes") and hasattr(graph, "edges") else None
 
 
 def costs(points: Any, cost: Any, graph: Any, metric: str) -> Any:

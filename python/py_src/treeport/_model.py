@@ -71,7 +71,7 @@ class Model:
         >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
         2.0
         """
-        return self._raw.distance(row(a), row(b), False)
+        return self._raw.distance(row(a, self.names), row(b, self.names), False)
 
     def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
         """Distance of row i of `A` to row i of `B`, for every i, in parallel.
@@ -86,7 +86,7 @@ class Model:
         -------
         distances : ndarray of shape (n_measures,)
         """
-        return self._raw.paired(measures_of(A), measures_of(B), threads_of(n_jobs))
+        return self._raw.paired(self._measures(A), self._measures(B), threads_of(n_jobs))
 
     def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
         """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
@@ -109,8 +109,8 @@ class Model:
         array([[0., 3.],
                [3., 0.]])
         """
-        other = None if B is None else measures_of(B)
-        return self._raw.pairwise(measures_of(A), other, threads_of(n_jobs))
+        other = None if B is None else self._measures(B)
+        return self._raw.pairwise(self._measures(A), other, threads_of(n_jobs))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which mass goes where.
@@ -136,7 +136,7 @@ class Model:
         array([[0.25, 0.75],
                [0.  , 0.  ]])
         """
-        left, right = row(a), row(b)
+        left, right = row(a, self.names), row(b, self.names)
         return moves_matrix(self._raw.coupling(left, right, False), (width(left), width(right)))
 
     def to_newick(self) -> str:
@@ -168,12 +168,16 @@ class Model:
         >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
         array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
         """
-        start, columns, values, nodes = self._raw.embed(measures_of(A), threads_of(n_jobs))
+        start, columns, values, nodes = self._raw.embed(self._measures(A), threads_of(n_jobs))
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:
         """The same with every edge multiplied by `factor`."""
         return self._of(self._raw.scaled(factor))
+
+    def _measures(self, A: Any) -> _core.Measures:
+        """Rows of masses; columns with names are matched to points with names."""
+        return measures_of(A, names=self.names)
 
     def __eq__(self, other: object) -> bool:
         return bool(self._raw == other._raw) if isinstance(other, type(self)) else NotImplemented

@@ -13,6 +13,7 @@ from ._inputs import (
     ground_of,
     measures_of,
     moves_matrix,
+    names_of,
     pairs_of,
     row,
     threads_of,
@@ -102,7 +103,8 @@ def emd(
             return _core.emd_matrix(a, b, cost)
         except TypeError:
             pass  # other than arrays of float64, which `row` and `costs` convert
-    a, b = row(a), row(b)
+    names = names_of(graph)
+    a, b = row(a, names), row(b, names)
     value, moves = _core.emd(a, b, costs(points, cost, graph, metric), return_plan)
     if moves is None:
         return value
@@ -153,7 +155,7 @@ def emd_pairs(
     ground = ground_of(points, cost, graph, metric)
     if assume_metric:
         ground = ground.assume_metric()
-    rows, numbers = measures_of(measures), pairs_of(pairs)
+    rows, numbers = measures_of(measures, names=names_of(graph)), pairs_of(pairs)
     with bar("exact distances", verbose) as report:
         return _core.emd_pairs(ground, rows, numbers, threads, report)
 
@@ -241,7 +243,8 @@ def sinkhorn(
     >>> round(value, 6)  # 1/(1 + e)
     0.268941
     """
-    a, b = row(a), row(b)
+    names = names_of(graph)
+    a, b = row(a, names), row(b, names)
     ground = costs(points, cost, graph, metric)
     value, moves = _core.sinkhorn(
         a, b, ground, return_plan, epsilon, relative, max_iterations, tolerance

@@ -99,9 +99,9 @@ const TIMING: Duration = Duration::from_secs(1);
 
 /// Runs `treeport compare`.
 pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
-    let (metric, _) = input::metric(&args.ground)?;
+    let (metric, names) = input::metric(&args.ground)?;
     materialize(&metric, output)?;
-    let labels = args.test.test(&metric, output)?;
+    let labels = args.test.test(&metric, names.as_deref(), output)?;
     let (train, test) = labels.split_at(labels.len() / 2);
     let judge = Judge { metric: &metric, train: &train, test: &test, seed: args.test.pairs.seed };
     let mut ways = args.methods.clone();

@@ -9,7 +9,7 @@ use serde_json::json;
 use treeport::{Measures, exact};
 
 use crate::args::{GroundArgs, MeasureArgs};
-use crate::input;
+use crate::input::{self, Space};
 use crate::output::Output;
 use crate::rows::{self, Cell};
 
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
 
 fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
     let model = input::named_model(path, &args.ground.names)?;
-    let (measures, i, j) = read_pair(args, model.points())?;
+    let (measures, i, j) = read_pair(args, (&model).into())?;
     let plan = model.coupling(&measures.row(i), &measures.row(j))?;
     let moves = plan.iter().map(|(from, to, mass)| (from, to, mass, model.leaf_distance(from, to)));
     Ok((moves.collect(), model.names().map(<[String]>::to_vec)))
@@ -81,7 +81,7 @@ fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (metric, names) = input::named_metric(&args.ground)?;
-    let (measures, i, j) = read_pair(args, metric.points())?;
+    let (measures, i, j) = read_pair(args, Space::of(&metric, names.as_ref()))?;
     let spinner = output.spinner("exact plan");
     let plan = exact::coupling(&metric, &measures.row(i), &measures.row(j));
     spinner.finish_and_clear();
@@ -96,9 +96,9 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
 }
 
 /// The measures and the two of them that are asked for.
-fn read_pair(args: &CouplingArgs, points: usize) -> Result<(Measures, usize, usize)> {
+fn read_pair(args: &CouplingArgs, space: Space<'_>) -> Result<(Measures, usize, usize)> {
     let (i, j) = (args.pair[0], args.pair[1]);
-    let (measures, path) = (args.measures.read(points)?, args.measures.path()?);
+    let (measures, path) = (args.measures.read(space)?, args.measures.path()?);
     measures.check_pairs(&[(i, j)]).with_context(|| input::name(path))?;
     Ok((measures, i, j))
 }

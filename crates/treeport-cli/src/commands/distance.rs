@@ -55,9 +55,9 @@ const CHUNK: usize = 1 << 16;
 pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "distances go", &["csv", "npy"])?;
     let model = args.of.model()?;
-    let left = args.of.measures.read(model.points())?;
+    let left = args.of.measures.read((&model).into())?;
     let normalize = args.of.measures.normalize;
-    let read = |path: &PathBuf| input::measures(model.points(), path, normalize);
+    let read = |path: &PathBuf| input::measures((&model).into(), path, normalize);
     let against = args.against.as_ref().map(read).transpose()?;
     let pairs = which_pairs(args, &left, against.as_ref())?;
     let left_names = input::measure_names(args.measure_names.as_deref(), &left)?;

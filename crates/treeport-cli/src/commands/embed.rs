@@ -43,7 +43,7 @@ const COLUMNS: [&str; 3] = ["measure", "node", "value"];
 pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "an embedding goes", &["npz", "csv"])?;
     let model = args.of.model()?;
-    let measures = args.of.measures.read(model.points())?;
+    let measures = args.of.measures.read((&model).into())?;
     let titles = input::measure_names(args.measure_names.as_deref(), &measures)?;
     let path = args.of.measures.path()?;
     let embedded = model.embed(&measures).with_context(|| input::name(path))?;

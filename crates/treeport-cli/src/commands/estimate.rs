@@ -12,6 +12,7 @@ use treeport_report::terminal::at_least_one;
 
 use super::spelled;
 use crate::args::{GroundArgs, MeasureArgs, PairArgs};
+use crate::input::Space;
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{materialize, watched};
@@ -67,13 +68,16 @@ const COLUMNS: [&str; 5] = ["left", "right", "distance", "lower", "upper"];
 pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "estimates go", &["csv"])?;
     let (metric, names) = input::named_metric(&args.ground)?;
-    let measures = args.measures.read(metric.points())?;
+    let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
+    let given = args.model.as_ref().map(read).transpose()?;
+    let names = given.as_ref().and_then(Model::names).or(names.as_deref());
+    let measures = args.measures.read(Space { points: metric.points(), names })?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let pairs: Vec<_> = pairs.iter().collect();
     let read = |path: &PathBuf| labels::read(path, &measures, args.measures.path()?);
     let known = args.labels.as_ref().map(read).transpose()?;
-    let model = match &args.model {
-        Some(path) => input::model_on(&metric, path, names.as_deref())?,
+    let model = match given {
+        Some(model) => model,
         None => forest(args, &metric, known.as_ref(), output)?,
     };
     materialize(&metric, output)?;

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
     materialize(&metric, output)?;
-    let test = args.test.data.test(&metric, output)?;
+    let test = args.test.data.test(&metric, models[0].names(), output)?;
     let (measures, pairs) = (test.measures(), test.pairs());
     let (timed, exact_seconds) =
         watched(output, |progress| time_exact(&metric, measures, pairs, TIMING, progress))?;

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::args::{MeasureArgs, MetricArgs, PairArgs};
-use crate::input;
+use crate::input::{self, Space};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::pairs::Pairs;
@@ -44,8 +44,8 @@ pub(crate) struct ExactArgs {
 /// Runs `treeport exact`.
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "exact distances go", &["csv"])?;
-    let (metric, _) = input::metric(&args.ground)?;
-    let measures = args.measures.read(metric.points())?;
+    let (metric, names) = input::metric(&args.ground)?;
+    let measures = args.measures.read(Space::of(&metric, names.as_ref()))?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
     // What is no regular file, such as /dev/stdout, has nothing beside it.

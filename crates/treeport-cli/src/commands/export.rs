@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
     match (format, file) {
         (Format::Npz, Some(path)) => {
             let from = args.measures.as_deref().context("an embedding needs `--measures`")?;
-            let rows = model.embed(&input::measures(model.points(), from, false)?)?;
+            let rows = model.embed(&input::measures((&model).into(), from, false)?)?;
             output::save(path, |out| Ok(npz::write_csr(&rows, out)?))?;
         }
         (Format::Linkage, Some(path)) if input::extension(path) == Some("npy") => {

@@ -61,8 +61,8 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "neighbors go", &["csv"])?;
     let model = args.of.model()?;
     let (measures, normalize) =
-        (args.of.measures.read(model.points())?, args.of.measures.normalize);
-    let read = |path: &PathBuf| input::measures(model.points(), path, normalize);
+        (args.of.measures.read((&model).into())?, args.of.measures.normalize);
+    let read = |path: &PathBuf| input::measures((&model).into(), path, normalize);
     let queries = args.queries.as_ref().map(read).transpose()?;
     let asking = queries.as_ref().unwrap_or(&measures);
     let path = input::name(args.of.measures.path()?);

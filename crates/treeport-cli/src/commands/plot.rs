@@ -135,7 +135,7 @@ fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output)
     let (metric, names) = input::named_metric(&args.test.ground)?;
     let model = input::model_on(&metric, &args.model, names.as_deref())?;
     materialize(&metric, output)?;
-    let data = args.test.data.test(&metric, output)?;
+    let data = args.test.data.test(&metric, model.names(), output)?;
     let (predicted, exact) =
         (model.pairs(data.measures(), data.pairs(), &silent)?, data.distances());
     let test = Test { metric: &metric, data: &data, names: None };

@@ -121,7 +121,7 @@ impl Inputs {
         let (mut test, mut measure_names) = (None, None);
         if let Some(metric) = metric {
             materialize(&metric, output)?;
-            let data = args.test.data.test(&metric, output)?;
+            let data = args.test.data.test(&metric, models[0].names(), output)?;
             measure_names = input::measure_names(args.measure_names.as_deref(), data.measures())?;
             test = Some((metric, data));
         }

@@ -277,7 +277,7 @@ fn models() {
     folder.write("small.nwk", "(a:1,b:2);");
     let small = "distance small.nwk --measures measures.csv";
     assert_snapshot!(folder.error(small),
-        @"measures.csv: the measures live on 4 points, the tree or metric on 2");
+        @"measures.csv: the names do not match: column 2 is `c`, and no point is called so");
     let eval = "eval small.nwk --points line.csv --measures measures.csv";
     assert_snapshot!(folder.error(eval),
         @"small.nwk: the tree has 2 leaves, the ground metric 4 points");

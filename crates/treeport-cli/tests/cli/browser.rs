@@ -212,6 +212,7 @@ fn names_with_markup_and_many_models_are_only_text() {
     let folder = Folder::with_model();
     folder.write("names.txt", "</script><script>wrong.push('x')</script>\n<img src=x onerror=wrong.push('y')>\n<!--\n%DATA%&amp;\n");
     folder.write("measure-names.txt", "</select><b>\n\"'\n<!-- -->\n");
+    folder.write("measures.csv", "0.5,0.5,0,0\n0,0,0.5,0.5\n1,0,0,0\n");
     folder.json(
         "report model.tree model.tree --names names.txt --points line.csv --measures measures.csv \
          --measure-names measure-names.txt --json -o page.html",

@@ -233,7 +233,8 @@ fn distances_into_files() {
 fn a_newick_model_meets_a_table_by_name() {
     let folder = Folder::with_model();
     folder.write("names.txt", "a\nc\nb\nd\n");
-    let args = "distance model.nwk --names names.txt --measures measures.csv";
+    folder.write("plain.csv", "0.5,0.5,0,0\n0,0,0.5,0.5\n1,0,0,0\n");
+    let args = "distance model.nwk --names names.txt --measures plain.csv";
     assert_snapshot!(folder.run(args), @r#"
     left,right,distance
     0,1,1
@@ -241,6 +242,39 @@ fn a_newick_model_meets_a_table_by_name() {
     1,2,3
     --- exit 0
     "#);
+}
+
+/// A header says what each column is, whatever the order of the points.
+#[test]
+fn columns_are_matched_by_name() {
+    let folder = Folder::new();
+    folder.write("pets.nwk", "((cat:1,dog:1):2,bird:3);");
+    folder.write("edges.csv", "source,target,weight\ncat,dog,1\ndog,bird,4\n");
+    for (header, masses) in
+        [("bird,cat,dog", ["1,0,0", "0,1,0"]), ("cat,dog,bird", ["0,0,1", "1,0,0"])]
+    {
+        folder.write("m.csv", format!("{header}\n{}\n{}\n", masses[0], masses[1]));
+        let tree = folder.json("distance pets.nwk --measures m.csv --json");
+        assert_eq!(tree[0]["distance"], 6.0, "{header}");
+        let exact = folder.json("exact --graph edges.csv --measures m.csv --json");
+        assert_eq!(exact[0]["distance"], 5.0, "{header}");
+    }
+    for (header, said) in [
+        ("bird,cat,fish", "column 2 is `fish`, and no point is called so"),
+        ("bird,cat,cat", "columns 1 and 2 are both `cat`"),
+        (",cat,dog", "the first column has no name"),
+    ] {
+        folder.write("m.csv", format!("{header}\n1,0,0\n0,1,0\n"));
+        let error = folder.error("distance pets.nwk --measures m.csv");
+        assert!(error.contains(said), "{error}");
+    }
+    folder.write("m.csv", "bird,cat\n1,0\n0,1\n");
+    let error = folder.error("distance pets.nwk --measures m.csv");
+    assert!(error.contains("there is no column for `dog`"), "{error}");
+    // Names that are numbers are a header as well.
+    folder.write("otus.nwk", "((401:1,77:1):2,5:3);");
+    folder.write("m.csv", "5,401,77\n1,0,0\n0,1,0\n");
+    assert_eq!(folder.json("distance otus.nwk --measures m.csv --json")[0]["distance"], 6.0);
 }
 
 #[test]

@@ -34,6 +34,20 @@ impl Measures {
         let table = table::read_matrix(reader)?;
         Self::from_dense(table.columns, &table.values)
     }
+
+    /// From a CSV table for points that have names: where it has a header, columns are matched by
+    /// name, and else they are in the order of the points.
+    ///
+    /// # Errors
+    /// As [`read_csv`](Self::read_csv) and [`matched`](Self::matched).
+    pub fn read_csv_for(reader: impl Read, names: &[String]) -> Result<Self> {
+        let table = table::read_named_matrix(reader, names)?;
+        let measures = Self::from_dense(table.columns, &table.values)?;
+        match table.header {
+            Some(header) => measures.matched(&header, names),
+            None => Ok(measures),
+        }
+    }
 }
 
 #[cfg(test)]

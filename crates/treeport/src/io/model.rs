@@ -5,6 +5,7 @@ use std::path::Path;
 use super::file;
 use crate::error::{Error, Result};
 use crate::forest::Forest;
+use crate::measure::match_names;
 use crate::model::Model;
 use crate::tree::Tree;
 
@@ -51,7 +52,8 @@ impl Model {
     /// which the leaves of Newick text are matched.
     ///
     /// # Errors
-    /// As [`Model::load`] and [`Tree::from_newick_with`]; names of another number than the points.
+    /// As [`Model::load`] and [`Tree::from_newick_with`]; names of another number than the points, or
+    /// the names that the model has in another order.
     pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
         if is_newick(path) {
             let text = std::fs::read_to_string(path);
@@ -59,10 +61,19 @@ impl Model {
             return Self::from_newick(&text, names);
         }
         let model = Self::load(path)?;
-        match names {
-            Some(names) => model.with_names(names.to_vec()),
-            None => Ok(model),
+        let Some(names) = names else { return Ok(model) };
+        // Other names are other words for the same points; the same names in another order are not.
+        let own = model.names().unwrap_or_default();
+        if own != names && match_names(names, own).is_ok() {
+            let differ = own.iter().zip(names).position(|(own, given)| own != given);
+            let (point, given) = differ.map_or((0, &own[0]), |point| (point, &names[point]));
+            let reason = format!(
+                "the model calls point {point} `{}`, and here it is `{given}`; give them in its order",
+                own[point]
+            );
+            return Err(Error::UnmatchedNames { reason });
         }
+        model.with_names(names.to_vec())
     }
 }
 

@@ -32,19 +32,33 @@ pub struct EdgeList {
 
 /// Reads a comma-separated table of numbers.
 ///
-/// A first row that holds text and no number is a header. `nan` and `inf` are numbers here; what
+/// A first row that holds text and no number is a header; it names every column. `nan` and `inf` are numbers here; what
 /// they mean is for the caller to judge.
 ///
 /// # Errors
 /// A row of another length, or a cell that is not a number: names the line and the column.
 pub fn read_matrix(reader: impl Read) -> Result<Table> {
+    read_named_matrix(reader, &[])
+}
+
+/// [`read_matrix`] where a first row of those names is a header too, even if they are numbers.
+///
+/// # Errors
+/// As [`read_matrix`].
+pub fn read_named_matrix(reader: impl Read, names: &[String]) -> Result<Table> {
     let mut rows = Rows::new(reader);
     let mut table = Table { columns: 0, values: vec![], header: None };
     let mut record = StringRecord::new();
     while let Some(line) = rows.next(&mut record)? {
         let number = |cell: &str| cell.parse::<f64>().ok();
         let no_number = record.iter().all(|cell| number(cell).is_none());
-        if rows.first && no_number && record.iter().any(|cell| !cell.is_empty()) {
+        let named = !names.is_empty() && record.iter().all(|cell| names.iter().any(|n| n == cell));
+        if rows.first && (named || no_number && record.iter().any(|cell| !cell.is_empty())) {
+            if record.iter().next().is_some_and(str::is_empty) {
+                let reason = "the first column has no name, as where the names of rows were written \
+                    with the table; write it without them (pandas: `index=False`)";
+                return Err(bad("csv", "line 1", reason));
+            }
             table.header = Some(record.iter().map(str::to_owned).collect());
             continue;
         }

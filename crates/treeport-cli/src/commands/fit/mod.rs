@@ -18,6 +18,7 @@ pub(crate) use self::args::FitArgs;
 use self::checkpoint::Checkpoints;
 use self::summary::Summary;
 use super::spelled;
+use crate::input::Space;
 use crate::interrupt::{self, Paused};
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
@@ -36,7 +37,9 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     }
     let (metric, names) = input::named_metric(&args.ground)?;
     let measures = args.data.measures.measures.as_ref();
-    let measures = measures.map(|_| args.data.measures.read(metric.points())).transpose()?;
+    let measures = measures
+        .map(|_| args.data.measures.read(Space::of(&metric, names.as_ref())))
+        .transpose()?;
     let options = args.options(&metric, names.as_deref())?;
     check(args, &options, &metric)?;
     let data = measures.map(|measures| what_to_learn(args, &metric, &measures, output));
