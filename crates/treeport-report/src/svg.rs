@@ -148,7 +148,7 @@ pub(crate) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     // k·step rather than repeated addition, which would print 0.30000000000000004.
     (0..=most + 1)
         .map(|k| (first + k as f64) * step)
-        .take_while(|t| *t <= high + step * 1e-9)
+        .take_while(|t| t.is_finite() && *t <= high + step * 1e-9)
         .collect()
 }
 
