@@ -32,7 +32,7 @@ impl ModelArgs {
 }
 
 impl LabelArgs {
-    /// Labels to judge models by: those of a file, or other pairs than `fit` draws with the same
+    /// Labels to judge models by: those of a file, or pairs drawn anew, not those of `fit` with the same
     /// seed.
     pub(crate) fn test(
         &self,
