@@ -76,6 +76,15 @@ impl Labelled {
             });
         }
         check_some(&pairs)?;
+        Self::new_or_empty(measures, pairs, distances)
+    }
+
+    /// [`new`](Self::new) for a part that a split has left, which may be empty.
+    pub(crate) fn new_or_empty(
+        measures: &Measures,
+        pairs: Vec<(usize, usize)>,
+        distances: Vec<f64>,
+    ) -> Result<Self> {
         measures.check_pairs(&pairs)?;
         for (label, (&(left, right), &value)) in pairs.iter().zip(&distances).enumerate() {
             if !(value.is_finite() && value >= 0.0) {

@@ -6,6 +6,7 @@ mod cluster;
 mod draft;
 mod kmeans;
 mod linkage;
+mod neighbors;
 mod perturbed;
 mod quadtree;
 mod ultrametric;

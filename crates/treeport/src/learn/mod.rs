@@ -10,6 +10,7 @@
 //! near 1, and neither 1e-200 nor 1e200 is special.
 
 mod checkpoint;
+mod coarse;
 mod gradient;
 mod options;
 
@@ -22,6 +23,7 @@ use rand::seq::SliceRandom;
 pub use checkpoint::Checkpoint;
 pub use options::{Kind, LearnOptions, Loss, Schedule};
 
+use coarse::Coarse;
 use gradient::Weighted;
 
 use crate::binary::Binary;
@@ -77,7 +79,9 @@ pub struct Learned {
 /// No labels, measures on other points, bad options.
 ///
 /// # Complexity
-/// O(epochs · pairs · N + steps · N log N) time, O(N · (threads + batch/8)) memory.
+/// O(epochs · pairs · N + steps · N log N) time, O(N · (threads + batch/8)) memory. Above 20,000
+/// points N is about the number of points in labelled measures: subtrees without two of them move
+/// as a whole.
 ///
 /// # Example
 /// ```
@@ -113,6 +117,11 @@ pub fn resume(
 ) -> Result<Learned> {
     options.check()?;
     data.check_for(start.leaves())?;
+    if let Some(coarse) = Coarse::of(start, &[data])? {
+        let few = coarse.labelled(data)?;
+        let learned = resume(from, &coarse.tree, &few, options, progress)?;
+        return coarse.whole(learned, start, &few, options);
+    }
     let mut rng = generator(options.seed);
     let parts = data.split_by(options.validation_fraction, &mut rng);
     descend(from, Run::new(start, &parts, options), start, options, rng, progress)
@@ -127,6 +136,11 @@ pub(crate) fn learn_judged(
     progress: &Progress<'_>,
 ) -> Result<Learned> {
     options.check()?;
+    if let Some(coarse) = Coarse::of(start, &[&parts.0, &parts.1])? {
+        let few = (coarse.labelled(&parts.0)?, coarse.labelled(&parts.1)?);
+        let learned = learn_judged(from, &coarse.tree, &few, options, progress)?;
+        return coarse.whole(learned, start, &few.0, options);
+    }
     let run = Run::new(start, parts, options);
     descend(from, run, start, options, generator(options.seed), progress)
 }

@@ -1,0 +1,372 @@
+//! The nearest neighbors of clusters with coordinates.
+//!
+//! Up to [`EXACT`] clusters all pairs are compared, by blocks of a matrix product. Beyond, random
+//! projection trees give first lists: each halves the clusters by where they lie between two drawn
+//! at random, and compares all in a cell. Then neighbors of neighbors are tried while that changes
+//! much (Dong, Moses, Li 2011, *Efficient k-nearest neighbor graph construction for generic
+//! similarity measures*), every cluster by itself from the lists of the round before, so that any
+//! number of threads gives the same lists.
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use super::Clusters;
+use super::points::Centers;
+use crate::error::Result;
+use crate::metric::{GroundMetric, PointMetric};
+use crate::seed::{generator, mixed};
+
+/// Up to so many clusters all pairs are compared.
+pub(super) const EXACT: usize = 20_000;
+
+/// Clusters in a cell of a projection tree at the most.
+const CELL: usize = 96;
+
+/// Projection trees.
+const TREES: u64 = 6;
+
+/// Rounds of trying neighbors of neighbors at the most.
+const ROUNDS: usize = 8;
+
+/// A round that changes a smaller share of all lists' entries is the last.
+const SETTLED: f64 = 0.01;
+
+/// A neighbor, and what ranks it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Near {
+    rank: f32,
+    cluster: u32,
+}
+
+const NOBODY: Near = Near { rank: f32::INFINITY, cluster: u32::MAX };
+
+impl Near {
+    fn before(&self, other: &Self) -> bool {
+        (self.rank, self.cluster) < (other.rank, other.cluster)
+    }
+}
+
+/// Puts a neighbor into a sorted list if it is nearer than the last and not there yet.
+fn insert(list: &mut [Near], near: Near) -> bool {
+    if list.last().is_none_or(|last| !near.before(last)) {
+        return false;
+    }
+    let place = list.partition_point(|other| other.before(&near));
+    if list[place] == near {
+        return false;
+    }
+    list[place..].rotate_right(1);
+    list[place] = near;
+    true
+}
+
+/// Every cluster with its `k` nearest, or nearly those, as pairs.
+pub(super) fn nearest(clusters: &Centers, k: usize) -> Result<Vec<(u32, u32)>> {
+    let k = k.min(clusters.len() - 1);
+    let lists = if clusters.len() <= EXACT { exact(clusters, k)? } else { found(clusters, k) };
+    let pairs = lists.par_chunks(k).enumerate().flat_map_iter(|(a, list)| {
+        let known = list.iter().filter(|near| near.cluster != NOBODY.cluster);
+        known.map(move |near| (a as u32, near.cluster))
+    });
+    Ok(pairs.collect())
+}
+
+/// Rows and columns of a block of distances.
+const ROWS: usize = 64;
+const COLUMNS: usize = 512;
+
+/// The `k` nearest of every cluster by comparing all pairs.
+fn exact(clusters: &Centers, k: usize) -> Result<Vec<Near>> {
+    let n = clusters.len();
+    let numbers: Vec<usize> = (0..n).collect();
+    let squares = match clusters.spreads() {
+        Some(spreads) => {
+            let centers = clusters.centers().to_vec();
+            let metric = PointMetric::SqEuclidean;
+            Some((GroundMetric::from_points(clusters.dim(), centers, metric)?, spreads))
+        }
+        None => None,
+    };
+    let mut lists = vec![NOBODY; n * k];
+    lists.par_chunks_mut(ROWS * k).zip(numbers.par_chunks(ROWS)).for_each(|(lists, rows)| {
+        let mut block = vec![0.0; ROWS * COLUMNS];
+        for columns in numbers.chunks(COLUMNS) {
+            let block = &mut block[..rows.len() * columns.len()];
+            match &squares {
+                Some((metric, spreads)) => {
+                    metric.block(rows, columns, block);
+                    for (&a, row) in rows.iter().zip(block.chunks_exact_mut(columns.len())) {
+                        let both = columns.iter().map(|&b| spreads[a] + spreads[b]);
+                        row.iter_mut().zip(both).for_each(|(rank, both)| *rank += both);
+                    }
+                }
+                None => {
+                    for (&a, row) in rows.iter().zip(block.chunks_exact_mut(columns.len())) {
+                        let ranks = columns.iter().map(|&b| clusters.rank(a, b));
+                        row.iter_mut().zip(ranks).for_each(|(out, rank)| *out = rank);
+                    }
+                }
+            }
+            let rows = rows.iter().zip(block.chunks_exact(columns.len()));
+            for (list, (&a, row)) in lists.chunks_exact_mut(k).zip(rows) {
+                for (&b, &rank) in columns.iter().zip(row) {
+                    if b != a {
+                        insert(list, Near { rank: rank as f32, cluster: b as u32 });
+                    }
+                }
+            }
+        }
+    });
+    Ok(lists)
+}
+
+/// An order of all clusters in which those of a cell are together: the first projection tree.
+pub(super) fn order(clusters: &Centers) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
+    halve(clusters, &mut order, 0);
+    order
+}
+
+/// Sorts clusters into cells of at most [`CELL`], each the half of a half, by where they lie along
+/// the line through two of them.
+fn halve(clusters: &Centers, order: &mut [u32], seed: u64) {
+    if order.len() <= CELL {
+        return;
+    }
+    let mut rng = generator(seed);
+    let mut drawn = || clusters.center(order[rng.random_range(0..order.len())] as usize);
+    let (x, y) = (drawn(), drawn());
+    let line: Vec<f64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
+    let along = |&c: &u32| {
+        let center = clusters.center(c as usize);
+        (center.iter().zip(&line).map(|(x, l)| x * l).sum::<f64>(), c)
+    };
+    let mut keyed: Vec<(f64, u32)> = order.par_iter().with_min_len(1 << 12).map(along).collect();
+    let middle = order.len() / 2;
+    keyed.select_nth_unstable_by(middle, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    order.iter_mut().zip(&keyed).for_each(|(place, key)| *place = key.1);
+    drop(keyed);
+    let (left, right) = order.split_at_mut(middle);
+    rayon::join(
+        || halve(clusters, left, mixed(seed, 0)),
+        || halve(clusters, right, mixed(seed, 1)),
+    );
+}
+
+/// The `k` nearest as far as projection trees and neighbors of neighbors find them.
+fn found(clusters: &Centers, k: usize) -> Vec<Near> {
+    let n = clusters.len();
+    let mut lists = vec![NOBODY; n * k];
+    for tree in 0..TREES {
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        halve(clusters, &mut order, mixed(1, tree));
+        in_cells(clusters, &order, k, &mut lists);
+    }
+    // What is new since the last look, as bits.
+    let mut fresh = vec![u32::MAX; n];
+    for _ in 0..ROUNDS {
+        let reverse = Reverse::new(&lists, &fresh, k);
+        let mut next = lists.clone();
+        let new = next.par_chunks_mut(k).with_min_len(256).enumerate().map_init(
+            Vec::new,
+            |candidates, (a, list)| {
+                gather(&lists, &fresh, &reverse, k, a, candidates);
+                for &c in candidates.iter() {
+                    let rank = clusters.rank(a, c as usize) as f32;
+                    insert(list, Near { rank, cluster: c });
+                }
+                news(list, &lists[a * k..(a + 1) * k])
+            },
+        );
+        fresh = new.collect();
+        lists = next;
+        let changed: u64 = fresh.par_iter().map(|bits| u64::from(bits.count_ones())).sum();
+        if (changed as f64) < SETTLED * (n * k) as f64 {
+            break;
+        }
+    }
+    lists
+}
+
+/// Compares all clusters of a cell.
+fn in_cells(clusters: &Centers, order: &[u32], k: usize, lists: &mut [Near]) {
+    let cells = cells(order);
+    let of_cell = |cell: &&[u32]| {
+        let mut found = vec![NOBODY; cell.len() * k];
+        for (i, &a) in cell.iter().enumerate() {
+            for (j, &b) in cell.iter().enumerate().skip(i + 1) {
+                let rank = clusters.rank(a as usize, b as usize) as f32;
+                insert(&mut found[i * k..(i + 1) * k], Near { rank, cluster: b });
+                insert(&mut found[j * k..(j + 1) * k], Near { rank, cluster: a });
+            }
+        }
+        found
+    };
+    // Some cells at a time, so that what they found takes little memory.
+    for cells in cells.chunks(1024) {
+        let found: Vec<Vec<Near>> = cells.par_iter().map(of_cell).collect();
+        for (cell, found) in cells.iter().zip(found) {
+            for (&a, found) in cell.iter().zip(found.chunks_exact(k)) {
+                let list = &mut lists[a as usize * k..(a as usize + 1) * k];
+                for &near in found.iter().take_while(|near| near.cluster != NOBODY.cluster) {
+                    insert(list, near);
+                }
+            }
+        }
+    }
+}
+
+/// The cells that [`halve`] has made.
+fn cells(order: &[u32]) -> Vec<&[u32]> {
+    if order.len() <= CELL {
+        return vec![order];
+    }
+    let (left, right) = order.split_at(order.len() / 2);
+    let mut all = cells(left);
+    all.extend(cells(right));
+    all
+}
+
+/// Which clusters have a cluster in their list: up to k of them, with whether that is new.
+struct Reverse {
+    k: usize,
+    count: Vec<u32>,
+    from: Vec<(u32, bool)>,
+}
+
+impl Reverse {
+    fn new(lists: &[Near], fresh: &[u32], k: usize) -> Self {
+        let n = lists.len() / k;
+        let mut reverse = Self { k, count: vec![0; n], from: vec![(0, false); n * k] };
+        for (a, list) in lists.chunks_exact(k).enumerate() {
+            for (place, near) in list.iter().enumerate() {
+                let b = near.cluster as usize;
+                if near.cluster == NOBODY.cluster || reverse.count[b] as usize == k {
+                    continue;
+                }
+                let at = b * k + reverse.count[b] as usize;
+                reverse.from[at] = (a as u32, fresh[a] >> place & 1 == 1);
+                reverse.count[b] += 1;
+            }
+        }
+        reverse
+    }
+
+    fn of(&self, b: usize) -> &[(u32, bool)] {
+        &self.from[b * self.k..][..self.count[b] as usize]
+    }
+}
+
+/// Neighbors of neighbors, and those who have this one as neighbor: where a step is new.
+fn gather(
+    lists: &[Near],
+    fresh: &[u32],
+    reverse: &Reverse,
+    k: usize,
+    a: usize,
+    candidates: &mut Vec<u32>,
+) {
+    candidates.clear();
+    let own = lists[a * k..(a + 1) * k].iter().enumerate();
+    let own = own.filter(|(_, near)| near.cluster != NOBODY.cluster);
+    let own = own.map(|(place, near)| (near.cluster, fresh[a] >> place & 1 == 1));
+    for (b, new) in own.chain(reverse.of(a).iter().copied()) {
+        let b = b as usize;
+        if new {
+            candidates.push(b as u32);
+        }
+        for (place, near) in lists[b * k..(b + 1) * k].iter().enumerate() {
+            if new || fresh[b] >> place & 1 == 1 {
+                candidates.push(near.cluster);
+            }
+        }
+    }
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates.retain(|&c| c as usize != a && c != NOBODY.cluster);
+}
+
+/// Which places of a list were not in the list before, as bits; both are sorted.
+fn news(list: &[Near], before: &[Near]) -> u32 {
+    let is_new = |near: &Near| {
+        near.cluster != NOBODY.cluster
+            && before.get(before.partition_point(|b| b.before(near))) != Some(near)
+    };
+    list.iter().enumerate().fold(0, |bits, (at, near)| bits | u32::from(is_new(near)) << at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points around ten centres, in units of 1.
+    fn clouds(n: usize, dim: usize, metric: PointMetric) -> Centers {
+        let mut rng = generator(17);
+        let centers: Vec<f64> = (0..10 * dim).map(|_| rng.random_range(-3.0..3.0)).collect();
+        let near = |k: usize| centers[k / dim % 10 * dim + k % dim] + rng.random_range(-1.0..1.0);
+        let coordinates: Vec<f64> = (0..n * dim).map(near).collect();
+        Centers::new(metric, dim, &coordinates, 1.0)
+    }
+
+    /// The judge: all ranks, sorted.
+    fn sorted(clusters: &Centers, a: usize, k: usize) -> Vec<u32> {
+        let mut all: Vec<u32> = (0..clusters.len() as u32).filter(|&b| b as usize != a).collect();
+        let rank = |b: u32| clusters.rank(a, b as usize);
+        all.sort_by(|&b, &c| rank(b).total_cmp(&rank(c)));
+        all.truncate(k);
+        all
+    }
+
+    #[test]
+    fn all_pairs_give_the_nearest() {
+        for metric in [PointMetric::Euclidean, PointMetric::Manhattan] {
+            let mut clusters = clouds(700, 5, metric);
+            (0..50).for_each(|a| clusters.merge(a, a + 50));
+            clusters.keep(&(0..50).chain(100..700).collect::<Vec<u32>>());
+            let lists = exact(&clusters, 7).unwrap();
+            for (a, list) in lists.chunks(7).enumerate() {
+                let found: Vec<u32> = list.iter().map(|near| near.cluster).collect();
+                assert_eq!(found, sorted(&clusters, a, 7));
+            }
+        }
+    }
+
+    #[test]
+    fn projection_trees_and_descent_find_nearly_all() {
+        for (dim, metric, least) in [
+            (2, PointMetric::Euclidean, 0.99),
+            (8, PointMetric::Manhattan, 0.97),
+            (32, PointMetric::Euclidean, 0.95),
+        ] {
+            let clusters = clouds(3_000, dim, metric);
+            let (found, judge) = (found(&clusters, 10), exact(&clusters, 10).unwrap());
+            let known = |(list, judge): (&[Near], &[Near])| {
+                judge.iter().filter(|j| list.iter().any(|near| near.cluster == j.cluster)).count()
+            };
+            let shared: usize = found.chunks(10).zip(judge.chunks(10)).map(known).sum();
+            let recall = shared as f64 / judge.len() as f64;
+            assert!(recall >= least, "{dim} dimensions: {recall}");
+        }
+    }
+
+    #[test]
+    fn one_thread_and_many_find_the_same() {
+        let clusters = clouds(2_000, 4, PointMetric::Euclidean);
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| (order(&clusters), found(&clusters, 8)))
+        };
+        assert_eq!(with(1), with(4));
+    }
+
+    #[test]
+    fn a_list_keeps_the_nearest_once() {
+        let near = |rank: f32, cluster| Near { rank, cluster };
+        let mut list = [NOBODY; 3];
+        for (rank, cluster) in [(5.0, 1), (3.0, 2), (3.0, 2), (4.0, 3), (6.0, 4), (3.0, 0)] {
+            insert(&mut list, near(rank, cluster));
+        }
+        assert_eq!(list, [near(3.0, 0), near(3.0, 2), near(4.0, 3)]);
+        assert_eq!(news(&list, &[near(3.0, 2), near(4.0, 3), near(5.0, 1)]), 0b001);
+    }
+}

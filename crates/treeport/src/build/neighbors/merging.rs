@@ -1,0 +1,275 @@
+//! Merging the nearest clusters along links, one pair after the other.
+//!
+//! A heap holds for every cluster the nearest of those it is linked to. What has merged since makes
+//! a distance in the heap stale; it is measured again when it comes up and put back if it has
+//! grown, so that a cluster that thousands are linked to can grow without telling them all.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+use rand::RngExt;
+
+use super::Clusters;
+use crate::binary::Binary;
+use crate::error::Result;
+use crate::progress::{BUILDING, Counter, Progress};
+use crate::seed::{generator, mixed};
+
+/// How clusters are linked and merged.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Neighbors that are looked for.
+    pub(super) neighbors: usize,
+    /// Links of a merged cluster at the most.
+    pub(super) links: usize,
+    /// Up to so many clusters are all compared with each other.
+    pub(super) dense: usize,
+    /// Neighbors are looked for again when one in so many clusters is left.
+    pub(super) again: usize,
+    pub(super) noise: Option<Noise>,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        let env =
+            |k: &str, d: usize| std::env::var(k).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
+        Self {
+            neighbors: env("NK", 16),
+            links: env("NL", 32),
+            dense: env("ND", 1_000),
+            again: env("NA", 4),
+            noise: None,
+        }
+    }
+}
+
+/// Random factors for the distances of clusters: exp(sigma·z) for two points, z normal, and the
+/// less the larger the clusters are, as the mean over their points would have it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Noise {
+    pub(crate) sigma: f64,
+    pub(crate) seed: u64,
+}
+
+impl Noise {
+    /// The factor for two nodes of so many pairs of points.
+    fn factor(&self, a: u32, b: u32, pairs: f64) -> f64 {
+        let key = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
+        let mut rng = generator(mixed(self.seed, key));
+        let radius = (-2.0 * (1.0 - rng.random::<f64>()).ln()).sqrt();
+        let z = radius * (std::f64::consts::TAU * rng.random::<f64>()).cos();
+        (self.sigma * z / pairs.sqrt()).exp()
+    }
+}
+
+/// Merges clusters until one is left.
+pub(super) fn grow<C: Clusters>(
+    clusters: C,
+    plan: &Plan,
+    progress: &Progress<'_>,
+) -> Result<Binary> {
+    let n = clusters.len();
+    let mut growth = Growth {
+        clusters,
+        node: (0..n as u32).collect(),
+        size: vec![1.0; n],
+        tree: Binary::with_leaves(vec![0.0; n]),
+        noise: plan.noise,
+        counter: Counter::new(BUILDING, n - 1, progress),
+    };
+    if n > plan.dense
+        && let Some(order) = growth.clusters.order()
+    {
+        growth.keep(&order);
+    }
+    while growth.node.len() > 1 {
+        let count = growth.node.len();
+        let (lists, goal, most) = if count <= plan.dense {
+            let others = |a: u32| (0..count as u32).filter(move |&b| b != a).collect();
+            ((0..count as u32).map(others).collect(), 1, usize::MAX)
+        } else {
+            let goal = (count / plan.again).max(plan.dense);
+            (both_ways(count, growth.clusters.near(plan.neighbors)?), goal, plan.links)
+        };
+        growth.merge_along(lists, goal, most)?;
+    }
+    Ok(growth.tree)
+}
+
+/// Lists of neighbors in which whoever is near another has it as neighbor too.
+fn both_ways(count: usize, pairs: Vec<(u32, u32)>) -> Vec<Vec<u32>> {
+    let mut lists: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for (a, b) in pairs {
+        lists[a as usize].push(b);
+        lists[b as usize].push(a);
+    }
+    for list in &mut lists {
+        list.sort_unstable();
+        list.dedup();
+    }
+    lists
+}
+
+/// Another cluster, and how far it was when last measured.
+#[derive(Clone, Copy)]
+struct Link {
+    distance: f64,
+    to: u32,
+}
+
+/// The nearest link of a cluster, as the heap knows it.
+#[derive(Clone, Copy, PartialEq)]
+struct Offer {
+    distance: f64,
+    /// Equally near ones in a random order.
+    tie: u64,
+    from: u32,
+    to: u32,
+}
+
+impl Eq for Offer {}
+
+impl Ord for Offer {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let rest = |offer: &Self| (offer.tie, offer.from, offer.to);
+        self.distance.total_cmp(&other.distance).then_with(|| rest(self).cmp(&rest(other)))
+    }
+}
+
+impl PartialOrd for Offer {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The clusters that are left, and the tree below them.
+struct Growth<'a, C> {
+    clusters: C,
+    /// The tree's node for every cluster.
+    node: Vec<u32>,
+    size: Vec<f64>,
+    tree: Binary,
+    noise: Option<Noise>,
+    counter: Counter<'a>,
+}
+
+/// Who is linked to whom while clusters merge.
+struct Links {
+    lists: Vec<Vec<Link>>,
+    heap: BinaryHeap<Reverse<Offer>>,
+    /// Where a cluster is now.
+    into: Vec<u32>,
+}
+
+impl Links {
+    /// Offers the nearest link of a cluster.
+    fn offer(&mut self, from: u32) {
+        let nearer = |a: &&Link, b: &&Link| a.distance.total_cmp(&b.distance).then(a.to.cmp(&b.to));
+        if let Some(&Link { distance, to }) = self.lists[from as usize].iter().min_by(nearer) {
+            let tie = mixed(u64::from(from.min(to)), u64::from(from.max(to)));
+            self.heap.push(Reverse(Offer { distance, tie, from, to }));
+        }
+    }
+
+    fn now(&mut self, mut cluster: u32) -> u32 {
+        while self.into[cluster as usize] != cluster {
+            let next = self.into[self.into[cluster as usize] as usize];
+            self.into[cluster as usize] = next;
+            cluster = next;
+        }
+        cluster
+    }
+}
+
+impl<C: Clusters> Growth<'_, C> {
+    /// Merges until `goal` clusters or no links are left; those left are numbered anew. Merged
+    /// clusters keep their `most` shortest links.
+    fn merge_along(&mut self, lists: Vec<Vec<u32>>, goal: usize, most: usize) -> Result<()> {
+        let count = self.node.len();
+        let measured = |(a, list): (usize, Vec<u32>)| {
+            list.iter().map(|&to| Link { distance: self.distance(a as u32, to), to }).collect()
+        };
+        let lists = lists.into_iter().enumerate().map(measured).collect();
+        let into = (0..count as u32).collect();
+        let mut links = Links { lists, heap: BinaryHeap::with_capacity(count), into };
+        (0..count as u32).for_each(|a| links.offer(a));
+        let mut left = count;
+        while left > goal
+            && let Some(Reverse(offer)) = links.heap.pop()
+        {
+            if links.into[offer.from as usize] != offer.from {
+                continue; // merged since
+            }
+            if self.settle(&mut links, offer, most) {
+                left -= 1;
+                self.counter.add(1)?;
+            }
+        }
+        let kept: Vec<u32> = (0..count as u32).filter(|&c| links.into[c as usize] == c).collect();
+        self.keep(&kept);
+        Ok(())
+    }
+
+    /// Merges the two clusters of an offer if it still holds, and else makes a new one.
+    fn settle(&mut self, links: &mut Links, offer: Offer, most: usize) -> bool {
+        let Offer { from, to, .. } = offer;
+        let target = links.now(to);
+        let list = &mut links.lists[from as usize];
+        let Some(place) = list.iter().position(|link| link.to == to) else { return false };
+        let distance = if target == from { f64::INFINITY } else { self.distance(from, target) };
+        if distance <= offer.distance {
+            self.merge(links, (from, target), distance, most);
+            return true;
+        }
+        list.swap_remove(place);
+        if target != from {
+            list.retain(|link| link.to != target);
+            list.push(Link { distance, to: target });
+        }
+        links.offer(from);
+        false
+    }
+
+    fn merge(&mut self, links: &mut Links, (a, b): (u32, u32), distance: f64, most: usize) {
+        let (keeps, gone) = (a.min(b), a.max(b));
+        links.into[gone as usize] = keeps;
+        let (x, y) = (keeps as usize, gone as usize);
+        let (left, right) = (self.node[x], self.node[y]);
+        let below = self.tree.height[left as usize].max(self.tree.height[right as usize]);
+        self.node[x] = self.tree.join(left, right, below.max(0.5 * distance));
+        self.size[x] += self.size[y];
+        self.clusters.merge(x, y);
+
+        let mut linked: Vec<u32> = Vec::new();
+        for list in [std::mem::take(&mut links.lists[x]), std::mem::take(&mut links.lists[y])] {
+            linked.extend(list.iter().map(|link| links.now(link.to)));
+        }
+        linked.sort_unstable();
+        linked.dedup();
+        linked.retain(|&to| to != keeps);
+        let measure = |&to: &u32| Link { distance: self.distance(keeps, to), to };
+        let mut list: Vec<Link> = linked.iter().map(measure).collect();
+        if list.len() > most {
+            list.select_nth_unstable_by(most, |a, b| {
+                a.distance.total_cmp(&b.distance).then(a.to.cmp(&b.to))
+            });
+            list.truncate(most);
+        }
+        links.lists[x] = list;
+        links.offer(keeps);
+    }
+
+    fn distance(&self, a: u32, b: u32) -> f64 {
+        let (a, b) = (a as usize, b as usize);
+        let factor = self.noise.map_or(1.0, |noise| {
+            noise.factor(self.node[a], self.node[b], self.size[a] * self.size[b])
+        });
+        self.clusters.distance(a, b) * factor
+    }
+
+    fn keep(&mut self, numbers: &[u32]) {
+        self.clusters.keep(numbers);
+        self.node = numbers.iter().map(|&c| self.node[c as usize]).collect();
+        self.size = numbers.iter().map(|&c| self.size[c as usize]).collect();
+    }
+}

@@ -1,0 +1,72 @@
+//! Neighbors linkage: average linkage along a graph of near neighbors, in near-linear time.
+//!
+//! Clusters that are each other's nearest merge, all such pairs of a round at once; what a cluster
+//! was linked to, the merged one is linked to. Since average linkage never brings a third cluster
+//! nearer than the two that merge were, the order of such merges does not matter: with a complete
+//! graph this *is* average linkage. With a sparse one a merge is missed only where the nearest
+//! cluster is no neighbor, so neighbors are looked for anew whenever few enough clusters are left,
+//! and a thousand or so are all compared with each other.
+//!
+//! What a cluster is depends on the metric ([`Clusters`]): coordinates have a centre and a spread
+//! ([`points`]), anything else a few of its points ([`representatives`]).
+
+mod knn;
+mod merging;
+mod points;
+mod representatives;
+
+use merging::{Plan, grow};
+use points::Centers;
+use representatives::Representatives;
+
+use crate::binary::Binary;
+use crate::error::Result;
+use crate::metric::GroundMetric;
+use crate::progress::Progress;
+
+pub(crate) use merging::Noise;
+
+/// Clusters that know how far they are apart and can be merged. They are numbered; a number that
+/// is merged into another is used no more until those left are numbered anew.
+trait Clusters: Sync {
+    /// Numbers in use and no longer in use.
+    fn len(&self) -> usize;
+
+    /// About how far the points of one are from those of the other in the mean.
+    fn distance(&self, a: usize, b: usize) -> f64;
+
+    /// Makes cluster `gone` a part of `keeps`.
+    fn merge(&mut self, keeps: usize, gone: usize);
+
+    /// Only the clusters of these numbers, in this order.
+    fn keep(&mut self, numbers: &[u32]);
+
+    /// An order in which near clusters are near each other, where that is worth the trouble.
+    fn order(&self) -> Option<Vec<u32>>;
+
+    /// Every cluster with about `k` near ones, as pairs that may come twice or in any order.
+    fn near(&self, k: usize) -> Result<Vec<(u32, u32)>>;
+}
+
+/// Neighbors linkage of a metric, with half of each merge distance as height.
+///
+/// `progress` counts merges.
+pub(super) fn neighbors(
+    metric: &GroundMetric,
+    noise: Option<Noise>,
+    progress: &Progress<'_>,
+) -> Result<Binary> {
+    let plan = Plan { noise, ..Plan::default() };
+    match (metric.vectors(), metric.point_metric()) {
+        (Some((dim, vectors)), Some(point_metric)) => {
+            let unit = points::unit(point_metric, vectors);
+            let mut tree = grow(Centers::new(point_metric, dim, vectors, unit), &plan, progress)?;
+            tree.divide_heights(1.0 / points::distance_unit(point_metric, unit));
+            Ok(tree)
+        }
+        _ => grow(Representatives::new(metric), &plan, progress),
+    }
+}
+
+#[cfg(test)]
+mod tests;

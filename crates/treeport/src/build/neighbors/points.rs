@@ -1,0 +1,145 @@
+//! Clusters of points with coordinates: a centre and a spread each.
+//!
+//! The mean of ‖x − y‖² over two clusters is ‖c₁ − c₂‖² + v₁ + v₂, with v the mean squared distance
+//! to the own centre: no point is looked at again. For squared distances and the cosine this is the
+//! mean distance itself, for Euclidean distances its root is the root of the mean square. For
+//! Manhattan distances every axis has a spread of its own, and the mean of |x − y| along it is
+//! taken as √((c₁ − c₂)² + 2/π·(v₁ + v₂)): right for two points, for clusters far apart, and for
+//! normal ones with the same centre.
+
+use super::Clusters;
+use super::knn;
+use crate::error::Result;
+use crate::metric::PointMetric;
+use crate::units;
+
+pub(super) struct Centers {
+    point_metric: PointMetric,
+    dim: usize,
+    centers: Vec<f64>,
+    /// One number a cluster, for Manhattan distances one for every axis.
+    spread: Vec<f64>,
+    size: Vec<f64>,
+}
+
+/// What coordinates are divided by, so that no square leaves the range of numbers.
+pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
+    if point_metric == PointMetric::Cosine {
+        return 1.0;
+    }
+    units::of_largest(vectors.iter().map(|x| x.abs()))
+}
+
+/// What that means for distances.
+pub(super) fn distance_unit(point_metric: PointMetric, unit: f64) -> f64 {
+    if point_metric == PointMetric::SqEuclidean { unit * unit } else { unit }
+}
+
+impl Centers {
+    /// Every point alone, with coordinates in a unit.
+    pub(super) fn new(point_metric: PointMetric, dim: usize, vectors: &[f64], unit: f64) -> Self {
+        let n = vectors.len() / dim;
+        let axes = if point_metric == PointMetric::Manhattan { dim } else { 1 };
+        Self {
+            point_metric,
+            dim,
+            centers: vectors.iter().map(|x| x / unit).collect(),
+            spread: vec![0.0; n * axes],
+            size: vec![1.0; n],
+        }
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.dim
+    }
+
+    pub(super) fn center(&self, a: usize) -> &[f64] {
+        &self.centers[a * self.dim..(a + 1) * self.dim]
+    }
+
+    pub(super) fn centers(&self) -> &[f64] {
+        &self.centers
+    }
+
+    /// The spread that counts for all axes together; nothing where each has its own.
+    pub(super) fn spreads(&self) -> Option<&[f64]> {
+        (self.point_metric != PointMetric::Manhattan).then_some(&self.spread[..])
+    }
+
+    fn axes(&self, a: usize) -> &[f64] {
+        &self.spread[a * self.dim..(a + 1) * self.dim]
+    }
+
+    /// Grows with the distance of two clusters: its square but for Manhattan distances.
+    pub(super) fn rank(&self, a: usize, b: usize) -> f64 {
+        let (x, y) = (self.center(a), self.center(b));
+        if self.point_metric == PointMetric::Manhattan {
+            return spread_absolute(x, y, self.axes(a), self.axes(b));
+        }
+        PointMetric::SqEuclidean.between(x, y) + (self.spread[a] + self.spread[b])
+    }
+}
+
+/// 2/π: the square of the mean of |z| for z normal.
+const MEAN_ABSOLUTE: f64 = std::f64::consts::FRAC_2_PI;
+
+fn spread_absolute(x: &[f64], y: &[f64], v: &[f64], w: &[f64]) -> f64 {
+    let centers = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y));
+    let spreads = v.iter().zip(w).map(|(v, w)| MEAN_ABSOLUTE * (v + w));
+    centers.zip(spreads).map(|(square, spread)| (square + spread).sqrt()).sum()
+}
+
+impl Clusters for Centers {
+    fn len(&self) -> usize {
+        self.size.len()
+    }
+
+    fn distance(&self, a: usize, b: usize) -> f64 {
+        let rank = self.rank(a, b);
+        match self.point_metric {
+            PointMetric::Euclidean => rank.sqrt(),
+            PointMetric::Cosine => 0.5 * rank,
+            PointMetric::SqEuclidean | PointMetric::Manhattan => rank,
+        }
+    }
+
+    fn merge(&mut self, keeps: usize, gone: usize) {
+        let total = self.size[keeps] + self.size[gone];
+        let share = self.size[gone] / total;
+        self.size[keeps] = total;
+        let axes = self.spread.len() / self.size.len();
+        // The mean of both, and what lies between their centres.
+        for k in 0..axes {
+            let (v, w) = (self.spread[keeps * axes + k], self.spread[gone * axes + k]);
+            self.spread[keeps * axes + k] = v + share * (w - v);
+        }
+        for k in 0..self.dim {
+            let (x, y) = (self.centers[keeps * self.dim + k], self.centers[gone * self.dim + k]);
+            self.centers[keeps * self.dim + k] = x + share * (y - x);
+            let axis = if axes == 1 { 0 } else { k };
+            self.spread[keeps * axes + axis] += share * (1.0 - share) * (x - y) * (x - y);
+        }
+    }
+
+    fn keep(&mut self, numbers: &[u32]) {
+        let axes = self.spread.len() / self.size.len();
+        self.centers = rows(&self.centers, self.dim, numbers);
+        self.spread = rows(&self.spread, axes, numbers);
+        self.size = rows(&self.size, 1, numbers);
+    }
+
+    fn order(&self) -> Option<Vec<u32>> {
+        (self.len() > knn::EXACT).then(|| knn::order(self))
+    }
+
+    fn near(&self, k: usize) -> Result<Vec<(u32, u32)>> {
+        knn::nearest(self, k)
+    }
+}
+
+fn rows(values: &[f64], width: usize, numbers: &[u32]) -> Vec<f64> {
+    let row = |&c: &u32| &values[c as usize * width..(c as usize + 1) * width];
+    let mut out = Vec::with_capacity(numbers.len() * width);
+    numbers.iter().for_each(|c| out.extend_from_slice(row(c)));
+    out
+}

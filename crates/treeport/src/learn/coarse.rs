@@ -1,0 +1,268 @@
+//! Large trees are learned where labels can tell something.
+//!
+//! A subtree with at most one point that any labelled measure holds has no label inside: only the
+//! whole way from that point to the node above counts. So it becomes one leaf, as far below that
+//! node as the point is, and all labelled distances stay what they were. What is left has about as
+//! many leaves as the measures have points, however many points there are. After learning the
+//! subtrees come back, on the scale of the learned tree, each hung so that its point is where it
+//! was learned to be. Points that no label sees move with their subtree.
+
+use super::{LearnOptions, Learned};
+use crate::error::Result;
+use crate::labelled::Labelled;
+use crate::measure::Measures;
+use crate::progress::silent;
+use crate::tree::Tree;
+
+/// Up to so many points trees are learned whole.
+const WHOLE: usize = 20_000;
+
+const NONE: u32 = u32::MAX;
+
+/// A tree with subtrees in place of its leaves.
+pub(super) struct Coarse {
+    pub(super) tree: Tree,
+    subtrees: Vec<Subtree>,
+    /// The leaf for every point that stands for its subtree.
+    leaf: Vec<u32>,
+}
+
+/// What a leaf stands for.
+#[derive(Clone, Copy)]
+struct Subtree {
+    /// Its uppermost node.
+    top: u32,
+    /// Its point in labelled measures; any where it has none.
+    point: u32,
+    /// The way from there to the top.
+    way: f64,
+}
+
+impl Coarse {
+    /// The part of a large tree that labels can tell about, unless that is most of it.
+    pub(super) fn of(start: &Tree, parts: &[&Labelled]) -> Result<Option<Self>> {
+        if start.leaves() <= WHOLE {
+            return Ok(None);
+        }
+        let coarse = Self::new(start, &used(start.leaves(), parts))?;
+        Ok(coarse.filter(|coarse| coarse.subtrees.len() < start.leaves() / 2))
+    }
+
+    /// Nothing where fewer than two points are used.
+    fn new(start: &Tree, used: &[bool]) -> Result<Option<Self>> {
+        let (parent, length) = (start.parents(), start.lengths());
+        let (nodes, leaves, root) = (start.nodes(), start.leaves(), start.root());
+        // Used points below a node, the point that stands for them, and the way to it.
+        let mut count = vec![0u32; nodes];
+        let mut point = vec![NONE; nodes];
+        let mut way = vec![0.0; nodes];
+        for v in 0..root {
+            if v < leaves {
+                (count[v], point[v]) = (u32::from(used[v]), v as u32);
+            }
+            let p = parent[v] as usize;
+            if point[p] == NONE || (count[p] == 0 && count[v] > 0) {
+                (point[p], way[p]) = (point[v], way[v] + length[v]);
+            }
+            count[p] += count[v];
+        }
+        if count[root] < 2 {
+            return Ok(None);
+        }
+        let is_top = |v: usize| v != root && count[v] < 2 && count[parent[v] as usize] >= 2;
+        let subtree = |v: usize| Subtree { top: v as u32, point: point[v], way: way[v] };
+        let mut subtrees: Vec<Subtree> = (0..root).filter(|&v| is_top(v)).map(subtree).collect();
+        // In the order of points, which measures keep.
+        subtrees.sort_unstable_by_key(|subtree| subtree.point);
+        let mut number = vec![NONE; nodes];
+        subtrees.iter().zip(0..).for_each(|(subtree, k)| number[subtree.top as usize] = k);
+        let inner = (leaves..nodes).filter(|&v| count[v] >= 2);
+        inner.zip(subtrees.len() as u32..).for_each(|(v, k)| number[v] = k);
+        let mut new_parent = vec![0; subtrees.len()];
+        let mut new_length = vec![0.0; subtrees.len()];
+        for (k, &Subtree { top, way, .. }) in subtrees.iter().enumerate() {
+            new_parent[k] = number[parent[top as usize] as usize];
+            new_length[k] = way + length[top as usize];
+        }
+        for v in (leaves..nodes).filter(|&v| count[v] >= 2) {
+            new_parent.push(number[parent[v] as usize]);
+            new_length.push(length[v]);
+        }
+        let tree = Tree::new(subtrees.len(), new_parent, new_length)?;
+        let mut leaf = vec![NONE; leaves];
+        subtrees.iter().zip(0..).for_each(|(subtree, k)| leaf[subtree.point as usize] = k);
+        Ok(Some(Self { tree, subtrees, leaf }))
+    }
+
+    /// The labels with leaves in place of points.
+    pub(super) fn labelled(&self, data: &Labelled) -> Result<Labelled> {
+        // Only measures with a label: pairs of points are few among many.
+        let mut number = vec![NONE; data.measures().len()];
+        let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
+        let mut row = |r: usize| {
+            if number[r] == NONE {
+                number[r] = rows.len() as u32;
+                let leaf = |(point, mass): (usize, f64)| (self.leaf[point] as usize, mass);
+                rows.push(data.measures().row(r).iter().map(leaf).collect());
+            }
+            number[r] as usize
+        };
+        let pairs = data.pairs().iter().map(|&(i, j)| (row(i), row(j))).collect();
+        let measures = Measures::from_rows(self.tree.leaves(), rows)?;
+        Labelled::new_or_empty(&measures, pairs, data.distances().to_vec())
+    }
+
+    /// The learned tree with the subtrees of `start` in place of its leaves.
+    pub(super) fn whole(
+        &self,
+        learned: Learned,
+        start: &Tree,
+        train: &Labelled,
+        options: &LearnOptions,
+    ) -> Result<Learned> {
+        let factor = if options.scale {
+            train.factor(&self.tree.pairs(train.measures(), train.pairs(), &silent)?)
+        } else {
+            1.0
+        };
+        let tree = self.expanded(&learned.tree, start, factor)?.named_as(start)?;
+        Ok(Learned { tree, ..learned })
+    }
+
+    fn expanded(&self, learned: &Tree, start: &Tree, factor: f64) -> Result<Tree> {
+        let scale: Vec<f64> = self
+            .subtrees
+            .iter()
+            .zip(learned.lengths())
+            // A subtree may be deeper than its leaf was learned to be.
+            .map(
+                |(subtree, l)| if subtree.way > 0.0 { factor.min(l / subtree.way) } else { factor },
+            )
+            .collect();
+        // Which subtree a node of the start is in.
+        let mut of = vec![NONE; start.nodes()];
+        self.subtrees.iter().zip(0..).for_each(|(subtree, k)| of[subtree.top as usize] = k);
+        for v in (0..start.root()).rev() {
+            if of[v] == NONE {
+                of[v] = of[start.parents()[v] as usize];
+            }
+        }
+        // Nodes of subtrees first, then the inner ones of the learned tree.
+        let mut number = vec![0; start.nodes()];
+        let inside: Vec<usize> = (0..start.nodes()).filter(|&v| of[v] != NONE).collect();
+        inside.iter().enumerate().for_each(|(at, &v)| number[v] = at);
+        let above = |v: usize| inside.len() + v - learned.leaves();
+        let nodes = inside.len() + learned.nodes() - learned.leaves();
+        let (mut parent, mut length) = (Vec::with_capacity(nodes), Vec::with_capacity(nodes));
+        for &v in &inside {
+            let k = of[v] as usize;
+            let Subtree { top, way, .. } = self.subtrees[k];
+            if top as usize == v {
+                parent.push(Some(above(learned.parents()[k] as usize)));
+                length.push((learned.lengths()[k] - scale[k] * way).max(0.0));
+            } else {
+                parent.push(Some(number[start.parents()[v] as usize]));
+                length.push(scale[k] * start.lengths()[v]);
+            }
+        }
+        for v in learned.leaves()..learned.nodes() {
+            parent.push((v != learned.root()).then(|| above(learned.parents()[v] as usize)));
+            length.push(learned.lengths()[v]);
+        }
+        let point: Vec<Option<usize>> =
+            (0..nodes).map(|at| inside.get(at).copied().filter(|v| *v < start.leaves())).collect();
+        Tree::from_unordered(&parent, &length, &point)
+    }
+}
+
+/// Which points labelled measures hold.
+fn used(points: usize, parts: &[&Labelled]) -> Vec<bool> {
+    let mut used = vec![false; points];
+    for data in parts {
+        let rows = data.pairs().iter().flat_map(|&(i, j)| [i, j]);
+        for row in rows {
+            data.measures()
+                .row(row)
+                .support()
+                .iter()
+                .for_each(|&point| used[point as usize] = true);
+        }
+    }
+    used
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::build::{Linkage, linkage};
+    use crate::metric::{GroundMetric, PointMetric};
+    use crate::seed::generator;
+
+    fn problem(n: usize, seed: u64) -> (Tree, Labelled) {
+        let mut rng = generator(seed);
+        let coordinates = (0..2 * n).map(|_| rng.random()).collect();
+        let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
+        let start = linkage(&metric, Linkage::Average).unwrap();
+        let mut row = || (0..4).map(|_| (rng.random_range(0..n), 0.25)).collect::<Vec<_>>();
+        let measures = Measures::from_rows(n, [row(), row(), row(), row()]).unwrap();
+        let data = Labelled::sample(&metric, &measures, 6, 0, &silent).unwrap();
+        (start, data)
+    }
+
+    fn coarse(start: &Tree, data: &Labelled) -> Coarse {
+        Coarse::new(start, &used(start.leaves(), &[data])).unwrap().unwrap()
+    }
+
+    #[test]
+    fn labelled_distances_stay() {
+        for seed in 0..20 {
+            let (start, data) = problem(60, seed);
+            let coarse = coarse(&start, &data);
+            let few = coarse.labelled(&data).unwrap();
+            assert!(coarse.tree.leaves() < 60 && coarse.tree.is_ultrametric());
+            let whole = start.pairs(data.measures(), data.pairs(), &silent).unwrap();
+            let part = coarse.tree.pairs(few.measures(), few.pairs(), &silent).unwrap();
+            for (a, b) in whole.iter().zip(part) {
+                assert!((a - b).abs() < 1e-12, "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn unlearned_it_comes_back_as_it_was() {
+        for seed in 0..20 {
+            let (start, data) = problem(60, seed);
+            let coarse = coarse(&start, &data);
+            let whole = coarse.expanded(&coarse.tree.scaled(3.0).unwrap(), &start, 3.0).unwrap();
+            for i in 0..60 {
+                for j in 0..60 {
+                    let (a, b) = (whole.leaf_distance(i, j), 3.0 * start.leaf_distance(i, j));
+                    assert!((a - b).abs() < 1e-12, "{a} {b}");
+                }
+            }
+        }
+    }
+
+    /// Whatever is learned, labelled distances are those of the learned tree.
+    #[test]
+    fn learned_distances_survive() {
+        for seed in 0..20 {
+            let (start, data) = problem(60, seed);
+            let coarse = coarse(&start, &data);
+            let few = coarse.labelled(&data).unwrap();
+            let mut rng = generator(seed);
+            let mut lengths = coarse.tree.lengths().to_vec();
+            lengths.iter_mut().for_each(|l| *l *= rng.random_range(0.0..2.0));
+            let parents = coarse.tree.parents().to_vec();
+            let changed = Tree::new(coarse.tree.leaves(), parents, lengths).unwrap();
+            let whole = coarse.expanded(&changed, &start, 1.0).unwrap();
+            let whole = whole.pairs(data.measures(), data.pairs(), &silent).unwrap();
+            let part = changed.pairs(few.measures(), few.pairs(), &silent).unwrap();
+            for (a, b) in whole.iter().zip(part) {
+                assert!((a - b).abs() < 1e-12, "{a} {b}");
+            }
+        }
+    }
+}
