@@ -51,7 +51,7 @@ def test_every_method_is_close_to_exact_transport(words, documents, method):
     assert tw.tree_.is_ultrametric == (method in ("ultrametric", "skip-mst"))
 
 
-@pytest.mark.parametrize("init", ["single", "average", "complete", "ward", "closest"])
+@pytest.mark.parametrize("init", ["single", "average", "complete", "ward", "closest", "neighbors"])
 def test_every_start_can_be_learned_from(words, documents, init):
     assert tp.TreeWasserstein(words, start=init, epochs=5).fit(documents).score(documents) > -0.5
 

@@ -73,7 +73,7 @@ fn compare(d: &[Vec<f64>], a: &[usize], b: &[usize], method: Linkage) -> f64 {
     let across = || a.iter().flat_map(|&i| b.iter().map(move |&j| d[i][j]));
     let (p, q) = (a.len() as f64, b.len() as f64);
     match method {
-        Linkage::Average => across().sum::<f64>() / (p * q),
+        Linkage::Average | Linkage::Neighbors => across().sum::<f64>() / (p * q),
         Linkage::Complete => across().fold(0.0, f64::max),
         Linkage::Ward => {
             // Ward from squared distances alone: between minus within, as for points in a space.
@@ -104,6 +104,21 @@ proptest! {
     fn single_linkage_of_a_matrix(metric in matrices(1..25)) {
         let judge = agglomerate(&metric, Linkage::Single);
         assert_merges(&linkage(&metric, Linkage::Single).unwrap(), &judge, 1e-12);
+    }
+
+    /// So few points are all compared.
+    #[test]
+    fn neighbors_linkage_of_a_small_matrix_is_average_linkage(metric in matrices(1..25)) {
+        let average = linkage(&metric, Linkage::Average).unwrap();
+        let neighbors = linkage(&metric, Linkage::Neighbors).unwrap();
+        // Equal distances may merge in another order.
+        let distances = metric.condensed();
+        if distances.iter().enumerate().all(|(k, d)| !distances[..k].contains(d)) {
+            let judge: Vec<Vec<f64>> = (0..metric.points())
+                .map(|i| (0..metric.points()).map(|j| average.leaf_distance(i, j)).collect())
+                .collect();
+            assert_merges(&neighbors, &judge, 1e-9);
+        }
     }
 
     #[test]

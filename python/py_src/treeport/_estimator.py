@@ -82,10 +82,10 @@ class TreeWasserstein(  # type: ignore[misc]
         method cannot use it does not read.
     n_trees : int, optional
         Trees of a method of several: 16 by default, 3 for the sliced ones.
-    start : {"average", "single", "complete", "ward", "closest"} or Tree, optional
-        Tree to start from: a linkage of the points (average by default), or a tree of your own. "single" is worth
-        a try where all points are about equally far apart, as cells are. For the forests the linkage of every
-        tree.
+    start : {"average", "single", "complete", "ward", "closest", "neighbors"} or Tree, optional
+        Tree to start from: a linkage of the points (average by default, above 20,000 points neighbors, which needs no
+        distance matrix), or a tree of your own. "single" is worth a try where all points are about equally far
+        apart, as cells are. For the forests the linkage of every tree.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
     epochs : int, optional

@@ -161,9 +161,9 @@ def linkage(
     ----------
     points, cost, graph, metric
         The ground metric, as for `emd`; `cost` has to be symmetric here.
-    method : {"average", "single", "complete", "ward", "closest"}
+    method : {"average", "single", "complete", "ward", "closest", "neighbors"}
         How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
-        closest to the metric in its largest error.
+        closest to the metric in its largest error; "neighbors" is nearly "average" without all pairs of points.
     names : sequence of str, optional
         Names of the points.
     n_jobs : int, optional

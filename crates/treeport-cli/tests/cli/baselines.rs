@@ -261,7 +261,7 @@ fn what_a_method_cannot_use_is_refused() {
         @"starts.nwk: a start is one tree, and this is a forest");
     assert_snapshot!(fit("--method mean-label"), @r#"
     invalid value 'mean-label' for '--method <NAME>'
-      [possible values: auto, additive, ultrametric, skip-mst, forest, learned-forest, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average, total-variation]
+      [possible values: auto, additive, ultrametric, skip-mst, forest, learned-forest, quadtree, cluster, kmeans, qtwd, ctwd, qtwd-labels, ctwd-labels, sliced-quadtree, sliced-cluster, sliced-qtwd, sliced-ctwd, ultratwd-mst, ultratwd, single, average, neighbors, total-variation]
 
     For more information, try '--help'.
     "#);

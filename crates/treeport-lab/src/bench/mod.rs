@@ -12,6 +12,7 @@ mod learn;
 mod memory;
 mod mixture;
 mod project;
+mod scale;
 
 use std::time::Instant;
 
@@ -22,6 +23,7 @@ pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};
 pub use instances::{Replay, dump, replay};
 pub use learn::learn;
 pub use project::project;
+pub use scale::scale;
 
 /// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,6 +21,7 @@ Examples:
   treeport-lab bench baselines               every method: to build, and for one pair
   treeport-lab bench exact                   exact transport against the plain solver, by support
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
+  treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
@@ -62,6 +63,8 @@ enum What {
     Exact,
     /// The levels of `estimate` between points in R^300, by support.
     Estimate,
+    /// Every stage of a fit on points in R^32, with its peak memory and growth.
+    Scale,
 }
 
 /// Support sizes of `bench estimate`.
@@ -80,6 +83,7 @@ impl What {
             Self::Learn => &[800, 1_000, 1_500],
             Self::Baselines => &[6_344],
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
+            Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
         }
     }
 
@@ -94,6 +98,7 @@ impl What {
             Self::Baselines => bench::baselines(n, seed, report)?,
             Self::Exact => bench::exact(&[n], seed, report)?,
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
+            Self::Scale => bench::scale(&[n], seed, report)?,
         }
         Ok(done)
     }
@@ -116,6 +121,9 @@ impl What {
             Self::Exact => {
                 "ours: one certified pair, distances included; peer: successive shortest paths, its matrix given"
             }
+            Self::Scale => {
+                "one fit by `auto` on points in 50 clusters in R^32, 300 labels between measures of 30 points; every stage, once"
+            }
             Self::Estimate => {
                 "ours: one pair of a level by itself, nothing prepared, one thread; peer: the exact solver, one thread"
             }
@@ -137,7 +145,15 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         output.note(args.what.caveat());
     }
     let mut rows = Vec::new();
-    for &n in sizes {
+    if let What::Scale = args.what {
+        // All sizes in one go, since growth is from one to the next.
+        bench::scale(sizes, args.seed, |row| {
+            // What cannot be printed is printed in the table at the end.
+            let _ = finish(vec![row.clone()], &mut rows, args, output);
+        })?;
+        interrupt::check()?;
+    }
+    for &n in sizes.iter().filter(|_| !matches!(args.what, What::Scale)) {
         let spinner = output.spinner(&format!("{n} points"));
         let done = args.what.measure(n, args.seed)?;
         spinner.finish_and_clear();

@@ -7,6 +7,7 @@
 
 mod convergence;
 mod dial;
+mod linkages;
 mod real;
 mod recovered_tree;
 mod report;
@@ -114,7 +115,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the report.
-pub const ALL: [Experiment; 14] = [
+pub const ALL: [Experiment; 15] = [
     real::REAL,
     runtime::RUNTIME,
     synthetic::UNIFORM,
@@ -129,6 +130,7 @@ pub const ALL: [Experiment; 14] = [
     sparsity::SPARSITY,
     training_size::TRAINING_SIZE,
     dial::DIAL,
+    linkages::LINKAGES,
 ];
 
 /// The experiment of this name.

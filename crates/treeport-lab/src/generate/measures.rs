@@ -53,6 +53,29 @@ pub fn sparse_measures(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
+/// Measures on `support` points of three clusters each, where point k is in cluster k mod
+/// `clusters`, with independent uniform masses divided by their sum.
+///
+/// # Errors
+/// There are fewer points than clusters.
+pub fn clustered_measures(
+    points: usize,
+    clusters: usize,
+    support: usize,
+    count: usize,
+    rng: &mut Random,
+) -> Result<Measures> {
+    let each = points / clusters.max(1);
+    check_points(each)?;
+    let rows = (0..count).map(|_| {
+        let three: [usize; 3] = std::array::from_fn(|_| rng.random_range(0..clusters));
+        let mut entry =
+            |k: usize| (clusters * rng.random_range(0..each) + three[k % 3], positive(rng));
+        (0..support).map(&mut entry).collect::<Vec<_>>()
+    });
+    Ok(Measures::from_rows(points, rows)?.normalized())
+}
+
 fn check_points(points: usize) -> Result<()> {
     if points == 0 { Err(Error::NoPoints) } else { Ok(()) }
 }
@@ -84,6 +107,17 @@ mod tests {
         for m in measures.iter() {
             assert!(m.masses().iter().all(|&x| (x * m.support().len() as f64 - 1.0).abs() < 1e-12));
         }
+    }
+
+    #[test]
+    fn clustered_measures_are_on_three_clusters() {
+        let measures = clustered_measures(100, 10, 12, 20, &mut seeded(0)).expect("10 each");
+        assert_normalized(&measures);
+        for m in measures.iter() {
+            let clusters: HashSet<_> = m.support().iter().map(|p| p % 10).collect();
+            assert!(clusters.len() <= 3);
+        }
+        assert!(clustered_measures(5, 10, 1, 1, &mut seeded(0)).is_err());
     }
 
     #[test]

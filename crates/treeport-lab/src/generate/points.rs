@@ -16,6 +16,17 @@ pub fn gaussian_points(n: usize, dim: usize, rng: &mut Random) -> Vec<f64> {
     (0..n * dim).map(|_| normal(rng)).collect()
 }
 
+/// `n` points around `clusters` centres of the cube [−1, 1]^dim, which take turns: 0.3·N(0, 1) from
+/// the centre along every axis.
+pub fn clustered_points(n: usize, dim: usize, clusters: usize, rng: &mut Random) -> Vec<f64> {
+    let centers = uniform_points(clusters, dim, -1.0, 1.0, rng);
+    let mut points = gaussian_points(n, dim, rng);
+    for (x, center) in points.iter_mut().zip(centers.iter().cycle()) {
+        *x = 0.3 * *x + center;
+    }
+    points
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,6 +39,7 @@ mod tests {
         assert!(points.iter().all(|x| (-10.0..10.0).contains(x)));
         assert!(points.iter().any(|x| *x < -5.0) && points.iter().any(|x| *x > 5.0));
         assert_eq!(gaussian_points(4, 2, &mut seeded(0)).len(), 8);
+        assert_eq!(clustered_points(7, 2, 3, &mut seeded(0)).len(), 14);
     }
 
     #[test]

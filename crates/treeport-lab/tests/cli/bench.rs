@@ -69,6 +69,20 @@ fn a_benchmark_of_nothing_is_refused() {
 }
 
 #[test]
+fn every_stage_of_a_fit_is_timed_and_its_growth_told() {
+    let rows = Folder::new().json("bench scale --sizes 100,200 --json");
+    let stage = |row: &Value| row["stage"].as_str().expect("a name").to_owned();
+    let stages: Vec<String> = rows.iter().take(7).map(stage).collect();
+    assert_eq!(stages[..3], ["read", "labels", "average linkage"]);
+    assert_eq!(stages[3..], ["points", "learning", "edges", "all"]);
+    assert_eq!(rows.len(), 14);
+    for row in &rows {
+        assert!(figure(row, "seconds") >= 0.0);
+        assert_eq!(row.get("times_per_decade").is_some(), row["n"] == 200, "{row}");
+    }
+}
+
+#[test]
 fn every_method_is_timed() {
     let rows = Folder::new().json("bench baselines --sizes 60 --json");
     let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();

@@ -1,4 +1,4 @@
-//! Trees from a ground metric alone, one builder a file: [linkages](linkage()), [random
+//! Trees from a ground metric alone, one builder a file: [linkages](linkage()), for many points [along near neighbors](Linkage::Neighbors), [random
 //! grids](quadtree()), [clusters of clusters](cluster_tree()), and [many linkages of a perturbed
 //! metric](perturbed()).
 
@@ -13,6 +13,7 @@ mod ultrametric;
 
 pub(crate) use cluster::check as check_clusters;
 pub use cluster::{Splitting, cluster_tree};
+pub(crate) use linkage::linkage_with;
 pub use linkage::{Linkage, linkage};
 pub use perturbed::{PerturbedOptions, perturbed};
 pub use quadtree::quadtree;

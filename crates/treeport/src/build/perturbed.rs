@@ -4,11 +4,12 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
+use super::neighbors::{self, neighbors};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
-use crate::progress::{BUILDING, Counter, Progress};
+use crate::progress::{BUILDING, Counter, Progress, silent};
 use crate::seed::{Random, generator, mixed};
 use crate::tree::Tree;
 use crate::units;
@@ -105,7 +106,9 @@ const SMALL: usize = 1 << 22;
 /// # Complexity
 /// That of [`linkage`](linkage()) for every tree; one copy of all distances at a time, N²/2
 /// numbers, unless there are few. The distances are computed anew for every tree: call
-/// [`GroundMetric::materialize`] for a graph first. The result does not depend on the number of
+/// [`GroundMetric::materialize`] for a graph first. With [`Linkage::Neighbors`] there is no such
+/// copy: factors are for pairs of clusters near each other, and the nearer 1 the larger these are,
+/// as they would be for the mean over their points. The result does not depend on the number of
 /// threads.
 ///
 /// # Example
@@ -146,6 +149,10 @@ pub fn perturbed(
 /// One tree, from one copy of the distances that is gone when the tree is there.
 fn grow(metric: &GroundMetric, method: Linkage, noise: Option<Noise>) -> Result<Tree> {
     let Some(noise) = noise else { return linkage(metric, method) };
+    if method == Linkage::Neighbors {
+        let noise = neighbors::Noise { sigma: noise.sigma, seed: noise.seed };
+        return neighbors(metric, Some(noise), &silent)?.to_tree();
+    }
     let n = metric.points();
     let mut distances = working_copy(metric);
     // Means of distances have to stay within the range of numbers, rounding included.

@@ -39,6 +39,7 @@ pub enum Method {
     UltraTwd,
     Single,
     Average,
+    Neighbors,
     TotalVariation,
 }
 
@@ -171,6 +172,8 @@ const TABLE: &[Row] = &[
         "single linkage, untrained"),
     row(Method::Average, "average", Compared, NOTHING, |job| job.linkage(Linkage::Average),
         "average linkage, untrained"),
+    row(Method::Neighbors, "neighbors", Compared, NOTHING, |job| job.linkage(Linkage::Neighbors),
+        "neighbors linkage, untrained: nearly average linkage, without all pairs of points"),
     row(Method::TotalVariation, "total-variation", Compared, POINTS, |job| job.star(),
         "all points equally far apart: what every method has to beat"),
 ];

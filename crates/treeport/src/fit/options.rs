@@ -26,7 +26,8 @@ pub struct FitOptions {
     /// plane it is 0.18 off where the learner alone is 0.09 off, and after one factor both are 0.10
     /// off.
     pub method: Option<Method>,
-    /// Where learning starts (default: average linkage); for the forests a linkage.
+    /// Where learning starts; for the forests a linkage (default: average linkage, above 20,000
+    /// points neighbors linkage: [`Linkage::usual`]).
     pub start: Option<Start>,
     /// Trees of a forest (default: 16, of a sliced method 3, as Yamada et al. have it).
     pub n_trees: Option<usize>,
@@ -214,11 +215,11 @@ impl FitOptions {
     }
 
     /// How a forest is grown.
-    pub(crate) fn perturbed_options(&self) -> PerturbedOptions {
+    pub(crate) fn perturbed_options(&self, points: usize) -> PerturbedOptions {
         let defaults = PerturbedOptions::default();
         let linkage = match self.start {
             Some(Start::Linkage(linkage)) => linkage,
-            _ => defaults.linkage,
+            _ => Linkage::usual(points),
         };
         let n_trees = self.n_trees.unwrap_or(defaults.n_trees);
         PerturbedOptions { n_trees, linkage, seed: self.seed, ..defaults }

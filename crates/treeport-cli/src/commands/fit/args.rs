@@ -49,9 +49,10 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     #[arg(help_heading = "Method")]
     pub(super) scale: bool,
-    /// First tree: average, single, complete, ward, closest, or a .tree or .nwk file; for a forest
-    /// a linkage. `--scale false` takes it as it is, to go on from it. `single` is worth a try
-    /// where all points are about equally far apart, as cells are [default: average].
+    /// First tree: average, single, complete, ward, closest, neighbors, or a .tree or .nwk file; for
+    /// a forest a linkage. `--scale false` takes it as it is, to go on from it. `single` is worth a
+    /// try where all points are about equally far apart, as cells are [default: average; above
+    /// 20,000 points neighbors, which needs no distance matrix].
     #[arg(long, value_name = "START", value_parser = parse_start, help_heading = "Method")]
     pub(super) start: Option<Start>,
     /// Trees of a method of several [default: 16, of a sliced one 3].
@@ -133,9 +134,9 @@ impl FitArgs {
     }
 
     /// The start in words.
-    pub(super) fn start(&self) -> String {
+    pub(super) fn start(&self, points: usize) -> String {
         match &self.start {
-            None => format!("{} linkage", Linkage::default()),
+            None => format!("{} linkage", Linkage::usual(points)),
             Some(Start::Linkage(linkage)) => format!("{linkage} linkage"),
             Some(Start::File(path)) => path.display().to_string(),
         }

@@ -70,7 +70,9 @@ impl Summary<'_> {
         let error = format!("{} error {error:.4}", self.judge().unwrap_or_default());
         let Fit { history, best_epoch, .. } = self.fitted;
         let (key, text) = match stage {
-            Stage::Start => ("start", format!("{}, {error}", self.args.start())),
+            Stage::Start => {
+                ("start", format!("{}, {error}", self.args.start(self.fitted.model.points())))
+            }
             Stage::Points => ("to points", error),
             Stage::Learned => {
                 let done = history.len().saturating_sub(1);
@@ -97,7 +99,7 @@ impl Summary<'_> {
             "measures": self.data.map(|data| data.measures().len()),
             "labels": self.data.map(Labelled::len),
             "scaled": self.scaled(),
-            "start": self.method.takes().start.then(|| self.args.start()),
+            "start": self.method.takes().start.then(|| self.args.start(self.fitted.model.points())),
             "error_of": self.judge(),
             "start_error": stages.first().map(|of| of.1),
             "error": error,

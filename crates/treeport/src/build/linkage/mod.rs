@@ -12,7 +12,7 @@ use crate::binary::Binary;
 use crate::error::Result;
 use crate::metric::{GroundMetric, Storage};
 use crate::names::named;
-use crate::progress::silent;
+use crate::progress::{Progress, silent};
 use crate::sets::Sets;
 use crate::spanning::{self, Edge};
 use crate::tree::Tree;
@@ -25,7 +25,7 @@ pub enum Linkage {
     /// of \[CTW24\]. O(N²) on a matrix, O(N²·dim) time and O(N) memory on points, O(E log E) on a
     /// graph.
     Single,
-    /// The mean distance between two clusters: usually the best start. O(N²) time and memory.
+    /// The mean distance between two clusters: usually a good start. O(N²) time and memory.
     #[default]
     Average,
     /// The farthest points of two clusters. O(N²) time and memory.
@@ -51,6 +51,15 @@ named! { Linkage, "the linkage", {
 } }
 
 impl Linkage {
+    /// Up to so many points average linkage is the usual start; above, its distances would take
+    /// 800 MB and more, and neighbors linkage is.
+    pub const MOST_FOR_AVERAGE: usize = 20_000;
+
+    /// The linkage that fits start from, and forests grow by, where nobody says.
+    pub fn usual(points: usize) -> Self {
+        if points <= Self::MOST_FOR_AVERAGE { Self::Average } else { Self::Neighbors }
+    }
+
     /// The name that `kodama` has for it, if it needs all distances at once.
     fn kodama(self) -> Option<kodama::Method> {
         match self {
@@ -76,13 +85,23 @@ impl Linkage {
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn linkage(metric: &GroundMetric, method: Linkage) -> Result<Tree> {
+    linkage_with(metric, method, &silent)
+}
+
+/// [`linkage`] with a `progress` that hears of merges and may stop them, where there are so many
+/// that it matters.
+pub(crate) fn linkage_with(
+    metric: &GroundMetric,
+    method: Linkage,
+    progress: &Progress<'_>,
+) -> Result<Tree> {
     if metric.is_discrete() {
         return Tree::star(metric.points(), 1.0);
     }
     let tree = match (method, method.kodama()) {
         (_, Some(kodama)) => agglomerate(metric.points(), working_copy(metric), kodama),
         (Linkage::Closest, None) => closest(metric),
-        (Linkage::Neighbors, None) => neighbors(metric, None, &silent)?,
+        (Linkage::Neighbors, None) => neighbors(metric, None, progress)?,
         (_, None) => single(metric),
     };
     tree.to_tree()

@@ -8,8 +8,9 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
 use rand::RngExt;
+use rayon::prelude::*;
 
-use super::Clusters;
+use super::{Clusters, dense};
 use crate::binary::Binary;
 use crate::error::Result;
 use crate::progress::{BUILDING, Counter, Progress};
@@ -31,15 +32,7 @@ pub(super) struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        let env =
-            |k: &str, d: usize| std::env::var(k).ok().and_then(|v| v.parse().ok()).unwrap_or(d);
-        Self {
-            neighbors: env("NK", 16),
-            links: env("NL", 32),
-            dense: env("ND", 1_000),
-            again: env("NA", 4),
-            noise: None,
-        }
+        Self { neighbors: 16, links: 32, dense: 4_000, again: 4, noise: None }
     }
 }
 
@@ -82,17 +75,12 @@ pub(super) fn grow<C: Clusters>(
     {
         growth.keep(&order);
     }
-    while growth.node.len() > 1 {
+    while growth.node.len() > plan.dense.max(1) {
         let count = growth.node.len();
-        let (lists, goal, most) = if count <= plan.dense {
-            let others = |a: u32| (0..count as u32).filter(move |&b| b != a).collect();
-            ((0..count as u32).map(others).collect(), 1, usize::MAX)
-        } else {
-            let goal = (count / plan.again).max(plan.dense);
-            (both_ways(count, growth.clusters.near(plan.neighbors)?), goal, plan.links)
-        };
-        growth.merge_along(lists, goal, most)?;
+        let lists = both_ways(count, growth.clusters.near(plan.neighbors)?);
+        growth.merge_along(lists, (count / plan.again).max(plan.dense), plan.links)?;
     }
+    growth.finish()?;
     Ok(growth.tree)
 }
 
@@ -189,7 +177,7 @@ impl<C: Clusters> Growth<'_, C> {
         let measured = |(a, list): (usize, Vec<u32>)| {
             list.iter().map(|&to| Link { distance: self.distance(a as u32, to), to }).collect()
         };
-        let lists = lists.into_iter().enumerate().map(measured).collect();
+        let lists = lists.into_par_iter().enumerate().map(measured).collect();
         let into = (0..count as u32).collect();
         let mut links = Links { lists, heap: BinaryHeap::with_capacity(count), into };
         (0..count as u32).for_each(|a| links.offer(a));
@@ -257,6 +245,23 @@ impl<C: Clusters> Growth<'_, C> {
         }
         links.lists[x] = list;
         links.offer(keeps);
+    }
+
+    /// Merges the last clusters by all their distances.
+    fn finish(&mut self) -> Result<()> {
+        let m = self.node.len();
+        let mut between = vec![0.0; m * m];
+        between.par_chunks_mut(m.max(1)).enumerate().for_each(|(a, row)| {
+            for (b, out) in row.iter_mut().enumerate().skip(a + 1) {
+                *out = self.clusters.averaged(self.distance(a as u32, b as u32));
+            }
+        });
+        for a in 0..m {
+            (0..a).for_each(|b| between[a * m + b] = between[b * m + a]);
+        }
+        let Self { clusters, tree, node, size, .. } = self;
+        dense::finish(tree, node, size, &mut between, |mean| clusters.of_averaged(mean));
+        self.counter.add(m - 1)
     }
 
     fn distance(&self, a: u32, b: u32) -> f64 {

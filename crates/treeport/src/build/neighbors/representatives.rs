@@ -42,8 +42,17 @@ impl Clusters for Representatives<'_> {
     fn distance(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (self.of(a), self.of(b));
         let all = a.iter().flat_map(|&x| b.iter().map(move |&y| (x as usize, y as usize)));
-        let sum: f64 = all.map(|(x, y)| self.metric.distance(x, y)).sum();
-        sum / (a.len() * b.len()) as f64
+        // Shares of each, since a sum may leave the range of numbers.
+        let share = 1.0 / (a.len() * b.len()) as f64;
+        all.map(|(x, y)| share * self.metric.distance(x, y)).sum()
+    }
+
+    fn averaged(&self, distance: f64) -> f64 {
+        distance
+    }
+
+    fn of_averaged(&self, mean: f64) -> f64 {
+        mean
     }
 
     fn merge(&mut self, keeps: usize, gone: usize) {

@@ -1,0 +1,128 @@
+//! Every stage of a fit on many points: seconds and peak memory, and how both grow.
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use treeport::io::npy;
+use treeport::progress::{self, State};
+use treeport::{FitOptions, GroundMetric, Labelled, Linkage, PointMetric, fit, silent};
+
+use super::Row;
+use super::memory::{peak_now_mib, reset_peak};
+use crate::generate::{clustered_measures, clustered_points, seeded};
+
+/// Coordinates and clusters of the points, points in a measure, measures, and labels.
+const DIM: usize = 32;
+const CLUSTERS: usize = 50;
+const SUPPORT: usize = 30;
+const MEASURES: usize = 600;
+const LABELS: usize = 300;
+
+/// Times every stage of `fit` on points in 50 clusters in R³² with 300 labels, once: reading, the
+/// labels, the start (average linkage, or above 20,000 points the first neighbor graph and the
+/// merging along it), and the stages of `auto`; and all of it together.
+///
+/// # Errors
+/// Fewer points than clusters.
+pub fn scale(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
+    let before: RefCell<Vec<Row>> = RefCell::default();
+    for &n in sizes {
+        let mut row = |mut row: Row| {
+            let mut rows = before.borrow_mut();
+            let same = rows.iter().rev().find(|other| other.case == row.case);
+            let decades = same.map(|other| (row.n as f64 / other.n as f64).log10());
+            if let (Some(other), Some(decades)) = (same, decades.filter(|d| *d > 0.0)) {
+                let growth = (row.seconds / other.seconds).powf(1.0 / decades);
+                row.more.push(("times_per_decade", growth));
+            }
+            report(&row);
+            rows.push(row);
+        };
+        one(n, seed, &mut row)?;
+    }
+    Ok(())
+}
+
+fn one(n: usize, seed: u64, report: &mut impl FnMut(Row)) -> crate::Result<()> {
+    let mut rng = seeded(seed);
+    let mut file = Vec::new();
+    let points = clustered_points(n, DIM, CLUSTERS, &mut rng);
+    npy::write_f64(&[n, DIM], &points, &mut file).expect("a vector takes it all");
+    drop(points);
+    let measures = clustered_measures(n, CLUSTERS, SUPPORT, MEASURES, &mut rng)?;
+
+    let watch = Watch::new("read");
+    let metric = GroundMetric::read_points_npy(&file[..], PointMetric::Euclidean)?;
+    drop(file);
+    watch.turn("labels");
+    let data = Labelled::sample(&metric, &measures, LABELS, seed, &silent)?;
+    let all_pairs = Linkage::usual(n) == Linkage::Average;
+    watch.turn(if all_pairs { "average linkage" } else { "neighbor graph" });
+    let hear = |state: &State<'_>| {
+        match state.task {
+            progress::BUILDING => watch.turn("merging"),
+            progress::POINTS => watch.turn("points"),
+            progress::LEARNING => watch.turn("learning"),
+            progress::EDGES => watch.turn("edges"),
+            _ => (),
+        }
+        true
+    };
+    let fitted = fit(&metric, Some(&data), &FitOptions { seed, ..FitOptions::default() }, &hear)?;
+    watch.turn("");
+    let stages = watch.done.into_inner().unwrap_or_default();
+    let total = stages.iter().map(|stage| stage.seconds).sum();
+    let peak = stages
+        .iter()
+        .filter_map(|stage| stage.peak)
+        .fold(None, |most: Option<f64>, peak| Some(most.map_or(peak, |most| most.max(peak))));
+    let error = fitted.stage_errors.iter().map(|stage| stage.1).fold(f64::INFINITY, f64::min);
+    let row = |stage: &str, seconds, peak: Option<f64>| Row {
+        bench: "scale",
+        n,
+        case: vec![("stage", stage.to_owned())],
+        seconds,
+        peer: None,
+        more: peak.map(|peak| ("peak_mib", peak)).into_iter().collect(),
+    };
+    stages.iter().for_each(|stage| report(row(stage.name, stage.seconds, stage.peak)));
+    let mut whole = row("all", total, peak);
+    whole.more.push(("validation_error", error));
+    report(whole);
+    Ok(())
+}
+
+/// A stage that is over.
+struct Done {
+    name: &'static str,
+    seconds: f64,
+    peak: Option<f64>,
+}
+
+/// Which stage is on, and since when.
+struct Watch {
+    now: Mutex<(&'static str, Instant)>,
+    done: Mutex<Vec<Done>>,
+}
+
+impl Watch {
+    fn new(first: &'static str) -> Self {
+        reset_peak();
+        Self { now: Mutex::new((first, Instant::now())), done: Mutex::default() }
+    }
+
+    /// Ends the stage that is on if it is another.
+    fn turn(&self, next: &'static str) {
+        let Ok(mut now) = self.now.lock() else { return };
+        if now.0 == next {
+            return;
+        }
+        let (name, begun) = std::mem::replace(&mut *now, (next, Instant::now()));
+        let done = Done { name, seconds: begun.elapsed().as_secs_f64(), peak: peak_now_mib() };
+        if let Ok(mut all) = self.done.lock() {
+            all.push(done);
+        }
+        reset_peak();
+    }
+}

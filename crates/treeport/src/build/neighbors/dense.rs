@@ -1,0 +1,52 @@
+//! Average linkage of a few clusters of any sizes, from all their distances.
+
+use crate::binary::Binary;
+
+/// Merges clusters until one is left, each pair at the mean over the points of both.
+///
+/// `between` is a square matrix of what is averaged, and `distance` makes a distance of it; `node`
+/// and `size` say what every cluster is in the tree and how many points it has. A chain of nearest
+/// neighbors ends in two that are each other's nearest: those merge (Benzécri 1982). O(m²).
+pub(super) fn finish(
+    tree: &mut Binary,
+    node: &mut [u32],
+    size: &mut [f64],
+    between: &mut [f64],
+    distance: impl Fn(f64) -> f64,
+) {
+    let m = node.len();
+    let mut left: Vec<usize> = (0..m).collect();
+    let mut chain: Vec<usize> = Vec::new();
+    while left.len() > 1 {
+        let last = *chain.last().unwrap_or(&left[0]);
+        if chain.is_empty() {
+            chain.push(last);
+        }
+        let before = chain.len().checked_sub(2).map(|at| chain[at]);
+        let row = &between[last * m..(last + 1) * m];
+        // Of equally near ones the one before, so that the chain ends.
+        let mut nearest = before.unwrap_or(usize::MAX);
+        for &other in left.iter().filter(|&&other| other != last) {
+            if nearest == usize::MAX || row[other] < row[nearest] {
+                nearest = other;
+            }
+        }
+        if before != Some(nearest) {
+            chain.push(nearest);
+            continue;
+        }
+        chain.truncate(chain.len() - 2);
+        let (keeps, gone) = (last.min(nearest), last.max(nearest));
+        let height = 0.5 * distance(row[nearest]);
+        let below = [keeps, gone].map(|c| tree.height[node[c] as usize]);
+        node[keeps] = tree.join(node[keeps], node[gone], height.max(below[0]).max(below[1]));
+        let share = size[gone] / (size[keeps] + size[gone]);
+        size[keeps] += size[gone];
+        left.retain(|&other| other != gone);
+        for &other in &left {
+            let (a, b) = (between[keeps * m + other], between[gone * m + other]);
+            let mean = a + share * (b - a);
+            (between[keeps * m + other], between[other * m + keeps]) = (mean, mean);
+        }
+    }
+}
