@@ -26,7 +26,7 @@ mod _core {
     #[pymodule_export]
     const DEFAULT_PAIRS: usize = treeport::labelled::DEFAULT_PAIRS;
     #[pymodule_export]
-    use crate::estimator::Estimator;
+    use crate::estimator::{Estimator, calibration};
     #[pymodule_export]
     use crate::ground::Ground;
     #[pymodule_export]

@@ -4,10 +4,11 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use treeport::io::table;
+use treeport::estimate::Calibration;
+use treeport::io::{ModelFile, is_newick, table};
 use treeport::learn::Epoch;
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
@@ -59,6 +60,26 @@ pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Ve
     Ok((metric, Some(given)))
 }
 
+/// As [`named_metric`]; where no file of distances is given, what `fit --with-metric` has kept in the
+/// file of a model.
+pub(crate) fn metric_or_kept(
+    args: &GroundArgs,
+    model: Option<&PathBuf>,
+) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    if args.metric.source.file().is_some() {
+        return named_metric(args);
+    }
+    let hint = "give `--points`, `--matrix` or `--graph`";
+    let Some(path) = model else { bail!("{hint}") };
+    let names = args.names.names.as_deref().map(self::names).transpose()?;
+    let file = ModelFile::read(path, names.as_deref()).map_err(|error| in_file(error, path))?;
+    let name = name(path);
+    let metric = file.metric.with_context(|| {
+        format!("{name}: it has no ground metric, which `fit --with-metric` keeps; {hint}")
+    })?;
+    Ok((metric, names))
+}
+
 /// The points that measures live on: how many, and what they are called, if anything.
 #[derive(Clone, Copy)]
 pub(crate) struct Space<'a> {
@@ -97,7 +118,12 @@ pub(crate) fn measures(space: Space<'_>, path: &Path, normalize: bool) -> Result
 
 /// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
 pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
-    Model::read(path, names).map_err(|error| match error {
+    Model::read(path, names).map_err(|error| in_file(error, path))
+}
+
+/// What is wrong with the file of a model.
+fn in_file(error: Error, path: &Path) -> anyhow::Error {
+    match error {
         // These messages name the file themselves.
         Error::Read { .. }
         | Error::NotATree { .. }
@@ -105,7 +131,15 @@ pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
         | Error::DamagedTree { .. }
         | Error::NewerTree { .. } => error.into(),
         other => anyhow::Error::from(other).context(name(path)),
-    })
+    }
+}
+
+/// What labels have told about the estimates of a model, where its file has it.
+pub(crate) fn calibration(path: &Path) -> Result<Option<Calibration>> {
+    if is_newick(path) {
+        return Ok(None);
+    }
+    Ok(ModelFile::load(path)?.calibration)
 }
 
 /// A model whose points are named by a file, if there is one.

@@ -222,6 +222,12 @@ impl Labelled {
     }
 
     /// The labels at the given places.
+    /// At most so many of the labels, evenly spaced.
+    pub(crate) fn some(&self, count: usize) -> Self {
+        let (all, count) = (self.len(), count.min(self.len()));
+        self.at(&(0..count).map(|k| k * all / count).collect::<Vec<_>>())
+    }
+
     fn at(&self, places: &[usize]) -> Self {
         Self {
             measures: self.measures.clone(),

@@ -28,6 +28,7 @@ number of pairs, without the minus.";
 /// Options of `treeport eval`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
+#[command(mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct EvalArgs {
     /// Trees and forests that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL", required = true)]
@@ -58,7 +59,7 @@ struct Results {
 
 /// Runs `treeport eval`.
 pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
-    let (metric, names) = input::named_metric(&args.test.ground)?;
+    let (metric, names) = input::metric_or_kept(&args.test.ground, args.models.first())?;
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
     materialize(&metric, output)?;

@@ -16,12 +16,14 @@ pub mod journal;
 mod measures;
 mod metric;
 mod model;
+mod model_file;
 pub mod npy;
 pub mod npz;
 pub mod table;
 mod tree;
 
 pub use model::is_newick;
+pub use model_file::ModelFile;
 
 use crate::error::{Error, Result, show_shape};
 

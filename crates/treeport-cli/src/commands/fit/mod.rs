@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use treeport::estimate::calibration;
+use treeport::io::ModelFile;
 use treeport::labelled::DEFAULT_PAIRS;
 use treeport::progress::{self, State};
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
@@ -49,7 +51,14 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     if let Some(names) = names {
         fitted.model = fitted.model.with_names(names)?;
     }
-    fitted.model.save(&args.output)?;
+    let calibration = match &data {
+        Some(data) if stopped.is_none() => {
+            Some(watched(output, |progress| calibration(&metric, &fitted.model, data, progress))?)
+        }
+        _ => None,
+    };
+    let (model, kept) = (fitted.model.clone(), args.with_metric.then(|| metric.clone()));
+    ModelFile { model, calibration, metric: kept }.save(&args.output)?;
     write_history(args, &fitted)?;
     if stopped.is_none() {
         checkpoint::remove(&args.output)?;
