@@ -262,7 +262,8 @@ mod tests {
             fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
             save(&path, |out| {
                 let beside = fs::read_dir(folder.path()).unwrap().flatten();
-                let mut beside = beside.filter(|e| e.path() != path && !e.path().ends_with("plain"));
+                let mut beside =
+                    beside.filter(|e| e.path() != path && !e.path().ends_with("plain"));
                 let beside = beside.next().unwrap().metadata().unwrap().permissions().mode();
                 assert_eq!(beside & 0o777 & !kept, 0, "at no time more is allowed");
                 out.write_all(b"more").map_err(|_| Error::Cancelled)

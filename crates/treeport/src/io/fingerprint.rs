@@ -109,6 +109,14 @@ impl Mix {
         self.word(u64::MAX);
     }
 
+    /// Mixes in bytes and how many there are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks();
+        words.iter().for_each(|&word| self.word(u64::from_le_bytes(word)));
+        rest.iter().for_each(|&byte| self.word(byte.into()));
+    }
+
     /// The number of all that was mixed in.
     pub fn number(&self) -> u64 {
         self.0
