@@ -290,7 +290,10 @@ fn open(path: &Path) -> Result<(Form, Box<dyn Bytes>)> {
 /// A file of text, without the mark that some editors put before it.
 fn text(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
-    Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> Error {

@@ -78,13 +78,13 @@ fn a_damaged_row_is_said_to_be_done_again() {
     let last = journal.len() - 2;
     journal[last] ^= 1;
     folder.write("labels.csv.part", journal);
-    assert_snapshot!(folder.run(&format!("{exact} labels.csv")), @r"
+    assert_snapshot!(folder.run(&format!("{exact} labels.csv")), @r#"
     --- stderr
     `labels.csv.part`: 1 row cut off or damaged, to be done again
     2 of 3 pairs were done before
     3 exact distances written to labels.csv
     --- exit 0
-    ");
+    "#);
 }
 
 /// A kill in the middle of a file leaves that, and the next one who writes the file cleans up.

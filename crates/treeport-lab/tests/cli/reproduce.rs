@@ -239,5 +239,5 @@ fn two_runs_into_one_folder() {
     let shown = folder.run(&format!("{args} --seed 1"));
     assert!(shown.contains("another run is writing it"), "{shown}");
     assert!(child.wait_with_output().expect("the binary ends").status.success());
-    assert_eq!(folder.text("runs/uniform.rows").lines().count(), 4);
+    assert_eq!(folder.text("runs/uniform.rows").lines().count(), 5);
 }

@@ -121,7 +121,7 @@ pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>)
 
 /// An error of the system without a word about where it happened, with one.
 pub(super) fn named(error: anyhow::Error, place: &str) -> anyhow::Error {
-    let bare = error.chain().next().is_some_and(|first| first.is::<io::Error>());
+    let bare = matches!(error.chain().next(), Some(first) if first.is::<io::Error>());
     if bare { error.context(place.to_owned()) } else { error }
 }
 

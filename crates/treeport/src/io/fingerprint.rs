@@ -113,8 +113,10 @@ impl Mix {
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.word(bytes.len() as u64);
         let (words, rest) = bytes.as_chunks();
-        words.iter().for_each(|&word| self.word(u64::from_le_bytes(word)));
-        rest.iter().for_each(|&byte| self.word(byte.into()));
+        let words = words.iter().map(|&word| u64::from_le_bytes(word));
+        for word in words.chain(rest.iter().map(|&byte| byte.into())) {
+            self.word(word);
+        }
     }
 
     /// The number of all that was mixed in.

@@ -43,8 +43,8 @@ impl Lock {
             }
             // Whoever had it before may have removed the file after we opened it.
             if is_at(&file, &path).map_err(refused)? {
-                let _pending = Pending::new(&path);
-                return Ok(Self { file: Some(file), path, _pending });
+                let pending = Pending::new(&path);
+                return Ok(Self { file: Some(file), path, _pending: pending });
             }
         }
         let reason = "another run is writing it; wait for its end or choose another place";
