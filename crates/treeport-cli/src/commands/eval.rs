@@ -131,7 +131,7 @@ impl Results {
     fn print_json(&self) -> Result<()> {
         let (pairs, exact) = (self.test.len(), self.exact_seconds);
         for Row { model, judged: Judged { plain, scaled, factor }, seconds } in &self.rows {
-            output::line(json!({
+            output::json(json!({
                 "model": model,
                 "pairs": pairs,
                 "scored": plain.pairs,
@@ -149,7 +149,7 @@ impl Results {
             }))?;
         }
         for NullBaseline { name, constant, score } in &self.baselines {
-            output::line(json!({
+            output::json(json!({
                 "baseline": name,
                 "pairs": pairs,
                 "scored": score.pairs,
@@ -160,7 +160,7 @@ impl Results {
                 "scaled_median": score.median,
             }))?;
         }
-        output::line(
+        output::json(
             json!({"baseline": "exact", "pairs": pairs, "timed": self.timed, "seconds": exact}),
         )
     }

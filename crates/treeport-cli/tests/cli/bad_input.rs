@@ -280,9 +280,9 @@ fn models() {
         @"measures.csv: the names do not match: column 2 is `c`, and no point is called so");
     let eval = "eval small.nwk --points line.csv --measures measures.csv";
     assert_snapshot!(folder.error(eval),
-        @"small.nwk: the tree has 2 leaves, the ground metric 4 points");
+        @"small.nwk: it has 2 leaves, the ground metric 4 points");
     assert_snapshot!(folder.error("fit --points line.csv --start small.nwk -o out.tree"),
-        @"small.nwk: the tree has 2 leaves, the ground metric 4 points");
+        @"small.nwk: it has 2 leaves, the ground metric 4 points");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn exports() {
         @"`--json` on stdout is the format json; for another one give `-o FILE`");
     folder.write("names.txt", "a\nb\n");
     assert_snapshot!(folder.error("export model.tree --names names.txt"),
-        @"model.tree: 2 names for 4 points");
+        @"names.txt: 2 names for the 4 points of model.tree");
     assert_snapshot!(folder.error("fit --points line.csv --names names.txt -o out.tree"),
         @"names.txt: 2 names for 4 points");
 }

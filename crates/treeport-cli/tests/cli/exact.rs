@@ -1,6 +1,8 @@
 //! `treeport exact` and `treeport coupling`.
 
 use insta::assert_snapshot;
+use treeport::io::fingerprint::Job;
+use treeport::io::journal::Journal;
 
 use crate::determinism::with_plane;
 use crate::folder::Folder;
@@ -133,9 +135,11 @@ fn labels_from_exact_are_those_that_fit_makes_itself() {
 #[test]
 fn a_journal_of_another_job_is_refused() {
     let folder = Folder::new();
-    let version = env!("CARGO_PKG_VERSION");
-    let first = format!("treeport-exact-1 version={version} metric=0 measures=0 pairs=0\n");
-    folder.write("labels.csv.part", &first);
+    let (path, other) = (folder.path("labels.csv.part"), Job::new("treeport-exact-2"));
+    let mut journal = Journal::open(&path, &other.part("metric", 0)).expect("a journal");
+    journal.append(b"0,1,0.5\n").expect("a line");
+    drop(journal);
+    let first = folder.text("labels.csv.part");
     let exact = "exact --points line.csv --measures measures.csv -o labels.csv";
     assert_snapshot!(folder.error(exact),
         @"`labels.csv.part` was left by another job (other metric, measures, pairs); run that job again to finish it, delete the file to begin anew, or give another `-o`");

@@ -11,6 +11,7 @@ mod exact;
 mod folder;
 mod library;
 mod pictures;
+mod saving;
 #[cfg(unix)]
 mod signals;
 

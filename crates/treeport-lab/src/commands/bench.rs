@@ -155,7 +155,7 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
 /// Keeps rows for the table at the end; JSON is printed at once.
 fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output) -> Result<()> {
     if output.json {
-        done.iter().try_for_each(|row| output::line(object(row, args.seed)))?;
+        done.iter().try_for_each(|row| output::json(object(row, args.seed)))?;
     }
     rows.extend(done);
     interrupt::check()
@@ -178,7 +178,7 @@ fn replay(folder: &Path) -> Result<ExitCode> {
     let found = bench::replay(folder)?;
     let (seconds, values) = (found.seconds, found.values);
     let threads = rayon::current_num_threads();
-    output::line(
+    output::json(
         json!({ "n": found.n, "threads": threads, "seconds": seconds, "values": values }),
     )?;
     Ok(ExitCode::SUCCESS)

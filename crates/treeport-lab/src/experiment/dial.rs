@@ -64,12 +64,12 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
         for (masses, name) in [(Masses::Full, "full"), (Masses::Subset, "subset")] {
             if masses == Masses::Full || has_random_measures(&scene) {
                 let key = format!("{scene} {name} {train} {test}");
-                let scene = scene.clone();
+                let set = scene.clone();
                 let work = move |progress: &Progress<'_>| {
-                    let scene = Scene::new(&scene, masses, data, options, progress)?;
+                    let scene = Scene::new(&set, masses, data, options, progress)?;
                     rows(&scene, options, progress)
                 };
-                cells.push(Cell::new(key, work));
+                cells.push(Cell::new(key, work).reads(setup, &scene));
             }
         }
     }

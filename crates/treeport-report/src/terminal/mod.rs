@@ -6,15 +6,18 @@
 
 pub mod interrupt;
 pub mod output;
+mod shown;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, Command};
+use clap::{ArgMatches, Args, Command};
 
 use interrupt::{Interrupted, Paused};
 use output::Output;
+use shown::shown;
 
 /// Exit code for bad input and bad usage.
 const BAD_INPUT: u8 = 2;
@@ -34,6 +37,20 @@ pub struct Global {
     /// Show no progress bars (they appear at a terminal only).
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub no_progress: bool,
+}
+
+/// What the command line says; ends with a message if that makes no sense.
+pub fn matches(program: Command) -> ArgMatches {
+    program.try_get_matches().unwrap_or_else(|error| {
+        let text = error.to_string();
+        if let Cow::Owned(shown) = shown(&text)
+            && error.use_stderr()
+        {
+            let _ = write!(io::stderr(), "{shown}");
+            std::process::exit(BAD_INPUT.into());
+        }
+        error.exit()
+    })
 }
 
 /// Listens for Ctrl-C, starts the threads and says how to speak.
@@ -60,11 +77,13 @@ pub fn finish(
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
             // Nobody can be told that stderr does not work.
-            let _ = writeln!(io::stderr(), "{error}");
+            let _ = writeln!(io::stderr(), "{}", shown(&error.to_string()));
             ExitCode::from(interrupt::EXIT_CODE)
         }
         Err(error) => {
-            output::error(&error, hint(&error).as_deref());
+            let hint = hint(&error);
+            // Files are named by whoever reads or writes them.
+            output::error(&output::named(error, "cannot write to stdout"), hint.as_deref());
             ExitCode::from(BAD_INPUT)
         }
     }

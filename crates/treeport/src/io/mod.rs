@@ -13,6 +13,7 @@ pub mod fingerprint;
 mod forest;
 mod header;
 pub mod journal;
+mod lock;
 mod measures;
 mod metric;
 mod model;

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         seconds: begun.elapsed().as_secs_f64(),
     };
     if output.json {
-        output::line(result.to_json())?;
+        output::json(result.to_json())?;
     } else if !output.quiet {
         result.print()?;
     }
@@ -128,13 +128,7 @@ fn what_to_learn(
     let mut rows = Rows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
     materialize(metric, output)?;
     if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
-        return Err(Paused(format!(
-            "interrupted after {} of {} exact distances; the same command goes on from `{}`",
-            rows.done,
-            pairs.len(),
-            rows.path().display()
-        ))
-        .into());
+        return Err(Paused(rows.interrupted(pairs.len(), "exact distances")).into());
     }
     Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
 }
@@ -152,7 +146,7 @@ fn learn(
         .then(|| Checkpoints::open(&args.output, metric, data, &options))
         .transpose()?;
     if let Some(checkpoints) = &checkpoints {
-        options.resume = checkpoints.last()?;
+        options.resume = checkpoints.last(output)?;
     }
     if let Some(from) = &options.resume {
         let epochs = from.history().len() - 1;

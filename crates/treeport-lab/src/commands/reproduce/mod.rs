@@ -39,7 +39,8 @@ pub(crate) struct ReproduceArgs {
     /// Folder of the real data sets [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Folder for rows and figures; cells whose rows are there already are not run again.
+    /// Folder for rows and figures; cells whose rows are there already, made by this version on the
+    /// same data, are not run again.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Folder of finished runs, for `results`.
@@ -167,12 +168,17 @@ fn one(
         output.note(&why);
         return Ok(());
     }
+    if journal.dropped() > 0 {
+        let (name, lines) = (experiment.name, journal.dropped());
+        output
+            .note(&format!("{name}: {lines} kept cells were cut off or damaged, to be run again"));
+    }
     let bar = output.bar(experiment.name, cells.len());
     let mut rows: Vec<Row> = Vec::new();
     for (k, cell) in cells.iter().enumerate() {
         bar.set_position(k as u64);
         bar.set_message(format!("{} {}", experiment.name, cell.name));
-        let found = if let Some(rows) = journal.find(&cell.name) {
+        let found = if let Some(rows) = journal.find(cell)? {
             rows
         } else {
             let found = cell.run(&|_| !interrupt::asked());
@@ -180,11 +186,11 @@ fn one(
                 return stopped(folder, output);
             }
             let found = found?;
-            journal.keep(&cell.name, &found)?;
+            journal.keep(cell, &found)?;
             found
         };
         if output.json {
-            found.iter().try_for_each(output::line)?;
+            found.iter().try_for_each(output::json)?;
         }
         rows.extend(found);
     }
