@@ -136,7 +136,7 @@ impl Bare {
             return Self::with_random_measures(metric, masses, options, rng);
         }
         let points = uniform_points(500, 2, 0.0, 1.0, rng);
-        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized();
+        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized()?;
         let train = sparse_measures(500, number, 2 * options.train, rng)?;
         let test = sparse_measures(500, number, 2 * options.test, rng)?;
         Ok(Self { metric, train, test })
@@ -150,7 +150,7 @@ impl Bare {
     ) -> Result<Self> {
         match &set.files {
             Files::Graph { edges, .. } => {
-                let metric = GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized();
+                let metric = GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized()?;
                 Self::with_random_measures(metric, masses, options, rng)
             }
             Files::Matrix { dist, .. } => {

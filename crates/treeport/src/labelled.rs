@@ -95,7 +95,7 @@ impl Labelled {
         pairs: Vec<(usize, usize)>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        metric.materialize();
+        metric.materialize(progress)?;
         let distances = exact::pairs(metric, measures, &pairs, progress)?;
         Self::new(measures, pairs, distances)
     }

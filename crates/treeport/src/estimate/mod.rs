@@ -42,7 +42,7 @@ use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
 use crate::names::named;
-use crate::progress::{CALIBRATING, Counter, Progress, SOLVING, State};
+use crate::progress::{CALIBRATING, Counter, Progress, SOLVING, State, silent};
 use crate::score::{factor, relative_errors};
 use crate::tree::{Coupling, Tree, surpluses};
 
@@ -185,7 +185,7 @@ impl Estimator {
                 format!("its trees have {} points, the metric {}", model.points(), metric.points());
             return Err(Error::BadForest { reason });
         }
-        metric.materialize();
+        metric.materialize(&silent)?;
         let below = linkage(metric, Linkage::Single)?;
         let height = below.heights().into_iter().fold(0.0, f64::max);
         let (metric, model) = (metric.clone(), model.clone());
