@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use treeport::io::npz;
+use treeport::io::{Array, npz};
 use treeport::progress::State;
 use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Progress};
 
@@ -203,12 +203,7 @@ fn open(path: &Path) -> Result<File> {
 
 /// Row numbers from one array of an `.npz`.
 fn rows_of(path: &Path, name: &str) -> Result<Vec<usize>> {
-    let array = npz::read(open(path)?)?.remove(name).ok_or_else(|| Error::Parse {
-        format: ".npz",
-        place: path.display().to_string(),
-        reason: format!("it has no array `{name}`"),
-    })?;
-    let values = array.into_f64()?;
+    let values = npz::read_one(open(path)?, name).and_then(Array::into_f64)?;
     Ok(values.into_iter().map(|row| row as usize).collect())
 }
 

@@ -96,6 +96,25 @@ pub(crate) fn resize_room<T>(
     vector.try_reserve_exact(more).map_err(|_| refused(step, bytes, None, instead))
 }
 
+/// Makes room for `more` entries after those that a vector holds, and for some to come.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn grow<T>(
+    vector: &mut Vec<T>,
+    step: fmt::Arguments<'_>,
+    more: usize,
+    instead: &'static str,
+) -> Result<()> {
+    let needed = vector.len().saturating_add(more);
+    if needed <= vector.capacity() {
+        return Ok(());
+    }
+    // Half as much again, as long as there is room for that.
+    resize_room(vector, step, needed.max(vector.len() / 2 * 3), instead)
+        .or_else(|_| resize_room(vector, step, needed, instead))
+}
+
 /// The bytes of a table of `T` with these sides; the largest number if it is beyond all numbers.
 pub(crate) fn size_of<T>(sides: &[usize]) -> u64 {
     sides.iter().fold(size_of_one::<T>(), |bytes, &side| bytes.saturating_mul(side as u64))

@@ -40,6 +40,7 @@ impl PerturbedOptions {
             let (option, value) = ("n_trees", "0".into());
             return Err(Error::BadOption { option, value, expected: "a forest has at least one" });
         }
+        check_trees(self.n_trees)?;
         if let Some(noise) = self.noise.filter(|noise| !(0.0..=MOST_NOISE).contains(noise)) {
             let (option, value) = ("noise", noise.to_string());
             return Err(Error::BadOption {
@@ -56,6 +57,18 @@ impl PerturbedOptions {
         (sigma > 0.0).then(|| Noise { sigma, seed: mixed(self.seed, tree as u64) })
     }
 }
+
+/// Refuses a number of trees that nobody can want.
+pub(crate) fn check_trees(n_trees: usize) -> Result<()> {
+    if n_trees > MOST_TREES {
+        let (option, value) = ("n_trees", n_trees.to_string());
+        return Err(Error::BadOption { option, value, expected: "at most 100,000 make sense" });
+    }
+    Ok(())
+}
+
+/// Far beyond the trees from which on a forest gets no better.
+const MOST_TREES: usize = 100_000;
 
 /// Noise of metrics with a wide spread, chosen on the sets named here. Mean relative error of 16
 /// trees after one factor with 0.3, 0.7 and 1.2, first of their mean, then of their merged plans:

@@ -451,7 +451,7 @@ impl Estimator {
         let flow = self.flow(a, b)?;
         let near = self.model.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.arcs().chain(near);
-        Ok(exact::restricted(&self.metric, a, b, arcs, potentials))
+        exact::restricted(&self.metric, a, b, arcs, potentials)
     }
 }
 
