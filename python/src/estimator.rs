@@ -2,6 +2,8 @@
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use treeport::Linkage;
+use treeport::build::linkage_watched;
 use treeport::estimate::{Accuracy, Answer, Level, Statistic};
 
 use crate::convert::to_py_err;
@@ -60,7 +62,10 @@ impl Estimator {
         threads: usize,
     ) -> PyResult<Self> {
         let calibration = calibration.map(Into::into).unwrap_or_default();
-        let estimator = watch::run(py, threads, None, |_| {
+        let estimator = watch::run(py, threads, None, |progress| {
+            // Kept with the metric, where the estimator finds it.
+            ground.metric.materialize(progress)?;
+            linkage_watched(&ground.metric, Linkage::Single, progress)?;
             treeport::Estimator::new(&ground.metric, &model.model)?.with_calibration(calibration)
         })?;
         Ok(Self { estimator })

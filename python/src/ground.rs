@@ -2,6 +2,7 @@
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use treeport::build::linkage_watched;
 use treeport::condensed::size_for;
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
@@ -116,8 +117,8 @@ impl Ground {
     }
 
     /// The same distances with the promise that the triangle inequality holds.
-    fn assume_metric(&self) -> Self {
-        Self { metric: self.metric.clone().assume_metric() }
+    fn assume_metric(&self, py: Python<'_>) -> PyResult<Self> {
+        Self::new(py, || self.metric.clone().assume_metric())
     }
 
     /// The number of points.
@@ -129,7 +130,9 @@ impl Ground {
     /// A first tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
         let method: Linkage = method.parse().map_err(to_py_err)?;
-        let tree = watch::run(py, threads, None, |_| treeport::linkage(&self.metric, method))?;
+        let tree = watch::run(py, threads, None, |progress| {
+            linkage_watched(&self.metric, method, progress)
+        })?;
         Ok(Model::new(tree))
     }
 }

@@ -35,11 +35,12 @@ pub fn available() -> Option<u64> {
     [limit, spare].into_iter().flatten().min()
 }
 
-/// Refuses a step that needs more memory than there is.
+/// Refuses a step that needs more memory than there is. The library asks this itself; it is here for
+/// what callers hold beside it.
 ///
 /// # Errors
 /// [`Error::Memory`], with `instead`: what to do.
-pub(crate) fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Result<()> {
+pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Result<()> {
     if bytes <= SMALL.min(LIMIT.load(Ordering::Relaxed)) {
         return Ok(());
     }

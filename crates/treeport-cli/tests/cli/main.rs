@@ -10,6 +10,7 @@ mod determinism;
 mod exact;
 mod folder;
 mod library;
+mod memory;
 mod pictures;
 #[cfg(unix)]
 mod signals;
