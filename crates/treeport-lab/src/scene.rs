@@ -136,7 +136,8 @@ impl Bare {
             return Self::with_random_measures(metric, masses, options, rng);
         }
         let points = uniform_points(500, 2, 0.0, 1.0, rng);
-        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized()?;
+        let metric =
+            GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized()?;
         let train = sparse_measures(500, number, 2 * options.train, rng)?;
         let test = sparse_measures(500, number, 2 * options.test, rng)?;
         Ok(Self { metric, train, test })

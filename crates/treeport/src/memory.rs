@@ -312,7 +312,8 @@ mod tests {
         assert_eq!(field(text, "MemAvailable:"), Some(60 * 1024));
         let limits = "Max address space         1048576              unlimited            bytes \n";
         assert_eq!(field(limits, "Max address space"), Some(1 << 20));
-        let without = "Max address space         unlimited            unlimited            bytes \n";
+        let without =
+            "Max address space         unlimited            unlimited            bytes \n";
         assert_eq!(field(without, "Max address space"), None);
     }
 

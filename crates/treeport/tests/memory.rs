@@ -85,7 +85,8 @@ fn every_method_fits_or_names_what_does() {
     let _limit = Limit::of(200 * KILOBYTE);
     for metric in [line(300), path(300)] {
         for &method in Method::ALL {
-            if method.takes().labels || (method.takes().coordinates && metric.coordinates().is_none())
+            if method.takes().labels
+                || (method.takes().coordinates && metric.coordinates().is_none())
             {
                 continue;
             }
@@ -222,7 +223,8 @@ fn long_work_stops_when_asked_to() {
         move |_| heard.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 1
     }
     let metric = line(900);
-    for method in [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward, Linkage::Closest]
+    for method in
+        [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward, Linkage::Closest]
     {
         // Fresh, as single linkage is kept.
         let stopped = linkage_watched(&line(900), method, &second());

@@ -137,9 +137,11 @@ fn points_at_the_same_place_are_at_distance_0() {
     }
     // Cut off by depth, and known by distances only.
     let line = euclidean(1, vec![0.0, 3.0, 0.0, 1.0, 1.0, 2.0, 9.0]);
-    for tree in
-        [farthest(&line, 2, 1, 0), kmeans(&line, 2, 1, 0), farthest(&line.materialized().unwrap(), 2, 1, 0)]
-    {
+    for tree in [
+        farthest(&line, 2, 1, 0),
+        kmeans(&line, 2, 1, 0),
+        farthest(&line.materialized().unwrap(), 2, 1, 0),
+    ] {
         assert_eq!(tree.leaf_distance(0, 2) + tree.leaf_distance(3, 4), 0.0);
         assert!(tree.leaf_distance(0, 3) > 0.0);
     }

@@ -38,7 +38,7 @@ fn a_limit_holds_for_every_command() {
     ok(&folder, "nearest model.tree --measures many.csv --memory 0.5MB -o n.csv");
     assert_snapshot!(
         folder.error("estimate model.tree --points line.csv --measures many.csv --memory 1MB"),
-        @"the list of 44850 estimates needs 3.2 MB, and 1 MB are available; draw some (`--n-pairs N`), or list them (`--pairs FILE`)");
+        @"the list of 44850 estimates needs 2.2 MB, and 1 MB are available; draw some (`--n-pairs N`), or list them (`--pairs FILE`)");
 }
 
 #[test]

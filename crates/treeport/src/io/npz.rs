@@ -42,8 +42,7 @@ pub fn read_one(reader: impl Read + Seek, name: &str) -> Result<Array> {
 }
 
 fn open<R: Read + Seek>(reader: R) -> Result<ZipArchive<R>> {
-    ZipArchive::new(reader)
-        .map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))
+    ZipArchive::new(reader).map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))
 }
 
 /// The same complaint, with the member it is about.
@@ -103,11 +102,7 @@ pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
 const SPARSE: &str = "; a matrix saved by scipy.sparse is expected";
 
 /// One member, and only that.
-fn take<R: Read + Seek>(
-    archive: &mut ZipArchive<R>,
-    name: &str,
-    expected: &str,
-) -> Result<Array> {
+fn take<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str, expected: &str) -> Result<Array> {
     let member = archive.by_name(&format!("{name}.npy")).map_err(|error| match error {
         ZipError::FileNotFound => bad("npz", "archive", format!("no member `{name}`{expected}")),
         error => bad("npz", format!("member `{name}`"), error.to_string()),

@@ -106,7 +106,14 @@ fn a_graph_that_is_worked_out_answers_as_its_matrix_to_the_bit() {
             metric.row(i, &mut row);
             rows.extend_from_slice(&row);
         }
-        (block, rows, one_by_one, metric.pairs(&pairs), metric.condensed().unwrap(), metric.condensed_f32().unwrap())
+        (
+            block,
+            rows,
+            one_by_one,
+            metric.pairs(&pairs),
+            metric.condensed().unwrap(),
+            metric.condensed_f32().unwrap(),
+        )
     };
     let (before, judge) = (answers(&graph), answers(&matrix));
     assert_eq!((&before.2, &before.4), (&judge.2, &judge.4));

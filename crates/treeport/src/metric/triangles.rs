@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn one_wrong_distance_among_few_points_is_named() {
-        let wrong = |i: usize, j: usize| if i.min(j) == 7 && i.max(j) == 9 { 2.1 } else { line(i, j) };
+        let wrong =
+            |i: usize, j: usize| if i.min(j) == 7 && i.max(j) == 9 { 2.1 } else { line(i, j) };
         let error = check(40, wrong).unwrap_err().to_string();
         assert_eq!(
             error,
@@ -84,7 +85,8 @@ mod tests {
     fn squares_and_one_far_off_distance_of_many_points_are_noticed() {
         assert!(matches!(check(5000, |i, j| line(i, j).powi(2)), Err(Error::NotMetric { .. })));
         // Point 0 is one of the rows looked at.
-        let far = |i: usize, j: usize| if i.min(j) == 0 && i.max(j) == 77 { 1e6 } else { line(i, j) };
+        let far =
+            |i: usize, j: usize| if i.min(j) == 0 && i.max(j) == 77 { 1e6 } else { line(i, j) };
         assert!(matches!(check(5000, far), Err(Error::NotMetric { i: 0, j: 77, .. })));
     }
 }

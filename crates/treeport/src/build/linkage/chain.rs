@@ -295,7 +295,8 @@ mod tests {
     #[test]
     fn it_stops_when_asked_to() {
         let n = 400;
-        let mut distances: Vec<f64> = (0..n * (n - 1) / 2).map(|k| (k as f64).sin().abs()).collect();
+        let mut distances: Vec<f64> =
+            (0..n * (n - 1) / 2).map(|k| (k as f64).sin().abs()).collect();
         let enough = |state: &crate::progress::State<'_>| state.done < 100;
         let counter = Counter::new(BUILDING, n - 1, &enough);
         let stopped = tree(n, &mut distances, Rule::Average, &counter);

@@ -402,11 +402,7 @@ impl Solver {
     ///
     /// Costs are only ever lowered, so the optimum in integers is below every plan's true cost, and
     /// a plan that reaches it is off by no more than what was taken from the arcs it uses.
-    fn in_integers(
-        &mut self,
-        clip: f64,
-        goes_on: &GoesOn<'_>,
-    ) -> Result<Option<(f64, f64, bool)>> {
+    fn in_integers(&mut self, clip: f64, goes_on: &GoesOn<'_>) -> Result<Option<(f64, f64, bool)>> {
         let (n, m) = (self.left.len(), self.right.len());
         self.cost_units = fixed::CostUnits::new(clip, n + m);
         let mut cost: Vec<i128> = Vec::new();
