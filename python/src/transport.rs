@@ -153,11 +153,12 @@ pub(crate) fn emd_matrix<'py>(
 ) -> PyResult<f64> {
     let costs = costs.as_array();
     let problem = Problem::Matrix(convert::masses(&a), convert::masses(&b), costs);
-    match problem.size() {
-        ..=SMALL => problem.value().map_err(to_py_err),
-        ..=SHORT => py.detach(|| problem.value()).map_err(to_py_err),
-        size => Ok(watched(py, size, |progress| problem.exact(progress))?.0),
+    let size = problem.size();
+    if size > SHORT {
+        return Ok(watched(py, size, |progress| problem.exact(progress))?.0);
     }
+    let value = if size <= SMALL { problem.value() } else { py.detach(|| problem.value()) };
+    value.map_err(to_py_err)
 }
 
 /// Rows and columns up to which other threads wait, about 0.1 ms: to let them run takes 0.1 µs, 3 %

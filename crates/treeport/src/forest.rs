@@ -242,7 +242,9 @@ pub(crate) fn mean<T>(
         let mut distances = answer(tree, &share)?;
         if k == 0 {
             // No second table for a single tree.
-            distances.iter_mut().for_each(|d| *d *= weight);
+            for d in &mut distances {
+                *d *= weight;
+            }
             sums = distances;
             continue;
         }

@@ -149,7 +149,7 @@ pub fn show(bytes: u64) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    let digits = if unit == 0 || value >= 99.95 { 0 } else { 1 };
+    let digits = usize::from(unit > 0 && value < 99.95);
     let text = format!("{value:.digits$}");
     format!("{} {}", text.strip_suffix(".0").unwrap_or(&text), UNITS[unit])
 }
@@ -172,8 +172,8 @@ pub fn parse(text: &str) -> Result<u64> {
         Some(letter) => (letter, 1024.0),
         None => (unit.strip_suffix('b').unwrap_or(&unit), 1000.0),
     };
-    let power = ["", "k", "m", "g", "t"].iter().position(|&known| known == letter);
-    let bytes = number.parse::<f64>().ok().zip(power).map(|(n, p)| n * base.powi(p as i32));
+    let power = (0..).zip(["", "k", "m", "g", "t"]).find(|(_, known)| *known == letter);
+    let bytes = number.parse::<f64>().ok().zip(power).map(|(n, (p, _))| n * base.powi(p));
     match bytes {
         Some(bytes) if (0.0..9e18).contains(&bytes) => Ok(bytes as u64),
         _ => Err(Error::BadOption {

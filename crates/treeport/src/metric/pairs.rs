@@ -201,8 +201,9 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
             *out = points.metric.of_square(*out);
         }
         if coarse {
-            // Also a root of −1 is not at least 0.
-            for (&j, out) in cols.iter().zip(row).filter(|(_, out)| !(**out >= 0.0)) {
+            // −1 as it is, or its root, which is no number.
+            let is_coarse = |out: &f64| *out < 0.0 || out.is_nan();
+            for (&j, out) in cols.iter().zip(row).filter(|(_, out)| is_coarse(out)) {
                 *out = points.distance(i, j);
             }
         }

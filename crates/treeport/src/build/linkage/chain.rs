@@ -216,7 +216,9 @@ impl<'a, T: Real> Clusters<'a, T> {
         }
         let place =
             |old: u32| self.active.binary_search(&old).expect("a chain is of clusters") as u32;
-        chain.iter_mut().for_each(|old| *old = place(*old));
+        for old in chain.iter_mut() {
+            *old = place(*old);
+        }
         for (k, &old) in self.active.iter().enumerate() {
             self.size[k] = self.size[old as usize];
             self.label[k] = self.label[old as usize];
@@ -256,7 +258,9 @@ mod tests {
 
     fn ours<T: Real>(n: usize, mut distances: Vec<T>, rule: Rule) -> (Vec<[u32; 2]>, Vec<f64>) {
         if rule == Rule::Ward {
-            distances.iter_mut().for_each(|d| *d = *d * *d);
+            for d in &mut distances {
+                *d = *d * *d;
+            }
         }
         let merged = tree(n, &mut distances, rule, &Counter::new(BUILDING, n, &silent)).unwrap();
         let root = |h: &f64| if rule == Rule::Ward { h.sqrt() } else { *h };
