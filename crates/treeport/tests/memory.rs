@@ -201,12 +201,12 @@ fn lists_of_pairs_are_weighed() {
 fn files_are_weighed_by_their_headers() {
     use treeport::io::npy;
     let mut file = Vec::new();
-    npy::write_f64(&[100, 100], &[0.0; 10_000], &mut file).unwrap();
+    npy::write_f64(&[100, 100], &vec![0.0; 10_000], &mut file).unwrap();
     let _limit = Limit::of(50 * KILOBYTE);
     let text = refused(npy::read(&file[..]));
     assert!(text.starts_with("an array of 10000 entries needs 80 kB"), "{text}");
     let mut wrong = Vec::new();
-    npy::write_f64(&[10_000], &[0.0; 10_000], &mut wrong).unwrap();
+    npy::write_f64(&[10_000], &vec![0.0; 10_000], &mut wrong).unwrap();
     // The shape is looked at before the size.
     let shape = GroundMetric::read_points_npy(&wrong[..], PointMetric::Euclidean);
     assert!(matches!(shape, Err(Error::Shape { .. })));
@@ -214,14 +214,15 @@ fn files_are_weighed_by_their_headers() {
     assert!(matches!(Measures::read_npy(&wrong[..]), Err(Error::Shape { .. })));
 }
 
+/// Refuses the second time it is asked, so that it is not the door that stops.
+fn second() -> impl Fn(&State<'_>) -> bool + Sync {
+    let heard = std::sync::atomic::AtomicUsize::new(0);
+    move |_| heard.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 1
+}
+
 #[test]
 fn long_work_stops_when_asked_to() {
     let _limit = Limit::of(1 << 40);
-    // Refuses the second time it is asked, so that it is not the door that stops.
-    fn second() -> impl Fn(&State<'_>) -> bool + Sync {
-        let heard = std::sync::atomic::AtomicUsize::new(0);
-        move |_| heard.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 1
-    }
     let metric = line(900);
     for method in
         [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward, Linkage::Closest]
@@ -235,7 +236,7 @@ fn long_work_stops_when_asked_to() {
     let (a, b) = (measures.row(0), measures.row(1));
     let solved = exact::solve_watched(&metric, &a, &b, &|_| false);
     assert!(matches!(solved, Err(Error::Cancelled)));
-    let masses: Vec<f64> = (0..900).map(|k| 1.0 + (k % 7) as f64).collect();
+    let masses: Vec<f64> = (0..900).map(|k| 1.0 + f64::from(k % 7)).collect();
     let mirrored: Vec<f64> = masses.iter().rev().copied().collect();
     let costs = CostMatrix::from_fn(900, 900, &|i, j| ((i * 31 + j * 17) % 97) as f64);
     let solved = exact::solve_between_watched(&masses, &mirrored, &costs, &|_| false);
