@@ -1,9 +1,9 @@
 """What does not fit raises MemoryError with a way out, and Ctrl-C stops one long solve."""
 
+import _thread
 import subprocess
 import sys
 import threading
-import _thread
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ def test_linkage_names_one_that_fits(little):
     points = np.arange(200.0)[:, None]
     for method in ["average", "complete", "ward"]:
         with pytest.raises(MemoryError, match=f"{method} linkage of 200 points needs 159 kB, and 100 kB are"):
-            tp.linkage(points, method=method)
-    assert tp.linkage(points, method="single").n_points == 200
+            tp.linkage(points=points, method=method)
+    assert tp.linkage(points=points, method="single").n_points == 200
 
 
 def test_tables_and_solves_are_refused(little):
@@ -45,7 +45,7 @@ def test_the_limit_is_checked_and_lifted():
         tp.set_memory_limit(-1)
     tp.set_memory_limit(10)
     tp.set_memory_limit(None)
-    assert tp.linkage(np.arange(200.0)[:, None], method="average").n_points == 200
+    assert tp.linkage(points=np.arange(200.0)[:, None], method="average").n_points == 200
 
 
 def test_threads_beyond_reason_are_refused():
@@ -63,7 +63,7 @@ with open("/proc/self/statm") as file:
 resource.setrlimit(resource.RLIMIT_AS, (used + 600_000_000,) * 2)
 tree = tp.Tree.from_newick("(a:1,b:2);")
 for work in (
-    lambda: tp.linkage(np.arange(20_000.0)[:, None], method="average"),
+    lambda: tp.linkage(points=np.arange(20_000.0)[:, None], method="average"),
     lambda: tree.pairwise(np.tile([0.5, 0.5], (20_000, 1)), n_jobs=1),
 ):
     try:
