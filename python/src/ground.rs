@@ -2,6 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use treeport::build::linkage_watched;
 use treeport::condensed::size_for;
 use treeport::metric::Storage;
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
@@ -120,8 +121,8 @@ impl Ground {
     }
 
     /// The same distances with the promise that the triangle inequality holds.
-    fn assume_metric(&self) -> Self {
-        Self { metric: self.metric.clone().assume_metric() }
+    fn assume_metric(&self, py: Python<'_>) -> PyResult<Self> {
+        Self::new(py, || self.metric.clone().assume_metric())
     }
 
     /// Coordinates with the name of their metric, if it has them.
@@ -166,7 +167,9 @@ impl Ground {
     /// A first tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
         let method: Linkage = method.parse().map_err(to_py_err)?;
-        let tree = watch::run(py, threads, None, |_| treeport::linkage(&self.metric, method))?;
+        let tree = watch::run(py, threads, None, |progress| {
+            linkage_watched(&self.metric, method, progress)
+        })?;
         Ok(Model::new(tree))
     }
 }

@@ -11,6 +11,7 @@ mod estimator;
 mod ground;
 mod labelled;
 mod measures;
+mod memory;
 mod model;
 mod transport;
 mod watch;
@@ -33,6 +34,8 @@ mod _core {
     use crate::labelled::{Labelled, check_options, fit, methods};
     #[pymodule_export]
     use crate::measures::{Measures, match_names};
+    #[pymodule_export]
+    use crate::memory::set_memory_limit;
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]

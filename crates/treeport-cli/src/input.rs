@@ -46,7 +46,7 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
         Form::Npy => return wrong_form(path, "a graph", ".csv or .npz"),
     };
     let (metric, names) = metric.with_context(|| name(path))?;
-    Ok((if args.assume_metric { metric.assume_metric() } else { metric }, names))
+    Ok((if args.assume_metric { metric.assume_metric()? } else { metric }, names))
 }
 
 /// The ground metric and the names of its points, from a file of their own or from the graph's.

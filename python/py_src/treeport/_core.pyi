@@ -183,6 +183,7 @@ def emd_pairs(
     threads: int,
     report: _Report = None,
 ) -> _Floats: ...
+def set_memory_limit(limit: Optional[int]) -> None: ...
 def sinkhorn(
     a: _Row,
     b: _Row,

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use treeport::build::linkage_watched;
 use treeport::estimate::{Accuracy, Answer, Estimator, Level};
-use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit};
+use treeport::{FitOptions, GroundMetric, Labelled, Linkage, Method, Model, fit, memory};
 use treeport_report::terminal::at_least_one;
 
 use super::spelled;
@@ -81,6 +82,10 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let names = given.as_ref().and_then(Model::names).or(names.as_deref());
     let measures = args.measures.read(Space { points: metric.points(), names })?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+    let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<Answer>());
+    let step = format_args!("the list of {count} estimates");
+    let bytes = (count as u64).saturating_mul(each as u64);
+    memory::check(step, bytes, "draw some (`--n-pairs N`), or list them (`--pairs FILE`)")?;
     let pairs: Vec<_> = pairs.iter().collect();
     let read = |path: &PathBuf| labels::read(path, &measures, args.measures.path()?);
     let known = args.labels.as_ref().map(read).transpose()?;
@@ -89,6 +94,8 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         None => forest(args, &metric, known.as_ref(), output)?,
     };
     materialize(&metric, output)?;
+    // Kept with the metric, where the estimator finds it.
+    watched(output, |progress| linkage_watched(&metric, Linkage::Single, progress))?;
     let mut estimator = Estimator::new(&metric, &model)?;
     if let (Some(path), None) = (&args.model, &known)
         && let Some(calibration) = input::calibration(path)?

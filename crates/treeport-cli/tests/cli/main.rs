@@ -10,6 +10,7 @@ mod determinism;
 mod exact;
 mod folder;
 mod library;
+mod memory;
 mod pictures;
 mod saving;
 #[cfg(unix)]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use treeport::Kind;
+use treeport::{Kind, memory};
 use treeport_lab::bench::{self, Row};
 
 use crate::interrupt;
@@ -83,8 +83,21 @@ impl What {
         }
     }
 
+    /// About what one size takes; linkages weigh their tables themselves.
+    fn bytes(self, n: usize) -> u64 {
+        let n = n as u64;
+        match self {
+            Self::Project | Self::Distance | Self::Learn => n.saturating_mul(1_000),
+            Self::Baselines | Self::Estimate => n.saturating_mul(20_000),
+            // All distances of 2n points, and costs of n by n.
+            Self::Exact => n.saturating_mul(n).saturating_mul(32),
+        }
+    }
+
     /// The rows of one size.
     fn measure(self, n: usize, seed: u64) -> Result<Vec<Row>> {
+        let step = format_args!("a benchmark of {n} points");
+        memory::check(step, self.bytes(n), "take smaller `--sizes`")?;
         let mut done = Vec::new();
         let report = |row: &Row| done.push(row.clone());
         match self {
@@ -235,9 +248,13 @@ fn table(rows: &[Row]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(rows.iter().map(line)).collect()
 }
 
+/// More points than any benchmark ends with.
+const MOST_POINTS: usize = 1_000_000_000;
+
 fn at_least_two(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0 | 1) => Err("it takes at least 2 points".into()),
+        Ok(count) if count > MOST_POINTS => Err(format!("it must be at most {MOST_POINTS}")),
         Ok(count) => Ok(count),
         Err(error) => Err(format!("{error}")),
     }

@@ -15,6 +15,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Args, Command};
 
+use treeport::memory;
+
 use interrupt::{Interrupted, Paused};
 use output::Output;
 use shown::shown;
@@ -26,8 +28,12 @@ const BAD_INPUT: u8 = 2;
 #[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Number of threads [default: one per core]; results do not depend on it.
-    #[arg(long, global = true, value_name = "N", value_parser = at_least_one, help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "N", value_parser = at_most::<MOST_THREADS>, help_heading = "Everywhere")]
     pub threads: Option<usize>,
+    /// Most memory that one step may take, such as 4GB or 512MiB [default: what the machine can
+    /// spare]; a step that needs more is refused.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory::parse, help_heading = "Everywhere")]
+    pub memory: Option<u64>,
     /// Print one JSON object per line.
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
@@ -59,6 +65,7 @@ pub fn matches(program: Command) -> ArgMatches {
 /// The system has no threads to give, or does not tell us about Ctrl-C.
 pub fn begin(global: &Global) -> Result<Output> {
     interrupt::listen()?;
+    memory::set_limit(global.memory);
     if let Some(threads) = global.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().context("cannot start the threads")?;
@@ -106,6 +113,20 @@ pub fn check(program: Command) {
         assert!(help.contains(&example), "{} teaches nothing", command.get_name());
     }
     program.debug_assert();
+}
+
+/// Far more threads than any machine has use for.
+const MOST_THREADS: usize = 1024;
+
+/// Reads a count from 1 to a number beyond which nobody can mean it, for `value_parser`.
+///
+/// # Errors
+/// It is 0, more, or no number.
+pub fn at_most<const MOST: usize>(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        count if count > MOST => Err(format!("it must be at most {MOST}")),
+        count => Ok(count),
+    }
 }
 
 /// Reads a count that cannot be 0, for `value_parser`.

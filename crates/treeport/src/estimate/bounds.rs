@@ -6,7 +6,7 @@ use crate::exact;
 use crate::flow::Flow;
 use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::PointMetric;
-use crate::progress::Progress;
+use crate::progress::{Progress, silent};
 use crate::tree::{Coupling, Potentials};
 
 /// W₁ is not below `lower` and not above `upper`.
@@ -91,7 +91,7 @@ impl Estimator {
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
         if accuracy != Accuracy::Level(Level::Exact) {
-            self.below()?; // once, before many threads ask for it
+            self.below(progress)?; // once, before many threads ask for it
         }
         match accuracy {
             Accuracy::Level(level) => {
@@ -219,7 +219,7 @@ impl Estimator {
     /// node is a sum over the supports, the totals may differ in their last digits, and no way is
     /// longer than the tree is high.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        let Below { tree, height } = self.below()?;
+        let Below { tree, height } = self.below(&silent)?;
         Ok((tree.distance(a, b)? - digits(a, b) * a.total() * height).max(0.0))
     }
 

@@ -77,8 +77,10 @@ pub fn calibration(
 ) -> Result<Calibration> {
     let few = metric.points() <= FEW_POINTS;
     let highest = if few || metric.edges().is_none() { Level::Arcs } else { Level::Tree };
-    let new = if few { Estimator::new } else { Estimator::over };
-    let mut estimator = new(metric, model)?;
+    if few {
+        metric.materialize(progress)?;
+    }
+    let mut estimator = Estimator::over(metric, model)?;
     estimator.calibrate(highest, few, &data.some(ENOUGH_LABELS), progress)?;
     Ok(estimator.calibration)
 }
@@ -167,7 +169,7 @@ impl Estimator {
         progress: &Progress<'_>,
     ) -> Result<Vec<f64>> {
         if widths {
-            self.below()?;
+            self.below(progress)?;
         }
         let weights = self.model.weights();
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {

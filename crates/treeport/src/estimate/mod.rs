@@ -38,7 +38,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::build::{Linkage, linkage};
+use crate::build::{Linkage, linkage_watched};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::{Flow, far};
@@ -46,7 +46,7 @@ use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
 use crate::names::named;
-use crate::progress::{Counter, Progress, SOLVING};
+use crate::progress::{Counter, Progress, SOLVING, silent};
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
@@ -169,7 +169,7 @@ impl Estimator {
     /// # Errors
     /// A model over another number of points than the metric's.
     pub fn new(metric: &GroundMetric, model: &Model) -> Result<Self> {
-        metric.materialize();
+        metric.materialize(&silent)?;
         Self::over(metric, model)
     }
 
@@ -186,12 +186,12 @@ impl Estimator {
     }
 
     /// Single linkage of the points, made the first time: that is what bounds cost once.
-    fn below(&self) -> Result<&Below> {
+    fn below(&self, progress: &Progress<'_>) -> Result<&Below> {
         if let Some(below) = self.below.get() {
             return Ok(below);
         }
         // Outside of the cell, as in `GroundMetric::materialize`.
-        let tree = linkage(&self.metric, Linkage::Single)?;
+        let tree = linkage_watched(&self.metric, Linkage::Single, progress)?;
         let height = tree.heights().into_iter().fold(0.0, f64::max);
         Ok(self.below.get_or_init(|| Below { tree, height }))
     }
@@ -359,7 +359,7 @@ impl Estimator {
         let flow = self.flow(a, b)?;
         let near = self.model.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.arcs().chain(near);
-        Ok(exact::restricted(&self.metric, a, b, arcs, potentials))
+        exact::restricted(&self.metric, a, b, arcs, potentials)
     }
 }
 

@@ -209,7 +209,7 @@ mod tests {
         let single = GroundMetric::from_condensed_f32(2, vec![2.0]).unwrap();
         let graph = GroundMetric::from_edges(2, &[(0, 1, 1.0)]).unwrap();
         let points = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean).unwrap();
-        let promised = condensed.clone().assume_metric();
+        let promised = condensed.clone().assume_metric().unwrap();
         let mut numbers: Vec<u64> =
             [&condensed, &single, &graph, &points, &promised].map(of_metric).to_vec();
         let tree = |text: &str| of_tree(&Tree::from_newick(text).unwrap());

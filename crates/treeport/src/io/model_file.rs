@@ -268,7 +268,7 @@ fn read_metric(value: &Value, tensors: &[&[u8]], n: usize) -> Option<Result<Grou
                 GroundMetric::from_condensed(n, doubles(distances))
             };
             let promised = value.get("is_metric")?.as_bool()?;
-            Some(metric.map(|metric| if promised { metric.assume_metric() } else { metric }))
+            Some(metric.and_then(|m| if promised { m.assume_metric() } else { Ok(m) }))
         }
         ("graph", [ends, weights]) => {
             let ends = ends.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b) as usize);
@@ -299,7 +299,7 @@ mod tests {
             GroundMetric::from_points(2, points.clone(), PointMetric::Euclidean).unwrap(),
             GroundMetric::from_points(2, points, PointMetric::Cosine).unwrap(),
             GroundMetric::from_condensed(3, matrix.clone()).unwrap(),
-            GroundMetric::from_condensed(3, matrix).unwrap().assume_metric(),
+            GroundMetric::from_condensed(3, matrix).unwrap().assume_metric().unwrap(),
             GroundMetric::from_condensed_f32(3, vec![1.0, 4.0, 5.0]).unwrap(),
             GroundMetric::from_edges(3, &edges).unwrap(),
             GroundMetric::discrete(3).unwrap(),

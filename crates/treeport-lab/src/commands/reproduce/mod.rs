@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValue;
 use treeport_lab::experiment::{self, ALL, Experiment, Row, Setup};
-use treeport_report::terminal::at_least_one;
+use treeport_report::terminal::at_most;
 
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
@@ -50,25 +50,34 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// Hidden trees at each noise level.
-    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 20, value_parser = at_most::<MOST_RUNS>)]
     trees: usize,
     /// Dimensions of `uniform` and `gaussian`.
-    #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_least_one)]
+    #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_most::<MOST_DIMENSIONS>)]
     #[arg(default_value = "2,5,8,11,14,17")]
     dims: Vec<usize>,
     /// Data sets of `uniform` and `gaussian`, judged together.
-    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 5, value_parser = at_most::<MOST_RUNS>)]
     runs: usize,
     /// Only these scenes of `dial` or data sets of the others.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     scenes: Vec<String>,
     /// Labelled pairs to learn from, in place of an experiment's own number.
-    #[arg(long, value_parser = at_least_one)]
+    #[arg(long, value_parser = at_most::<MOST_LABELS>)]
     labels: Option<usize>,
     /// Seed of all randomness.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
+
+/// Trees and data sets of an experiment that would run for a year.
+const MOST_RUNS: usize = 100_000;
+
+/// Dimensions whose points fill a gigabyte.
+const MOST_DIMENSIONS: usize = 100_000;
+
+/// Labels that would take months to solve.
+const MOST_LABELS: usize = 10_000_000;
 
 /// The experiments, and two more words.
 fn names() -> Vec<PossibleValue> {
