@@ -311,7 +311,9 @@ fn work_stops_when_asked() {
 fn checkpoint(scene: &Scene) -> Checkpoint {
     let left = std::sync::Mutex::new(None);
     let keep = |state: &State<'_>| {
-        *left.lock().unwrap() = state.checkpoint.map(|make| make());
+        // Before the start is there, there is nothing to keep.
+        let Some(make) = state.checkpoint else { return true };
+        *left.lock().unwrap() = Some(make());
         false
     };
     fit(&scene.metric, Some(&scene.data), &options(Method::Additive), &keep).unwrap();

@@ -88,7 +88,9 @@ fn sizes_beyond_reason_are_refused_at_once() {
         ("reproduce uniform --runs 10000000000", "it must be at most 100000"),
         ("reproduce noisy-trees --trees 10000000000", "it must be at most 100000"),
     ] {
-        let said = folder.error(args);
+        let ended = folder.output(args);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{args}: {said}");
         assert!(said.contains(reason), "{args}: {said}");
     }
 }
