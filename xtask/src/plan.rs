@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
+use crate::attack;
 use crate::peers;
 
 /// What the caller asks for.
@@ -16,6 +18,9 @@ pub(crate) enum Task {
         /// One object per line.
         json: bool,
     },
+    /// Kills, damaged files, full disks and odd arguments, at random.
+    #[cfg(unix)]
+    Attack(attack::AttackOptions),
     /// The usage text.
     Help,
 }
@@ -26,8 +31,11 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
-  ci           test, and: formatting, clippy, documentation, benches build, cargo-deny
+  ci           test, and: formatting, clippy, documentation, benches build, cargo-deny,
+               a minute of attack
   bench-peers  exact transport against POT and wasserstein; --json prints objects
+  attack       kills, damaged files, full disks, little memory, odd arguments, at random:
+               --minutes M (1), --seed S (0), --round N (one round again), --only KIND
   help         this text
 
 Environment:
@@ -98,6 +106,8 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
         "ci" => Task::Ci,
         "bench-peers" if rest == ["--json"] => return Ok(Task::BenchPeers { json: true }),
         "bench-peers" => Task::BenchPeers { json: false },
+        #[cfg(unix)]
+        "attack" => return attack::parse(rest).map(Task::Attack),
         "help" | "-h" | "--help" => Task::Help,
         other => return Err(format!("unknown task `{other}`")),
     };
@@ -114,6 +124,11 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
 pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
     if let Task::BenchPeers { json } = task {
         return peers::steps(json, found, venv);
+    }
+    #[cfg(unix)]
+    if let Task::Attack(_) = task {
+        // As `cargo test` builds them: with other features most would be built again.
+        return vec![cargo("build", "test --quiet --workspace --no-run")];
     }
     let mut steps = Vec::new();
     if task == Task::Ci {
@@ -134,6 +149,9 @@ pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
         } else {
             skip("benches", "no crate has benches")
         });
+        // The same rounds every time, as far as a machine's speed lets them be.
+        #[cfg(unix)]
+        steps.push(cargo("attack", "xtask attack --minutes 1 --seed 2024"));
         steps.push(if found.deny {
             cargo("deny", "deny check")
         } else {
@@ -264,7 +282,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "bench-peers", "help"] {
+        for task in ["test", "ci", "bench-peers", "attack", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }
@@ -318,11 +336,14 @@ mod tests {
             "python: -",
             "docs: doc --workspace --no-deps",
             "benches: bench --workspace --no-run",
+            #[cfg(unix)]
+            "attack: xtask attack --minutes 1 --seed 2024",
             "deny: deny check",
         ];
         assert_eq!(outline(Task::Ci, &found), lines);
         let without = outline(Task::Ci, &Found::default());
-        assert_eq!(without[5..], ["benches: -", "deny: -"]);
+        assert_eq!(without[5], "benches: -");
+        assert_eq!(without.last().unwrap(), "deny: -");
     }
 
     #[test]

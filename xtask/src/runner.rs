@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+#[cfg(unix)]
+use crate::attack;
 use crate::plan::{Action, Command, Found, Program, Task, fresh_venv, plan, venv_python};
 
 /// Shells give this code when there is no such program.
@@ -63,6 +65,11 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
         if code != 0 {
             break;
         }
+    }
+    #[cfg(unix)]
+    if let (Task::Attack(options), 0) = (task, code) {
+        let target = place.root.join(place.venv.with_file_name("debug"));
+        return attack::run(&options, &target, place.program(Program::Venv).into());
     }
     eprint!("{}", summary(&outcomes));
     Ok(ExitCode::from(code))
