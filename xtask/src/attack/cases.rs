@@ -54,7 +54,7 @@ pub(super) const CASES: &[Case] = &[
     long("fit -q --graph edges.csv --measures measures.csv --method auto -o out.tree"),
     short("fit -q --points points.npy --method quadtree --metric manhattan -o out.tree"),
     short(
-        "fit -q --graph edges.csv --measures measures.npz --start model.tree --scale false -o out.tree",
+        "fit -q --graph edges.csv --measures measures.npz --method additive --start model.tree --scale false -o out.tree",
     ),
     long("exact -q --points points.npy --measures measures.npz -o out.csv"),
     long("exact -q --graph edges.csv --measures measures.csv -o out.csv"),

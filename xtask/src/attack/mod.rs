@@ -110,7 +110,9 @@ fn attack(options: &AttackOptions, programs: Programs, root: &Path) -> Result<Re
             continue;
         }
         let folder = root.join(format!("round-{round}"));
-        let Some(found) = unless_stopped((kind.2)(&arena, &mut random, &folder))? else { break };
+        let found = (kind.2)(&arena, &mut random, &folder)
+            .or_else(|error| Ok(vec![format!("the round cannot be run: {error:#}")]));
+        let Some(found) = unless_stopped(found)? else { break };
         if found.is_empty() && options.round.is_none() && folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }

@@ -77,9 +77,25 @@ def recursive():
 
 
 def giant():
-    """Sizes whose products overflow, which cost nothing to make."""
-    n = DRAW.choice([2**31, 2**40, 2**60])
-    return np.broadcast_to(np.float64(DRAW.choice([0.0, 1.0])), DRAW.choice([(n, n), (2, n), (n, 1)]))
+    """Sizes that memory cannot hold or products of which overflow, and which cost nothing to make."""
+    size = DRAW.choice([(2, 2**29), (2**29, 1), (2**15, 2**15), (2**40, 0), (0, 2**62)])
+    return np.broadcast_to(np.float64(DRAW.choice([0.0, 1.0])), size)
+
+
+def good(rows):
+    """Masses on four points that nobody can object to."""
+    masses = np.array([DRAW.random() + 0.1 for _ in range(4 * rows)]).reshape(rows, 4)
+    return masses / masses.sum(axis=1, keepdims=True)
+
+
+def one():
+    """Mostly a measure."""
+    return good(1)[0] if DRAW.random() < 0.5 else thing()
+
+
+def many():
+    """Mostly a table of measures."""
+    return good(5) if DRAW.random() < 0.5 else thing()
 
 
 def thing():
@@ -97,10 +113,6 @@ def ground():
     if DRAW.random() < 0.5:
         return {"cost": np.abs(points[:, :1] - points[:, 0])}
     return {DRAW.choice(["points", "cost", "graph"]): thing()}
-
-
-def measures():
-    return np.random.default_rng(DRAW.randrange(99)).random((5, 4)) if DRAW.random() < 0.5 else thing()
 
 
 def number():
@@ -128,7 +140,7 @@ def fit():
     # Giant work is not a fault; it would only take its time.
     options = {k: v for k, v in options.items() if not (k in ("epochs", "n_trees") and isinstance(v, int) and v > 99)}
     method = DRAW.choice(["auto", "additive", "forest", "quadtree", "ultratwd", "single", "no-such", None, 3])
-    return tp.TreeWasserstein(method=method, **ground(), **options).fit(measures())
+    return tp.TreeWasserstein(method=method, **ground(), **options).fit(many())
 
 
 def file():
@@ -148,29 +160,29 @@ def nothing_but_state():
 
 
 CALLS = {
-    "emd": lambda: tp.emd(thing(), thing(), **ground()),
-    "emd_pairs": lambda: tp.emd_pairs(measures(), measures(), **ground()),
-    "sinkhorn": lambda: tp.sinkhorn(thing(), thing(), **ground(), **some(["reg", "epsilon", "max_iter"])),
-    "Measures": lambda: tp.Measures(thing()),
+    "emd": lambda: tp.emd(one(), one(), **ground()),
+    "emd_pairs": lambda: tp.emd_pairs(many(), many(), **ground()),
+    "sinkhorn": lambda: tp.sinkhorn(one(), one(), **ground(), **some(["epsilon", "tolerance", "max_iterations"])),
+    "Measures": lambda: tp.Measures(many()),
     "Tree": lambda: tp.Tree(thing(), thing(), *([thing()] if DRAW.random() < 0.3 else [])),
     "Tree.from_linkage": lambda: tp.Tree.from_linkage(thing()),
     "Tree.from_newick": lambda: tp.Tree.from_newick(DRAW.choice(["", "(", "();", "(a,b", "a" * 9, "(" * 9999, thing()])),
-    "Tree.distance": lambda: tree().distance(thing(), thing()),
-    "Tree.pairwise": lambda: tree().pairwise(measures(), thing(), n_jobs=number()),
-    "Tree.paired": lambda: tree().paired(measures(), measures()),
-    "Tree.coupling": lambda: tree().coupling(thing(), thing()),
-    "Tree.embed": lambda: tree().embed(measures(), n_jobs=number()),
+    "Tree.distance": lambda: tree().distance(one(), one()),
+    "Tree.pairwise": lambda: tree().pairwise(many(), many(), n_jobs=number()),
+    "Tree.paired": lambda: tree().paired(many(), many()),
+    "Tree.coupling": lambda: tree().coupling(one(), one()),
+    "Tree.embed": lambda: tree().embed(many(), n_jobs=number()),
     "Tree.scaled": lambda: tree().scaled(number()),
     "Forest": lambda: tp.Forest(DRAW.choice([[tree()], [tree(), tree()], [], thing()]), thing()),
     "linkage": lambda: tp.linkage(**ground()),
     "fit": fit,
     "load": file,
     "pickle": nothing_but_state,
-    "fitted.pairwise": lambda: fitted().pairwise(thing(), thing()),
-    "fitted.transform": lambda: fitted().transform(thing()),
-    "fitted.score": lambda: fitted().score(thing(), thing()),
-    "fitted.estimate": lambda: fitted().estimate(thing(), thing(), DRAW.choice(["flow", "exact", 0.1, number()])),
-    "fitted.bounds": lambda: fitted().bounds(thing(), thing()),
+    "fitted.pairwise": lambda: fitted().pairwise(many(), many()),
+    "fitted.transform": lambda: fitted().transform(many()),
+    "fitted.score": lambda: fitted().score(many(), thing()),
+    "fitted.estimate": lambda: fitted().estimate(many(), many(), DRAW.choice(["flow", "exact", 0.1, number()])),
+    "fitted.bounds": lambda: fitted().bounds(many(), many()),
 }
 
 
