@@ -44,7 +44,7 @@ Environment:
 ";
 
 /// What is there to work with.
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// There is a `python/pyproject.toml`.
@@ -55,6 +55,8 @@ pub(crate) struct Found {
     pub(crate) benches: bool,
     /// cargo-deny is installed.
     pub(crate) deny: bool,
+    /// The database of known faults of crates can be reached.
+    pub(crate) advisories: bool,
 }
 
 /// Who runs a step.
@@ -152,11 +154,26 @@ pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
         // The same rounds every time, as far as a machine's speed lets them be.
         #[cfg(unix)]
         steps.push(cargo("attack", "xtask attack --minutes 1 --seed 2024"));
-        steps.push(if found.deny {
-            cargo("deny", "deny check")
-        } else {
-            skip("deny", "cargo-deny is not installed; `cargo install cargo-deny` adds it")
-        });
+        steps.extend(deny(found));
+    }
+    steps
+}
+
+/// Licences, sources and doubled versions of what we depend on; known faults where their list can be had.
+fn deny(found: &Found) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !found.deny {
+        // Minutes, once.
+        let install = "install --quiet --locked --root target/tools cargo-deny";
+        steps.push(with(cargo("deny tool", install), |command| {
+            command.hint = Some("without a network, put cargo-deny on the PATH");
+        }));
+    }
+    if found.advisories {
+        steps.push(cargo("deny", "deny check"));
+    } else {
+        steps.push(cargo("deny", "deny check bans licenses sources"));
+        steps.push(skip("advisories", "the list of known faults cannot be reached from here"));
     }
     steps
 }
@@ -328,7 +345,7 @@ mod tests {
 
     #[test]
     fn ci_checks_everything_that_is_there() {
-        let found = Found { benches: true, deny: true, ..Found::default() };
+        let found = Found { benches: true, deny: true, advisories: true, ..Found::default() };
         let lines = [
             "format: fmt --check",
             "clippy: clippy --workspace --all-targets -- -D warnings",
@@ -343,7 +360,12 @@ mod tests {
         assert_eq!(outline(Task::Ci, &found), lines);
         let without = outline(Task::Ci, &Found::default());
         assert_eq!(without[5], "benches: -");
-        assert_eq!(without.last().unwrap(), "deny: -");
+        let deny = [
+            "deny tool: install --quiet --locked --root target/tools cargo-deny",
+            "deny: deny check bans licenses sources",
+            "advisories: -",
+        ];
+        assert!(without.ends_with(&deny.map(ToString::to_string)), "{without:?}");
     }
 
     #[test]
@@ -360,7 +382,7 @@ mod tests {
 
     #[test]
     fn help_runs_nothing() {
-        let all = Found { python: true, venv: true, benches: true, deny: true };
+        let all = Found { python: true, venv: true, ..Found::default() };
         assert!(plan(Task::Help, &all, Path::new("v")).is_empty());
     }
 }

@@ -4,7 +4,7 @@
 //! scene is read.
 
 /// A command, to be run in the folder of a scene.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     /// Whether it is `treeport-lab` and not `treeport`.
     pub(super) lab: bool,

@@ -10,13 +10,26 @@ use super::formats::csv;
 use super::process::Ended;
 use super::random::Random;
 
-/// Rounding that an answer may have, in parts of the largest distance of the instance.
+/// Rounding that an answer may have, in parts of the largest answer.
 const SLACK: f64 = 1e-9;
+/// Rounding of masses, in parts of the farthest way they can go.
+const ROUNDING: f64 = 1e-15;
 
 /// Points and measures on them.
 struct Instance {
     points: Vec<Vec<f64>>,
     masses: Vec<Vec<f64>>,
+}
+
+impl Instance {
+    /// No two points are farther apart.
+    fn span(&self) -> f64 {
+        let wide = |axis: usize| {
+            let values = self.points.iter().map(|point| point[axis]);
+            values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
+        };
+        (0..self.points[0].len()).map(wide).sum()
+    }
 }
 
 /// One round.
@@ -42,13 +55,14 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         return Ok(wrong);
     }
     let exact: Vec<f64> = rows(&ended.stdout)?.iter().map(|row| row[2]).collect();
-    wrong.extend(no_metric(&exact, count));
+    let rounding = ROUNDING * instance.span();
+    wrong.extend(no_metric(&exact, count, rounding));
     wrong.extend(not_in_closed_form(&exact, &instance));
     for accuracy in ["tree", "flow", "arcs", "exact", "0.1"] {
         let ended = run(&format!("estimate {input} --accuracy {accuracy} --bounds --n-trees 3"))?;
         wrong.extend(ended.fault());
         if ended.success() {
-            let found = out_of_bounds(&rows(&ended.stdout)?, &exact, accuracy);
+            let found = out_of_bounds(&rows(&ended.stdout)?, &exact, accuracy, rounding);
             wrong.extend(found.map(|found| format!("{found} at `--accuracy {accuracy}`")));
         }
     }
@@ -88,9 +102,9 @@ fn rows(table: &[u8]) -> Result<Vec<Vec<f64>>> {
 }
 
 /// The first way in which a square table of distances is not that of a metric.
-fn no_metric(exact: &[f64], count: usize) -> Option<String> {
+fn no_metric(exact: &[f64], count: usize, rounding: f64) -> Option<String> {
     let at = |i: usize, j: usize| exact[i * count + j];
-    let slack = SLACK * exact.iter().fold(0.0, |a: f64, b| a.max(*b));
+    let slack = SLACK * exact.iter().fold(0.0, |a: f64, b| a.max(*b)) + rounding;
     for i in 0..count {
         for j in 0..count {
             if (at(i, j) - at(j, i)).abs() > slack {
@@ -122,7 +136,6 @@ fn not_in_closed_form(exact: &[f64], instance: &Instance) -> Option<String> {
     };
     let shares: Vec<Vec<f64>> = instance.masses.iter().map(|masses| share(masses)).collect();
     let (count, place) = (shares.len(), |p: usize| instance.points[p][0]);
-    let span = place(*order.last()?) - place(order[0]);
     for (k, found) in exact.iter().enumerate() {
         let (a, b) = (&shares[k / count], &shares[k % count]);
         let (mut above, mut area) = (0.0, 0.0);
@@ -130,7 +143,7 @@ fn not_in_closed_form(exact: &[f64], instance: &Instance) -> Option<String> {
             above += a[step[0]] - b[step[0]];
             area += f64::abs(above) * (place(step[1]) - place(step[0]));
         }
-        if (found - area).abs() > SLACK * span {
+        if (found - area).abs() > SLACK * instance.span() {
             return Some(format!("W({}, {}) = {found}, not {area}", k / count, k % count));
         }
     }
@@ -138,7 +151,12 @@ fn not_in_closed_form(exact: &[f64], instance: &Instance) -> Option<String> {
 }
 
 /// The first row whose bounds do not hold the exact distance.
-fn out_of_bounds(rows: &[Vec<f64>], exact: &[f64], accuracy: &str) -> Option<String> {
+fn out_of_bounds(
+    rows: &[Vec<f64>],
+    exact: &[f64],
+    accuracy: &str,
+    rounding: f64,
+) -> Option<String> {
     if rows.len() != exact.len() {
         return Some(format!("{} rows for {} pairs", rows.len(), exact.len()));
     }
@@ -147,7 +165,7 @@ fn out_of_bounds(rows: &[Vec<f64>], exact: &[f64], accuracy: &str) -> Option<Str
         let [left, right, distance, lower, upper] = row[..] else {
             return Some(format!("a row of {} cells", row.len()));
         };
-        let slack = 1e-12 * largest;
+        let slack = 1e-12 * largest + rounding;
         let held = lower <= exact + slack && *exact <= upper + slack;
         let allowed = accuracy.parse().map_or(f64::INFINITY, |allowed: f64| allowed * exact);
         let near = (distance - exact).abs() <= allowed + slack;
@@ -162,11 +180,11 @@ mod tests {
 
     #[test]
     fn wrong_answers_are_found() {
-        assert_eq!(no_metric(&[0.0, 1.0, 1.0, 0.0], 2), None);
-        assert!(no_metric(&[0.0, 1.0, 2.0, 0.0], 2).is_some());
-        assert!(no_metric(&[0.5, 1.0, 1.0, 0.0], 2).is_some());
+        assert_eq!(no_metric(&[0.0, 1.0, 1.0, 0.0], 2, 0.0), None);
+        assert!(no_metric(&[0.0, 1.0, 2.0, 0.0], 2, 0.0).is_some());
+        assert!(no_metric(&[0.5, 1.0, 1.0, 0.0], 2, 0.0).is_some());
         let detour = [0.0, 1.0, 9.0, 1.0, 0.0, 1.0, 9.0, 1.0, 0.0];
-        assert!(no_metric(&detour, 3).is_some_and(|found| found.contains("the way over 1")));
+        assert!(no_metric(&detour, 3, 0.0).is_some_and(|found| found.contains("the way over 1")));
         let line = Instance {
             points: vec![vec![0.0], vec![4.0], vec![1.0]],
             masses: vec![vec![1.0, 0.0, 0.0], vec![0.0, 2.0, 2.0]],
@@ -178,10 +196,10 @@ mod tests {
     #[test]
     fn bounds_have_to_hold() {
         let row = |lower, upper| vec![vec![0.0, 1.0, 2.0, lower, upper]];
-        assert_eq!(out_of_bounds(&row(1.0, 3.0), &[2.5], "flow"), None);
-        assert!(out_of_bounds(&row(1.0, 2.0), &[2.5], "flow").is_some());
-        assert!(out_of_bounds(&row(1.0, 3.0), &[2.5], "0.1").is_some());
-        assert!(out_of_bounds(&[], &[2.5], "flow").is_some());
+        assert_eq!(out_of_bounds(&row(1.0, 3.0), &[2.5], "flow", 0.0), None);
+        assert!(out_of_bounds(&row(1.0, 2.0), &[2.5], "flow", 0.0).is_some());
+        assert!(out_of_bounds(&row(1.0, 3.0), &[2.5], "0.1", 0.0).is_some());
+        assert!(out_of_bounds(&[], &[2.5], "flow", 0.0).is_some());
     }
 
     #[test]

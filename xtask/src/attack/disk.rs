@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 
 use super::Arena;
-use super::folder::{snapshot, write};
+use super::folder::{has_ending, snapshot, write};
 use super::process::Job;
 use super::random::Random;
 use super::scene::Scene;
@@ -85,7 +85,7 @@ fn small_disk(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<S
     for (name, bytes) in &found {
         let whole = reference.files.get(name).is_some_and(|new| new == bytes || case.timed);
         let old = bytes == OLD && !ended.success();
-        let journal = name.ends_with(".part") && !ended.success();
+        let journal = has_ending(name, "part") && !ended.success();
         if !(whole || old || journal) {
             wrong.push(format!("`disk/{name}` is neither old nor new"));
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Arena;
-use super::folder::write;
+use super::folder::{has_ending, write};
 use super::formats::zip;
 use super::mutate::mutated;
 use super::process::Job;
@@ -36,7 +36,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         }
         std::fs::write(folder.join(file), &scene.inputs[file])?;
         // Our own files have checksums.
-        if ended.success() && (file.ends_with(".tree") || file.ends_with(".forest")) {
+        if ended.success() && (has_ending(file, "tree") || has_ending(file, "forest")) {
             wrong.extend(scene.wrong_after(case, folder)?);
             if !case.timed && ended.stdout != scene.of(case)?.stdout {
                 wrong.push("another answer".into());

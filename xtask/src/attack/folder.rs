@@ -44,6 +44,11 @@ pub(super) fn is_temporary(name: &str) -> bool {
     name.rsplit('/').next().is_some_and(|file| file.starts_with(".treeport-"))
 }
 
+/// Whether the name of a file ends so, after a dot.
+pub(super) fn has_ending(name: &str, ending: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found == ending)
+}
+
 /// What is wrong with the files found, each in a few words; those for which `loose` holds may have
 /// any bytes.
 pub(super) fn differences(

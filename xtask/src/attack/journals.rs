@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use super::Arena;
-use super::folder::{snapshot, write};
+use super::folder::{has_ending, snapshot, write};
 use super::mutate::mutated;
 use super::process::{Job, Running};
 use super::random::Random;
@@ -32,8 +32,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     } else {
         scene.wrong_before(folder)?
     });
-    findings.iter_mut().for_each(|finding| *finding = format!("{finding} {about}"));
-    Ok(findings)
+    Ok(findings.iter().map(|finding| format!("{finding} {about}")).collect())
 }
 
 /// Starts a job and interrupts it some time after it has begun a journal; one of its journals.
@@ -58,6 +57,6 @@ fn wait_for_journal(running: &mut Running, folder: &Path, took: Duration) -> Res
 }
 
 fn journals(folder: &Path) -> Result<Vec<String>> {
-    let is_journal = |name: &String| name.ends_with(".part") || name.ends_with(".jsonl");
+    let is_journal = |name: &String| has_ending(name, "part") || has_ending(name, "jsonl");
     Ok(snapshot(folder)?.into_keys().filter(is_journal).collect())
 }

@@ -12,6 +12,7 @@ mod disk;
 mod files;
 mod folder;
 mod formats;
+mod inputs;
 mod journals;
 mod kills;
 mod memory;

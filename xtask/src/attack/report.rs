@@ -62,7 +62,7 @@ impl Report {
         if std::io::stderr().is_terminal() {
             text.push('\r');
         }
-        text += &format!("{:<14}{:>7}{:>10}\n", "kind", "rounds", "findings");
+        text += "kind           rounds  findings\n";
         for (kind, rounds, note) in &self.kinds {
             let found = self.findings.iter().filter(|finding| finding.kind == *kind).count();
             let line = format!("{kind:<14}{rounds:>7}{found:>10}  {note}");
@@ -72,7 +72,7 @@ impl Report {
         let only = options.only.map(|kind| format!(" --only {kind}")).unwrap_or_default();
         for Finding { round, kind, what } in &self.findings {
             let again = format!("cargo xtask attack --seed {}{only} --round {round}", options.seed);
-            text += &format!("\n{kind}: {what}\n  {again}\n");
+            text += &["\n", kind, ": ", what, "\n  ", &again, "\n"].concat();
         }
         text
     }

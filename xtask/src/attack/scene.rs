@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::cases::{CASES, Case};
 use super::folder::{self, Snapshot};
-use super::formats::{csv, npy_rows, sparse, zip};
+use super::inputs::{Members, foreign};
 use super::process::{Job, MEMORY};
 use super::random::Random;
 
@@ -58,9 +58,6 @@ pub(super) struct Reference {
     pub(super) stdout: Vec<u8>,
     pub(super) took: Duration,
 }
-
-/// The files in an archive.
-type Members = Vec<(&'static str, Vec<u8>)>;
 
 /// Inputs, and references as they are asked for.
 pub(super) struct Scene {
@@ -178,7 +175,7 @@ impl Scene {
     /// A case that is drawn from those for which `fits` holds.
     pub(super) fn draw(random: &mut Random, fits: impl Fn(&Case) -> bool) -> &'static Case {
         let fitting: Vec<&'static Case> = CASES.iter().filter(|case| fits(case)).collect();
-        *random.pick(&fitting)
+        fitting[random.below(fitting.len())]
     }
 
     /// What is wrong with the files of a folder after a run of a case to its end.
@@ -196,55 +193,4 @@ impl Scene {
         found.retain(|name, _| !name.starts_with("out"));
         Ok(folder::differences(&found, &self.inputs, |_| false))
     }
-}
-
-/// The files that other tools make.
-fn foreign(points: usize, measures: usize) -> (Snapshot, HashMap<&'static str, Members>) {
-    let mut random = Random::new(1, 0);
-    let mut row = |size: usize| -> Vec<f64> { (0..size).map(|_| random.fraction()).collect() };
-    let places: Vec<Vec<f64>> = (0..points).map(|_| row(2)).collect();
-    let mut masses: Vec<Vec<f64>> = (0..measures).map(|_| row(points)).collect();
-    for (k, masses) in masses.iter_mut().enumerate() {
-        // A third of the points or all of them, and the total is one.
-        let share = if k % 2 == 0 { 0.3 } else { 1.0 };
-        masses.iter_mut().for_each(|mass| *mass = f64::from(u8::from(*mass < share)));
-        masses[k % points] = 1.0;
-        let total: f64 = masses.iter().sum();
-        masses.iter_mut().for_each(|mass| *mass /= total);
-    }
-    let apart = |a: &[f64], b: &[f64]| (a[0] - b[0]).hypot(a[1] - b[1]);
-    let matrix: Vec<Vec<f64>> =
-        places.iter().map(|a| places.iter().map(|b| apart(a, b)).collect()).collect();
-    let mut graph = vec![vec![0.0; points]; points];
-    let mut edges = String::from("source,target,weight\n");
-    // A path first, so that nodes appear in the order of the points.
-    let steps =
-        [1, 7, 13].into_iter().flat_map(|step| (step..points).map(move |to| (to - step, to)));
-    for (from, to) in steps {
-        graph[from][to] = matrix[from][to];
-        edges += &format!("p{from},p{to},{}\n", matrix[from][to]);
-    }
-    let lines = |count: usize, letter: &str| -> Vec<u8> {
-        (0..count).map(|k| format!("{letter}{k}\n")).collect::<String>().into_bytes()
-    };
-    let names: Vec<String> = (0..points).map(|k| format!("p{k}")).collect();
-    let pairs: Vec<Vec<f64>> =
-        (1..measures).map(|k| vec![(k * k % measures) as f64, (k - 1) as f64]).collect();
-    let groups: String = (0..points).map(|k| format!("g{}\n", k % 3)).collect();
-    let members = HashMap::from([("graph.npz", sparse(&graph)), ("measures.npz", sparse(&masses))]);
-    let mut files = Snapshot::from([
-        ("points.csv".into(), csv("x,y", &places)),
-        ("points.npy".into(), npy_rows(&places)),
-        ("matrix.csv".into(), csv("", &matrix)),
-        ("matrix.npy".into(), npy_rows(&matrix)),
-        ("edges.csv".into(), edges.into_bytes()),
-        ("names.txt".into(), lines(points, "p")),
-        ("groups.txt".into(), groups.into_bytes()),
-        ("measures.csv".into(), csv(&names.join(","), &masses)),
-        ("measures.npy".into(), npy_rows(&masses)),
-        ("titles.txt".into(), lines(measures, "m")),
-        ("pairs.csv".into(), csv("left,right", &pairs)),
-    ]);
-    files.extend(members.iter().map(|(name, members)| ((*name).to_owned(), zip(members))));
-    (files, members)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::{ProgressDrawTarget, ProgressStyle};
+use treeport::Error;
 use treeport::io::file;
 
 use super::Global;
@@ -100,7 +101,15 @@ pub fn error(error: &anyhow::Error, hint: Option<&str>) {
 /// # Errors
 /// The file cannot be written, or `write` fails.
 pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
-    file::save(path, write)
+    file::save(path, |out| write(out).map_err(|error| named(path, error)))
+}
+
+/// The system's word about a file, with the name of the file.
+fn named(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<io::Error>() {
+        Ok(source) => Error::Write { path: path.into(), source }.into(),
+        Err(other) => other,
+    }
 }
 
 /// Rows of cells in columns as wide as their widest cell; the first column is flush left.
@@ -161,6 +170,19 @@ mod tests {
     fn columns_line_up() {
         let rows = [vec!["a".into(), "1.50 µs".into()], vec!["bcd".into(), "2 s".into()]];
         assert_eq!(table(&rows), "a     1.50 µs\nbcd       2 s\n");
+    }
+
+    /// Whatever fails in the middle of a file, the error says which file.
+    #[test]
+    fn errors_of_writing_name_the_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.csv");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let error = save(&path, |_| Err(full().into())).expect_err("a full disk");
+        assert_eq!(error.to_string(), format!("cannot write `{}`", path.display()));
+        let other = save(&path, |_| anyhow::bail!("no rows")).expect_err("no rows");
+        assert_eq!(format!("{other:#}"), "no rows");
+        assert!(!path.exists());
     }
 
     #[test]
