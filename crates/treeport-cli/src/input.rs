@@ -256,40 +256,9 @@ pub(crate) fn pair(path: &Path, row: usize, left: f64, right: f64) -> Result<(us
     Ok((whole("left", left)?, whole("right", right)?))
 }
 
-/// The first line of a history.
-pub(crate) const HISTORY: &str = "epoch,training_loss,validation_loss,relative_error";
-
-/// Reads a file of `fit --history`; without validation pairs its third column is empty.
+/// Reads a file of `fit --history`.
 pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
-    let text = text(path)?;
-    let name = || name(path);
-    ensure!(text.ends_with('\n'), "{}: its last line is cut off; write it anew", name());
-    let mut lines = text.lines();
-    if lines.next() != Some(HISTORY) {
-        bail!("{}: csv, line 1: a history begins with `{HISTORY}`", name());
-    }
-    lines.enumerate().map(|(k, line)| epoch(line, k + 2).with_context(name)).collect()
-}
-
-fn epoch(line: &str, number: usize) -> Result<Epoch> {
-    let cells: Vec<&str> = line.split(',').collect();
-    let [epoch, training, validation, error] = cells[..] else {
-        bail!("csv, line {number}: {} cells, expected 4", cells.len());
-    };
-    let value = |cell: &str| -> Result<f64> {
-        cell.parse().with_context(|| format!("csv, line {number}: `{cell}` is not a number"))
-    };
-    ensure!(
-        epoch == (number - 2).to_string(),
-        "csv, line {number}: epoch `{epoch}` where {} is expected; write it anew",
-        number - 2
-    );
-    Ok(Epoch {
-        epoch: number - 2,
-        training_loss: value(training)?,
-        validation_loss: if validation.is_empty() { None } else { Some(value(validation)?) },
-        relative_error: value(error)?,
-    })
+    treeport::io::history::read(&text(path)?).with_context(|| name(path))
 }
 
 /// The file's name as messages show it.

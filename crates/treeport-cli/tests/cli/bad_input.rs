@@ -353,3 +353,22 @@ fn a_full_disk_is_an_error() {
         );
     }
 }
+
+/// The error names the file, and nobody else speaks.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_on_a_full_disk_is_named() {
+    let folder = Folder::with_model();
+    for (command, file) in [
+        ("embed model.tree --measures measures.csv", "full.npz"),
+        ("estimate --points line.csv --measures measures.csv", "full.csv"),
+        ("distance model.tree --measures measures.csv", "full.npy"),
+        ("report model.tree", "full.html"),
+    ] {
+        let _ = std::os::unix::fs::symlink("/dev/full", folder.path(file));
+        assert_eq!(
+            folder.error(&format!("{command} -o {file}")),
+            format!("cannot write `{file}`: No space left on device (os error 28)")
+        );
+    }
+}

@@ -189,6 +189,19 @@ mod tests {
         assert_eq!(table(&rows), "\\u{1b}[2J   1\nb           2\n");
     }
 
+    /// Whatever fails in the middle of a file, the error says which file.
+    #[test]
+    fn errors_of_writing_name_the_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.csv");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let error = save(&path, |_| Err(full().into())).expect_err("a full disk");
+        assert_eq!(error.to_string(), format!("cannot write `{}`", path.display()));
+        let other = save(&path, |_| anyhow::bail!("no rows")).expect_err("no rows");
+        assert_eq!(format!("{other:#}"), "no rows");
+        assert!(!path.exists());
+    }
+
     #[test]
     fn numbers_read_back() {
         for value in [0.0, 0.1 + 0.2, 1e-9, 1e300, 12.0] {

@@ -12,6 +12,7 @@ pub mod file;
 pub mod fingerprint;
 mod forest;
 mod header;
+pub mod history;
 pub mod journal;
 mod lock;
 mod measures;

@@ -4,7 +4,7 @@
 //! members `format`, `shape`, `data` and, by format, `indices` and `indptr` or `row` and `col`.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
@@ -228,6 +228,48 @@ fn sorted(csr: Csr) -> Result<Csr> {
 /// # Errors
 /// The output fails, or a number exceeds `i64`.
 pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
+    let mut failed = None;
+    let written = write_members(matrix, Patient { out, failed: &mut failed });
+    failed.map_or(written, Err)
+}
+
+/// An output that hears of its failure only through `failed`: an archive that cannot be finished
+/// says so on stderr when it is dropped.
+struct Patient<'a, W> {
+    out: W,
+    failed: &'a mut Option<io::Error>,
+}
+
+impl<W> Patient<'_, W> {
+    /// What `act` says, or after a failure what it would say if all were well.
+    fn attempt<T>(&mut self, fine: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
+        if self.failed.is_some() {
+            return Ok(fine);
+        }
+        Ok(act(&mut self.out).unwrap_or_else(|error| {
+            *self.failed = Some(error);
+            fine
+        }))
+    }
+}
+
+impl<W: Write> Write for Patient<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(bytes.len(), |out| out.write_all(bytes).map(|()| bytes.len()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt((), W::flush)
+    }
+}
+
+impl<W: Seek> Seek for Patient<'_, W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.attempt(0, |out| out.seek(to))
+    }
+}
+
+fn write_members(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
     let mut archive = ZipWriter::new(out);
     member(&mut archive, "format", |out| npy::write_name(*b"csr", out))?;
     let shape = [matrix.rows, matrix.cols];

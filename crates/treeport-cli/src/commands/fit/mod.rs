@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use treeport::estimate::calibration;
-use treeport::io::ModelFile;
+use treeport::io::{ModelFile, history};
 use treeport::labelled::DEFAULT_PAIRS;
 use treeport::progress::{self, State};
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
@@ -201,7 +201,7 @@ fn goes_on(args: &FitArgs) -> Option<String> {
 fn write_history(args: &FitArgs, fitted: &Fit) -> Result<()> {
     let Some(path) = &args.history else { return Ok(()) };
     output::save(path, |out| {
-        writeln!(out, "{}", input::HISTORY)?;
+        writeln!(out, "{}", history::HEADER)?;
         for e in &fitted.history {
             let validation = e.validation_loss.map_or_else(String::new, output::number);
             let (training, error) =
