@@ -1,11 +1,8 @@
-//! Bytes as a forest file; what is read is written and read again.
+//! See `forest_file` in `src/targets.rs`.
 #![no_main]
+#![allow(dead_code)]
 
-use libfuzzer_sys::fuzz_target;
-use treeport::Forest;
+#[path = "../src/targets.rs"]
+mod targets;
 
-fuzz_target!(|bytes: &[u8]| {
-    let Ok(forest) = Forest::from_bytes(bytes) else { return };
-    let written = forest.to_bytes().expect("a forest that was read can be written");
-    assert_eq!(forest, Forest::from_bytes(&written).expect("what is written reads back"));
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::forest_file(bytes));

@@ -1,11 +1,8 @@
-//! Bytes as a tree file; what is read is written and read again.
+//! See `tree_file` in `src/targets.rs`.
 #![no_main]
+#![allow(dead_code)]
 
-use libfuzzer_sys::fuzz_target;
-use treeport::Tree;
+#[path = "../src/targets.rs"]
+mod targets;
 
-fuzz_target!(|bytes: &[u8]| {
-    let Ok(tree) = Tree::from_bytes(bytes) else { return };
-    let written = tree.to_bytes().expect("a tree that was read can be written");
-    assert_eq!(tree, Tree::from_bytes(&written).expect("what is written reads back"));
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::tree_file(bytes));

@@ -4,13 +4,19 @@ use std::borrow::Cow;
 use std::io::ErrorKind;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
+use pyo3::exceptions::{
+    PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyValueError,
+};
 use pyo3::prelude::*;
 use treeport::Csr;
 use treeport::{Coupling, Error};
 
-/// What went wrong, with the library's own words: `OSError` for files, `ValueError` for the rest.
+/// What went wrong, with the library's own words: `OSError` for files, `MemoryError` for what does
+/// not fit, `ValueError` for the rest.
 pub(crate) fn to_py_err(error: Error) -> PyErr {
+    if let Error::Memory { .. } = &error {
+        return PyMemoryError::new_err(error.to_string());
+    }
     let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {
         return PyValueError::new_err(error.to_string());
     };

@@ -19,6 +19,7 @@ pub(crate) struct Calibration {
     flow: f64,
     arcs: f64,
     exact: f64,
+    levels: [String; 4],
     mean_of_plans: bool,
     flow_width: f64,
 }
@@ -26,17 +27,41 @@ pub(crate) struct Calibration {
 impl From<treeport::estimate::Calibration> for Calibration {
     fn from(found: treeport::estimate::Calibration) -> Self {
         let [tree, flow, arcs, exact] = found.factors;
+        let (levels, flow_width) = (found.levels.map(|level| level.to_string()), found.flow_width);
         let mean_of_plans = found.statistic == Statistic::Mean;
-        Self { tree, flow, arcs, exact, mean_of_plans, flow_width: found.flow_width }
+        Self { tree, flow, arcs, exact, levels, mean_of_plans, flow_width }
     }
 }
 
-impl From<Calibration> for treeport::estimate::Calibration {
-    fn from(kept: Calibration) -> Self {
-        let statistic = if kept.mean_of_plans { Statistic::Mean } else { Statistic::Least };
-        let factors = [kept.tree, kept.flow, kept.arcs, kept.exact];
-        Self { factors, statistic, flow_width: kept.flow_width }
+impl Calibration {
+    /// As the library has it.
+    pub(crate) fn read(self) -> PyResult<treeport::estimate::Calibration> {
+        let statistic = if self.mean_of_plans { Statistic::Mean } else { Statistic::Least };
+        let factors = [self.tree, self.flow, self.arcs, self.exact];
+        let mut levels = Level::ALL;
+        for (level, name) in levels.iter_mut().zip(&self.levels) {
+            *level = name.parse().map_err(to_py_err)?;
+        }
+        let flow_width = self.flow_width;
+        Ok(treeport::estimate::Calibration { factors, levels, statistic, flow_width })
     }
+}
+
+/// What labels tell about the estimates of a model.
+#[pyfunction]
+#[pyo3(signature = (ground, model, labelled, threads, report=None))]
+pub(crate) fn calibration(
+    py: Python<'_>,
+    ground: &Ground,
+    model: &Model,
+    labelled: &Labelled,
+    threads: usize,
+    report: Option<Bound<'_, PyAny>>,
+) -> PyResult<Calibration> {
+    let found = watch::run(py, threads, report.as_ref(), |progress| {
+        treeport::estimate::calibration(&ground.metric, &model.model, &labelled.data, progress)
+    })?;
+    Ok(found.into())
 }
 
 /// A ground metric with a model over its points.
@@ -59,31 +84,13 @@ impl Estimator {
         calibration: Option<Calibration>,
         threads: usize,
     ) -> PyResult<Self> {
-        let calibration = calibration.map(Into::into).unwrap_or_default();
-        let estimator = watch::run(py, threads, None, |_| {
+        let calibration = calibration.map(Calibration::read).transpose()?.unwrap_or_default();
+        let estimator = watch::run(py, threads, None, |progress| {
+            // Kept with the metric, where the estimator finds it.
+            ground.metric.materialize(progress)?;
             treeport::Estimator::new(&ground.metric, &model.model)?.with_calibration(calibration)
         })?;
         Ok(Self { estimator })
-    }
-
-    /// The same with every level brought to the scale of labels.
-    #[pyo3(signature = (labelled, threads, report=None))]
-    fn calibrated(
-        &self,
-        py: Python<'_>,
-        labelled: &Labelled,
-        threads: usize,
-        report: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let estimator = watch::run(py, threads, report.as_ref(), |progress| {
-            self.estimator.clone().calibrated(Level::Exact, &labelled.data, progress)
-        })?;
-        Ok(Self { estimator })
-    }
-
-    #[getter]
-    fn calibration(&self) -> Calibration {
-        self.estimator.calibration().into()
     }
 
     /// For row i of one set and row i of another an estimate, or with `bounds` certified lower and

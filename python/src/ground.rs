@@ -1,8 +1,10 @@
 //! Distances between points: coordinates, a matrix or a graph.
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+use treeport::build::linkage_watched;
 use treeport::condensed::size_for;
+use treeport::metric::Storage;
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
 use crate::convert::to_py_err;
@@ -22,6 +24,9 @@ pub(crate) enum List<'py> {
     Double(PyReadonlyArray1<'py, f64>),
     Single(PyReadonlyArray1<'py, f32>),
 }
+
+/// From, to and weight of every edge.
+type Edges<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 /// A ground metric.
 #[pyclass(frozen, module = "treeport._core")]
@@ -116,8 +121,41 @@ impl Ground {
     }
 
     /// The same distances with the promise that the triangle inequality holds.
-    fn assume_metric(&self) -> Self {
-        Self { metric: self.metric.clone().assume_metric() }
+    fn assume_metric(&self, py: Python<'_>) -> PyResult<Self> {
+        Self::new(py, || self.metric.clone().assume_metric())
+    }
+
+    /// Coordinates with the name of their metric, if it has them.
+    fn coordinates<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(Bound<'py, PyArray2<f64>>, String)>> {
+        let (Some((dim, all)), Some(name)) =
+            (self.metric.coordinates(), self.metric.point_metric())
+        else {
+            return Ok(None);
+        };
+        let table = PyArray1::from_slice(py, all).reshape([self.metric.points(), dim])?;
+        Ok(Some((table, name.to_string())))
+    }
+
+    /// The condensed matrix in its own precision, if it is one.
+    fn condensed<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        Some(match self.metric.matrix()? {
+            Storage::F64(distances) => PyArray1::from_slice(py, distances).into_any(),
+            Storage::F32(distances) => PyArray1::from_slice(py, distances).into_any(),
+        })
+    }
+
+    /// Ends and weights of the edges, if it is a graph.
+    fn edges<'py>(&self, py: Python<'py>) -> Option<Edges<'py>> {
+        let edges = self.metric.edges()?;
+        let column = |end: fn(&(u32, u32, f64)) -> i64| {
+            edges.iter().map(end).collect::<Vec<_>>().into_pyarray(py)
+        };
+        let weights: Vec<f64> = edges.iter().map(|edge| edge.2).collect();
+        let ends = (column(|edge| edge.0.into()), column(|edge| edge.1.into()));
+        Some((ends.0, ends.1, weights.into_pyarray(py)))
     }
 
     /// The number of points.
@@ -129,7 +167,9 @@ impl Ground {
     /// A first tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
         let method: Linkage = method.parse().map_err(to_py_err)?;
-        let tree = watch::run(py, threads, None, |_| treeport::linkage(&self.metric, method))?;
+        let tree = watch::run(py, threads, None, |progress| {
+            linkage_watched(&self.metric, method, progress)
+        })?;
         Ok(Model::new(tree))
     }
 }

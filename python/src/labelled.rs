@@ -69,16 +69,6 @@ impl Labelled {
         Self::solved(py, ground, &both, pairs, threads, report)
     }
 
-    /// About so many of the labels, evenly spaced.
-    fn some(&self, count: usize) -> PyResult<Self> {
-        let all = self.data.len();
-        let places: Vec<usize> = (0..count.min(all)).map(|k| k * all / count.min(all)).collect();
-        let pairs = places.iter().map(|&k| self.data.pairs()[k]).collect();
-        let distances = places.iter().map(|&k| self.data.distances()[k]).collect();
-        let data = treeport::Labelled::new(self.data.measures(), pairs, distances);
-        Ok(Self { data: data.map_err(to_py_err)? })
-    }
-
     /// The mean relative error of a model.
     fn error(&self, py: Python<'_>, model: &Model, threads: usize) -> PyResult<f64> {
         watch::run(py, threads, None, |progress| {

@@ -11,6 +11,7 @@ mod estimator;
 mod ground;
 mod labelled;
 mod measures;
+mod memory;
 mod model;
 mod transport;
 mod watch;
@@ -26,13 +27,15 @@ mod _core {
     #[pymodule_export]
     const DEFAULT_PAIRS: usize = treeport::labelled::DEFAULT_PAIRS;
     #[pymodule_export]
-    use crate::estimator::Estimator;
+    use crate::estimator::{Estimator, calibration};
     #[pymodule_export]
     use crate::ground::Ground;
     #[pymodule_export]
     use crate::labelled::{Labelled, check_options, fit, methods};
     #[pymodule_export]
     use crate::measures::{Measures, match_names};
+    #[pymodule_export]
+    use crate::memory::set_memory_limit;
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]

@@ -7,10 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use treeport::io::ModelFile;
 use treeport::model::Prepared;
 use treeport::{Error, Forest, Tree};
 
 use crate::convert::{self, Compressed, Moves, Row, to_py_err};
+use crate::estimator::Calibration;
+use crate::ground::Ground;
 use crate::measures::Measures;
 use crate::watch;
 
@@ -91,6 +94,32 @@ impl Model {
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| self.model.save(&path)).map_err(to_py_err)
+    }
+
+    /// The model in a file, with the calibration and the ground metric where it has them.
+    #[staticmethod]
+    fn load_file(
+        py: Python<'_>,
+        path: PathBuf,
+    ) -> PyResult<(Self, Option<Calibration>, Option<Ground>)> {
+        let file = py.detach(|| ModelFile::load(&path)).map_err(to_py_err)?;
+        let metric = file.metric.map(|metric| Ground { metric });
+        Ok((Self::new(file.model), file.calibration.map(Into::into), metric))
+    }
+
+    /// Writes it with a calibration and a ground metric, where there are any.
+    #[pyo3(signature = (path, calibration=None, ground=None))]
+    fn save_file(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        calibration: Option<Calibration>,
+        ground: Option<&Ground>,
+    ) -> PyResult<()> {
+        let calibration = calibration.map(Calibration::read).transpose()?;
+        let (model, metric) = (self.model.clone(), ground.map(|ground| ground.metric.clone()));
+        let file = ModelFile { model, calibration, metric };
+        py.detach(|| file.save(&path)).map_err(to_py_err)
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

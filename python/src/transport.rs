@@ -11,7 +11,10 @@ use pyo3::prelude::*;
 use treeport::condensed::{place, size_for};
 use treeport::exact::CostMatrix;
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
-use treeport::{Coupling, Error, GroundMetric, PointMetric, exact, sinkhorn as entropic};
+use treeport::{
+    Coupling, Error, GroundMetric, PointMetric, Progress, exact, memory, silent,
+    sinkhorn as entropic,
+};
 
 use crate::convert::{self, Moves, Row, to_py_err};
 use crate::ground::Ground;
@@ -39,6 +42,15 @@ enum Problem<'a> {
 }
 
 impl Problem<'_> {
+    /// Points with mass on both sides, or more.
+    fn size(&self) -> usize {
+        match self {
+            Self::Metric(_, [a, b], _) => a.entries() + b.entries(),
+            Self::Matrix(a, b, _) => a.len() + b.len(),
+        }
+    }
+
+    /// The value of a problem that is solved before anybody would press Ctrl-C.
     fn value(&self) -> treeport::Result<f64> {
         match self {
             Self::Metric(metric, [a, b], _) => exact::distance(metric, &a.row(0), &b.row(0)),
@@ -46,24 +58,30 @@ impl Problem<'_> {
         }
     }
 
-    fn exact(&self) -> treeport::Result<(f64, Coupling)> {
+    fn exact(&self, progress: &Progress<'_>) -> treeport::Result<(f64, Coupling)> {
         let solution = match self {
-            Self::Metric(metric, [a, b], _) => exact::solve(metric, &a.row(0), &b.row(0)),
+            Self::Metric(metric, [a, b], _) => {
+                exact::solve_watched(metric, &a.row(0), &b.row(0), progress)
+            }
             Self::Matrix(a, b, costs) => {
-                with_costs(costs, |costs| exact::solve_between(a, b, costs))
+                with_costs(costs, |costs| exact::solve_between_watched(a, b, costs, progress))
             }
         }?;
         Ok((solution.value, self.named(solution.plan)))
     }
 
-    fn entropic(&self, options: &SinkhornOptions) -> treeport::Result<(f64, Coupling)> {
+    fn entropic(
+        &self,
+        options: &SinkhornOptions,
+        progress: &Progress<'_>,
+    ) -> treeport::Result<(f64, Coupling)> {
         let solved = match self {
             Self::Metric(metric, [a, b], _) => {
-                entropic::solve(metric, &a.row(0), &b.row(0), options)
+                entropic::solve_watched(metric, &a.row(0), &b.row(0), options, progress)
             }
-            Self::Matrix(a, b, costs) => {
-                with_costs(costs, |costs| entropic::solve_between(a, b, costs, options))
-            }
+            Self::Matrix(a, b, costs) => with_costs(costs, |costs| {
+                entropic::solve_between_watched(a, b, costs, options, progress)
+            }),
         }?;
         if solved.converged {
             return Ok((solved.transport_cost, self.named(solved.plan)));
@@ -102,12 +120,27 @@ pub(crate) fn emd<'py>(
     plan: bool,
 ) -> PyResult<(f64, Option<Moves<'py>>)> {
     let problem = problem(&a, &b, &costs)?;
-    if !plan {
+    if !plan && problem.size() <= SHORT {
         return Ok((py.detach(|| problem.value()).map_err(to_py_err)?, None));
     }
-    let (value, plan) = py.detach(|| problem.exact()).map_err(to_py_err)?;
-    Ok((value, Some(convert::moves(py, plan))))
+    let (value, moves) = watched(py, problem.size(), |progress| problem.exact(progress))?;
+    Ok((value, plan.then(|| convert::moves(py, moves))))
 }
+
+/// Solves one problem with the interpreter released; one that may take long hears of Ctrl-C.
+fn watched<T: Send>(
+    py: Python<'_>,
+    size: usize,
+    solve: impl FnOnce(&Progress<'_>) -> treeport::Result<T> + Send,
+) -> PyResult<T> {
+    if size <= SHORT {
+        return py.detach(|| solve(&silent)).map_err(to_py_err);
+    }
+    watch::run(py, 0, None, solve)
+}
+
+/// Points up to which a problem takes less than half a second.
+const SHORT: usize = 2000;
 
 /// What `emd` gives for arrays that are as they should be, without the plan: a problem of ten
 /// points takes as long as looking at its arguments once.
@@ -119,9 +152,12 @@ pub(crate) fn emd_matrix<'py>(
     costs: PyReadonlyArray2<'py, f64>,
 ) -> PyResult<f64> {
     let costs = costs.as_array();
-    let small = costs.nrows() + costs.ncols() <= SMALL;
     let problem = Problem::Matrix(convert::masses(&a), convert::masses(&b), costs);
-    let value = if small { problem.value() } else { py.detach(|| problem.value()) };
+    let size = problem.size();
+    if size > SHORT {
+        return Ok(watched(py, size, |progress| problem.exact(progress))?.0);
+    }
+    let value = if size <= SMALL { problem.value() } else { py.detach(|| problem.value()) };
     value.map_err(to_py_err)
 }
 
@@ -148,7 +184,11 @@ pub(crate) fn sinkhorn<'py>(
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
     let problem = problem(&a, &b, &costs)?;
-    let (value, moves) = py.detach(|| problem.entropic(&options)).map_err(to_py_err)?;
+    // Any number of iterations is allowed, so that also few points may take long.
+    let (value, moves) = match problem.size() {
+        ..=SMALL => py.detach(|| problem.entropic(&options, &silent)).map_err(to_py_err)?,
+        _ => watch::run(py, 0, None, |progress| problem.entropic(&options, progress))?,
+    };
     Ok((value, plan.then(|| convert::moves(py, moves))))
 }
 
@@ -165,7 +205,7 @@ pub(crate) fn emd_pairs<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let pairs = convert::pairs(&pairs)?;
     let distances = watch::run(py, threads, report.as_ref(), |progress| {
-        ground.metric.materialize();
+        ground.metric.materialize(progress)?;
         exact::pairs(&ground.metric, &measures.rows, &pairs, progress)
     })?;
     Ok(distances.into_pyarray(py))
@@ -194,6 +234,9 @@ fn problem<'a>(a: &'a Row<'_>, b: &'a Row<'_>, costs: &'a Costs<'_>) -> PyResult
             }
             on_shared(sides()?, n, |used| {
                 let distance = |i: u32, j: u32| distances[place(n, i as usize, j as usize)];
+                let step = format_args!("the distances of {} points with mass", used.len());
+                let bytes = (used.len() as u64).saturating_mul(4 * used.len() as u64);
+                memory::check(step, bytes, "give the square matrix, which is read as it is")?;
                 let small = used
                     .iter()
                     .enumerate()

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use treeport::progress::{Progress, State};
@@ -99,12 +99,19 @@ type Made = (u32, usize, Arc<ThreadPool>);
 /// Pools made so far; starting threads takes longer than many a job.
 static POOLS: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
+/// Far more threads than any machine has use for.
+const MOST_THREADS: usize = 1024;
+
 /// A pool of this process: threads do not survive a fork, and waiting for them would never end.
 fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
     let here = process::id();
     if let Some((.., pool)) = pools.iter().find(|made| (made.0, made.1) == (here, threads)) {
         return Ok(Arc::clone(pool));
+    }
+    if threads > MOST_THREADS {
+        let message = format!("{threads} threads are more than the {MOST_THREADS} that make sense");
+        return Err(PyValueError::new_err(message));
     }
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = Arc::new(pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?);

@@ -1,6 +1,8 @@
 """Estimates and bounds, judged by exact solvers."""
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import treeport as tp
 from scipy.spatial.distance import cdist
@@ -67,10 +69,51 @@ def test_labels_calibrate_the_levels(rng, tmp_path):
     np.testing.assert_allclose(tw.estimate(A, B, "tree"), kept["tree"] * tw.paired(A, B), rtol=1e-12)
     judge = tw.estimate(A, B, accuracy="exact")
     assert np.median(tw.estimate(A, B, "flow") / judge) == pytest.approx(1, abs=0.1)
-    # From a file there is no calibration: a plan costs no less than the best.
-    tw.save(tmp_path / "model")
+    # A file remembers it; a tree alone has none, and there a plan costs no less than the best.
+    tw.save(tmp_path / "model", with_metric=False)
+    back = tp.load(tmp_path / "model").set_params(points=points)
+    assert (back.estimate(A, B, "flow") == tw.estimate(A, B, "flow")).all()
+    tw.tree_.save(tmp_path / "model")
     tw = tp.load(tmp_path / "model").set_params(points=points)
+    assert tw.calibration_ is None
     assert (tw.estimate(A, B, "flow") >= judge * (1 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("method", ["auto", "forest"])
+def test_what_is_loaded_answers_as_what_was_fitted(rng, method, tmp_path):
+    points = rng.normal(size=(60, 3))
+    A, B = sets(rng, 60, 30, 25), sets(rng, 60, 30, 25)
+    cost = tp.TreeWasserstein(points, method="single").fit(A)  # any matrix will do
+    cost = cost.tree_.pairwise(np.eye(60))
+    graph = nx.connected_watts_strogatz_graph(60, 4, 0.3, seed=1)
+    for number, (u, v) in enumerate(graph.edges):
+        graph.edges[u, v]["weight"] = number % 5
+    frame = pd.DataFrame(A, columns=[f"word {k}" for k in range(60)])
+    for ground in (
+        {"points": points, "metric": "cosine"},
+        {"cost": cost},
+        {"cost": cost.astype(np.float32)},
+        {"graph": graph},
+        {},
+    ):
+        rows = frame if "graph" not in ground else A
+        tw = tp.TreeWasserstein(**ground, method=method, n_trees=3 if method == "forest" else None)
+        tw.fit(rows)
+        tw.save(tmp_path / "whole")
+        back = tp.load(tmp_path / "whole")
+        assert back.calibration_ == tw.calibration_
+        for level in (*LEVELS, 0.05):
+            assert (back.estimate(A, B, level) == tw.estimate(A, B, level)).all()
+            for ours, theirs in zip(back.bounds(A, B, level), tw.bounds(A, B, level)):
+                assert (ours == theirs).all()
+        assert back.score(A) == tw.score(A)
+        assert back._model.names == tw._model.names
+        if "graph" not in ground:
+            shuffled = frame[frame.columns[::-1]]
+            assert (back.estimate(shuffled, B) == tw.estimate(A, B)).all()
+        # Fitted again on what came from the file, it is the same again.
+        again = back.set_params(method=method, n_trees=tw.n_trees).fit(rows)
+        assert again._model == tw._model
 
 
 def test_another_ground_metric_is_noticed(words, documents):
@@ -83,9 +126,9 @@ def test_another_ground_metric_is_noticed(words, documents):
 
 def test_files_need_a_ground_metric_for_estimates(words, documents, tmp_path):
     tw = tp.TreeWasserstein(words, method="forest", n_trees=2).fit(documents)
-    tw.save(tmp_path / "model")
+    tw.save(tmp_path / "model", with_metric=False)
     back = tp.load(tmp_path / "model")
-    with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
+    with pytest.raises(ValueError, match="the file has no ground metric; give one"):
         back.estimate(documents[:3], documents[3:6])
     back.set_params(points=words)
     for ours, theirs in zip(

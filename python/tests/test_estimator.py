@@ -157,8 +157,14 @@ def test_files_have_the_tree(fitted, documents, tmp_path):
     back = tp.load(tmp_path / "model.tree")
     assert back.tree_ == fitted.tree_
     assert (back.pairwise(documents) == fitted.pairwise(documents)).all()
-    with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
-        back.score(documents)
+    assert back.score(documents) == fitted.score(documents)
+    fitted.save(tmp_path / "small.tree", with_metric=False)
+    assert (tmp_path / "small.tree").stat().st_size < (tmp_path / "model.tree").stat().st_size
+    back = tp.load(tmp_path / "small.tree")
+    assert back.tree_ == fitted.tree_
+    for ask in (back.score, back.fit):
+        with pytest.raises(ValueError, match="the file has no ground metric; give one"):
+            ask(documents)
     assert back.set_params(points=fitted.points).score(documents) == fitted.score(documents)
 
 

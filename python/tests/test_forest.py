@@ -36,7 +36,7 @@ def test_forests_in_files_and_pickles(forest, tmp_path):
     assert repr(forest) == "Forest(n_trees=3, n_points=12)"
     plan = tp.load(path).coupling(np.eye(12)[0], np.eye(12)[1])
     assert (plan.toarray() == forest.coupling(np.eye(12)[0], np.eye(12)[1]).toarray()).all()
-    with pytest.raises(ValueError, match="a file has the tree but no ground metric"):
+    with pytest.raises(ValueError, match="the file has no ground metric; give one"):
         tp.load(path).estimate(np.eye(12), np.eye(12))
     with pytest.raises(ValueError, match="holds a forest; read it with `Forest.load`"):
         tp.Tree.load(path)

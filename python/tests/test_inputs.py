@@ -52,7 +52,26 @@ def test_nodes_of_a_graph_may_have_any_name():
     graph = nx.Graph()
     graph.add_weighted_edges_from([("Basel", "Bern", 1.0), ("Bern", "Genf", 2.0)])
     assert tp.emd([1, 0, 0], [0, 0, 1], graph=graph) == 3.0
-    assert tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=nx.path_graph(4)) == 3.0  # no weights: 1
+
+
+def test_lengths_of_edges_have_the_name_that_weight_says():
+    graph = nx.path_graph(4)
+    with pytest.raises(ValueError, match="edge from 0 to 1 has no attribute 'weight' .it has: none.*`weight=None`"):
+        tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=graph)
+    assert tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=graph, weight=None) == 3.0
+    for u, v in graph.edges:
+        graph.edges[u, v]["length"] = 2.0
+    with pytest.raises(ValueError, match="it has: 'length'"):
+        tp.linkage(graph=graph)
+    assert tp.sinkhorn([1, 0, 0, 0], [0, 0, 0, 1], graph=graph, weight="length") == 6.0
+    assert tp.emd_pairs(np.eye(4), [(0, 2)], graph=graph, weight="length")[0] == 4.0
+    tree = tp.linkage(graph=graph, weight="length", method="single")
+    assert tree.distance([1, 0, 0, 0], [0, 1, 0, 0]) == 2.0
+    tw = tp.TreeWasserstein(graph=graph, weight="length", method="single", scale=False).fit(np.eye(4))
+    assert tw.tree_ == tree
+    graph.add_edge(0, 3)
+    with pytest.raises(ValueError, match="edge from 0 to 3 has no attribute 'length'"):
+        tp.emd([1, 0, 0, 0], [0, 0, 0, 1], graph=graph, weight="length")
 
 
 def test_anndata_like_objects_stand_for_what_they_hold(words, documents, rng):
@@ -86,7 +105,35 @@ def test_directed_graphs_are_refused():
     graph = nx.DiGraph([(0, 1), (1, 2)])
     with pytest.raises(ValueError, match="the graph is directed; .* `graph.to_undirected"):
         tp.linkage(graph=graph)
-    assert tp.linkage(graph=graph.to_undirected()).n_points == 3
+    assert tp.linkage(graph=graph.to_undirected(), weight=None).n_points == 3
+
+
+def test_emd_follows_the_directions_of_a_graph(rng):
+    ring = nx.cycle_graph(5, create_using=nx.DiGraph)
+    away, back = ([1, 0, 0, 0, 0], [0, 1, 0, 0, 0]), ([0, 1, 0, 0, 0], [1, 0, 0, 0, 0])
+    assert tp.emd(*away, graph=ring, weight=None) == 1.0 and tp.emd(*back, graph=ring, weight=None) == 4.0
+    assert tp.sinkhorn(*back, graph=ring, weight=None) == 4.0
+    graph = nx.gnp_random_graph(30, 0.3, seed=2, directed=True)
+    for u, v in graph.edges:
+        graph.edges[u, v]["weight"] = float(rng.integers(0, 6))  # some ways cost nothing
+    several = nx.MultiDiGraph(graph)
+    several.add_weighted_edges_from((u, v, 7.0) for u, v in graph.edges)
+    a, b = rng.random(30), rng.random(30)
+    a[:9], b[20:] = 0, 0
+    a, b = a / a.sum(), b / b.sum()
+    lengths = dict(nx.all_pairs_dijkstra_path_length(graph))
+    cost = np.array([[lengths[i][j] for j in range(30)] for i in range(30)], dtype=float)
+    judge, plan = tp.emd(a, b, cost=cost, return_plan=True)
+    for given in (graph, several):
+        value, moves = tp.emd(a, b, graph=given, return_plan=True)
+        np.testing.assert_allclose(value, judge, rtol=1e-12)
+        np.testing.assert_allclose(moves.sum(axis=1), a, atol=1e-12)
+        np.testing.assert_allclose(moves.sum(axis=0), b, atol=1e-12)
+        np.testing.assert_allclose((moves.toarray() * cost).sum(), judge, rtol=1e-12)
+    sparse_row = sparse.csr_array(a[np.newaxis])
+    np.testing.assert_allclose(tp.emd(sparse_row, b, graph=graph), judge, rtol=1e-12)
+    with pytest.raises(ValueError, match="live on 29 and 30 points, the graph on 30"):
+        tp.emd(a[1:], b, graph=graph)
 
 
 def test_entries_that_come_twice_add_up_in_every_format():

@@ -219,7 +219,7 @@ def test_threads_share_one_graph(words, documents):
 
     graph = nx.random_regular_graph(3, 600, seed=1)
     measures = np.random.default_rng(0).random((6, 600))
-    tw = tp.TreeWasserstein(graph=graph, method="single", n_pairs=5).fit(measures)
+    tw = tp.TreeWasserstein(graph=graph, weight=None, method="single", n_pairs=5).fit(measures)
     tw = pickle.loads(pickle.dumps(tw))  # without the distances
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: tw.estimate(measures[:3], measures[3:]), range(16)))
@@ -237,7 +237,7 @@ def test_a_graph_grows_forests(words, documents):
     nx = pytest.importorskip("networkx")
     graph = nx.random_geometric_graph(25, 0.6, seed=1)
     graph = nx.compose(graph, nx.path_graph(25))
-    tw = tp.TreeWasserstein(graph=graph, method="forest", n_trees=3).fit(documents)
+    tw = tp.TreeWasserstein(graph=graph, weight=None, method="forest", n_trees=3).fit(documents)
     exact = tw.estimate(documents[:9], documents[9:18], accuracy="exact")
     distances = dict(nx.all_pairs_dijkstra_path_length(graph))
     cost = [[distances[i][j] for j in range(25)] for i in range(25)]

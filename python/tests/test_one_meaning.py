@@ -53,7 +53,11 @@ def test_every_method_saves_the_same_bytes(files, method, seed, tmp_path):
     ours, theirs = tmp_path / "python", tmp_path / "command-line"
     tw = tp.TreeWasserstein(points, method=method, n_pairs=60, random_state=seed).fit(counts)
     tw.save(ours)
-    run("fit", *data(folder), "--method", method, "--n-pairs", 60, "--seed", seed, "-o", theirs)
+    words = ("fit", *data(folder), "--method", method, "--n-pairs", 60, "--seed", seed, "-o", theirs)
+    run(*words, "--with-metric")
+    assert ours.read_bytes() == theirs.read_bytes()
+    tw.save(ours, with_metric=False)
+    run(*words)
     assert ours.read_bytes() == theirs.read_bytes()
 
 
@@ -84,7 +88,7 @@ def test_options_have_the_same_names_and_meaning(files, tmp_path):
         ours, theirs = tmp_path / f"{method}-python", tmp_path / f"{method}-command-line"
         tp.TreeWasserstein(points, method=method, **chosen).fit(counts).save(ours)
         words = [("--" + name.replace("_", "-"), str(value).lower()) for name, value in chosen.items()]
-        run("fit", *data(folder), "--method", method, *sum(words, ()), "-o", theirs)
+        run("fit", *data(folder), "--method", method, *sum(words, ()), "--with-metric", "-o", theirs)
         assert ours.read_bytes() == theirs.read_bytes()
 
 
@@ -95,3 +99,17 @@ def test_eval_and_score_print_the_same_digits(files, method, tmp_path):
     tw.save(tmp_path / "model")
     shown = run("eval", tmp_path / "model", *data(folder), "--seed", 3, "--json")
     assert json.loads(shown.splitlines()[0])["error"] == -tw.score(counts)
+
+
+@pytest.mark.parametrize("accuracy", ["tree", "flow", "arcs", "exact", "0.05"])
+def test_estimates_are_the_same_digits(files, accuracy, tmp_path):
+    folder, points, counts = files
+    tw = tp.TreeWasserstein(points, method="average", random_state=3).fit(counts)
+    tw.save(tmp_path / "model")
+    measures = data(folder)[2:]
+    shown = run("estimate", tmp_path / "model", *measures, "--accuracy", accuracy, "--n-pairs", 40)
+    rows = np.array([line.split(",") for line in shown.splitlines()[1:]], dtype=float)
+    left, right = rows[:, :2].astype(int).T
+    level = float(accuracy) if accuracy[0].isdigit() else accuracy
+    ours = tw.estimate(counts[left], counts[right], level)
+    np.testing.assert_allclose(ours, rows[:, 2], rtol=1e-14)

@@ -42,3 +42,23 @@ def test_gradcheck(words, documents):
     rng = np.random.default_rng(0)
     A, B = (torch.tensor(rng.dirichlet(np.ones(25), size=3), requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(module, (A, B))
+
+
+def test_unequal_totals_are_refused(rng):
+    tree = tp.linkage(points=rng.normal(size=(400, 2)))
+    from treeport._torch import TreeDistance
+
+    for dtype in (torch.float32, torch.float64):
+        module = TreeDistance(tree, dtype)
+        A = torch.rand(5, 400, dtype=dtype)
+        A = A / A.sum(dim=1, keepdim=True)
+        B = A[torch.tensor([1, 2, 3, 4, 0])]
+        assert torch.isfinite(module(A, B)).all()
+        off = A.clone()
+        off[3] *= 2
+        with pytest.raises(ValueError, match="measures 3 have total mass 2 and 1; transport needs equal"):
+            module(off, B)
+        with pytest.raises(ValueError, match="measures 0 have total mass 1 and nan"):
+            module(A, B * float("nan"))
+        with pytest.raises(ValueError, match="measures 0 have total mass 2 and 1"):
+            module(2 * A[0], B[0])

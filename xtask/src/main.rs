@@ -1,10 +1,13 @@
-//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask bench-peers`.
+//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask bench-peers`,
+//! `cargo xtask attack`.
 //!
 //! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). The children share
 //! our terminal and process group, so Ctrl-C reaches them as it reaches us; nothing is left running.
 
 #![expect(clippy::print_stderr, reason = "a task runner speaks to its user")]
 
+#[cfg(unix)]
+mod attack;
 mod peers;
 mod plan;
 mod runner;

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
+use crate::attack;
 use crate::peers;
 
 /// What the caller asks for.
@@ -16,6 +18,9 @@ pub(crate) enum Task {
         /// One object per line.
         json: bool,
     },
+    /// Kills, damaged files, full disks and odd arguments, at random.
+    #[cfg(unix)]
+    Attack(attack::AttackOptions),
     /// The usage text.
     Help,
 }
@@ -26,8 +31,11 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
-  ci           test, and: formatting, clippy, documentation, benches build, cargo-deny
+  ci           test, and: formatting, clippy, documentation, benches build, cargo-deny,
+               a minute of attack
   bench-peers  exact transport against POT and wasserstein; --json prints objects
+  attack       kills, damaged files, full disks, little memory, odd arguments, at random:
+               --minutes M (1), --seed S (0), --round N (one round again), --only KIND
   help         this text
 
 Environment:
@@ -36,7 +44,7 @@ Environment:
 ";
 
 /// What is there to work with.
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// There is a `python/pyproject.toml`.
@@ -47,6 +55,8 @@ pub(crate) struct Found {
     pub(crate) benches: bool,
     /// cargo-deny is installed.
     pub(crate) deny: bool,
+    /// The database of known faults of crates can be reached.
+    pub(crate) advisories: bool,
 }
 
 /// Who runs a step.
@@ -98,6 +108,8 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
         "ci" => Task::Ci,
         "bench-peers" if rest == ["--json"] => return Ok(Task::BenchPeers { json: true }),
         "bench-peers" => Task::BenchPeers { json: false },
+        #[cfg(unix)]
+        "attack" => return attack::parse(rest).map(Task::Attack),
         "help" | "-h" | "--help" => Task::Help,
         other => return Err(format!("unknown task `{other}`")),
     };
@@ -114,6 +126,11 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
 pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
     if let Task::BenchPeers { json } = task {
         return peers::steps(json, found, venv);
+    }
+    #[cfg(unix)]
+    if let Task::Attack(_) = task {
+        // As `cargo test` builds them: with other features most would be built again.
+        return vec![cargo("build", "test --quiet --workspace --no-run")];
     }
     let mut steps = Vec::new();
     if task == Task::Ci {
@@ -134,11 +151,29 @@ pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
         } else {
             skip("benches", "no crate has benches")
         });
-        steps.push(if found.deny {
-            cargo("deny", "deny check")
-        } else {
-            skip("deny", "cargo-deny is not installed; `cargo install cargo-deny` adds it")
-        });
+        // The same rounds every time, as far as a machine's speed lets them be.
+        #[cfg(unix)]
+        steps.push(cargo("attack", "xtask attack --minutes 1 --seed 2024"));
+        steps.extend(deny(found));
+    }
+    steps
+}
+
+/// Licences, sources and doubled versions of what we depend on; known faults where their list can be had.
+fn deny(found: &Found) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !found.deny {
+        // Minutes, once.
+        let install = "install --quiet --locked --root target/tools cargo-deny";
+        steps.push(with(cargo("deny tool", install), |command| {
+            command.hint = Some("without a network, put cargo-deny on the PATH");
+        }));
+    }
+    if found.advisories {
+        steps.push(cargo("deny", "deny check"));
+    } else {
+        steps.push(cargo("deny", "deny check bans licenses sources"));
+        steps.push(skip("advisories", "the list of known faults cannot be reached from here"));
     }
     steps
 }
@@ -264,7 +299,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "bench-peers", "help"] {
+        for task in ["test", "ci", "bench-peers", "attack", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }
@@ -310,7 +345,7 @@ mod tests {
 
     #[test]
     fn ci_checks_everything_that_is_there() {
-        let found = Found { benches: true, deny: true, ..Found::default() };
+        let found = Found { benches: true, deny: true, advisories: true, ..Found::default() };
         let lines = [
             "format: fmt --check",
             "clippy: clippy --workspace --all-targets -- -D warnings",
@@ -318,11 +353,19 @@ mod tests {
             "python: -",
             "docs: doc --workspace --no-deps",
             "benches: bench --workspace --no-run",
+            #[cfg(unix)]
+            "attack: xtask attack --minutes 1 --seed 2024",
             "deny: deny check",
         ];
         assert_eq!(outline(Task::Ci, &found), lines);
         let without = outline(Task::Ci, &Found::default());
-        assert_eq!(without[5..], ["benches: -", "deny: -"]);
+        assert_eq!(without[5], "benches: -");
+        let deny = [
+            "deny tool: install --quiet --locked --root target/tools cargo-deny",
+            "deny: deny check bans licenses sources",
+            "advisories: -",
+        ];
+        assert!(without.ends_with(&deny.map(ToString::to_string)), "{without:?}");
     }
 
     #[test]
@@ -339,7 +382,7 @@ mod tests {
 
     #[test]
     fn help_runs_nothing() {
-        let all = Found { python: true, venv: true, benches: true, deny: true };
+        let all = Found { python: true, venv: true, ..Found::default() };
         assert!(plan(Task::Help, &all, Path::new("v")).is_empty());
     }
 }

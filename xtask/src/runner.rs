@@ -8,10 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+#[cfg(unix)]
+use crate::attack;
 use crate::plan::{Action, Command, Found, Program, Task, fresh_venv, plan, venv_python};
 
 /// Shells give this code when there is no such program.
 const NOT_FOUND: u8 = 127;
+
+/// The list of known faults of crates, which `cargo deny` reads.
+const ADVISORIES: &str = "https://github.com/RustSec/advisory-db";
 
 /// Where things are.
 struct Place {
@@ -36,7 +41,7 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
     let place = Place::look(task)?;
     let mut outcomes = Vec::new();
     let mut code = 0;
-    for step in plan(task, &place.found(), &place.venv) {
+    for step in plan(task, &place.found(task), &place.venv) {
         let outcome = match &step.action {
             Action::Skip(why) => {
                 eprintln!("==> {}: skipped, {why}", step.name);
@@ -63,6 +68,11 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
         if code != 0 {
             break;
         }
+    }
+    #[cfg(unix)]
+    if let (Task::Attack(options), 0) = (task, code) {
+        let target = place.root.join(place.venv.with_file_name("debug"));
+        return attack::run(&options, &target, place.program(Program::Venv).into());
     }
     eprint!("{}", summary(&outcomes));
     Ok(ExitCode::from(code))
@@ -112,18 +122,28 @@ impl Place {
         })
     }
 
-    fn found(&self) -> Found {
-        let works = |program, args: &[&str]| {
-            let mut probe = process::Command::new(self.program(program));
+    fn found(&self, task: Task) -> Found {
+        let works = |program: OsString, args: &[&str]| {
+            let mut probe = process::Command::new(program);
+            probe.env("PATH", self.path());
             probe.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             probe.status().is_ok_and(|status| status.success())
         };
         Found {
             python: self.root.join("python/pyproject.toml").is_file(),
-            venv: works(Program::Venv, &["-m", "pip", "--version"]),
+            venv: works(self.program(Program::Venv), &["-m", "pip", "--version"]),
             benches: has_benches(&self.root.join("crates")),
-            deny: works(Program::Cargo, &["deny", "--version"]),
+            deny: works(self.cargo.clone(), &["deny", "--version"]),
+            advisories: task == Task::Ci
+                && works("git".into(), &["ls-remote", "--exit-code", ADVISORIES, "HEAD"]),
         }
+    }
+
+    /// Where programs are looked for: the caller's places, and the tools that we have installed.
+    fn path(&self) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let tools = std::iter::once(self.root.join("target/tools/bin"));
+        std::env::join_paths(std::env::split_paths(&path).chain(tools)).unwrap_or(path)
     }
 
     fn program(&self, program: Program) -> OsString {
@@ -151,6 +171,7 @@ impl Place {
         let program = self.program(command.program);
         let mut child = process::Command::new(&program);
         child.args(&command.args).current_dir(&self.root).envs(command.env);
+        child.env("PATH", self.path());
         if let Some(data) = &self.data {
             child.env("TREEPORT_DATA", data);
         }

@@ -1,13 +1,15 @@
 //! Files in, by their extension; every complaint about a file begins with its name.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
-use treeport::io::table;
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use treeport::estimate::Calibration;
+use treeport::io::{ModelFile, is_newick, table};
 use treeport::learn::Epoch;
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
@@ -44,19 +46,47 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
         Form::Npy => return wrong_form(path, "a graph", ".csv or .npz"),
     };
     let (metric, names) = metric.with_context(|| name(path))?;
-    Ok((if args.assume_metric { metric.assume_metric() } else { metric }, names))
+    Ok((if args.assume_metric { metric.assume_metric()? } else { metric }, names))
 }
 
 /// The ground metric and the names of its points, from a file of their own or from the graph's.
 pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
     let (metric, own) = metric(&args.metric)?;
-    let Some(path) = &args.names.names else { return Ok((metric, own)) };
+    called(metric, own, &args.names)
+}
+
+/// A metric with the names of its points, those of a file before its own.
+fn called(
+    metric: GroundMetric,
+    own: Option<Vec<String>>,
+    names: &NamesArgs,
+) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    let Some(path) = &names.names else { return Ok((metric, own)) };
     let given = self::names(path)?;
     if given.len() != metric.points() {
         let error = Error::NameCount { names: given.len(), points: metric.points() };
         return Err(error).with_context(|| name(path));
     }
     Ok((metric, Some(given)))
+}
+
+/// As [`named_metric`]; where no file of distances is given, what `fit --with-metric` has kept in the
+/// file of a model.
+pub(crate) fn metric_or_kept(
+    args: &GroundArgs,
+    model: Option<&PathBuf>,
+) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    if args.metric.source.file().is_some() {
+        return named_metric(args);
+    }
+    let hint = "give `--points`, `--matrix` or `--graph`";
+    let Some(path) = model else { bail!("{hint}") };
+    let file = ModelFile::read(path, None).map_err(|error| in_file(error, path))?;
+    let name = name(path);
+    let metric = file.metric.with_context(|| {
+        format!("{name}: it has no ground metric, which `fit --with-metric` keeps; {hint}")
+    })?;
+    called(metric, None, &args.names)
 }
 
 /// The points that measures live on: how many, and what they are called, if anything.
@@ -96,8 +126,13 @@ pub(crate) fn measures(space: Space<'_>, path: &Path, normalize: bool) -> Result
 }
 
 /// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
-pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
-    Model::read(path, names).map_err(|error| match error {
+fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
+    Model::read(path, names).map_err(|error| in_file(error, path))
+}
+
+/// What is wrong with the file of a model.
+fn in_file(error: Error, path: &Path) -> anyhow::Error {
+    match error {
         // These messages name the file themselves.
         Error::Read { .. }
         | Error::NotATree { .. }
@@ -105,13 +140,27 @@ pub(crate) fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
         | Error::DamagedTree { .. }
         | Error::NewerTree { .. } => error.into(),
         other => anyhow::Error::from(other).context(name(path)),
-    })
+    }
+}
+
+/// What labels have told about the estimates of a model, where its file has it.
+pub(crate) fn calibration(path: &Path) -> Result<Option<Calibration>> {
+    if is_newick(path) {
+        return Ok(None);
+    }
+    Ok(ModelFile::load(path)?.calibration)
 }
 
 /// A model whose points are named by a file, if there is one.
 pub(crate) fn named_model(path: &Path, names: &NamesArgs) -> Result<Model> {
-    let names = names.names.as_deref().map(self::names).transpose()?;
-    model(path, names.as_deref())
+    let Some(from) = names.names.as_deref() else { return model(path, None) };
+    model(path, Some(&self::names(from)?)).map_err(|error| match error.downcast_ref() {
+        Some(&Error::NameCount { names, points }) => {
+            let (from, path) = (name(from), name(path));
+            anyhow!("{from}: {names} names for the {points} points of {path}")
+        }
+        _ => error,
+    })
 }
 
 /// A [`model`] over the points of a metric.
@@ -120,15 +169,39 @@ pub(crate) fn model_on(
     path: &Path,
     names: Option<&[String]>,
 ) -> Result<Model> {
-    let model = model(path, names)?;
-    let (leaves, points, name) = (model.points(), metric.points(), name(path));
-    let trees = if model.tree().is_some() { "the tree has" } else { "the trees have" };
-    ensure!(leaves == points, "{name}: {trees} {leaves} leaves, the ground metric {points} points");
-    Ok(model)
+    let (points, name) = (metric.points(), name(path));
+    let wrong =
+        |leaves| anyhow!("{name}: it has {leaves} leaves, the ground metric {points} points");
+    let model = model(path, names).map_err(|error| match error.downcast_ref() {
+        // There are as many names as points.
+        Some(&Error::NameCount { points: leaves, .. }) => wrong(leaves),
+        _ => error,
+    })?;
+    if model.points() == points { Ok(model) } else { Err(wrong(model.points())) }
 }
 
-/// One name per line.
-pub(crate) fn names(path: &Path) -> Result<Vec<String>> {
+/// The names of points, one per line; each is there once.
+fn names(path: &Path) -> Result<Vec<String>> {
+    let names = lines(path)?;
+    let mut line_of = HashMap::with_capacity(names.len());
+    for (name, line) in names.iter().zip(1..) {
+        ensure!(
+            !name.is_empty(),
+            "{}: line {line} is empty; every point needs a name",
+            self::name(path)
+        );
+        if let Some(first) = line_of.insert(name.as_str(), line) {
+            bail!(
+                "{}: lines {first} and {line} are both `{name}`; names must differ",
+                self::name(path)
+            );
+        }
+    }
+    Ok(names)
+}
+
+/// The lines of a file.
+fn lines(path: &Path) -> Result<Vec<String>> {
     Ok(text(path)?.lines().map(str::to_owned).collect())
 }
 
@@ -142,7 +215,7 @@ pub(crate) fn measure_names(
 
 /// One name per line, as many as there are things to name.
 pub(crate) fn counted_names(path: &Path, count: usize, what: &str) -> Result<Vec<String>> {
-    let names = names(path)?;
+    let names = lines(path)?;
     let (found, name) = (names.len(), name(path));
     ensure!(found == count, "{name}: {found} lines for {count} {what}");
     Ok(names)
@@ -183,36 +256,9 @@ pub(crate) fn pair(path: &Path, row: usize, left: f64, right: f64) -> Result<(us
     Ok((whole("left", left)?, whole("right", right)?))
 }
 
-/// The first line of a history.
-pub(crate) const HISTORY: &str = "epoch,training_loss,validation_loss,relative_error";
-
-/// Reads a file of `fit --history`; without validation pairs its third column is empty.
+/// Reads a file of `fit --history`.
 pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
-    let text = text(path)?;
-    let name = || name(path);
-    let mut lines = text.lines();
-    if lines.next() != Some(HISTORY) {
-        bail!("{}: csv, line 1: a history begins with `{HISTORY}`", name());
-    }
-    lines.enumerate().map(|(k, line)| epoch(line, k + 2).with_context(name)).collect()
-}
-
-fn epoch(line: &str, number: usize) -> Result<Epoch> {
-    let cells: Vec<&str> = line.split(',').collect();
-    let [epoch, training, validation, error] = cells[..] else {
-        bail!("csv, line {number}: {} cells, expected 4", cells.len());
-    };
-    let value = |cell: &str| -> Result<f64> {
-        cell.parse().with_context(|| format!("csv, line {number}: `{cell}` is not a number"))
-    };
-    Ok(Epoch {
-        epoch: epoch
-            .parse()
-            .with_context(|| format!("csv, line {number}: `{epoch}` is no epoch"))?,
-        training_loss: value(training)?,
-        validation_loss: if validation.is_empty() { None } else { Some(value(validation)?) },
-        relative_error: value(error)?,
-    })
+    treeport::io::history::read(&text(path)?).with_context(|| name(path))
 }
 
 /// The file's name as messages show it.
@@ -252,9 +298,13 @@ fn open(path: &Path) -> Result<(Form, Box<dyn Bytes>)> {
     Ok((form, Box::new(BufReader::new(file))))
 }
 
-/// A file of text.
-pub(crate) fn text(path: &Path) -> Result<String> {
-    Ok(std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?)
+/// A file of text, without the mark that some editors put before it.
+fn text(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 fn unreadable(path: &Path, source: std::io::Error) -> Error {

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode> {
-    let matches = Cli::command().get_matches();
+    let matches = terminal::matches(Cli::command());
     let args = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     args::check_outputs(&matches)?;
     let output = terminal::begin(&args.global)?;

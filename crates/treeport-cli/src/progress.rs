@@ -89,10 +89,5 @@ pub(crate) fn watched<T>(
 
 /// Works out all distances of a graph, which searching it for each would take longer.
 pub(crate) fn materialize(metric: &GroundMetric, output: &Output) -> Result<()> {
-    if metric.edges().is_some() {
-        let spinner = output.spinner("shortest paths");
-        metric.materialize();
-        spinner.finish_and_clear();
-    }
-    interrupt::check()
+    watched(output, |progress| metric.materialize(progress))
 }

@@ -1,6 +1,6 @@
 //! Results as rows: CSV, or JSON objects with the same names.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -91,8 +91,8 @@ pub(crate) fn write(
     if let Some(path) = file {
         return output::save(path, |out| rows(out, false));
     }
-    let mut out = BufWriter::new(io::stdout().lock());
-    rows(&mut out, output.json)?;
+    let mut out = output::stdout();
+    rows(&mut *out, output.json)?;
     Ok(out.flush()?)
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn wrote(
     let Some(file) = file.map(|path| path.display().to_string()) else { return Ok(()) };
     if output.json {
         (facts["command"], facts["file"]) = (json!(command), json!(file));
-        return output::line(facts);
+        return output::json(facts);
     }
     output.note(&format!("{note} written to {file}"));
     Ok(())

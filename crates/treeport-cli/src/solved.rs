@@ -1,7 +1,7 @@
 //! Exact distances of many pairs, with a journal beside the target: what is solved stays solved.
 //!
-//! Rows follow in the order of the pairs. One that was cut off or is of another pair, and all after
-//! it, is solved again; at the end the rows move to the target and the journal goes.
+//! Rows follow in the order of the pairs. One that was cut off or damaged, and all after it, is
+//! solved again; at the end the rows move to the target and the journal goes.
 
 use std::io::Write;
 use std::path::Path;
@@ -40,7 +40,7 @@ impl Work<'_> {
             Pairs::Listed(pairs) => which.pairs(pairs),
             pairs => which.word(pairs.len() as u64),
         }
-        Job::new("treeport-exact-1")
+        Job::new("treeport-exact-2")
             .part("metric", of_metric(self.metric))
             .part("measures", of_measures(self.measures))
             .part("pairs", which.number())
@@ -53,7 +53,11 @@ impl Work<'_> {
         output: &Output,
         mut take: impl FnMut(&[f64]),
     ) -> Result<bool> {
-        let (earlier, all) = (rows.done, self.pairs.len());
+        let (earlier, all, again) = (rows.done, self.pairs.len(), rows.journal.dropped());
+        if again > 0 {
+            let (path, rows) = (rows.path().display(), if again == 1 { "row" } else { "rows" });
+            output.note(&format!("`{path}`: {again} {rows} cut off or damaged, to be done again"));
+        }
         if earlier > 0 {
             output.note(&format!("{earlier} of {all} pairs were done before"));
         }
@@ -128,6 +132,13 @@ impl Rows {
     /// Where they are.
     pub(crate) fn path(&self) -> &Path {
         self.journal.path()
+    }
+
+    /// Where work was stopped, and how it goes on; before the first row there is nothing to keep.
+    pub(crate) fn interrupted(&self, all: usize, what: &str) -> String {
+        let (done, path) = (self.done, self.path().display());
+        let on = if done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
+        format!("interrupted after {done} of {all} {what}{on}")
     }
 
     /// Adds the rows of the next pairs; a kill after this does not undo it.
@@ -238,27 +249,49 @@ mod tests {
         had
     }
 
+    /// The journal of the job with all rows.
+    fn whole_journal(target: &Path) -> Vec<u8> {
+        let (job, pairs) = three(vec![0.0, 1.0]);
+        let mut rows = Rows::open(target, &job, &pairs, |_| ()).expect("a journal");
+        rows.append(&[(0, 1), (0, 2), (1, 2)], &[0.5, 1.0, 0.25]).expect("rows");
+        fs::read(rows.path()).expect("the journal")
+    }
+
     #[test]
-    fn rows_that_were_cut_or_damaged_are_done_again() {
+    fn rows_that_were_cut_are_done_again() {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("labels.csv");
         assert_eq!(complete(&target), 0);
-        let first = three(vec![0.0, 1.0]).0.to_string();
-        for (left, rows) in [
-            (String::new(), 0),
-            (first[..30].to_owned(), 0),
-            (first.clone(), 0),
-            (format!("{first}\n"), 0),
-            (format!("{first}\n0,1,0."), 0),
-            (format!("{first}\n0,1,0.5\n0,2,1"), 1),
-            (format!("{first}\n0,1,0.5\n0,2,1\n\0\0\0\0"), 2),
-            (format!("{first}\n0,1,0.5\n0,3,1\n1,2,0.25\n"), 1),
-            (format!("{first}\n0,1,0.5\n0,2,NaN\n1,2,0.25\n"), 1),
-            (format!("{first}\n0,1,0.5\n0,2,1\n1,2,0.25\n"), 3),
-            (format!("{first}\n0,1,0.5\n0,2,1\n1,2,0.25\n9,9,9\n"), 3),
-        ] {
-            fs::write(Journal::beside(&target), &left).expect("a writable folder");
-            assert_eq!(complete(&target), rows, "{left:?}");
+        let whole = whole_journal(&target);
+        let mut had: Vec<usize> = Vec::new();
+        for size in 0..=whole.len() {
+            fs::write(Journal::beside(&target), &whole[..size]).expect("a writable folder");
+            had.push(complete(&target));
+        }
+        assert!(had.is_sorted());
+        had.dedup();
+        assert_eq!(had, [0, 1, 2, 3]);
+    }
+
+    /// Every byte counts: changed, it costs rows, but never changes one.
+    #[test]
+    fn damage_never_becomes_a_result() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        let whole = whole_journal(&target);
+        let (job, pairs) = three(vec![0.0, 1.0]);
+        for (at, change) in (0..whole.len()).flat_map(|at| [(at, 1), (at, 4), (at, 128)]) {
+            let mut changed = whole.clone();
+            changed[at] ^= change;
+            fs::write(Journal::beside(&target), &changed).expect("a writable folder");
+            match Rows::open(&target, &job, &pairs, |_| ()) {
+                Ok(rows) => drop(rows),
+                Err(error) => {
+                    assert!(error.to_string().contains("is no journal"), "{at}: {error}");
+                    fs::remove_file(Journal::beside(&target)).expect("a file");
+                }
+            }
+            assert!(complete(&target) < 3, "{at}");
         }
     }
 
@@ -268,12 +301,33 @@ mod tests {
         let target = folder.path().join("labels.csv");
         let path = Journal::beside(&target);
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let other = format!("{}\n0,1,0.5\n", three(vec![0.0, 2.0]).0);
-        for (contents, why) in [(&other[..], "(other metric)"), ("my notes\n", "is no journal")] {
+        let (other, all) = three(vec![0.0, 2.0]);
+        let mut rows = Rows::open(&target, &other, &all, |_| ()).expect("a journal");
+        rows.append(&[(0, 1)], &[0.5]).expect("a row");
+        drop(rows);
+        let other = fs::read(&path).expect("the journal");
+        let former = b"treeport-exact-1 version=0.1.0 metric=0000000000000000\n0,1,0.5\n";
+        for (contents, why) in [
+            (&other[..], "(other metric)"),
+            (b"my notes\n", "is no journal"),
+            (former, "is no journal"),
+        ] {
             fs::write(&path, contents).expect("a writable folder");
             let error = Rows::open(&target, &job, &pairs, |_| ()).expect_err("foreign");
             assert!(error.to_string().contains(why), "{error}");
-            assert_eq!(fs::read_to_string(&path).expect("still there"), contents);
+            assert_eq!(fs::read(&path).expect("still there"), contents);
+        }
+    }
+
+    /// Work that fails before its first row is not in the way of the corrected job.
+    #[test]
+    fn a_failed_job_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let target = folder.path().join("labels.csv");
+        for points in [vec![0.0, 1.0], vec![0.0, 2.0]] {
+            let (job, pairs) = three(points);
+            drop(Rows::open(&target, &job, &pairs, |_| ()).expect("a journal"));
+            assert!(!Journal::beside(&target).exists());
         }
     }
 

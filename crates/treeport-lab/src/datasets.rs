@@ -3,7 +3,11 @@
 //! The data do not come with the crate: the caller names the folder that holds one folder per set.
 //! A set that is missing or incomplete is reported, so that an experiment can run on the others.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use treeport::Error;
+use treeport::io::fingerprint::Mix;
 
 /// What a data set consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +106,38 @@ impl Found {
     }
 }
 
+impl Dataset {
+    /// A number that follows the contents of all its files.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn fingerprint(&self) -> Result<u64, Error> {
+        let mut mix = Mix::new();
+        for path in self.files.all() {
+            let bytes =
+                fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
+            mix.bytes(&bytes);
+        }
+        Ok(mix.number())
+    }
+}
+
+impl Files {
+    /// All of them, in a fixed order.
+    fn all(&self) -> Vec<&Path> {
+        let (files, others): (Vec<&PathBuf>, [Option<&PathBuf>; 1]) = match self {
+            Self::Text { vocab, embeddings, docs, docs_with_stop_words, labels, split } => {
+                (vec![vocab, embeddings, docs, labels, split], [docs_with_stop_words.as_ref()])
+            }
+            Self::Graph { nodes, edges } => (vec![nodes, edges], [None]),
+            Self::Matrix { dist, names } => (vec![dist, names], [None]),
+            Self::Points { points, labels } => (vec![points], [labels.as_ref()]),
+            Self::Tree { dist, docs, newick, vocab } => (vec![dist, docs, newick, vocab], [None]),
+        };
+        files.into_iter().chain(others.into_iter().flatten()).map(PathBuf::as_path).collect()
+    }
+}
+
 /// Looks for every known set below `root`. A folder that does not exist holds none of them.
 pub fn find(root: &Path) -> Found {
     let mut found = Found::default();
@@ -146,7 +182,6 @@ fn files(folder: &Path, kind: Kind) -> Result<Files, PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn a_missing_folder_is_a_report() {
@@ -173,5 +208,19 @@ mod tests {
         assert!(usair.path.ends_with("usair97/edges.csv"));
         let points = &found.get("rnaseq_10x").expect("present").files;
         assert!(matches!(points, Files::Points { labels: None, .. }));
+    }
+
+    #[test]
+    fn a_set_is_known_by_the_contents_of_its_files() {
+        let number = |edges: &str| {
+            let root = tempfile::tempdir().expect("a temporary folder");
+            fs::create_dir(root.path().join("kuopio")).expect("can make folders");
+            fs::write(root.path().join("kuopio/nodes.csv"), "a\nb\n").expect("can write");
+            fs::write(root.path().join("kuopio/edges.csv"), edges).expect("can write");
+            find(root.path()).get("kuopio").expect("present").fingerprint().expect("readable")
+        };
+        assert_eq!(number("0,1,2.5\n"), number("0,1,2.5\n"));
+        assert_ne!(number("0,1,2.5\n"), number("0,1,2.6\n"));
+        assert_ne!(number("0,1,2.5\n"), number("0,1,2.5\n\n"));
     }
 }

@@ -7,7 +7,7 @@ mod commands;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use treeport_report::terminal::{self, Global, interrupt, output};
 
 use commands::{bench, reproduce};
@@ -43,7 +43,9 @@ enum Command {
 
 fn main() -> ExitCode {
     // Our data are our own: no option would help against an error in them.
-    terminal::finish(run(&Cli::parse()), |_| None)
+    let matches = terminal::matches(Cli::command());
+    let args = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    terminal::finish(run(&args), |_| None)
 }
 
 fn run(args: &Cli) -> Result<ExitCode> {
@@ -56,8 +58,6 @@ fn run(args: &Cli) -> Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

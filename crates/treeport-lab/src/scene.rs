@@ -9,7 +9,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use treeport::io::npz;
+use treeport::io::{Array, npz};
 use treeport::progress::State;
 use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Progress};
 
@@ -136,7 +136,8 @@ impl Bare {
             return Self::with_random_measures(metric, masses, options, rng);
         }
         let points = uniform_points(500, 2, 0.0, 1.0, rng);
-        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized();
+        let metric =
+            GroundMetric::from_points(2, points, PointMetric::Euclidean)?.materialized()?;
         let train = sparse_measures(500, number, 2 * options.train, rng)?;
         let test = sparse_measures(500, number, 2 * options.test, rng)?;
         Ok(Self { metric, train, test })
@@ -150,7 +151,7 @@ impl Bare {
     ) -> Result<Self> {
         match &set.files {
             Files::Graph { edges, .. } => {
-                let metric = GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized();
+                let metric = GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized()?;
                 Self::with_random_measures(metric, masses, options, rng)
             }
             Files::Matrix { dist, .. } => {
@@ -203,12 +204,7 @@ fn open(path: &Path) -> Result<File> {
 
 /// Row numbers from one array of an `.npz`.
 fn rows_of(path: &Path, name: &str) -> Result<Vec<usize>> {
-    let array = npz::read(open(path)?)?.remove(name).ok_or_else(|| Error::Parse {
-        format: ".npz",
-        place: path.display().to_string(),
-        reason: format!("it has no array `{name}`"),
-    })?;
-    let values = array.into_f64()?;
+    let values = npz::read_one(open(path)?, name).and_then(Array::into_f64)?;
     Ok(values.into_iter().map(|row| row as usize).collect())
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::memory::show;
+
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -75,6 +77,10 @@ pub enum Error {
     )]
     NotUltrametric { i: usize, j: usize, k: usize, direct: f64, around: f64 },
     #[error(
+        "the distances are promised to obey the triangle inequality, but d({i},{j}) = {direct} is more than d({i},{k}) + d({k},{j}) = {around}; leave the promise out, or give shortest paths in their place"
+    )]
+    NotMetric { i: usize, j: usize, k: usize, direct: f64, around: f64 },
+    #[error(
         "the tree is not ultrametric: leaf {near} is {near_distance} from the root, leaf {far} is {far_distance}; a linkage matrix needs equal distances"
     )]
     UnevenTree { near: usize, near_distance: f64, far: usize, far_distance: f64 },
@@ -105,6 +111,10 @@ pub enum Error {
     NotConverged { left: usize, right: usize, violation: f64, tolerance: f64, iterations: usize },
     #[error("stopped before it was done")]
     Cancelled,
+    /// Something that grows faster than the input does not fit: `available` is what there is, where
+    /// the system says so.
+    #[error("{step} needs {}, {}; {instead}", show(*bytes), short(*available))]
+    Memory { step: String, bytes: u64, available: Option<u64>, instead: &'static str },
 
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]
@@ -129,6 +139,14 @@ pub enum Error {
         "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or choose another place"
     )]
     OtherJob { path: PathBuf, parts: String },
+}
+
+/// Why there is not enough memory.
+fn short(available: Option<u64>) -> String {
+    match available {
+        Some(bytes) => format!("and {} are available", show(bytes)),
+        None => "more than the system gives".into(),
+    }
 }
 
 /// A shape as NumPy prints it: `(3,)`, `(2, 3)`.

@@ -14,9 +14,10 @@
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::measure::{Measure, Measures, check_balance};
+use crate::memory;
 use crate::progress::{Progress, State};
 use crate::sparse::Csr;
-use crate::tree::{Coupling, Tree};
+use crate::tree::{Coupling, Tree, check_tables};
 
 /// At least one tree, all over the same number of points, with weights that add up to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,6 +128,7 @@ impl Forest {
     /// # Errors
     /// As [`Tree::pairwise`]; progress counts rows.
     pub fn pairwise(&self, measures: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        check_tables(measures.len(), measures.len(), 2)?;
         self.mean_of(measures.len(), progress, |tree, report| tree.pairwise(measures, report))
     }
 
@@ -135,6 +137,7 @@ impl Forest {
     /// # Errors
     /// As [`Tree::cross`]; progress counts rows of `a`.
     pub fn cross(&self, a: &Measures, b: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        check_tables(a.len(), b.len(), 2)?;
         self.mean_of(a.len(), progress, |tree, report| tree.cross(a, b, report))
     }
 
@@ -147,8 +150,17 @@ impl Forest {
         let parts: Vec<Csr> =
             self.trees.iter().map(|tree| tree.embed(measures)).collect::<Result<_>>()?;
         let cols = parts.iter().map(|part| part.cols).sum();
-        let (start, indices, values) = (vec![0], Vec::new(), Vec::new());
-        let mut rows = Csr { rows: measures.len(), cols, start, indices, values };
+        let entries: usize = parts.iter().map(|part| part.values.len()).sum();
+        let step = format_args!("the embedding of {} measures by a forest", measures.len());
+        let fewer = "embed fewer measures at a time";
+        memory::check(step, memory::size_of::<(usize, f64)>(&[entries]), fewer)?;
+        let mut rows = Csr {
+            rows: measures.len(),
+            cols,
+            start: vec![0],
+            indices: memory::with_capacity(step, entries, fewer)?,
+            values: memory::with_capacity(step, entries, fewer)?,
+        };
         for row in 0..measures.len() {
             let mut offset = 0;
             for (part, weight) in parts.iter().zip(&self.weights) {
@@ -227,8 +239,15 @@ pub(crate) fn mean<T>(
             let done = (k * items + state.done) / count;
             progress(&State { done, total: Some(items), ..*state })
         };
-        let distances = answer(tree, &share)?;
-        sums.resize(distances.len(), 0.0);
+        let mut distances = answer(tree, &share)?;
+        if k == 0 {
+            // No second table for a single tree.
+            for d in &mut distances {
+                *d *= weight;
+            }
+            sums = distances;
+            continue;
+        }
         sums.iter_mut().zip(&distances).for_each(|(sum, d)| *sum += weight * d);
     }
     Ok(sums)

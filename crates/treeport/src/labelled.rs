@@ -6,6 +6,7 @@ use crate::condensed::{pair_number, pairs_of};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::measure::{Measure, Measures};
+use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::Progress;
 use crate::score::{self, Score};
@@ -104,7 +105,7 @@ impl Labelled {
         pairs: Vec<(usize, usize)>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        metric.materialize();
+        metric.materialize(progress)?;
         let distances = exact::pairs(metric, measures, &pairs, progress)?;
         Self::new(measures, pairs, distances)
     }
@@ -148,6 +149,7 @@ impl Labelled {
             return Err(Error::NothingToLearn { what: "there is only one point".into() });
         }
         let all = pairs_of(n);
+        check_pairs_fit(count.min(all))?;
         let mut places = if count >= all {
             (0..all).collect()
         } else {
@@ -231,6 +233,12 @@ impl Labelled {
     }
 
     /// The labels at the given places.
+    /// At most so many of the labels, evenly spaced.
+    pub(crate) fn some(&self, count: usize) -> Self {
+        let (all, count) = (self.len(), count.min(self.len()));
+        self.at(&(0..count).map(|k| k * all / count).collect::<Vec<_>>())
+    }
+
     fn at(&self, places: &[usize]) -> Self {
         Self {
             measures: self.measures.clone(),
@@ -353,8 +361,15 @@ pub fn sample_pairs(count: usize, measures: usize, seed: u64) -> Result<Vec<(usi
         });
     }
     let all = pairs_of(measures);
+    check_pairs_fit(count.min(all))?;
     let drawn = index::sample(&mut generator(seed), all, count.min(all));
     Ok(drawn.into_iter().map(pair_number).collect())
+}
+
+/// Refuses more pairs than fit: a place, two ends, a distance and a copy each.
+fn check_pairs_fit(count: usize) -> Result<()> {
+    let step = format_args!("a list of {count} pairs");
+    memory::check(step, memory::size_of::<[u64; 5]>(&[count]), "ask for fewer pairs")
 }
 
 /// The seed of pairs that test what was fitted with `seed`. They are drawn anew, so where there are

@@ -45,6 +45,7 @@ pub mod io;
 pub mod labelled;
 pub mod learn;
 pub mod measure;
+pub mod memory;
 pub mod metric;
 pub mod model;
 pub mod names;

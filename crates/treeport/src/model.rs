@@ -5,7 +5,7 @@ use crate::forest::Forest;
 use crate::measure::{Measure, Measures};
 use crate::progress::Progress;
 use crate::sparse::Csr;
-use crate::tree::{Coupling, Scratch, Tree, newick_parts};
+use crate::tree::{Coupling, Scratch, Tree, check_tables, newick_parts};
 
 /// One tree, or several with weights: a distance between measures with everything that can be asked
 /// of it.
@@ -246,6 +246,7 @@ impl Prepared {
     /// As [`Tree::pairwise`].
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         let rows = self.measures().len();
+        check_tables(rows, rows, self.tables())?;
         crate::forest::mean(&self.trees, &self.weights, rows, progress, |tree, report| {
             tree.pairwise(report)
         })
@@ -263,6 +264,7 @@ impl Prepared {
         self.check_model(other);
         let both: Vec<_> = self.trees.iter().zip(&other.trees).collect();
         let rows = self.measures().len();
+        check_tables(rows, other.measures().len(), self.tables())?;
         crate::forest::mean(&both, &self.weights, rows, progress, |(left, right), report| {
             left.cross(right, report)
         })
@@ -281,6 +283,11 @@ impl Prepared {
 
     /// Checks that both have as many trees, of the same weights; the trees check that they are the
     /// same.
+    /// Tables held at once: the mean, and that of a tree.
+    fn tables(&self) -> usize {
+        self.trees.len().min(2)
+    }
+
     fn check_model(&self, other: &Self) {
         assert!(self.weights == other.weights, "both sets must be prepared by one model");
     }

@@ -22,6 +22,7 @@
 use rayon::prelude::*;
 
 use crate::binary::Binary;
+use crate::error::Result;
 use crate::sets::Sets;
 
 /// An edge of a spanning tree: its weight and ends, the smaller first.
@@ -67,14 +68,20 @@ pub(crate) fn merge(leaves: usize, mut edges: Vec<Edge>) -> Binary {
 }
 
 /// Prim's minimum spanning tree of a complete graph given by its rows, O(n²).
-pub(crate) fn prim<R: AsRef<[f64]>>(n: usize, mut row: impl FnMut(usize) -> R) -> Vec<Edge> {
+///
+/// # Errors
+/// Those of `row`.
+pub(crate) fn prim<R: AsRef<[f64]>>(
+    n: usize,
+    mut row: impl FnMut(usize) -> Result<R>,
+) -> Result<Vec<Edge>> {
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
     let mut outside: Vec<u32> = (1..n as u32).collect();
     let mut near = vec![f64::INFINITY; outside.len()];
     let mut nearest = vec![0u32; outside.len()];
     let mut newest = 0;
     while !outside.is_empty() {
-        let distances = row(newest as usize);
+        let distances = row(newest as usize)?;
         let distances = distances.as_ref();
         let mut best = 0;
         for k in 0..outside.len() {
@@ -90,7 +97,7 @@ pub(crate) fn prim<R: AsRef<[f64]>>(n: usize, mut row: impl FnMut(usize) -> R) -
         newest = outside.swap_remove(best);
         edges.push(Edge::new(near.swap_remove(best), nearest.swap_remove(best), newest));
     }
-    edges
+    Ok(edges)
 }
 
 const NONE: u32 = u32::MAX;

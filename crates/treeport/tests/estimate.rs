@@ -10,8 +10,8 @@ use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::{Accuracy, Calibration, Estimator, Interval, Level, Statistic};
 use treeport::progress::{CALIBRATING, State};
 use treeport::{
-    Error, Forest, GroundMetric, Labelled, Linkage, Measure, Measures, Model, PointMetric, Tree,
-    exact, flow, linkage, silent,
+    Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measure, Measures, Method, Model,
+    PointMetric, Tree, exact, fit, flow, linkage, silent,
 };
 
 const POINTS: usize = 40;
@@ -108,7 +108,7 @@ proptest! {
         let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
         let exact = exact::distance(&metric, &a, &b).unwrap();
         // Totals that differ by 5e-7 change a plan by as much of the largest distance.
-        let largest = metric.condensed().into_iter().fold(0.0, f64::max);
+        let largest = metric.condensed().unwrap().into_iter().fold(0.0, f64::max);
         let [flow, arcs] = [Level::Flow, Level::Arcs]
             .map(|level| estimator.distance(level, &a, &b).unwrap().raw);
         prop_assert!(flow >= exact - 1e-6 * largest, "{flow} {exact}");
@@ -135,7 +135,7 @@ proptest! {
         }
         let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
         let found = estimator.distance(Level::Flow, &a, &b).unwrap().raw;
-        let largest = metric.condensed().into_iter().fold(0.0, f64::max);
+        let largest = metric.condensed().unwrap().into_iter().fold(0.0, f64::max);
         prop_assert!((found - least).abs() <= 1e-12 * largest, "{found} {least}");
         let plan = estimator.coupling(&a, &b).unwrap();
         let cost = plan.cost(|i, j| metric.distance(i, j));
@@ -230,7 +230,7 @@ proptest! {
         let measures = measures.normalized();
         let (a, b) = (measures.row(0), measures.row(1));
         let height = tree.statistics().height;
-        for metric in [metric.clone(), metric.assume_metric()] {
+        for metric in [metric.clone(), metric.assume_metric().unwrap()] {
             let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
             let Interval { lower, upper } = estimator.bounds(Level::Flow, &a, &b).unwrap();
             prop_assert!(upper - lower <= 1e-9 * height, "{lower} {upper}");
@@ -427,6 +427,45 @@ fn calibration_brings_every_level_to_the_labels() {
         let values: Vec<f64> = found.iter().map(|answer| answer.value).collect();
         assert!(data.score(&values).max <= most);
     }
+}
+
+#[test]
+fn on_the_labels_no_level_is_worse_than_the_one_before() {
+    // A tree that has learned all these labels by heart is closer to them than its plans are.
+    let (metric, data) = scene();
+    let all = (0..20).flat_map(|j| (0..j).map(move |i| (i, j))).collect();
+    let data = Labelled::solve(&metric, data.measures(), all, &silent).unwrap();
+    let (mut fell_back, mut climbed) = (false, false);
+    let options = FitOptions { epochs: Some(100), ..FitOptions::of(Method::Additive) };
+    let learned = fit(&metric, Some(&data), &options, &silent).unwrap().model;
+    for model in [learned, forest(&metric, 1), forest(&metric, 2), linked(&metric, Linkage::Single)]
+    {
+        let estimator = Estimator::new(&metric, &model).unwrap().by_trees_alone();
+        let estimator = estimator.calibrated(Level::Exact, &data, &silent).unwrap();
+        let error = |level| {
+            let found = estimator.pairs(level, data.measures(), data.pairs(), &silent).unwrap();
+            data.score(&found.iter().map(|e| e.value).collect::<Vec<_>>()).mean
+        };
+        let errors = Level::ALL.map(error);
+        assert!(errors.is_sorted_by(|low, high| high <= low), "{errors:?}");
+        let levels = estimator.calibration().levels;
+        fell_back |= levels[Level::Flow as usize] == Level::Tree;
+        climbed |= levels[Level::Flow as usize] == Level::Flow;
+        // Bounds stay those of the level that was asked for, and hold the value.
+        let answers = Accuracy::Level(Level::Flow);
+        let answers = estimator.answers(answers, data.measures(), data.pairs(), &silent).unwrap();
+        for (answer, exact) in answers.iter().zip(data.distances()) {
+            let Interval { lower, upper } = answer.interval;
+            assert!(lower <= *exact && *exact <= upper);
+            assert!(lower <= answer.value && answer.value <= upper);
+        }
+    }
+    assert!(fell_back && climbed, "{fell_back} {climbed}");
+    let levels = [Level::Tree, Level::Arcs, Level::Arcs, Level::Exact];
+    let estimator = Estimator::new(&metric, &forest(&metric, 1)).unwrap();
+    let error = estimator.with_calibration(Calibration { levels, ..Calibration::default() });
+    let error = error.unwrap_err().to_string();
+    assert_eq!(error, "a level of the calibration is arcs; a level has itself or a lower one");
 }
 
 #[test]

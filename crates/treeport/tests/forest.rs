@@ -61,7 +61,7 @@ proptest! {
     ) {
         let distances = common::leaf_distances(&tree);
         let largest = distances.iter().copied().fold(0.0, f64::max);
-        let metric = GroundMetric::from_condensed(tree.leaves(), distances).unwrap().assume_metric();
+        let metric = GroundMetric::from_condensed(tree.leaves(), distances).unwrap().assume_metric().unwrap();
         for (i, j) in common::pairs(4) {
             let (a, b) = (measures.row(i), measures.row(j));
             let flow = flow::distance(&tree, &metric, &a, &b).unwrap();

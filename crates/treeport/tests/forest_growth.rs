@@ -133,8 +133,8 @@ fn points_matrix_and_graph_give_the_same_forest() {
     let edges: Vec<(usize, usize, f64)> = (0..4).map(|i| (i, i + 1, at[i + 1] - at[i])).collect();
     let graph = GroundMetric::from_edges(5, &edges).unwrap();
     let points = GroundMetric::from_points(1, at.to_vec(), PointMetric::Manhattan).unwrap();
-    let matrix = points.materialized();
-    let single = GroundMetric::from_condensed_f32(5, points.condensed_f32()).unwrap();
+    let matrix = points.materialized().unwrap();
+    let single = GroundMetric::from_condensed_f32(5, points.condensed_f32().unwrap()).unwrap();
     for linkage in Linkage::ALL.iter().copied() {
         let options = PerturbedOptions { linkage, ..options(4, 9) };
         let forest = grown(&points, &options);

@@ -57,7 +57,7 @@ proptest! {
     fn where_all_points_are_equally_far_total_variation_is_exact(
         measures in common::measures(6, 8), distance in 0.1..10.0,
     ) {
-        let metric = GroundMetric::from_condensed(6, vec![distance; 15]).unwrap().assume_metric();
+        let metric = GroundMetric::from_condensed(6, vec![distance; 15]).unwrap().assume_metric().unwrap();
         let data = Labelled::sample(&metric, &measures, 20, 0, &silent).unwrap();
         prop_assume!(data.distances().iter().all(|d| *d > 1e-6));
         let [mean, variation] = data.null_baselines();

@@ -9,6 +9,7 @@ from ._core import __version__
 from ._estimator import TreeWasserstein, load
 from ._forest import Forest
 from ._inputs import Measures
+from ._memory import set_memory_limit
 from ._transport import emd, emd_pairs, sinkhorn
 from ._tree import Tree, linkage
 
@@ -22,5 +23,6 @@ __all__ = [
     "emd_pairs",
     "linkage",
     "load",
+    "set_memory_limit",
     "sinkhorn",
 ]

@@ -8,20 +8,15 @@ from . import _core
 from ._inputs import Floats, threads_of
 from ._progress import bar
 
-# A factor is a median: more labels than this would hardly move it.
-MOST_LABELS = 100
-
-# All distances between so many points take about a second.
-MOST_POINTS = 5_000
-
-
 class Calibration(TypedDict):
-    """Factors of the levels; whether "flow" takes the mean of its plans; its narrowest interval."""
+    """Factors of the levels; which level answers for each of them, itself or a lower one that erred less; whether
+    "flow" takes the mean of its plans; its narrowest interval."""
 
     tree: float
     flow: float
     arcs: float
     exact: float
+    levels: list[str]
     mean_of_plans: bool
     flow_width: float
 
@@ -53,10 +48,9 @@ class Estimates:
         """Exact transport distance of row i of `A` to row i of `B`, as accurately as you like.
 
         Some of the labels of `fit`, which have to be exact distances for that, calibrate every level
-        (`calibration_`), so that "tree" is `paired` times a factor; on the command line, `treeport
-        estimate --labels` does. Small supports are solved exactly at
-        any level above "tree", because that is faster. The first call reads the ground metric and grows
-        one more tree; later calls share both.
+        (`calibration_`), so that "tree" is `paired` times a factor; a level that errs more on them than a lower
+        one gives the value of the lower one. Files remember it: `treeport estimate` says the same of a
+        model that was saved. Small supports are solved exactly at any level above "tree", because that is faster.
 
         Parameters
         ----------

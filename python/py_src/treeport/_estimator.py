@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import _core
-from ._estimates import MOST_LABELS, MOST_POINTS, Calibration, Estimates, Options
+from ._estimates import Calibration, Estimates, Options
 from ._forest import Forest
 from ._inputs import (
     Floats,
@@ -67,7 +67,9 @@ class TreeWasserstein(  # type: ignore[misc]
     cost : array-like of shape (n_points, n_points) or (n_points * (n_points - 1) / 2,), optional
         Distances between the points, square or condensed.
     graph : sparse matrix of shape (n_points, n_points) or networkx graph, optional
-        Edge weights; distances are shortest paths.
+        Edge weights of an undirected graph; distances are shortest paths.
+    weight : str or None
+        The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
         How distances follow from `points`.
     method : str
@@ -121,8 +123,8 @@ class TreeWasserstein(  # type: ignore[misc]
     forest_ : Forest
         The trees and their weights, where the method gives several.
     calibration_ : dict or None
-        What the labels tell `estimate` about its levels: a factor for each, and a few more numbers. `None`
-        for more than 5,000 points if the method itself does not look at all distances between them.
+        What the labels tell `estimate` about its levels: a factor for each, and a few more facts. `None` for
+        a model that was read from a file without it.
     loss_curve_ : ndarray of shape (n_epochs + 1,)
         Loss on the training pairs: the start, then every epoch; empty where nothing is learned.
     validation_loss_curve_ : ndarray of shape (n_epochs + 1,)
@@ -163,6 +165,7 @@ class TreeWasserstein(  # type: ignore[misc]
         *,
         cost: Any = None,
         graph: Any = None,
+        weight: Optional[str] = "weight",
         metric: str = "euclidean",
         method: str = "auto",
         n_trees: Optional[int] = None,
@@ -183,6 +186,7 @@ class TreeWasserstein(  # type: ignore[misc]
         self.points = points
         self.cost = cost
         self.graph = graph
+        self.weight = weight
         self.metric = metric
         self.method = method
         self.n_trees = n_trees
@@ -242,13 +246,10 @@ class TreeWasserstein(  # type: ignore[misc]
         self._set_model(raw)
         self.loss_curve_, self.validation_loss_curve_, self.best_epoch_ = curves
         self.stage_, self.stage_errors_ = stages[0], dict(stages[1])
-        self.calibration_: Optional[Calibration] = None
-        if ground.points <= MOST_POINTS or _FAMILIES[self.method] != "Compared":
-            estimator = _core.Estimator(ground, raw, None, threads)
-            with bar("calibrating", self.verbose) as report:
-                estimator = estimator.calibrated(data.some(MOST_LABELS), threads, report)
-            self.calibration_ = estimator.calibration
-            self._made = self._made._replace(estimator=estimator)
+        self.calibration_: Optional[Calibration]
+        with bar("calibrating", self.verbose) as report:
+            self.calibration_ = _core.calibration(ground, raw, data, threads, report)
+        self._made = self._made._replace(estimator=None)
         return self
 
     def distance(self, a: Any, b: Any) -> float:
@@ -367,10 +368,23 @@ class TreeWasserstein(  # type: ignore[misc]
                 )
         return -data.error(self._model._raw, threads)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the tree or the forest to a file that `treeport.load` reads."""
+    def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
+        """Writes everything that answers to one file, which `treeport.load` and the command line read.
+
+        That is the tree or the forest, the names of the points, the calibration, and the ground metric. What
+        was only needed to fit (the other parameters, `loss_curve_`) is not in it; a pickle has that, too.
+
+        Parameters
+        ----------
+        path : str or path-like
+        with_metric : bool
+            Whether the points, distances or graph go into the file. Without them it is small, and
+            `estimate`, `bounds` and `score` need them given again.
+        """
         check_is_fitted(self)
-        self._model.save(path)
+        ground = self._ground() if with_metric and not self._is_without_metric() else None
+        calibration = getattr(self, "calibration_", None)
+        self._model._raw.save_file(os.fspath(path), calibration, ground)
 
     def to_torch(self, dtype: Any = None) -> TreeDistance:
         """The distance as a PyTorch module, differentiable in the masses.
@@ -463,7 +477,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _given(self) -> tuple[Any, ...]:
         """What the ground metric is made from, by its contents."""
-        return fingerprint(self.points, self.cost, self.graph, self.metric)
+        return fingerprint(self.points, self.cost, self.graph, self.metric, self.weight)
 
     def _ground(self) -> _core.Ground:
         """The ground metric; made once for the same parameters, with all that is worked out for it."""
@@ -471,14 +485,12 @@ class TreeWasserstein(  # type: ignore[misc]
         given = self._given()
         if made is not None and (made.given, made.ground.points) == (given, self.n_features_in_):
             return made.ground
+        if self._is_without_metric():
+            raise ValueError("the file has no ground metric; give one with set_params first")
         if self.points is None and self.cost is None and self.graph is None:
-            if getattr(self, "_from_file", False):
-                raise ValueError(
-                    "a file has the tree but no ground metric; give one with set_params first"
-                )
             ground = _core.Ground.discrete(self.n_features_in_)
         else:
-            ground = ground_of(self.points, self.cost, self.graph, self.metric)
+            ground = ground_of(self.points, self.cost, self.graph, self.metric, self.weight)
         if ground.points != self.n_features_in_:
             raise ValueError(
                 f"the measures live on {self.n_features_in_} points, "
@@ -486,6 +498,11 @@ class TreeWasserstein(  # type: ignore[misc]
             )
         self._made = _Made(given, ground, None)
         return ground
+
+    def _is_without_metric(self) -> bool:
+        """Whether it was read from a file without a ground metric, and has not been given one."""
+        given = (self.points, self.cost, self.graph)
+        return getattr(self, "_from_file", False) and all(what is None for what in given)
 
     def _estimator(self, threads: int) -> _core.Estimator:
         """What answers `estimate`; made once for the same ground metric."""
@@ -533,8 +550,6 @@ class TreeWasserstein(  # type: ignore[misc]
         }
 
 
-_FAMILIES = {name: family for name, family, _ in _core.methods()}
-
 # The table of methods is the library's.
 _TABLE = "\n        ".join(f"- {name!r}: {text};" for name, _, text in _core.methods())
 TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{methods}", _TABLE)
@@ -543,8 +558,10 @@ TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{methods}", _
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:
     """Reads what `TreeWasserstein.save` has written, ready to answer.
 
-    A file has the tree, or the forest, alone: `distance`, `paired`, `pairwise`, `coupling` and `transform` work as
-    before. `estimate`, `bounds`, `score` and `fit` need a ground metric first, by ``set_params(points=…)``; estimates are not calibrated then.
+    What `TreeWasserstein.save` has written answers as the estimator did that wrote it. A file of `Tree.save`,
+    `Forest.save`, ``save(with_metric=False)`` or ``treeport fit`` without ``--with-metric`` has no ground metric:
+    `distance`, `paired`, `pairwise`, `coupling` and `transform` work, and `estimate`, `bounds`, `score` and `fit` need one
+    first, by ``set_params(points=…)``.
 
     Parameters
     ----------
@@ -562,8 +579,24 @@ def load(path: str | os.PathLike[str]) -> TreeWasserstein:
     ValueError
         It is not the file of a tree or a forest, or it is damaged.
     """
-    loaded = TreeWasserstein()
-    loaded._set_model(_core.Model.load(os.fspath(path)))
-    loaded.n_features_in_ = loaded._model.n_points
-    loaded._from_file = True
+    raw, calibration, ground = _core.Model.load_file(os.fspath(path))
+    loaded = TreeWasserstein(**({} if ground is None else _parameters(ground)))
+    loaded._set_model(raw)
+    loaded.n_features_in_ = raw.points
+    loaded.calibration_ = calibration
+    loaded._from_file = ground is None
     return loaded
+
+
+def _parameters(ground: _core.Ground) -> dict[str, Any]:
+    """What makes the same ground metric."""
+    points, cost, edges = ground.coordinates(), ground.condensed(), ground.edges()
+    if points is not None:
+        return {"points": points[0], "metric": points[1]}
+    if cost is not None:
+        return {"cost": cost}
+    if edges is not None:
+        left, right, weights = edges
+        shape = (ground.points, ground.points)
+        return {"graph": sparse.coo_array((weights, (left, right)), shape=shape).tocsr()}
+    return {}

@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
 
 from . import _core
 
@@ -65,6 +66,14 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
     if masses.ndim != 1:
         raise ValueError(f"a measure is one row of masses, not an array of shape {masses.shape}")
     return masses
+
+
+def support(measure: Any) -> tuple[Integers, Floats]:
+    """Where the result of `row` has mass, or what is no mass and has to be refused, and how much."""
+    if isinstance(measure, tuple):
+        return measure[0], measure[1]
+    places = np.flatnonzero(measure)
+    return places, measure[places]
 
 
 def table(measures: Any) -> Any:
@@ -187,26 +196,28 @@ def coordinates(points: Any) -> Floats:
 
 def names_of(graph: Any) -> Optional[list[Any]]:
     """The names of the nodes of a networkx graph."""
-    return list(graph.nodes) if hasattr(graph, "nodes") and hasattr(graph, "edges") else None
+    return list(graph.nodes) if _is_network(graph) else None
 
 
-def costs(points: Any, cost: Any, graph: Any, metric: str) -> Any:
+def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]) -> Any:
     """What one call of the exact solver reads distances from."""
     one_of(points, cost, graph)
     if points is not None:
         return coordinates(points), metric
     if graph is not None:
-        return ground_of(None, None, graph, metric)
+        return ground_of(None, None, graph, metric, weight)
     return _matrix(cost, np.float64)
 
 
-def ground_of(points: Any, cost: Any, graph: Any, metric: str) -> _core.Ground:
+def ground_of(
+    points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
+) -> _core.Ground:
     """A ground metric for many calls."""
     one_of(points, cost, graph)
     if points is not None:
         return _core.Ground.from_points(coordinates(points), metric)
     if graph is not None:
-        return _core.Ground.from_edges(*_edges(graph))
+        return _core.Ground.from_edges(*_edges(graph, weight))
     single = getattr(cost, "dtype", None) == np.float32  # half the memory
     matrix = np.ascontiguousarray(_matrix(cost, np.float32 if single else np.float64))
     make = _core.Ground.from_condensed if matrix.ndim == 1 else _core.Ground.from_square
@@ -227,48 +238,120 @@ def _matrix(cost: Any, dtype: Any) -> Any:
     return matrix
 
 
-def _edges(graph: Any) -> tuple[int, Integers, Floats]:
-    """Number of nodes, ends and weights of the edges of a networkx graph or an adjacency matrix."""
-    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-        if graph.is_directed():
+def _is_network(graph: Any) -> bool:
+    """Whether it is a graph of networkx, which need not be installed."""
+    return hasattr(graph, "nodes") and hasattr(graph, "edges")
+
+
+def _network_edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
+    """Number of nodes, ends and weights of the edges of a networkx graph."""
+    number = {node: at for at, node in enumerate(graph.nodes)}
+    edges = list(graph.edges(data=True))
+    for u, v, data in edges:
+        if weight is not None and data.get(weight) is None:
+            has = ", ".join(map(repr, data)) or "none"
             raise ValueError(
-                "the graph is directed; distances are the same both ways, "
-                "so say what it means: `graph.to_undirected()`"
+                f"the edge from {u!r} to {v!r} has no attribute {weight!r} (it has: {has}); `weight=` names "
+                "the one that holds its length, and `weight=None` counts every edge as 1"
             )
-        number = {node: at for at, node in enumerate(graph.nodes)}
-        edges = list(graph.edges(data="weight", default=1.0))
-        ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64)
-        weights = np.array([weight for *_, weight in edges], dtype=np.float64)
-        return len(number), ends.reshape(-1, 2), weights
+    ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64)
+    weights = [1.0 if weight is None else data[weight] for *_, data in edges]
+    return len(number), ends.reshape(-1, 2), np.array(weights, dtype=np.float64)
+
+
+def _adjacency(graph: Any) -> Any:
+    """Compressed rows of an adjacency matrix; they add up entries that come twice, as SciPy does."""
     if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
         graph = graph.obsp["distances"]
         graph = graph.maximum(graph.T)
-    # Compressed rows add up entries that come twice, as SciPy does everywhere.
     rows = sparse.csr_matrix(graph)
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
     rows.sum_duplicates()
+    return rows
+
+
+def _one_way(rows: Any) -> Optional[tuple[int, int]]:
+    """An entry of an adjacency matrix that differs from its mirror image; one triangle stands for both."""
     different = (rows != rows.T).tocoo()
     one_triangle = sparse.tril(rows, -1).nnz == 0 or sparse.triu(rows, 1).nnz == 0
-    if different.nnz and not one_triangle:
-        i, j = int(different.row[0]), int(different.col[0])
+    if one_triangle or not different.nnz:
+        return None
+    return int(different.row[0]), int(different.col[0])
+
+
+def _edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
+    """Number of nodes, ends and weights of the edges of an undirected graph."""
+    hint = "distances are the same both ways here (`emd` alone knows directions), so say what it means: "
+    if _is_network(graph):
+        if graph.is_directed():
+            raise ValueError(f"the graph is directed; {hint}`graph.to_undirected()`")
+        return _network_edges(graph, weight)
+    rows = _adjacency(graph)
+    if (one_way := _one_way(rows)) is not None:
+        i, j = one_way
         raise ValueError(
             f"the adjacency matrix has {rows[i, j]} at ({i}, {j}) and {rows[j, i]} at ({j}, {i}); "
-            "distances are the same both ways, so say what it means: `A.maximum(A.T)`"
+            f"{hint}`A.maximum(A.T)`"
         )
     matrix = rows.tocoo()
     ends = np.stack([matrix.row, matrix.col], axis=1).astype(np.int64)
     return matrix.shape[0], ends, matrix.data.astype(np.float64)
 
 
-def fingerprint(points: Any, cost: Any, graph: Any, metric: str) -> tuple[Any, ...]:
+def directed(graph: Any, weight: Optional[str]) -> Any:
+    """The adjacency matrix of a graph whose edges lead one way; `None` for any other."""
+    if not _is_network(graph):
+        if graph is None or hasattr(graph, "obsp"):
+            return None
+        rows = _adjacency(graph)
+        return None if _one_way(rows) is None else rows
+    if not graph.is_directed():
+        return None
+    nodes, ends, weights = _network_edges(graph, weight)
+    # Of parallel edges the shortest counts: the last of those that are sorted by length, downwards.
+    order = np.lexsort((-weights, ends[:, 1], ends[:, 0]))
+    ends, weights = ends[order], weights[order]
+    last = np.ones(len(ends), dtype=bool)
+    last[:-1] = (ends[1:] != ends[:-1]).any(axis=1)
+    places = (ends[last, 0], ends[last, 1])
+    return sparse.csr_matrix((weights[last], places), shape=(nodes, nodes))
+
+
+def directed_costs(adjacency: Any, left: Integers, right: Integers) -> Floats:
+    """Lengths of the shortest ways from some nodes to others, along the directions of the edges."""
+    bad = adjacency.tocoo()
+    wrong = ~(np.isfinite(bad.data) & (bad.data >= 0))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"the edge from node {bad.row[at]} to node {bad.col[at]} has length {bad.data[at]}; "
+            "lengths must be finite and at least 0"
+        )
+    found = np.empty((len(left), len(right)))
+    step = 64  # searches at a time, each as long as there are nodes
+    for begin in range(0, len(left), step):
+        some = left[begin : begin + step]
+        found[begin : begin + step] = dijkstra(adjacency, directed=True, indices=some)[:, right]
+    if np.isinf(found).any():
+        i, j = np.argwhere(np.isinf(found))[0]
+        raise ValueError(
+            f"no way leads from node {left[i]} to node {right[j]}; there has to be one from every node "
+            "where a has mass to every node where b has"
+        )
+    return found
+
+
+def fingerprint(
+    points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
+) -> tuple[Any, ...]:
     """What tells one ground metric from another: a number for its contents, which may change in place."""
     if points is not None:
         parts = [coordinates(points)]
     elif cost is not None:
         parts = [_matrix(cost, None)]
     else:
-        parts = [] if graph is None else [np.asarray(part) for part in _edges(graph)]
+        parts = [] if graph is None else [np.asarray(part) for part in _edges(graph, weight)]
     numbers = [(part.shape, str(part.dtype), crc32(np.ascontiguousarray(part).data)) for part in parts]
     return metric, points is None, cost is None, graph is None, *numbers
 

@@ -34,7 +34,26 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
         self.register_buffer("matrix", matrix)
 
     def forward(self, A: Any, B: Any) -> Any:
-        """Distance of row i of `A` to row i of `B`, for every i."""
+        """Distance of row i of `A` to row i of `B`, for every i; their totals have to be equal."""
         surplus = A - B
+        if not torch.compiler.is_compiling():
+            _check_totals(A, surplus)
         columns = surplus[:, None] if surplus.dim() == 1 else surplus.T
         return torch.sparse.mm(self.matrix, columns).abs().sum(dim=0)
+
+
+def _check_totals(A: Any, surplus: Any) -> None:
+    """Refuses rows of unequal mass: no plan carries one to the other, and a number would mean nothing."""
+    with torch.no_grad():
+        total, off = A.sum(dim=-1).abs(), surplus.sum(dim=-1).abs()
+        # What sums of so many numbers may lose, and at least a step of finite differences.
+        tolerance = max(1e-5, 8 * torch.finfo(surplus.dtype).eps * surplus.shape[-1] ** 0.5)
+        unequal = ~(off <= tolerance * total + torch.finfo(surplus.dtype).tiny)
+        if bool(unequal.any()):
+            at = int(unequal.reshape(-1).int().argmax())
+            left = float(A.sum(dim=-1).reshape(-1)[at])
+            right = left - float(surplus.sum(dim=-1).reshape(-1)[at])
+            raise ValueError(
+                f"measures {at} have total mass {left:.6g} and {right:.6g}; transport needs equal masses, "
+                "divide each by its total first"
+            )

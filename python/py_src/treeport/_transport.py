@@ -9,17 +9,65 @@ from scipy import sparse
 from . import _core
 from ._inputs import (
     Floats,
+    Integers,
     costs,
+    directed,
+    directed_costs,
     ground_of,
     measures_of,
     moves_matrix,
     names_of,
     pairs_of,
     row,
+    support,
     threads_of,
     width,
 )
 from ._progress import bar
+
+
+class _Problem:
+    """Two measures and the costs between them, as the compiled half takes them."""
+
+    def __init__(
+        self,
+        a: Any,
+        b: Any,
+        points: Any,
+        cost: Any,
+        graph: Any,
+        metric: str,
+        weight: Optional[str],
+    ) -> None:
+        names = names_of(graph)
+        self.a, self.b = row(a, names), row(b, names)
+        self._shape = width(self.a), width(self.b)
+        self._places: Optional[tuple[Integers, Integers]] = None
+        if points is None and cost is None and (adjacency := directed(graph, weight)) is not None:
+            self._along(adjacency)
+        else:
+            self.costs = costs(points, cost, graph, metric, weight)
+
+    def _along(self, adjacency: Any) -> None:
+        """Costs there and back differ, so that only those from one support to the other are asked for."""
+        nodes = adjacency.shape[0]
+        if self._shape != (nodes, nodes):
+            raise ValueError(
+                f"the measures live on {self._shape[0]} and {self._shape[1]} points, the graph on {nodes}"
+            )
+        (left, self.a), (right, self.b) = support(self.a), support(self.b)
+        self.costs = directed_costs(adjacency, left, right)
+        self._places = left, right
+
+    def answer(self, found: Any) -> Union[float, tuple[float, sparse.csr_array]]:
+        """The value, and the plan where it was asked for."""
+        value, moves = found
+        if moves is None:
+            return float(value)
+        left, right, mass = moves
+        if self._places is not None:
+            left, right = self._places[0][left], self._places[1][right]
+        return float(value), moves_matrix((left, right, mass), self._shape)
 
 
 @overload
@@ -30,6 +78,7 @@ def emd(
     points: Any = ...,
     cost: Any = ...,
     graph: Any = ...,
+    weight: Optional[str] = ...,
     metric: str = ...,
     return_plan: Literal[False] = ...,
 ) -> float: ...
@@ -41,6 +90,7 @@ def emd(
     points: Any = ...,
     cost: Any = ...,
     graph: Any = ...,
+    weight: Optional[str] = ...,
     metric: str = ...,
     return_plan: Literal[True],
 ) -> tuple[float, sparse.csr_array]: ...
@@ -51,6 +101,7 @@ def emd(
     points: Any = None,
     cost: Any = None,
     graph: Any = None,
+    weight: Optional[str] = "weight",
     metric: str = "euclidean",
     return_plan: bool = False,
 ) -> Union[float, tuple[float, sparse.csr_array]]:
@@ -68,7 +119,10 @@ def emd(
         Distances between the points, square or condensed as by `scipy.spatial.distance.pdist`; or the
         cost from every point of `a` to every point of `b`, which need not be the same points.
     graph : sparse matrix or networkx graph, optional
-        Edge weights; distances are shortest paths.
+        Edge weights; distances are shortest paths. Edges of a directed graph, or of a matrix that is not
+        symmetric, are taken in their direction; one triangle of a matrix stands for both.
+    weight : str or None
+        The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
         How distances follow from `points`.
     return_plan : bool
@@ -103,12 +157,8 @@ def emd(
             return _core.emd_matrix(a, b, cost)
         except TypeError:
             pass  # other than arrays of float64, which `row` and `costs` convert
-    names = names_of(graph)
-    a, b = row(a, names), row(b, names)
-    value, moves = _core.emd(a, b, costs(points, cost, graph, metric), return_plan)
-    if moves is None:
-        return value
-    return value, moves_matrix(moves, (width(a), width(b)))
+    problem = _Problem(a, b, points, cost, graph, metric, weight)
+    return problem.answer(_core.emd(problem.a, problem.b, problem.costs, return_plan))
 
 
 def emd_pairs(
@@ -118,6 +168,7 @@ def emd_pairs(
     points: Any = None,
     cost: Any = None,
     graph: Any = None,
+    weight: Optional[str] = "weight",
     metric: str = "euclidean",
     assume_metric: bool = False,
     n_jobs: Optional[int] = None,
@@ -131,8 +182,8 @@ def emd_pairs(
         One measure per row; an AnnData object stands for its `X`.
     pairs : array-like of int of shape (n_pairs, 2)
         The rows to compare.
-    points, cost, graph, metric
-        The ground metric, as for `emd`; `cost` has to be symmetric here.
+    points, cost, graph, weight, metric
+        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
     n_jobs : int, optional
@@ -152,7 +203,7 @@ def emd_pairs(
     array([1., 3.])
     """
     threads = threads_of(n_jobs)
-    ground = ground_of(points, cost, graph, metric)
+    ground = ground_of(points, cost, graph, metric, weight)
     if assume_metric:
         ground = ground.assume_metric()
     rows, numbers = measures_of(measures, names=names_of(graph)), pairs_of(pairs)
@@ -168,6 +219,7 @@ def sinkhorn(
     points: Any = ...,
     cost: Any = ...,
     graph: Any = ...,
+    weight: Optional[str] = ...,
     metric: str = ...,
     epsilon: float = ...,
     relative: bool = ...,
@@ -183,6 +235,7 @@ def sinkhorn(
     points: Any = ...,
     cost: Any = ...,
     graph: Any = ...,
+    weight: Optional[str] = ...,
     metric: str = ...,
     epsilon: float = ...,
     relative: bool = ...,
@@ -197,6 +250,7 @@ def sinkhorn(
     points: Any = None,
     cost: Any = None,
     graph: Any = None,
+    weight: Optional[str] = "weight",
     metric: str = "euclidean",
     epsilon: float = 0.01,
     relative: bool = True,
@@ -210,7 +264,7 @@ def sinkhorn(
 
     Parameters
     ----------
-    a, b, points, cost, graph, metric
+    a, b, points, cost, graph, weight, metric
         As for `emd`.
     epsilon : float
         How much the entropy weighs.
@@ -243,12 +297,8 @@ def sinkhorn(
     >>> round(value, 6)  # 1/(1 + e)
     0.268941
     """
-    names = names_of(graph)
-    a, b = row(a, names), row(b, names)
-    ground = costs(points, cost, graph, metric)
-    value, moves = _core.sinkhorn(
-        a, b, ground, return_plan, epsilon, relative, max_iterations, tolerance
+    problem = _Problem(a, b, points, cost, graph, metric, weight)
+    options = (epsilon, relative, max_iterations, tolerance)
+    return problem.answer(
+        _core.sinkhorn(problem.a, problem.b, problem.costs, return_plan, *options)
     )
-    if moves is None:
-        return value
-    return value, moves_matrix(moves, (width(a), width(b)))

@@ -150,6 +150,7 @@ def linkage(
     points: Any = None,
     cost: Any = None,
     graph: Any = None,
+    weight: Optional[str] = "weight",
     metric: str = "euclidean",
     method: str = "average",
     names: Optional[Sequence[str]] = None,
@@ -159,8 +160,8 @@ def linkage(
 
     Parameters
     ----------
-    points, cost, graph, metric
-        The ground metric, as for `emd`; `cost` has to be symmetric here.
+    points, cost, graph, weight, metric
+        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
     method : {"average", "single", "complete", "ward", "closest", "neighbors"}
         How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
         closest to the metric in its largest error; "neighbors" is nearly "average" without all pairs of points.
@@ -180,6 +181,6 @@ def linkage(
     >>> tp.linkage(points=[[0.0], [1.0], [5.0]], method="single").to_newick()
     '(2:2,(0:0.5,1:0.5):1.5);'
     """
-    ground = ground_of(points, cost, graph, metric)
+    ground = ground_of(points, cost, graph, metric, weight)
     raw = ground.linkage(method, threads_of(n_jobs))
     return Tree._of(raw if names is None else raw.with_names([str(name) for name in names]))

@@ -225,7 +225,7 @@ fn bytes(model: &Model) -> usize {
 fn print(rows: &[Row], learned: usize, judged: usize, output: &Output) -> Result<()> {
     if output.json {
         return rows.iter().try_for_each(|row| {
-            output::line(json!({
+            output::json(json!({
                 "command": "compare",
                 "method": row.method,
                 "error": row.plain.mean,

@@ -11,6 +11,7 @@ use treeport::{Measures, exact};
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::input::{self, Space};
 use crate::output::Output;
+use crate::progress::watched;
 use crate::rows::{self, Cell};
 
 const EXAMPLE: &str = "\
@@ -82,10 +83,9 @@ fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (metric, names) = input::named_metric(&args.ground)?;
     let (measures, i, j) = read_pair(args, Space::of(&metric, names.as_ref()))?;
-    let spinner = output.spinner("exact plan");
-    let plan = exact::coupling(&metric, &measures.row(i), &measures.row(j));
-    spinner.finish_and_clear();
-    let mut moves: Vec<_> = plan?.iter().collect();
+    let (a, b) = (measures.row(i), measures.row(j));
+    let solved = watched(output, |progress| exact::solve_watched(&metric, &a, &b, progress))?;
+    let mut moves: Vec<_> = solved.plan.iter().collect();
     // A graph is searched once for each run of moves from the same point.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<_> = moves.iter().map(|&(from, to, _)| (from, to)).collect();

@@ -127,7 +127,7 @@ fn print_json(
     args: &DemoArgs,
 ) -> Result<()> {
     for Line { name, score } in table {
-        output::line(json!({
+        output::json(json!({
             "demo": name,
             "error": score.mean,
             "std": score.std,
@@ -137,7 +137,7 @@ fn print_json(
             "seed": args.seed,
         }))?;
     }
-    output::line(json!({
+    output::json(json!({
         "demo": "times",
         "seconds": tree_seconds,
         "exact_seconds": demo.exact_seconds,

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use treeport::build::linkage_watched;
 use treeport::estimate::{Accuracy, Answer, Estimator, Level};
-use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit};
+use treeport::{FitOptions, GroundMetric, Labelled, Linkage, Method, Model, fit, memory};
 use treeport_report::terminal::at_least_one;
 
 use super::spelled;
@@ -25,14 +26,22 @@ Examples:
   treeport estimate --points words.npy --measures docs.npz --accuracy 0.02 --bounds -o distances.csv
   treeport estimate --graph roads.csv --measures M.npz --labels labels.csv --accuracy tree
 
-Accuracies, each slower and closer than the one before: `tree` (the mean distance of the trees),
-`flow` (the true cost of their plans), `arcs` (the best plan on what they suggest), `exact`; or the
-largest relative error, certified for every pair. With `--labels` each level is brought to their scale, and
-where no model is given they weigh the trees, as `fit --method forest` does.";
+Accuracies, each slower than the one before: `tree` (the mean distance of the trees), `flow` (the true
+cost of their plans), `arcs` (the best plan on what they suggest), `exact`; or the largest relative
+error, certified for every pair. Labels bring each level to their scale: those that `fit` learned from,
+which the model's file remembers, or `--labels`. A level that errs more on them than a lower one gives the
+value of the lower one, so that there none is worse than the one before; without labels flow and arcs are
+upper bounds, which may be farther off than the tree. Where no model is given, labels weigh the trees, as
+`fit --method forest` does.
+
+A model that was fitted `--with-metric` needs no other file of distances:
+  treeport fit --points words.npy --measures docs.npz --with-metric -o model.tree
+  treeport estimate model.tree --measures docs.npz";
 
 /// Options of `treeport estimate`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
+#[command(mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct EstimateArgs {
     /// A tree or a forest that `fit` has written [default: that of `fit --method forest`, made on
     /// the spot].
@@ -67,12 +76,16 @@ const COLUMNS: [&str; 5] = ["left", "right", "distance", "lower", "upper"];
 /// Runs `treeport estimate`.
 pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "estimates go", &["csv"])?;
-    let (metric, names) = input::named_metric(&args.ground)?;
+    let (metric, names) = input::metric_or_kept(&args.ground, args.model.as_ref())?;
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let given = args.model.as_ref().map(read).transpose()?;
     let names = given.as_ref().and_then(Model::names).or(names.as_deref());
     let measures = args.measures.read(Space { points: metric.points(), names })?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+    let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<Answer>());
+    let step = format_args!("the list of {count} estimates");
+    let bytes = (count as u64).saturating_mul(each as u64);
+    memory::check(step, bytes, "draw some (`--n-pairs N`), or list them (`--pairs FILE`)")?;
     let pairs: Vec<_> = pairs.iter().collect();
     let read = |path: &PathBuf| labels::read(path, &measures, args.measures.path()?);
     let known = args.labels.as_ref().map(read).transpose()?;
@@ -81,7 +94,14 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         None => forest(args, &metric, known.as_ref(), output)?,
     };
     materialize(&metric, output)?;
+    // Kept with the metric, where the estimator finds it.
+    watched(output, |progress| linkage_watched(&metric, Linkage::Single, progress))?;
     let mut estimator = Estimator::new(&metric, &model)?;
+    if let (Some(path), None) = (&args.model, &known)
+        && let Some(calibration) = input::calibration(path)?
+    {
+        estimator = estimator.with_calibration(calibration)?;
+    }
     if let Some(known) = &known {
         let highest = match args.accuracy {
             Accuracy::Level(level) => level,

@@ -28,6 +28,7 @@ number of pairs, without the minus.";
 /// Options of `treeport eval`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
+#[command(mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct EvalArgs {
     /// Trees and forests that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL", required = true)]
@@ -58,7 +59,7 @@ struct Results {
 
 /// Runs `treeport eval`.
 pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
-    let (metric, names) = input::named_metric(&args.test.ground)?;
+    let (metric, names) = input::metric_or_kept(&args.test.ground, args.models.first())?;
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
     materialize(&metric, output)?;
@@ -130,7 +131,7 @@ impl Results {
     fn print_json(&self) -> Result<()> {
         let (pairs, exact) = (self.test.len(), self.exact_seconds);
         for Row { model, judged: Judged { plain, scaled, factor }, seconds } in &self.rows {
-            output::line(json!({
+            output::json(json!({
                 "model": model,
                 "pairs": pairs,
                 "scored": plain.pairs,
@@ -148,7 +149,7 @@ impl Results {
             }))?;
         }
         for NullBaseline { name, constant, score } in &self.baselines {
-            output::line(json!({
+            output::json(json!({
                 "baseline": name,
                 "pairs": pairs,
                 "scored": score.pairs,
@@ -159,7 +160,7 @@ impl Results {
                 "scaled_median": score.median,
             }))?;
         }
-        output::line(
+        output::json(
             json!({"baseline": "exact", "pairs": pairs, "timed": self.timed, "seconds": exact}),
         )
     }

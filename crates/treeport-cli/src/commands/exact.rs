@@ -63,11 +63,7 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
 fn save(work: &Work<'_>, mut journal: Rows, target: &Path, output: &Output) -> Result<ExitCode> {
     let (begun, earlier, all) = (Instant::now(), journal.done, work.pairs.len());
     if !work.fill(&mut journal, output, |_| ())? {
-        output.note(&format!(
-            "interrupted after {} of {all} pairs; the same command goes on from `{}`",
-            journal.done,
-            journal.path().display()
-        ));
+        output.note(&journal.interrupted(all, "pairs"));
         return Ok(ExitCode::from(interrupt::EXIT_CODE));
     }
     journal.finish(target, work.pairs)?;

@@ -128,11 +128,10 @@ pub(crate) fn loss(title: &str, history: &[Epoch]) -> String {
 
 /// The figures that need test pairs.
 fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output) -> Result<String> {
-    if args.test.data.measures.measures.is_none() || args.test.ground.metric.source.file().is_none()
-    {
+    if args.test.data.measures.measures.is_none() {
         bail!("this figure needs test pairs: a ground metric and `--measures`");
     }
-    let (metric, names) = input::named_metric(&args.test.ground)?;
+    let (metric, names) = input::metric_or_kept(&args.test.ground, Some(&args.model))?;
     let model = input::model_on(&metric, &args.model, names.as_deref())?;
     materialize(&metric, output)?;
     let data = args.test.data.test(&metric, model.names(), output)?;

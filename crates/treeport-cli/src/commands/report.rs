@@ -92,22 +92,20 @@ pub(crate) fn page(report: &Report<'_>, output: &Output) -> Result<String> {
 
 impl Inputs {
     fn read(args: &ReportArgs, output: &Output) -> Result<Self> {
-        let has_metric = args.test.ground.metric.source.file().is_some();
+        let has_measures = args.test.data.measures.measures.is_some();
         ensure!(
-            has_metric == args.test.data.measures.measures.is_some(),
+            has_measures || args.test.ground.metric.source.file().is_none(),
             "predictions are judged with both a ground metric and `--measures`; give both or neither"
         );
-        let metric = has_metric.then(|| input::named_metric(&args.test.ground));
+        let kept = || input::metric_or_kept(&args.test.ground, args.models.first());
+        let metric = has_measures.then(kept);
         let (metric, names) = metric.transpose()?.unzip();
-        let names = match names {
-            Some(names) => names,
-            None => args.test.ground.names.names.as_deref().map(input::names).transpose()?,
-        };
+        let names = names.flatten();
         let mut models: Vec<Model> = Vec::with_capacity(args.models.len());
         for path in &args.models {
             let model = match &metric {
                 Some(metric) => input::model_on(metric, path, names.as_deref())?,
-                None => input::model(path, names.as_deref())?,
+                None => input::named_model(path, &args.test.ground.names)?,
             };
             let (leaves, name) = (model.points(), input::name(path));
             let first = models.first().map_or(leaves, Model::points);

@@ -280,9 +280,9 @@ fn models() {
         @"measures.csv: the names do not match: column 2 is `c`, and no point is called so");
     let eval = "eval small.nwk --points line.csv --measures measures.csv";
     assert_snapshot!(folder.error(eval),
-        @"small.nwk: the tree has 2 leaves, the ground metric 4 points");
+        @"small.nwk: it has 2 leaves, the ground metric 4 points");
     assert_snapshot!(folder.error("fit --points line.csv --start small.nwk -o out.tree"),
-        @"small.nwk: the tree has 2 leaves, the ground metric 4 points");
+        @"small.nwk: it has 2 leaves, the ground metric 4 points");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn exports() {
         @"`--json` on stdout is the format json; for another one give `-o FILE`");
     folder.write("names.txt", "a\nb\n");
     assert_snapshot!(folder.error("export model.tree --names names.txt"),
-        @"model.tree: 2 names for 4 points");
+        @"names.txt: 2 names for the 4 points of model.tree");
     assert_snapshot!(folder.error("fit --points line.csv --names names.txt -o out.tree"),
         @"names.txt: 2 names for 4 points");
 }
@@ -350,6 +350,25 @@ fn a_full_disk_is_an_error() {
         assert!(
             done.status.code() == Some(2) && said.contains("No space left"),
             "{command}: {said}"
+        );
+    }
+}
+
+/// The error names the file, and nobody else speaks.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_on_a_full_disk_is_named() {
+    let folder = Folder::with_model();
+    for (command, file) in [
+        ("embed model.tree --measures measures.csv", "full.npz"),
+        ("estimate --points line.csv --measures measures.csv", "full.csv"),
+        ("distance model.tree --measures measures.csv", "full.npy"),
+        ("report model.tree", "full.html"),
+    ] {
+        let _ = std::os::unix::fs::symlink("/dev/full", folder.path(file));
+        assert_eq!(
+            folder.error(&format!("{command} -o {file}")),
+            format!("cannot write `{file}`: No space left on device (os error 28)")
         );
     }
 }

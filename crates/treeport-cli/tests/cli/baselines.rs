@@ -352,3 +352,35 @@ fn estimates_by_the_forest_that_fit_makes() {
         assert_eq!(own, given);
     }
 }
+
+#[test]
+fn a_model_remembers_its_labels_and_if_asked_its_metric() {
+    let folder = with_plane(40);
+    let (points, measures) = ("--points points.csv", "--measures many.csv --normalize");
+    folder.json(&format!("exact {points} {measures} --n-pairs 50 --json -o labels.csv"));
+    let fit = format!("fit {points} {measures} --labels labels.csv --method average --json");
+    folder.json(&format!("{fit} -o plain.tree"));
+    folder.json(&format!("{fit} --with-metric -o whole.tree"));
+    for accuracy in ["tree", "flow", "arcs", "0.05"] {
+        let ask = format!("{measures} --n-pairs 30 --accuracy {accuracy}");
+        let told = folder.run(&format!("estimate plain.tree {points} {ask} --labels labels.csv"));
+        assert_eq!(folder.run(&format!("estimate plain.tree {points} {ask}")), told, "{accuracy}");
+        assert_eq!(folder.run(&format!("estimate whole.tree {ask}")), told, "{accuracy}");
+    }
+    // Everything else that needs the metric finds it there, and the model is the same.
+    let eval = |model: &str, points: &str| {
+        let rows = folder.json(&format!("eval {model} {points} {measures} --json"));
+        (rows[0]["error"].clone(), rows[0]["scaled_error"].clone())
+    };
+    assert_eq!(eval("whole.tree", ""), eval("plain.tree", points));
+    folder.json(&format!("report whole.tree {measures} --json -o page.html"));
+    let distances =
+        ["plain.tree", "whole.tree"].map(|m| folder.run(&format!("distance {m} {measures}")));
+    assert_eq!(distances[0], distances[1]);
+    let lost = folder.run(&format!("estimate plain.tree {measures}"));
+    assert!(
+        lost.contains("plain.tree: it has no ground metric, which `fit --with-metric` keeps"),
+        "{lost}"
+    );
+    assert!(lost.trim_end().ends_with("exit 2"), "{lost}");
+}

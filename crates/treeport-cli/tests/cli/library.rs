@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use treeport::estimate::calibration;
+use treeport::io::ModelFile;
 use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method, PointMetric, fit, silent};
 
 use crate::determinism::with_plane;
@@ -38,7 +40,11 @@ fn every_method_is_the_same_from_the_library_and_from_the_command_line() {
             folder.json(&format!(
                 "fit --points points.csv {given} --method {method} --seed {SEED} --json -o model"
             ));
-            let ours = fitted.model.to_bytes().expect("a file");
+            let calibration = labelled
+                .map(|data| calibration(&metric, &fitted.model, data, &silent).expect("labels"));
+            let model = fitted.model;
+            let file = ModelFile { model, calibration, metric: None };
+            let ours = file.to_bytes().expect("a file");
             assert!(folder.read("model") == ours, "{method} {given}: the files differ");
         }
     }

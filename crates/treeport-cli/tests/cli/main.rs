@@ -10,7 +10,9 @@ mod determinism;
 mod exact;
 mod folder;
 mod library;
+mod memory;
 mod pictures;
+mod saving;
 #[cfg(unix)]
 mod signals;
 

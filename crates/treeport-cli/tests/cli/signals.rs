@@ -84,14 +84,120 @@ fn an_interrupted_fit_saves_the_best_tree_so_far() {
     error: `on.tree.part` is no checkpoint of `treeport fit`; move it away or give another `-o`
     --- exit 2
     "#);
-    let mut checkpoint = folder.read("model.tree.part");
-    checkpoint.truncate(checkpoint.len() - 9);
-    folder.write("model.tree.part", checkpoint);
-    insta::assert_snapshot!(folder.run(args), @r#"
-    --- stderr
-    error: model.tree.part: checkpoint, bytes: it is cut off or damaged
-    --- exit 2
-    "#);
+}
+
+/// Learning begins anew and comes to the same tree.
+#[test]
+fn a_damaged_checkpoint_is_not_gone_on_from() {
+    let folder = Folder::new();
+    write_full(&folder, 60, 20);
+    let fit = "fit --points points.csv --measures full.csv --normalize --n-pairs 100 \
+               --epochs 300 --method additive -o";
+    folder.json(&format!("{fit} whole.tree --json"));
+    for k in 1.. {
+        interrupted(&folder, &format!("{fit} model.tree"), k * Duration::from_millis(100));
+        if folder.path("model.tree.part").exists() {
+            break;
+        }
+        assert!(k < 50 && !folder.path("model.tree").exists(), "never caught in the middle");
+    }
+    let checkpoint = folder.read("model.tree.part");
+    for at in [checkpoint.len() - 1, checkpoint.len() / 2, 200] {
+        let mut damaged = checkpoint.clone();
+        damaged[at] ^= 1;
+        folder.write("model.tree.part", damaged);
+        let output = folder.output(&format!("{fit} model.tree"));
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(said.contains("`model.tree.part` is cut off or damaged: learning begins anew"));
+        assert!(folder.read("model.tree") == folder.read("whole.tree"), "{at}");
+        assert!(!folder.path("model.tree.part").exists());
+    }
+}
+
+/// Whatever asks the program to end, nothing half-written stays, and the same command goes on.
+#[test]
+fn every_wish_to_end_is_heard() {
+    let folder = Folder::new();
+    write_full(&folder, 300, 40);
+    let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
+    let args = format!("{exact} --threads 1 -o labels.csv");
+    let mut before = folder.files();
+    before.push("labels.csv.part".into());
+    before.sort();
+    for signal in ["-TERM", "-HUP", "-INT"] {
+        let output = folder.stopped_in_the_middle(&args, "labels.csv.part", signal);
+        assert_eq!(output.status.code(), Some(130), "{}", show(&output));
+        assert_eq!(folder.files(), before);
+    }
+    folder.json(&format!("{exact} --json -o labels.csv"));
+    folder.json(&format!("{exact} --json -o whole.csv"));
+    assert!(folder.read("labels.csv") == folder.read("whole.csv"));
+}
+
+/// The second signal ends at once, in the middle of a file.
+#[test]
+fn a_second_signal_leaves_no_temporary_file() {
+    let folder = Folder::with_model();
+    let row = "1,0,0,0\n0,1,0,0\n";
+    folder.write("many.csv", row.repeat(3000));
+    let before = folder.files();
+    let args = "distance model.tree --measures many.csv -o distances.csv";
+    let child = folder.command(args).spawn().expect("the binary runs");
+    let begun = std::time::Instant::now();
+    while !folder.files().iter().any(|file| file.starts_with(".treeport-")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no file within a minute");
+    }
+    for _ in 0..2 {
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().expect("the binary ends");
+    assert_eq!(output.status.code(), Some(130), "{}", show(&output));
+    assert_eq!(folder.files(), before);
+}
+
+/// `nohup` is to keep work alive when its terminal goes.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_ignored_hang_up_stays_ignored() {
+    let folder = Folder::new();
+    write_full(&folder, 300, 40);
+    let args = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize \
+                --n-pairs 100 -o labels.csv";
+    let script = format!("trap '' HUP; exec {} {args}", crate::BINARY);
+    let mut command = Command::new("sh");
+    let mut child = command.arg("-c").arg(script).current_dir(folder.path("")).spawn().expect("sh");
+    let begun = std::time::Instant::now();
+    while !folder.path("labels.csv.part").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no journal within a minute");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let sent = Command::new("kill").args(["-HUP", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    assert!(child.wait().expect("the binary ends").success());
+    assert!(folder.path("labels.csv").exists());
+}
+
+/// Two runs of one job at once: the second is refused, and the first does not notice.
+#[test]
+fn two_writers_of_one_file() {
+    let folder = Folder::new();
+    write_full(&folder, 300, 40);
+    let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
+    let args = format!("{exact} --threads 1 -o labels.csv");
+    let child = folder.command(&args).spawn().expect("the binary runs");
+    let begun = std::time::Instant::now();
+    while !folder.path("labels.csv.part").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no journal within a minute");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    insta::assert_snapshot!(folder.error(&args),
+        @"cannot write `labels.csv.part`: another run is writing it; wait for its end or choose another place");
+    assert!(child.wait_with_output().expect("the binary ends").status.success());
+    folder.json(&format!("{exact} --json -o whole.csv"));
+    assert!(folder.read("labels.csv") == folder.read("whole.csv"));
+    assert!(!folder.files().iter().any(|file| file.contains(".part")), "{:?}", folder.files());
 }
 
 #[test]

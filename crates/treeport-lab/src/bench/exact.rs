@@ -54,7 +54,7 @@ pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate:
             continue;
         }
         let problem = Problem::new(n, pairs_at(n), seed)?;
-        let matrix = problem.metric.materialized();
+        let matrix = problem.metric.materialized()?;
         let plain = (n <= PLAIN_LIMIT).then(|| time_plain(&problem, &matrix)).transpose()?;
         report(&problem.row(&matrix, "matrix", plain.clone())?);
         report(&problem.row(&problem.metric, "coordinates", plain)?);
@@ -76,7 +76,7 @@ pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
         return Ok(None);
     };
     let file = File::open(edges).map_err(|source| Error::Read { path: edges.clone(), source })?;
-    let metric = GroundMetric::read_graph_csv(file, None)?.0.materialized();
+    let metric = GroundMetric::read_graph_csv(file, None)?.0.materialized()?;
     let n = metric.points();
     let measures = sparse_measures(n, n, 2 * NETWORK_PAIRS, &mut seeded(seed))?;
     let pairs = couples(NETWORK_PAIRS);

@@ -52,7 +52,7 @@ fn write_pairs(folder: &Path, n: usize, problem: &Problem) -> Result<()> {
     let points = |measure: usize| side(measure).support().iter().map(|&p| p as usize).collect();
     let mut cost = vec![0.0; count * n * n];
     let (mut a, mut b) = (Vec::new(), Vec::new());
-    let matrix = problem.metric.materialized();
+    let matrix = problem.metric.materialized()?;
     for (&(i, j), out) in problem.pairs.iter().zip(cost.chunks_exact_mut(n * n)) {
         let (left, right): (Vec<usize>, Vec<usize>) = (points(i), points(j));
         matrix.block(&left, &right, out);

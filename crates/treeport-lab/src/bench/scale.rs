@@ -1,6 +1,5 @@
-//! Every stage of a fit on many points: seconds and peak memory, and how both grow.
+//! Every stage of a fit on many points: seconds and peak memory.
 
-use std::cell::RefCell;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -25,26 +24,7 @@ const LABELS: usize = 300;
 ///
 /// # Errors
 /// Fewer points than clusters.
-pub fn scale(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
-    let before: RefCell<Vec<Row>> = RefCell::default();
-    for &n in sizes {
-        let mut row = |mut row: Row| {
-            let mut rows = before.borrow_mut();
-            let same = rows.iter().rev().find(|other| other.case == row.case);
-            let decades = same.map(|other| (row.n as f64 / other.n as f64).log10());
-            if let (Some(other), Some(decades)) = (same, decades.filter(|d| *d > 0.0)) {
-                let growth = (row.seconds / other.seconds).powf(1.0 / decades);
-                row.more.push(("times_per_decade", growth));
-            }
-            report(&row);
-            rows.push(row);
-        };
-        one(n, seed, &mut row)?;
-    }
-    Ok(())
-}
-
-fn one(n: usize, seed: u64, report: &mut impl FnMut(Row)) -> crate::Result<()> {
+pub fn scale(n: usize, seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
     let mut rng = seeded(seed);
     let mut file = Vec::new();
     let points = clustered_points(n, DIM, CLUSTERS, &mut rng);
@@ -86,10 +66,10 @@ fn one(n: usize, seed: u64, report: &mut impl FnMut(Row)) -> crate::Result<()> {
         peer: None,
         more: peak.map(|peak| ("peak_mib", peak)).into_iter().collect(),
     };
-    stages.iter().for_each(|stage| report(row(stage.name, stage.seconds, stage.peak)));
+    stages.iter().for_each(|stage| report(&row(stage.name, stage.seconds, stage.peak)));
     let mut whole = row("all", total, peak);
     whole.more.push(("validation_error", error));
-    report(whole);
+    report(&whole);
     Ok(())
 }
 

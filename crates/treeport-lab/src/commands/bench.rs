@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use treeport::Kind;
+use treeport::{Kind, memory};
 use treeport_lab::bench::{self, Row};
 
 use crate::interrupt;
@@ -87,8 +87,22 @@ impl What {
         }
     }
 
+    /// About what one size takes; linkages weigh their tables themselves.
+    fn bytes(self, n: usize) -> u64 {
+        let n = n as u64;
+        match self {
+            Self::Project | Self::Distance | Self::Learn => n.saturating_mul(1_000),
+            Self::Baselines | Self::Estimate => n.saturating_mul(20_000),
+            Self::Scale => n.saturating_mul(2_500),
+            // All distances of 2n points, and costs of n by n.
+            Self::Exact => n.saturating_mul(n).saturating_mul(32),
+        }
+    }
+
     /// The rows of one size.
     fn measure(self, n: usize, seed: u64) -> Result<Vec<Row>> {
+        let step = format_args!("a benchmark of {n} points");
+        memory::check(step, self.bytes(n), "take smaller `--sizes`")?;
         let mut done = Vec::new();
         let report = |row: &Row| done.push(row.clone());
         match self {
@@ -98,7 +112,7 @@ impl What {
             Self::Baselines => bench::baselines(n, seed, report)?,
             Self::Exact => bench::exact(&[n], seed, report)?,
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
-            Self::Scale => bench::scale(&[n], seed, report)?,
+            Self::Scale => bench::scale(n, seed, report)?,
         }
         Ok(done)
     }
@@ -145,18 +159,13 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         output.note(args.what.caveat());
     }
     let mut rows = Vec::new();
-    if let What::Scale = args.what {
-        // All sizes in one go, since growth is from one to the next.
-        bench::scale(sizes, args.seed, |row| {
-            // What cannot be printed is printed in the table at the end.
-            let _ = finish(vec![row.clone()], &mut rows, args, output);
-        })?;
-        interrupt::check()?;
-    }
-    for &n in sizes.iter().filter(|_| !matches!(args.what, What::Scale)) {
+    for &n in sizes {
         let spinner = output.spinner(&format!("{n} points"));
-        let done = args.what.measure(n, args.seed)?;
+        let mut done = args.what.measure(n, args.seed)?;
         spinner.finish_and_clear();
+        if let What::Scale = args.what {
+            done.iter_mut().for_each(|row| row.more.extend(growth(row, &rows)));
+        }
         finish(done, &mut rows, args, output)?;
     }
     if let What::Exact = args.what {
@@ -168,10 +177,18 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How many times longer a row takes than the same of the size before, for ten times the points.
+fn growth(row: &Row, before: &[Row]) -> Option<(&'static str, f64)> {
+    let other = before.iter().rev().find(|other| other.case == row.case)?;
+    let decades = (row.n as f64 / other.n as f64).log10();
+    (decades > 0.0)
+        .then(|| ("times_per_decade", (row.seconds / other.seconds).powf(decades.recip())))
+}
+
 /// Keeps rows for the table at the end; JSON is printed at once.
 fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output) -> Result<()> {
     if output.json {
-        done.iter().try_for_each(|row| output::line(object(row, args.seed)))?;
+        done.iter().try_for_each(|row| output::json(object(row, args.seed)))?;
     }
     rows.extend(done);
     interrupt::check()
@@ -194,7 +211,7 @@ fn replay(folder: &Path) -> Result<ExitCode> {
     let found = bench::replay(folder)?;
     let (seconds, values) = (found.seconds, found.values);
     let threads = rayon::current_num_threads();
-    output::line(
+    output::json(
         json!({ "n": found.n, "threads": threads, "seconds": seconds, "values": values }),
     )?;
     Ok(ExitCode::SUCCESS)
@@ -251,9 +268,13 @@ fn table(rows: &[Row]) -> Vec<Vec<String>> {
     std::iter::once(heading).chain(rows.iter().map(line)).collect()
 }
 
+/// More points than any benchmark ends with.
+const MOST_POINTS: usize = 1_000_000_000;
+
 fn at_least_two(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0 | 1) => Err("it takes at least 2 points".into()),
+        Ok(count) if count > MOST_POINTS => Err(format!("it must be at most {MOST_POINTS}")),
         Ok(count) => Ok(count),
         Err(error) => Err(format!("{error}")),
     }

@@ -50,6 +50,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
         Cell::new(format!("{set} {labels} {epochs}"), move |progress| {
             run((set, masses), labels, epochs, setup, progress)
         })
+        .reads(setup, set)
     };
     scenes.map(cell).collect()
 }

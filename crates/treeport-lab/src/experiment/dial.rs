@@ -30,7 +30,8 @@ pub(super) const DIAL: Experiment = Experiment {
 done once for a measure costs little. `width` is upper/lower − 1 of the certified \
 interval around W₁, which is more work than the value: flow and arcs take all distances in, arcs also the cheapest of them as arcs, so \
 that an interval can be narrower than the value beside it is exact. A lower bound of 0 makes a width infinite: the mean is then left \
-out. Each level is more exact and slower than the one before. \
+out. Each level is slower than the one before; one that errs more on the training labels than a lower one \
+answers with the value of the lower one. \
 The levels are shown as they are, by the trees alone: where exact/this is below 1 the exact solver is faster, and there the \
 estimator as users get it (`treeport estimate`) solves exactly instead.",
 };
@@ -63,12 +64,12 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
         for (masses, name) in [(Masses::Full, "full"), (Masses::Subset, "subset")] {
             if masses == Masses::Full || has_random_measures(&scene) {
                 let key = format!("{scene} {name} {train} {test}");
-                let scene = scene.clone();
+                let set = scene.clone();
                 let work = move |progress: &Progress<'_>| {
-                    let scene = Scene::new(&scene, masses, data, options, progress)?;
+                    let scene = Scene::new(&set, masses, data, options, progress)?;
                     rows(&scene, options, progress)
                 };
-                cells.push(Cell::new(key, work));
+                cells.push(Cell::new(key, work).reads(setup, &scene));
             }
         }
     }

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use treeport::{Progress, Score};
 
 use crate::Result;
-use crate::datasets;
+use crate::datasets::{self, Dataset};
 use crate::scene::{Masses, has_random_measures};
 
 pub use report::{Run, markdown};
@@ -77,12 +77,28 @@ type Work<'a> = dyn Fn(&Progress<'_>) -> Result<Vec<Row>> + 'a;
 pub struct Cell<'a> {
     /// What it works on, with every number that its rows depend on.
     pub name: String,
+    /// Folder and name of the data set that it reads, if it does.
+    set: Option<(PathBuf, String)>,
     work: Box<Work<'a>>,
 }
 
 impl<'a> Cell<'a> {
     fn new(name: impl Into<String>, work: impl Fn(&Progress<'_>) -> Result<Vec<Row>> + 'a) -> Self {
-        Self { name: name.into(), work: Box::new(work) }
+        Self { name: name.into(), set: None, work: Box::new(work) }
+    }
+
+    /// The same, for work that reads the data set of that name, if there is one.
+    fn reads(self, setup: &Setup, set: &str) -> Self {
+        Self { set: setup.data.clone().map(|folder| (folder, set.into())), ..self }
+    }
+
+    /// A number that follows the contents of the data it reads; 0 if it reads none.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn data(&self) -> Result<u64> {
+        let Some((folder, set)) = &self.set else { return Ok(0) };
+        Ok(datasets::find(folder).get(set).map_or(Ok(0), Dataset::fingerprint)?)
     }
 
     /// Does the work; `progress` hears a count without meaning and may stop it.

@@ -88,7 +88,8 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
         }
         let options = SceneOptions { train, test, seed: setup.seed };
         let name = format!("{set} {} {train} {test}", masses_name(set, masses));
-        Cell::new(name, move |progress| run(set, masses, options, setup, progress))
+        let work = move |progress: &Progress<'_>| run(set, masses, options, setup, progress);
+        Cell::new(name, work).reads(setup, set)
     };
     scenes(setup, &QUICK).into_iter().map(cell).collect()
 }

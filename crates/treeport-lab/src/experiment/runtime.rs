@@ -49,7 +49,9 @@ const LABELS: usize = 12;
 fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     // The paper's random measures have full support.
     let scenes = scenes(setup, &["usca312"]).into_iter().filter(|scene| scene.1 == Masses::Full);
-    let cell = |(set, masses)| Cell::new(set, move |progress| run(set, masses, setup, progress));
+    let cell = |(set, masses)| {
+        Cell::new(set, move |progress| run(set, masses, setup, progress)).reads(setup, set)
+    };
     scenes.map(cell).collect()
 }
 

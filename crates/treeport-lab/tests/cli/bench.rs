@@ -91,3 +91,20 @@ fn every_method_is_timed() {
         assert!(row["seconds"].as_f64() > Some(0.0) && row["ns_per_pair"].as_f64() > Some(0.0));
     }
 }
+
+#[test]
+fn sizes_beyond_reason_are_refused_at_once() {
+    let folder = Folder::new();
+    for (args, reason) in [
+        ("bench project --sizes 1000000000000", "it must be at most 1000000000"),
+        ("bench exact --sizes 900000000", "a benchmark of 900000000 points needs"),
+        ("reproduce uniform --dims 100000000000", "it must be at most 100000"),
+        ("reproduce uniform --runs 10000000000", "it must be at most 100000"),
+        ("reproduce noisy-trees --trees 10000000000", "it must be at most 100000"),
+    ] {
+        let ended = folder.output(args);
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(2), "{args}: {said}");
+        assert!(said.contains(reason), "{args}: {said}");
+    }
+}

@@ -95,9 +95,15 @@ fn finished_cells_are_kept_and_reported() {
     assert_eq!(first, again);
     assert_ne!(first, folder.json("reproduce growth --quick --json -o runs --seed 1"));
     // What a crash has left of a line is dropped.
-    let whole = folder.text("runs/growth.jsonl");
-    folder.write("runs/growth.jsonl", format!("{whole}{{\"cell\": \"cut o"));
+    let whole = folder.text("runs/growth.rows");
+    folder.write("runs/growth.rows", format!("{whole}{{\"cell\": \"cut o"));
     assert_eq!(first, folder.json("reproduce growth --quick --json -o runs"));
+    // What was changed is measured again.
+    folder.write("runs/growth.rows", whole.replacen("seed\":0", "seed\":7", 1));
+    let again = folder.json("reproduce growth --quick --json -o runs");
+    assert!(again != first && again.iter().all(|row| row["seed"] == 0));
+    let again = folder.json("reproduce growth --quick --json -o runs --seed 1");
+    assert!(again.iter().all(|row| row["seed"] == 1));
     let wrote = folder.run("reproduce results --from runs -o new/docs");
     assert!(wrote.contains("RESULTS.md with 0 figures"), "{wrote}");
     folder.output("reproduce recovered-tree --quick -o runs");
@@ -121,9 +127,9 @@ fn what_cannot_be_read_or_reported_is_said() {
     let shown = folder.run("reproduce results --from . -o .");
     assert!(shown.contains("no finished run") && shown.contains("exit 2"), "{shown}");
     std::fs::create_dir(folder.path("runs")).expect("a new folder");
-    folder.write("runs/growth.jsonl", "not json\n");
+    folder.write("runs/growth.rows", "not json\n");
     let shown = folder.run("reproduce growth --quick -o runs");
-    assert!(shown.contains("line 1, is no JSON") && shown.contains("exit 2"), "{shown}");
+    assert!(shown.contains("is no journal of such a job") && shown.contains("exit 2"), "{shown}");
     let shown = folder.run("reproduce nothing");
     assert!(shown.contains("random-starts") && shown.contains("exit 2"), "{shown}");
 }
@@ -168,16 +174,66 @@ fn an_interrupted_experiment_goes_on_after_its_last_cell() {
     let folder = Folder::new();
     let args = "reproduce uniform --quick --runs 2 --dims 2,3,4,5";
     let output =
-        folder.stopped_in_the_middle(&format!("{args} -o runs"), "runs/uniform.jsonl", "-INT");
+        folder.stopped_in_the_middle(&format!("{args} -o runs"), "runs/uniform.rows", "-INT");
     assert_eq!(output.status.code(), Some(130), "{}", crate::folder::show(&output));
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains("finished cells are kept in `runs`"), "{said}");
-    let journal = String::from_utf8(folder.read("runs/uniform.jsonl")).expect("text");
-    assert!((1..4).contains(&journal.lines().count()), "{journal}");
+    let journal = String::from_utf8(folder.read("runs/uniform.rows")).expect("text");
+    assert!((2..5).contains(&journal.lines().count()), "{journal}");
     assert!(journal.ends_with('\n'));
 
     folder.json(&format!("{args} --json -o runs"));
-    let on = String::from_utf8(folder.read("runs/uniform.jsonl")).expect("text");
+    let on = String::from_utf8(folder.read("runs/uniform.rows")).expect("text");
     assert!(on.starts_with(&journal), "finished cells are not done again");
-    assert_eq!(on.lines().count(), 4);
+    assert_eq!(on.lines().count(), 5, "and which journal it is");
+}
+
+/// A tiny set called `usair97`: nodes on a line, `length` apart.
+fn write_set(folder: &Folder, root: &str, length: f64) {
+    let set = folder.path(root).join("usair97");
+    std::fs::create_dir_all(&set).expect("a new folder");
+    let nodes: Vec<String> = (0..30).map(|node: usize| node.to_string()).collect();
+    std::fs::write(set.join("nodes.csv"), nodes.join("\n")).expect("a writable folder");
+    let edge = |node: usize| format!("{node},{},{}", node + 1, length + node as f64);
+    let edges: Vec<String> = (0..29).map(edge).collect();
+    std::fs::write(set.join("edges.csv"), edges.join("\n")).expect("a writable folder");
+}
+
+/// Rows belong to the data they were made from, wherever those lie.
+#[test]
+fn rows_of_other_data_are_not_reused() {
+    let folder = Folder::new();
+    write_set(&folder, "one", 1.0);
+    write_set(&folder, "other", 50.0);
+    write_set(&folder, "copy", 1.0);
+    let run = |data: &str| {
+        let args = "reproduce dial --quick --scenes usair97 --labels 20 --json -o runs --data";
+        folder.json(&format!("{args} {data}"))
+    };
+    let (one, other) = (run("one"), run("other"));
+    assert_ne!(one[0]["error"], other[0]["error"]);
+    assert_eq!(run("copy"), one, "the same bytes are the same data");
+    assert_eq!(run("other"), other);
+    let rows = folder.text("runs/dial.rows");
+    write_set(&folder, "one", 2.0);
+    assert_ne!(run("one")[0]["error"], one[0]["error"], "a file was changed in its place");
+    assert!(folder.text("runs/dial.rows").starts_with(&rows));
+}
+
+/// The second of two runs into one folder is refused, and no row is lost.
+#[cfg(unix)]
+#[test]
+fn two_runs_into_one_folder() {
+    let folder = Folder::new();
+    let args = "reproduce uniform --quick --runs 2 --dims 2,3,4 -o runs";
+    let child = folder.command(args).spawn().expect("the binary runs");
+    let begun = std::time::Instant::now();
+    while !folder.path("runs/uniform.rows.lock").exists() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "nothing within a minute");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let shown = folder.run(&format!("{args} --seed 1"));
+    assert!(shown.contains("another run is writing it"), "{shown}");
+    assert!(child.wait_with_output().expect("the binary ends").status.success());
+    assert_eq!(folder.text("runs/uniform.rows").lines().count(), 5);
 }

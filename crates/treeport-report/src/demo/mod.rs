@@ -61,7 +61,7 @@ impl Demo {
     pub fn new(seed: u64, progress: &Progress<'_>) -> Result<Self> {
         let cities = cities();
         let distances = condensed_distances(&cities);
-        let metric = GroundMetric::from_condensed(cities.len(), distances)?.assume_metric();
+        let metric = GroundMetric::from_condensed(cities.len(), distances)?.assume_metric()?;
         let mut rng = seeded(seed);
         let mut labelled = |(regions, pairs): (usize, usize), before: usize| {
             let measures = regional_measures(&cities, regions, &mut rng)?;

@@ -1,10 +1,12 @@
-//! Ctrl-C: the first one asks long work to stop and keep what it has, the second one ends at once.
+//! Ctrl-C, and the other ways in which a system asks a program to end: the first one asks long work
+//! to stop and keep what it has, the second one ends at once and leaves no half-written file.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
+use treeport::io::file;
 
 /// Exit code after an interruption, as shells count it: 128 + SIGINT.
 pub const EXIT_CODE: u8 = 130;
@@ -38,21 +40,53 @@ impl fmt::Display for Paused {
 
 impl std::error::Error for Paused {}
 
-/// Starts to listen for Ctrl-C.
+/// Starts to listen for Ctrl-C; where there are signals, also for a wish to terminate and for a
+/// terminal that was closed.
 ///
 /// # Errors
 /// The system refuses, or somebody listens already.
 pub fn listen() -> Result<()> {
-    let on_signal = || {
-        if ASKED.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(EXIT_CODE));
-        }
-        let mut err = io::stderr();
-        if err.is_terminal() {
-            let _ = writeln!(err, "\nstopping; Ctrl-C again ends at once");
-        }
-    };
-    ctrlc::set_handler(on_signal).context("cannot listen for Ctrl-C")
+    hear().context("cannot listen for Ctrl-C")
+}
+
+#[cfg(unix)]
+fn hear() -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mut wanted = vec![SIGINT, SIGTERM];
+    // Work under `nohup` is to outlive its terminal.
+    if !is_ignored(SIGHUP) {
+        wanted.push(SIGHUP);
+    }
+    let mut signals = signal_hook::iterator::Signals::new(wanted)?;
+    let hear = move || signals.forever().for_each(|signal| heard(128 + signal));
+    std::thread::Builder::new().name("signals".into()).spawn(hear)?;
+    Ok(())
+}
+
+/// Whether a signal was ignored when we were started; yes where nobody can say.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(not(unix))]
+fn hear() -> Result<()> {
+    Ok(ctrlc::set_handler(|| heard(EXIT_CODE.into()))?)
+}
+
+/// Asks work to stop, or ends with that code.
+fn heard(code: i32) {
+    if ASKED.swap(true, Ordering::Relaxed) {
+        file::remove_pending();
+        std::process::exit(code);
+    }
+    let mut err = io::stderr();
+    if err.is_terminal() {
+        let _ = writeln!(err, "\nstopping; Ctrl-C again ends at once");
+    }
 }
 
 /// Whether Ctrl-C has been pressed.

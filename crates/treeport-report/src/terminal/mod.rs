@@ -6,15 +6,20 @@
 
 pub mod interrupt;
 pub mod output;
+mod shown;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, Command};
+use clap::{ArgMatches, Args, Command};
+
+use treeport::memory;
 
 use interrupt::{Interrupted, Paused};
 use output::Output;
+use shown::shown;
 
 /// Exit code for bad input and bad usage.
 const BAD_INPUT: u8 = 2;
@@ -23,8 +28,12 @@ const BAD_INPUT: u8 = 2;
 #[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Number of threads [default: one per core]; results do not depend on it.
-    #[arg(long, global = true, value_name = "N", value_parser = at_least_one, help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "N", value_parser = at_most::<MOST_THREADS>, help_heading = "Everywhere")]
     pub threads: Option<usize>,
+    /// Most memory that one step may take, such as 4GB or 512MiB [default: what the machine can
+    /// spare]; a step that needs more is refused.
+    #[arg(long, global = true, value_name = "SIZE", value_parser = memory::parse, help_heading = "Everywhere")]
+    pub memory: Option<u64>,
     /// Print one JSON object per line.
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
@@ -36,12 +45,27 @@ pub struct Global {
     pub no_progress: bool,
 }
 
+/// What the command line says; ends with a message if that makes no sense.
+pub fn matches(program: Command) -> ArgMatches {
+    program.try_get_matches().unwrap_or_else(|error| {
+        let text = error.to_string();
+        if let Cow::Owned(shown) = shown(&text)
+            && error.use_stderr()
+        {
+            let _ = write!(io::stderr(), "{shown}");
+            std::process::exit(BAD_INPUT.into());
+        }
+        error.exit()
+    })
+}
+
 /// Listens for Ctrl-C, starts the threads and says how to speak.
 ///
 /// # Errors
 /// The system has no threads to give, or does not tell us about Ctrl-C.
 pub fn begin(global: &Global) -> Result<Output> {
     interrupt::listen()?;
+    memory::set_limit(global.memory);
     if let Some(threads) = global.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().context("cannot start the threads")?;
@@ -60,11 +84,13 @@ pub fn finish(
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if error.is::<Interrupted>() || error.is::<Paused>() => {
             // Nobody can be told that stderr does not work.
-            let _ = writeln!(io::stderr(), "{error}");
+            let _ = writeln!(io::stderr(), "{}", shown(&error.to_string()));
             ExitCode::from(interrupt::EXIT_CODE)
         }
         Err(error) => {
-            output::error(&error, hint(&error).as_deref());
+            let hint = hint(&error);
+            // Files are named by whoever reads or writes them.
+            output::error(&output::named(error, "cannot write to stdout"), hint.as_deref());
             ExitCode::from(BAD_INPUT)
         }
     }
@@ -87,6 +113,20 @@ pub fn check(program: Command) {
         assert!(help.contains(&example), "{} teaches nothing", command.get_name());
     }
     program.debug_assert();
+}
+
+/// Far more threads than any machine has use for.
+const MOST_THREADS: usize = 1024;
+
+/// Reads a count from 1 to a number beyond which nobody can mean it, for `value_parser`.
+///
+/// # Errors
+/// It is 0, more, or no number.
+pub fn at_most<const MOST: usize>(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        count if count > MOST => Err(format!("it must be at most {MOST}")),
+        count => Ok(count),
+    }
 }
 
 /// Reads a count that cannot be 0, for `value_parser`.

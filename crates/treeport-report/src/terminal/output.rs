@@ -10,7 +10,9 @@ use indicatif::{ProgressDrawTarget, ProgressStyle};
 use treeport::io::file;
 
 use super::Global;
+use super::shown::shown;
 
+pub use super::shown::stdout;
 pub use indicatif::ProgressBar;
 pub use treeport::io::file::check_place;
 
@@ -43,7 +45,7 @@ impl Output {
         let bar = ProgressBar::with_draw_target(Some(length as u64), self.target());
         let style = "{msg:<22} {bar:30} {pos}/{len}  {elapsed} gone, {eta} left";
         bar.set_style(ProgressStyle::with_template(style).expect("a template without mistakes"));
-        bar.set_message(what.to_owned());
+        bar.set_message(shown(what).into_owned());
         bar
     }
 
@@ -55,7 +57,7 @@ impl Output {
         let bar = ProgressBar::with_draw_target(None, self.target());
         let style = "{msg:<22} {spinner} {elapsed}";
         bar.set_style(ProgressStyle::with_template(style).expect("a template without mistakes"));
-        bar.set_message(what.to_owned());
+        bar.set_message(shown(what).into_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
     }
@@ -68,16 +70,29 @@ impl Output {
     pub fn note(&self, text: &str) {
         if !self.quiet {
             // Nobody can be told that stderr does not work.
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", shown(text));
         }
     }
 }
 
-/// Prints a piece of the result and a line end.
+/// Prints a piece of the result for people, and a line end.
 ///
 /// # Errors
 /// Stdout is closed.
 pub fn line(text: impl std::fmt::Display) -> Result<()> {
+    Ok(writeln!(io::stdout(), "{}", shown(&text.to_string()))?)
+}
+
+/// Prints a piece of the result for programs: an object on a line.
+///
+/// # Errors
+/// Stdout is closed.
+pub fn json(object: impl std::fmt::Display) -> Result<()> {
+    let mut text = object.to_string();
+    // JSON allows some control characters as they are; terminals do not care for JSON.
+    while let Some(c) = text.chars().find(|c| c.is_control()) {
+        text = text.replace(c, &format!("\\u{:04x}", u32::from(c)));
+    }
     Ok(writeln!(io::stdout(), "{text}")?)
 }
 
@@ -89,9 +104,9 @@ pub fn error(error: &anyhow::Error, hint: Option<&str>) {
         if color { format!("\x1b[1;{code}m{text}\x1b[0m") } else { text.to_owned() }
     };
     let mut err = io::stderr();
-    let _ = writeln!(err, "{} {error:#}", paint(31, "error:"));
+    let _ = writeln!(err, "{} {}", paint(31, "error:"), shown(&format!("{error:#}")));
     if let Some(hint) = hint {
-        let _ = writeln!(err, "\n{} {hint}", paint(36, "hint:"));
+        let _ = writeln!(err, "\n{} {}", paint(36, "hint:"), shown(hint));
     }
 }
 
@@ -101,17 +116,26 @@ pub fn error(error: &anyhow::Error, hint: Option<&str>) {
 /// The file cannot be written, or `write` fails.
 pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     file::save(path, write)
+        .map_err(|error| named(error, &format!("cannot write `{}`", path.display())))
+}
+
+/// An error of the system without a word about where it happened, with one.
+pub(super) fn named(error: anyhow::Error, place: &str) -> anyhow::Error {
+    let bare = matches!(error.chain().next(), Some(first) if first.is::<io::Error>());
+    if bare { error.context(place.to_owned()) } else { error }
 }
 
 /// Rows of cells in columns as wide as their widest cell; the first column is flush left.
 pub fn table(rows: &[Vec<String>]) -> String {
+    let show = |row: &Vec<String>| row.iter().map(|cell| shown(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(show).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |c: usize| {
         rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let pad = |(c, cell): (usize, &String)| {
             let gap = " ".repeat(widths[c] - cell.chars().count());
             if c == 0 { format!("{cell}{gap}") } else { format!("{gap}{cell}") }
@@ -161,6 +185,21 @@ mod tests {
     fn columns_line_up() {
         let rows = [vec!["a".into(), "1.50 µs".into()], vec!["bcd".into(), "2 s".into()]];
         assert_eq!(table(&rows), "a     1.50 µs\nbcd       2 s\n");
+        let rows = [vec!["\x1b[2J".into(), "1".into()], vec!["b".into(), "2".into()]];
+        assert_eq!(table(&rows), "\\u{1b}[2J   1\nb           2\n");
+    }
+
+    /// Whatever fails in the middle of a file, the error says which file.
+    #[test]
+    fn errors_of_writing_name_the_file() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.csv");
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let error = save(&path, |_| Err(full().into())).expect_err("a full disk");
+        assert_eq!(error.to_string(), format!("cannot write `{}`", path.display()));
+        let other = save(&path, |_| anyhow::bail!("no rows")).expect_err("no rows");
+        assert_eq!(format!("{other:#}"), "no rows");
+        assert!(!path.exists());
     }
 
     #[test]

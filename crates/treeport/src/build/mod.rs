@@ -13,7 +13,7 @@ mod ultrametric;
 
 pub(crate) use cluster::check as check_clusters;
 pub use cluster::{Splitting, cluster_tree};
-pub(crate) use linkage::linkage_with;
-pub use linkage::{Linkage, linkage};
+pub use linkage::{Linkage, linkage, linkage_watched};
+pub(crate) use perturbed::check_trees;
 pub use perturbed::{PerturbedOptions, perturbed};
 pub use quadtree::quadtree;

@@ -3,13 +3,13 @@
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
+use super::linkage::{Linkage, linkage_of_copy, linkage_watched, working_copy};
 use super::neighbors::{self, neighbors};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
-use crate::progress::{BUILDING, Counter, Progress, silent};
+use crate::progress::{BUILDING, Counter, Progress, State};
 use crate::seed::{Random, generator, mixed};
 use crate::tree::Tree;
 use crate::units;
@@ -41,6 +41,7 @@ impl PerturbedOptions {
             let (option, value) = ("n_trees", "0".into());
             return Err(Error::BadOption { option, value, expected: "a forest has at least one" });
         }
+        check_trees(self.n_trees)?;
         if let Some(noise) = self.noise.filter(|noise| !(0.0..=MOST_NOISE).contains(noise)) {
             let (option, value) = ("noise", noise.to_string());
             return Err(Error::BadOption {
@@ -57,6 +58,18 @@ impl PerturbedOptions {
         (sigma > 0.0).then(|| Noise { sigma, seed: mixed(self.seed, tree as u64) })
     }
 }
+
+/// Refuses a number of trees that nobody can want.
+pub(crate) fn check_trees(n_trees: usize) -> Result<()> {
+    if n_trees > MOST_TREES {
+        let (option, value) = ("n_trees", n_trees.to_string());
+        return Err(Error::BadOption { option, value, expected: "at most 100,000 make sense" });
+    }
+    Ok(())
+}
+
+/// Far beyond the trees from which on a forest gets no better.
+const MOST_TREES: usize = 100_000;
 
 /// Noise of metrics with a wide spread, chosen on the sets named here. Mean relative error of 16
 /// trees after one factor with 0.3, 0.7 and 1.2, first of their mean, then of their merged plans:
@@ -128,8 +141,10 @@ pub fn perturbed(
     options.check()?;
     let noise = options.noise.map_or_else(|| usual_noise(metric), Ok)?;
     let counter = Counter::new(BUILDING, options.n_trees, progress);
+    // Within a tree it only asks whether to go on.
+    let goes_on = |_: &State<'_>| counter.add(0).is_ok();
     let grown = |k: usize| {
-        let tree = grow(metric, options.linkage, options.noise_of(k, noise))?;
+        let tree = grow(metric, options.linkage, options.noise_of(k, noise), &goes_on)?;
         counter.add(1)?;
         Ok(tree)
     };
@@ -147,26 +162,37 @@ pub fn perturbed(
 }
 
 /// One tree, from one copy of the distances that is gone when the tree is there.
-fn grow(metric: &GroundMetric, method: Linkage, noise: Option<Noise>) -> Result<Tree> {
-    let Some(noise) = noise else { return linkage(metric, method) };
+fn grow(
+    metric: &GroundMetric,
+    method: Linkage,
+    noise: Option<Noise>,
+    progress: &Progress<'_>,
+) -> Result<Tree> {
+    let Some(noise) = noise else { return linkage_watched(metric, method, progress) };
     if method == Linkage::Neighbors {
         let noise = neighbors::Noise { sigma: noise.sigma, seed: noise.seed };
-        return neighbors(metric, Some(noise), &silent)?.to_tree();
+        return neighbors(metric, Some(noise), progress)?.to_tree();
     }
     let n = metric.points();
-    let mut distances = working_copy(metric);
+    let step = format_args!("a linkage of the perturbed distances of {n} points");
+    let mut distances = working_copy(metric, step, FOREST, progress)?;
+    let rows = Counter::new(BUILDING, n, progress);
     // Means of distances have to stay within the range of numbers, rounding included.
     match &mut distances {
-        Storage::F64(all) => for_each_row(n, all, |i, row| {
+        Storage::F64(all) => for_each_row(n, all, &rows, |i, row| {
             row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX / 4.0));
         }),
-        Storage::F32(all) => for_each_row(n, all, |i, row| {
+        Storage::F32(all) => for_each_row(n, all, &rows, |i, row| {
             let perturbed = |d: f32, by: f64| ((f64::from(d) * by) as f32).min(f32::MAX / 4.0);
             row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = perturbed(*d, by));
         }),
-    }
-    linkage_of_copy(n, distances, method)
+    }?;
+    linkage_of_copy(n, distances, method, progress)
 }
+
+/// What to do without all distances at once, for a forest.
+const FOREST: &str =
+    "grow its trees by neighbors linkage, which does without all distances at once";
 
 /// Random factors for all pairs of points, each row from a stream of its own.
 struct Noise {

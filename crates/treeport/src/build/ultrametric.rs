@@ -47,8 +47,8 @@ impl Tree {
             Ordering::Equal => 0.0,
             Ordering::Greater => condensed[place(n, j, i)],
         };
-        let row = |i: usize| (0..n).map(|j| distance(i, j)).collect::<Vec<f64>>();
-        let mut tree = spanning::merge(n, spanning::prim(n, row));
+        let row = |i: usize| Ok((0..n).map(|j| distance(i, j)).collect::<Vec<f64>>());
+        let mut tree = spanning::merge(n, spanning::prim(n, row)?);
         for i in 0..n {
             let largest = tree.meeting_heights(i);
             if (0..n).any(|j| distance(i, j) > largest[j] * (1.0 + TOLERANCE)) {

@@ -1,12 +1,12 @@
 //! Intervals that hold W₁; the proofs are in the [module](super).
 
-use super::{Accuracy, Estimator, Level, Rows, in_parallel};
+use super::{Accuracy, Below, Estimator, Level, Rows, in_parallel};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::Flow;
 use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::PointMetric;
-use crate::progress::Progress;
+use crate::progress::{Progress, silent};
 use crate::tree::{Coupling, Potentials};
 
 /// W₁ is not below `lower` and not above `upper`.
@@ -90,6 +90,9 @@ impl Estimator {
         rows: Rows<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
+        if accuracy != Accuracy::Level(Level::Exact) {
+            self.below(progress)?; // once, before many threads ask for it
+        }
         match accuracy {
             Accuracy::Level(level) => {
                 in_parallel(rows, progress, |a, b| self.answer(level, 0.0, a, b))
@@ -160,8 +163,12 @@ impl Estimator {
                 (found.value, widened(lower, found.value))
             }
         };
-        let value = (self.calibration.factors[level as usize] * value)
-            .clamp(interval.lower, interval.upper);
+        let by = self.calibration.levels[level as usize];
+        let value = match by {
+            _ if by == level => self.scaled(level, value),
+            _ => self.value_by(by, a, b)?,
+        };
+        let value = value.value.clamp(interval.lower, interval.upper);
         Ok(Answer { value, interval, level })
     }
 
@@ -212,7 +219,8 @@ impl Estimator {
     /// node is a sum over the supports, the totals may differ in their last digits, and no way is
     /// longer than the tree is high.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        Ok((self.below.distance(a, b)? - digits(a, b) * a.total() * self.height).max(0.0))
+        let Below { tree, height } = self.below(&silent)?;
+        Ok((tree.distance(a, b)? - digits(a, b) * a.total() * height).max(0.0))
     }
 
     /// The distance of the two centroids where that is a lower bound, 0 elsewhere.

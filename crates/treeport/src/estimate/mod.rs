@@ -11,6 +11,8 @@
 //! | `Exact` | W₁ | equal | a solve with all s² distances |
 //!
 //! [`Estimator::calibrated`] fits one factor per level to labels; the raw value stays beside it.
+//! A level that then errs more on them than a lower one, as the plans of a single tree may, answers
+//! with the value of the lower one, so that on the labels a slower level is never a worse one.
 //! Where the supports are so small that the trees would cost more than the exact solver, every
 //! level above `Tree` answers exactly ([`Estimate::exact`]).
 //!
@@ -30,23 +32,25 @@
 //! Each is lowered (raised) by more than what rounding can have added (taken).
 
 mod bounds;
+mod calibrate;
+
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use crate::build::{Linkage, linkage};
+use crate::build::{Linkage, linkage_watched};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::{Flow, far};
-use crate::labelled::Labelled;
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
 use crate::names::named;
-use crate::progress::{CALIBRATING, Counter, Progress, SOLVING, State};
-use crate::score::{factor, relative_errors};
+use crate::progress::{Counter, Progress, SOLVING, silent};
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
+pub use calibrate::{Calibration, calibration};
 
 /// How accurate an estimate is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,30 +118,12 @@ pub enum Statistic {
 /// An estimate of W₁.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The raw value times the level's factor.
+    /// The raw value times a factor.
     pub value: f64,
-    /// What the level computed.
+    /// What the level computed, or the lower one that answers for it ([`Calibration::levels`]).
     pub raw: f64,
     /// Whether it is W₁ itself.
     pub exact: bool,
-}
-
-/// What labels tell about the levels: a few numbers, to be kept with a model.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Calibration {
-    /// One factor for each of [`Level::ALL`].
-    pub factors: [f64; 4],
-    /// What the flow level takes from the costs of plans.
-    pub statistic: Statistic,
-    /// Tolerances below this are not worth a try at the flow level.
-    pub flow_width: f64,
-}
-
-impl Default for Calibration {
-    /// Raw values; at the flow level intervals narrower than 0.03 are rare.
-    fn default() -> Self {
-        Self { factors: [1.0; 4], statistic: Statistic::Least, flow_width: 0.03 }
-    }
 }
 
 /// Estimates of W₁ on one ground metric, by a tree or the trees of a forest.
@@ -162,13 +148,19 @@ impl Default for Calibration {
 pub struct Estimator {
     metric: GroundMetric,
     model: Model,
-    /// Single linkage, whose distances are never above the metric's.
-    below: Tree,
-    /// How far its leaves are below its root.
-    height: f64,
+    /// What bounds need, once they are asked for.
+    below: Arc<OnceLock<Below>>,
     calibration: Calibration,
     /// Whether small supports are solved exactly at every level.
     shortcut: bool,
+}
+
+/// Single linkage, whose distances are never above the metric's.
+#[derive(Debug)]
+struct Below {
+    tree: Tree,
+    /// How far its leaves are below its root.
+    height: f64,
 }
 
 impl Estimator {
@@ -176,21 +168,32 @@ impl Estimator {
     ///
     /// # Errors
     /// A model over another number of points than the metric's.
-    ///
-    /// # Complexity
-    /// That of single linkage, where the metric has none yet.
     pub fn new(metric: &GroundMetric, model: &Model) -> Result<Self> {
+        metric.materialize(&silent)?;
+        Self::over(metric, model)
+    }
+
+    /// The same, where a graph is searched for every question.
+    fn over(metric: &GroundMetric, model: &Model) -> Result<Self> {
         if model.points() != metric.points() {
             let reason =
                 format!("its trees have {} points, the metric {}", model.points(), metric.points());
             return Err(Error::BadForest { reason });
         }
-        metric.materialize();
-        let below = linkage(metric, Linkage::Single)?;
-        let height = below.heights().into_iter().fold(0.0, f64::max);
-        let (metric, model) = (metric.clone(), model.clone());
+        let (metric, model, below) = (metric.clone(), model.clone(), Arc::default());
         let calibration = Calibration::default();
-        Ok(Self { metric, model, below, height, calibration, shortcut: true })
+        Ok(Self { metric, model, below, calibration, shortcut: true })
+    }
+
+    /// Single linkage of the points, made the first time: that is what bounds cost once.
+    fn below(&self, progress: &Progress<'_>) -> Result<&Below> {
+        if let Some(below) = self.below.get() {
+            return Ok(below);
+        }
+        // Outside of the cell, as in `GroundMetric::materialize`.
+        let tree = linkage_watched(&self.metric, Linkage::Single, progress)?;
+        let height = tree.heights().into_iter().fold(0.0, f64::max);
+        Ok(self.below.get_or_init(|| Below { tree, height }))
     }
 
     /// The same, but asking the trees also where the exact solver is faster: to measure what a
@@ -211,25 +214,6 @@ impl Estimator {
         &self.model
     }
 
-    /// The same with a calibration from before.
-    ///
-    /// # Errors
-    /// A factor that is not finite and above 0, or a width that is negative or not a number.
-    pub fn with_calibration(mut self, calibration: Calibration) -> Result<Self> {
-        let bad = |option: &'static str, value: f64, expected: &'static str| {
-            Err(Error::BadOption { option, value: value.to_string(), expected })
-        };
-        if let Some(&factor) = calibration.factors.iter().find(|f| !(f.is_finite() && **f > 0.0)) {
-            return bad("a factor of the calibration", factor, "it must be finite and above 0");
-        }
-        if calibration.flow_width.is_nan() || calibration.flow_width < 0.0 {
-            let width = calibration.flow_width;
-            return bad("the width of the calibration", width, "it must be at least 0");
-        }
-        self.calibration = calibration;
-        Ok(self)
-    }
-
     /// The cheapest plan that the flow level knows: of one tree, or merged from all.
     ///
     /// # Errors
@@ -237,87 +221,6 @@ impl Estimator {
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
         self.check(a, b)?;
         Ok(self.flow(a, b)?.cheapest())
-    }
-
-    /// What [`Estimator::calibrated`] has found; the default without.
-    pub fn calibration(&self) -> Calibration {
-        self.calibration
-    }
-
-    /// Fits the factor of every level up to `highest` to labels (the median of W₁ over the raw
-    /// value), takes the statistic of the plans' costs that then errs less, and notes which
-    /// tolerances the flow level can meet. Labels without a raw value tell nothing. What lies above
-    /// `highest` is not looked at, which is most of the work.
-    ///
-    /// # Errors
-    /// Measures that do not fit the metric; [`Error::Cancelled`] when `progress`, which counts
-    /// labels once for each level, asks to stop.
-    pub fn calibrated(
-        mut self,
-        highest: Level,
-        data: &Labelled,
-        progress: &Progress<'_>,
-    ) -> Result<Self> {
-        data.measures().check_points(self.metric.points())?;
-        let count = data.len();
-        self.calibration = Calibration::default();
-        let levels: Vec<Level> =
-            Level::ALL.into_iter().filter(|&l| l <= highest && l < Level::Exact).collect();
-        let total = levels.len() * count;
-        for (k, level) in levels.into_iter().enumerate() {
-            let share = |state: &State<'_>| {
-                progress(&State::new(CALIBRATING, k * count + state.done, Some(total)))
-            };
-            if level == Level::Flow {
-                self.calibrate_flow(data, &share)?;
-                continue;
-            }
-            let found = self.pairs(level, data.measures(), data.pairs(), &share)?;
-            // An exact answer says nothing about a factor.
-            let raw: Vec<f64> = found.iter().map(|e| if e.exact { 0.0 } else { e.raw }).collect();
-            self.calibration.factors[level as usize] = data.factor(&raw);
-        }
-        Ok(self)
-    }
-
-    /// Factor, statistic and width of the flow level, from one look at the plans.
-    fn calibrate_flow(&mut self, data: &Labelled, progress: &Progress<'_>) -> Result<()> {
-        let weights = self.model.weights();
-        let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
-            if self.is_small(Level::Flow, false, a, b) {
-                return Ok(([0.0; 2], 0.0));
-            }
-            let flow = self.flow(a, b)?;
-            let both = [flow.least(), flow.mean(weights)];
-            // Where bounds are exact, no tolerance is too narrow for the flow.
-            let solved = self.is_small(Level::Flow, true, a, b);
-            let width = if solved { 0.0 } else { self.flow_interval(&flow, 0.0, a, b)?.width() };
-            Ok((both, width))
-        };
-        let flows = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
-        let fit = |k: usize| {
-            let told: Vec<(f64, f64)> = flows
-                .iter()
-                .zip(data.distances())
-                .map(|((both, _), label)| (both[k], *label))
-                .filter(|(raw, label)| *raw > 0.0 && *label > 0.0)
-                .collect();
-            let (raw, labels): (Vec<f64>, Vec<f64>) = told.into_iter().unzip();
-            let factor = factor(&raw, &labels);
-            let scaled: Vec<f64> = raw.iter().map(|raw| factor * raw).collect();
-            let errors = relative_errors(&scaled, &labels);
-            (factor, errors.iter().sum::<f64>() / errors.len().max(1) as f64)
-        };
-        let (least, mean) = (fit(0), fit(1));
-        let (flow, statistic) =
-            if least.1 <= mean.1 { (least, Statistic::Least) } else { (mean, Statistic::Mean) };
-        self.calibration.factors[Level::Flow as usize] = flow.0;
-        self.calibration.statistic = statistic;
-        let widths = flows.iter().map(|(_, width)| *width).filter(|&width| width > 0.0);
-        if let Some(least) = widths.min_by(f64::total_cmp) {
-            self.calibration.flow_width = least;
-        }
-        Ok(())
     }
 
     /// An estimate of W₁ between two measures.
@@ -397,12 +300,17 @@ impl Estimator {
     }
 
     fn estimate(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
+        if self.is_small(level, false, a, b) {
+            let value = exact::distance(&self.metric, a, b)?;
+            return Ok(Estimate { value, raw: value, exact: true });
+        }
+        self.value_by(self.calibration.levels[level as usize], a, b)
+    }
+
+    /// What a level itself has to say.
+    fn value_by(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         let raw = match level {
             Level::Tree => self.model.distance(a, b)?,
-            _ if self.is_small(level, false, a, b) => {
-                let value = exact::distance(&self.metric, a, b)?;
-                return Ok(Estimate { value, raw: value, exact: true });
-            }
             Level::Flow => self.flow_value(&self.flow(a, b)?),
             _ => self.restricted(a, b, None)?.value,
         };
@@ -451,7 +359,7 @@ impl Estimator {
         let flow = self.flow(a, b)?;
         let near = self.model.trees().iter().flat_map(|tree| tree.adjacent(a, b));
         let arcs = flow.arcs().chain(near);
-        Ok(exact::restricted(&self.metric, a, b, arcs, potentials))
+        exact::restricted(&self.metric, a, b, arcs, potentials)
     }
 }
 

@@ -6,7 +6,7 @@ use super::edges::{fit_labels, fit_points};
 use super::options::{FitOptions, Start};
 use super::stages::stages;
 use super::{Fit, forest, weights};
-use crate::build::{self, Linkage, Splitting, cluster_tree, linkage_with, quadtree};
+use crate::build::{self, Linkage, Splitting, cluster_tree, linkage_watched, quadtree};
 use crate::error::Result;
 use crate::forest::Forest;
 use crate::labelled::Labelled;
@@ -59,8 +59,10 @@ impl Job<'_> {
     fn start(&self) -> Result<Tree> {
         match &self.options.start {
             Some(Start::Tree(tree)) => Ok(tree.clone()),
-            Some(Start::Linkage(method)) => linkage_with(self.metric, *method, self.progress),
-            None => linkage_with(self.metric, Linkage::usual(self.metric.points()), self.progress),
+            Some(Start::Linkage(method)) => linkage_watched(self.metric, *method, self.progress),
+            None => {
+                linkage_watched(self.metric, Linkage::usual(self.metric.points()), self.progress)
+            }
         }
     }
 
@@ -123,7 +125,7 @@ impl Job<'_> {
     }
 
     pub(super) fn linkage(&self, method: Linkage) -> Result<Fit> {
-        Ok(Model::Tree(linkage_with(self.metric, method, self.progress)?).into())
+        Ok(Model::Tree(linkage_watched(self.metric, method, self.progress)?).into())
     }
 
     /// All points equally far apart, as far as sampled points are in the mean.

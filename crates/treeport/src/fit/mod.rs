@@ -94,7 +94,7 @@ pub struct Fit {
 /// learn the distances of the points themselves.
 ///
 /// `progress` hears of every step, from any thread. When it asks to stop, `auto` and one learned
-/// tree give back the best so far, and everything else [`Error::Cancelled`].
+/// tree give back the best so far, once there is one, and everything else [`Error::Cancelled`].
 ///
 /// All distances of a graph are worked out first and kept with it
 /// ([`GroundMetric::materialize`]), unless the method is single linkage.
@@ -132,7 +132,7 @@ pub fn fit(
     }
     // Single linkage looks at the edges of a graph alone.
     if method != Method::Single {
-        metric.materialize();
+        metric.materialize(progress)?;
     }
     let mut fitted = method.build(&Job { metric, data, method, options, progress })?;
     if let Some(data) = data

@@ -2,7 +2,7 @@
 
 use super::edges::EdgeOptions;
 use super::method::Method;
-use crate::build::{Linkage, PerturbedOptions, check_clusters};
+use crate::build::{Linkage, PerturbedOptions, check_clusters, check_trees};
 use crate::error::{Error, Result};
 use crate::learn::{Checkpoint, Kind, LearnOptions, Loss, Schedule};
 use crate::tree::Tree;
@@ -141,6 +141,7 @@ impl FitOptions {
             let (option, value) = ("n_trees", "0".into());
             return Err(Error::BadOption { option, value, expected: "at least one is needed" });
         }
+        check_trees(self.n_trees.unwrap_or(1))?;
         if self.point_pairs == Some(0) {
             let (option, value) = ("point_pairs", "0".into());
             return Err(Error::BadOption { option, value, expected: "at least one is needed" });

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Fit;
 use super::job::Job;
-use crate::build::{Linkage, linkage};
+use crate::build::{Linkage, linkage_watched};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::learn::{Kind, LearnOptions, Loss, learn};
@@ -45,7 +45,7 @@ fn ultratwd(
     seed: u64,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
-    let start = linkage(metric, Linkage::Closest)?;
+    let start = linkage_watched(metric, Linkage::Closest, progress)?;
     if metric.points() < 2 {
         return Ok(start);
     }

@@ -5,6 +5,7 @@
 //! and not five because the container writes entries in random order; this way the same model is
 //! always the same bytes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -82,23 +83,36 @@ impl Checksum {
     }
 }
 
-/// The text of our header entry. Keys are inserted in sorted order, because the map may keep the
-/// order of insertion: a crate elsewhere in the build can choose that.
+/// What a file holds besides its model; readers that do not know it skip it.
+#[derive(Default)]
+pub(crate) struct Extra<'a> {
+    /// Keys of our header entry.
+    pub(crate) keys: Vec<(&'static str, Value)>,
+    pub(crate) tensors: Vec<(&'static str, Dtype, Cow<'a, [u8]>)>,
+}
+
+/// The text of our header entry.
 pub(crate) fn entry(
     content: Content,
     leaves: usize,
     checksum: &str,
     names: Option<&[String]>,
+    extra: &Extra<'_>,
 ) -> String {
-    let mut entry = Map::new();
-    entry.insert("checksum".into(), json!(checksum));
-    entry.insert("format".into(), json!(content.format()));
-    entry.insert("leaves".into(), json!(leaves));
-    if let Some(names) = names {
-        entry.insert("names".into(), json!(names));
-    }
-    entry.insert("version".into(), json!(content.version()));
-    Value::Object(entry).to_string()
+    let mut keys = extra.keys.clone();
+    keys.push(("checksum", json!(checksum)));
+    keys.push(("format", json!(content.format())));
+    keys.push(("leaves", json!(leaves)));
+    keys.extend(names.map(|names| ("names", json!(names))));
+    keys.push(("version", json!(content.version())));
+    object(keys).to_string()
+}
+
+/// A JSON object whose keys are inserted in sorted order, because the map may keep the order of
+/// insertion: a crate elsewhere in the build can choose that.
+pub(crate) fn object(mut keys: Vec<(&'static str, Value)>) -> Value {
+    keys.sort_by_key(|(key, _)| *key);
+    Value::Object(keys.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 /// The bytes of a file with this entry and these tensors of one axis each.
@@ -109,14 +123,16 @@ pub(crate) fn encode(
     content: Content,
     entry: String,
     tensors: &[(&str, Dtype, &[u8])],
+    extra: &Extra<'_>,
 ) -> Result<Vec<u8>> {
     let too_large = |error| Error::Parse {
         format: content.format(),
         place: "header".into(),
         reason: format!("{error}; the names are too long"),
     };
-    let mut views = Vec::with_capacity(tensors.len());
-    for &(name, dtype, bytes) in tensors {
+    let also = extra.tensors.iter().map(|(name, dtype, bytes)| (*name, *dtype, &bytes[..]));
+    let mut views = Vec::with_capacity(tensors.len() + extra.tensors.len());
+    for (name, dtype, bytes) in tensors.iter().copied().chain(also) {
         let size = dtype.bitsize() / 8;
         views.push((
             name,
@@ -156,6 +172,11 @@ impl<'a> File<'a> {
             names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
         };
         strings(names).map(Some).ok_or_else(|| self.missing("names"))
+    }
+
+    /// A key that a file need not have.
+    pub(crate) fn key(&self, name: &str) -> Option<&Value> {
+        self.entry.get(name)
     }
 
     /// The bytes of a tensor with one axis.

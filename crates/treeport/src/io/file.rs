@@ -1,15 +1,26 @@
 //! Files whole or not at all.
+//!
+//! A file is written beside its place and then renamed. Its writer holds a lock on it: what nobody
+//! holds any more was left by a kill, and the next one who writes the same file removes it.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
+/// No longer chain of links leads anywhere.
+const MOST_LINKS: usize = 40;
+
 /// Writes a file whole or not at all: beside `path`, then renamed once the disk has it.
 ///
-/// What is no regular file, such as `/dev/stdout`, is written to directly: renaming would replace
-/// it.
+/// A file that is there keeps its permissions, and a link stays a link: what it stands for is
+/// written. What is no regular file, such as `/dev/stdout`, is written to directly: renaming would
+/// replace it.
 ///
 /// # Errors
 /// What `write` says, or [`Error::Write`]; whatever was at `path` before is still there.
@@ -34,18 +45,123 @@ pub fn save<E: From<Error>>(
         write(&mut out)?;
         return Ok(out.flush().map_err(broken)?);
     }
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".treeport-");
-    // A temporary file is private by default; this one becomes an ordinary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let (file, beside) = builder.tempfile_in(folder(path)).map_err(broken)?.into_parts();
+    let target = followed(path).map_err(broken)?;
+    remove_abandoned(&target);
+    let (file, _pending) = beside(&target).map_err(broken)?;
+    let (file, beside) = file.into_parts();
     let mut out = BufWriter::new(file);
     write(&mut out)?;
     out.flush().map_err(broken)?;
     out.get_ref().sync_all().map_err(broken)?;
-    beside.persist(path).map_err(|error| broken(error.error))?;
-    Ok(())
+    beside.persist(&target).map_err(|error| broken(error.error))?;
+    Ok(sync_folder(folder(&target)).map_err(broken)?)
+}
+
+/// Removes the files that [`save`] has begun in this process and not finished: for a program that
+/// ends at once, in the middle of everything.
+pub fn remove_pending() {
+    for path in pending().iter() {
+        // Nothing is lost if it stays: the next `save` of the same file removes it.
+        let _ = fs::remove_file(path);
+    }
+}
+
+static PENDING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn pending() -> std::sync::MutexGuard<'static, BTreeSet<PathBuf>> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A file that this process is to remove before it ends.
+#[derive(Debug)]
+pub(super) struct Pending(PathBuf);
+
+impl Pending {
+    pub(super) fn new(path: &Path) -> Self {
+        pending().insert(path.into());
+        Self(path.into())
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        pending().remove(&self.0);
+    }
+}
+
+/// The file at the end of all links, whether it is there or not.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(next) => path = folder(&path).join(next),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::new(ErrorKind::InvalidInput, "it is a link that leads nowhere"))
+}
+
+/// What the names of files on their way to `target` begin with; names as long as the system allows
+/// leave no room for more than a number.
+fn mark(target: &Path) -> String {
+    let name = target.file_name().unwrap_or_default().as_encoded_bytes();
+    format!(".treeport-{:08x}-", crc32fast::hash(name))
+}
+
+/// A new file beside `target`, which nobody takes for an abandoned one.
+fn beside(target: &Path) -> io::Result<(NamedTempFile, Pending)> {
+    let mark = mark(target);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&mark);
+    let kept = fs::metadata(target).ok().map(|there| there.permissions());
+    // A temporary file is private by default; this one becomes an ordinary file.
+    #[cfg(unix)]
+    builder.permissions(kept.clone().unwrap_or_else(|| {
+        use std::os::unix::fs::PermissionsExt;
+        Permissions::from_mode(0o666)
+    }));
+    loop {
+        let file = builder.tempfile_in(folder(target))?;
+        let pending = Pending::new(file.path());
+        // Without locks in the file system nobody finds an abandoned file either.
+        let _ = file.as_file().lock();
+        if !file.path().exists() {
+            continue; // taken for abandoned before it was locked
+        }
+        if let Some(kept) = kept.filter(|_| cfg!(unix)) {
+            // The system has taken away what the umask forbids to new files. Where it does not let
+            // us give it back, less is allowed, never more.
+            let _ = file.as_file().set_permissions(kept);
+        }
+        return Ok((file, pending));
+    }
+}
+
+/// Removes what killed processes have left on its way to `target`.
+fn remove_abandoned(target: &Path) {
+    let (Ok(entries), mark) = (fs::read_dir(folder(target)), mark(target)) else { return };
+    for entry in entries.flatten() {
+        let ours = entry.file_name().as_encoded_bytes().starts_with(mark.as_bytes());
+        if ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            let Ok(file) = File::open(entry.path()) else { continue };
+            if file.try_lock().is_ok() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+/// Waits until the disk has the new name, too.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Elsewhere a folder cannot be opened, nor here if it may not be read.
+    let (true, Ok(folder)) = (cfg!(unix), File::open(folder)) else { return Ok(()) };
+    match folder.sync_all() {
+        // Some file systems cannot do this for folders.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        done => done,
+    }
 }
 
 /// The same for bytes that are there already.
@@ -68,7 +184,8 @@ pub fn check_place(path: &Path) -> Result<()> {
         let source = io::Error::new(kind, reason);
         Err(Error::Write { path: path.into(), source })
     };
-    let folder = folder(path);
+    let target = followed(path).unwrap_or_else(|_| path.into());
+    let folder = folder(&target);
     if !folder.is_dir() {
         let reason = format!("there is no folder `{}`", folder.display());
         return refuse(io::ErrorKind::NotFound, reason);
@@ -89,9 +206,12 @@ fn folder(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use std::error::Error as _;
-    use std::fs;
 
     use super::*;
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file() {
@@ -125,5 +245,95 @@ mod tests {
         let lost = folder.path().join("no/file");
         assert!(reason(&lost).starts_with("there is no folder `"));
         assert!(matches!(save_bytes(&lost, b""), Err(Error::Write { path, .. }) if path == lost));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_stay() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        save_bytes(&path, b"new").unwrap();
+        File::create(folder.path().join("plain")).unwrap();
+        let plain = fs::metadata(folder.path().join("plain")).unwrap().permissions().mode();
+        assert_eq!(mode(), plain & 0o777, "as any new file");
+        for kept in [0o600, 0o640, 0o666, 0o444] {
+            fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
+            save(&path, |out| {
+                let beside = fs::read_dir(folder.path()).unwrap().flatten();
+                let mut beside =
+                    beside.filter(|e| e.path() != path && !e.path().ends_with("plain"));
+                let beside = beside.next().unwrap().metadata().unwrap().permissions().mode();
+                assert_eq!(beside & 0o777 & !kept, 0, "at no time more is allowed");
+                out.write_all(b"more").map_err(|_| Error::Cancelled)
+            })
+            .unwrap();
+            assert_eq!(mode(), kept);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_links() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("there")).unwrap();
+        symlink("there/file", at("link")).unwrap();
+        symlink("link", at("chain")).unwrap();
+        for bytes in [b"one", b"two"] {
+            save_bytes(&at("chain"), bytes).unwrap();
+            assert_eq!(load(&at("there/file")).unwrap(), bytes);
+            assert!(at("chain").is_symlink() && at("link").is_symlink());
+            assert_eq!(files(&at("there")), 1);
+        }
+        symlink("nowhere/file", at("lost")).unwrap();
+        assert!(check_place(&at("lost")).is_err());
+        symlink("round", at("round")).unwrap();
+        assert!(matches!(save_bytes(&at("round"), b""), Err(Error::Write { .. })));
+    }
+
+    #[test]
+    fn what_a_kill_has_left_goes_and_what_others_write_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let left = at(&format!("{}AbCdEf", mark(&at("file"))));
+        let others = at(&format!("{}AbCdEf", mark(&at("other"))));
+        fs::write(&left, "half").unwrap();
+        fs::write(&others, "half").unwrap();
+        fs::write(at(".treeport-mine"), "kept").unwrap();
+        save(&at("file"), |_| {
+            assert!(!left.exists());
+            // A second writer of the same file, in the middle of the first.
+            save_bytes(&at("file"), b"second")?;
+            assert_eq!(files(folder.path()), 4, "file, of others, mine, on its way");
+            Ok::<_, Error>(())
+        })
+        .unwrap();
+        assert_eq!(load(&at("file")).unwrap(), b"", "the last one counts");
+        assert!(others.exists() && files(folder.path()) == 3);
+    }
+
+    #[test]
+    fn names_as_long_as_allowed_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x".repeat(255));
+        save_bytes(&path, b"whole").unwrap();
+        assert_eq!(load(&path).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn what_is_pending_can_be_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let failed = save(&folder.path().join("file"), |_| {
+            assert_eq!(files(folder.path()), 1);
+            let mine = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+            assert!(pending().contains(&mine));
+            fs::remove_file(mine).unwrap();
+            Ok::<_, Error>(())
+        });
+        assert!(matches!(failed, Err(Error::Write { .. })), "what is gone is not there");
+        assert!(!pending().iter().any(|path| path.starts_with(folder.path())));
     }
 }

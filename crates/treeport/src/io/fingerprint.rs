@@ -28,9 +28,9 @@ impl Job {
         Self(format!("{magic} version={}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// A job like any other: its journal has no first line, so lines have to speak for themselves.
-    pub fn unnamed() -> Self {
-        Self(String::new())
+    /// A kind of job whose journal outlives versions: its lines say themselves what they are of.
+    pub fn lasting(magic: &str) -> Self {
+        Self(magic.into())
     }
 
     /// The same job with one more part; the name is a word.
@@ -39,19 +39,15 @@ impl Job {
         Self(format!("{self} {name}={number:016x}"))
     }
 
-    /// The first line of its journal, with the line's end.
-    pub(super) fn line(&self) -> String {
-        if self.0.is_empty() { String::new() } else { format!("{self}\n") }
+    /// Whether a text begins with the word for this kind of job.
+    pub(super) fn is_kind_of(&self, text: &str) -> bool {
+        let magic = self.0.split(' ').next();
+        magic.is_some() && text.split(' ').next() == magic
     }
 
-    /// The names of the parts in which another job differs, by the first line of its journal.
-    ///
-    /// `None` if it is a job of another kind.
-    pub(super) fn differences(&self, line: &str) -> Option<String> {
-        let (mut mine, mut theirs) = (self.0.split_whitespace(), line.split_whitespace());
-        if mine.next() != theirs.next() {
-            return None;
-        }
+    /// The names of the parts in which another job of this kind differs.
+    pub(super) fn differences(&self, other: &str) -> String {
+        let (mine, theirs) = (self.0.split_whitespace(), other.split_whitespace());
         let (mine, theirs): (Vec<_>, Vec<_>) = (mine.collect(), theirs.collect());
         let ours = mine.iter().filter(|part| !theirs.contains(part));
         let others = theirs.iter().filter(|part| !mine.contains(part));
@@ -61,7 +57,7 @@ impl Job {
                 names.push(name);
             }
         }
-        Some(names.join(", "))
+        names.join(", ")
     }
 }
 
@@ -111,6 +107,16 @@ impl Mix {
     pub fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.word(byte.into()));
         self.word(u64::MAX);
+    }
+
+    /// Mixes in bytes and how many there are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks();
+        let words = words.iter().map(|&word| u64::from_le_bytes(word));
+        for word in words.chain(rest.iter().map(|&byte| byte.into())) {
+            self.word(word);
+        }
     }
 
     /// The number of all that was mixed in.
@@ -186,18 +192,15 @@ mod tests {
         let masses = [0.5, 0.5, 1.0, 0.0];
         let mine = job(masses, &[(0, 1)], PointMetric::Euclidean);
         let differences = |other: &Job| mine.differences(&other.to_string());
-        assert_eq!(differences(&mine).as_deref(), Some(""));
+        assert_eq!(differences(&mine), "");
         let metric = job(masses, &[(0, 1)], PointMetric::Manhattan);
-        assert_eq!(differences(&metric).as_deref(), Some("metric"));
+        assert_eq!(differences(&metric), "metric");
         let more = job([0.5, 0.5, 0.0, 1.0], &[(1, 0)], PointMetric::Euclidean);
-        assert_eq!(differences(&more).as_deref(), Some("measures, pairs"));
-        assert_eq!(differences(&more.part("start", 1)).as_deref(), Some("measures, pairs, start"));
-        assert_eq!(mine.differences("left,right,distance"), None);
-        assert_eq!(mine.differences("test-2"), None);
-        assert_eq!(
-            mine.differences("test-1 version=0").as_deref(),
-            Some("version, metric, measures, pairs")
-        );
+        assert_eq!(differences(&more), "measures, pairs");
+        assert_eq!(differences(&more.part("start", 1)), "measures, pairs, start");
+        assert_eq!(mine.differences("test-1 version=0"), "version, metric, measures, pairs");
+        assert!(mine.is_kind_of("test-1 version=0") && mine.is_kind_of("test-1"));
+        assert!(!mine.is_kind_of("test-2") && !mine.is_kind_of("left,right,distance"));
     }
 
     #[test]
@@ -206,7 +209,7 @@ mod tests {
         let single = GroundMetric::from_condensed_f32(2, vec![2.0]).unwrap();
         let graph = GroundMetric::from_edges(2, &[(0, 1, 1.0)]).unwrap();
         let points = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean).unwrap();
-        let promised = condensed.clone().assume_metric();
+        let promised = condensed.clone().assume_metric().unwrap();
         let mut numbers: Vec<u64> =
             [&condensed, &single, &graph, &points, &promised].map(of_metric).to_vec();
         let tree = |text: &str| of_tree(&Tree::from_newick(text).unwrap());

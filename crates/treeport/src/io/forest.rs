@@ -10,7 +10,7 @@ use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
-use super::container::{self, Checksum, Content, File};
+use super::container::{self, Checksum, Content, Extra, File};
 use super::file;
 use crate::error::Result;
 use crate::forest::{Forest, check};
@@ -54,6 +54,11 @@ impl Forest {
     /// # Errors
     /// The names take more than the 100 MB a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.to_bytes_with(&Extra::default())
+    }
+
+    /// The same with more in the file.
+    pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         let sizes = self.trees.iter().map(|tree| tree.nodes() as u32);
         let nodes: Vec<u8> = sizes.flat_map(u32::to_le_bytes).collect();
         let weight: Vec<u8> = self.weights.iter().flat_map(|w| w.to_le_bytes()).collect();
@@ -62,14 +67,14 @@ impl Forest {
         let lengths = self.trees.iter().flat_map(Tree::lengths);
         let length: Vec<u8> = lengths.flat_map(|l| l.to_le_bytes()).collect();
         let sum = checksum(self.leaves(), [&nodes, &weight, &parent, &length], self.names());
-        let entry = container::entry(Content::Forest, self.leaves(), &sum, self.names());
+        let entry = container::entry(Content::Forest, self.leaves(), &sum, self.names(), extra);
         let tensors = [
             ("nodes", Dtype::U32, &nodes[..]),
             ("weight", Dtype::F64, &weight),
             ("parent", Dtype::U32, &parent),
             ("length", Dtype::F64, &length),
         ];
-        container::encode(Content::Forest, entry, &tensors)
+        container::encode(Content::Forest, entry, &tensors, extra)
     }
 
     /// The forest in the bytes of a file; messages call the file `<bytes>`.
@@ -88,7 +93,7 @@ fn checksum(leaves: usize, tensors: [&[u8]; 4], names: Option<&[String]>) -> Str
 }
 
 /// The forest in the bytes of a file called `path`.
-fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
+pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Forest> {
     let file = File::open(Content::Forest, bytes, path)?;
     let leaves = file.leaves()?;
     let nodes = file.tensor("nodes", Dtype::U32)?;

@@ -3,7 +3,12 @@
 //!
 //! The first line says which [`Job`] it is, so that no job goes on from what another has left. Then
 //! there are lines, each a finished piece of the work ([`Journal::append`]), or bytes that are
-//! replaced as a whole ([`Journal::replace`]). A line that was cut off by a crash is dropped.
+//! replaced as a whole ([`Journal::replace`]).
+//!
+//! Every line begins with a CRC-32 of itself and of the number on the line before: a line that was
+//! cut off, changed, removed, doubled or moved, and all after it, does not count and is done again.
+//! Bytes that are replaced as a whole have their number on a line of its own. As long as a journal
+//! is open nobody else can open it.
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -11,12 +16,15 @@ use std::path::{Path, PathBuf};
 
 use super::file;
 use super::fingerprint::Job;
+use super::lock::Lock;
 use crate::error::{Error, Result};
 
 /// No first line of ours is longer.
 const LONGEST: u64 = 1 << 12;
 
 /// The journal of one job.
+///
+/// One that was made and never got a line goes away again.
 ///
 /// # Example
 /// ```
@@ -36,10 +44,27 @@ pub struct Journal {
     path: PathBuf,
     /// The first line.
     head: String,
-    /// Bytes that count, first line and all; `None` while there is no first line.
-    end: Option<u64>,
+    /// Where that ends.
+    start: End,
+    /// Where what counts ends; `None` while there is no first line.
+    end: Option<End>,
+    /// Lines that do not count.
+    dropped: usize,
     /// Open, cut and at its end, once something is appended.
     file: Option<File>,
+    /// Whether the file is ours and holds nothing yet.
+    empty: bool,
+    /// `None` for one that is only read.
+    _lock: Option<Lock>,
+}
+
+/// Where a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    /// Bytes up to there.
+    at: u64,
+    /// The number on the line.
+    sum: u32,
 }
 
 impl Journal {
@@ -52,42 +77,73 @@ impl Journal {
 
     /// Opens what an earlier run of the same job has left, if anything.
     ///
-    /// Nothing is made or changed before something is written.
+    /// The journal is not made or changed before something is written. One whose first line is
+    /// damaged is of no use to any job and counts as empty.
     ///
     /// # Errors
-    /// The file cannot be read, is no journal ([`Error::NotAJournal`]), or was left by another job
-    /// ([`Error::OtherJob`]).
+    /// The file cannot be read or is open elsewhere, is no journal ([`Error::NotAJournal`]), or was
+    /// left by another job ([`Error::OtherJob`]).
     pub fn open(path: &Path, job: &Job) -> Result<Self> {
         if path.exists() {
             file::check_place(path)?;
         }
-        let mut journal = Self { path: path.into(), head: job.line(), end: None, file: None };
-        let mut file = match File::open(path) {
+        let lock = Lock::take(path)?;
+        Self::look(path, job, Some(lock))
+    }
+
+    /// The whole lines of a journal, which others may be writing; none if it is not there.
+    ///
+    /// # Errors
+    /// As [`Journal::open`], but for its being open.
+    pub fn read(path: &Path, job: &Job) -> Result<Vec<String>> {
+        Self::look(path, job, None)?.lines()
+    }
+
+    fn look(path: &Path, job: &Job, lock: Option<Lock>) -> Result<Self> {
+        let start = End { at: 0, sum: crc(0, job.to_string().as_bytes()) };
+        let head = format!("{job} sum={:08x}\n", start.sum);
+        let start = End { at: head.len() as u64, ..start };
+        let (path, file) = (path.to_owned(), None);
+        let mut journal =
+            Self { path, head, start, end: None, dropped: 0, file, empty: false, _lock: lock };
+        let file = match File::open(&journal.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(journal),
             file => file.map_err(|source| journal.unread(source))?,
         };
         let mut first = Vec::new();
-        if !journal.head.is_empty() {
-            let read = BufReader::new((&file).take(LONGEST)).read_until(b'\n', &mut first);
-            read.map_err(|source| journal.unread(source))?;
-        }
-        if !journal.head.as_bytes().starts_with(&first) {
-            let path = journal.path;
-            return Err(match job.differences(&String::from_utf8_lossy(&first)) {
-                Some(parts) if !parts.is_empty() => Error::OtherJob { path, parts },
-                _ => Error::NotAJournal { path },
-            });
-        }
-        // A crash in the middle of the first line has left nothing.
-        if first.len() == journal.head.len() {
-            journal.end = Some(last_end(&mut file).map_err(|source| journal.unread(source))?);
+        let read = BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut first);
+        read.map_err(|source| journal.unread(source))?;
+        if first == journal.head.as_bytes() {
+            journal.end = Some(start);
+            journal.take_lines(|_| Ok::<_, Error>(true))?;
+        } else if !journal.head.as_bytes().starts_with(&first) {
+            journal.refuse(job, &String::from_utf8_lossy(&first))?;
         }
         Ok(journal)
+    }
+
+    /// Refuses a first line that is not ours, unless damage has made it of no use to anybody.
+    fn refuse(&self, job: &Job, line: &str) -> Result<()> {
+        let path = self.path.clone();
+        if !job.is_kind_of(line) {
+            return Err(Error::NotAJournal { path });
+        }
+        match line.trim_end_matches('\n').rsplit_once(" sum=") {
+            Some((other, sum)) if sum == format!("{:08x}", crc(0, other.as_bytes())) => {
+                Err(Error::OtherJob { path, parts: job.differences(other) })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many lines were cut off or damaged, or were not taken: they are to be done again.
+    pub fn dropped(&self) -> usize {
+        self.dropped
     }
 
     /// The whole lines, without the first.
@@ -96,11 +152,10 @@ impl Journal {
     /// The file cannot be read.
     pub fn lines(&self) -> Result<Vec<String>> {
         let mut lines = Vec::new();
-        let take = |line: &[u8]| {
+        self.scan(|line| {
             lines.push(String::from_utf8_lossy(line).into_owned());
             Ok::<_, Error>(true)
-        };
-        self.scan(take)?;
+        })?;
         Ok(lines)
     }
 
@@ -116,14 +171,15 @@ impl Journal {
         &mut self,
         mut take: impl FnMut(&str) -> Result<bool, E>,
     ) -> Result<usize, E> {
-        let (lines, end) = self.scan(|line| str::from_utf8(line).map_or(Ok(false), &mut take))?;
-        if self.end != end {
-            (self.end, self.file) = (end, None);
+        let found = self.scan(|line| str::from_utf8(line).map_or(Ok(false), &mut take))?;
+        if self.end != found.end {
+            (self.end, self.file) = (found.end, None);
         }
-        Ok(lines)
+        self.dropped = found.left;
+        Ok(found.taken)
     }
 
-    /// All bytes after the first line; `None` if the job has left nothing.
+    /// The bytes that were put there as a whole; `None` if there are none or they are damaged.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -131,7 +187,8 @@ impl Journal {
         let Some(mut reader) = self.reader()? else { return Ok(None) };
         let mut bytes = Vec::new();
         reader.read_to_end(&mut bytes).map_err(|source| self.unread(source))?;
-        Ok(Some(bytes))
+        let whole = checked(self.start.sum, &bytes).is_some();
+        Ok(whole.then(|| bytes.split_off(PREFIX)))
     }
 
     /// Adds whole lines; a kill after this does not undo it. The first time makes the file, even of
@@ -149,21 +206,23 @@ impl Journal {
             Error::Write { path: self.path.clone(), source }
         })?;
         self.end = Some(end);
+        self.empty &= lines.is_empty();
         Ok(())
     }
 
-    /// Replaces all but the first line, whole or not at all.
+    /// Replaces all but the first line, whole or not at all. These bytes are no lines: the next
+    /// [`append`](Self::append) would overwrite them.
     ///
     /// # Errors
     /// The file cannot be written. What was there before is still there.
     pub fn replace(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file = None;
-        let broken = |source| Error::Write { path: self.path.clone(), source };
-        file::save(&self.path, |out| {
-            out.write_all(self.head.as_bytes()).and_then(|()| out.write_all(bytes)).map_err(broken)
+        let (path, head, sum) = (&self.path, &self.head, crc(self.start.sum, bytes));
+        file::save(path, |out| {
+            write!(out, "{head}{sum:08x} ")
+                .and_then(|()| out.write_all(bytes))
+                .map_err(|source| Error::Write { path: path.clone(), source })
         })?;
-        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        self.end = Some((self.head.len() + whole) as u64);
+        (self.end, self.file, self.empty) = (Some(self.start), None, false);
         Ok(())
     }
 
@@ -171,51 +230,61 @@ impl Journal {
     ///
     /// # Errors
     /// As [`remove`].
-    pub fn remove(self) -> Result<()> {
-        drop(self.file);
+    pub fn remove(mut self) -> Result<()> {
+        (self.file, self.empty) = (None, false);
         remove(&self.path)
     }
 
     /// Writes at the end; where that is then.
-    fn write(&mut self, lines: &[u8]) -> io::Result<u64> {
+    fn write(&mut self, lines: &[u8]) -> io::Result<End> {
         if self.file.is_none() {
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create(true).truncate(false).open(&self.path)?;
-            file.set_len(self.end.unwrap_or(0))?;
+            file.set_len(self.end.map_or(0, |end| end.at))?;
             file.seek(SeekFrom::End(0))?;
             if self.end.is_none() {
                 file.write_all(self.head.as_bytes())?;
-                self.end = Some(self.head.len() as u64);
+                (self.end, self.empty) = (Some(self.start), true);
             }
             self.file = Some(file);
         }
-        if let Some(file) = &mut self.file {
-            file.write_all(lines)?;
+        let mut end = self.end.unwrap_or(self.start);
+        let mut bytes = Vec::with_capacity(lines.len() + PREFIX);
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            end.sum = crc(end.sum, &line[..line.len() - 1]);
+            write!(bytes, "{:08x} ", end.sum)?;
+            bytes.extend_from_slice(line);
         }
-        Ok(self.end.unwrap_or(0) + lines.len() as u64)
+        end.at += bytes.len() as u64;
+        if let Some(file) = &mut self.file {
+            file.write_all(&bytes)?;
+        }
+        Ok(end)
     }
 
-    /// Goes through whole lines until one is not taken; how many were, and where the last of them
-    /// ends.
+    /// Goes through whole lines until one is damaged or not taken.
     fn scan<E: From<Error>>(
         &self,
         mut take: impl FnMut(&[u8]) -> Result<bool, E>,
-    ) -> Result<(usize, Option<u64>), E> {
-        let (Some(reader), Some(all)) = (self.reader()?, self.end) else { return Ok((0, None)) };
-        let (mut lines, mut end) = (0, self.head.len() as u64);
-        let mut reader = reader.take(all.saturating_sub(end));
+    ) -> Result<Scanned, E> {
+        let Some(mut reader) = self.reader()? else { return Ok(Scanned::default()) };
+        let (mut end, mut taken, mut left) = (self.start, 0, 0);
         let mut line = Vec::new();
         loop {
             line.clear();
-            reader.read_until(b'\n', &mut line).map_err(|source| self.unread(source))?;
-            let Some(text) = line.strip_suffix(b"\n") else { break };
-            if !take(text)? {
-                break;
+            let size = reader.read_until(b'\n', &mut line).map_err(|source| self.unread(source))?;
+            if size == 0 {
+                return Ok(Scanned { taken, left, end: Some(end) });
             }
-            lines += 1;
-            end += line.len() as u64;
+            // What follows a damaged line is only counted.
+            let whole = line.strip_suffix(b"\n").filter(|_| left == 0);
+            match whole.and_then(|line| checked(end.sum, line)) {
+                Some((sum, text)) if take(text)? => {
+                    (taken, end) = (taken + 1, End { at: end.at + size as u64, sum });
+                }
+                _ => left += 1,
+            }
         }
-        Ok((lines, Some(end)))
     }
 
     /// What comes after the first line, if there is one.
@@ -227,14 +296,50 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|source| self.unread(source))?,
         };
-        let start = SeekFrom::Start(self.head.len() as u64);
-        file.seek(start).map_err(|source| self.unread(source))?;
+        file.seek(SeekFrom::Start(self.start.at)).map_err(|source| self.unread(source))?;
         Ok(Some(BufReader::new(file)))
     }
 
     fn unread(&self, source: io::Error) -> Error {
         Error::Read { path: self.path.clone(), source }
     }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.empty {
+            // It says nothing, but would be in the way of another job.
+            let _ = remove_file(&self.path);
+        }
+    }
+}
+
+/// What going through lines has found.
+#[derive(Default)]
+struct Scanned {
+    taken: usize,
+    /// Lines after those.
+    left: usize,
+    /// Where the last that was taken ends.
+    end: Option<End>,
+}
+
+/// Bytes before the text of a line: its number and a blank.
+const PREFIX: usize = 9;
+
+/// The number of a text that follows a line with the number `before`.
+fn crc(before: u32, text: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&before.to_le_bytes());
+    hasher.update(text);
+    hasher.finalize()
+}
+
+/// The number of a line and its text, if they belong together and after the line before.
+fn checked(before: u32, line: &[u8]) -> Option<(u32, &[u8])> {
+    let (prefix, text) = line.split_at_checked(PREFIX)?;
+    let sum = crc(before, text);
+    (prefix == format!("{sum:08x} ").as_bytes()).then_some((sum, text))
 }
 
 /// Removes a journal, if there is one.
@@ -249,23 +354,6 @@ pub fn remove(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
-}
-
-/// Where the last whole line of a file ends.
-fn last_end(file: &mut File) -> io::Result<u64> {
-    let mut end = file.metadata()?.len();
-    let mut buffer = [0; 1 << 12];
-    while end > 0 {
-        let size = buffer.len().min(usize::try_from(end).unwrap_or(usize::MAX));
-        let start = end - size as u64;
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut buffer[..size])?;
-        if let Some(at) = buffer[..size].iter().rposition(|&byte| byte == b'\n') {
-            return Ok(start + at as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(0)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::{npy, npz, table};
+use super::{npy, npz, rows_and_columns, table};
 use crate::error::Result;
 use crate::measure::Measures;
 
@@ -12,8 +12,9 @@ impl Measures {
     /// # Errors
     /// What is not such an array; what [`from_dense`](Self::from_dense) refuses.
     pub fn read_npy(reader: impl Read) -> Result<Self> {
-        let array = npy::read(reader)?;
-        let (_, points) = array.rows_and_columns("the table of masses")?;
+        let what = "the table of masses";
+        let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
+        let (_, points) = array.rows_and_columns(what)?;
         Self::from_dense(points, &array.into_f64()?)
     }
 

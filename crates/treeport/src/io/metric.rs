@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek};
 
-use super::{Array, Data, npy, npz, table};
+use super::{Array, Data, npy, npz, rows_and_columns, table};
 use crate::condensed::pairs_of;
 use crate::error::{Error, Result, show_shape};
 use crate::metric::{GroundMetric, PointMetric};
@@ -13,8 +13,9 @@ impl GroundMetric {
     /// # Errors
     /// What is not such an array; what [`from_points`](Self::from_points) refuses.
     pub fn read_points_npy(reader: impl Read, point_metric: PointMetric) -> Result<Self> {
-        let array = npy::read(reader)?;
-        let (_, dim) = array.rows_and_columns("the table of coordinates")?;
+        let what = "the table of coordinates";
+        let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
+        let (_, dim) = array.rows_and_columns(what)?;
         Self::from_points(dim, array.into_f64()?, point_metric)
     }
 
@@ -35,7 +36,12 @@ impl GroundMetric {
     /// Another shape; what [`from_condensed`](Self::from_condensed) or
     /// [`from_square`](Self::from_square) refuses.
     pub fn read_matrix_npy(reader: impl Read) -> Result<Self> {
-        let Array { shape, data } = npy::read(reader)?;
+        let check = |shape: &[usize]| match *shape {
+            [pairs] => points_of(pairs).map(drop),
+            [n, m] if n == m => Ok(()),
+            _ => Err(wrong_matrix(show_shape(shape))),
+        };
+        let Array { shape, data } = npy::read_if(reader, check)?;
         match (&shape[..], data) {
             (&[pairs], Data::F32(values)) => Self::from_condensed_f32(points_of(pairs)?, values),
             (&[pairs], data) => Self::from_condensed(points_of(pairs)?, data.into_f64()?),
@@ -217,7 +223,7 @@ mod tests {
         let both = [(0, 1, 2.0), (1, 0, 2.0), (1, 2, 0.0), (2, 1, 0.0)];
         let upper = [(0, 1, 2.0), (1, 2, 0.0)];
         for entries in [&both[..], &upper] {
-            assert_eq!(adjacency(3, entries).unwrap().condensed(), [2.0, 2.0, 0.0]);
+            assert_eq!(adjacency(3, entries).unwrap().condensed().unwrap(), [2.0, 2.0, 0.0]);
         }
         let uneven = adjacency(3, &[(0, 1, 2.0), (1, 0, 3.0), (1, 2, 1.0)]);
         assert!(matches!(uneven, Err(Error::Asymmetric { from: 0, to: 1, .. })));

@@ -12,18 +12,23 @@ pub mod file;
 pub mod fingerprint;
 mod forest;
 mod header;
+pub mod history;
 pub mod journal;
+mod lock;
 mod measures;
 mod metric;
 mod model;
+mod model_file;
 pub mod npy;
 pub mod npz;
 pub mod table;
 mod tree;
 
 pub use model::is_newick;
+pub use model_file::ModelFile;
 
 use crate::error::{Error, Result, show_shape};
+use crate::memory;
 
 /// An array as a file holds it, in C order.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +75,12 @@ impl Data {
     pub fn into_f64(self) -> Result<Vec<f64>> {
         match self {
             Self::F64(values) => Ok(values),
-            Self::F32(values) => Ok(values.into_iter().map(f64::from).collect()),
+            Self::F32(values) => {
+                let step = format_args!("{} numbers in double precision", values.len());
+                let mut wide = memory::with_capacity(step, values.len(), "give fewer")?;
+                wide.extend(values.into_iter().map(f64::from));
+                Ok(wide)
+            }
             Self::I64(values) => Ok(values.into_iter().map(|v| v as f64).collect()),
             Self::Text(_) => Err(bad("npy", "entries", "text where numbers are expected")),
         }
@@ -98,6 +108,8 @@ impl Array {
             let reason = format!("{v} where a number from 0 up is expected");
             usize::try_from(v).map_err(|_| bad("npy", format!("entry {at}"), reason))
         };
+        let step = format_args!("a list of {} indices", values.len());
+        memory::check(step, memory::size_of::<usize>(&[values.len()]), "give fewer")?;
         values.iter().enumerate().map(index).collect()
     }
 
@@ -106,14 +118,18 @@ impl Array {
     /// # Errors
     /// The array does not have two axes.
     pub fn rows_and_columns(&self, what: &str) -> Result<(usize, usize)> {
-        match self.shape[..] {
-            [rows, columns] => Ok((rows, columns)),
-            _ => Err(Error::Shape {
-                what: what.into(),
-                expected: "(rows, columns)".into(),
-                found: show_shape(&self.shape),
-            }),
-        }
+        rows_and_columns(&self.shape, what)
+    }
+}
+
+fn rows_and_columns(shape: &[usize], what: &str) -> Result<(usize, usize)> {
+    match *shape {
+        [rows, columns] => Ok((rows, columns)),
+        _ => Err(Error::Shape {
+            what: what.into(),
+            expected: "(rows, columns)".into(),
+            found: show_shape(shape),
+        }),
     }
 }
 

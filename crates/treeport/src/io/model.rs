@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use super::file;
+use super::model_file::{ModelFile, decode_model};
 use crate::error::{Error, Result};
-use crate::forest::Forest;
 use crate::measure::match_names;
 use crate::model::Model;
-use crate::tree::Tree;
 
 impl Model {
-    /// Writes the file of the tree ([`Tree::save`]) or of the forest ([`Forest::save`]), whole or
+    /// Writes the file of the tree ([`Tree::save`](crate::Tree::save)) or of the forest ([`Forest::save`](crate::Forest::save)), whole or
     /// not at all.
     ///
     /// # Errors
@@ -24,8 +23,7 @@ impl Model {
     /// # Errors
     /// The file cannot be read, is neither, is damaged, or comes from a newer treeport.
     pub fn load(path: &Path) -> Result<Self> {
-        // What a tree's file lacks says more where it is no forest's either.
-        or_forest(Tree::load(path), || Forest::load(path))
+        decode_model(&file::load(path)?, path)
     }
 
     /// The bytes of the file that [`Model::save`] writes; the same model gives the same bytes.
@@ -44,7 +42,7 @@ impl Model {
     /// # Errors
     /// As [`Model::load`], but for reading the file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        or_forest(Tree::from_bytes(bytes), || Forest::from_bytes(bytes))
+        decode_model(bytes, Path::new("<bytes>"))
     }
 
     /// Reads a model whatever it is in: our own file, or Newick text (`.nwk`, `.newick`), where
@@ -52,7 +50,7 @@ impl Model {
     /// which the leaves of Newick text are matched.
     ///
     /// # Errors
-    /// As [`Model::load`] and [`Tree::from_newick_with`]; names of another number than the points, or
+    /// As [`Model::load`] and [`Tree::from_newick_with`](crate::Tree::from_newick_with); names of another number than the points, or
     /// the names that the model has in another order.
     pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
         if is_newick(path) {
@@ -60,34 +58,43 @@ impl Model {
             let text = text.map_err(|source| Error::Read { path: path.into(), source })?;
             return Self::from_newick(&text, names);
         }
-        let model = Self::load(path)?;
-        let Some(names) = names else { return Ok(model) };
-        // Other names are other words for the same points; the same names in another order are not.
-        let own = model.names().unwrap_or_default();
-        if own != names && match_names(names, own).is_ok() {
-            let differ = own.iter().zip(names).position(|(own, given)| own != given);
-            let (point, given) = differ.map_or((0, &own[0]), |point| (point, &names[point]));
-            let reason = format!(
-                "the model calls point {point} `{}`, and here it is `{given}`; give them in its order",
-                own[point]
-            );
-            return Err(Error::UnmatchedNames { reason });
-        }
-        model.with_names(names.to_vec())
+        named(Self::load(path)?, names)
     }
+}
+
+impl ModelFile {
+    /// As [`Model::read`], with whatever else the file holds.
+    ///
+    /// # Errors
+    /// As [`Model::read`].
+    pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
+        if is_newick(path) {
+            let model = Model::read(path, names)?;
+            return Ok(Self { model, calibration: None, metric: None });
+        }
+        let file = Self::load(path)?;
+        Ok(Self { model: named(file.model, names)?, ..file })
+    }
+}
+
+/// A model with names for its points, where there are any.
+fn named(model: Model, names: Option<&[String]>) -> Result<Model> {
+    let Some(names) = names else { return Ok(model) };
+    // Other names are other words for the same points; the same names in another order are not.
+    let own = model.names().unwrap_or_default();
+    if own != names && match_names(names, own).is_ok() {
+        let differ = own.iter().zip(names).position(|(own, given)| own != given);
+        let (point, given) = differ.map_or((0, &own[0]), |point| (point, &names[point]));
+        let reason = format!(
+            "the model calls point {point} `{}`, and here it is `{given}`; give them in its order",
+            own[point]
+        );
+        return Err(Error::UnmatchedNames { reason });
+    }
+    model.with_names(names.to_vec())
 }
 
 /// Whether the name of a file says Newick.
 pub fn is_newick(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "nwk" || extension == "newick")
-}
-
-fn or_forest(tree: Result<Tree>, forest: impl FnOnce() -> Result<Forest>) -> Result<Model> {
-    match tree {
-        Err(not_a_tree @ Error::NotATree { .. }) => match forest() {
-            Err(Error::NotAForest { .. }) => Err(not_a_tree),
-            forest => Ok(Model::Forest(forest?)),
-        },
-        tree => Ok(Model::Tree(tree?)),
-    }
 }

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use super::header::{Header, Kind};
 use super::{Array, Data, bad};
 use crate::error::{Result, show_shape};
+use crate::memory;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -23,8 +24,20 @@ const CHUNK: usize = 1 << 16;
 ///
 /// # Errors
 /// What is not an array, holds Python objects, or does not have the length its header announces.
-pub fn read(mut reader: impl Read) -> Result<Array> {
+pub fn read(reader: impl Read) -> Result<Array> {
+    read_if(reader, |_| Ok(()))
+}
+
+/// [`read`], unless `check` refuses the shape, before anything else is read.
+///
+/// # Errors
+/// The same, and those of `check`.
+pub(super) fn read_if(
+    mut reader: impl Read,
+    check: impl FnOnce(&[usize]) -> Result<()>,
+) -> Result<Array> {
     let (header, start) = read_header(&mut reader)?;
+    check(&header.shape)?;
     let Some(entries) = header.entries() else {
         let shape = show_shape(&header.shape);
         return Err(bad("npy", "header", format!("shape {shape} is more than can be addressed")));
@@ -34,7 +47,7 @@ pub fn read(mut reader: impl Read) -> Result<Array> {
         let shape = show_shape(&header.shape);
         return Err(bad("npy", "end", format!("more bytes follow the entries of shape {shape}")));
     }
-    let data = if header.fortran_order { to_c_order(&header.shape, data) } else { data };
+    let data = if header.fortran_order { to_c_order(&header.shape, data)? } else { data };
     Ok(Array { shape: header.shape, data })
 }
 
@@ -147,12 +160,19 @@ fn decode<T>(
     if width == 0 {
         return Err(bad("npy", "header", "its strings have no width"));
     }
+    let step = format_args!("an array of {entries} entries");
+    let fewer = "give a smaller one, or sparse (.npz) where most of it is 0";
     let mut values = Vec::new();
     let mut buffer = vec![0; CHUNK - CHUNK % width];
     while values.len() < entries {
         let wanted = buffer.len().min((entries - values.len()) * width);
         let at = start + values.len() * width;
         let got = fill(reader, &mut buffer[..wanted], at)?;
+        if values.is_empty() && got == wanted {
+            // A whole chunk is there, so that the header may mean what it says.
+            memory::check(step, memory::size_of::<T>(&[entries]), fewer)?;
+        }
+        memory::grow(&mut values, step, got / width, fewer)?;
         for bytes in buffer[..got].chunks_exact(width) {
             values.push(entry(values.len(), bytes)?);
         }
@@ -164,20 +184,21 @@ fn decode<T>(
     Ok(values)
 }
 
-fn to_c_order(shape: &[usize], data: Data) -> Data {
-    match data {
-        Data::F32(values) => Data::F32(transpose(shape, &values)),
-        Data::F64(values) => Data::F64(transpose(shape, &values)),
-        Data::I64(values) => Data::I64(transpose(shape, &values)),
-        Data::Text(values) => Data::Text(transpose(shape, &values)),
-    }
+fn to_c_order(shape: &[usize], data: Data) -> Result<Data> {
+    Ok(match data {
+        Data::F32(values) => Data::F32(transpose(shape, &values)?),
+        Data::F64(values) => Data::F64(transpose(shape, &values)?),
+        Data::I64(values) => Data::I64(transpose(shape, &values)?),
+        Data::Text(values) => Data::Text(transpose(shape, &values)?),
+    })
 }
 
 /// Entries with the first axis fastest, reordered so that the last one is.
-fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Vec<T> {
+fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Result<Vec<T>> {
     let mut index = vec![0; shape.len()];
     let mut at = 0;
-    let mut turned = Vec::with_capacity(values.len());
+    let step = format_args!("turning an array of {} entries in Fortran order", values.len());
+    let mut turned = memory::with_capacity(step, values.len(), "save it in C order")?;
     for _ in 0..values.len() {
         turned.push(values[at].clone());
         // Count up the index, last axis fastest, and keep its Fortran position in step.
@@ -193,7 +214,7 @@ fn transpose<T: Clone>(shape: &[usize], values: &[T]) -> Vec<T> {
             at -= stride * shape[axis];
         }
     }
-    turned
+    Ok(turned)
 }
 
 /// Writes `data` as a `float64` array.

@@ -4,7 +4,7 @@
 //! members `format`, `shape`, `data` and, by format, `indices` and `indptr` or `row` and `col`.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
@@ -12,6 +12,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::{Array, Data, bad, npy};
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::sparse::Csr;
 
 /// Reads all arrays of an archive, by name (without `.npy`).
@@ -19,8 +20,7 @@ use crate::sparse::Csr;
 /// # Errors
 /// What is not a zip archive, or a member that is not an array; names the member.
 pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
-    let mut archive = ZipArchive::new(reader)
-        .map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))?;
+    let mut archive = open(reader)?;
     let mut arrays = BTreeMap::new();
     for number in 0..archive.len() {
         let broken = |e: ZipError| bad("npz", format!("member {number}"), e.to_string());
@@ -33,6 +33,18 @@ pub fn read(reader: impl Read + Seek) -> Result<BTreeMap<String, Array>> {
     Ok(arrays)
 }
 
+/// Reads one array of an archive by its name, and none of the others.
+///
+/// # Errors
+/// What is not a zip archive, has no such member, or one that is not an array.
+pub fn read_one(reader: impl Read + Seek, name: &str) -> Result<Array> {
+    take(&mut open(reader)?, name, "")
+}
+
+fn open<R: Read + Seek>(reader: R) -> Result<ZipArchive<R>> {
+    ZipArchive::new(reader).map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))
+}
+
 /// The same complaint, with the member it is about.
 fn inside(member: &str, error: Error) -> Error {
     match error {
@@ -43,40 +55,41 @@ fn inside(member: &str, error: Error) -> Error {
     }
 }
 
-/// Reads a SciPy sparse matrix in CSR, CSC or COO format.
+/// Reads a SciPy sparse matrix in CSR, CSC or COO format, and no member that it does not need.
 ///
 /// Columns come out in increasing order; entries at the same place add up, as in SciPy.
 ///
 /// # Errors
 /// A member that is missing, another format, or bounds and indices that do not fit the shape.
 pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
-    let mut arrays = read(reader)?;
-    let format = match take(&mut arrays, "format")?.data {
+    let archive = &mut open(reader)?;
+    let format = match take(archive, "format", SPARSE)?.data {
         Data::Text(names) if names.len() == 1 => names[0].clone(),
         _ => return Err(bad("npz", "member `format`", "one string is expected")),
     };
-    let [rows, cols] = indices(&mut arrays, "shape")?[..] else {
+    let [rows, cols] = indices(archive, "shape")?[..] else {
         return Err(bad("npz", "member `shape`", "two numbers are expected"));
     };
-    let values = take(&mut arrays, "data")?.into_f64().map_err(|e| inside("data", e))?;
+    let values = take(archive, "data", SPARSE)?.into_f64().map_err(|e| inside("data", e))?;
+    let count = values.len();
     match format.as_str() {
         "csr" => {
-            let start = bounds(&mut arrays, rows, values.len())?;
-            let indices = places(&mut arrays, "indices", cols, values.len())?;
-            Ok(sorted(Csr { rows, cols, start, indices, values }))
+            let start = bounds(archive, rows, count)?;
+            let indices = places(archive, "indices", cols, count)?;
+            sorted(Csr { rows, cols, start, indices, values })
         }
         "csc" => {
-            check_rows(rows, values.len())?;
-            let start = bounds(&mut arrays, cols, values.len())?;
-            let indices = places(&mut arrays, "indices", rows, values.len())?;
+            check_rows(rows, count)?;
+            let start = bounds(archive, cols, count)?;
+            let indices = places(archive, "indices", rows, count)?;
             let col = start.windows(2).enumerate().flat_map(|(c, w)| (w[0]..w[1]).map(move |_| c));
-            Ok(sorted(gather(rows, cols, &indices, col, &values)))
+            sorted(gather(rows, cols, &indices, col, &values)?)
         }
         "coo" => {
-            check_rows(rows, values.len())?;
-            let row = places(&mut arrays, "row", rows, values.len())?;
-            let col = places(&mut arrays, "col", cols, values.len())?;
-            Ok(sorted(gather(rows, cols, &row, col.into_iter(), &values)))
+            check_rows(rows, count)?;
+            let row = places(archive, "row", rows, count)?;
+            let col = places(archive, "col", cols, count)?;
+            sorted(gather(rows, cols, &row, col.into_iter(), &values)?)
         }
         other => {
             let reason = format!("sparse format `{other}`; csr, csc and coo can be read");
@@ -85,25 +98,30 @@ pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
     }
 }
 
-fn take(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Array> {
-    arrays.remove(name).ok_or_else(|| {
-        let reason = format!("no member `{name}`; a matrix saved by scipy.sparse is expected");
-        bad("npz", "archive", reason)
-    })
+/// What an archive without a member is not.
+const SPARSE: &str = "; a matrix saved by scipy.sparse is expected";
+
+/// One member, and only that.
+fn take<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str, expected: &str) -> Result<Array> {
+    let member = archive.by_name(&format!("{name}.npy")).map_err(|error| match error {
+        ZipError::FileNotFound => bad("npz", "archive", format!("no member `{name}`{expected}")),
+        error => bad("npz", format!("member `{name}`"), error.to_string()),
+    })?;
+    npy::read(member).map_err(|e| inside(name, e))
 }
 
-fn indices(arrays: &mut BTreeMap<String, Array>, name: &str) -> Result<Vec<usize>> {
-    take(arrays, name)?.to_indices().map_err(|e| inside(name, e))
+fn indices<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str) -> Result<Vec<usize>> {
+    take(archive, name, SPARSE)?.to_indices().map_err(|e| inside(name, e))
 }
 
 /// One index below `limit` for each of the `entries`.
-fn places(
-    arrays: &mut BTreeMap<String, Array>,
+fn places<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
     name: &str,
     limit: usize,
     entries: usize,
 ) -> Result<Vec<usize>> {
-    let indices = indices(arrays, name)?;
+    let indices = indices(archive, name)?;
     let wrong = |reason| Err(bad("npz", format!("member `{name}`"), reason));
     if indices.len() != entries {
         return wrong(format!("{} indices for {entries} values", indices.len()));
@@ -117,12 +135,12 @@ fn places(
 }
 
 /// The bounds of `lines` compressed rows or columns.
-fn bounds(
-    arrays: &mut BTreeMap<String, Array>,
+fn bounds<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
     lines: usize,
     entries: usize,
 ) -> Result<Vec<usize>> {
-    let start = indices(arrays, "indptr")?;
+    let start = indices(archive, "indptr")?;
     let wrong = |reason| Err(bad("npz", "member `indptr`", reason));
     if Some(start.len()) != lines.checked_add(1) {
         return wrong(format!("{} bounds for {lines} lines; one more is expected", start.len()));
@@ -153,7 +171,8 @@ fn gather(
     row: &[usize],
     col: impl Iterator<Item = usize>,
     values: &[f64],
-) -> Csr {
+) -> Result<Csr> {
+    check_copy(row.len())?;
     let mut start = vec![0; rows + 1];
     for &r in row {
         start[r + 1] += 1;
@@ -169,15 +188,23 @@ fn gather(
         csr.values[next[r]] = value;
         next[r] += 1;
     }
-    csr
+    Ok(csr)
+}
+
+/// Refuses a second copy of so many entries, if it does not fit.
+fn check_copy(entries: usize) -> Result<()> {
+    let step = format_args!("sorting a sparse matrix of {entries} entries");
+    let sorted = "save it as CSR with sorted indices";
+    memory::check(step, memory::size_of::<(usize, f64)>(&[entries]), sorted)
 }
 
 /// The same matrix with the columns of every row strictly increasing; repeated entries add up.
-fn sorted(csr: Csr) -> Csr {
+fn sorted(csr: Csr) -> Result<Csr> {
     let increasing = |w: &[usize]| csr.indices[w[0]..w[1]].is_sorted_by(|a, b| a < b);
     if csr.start.windows(2).all(increasing) {
-        return csr;
+        return Ok(csr);
     }
+    check_copy(csr.values.len())?;
     let mut all = Csr { rows: csr.rows, cols: csr.cols, start: vec![0], ..Csr::default() };
     for w in csr.start.windows(2) {
         let mut row: Vec<usize> = (w[0]..w[1]).collect();
@@ -193,7 +220,7 @@ fn sorted(csr: Csr) -> Csr {
         }
         all.start.push(all.indices.len());
     }
-    all
+    Ok(all)
 }
 
 /// Writes a matrix so that `scipy.sparse.load_npz` reads it, with stored members.
@@ -201,6 +228,48 @@ fn sorted(csr: Csr) -> Csr {
 /// # Errors
 /// The output fails, or a number exceeds `i64`.
 pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
+    let mut failed = None;
+    let written = write_members(matrix, Patient { out, failed: &mut failed });
+    failed.map_or(written, Err)
+}
+
+/// An output that hears of its failure only through `failed`: an archive that cannot be finished
+/// says so on stderr when it is dropped.
+struct Patient<'a, W> {
+    out: W,
+    failed: &'a mut Option<io::Error>,
+}
+
+impl<W> Patient<'_, W> {
+    /// What `act` says, or after a failure what it would say if all were well.
+    fn attempt<T>(&mut self, fine: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
+        if self.failed.is_some() {
+            return Ok(fine);
+        }
+        Ok(act(&mut self.out).unwrap_or_else(|error| {
+            *self.failed = Some(error);
+            fine
+        }))
+    }
+}
+
+impl<W: Write> Write for Patient<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.attempt(bytes.len(), |out| out.write_all(bytes).map(|()| bytes.len()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.attempt((), W::flush)
+    }
+}
+
+impl<W: Seek> Seek for Patient<'_, W> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.attempt(0, |out| out.seek(to))
+    }
+}
+
+fn write_members(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
     let mut archive = ZipWriter::new(out);
     member(&mut archive, "format", |out| npy::write_name(*b"csr", out))?;
     let shape = [matrix.rows, matrix.cols];

@@ -42,6 +42,28 @@ fn deflated_members_are_read() {
 }
 
 #[test]
+fn members_that_nobody_needs_are_not_read() {
+    let places: [(&str, &[i64]); 2] = [("indptr", &[0, 1]), ("indices", &[0])];
+    let file = archive(*b"csr", &[1, 1], &places, &[1.0]);
+    let mut zip = ZipWriter::new_append(Cursor::new(file)).unwrap();
+    // An array of more entries than there is memory, and then only the first of them.
+    let header = "{'descr': '|i1', 'fortran_order': False, 'shape': (1000000000000000,), }\n";
+    zip.start_file("junk.npy", SimpleFileOptions::default()).unwrap();
+    zip.write_all(b"\x93NUMPY\x01\x00").unwrap();
+    zip.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+    zip.write_all(header.as_bytes()).unwrap();
+    zip.write_all(&vec![0; 1 << 17]).unwrap();
+    let file = zip.finish().unwrap().into_inner();
+    assert_eq!(read_csr(Cursor::new(&file)).unwrap().values, [1.0]);
+    assert_eq!(read_one(Cursor::new(&file), "data").unwrap().data, Data::F64(vec![1.0]));
+    let missing = read_one(Cursor::new(&file), "weights").unwrap_err().to_string();
+    assert_eq!(missing, "npz, archive: no member `weights`");
+    // Who asks for it hears that it does not fit.
+    assert!(matches!(read_one(Cursor::new(&file), "junk"), Err(Error::Memory { .. })));
+    assert!(matches!(read(Cursor::new(&file)), Err(Error::Memory { .. })));
+}
+
+#[test]
 fn repeated_entries_add_up_and_columns_are_sorted() {
     let places: [(&str, &[i64]); 2] = [("indptr", &[0, 3, 3]), ("indices", &[2, 0, 2])];
     let csr = read_csr(Cursor::new(archive(*b"csr", &[2, 3], &places, &[1.0, 2.0, 4.0]))).unwrap();

@@ -32,7 +32,8 @@ pub struct EdgeList {
 
 /// Reads a comma-separated table of numbers.
 ///
-/// A first row that holds text and no number is a header; it names every column. `nan` and `inf` are numbers here; what
+/// A first row that holds text and no number is a header; it names every column. The words with
+/// which other tools write a missing number are no such text. `nan` and `inf` are numbers here; what
 /// they mean is for the caller to judge.
 ///
 /// # Errors
@@ -52,8 +53,9 @@ pub fn read_named_matrix(reader: impl Read, names: &[String]) -> Result<Table> {
     while let Some(line) = rows.next(&mut record)? {
         let number = |cell: &str| cell.parse::<f64>().ok();
         let no_number = record.iter().all(|cell| number(cell).is_none());
+        let text = no_number && !record.iter().all(is_missing);
         let named = !names.is_empty() && record.iter().all(|cell| names.iter().any(|n| n == cell));
-        if rows.first && (named || no_number && record.iter().any(|cell| !cell.is_empty())) {
+        if rows.first && (named || text) {
             if record.iter().next().is_some_and(str::is_empty) {
                 let reason = "the first column has no name, as where the names of rows were written \
                     with the table; write it without them (pandas: `index=False`)";
@@ -171,6 +173,13 @@ impl Labels {
     }
 }
 
+/// Whether a cell is what pandas, R, Julia or a spreadsheet write where there is no number.
+fn is_missing(cell: &str) -> bool {
+    const WORDS: [&str; 9] = ["", "na", "n/a", "null", "none", "nil", "missing", "nan", "value!"];
+    let word = cell.trim_matches(['#', '<', '>', '-', '+', '.', '?', ' ']).to_ascii_lowercase();
+    WORDS.contains(&word.as_str()) || word == "n/a n/a" || word.starts_with("1.#")
+}
+
 /// The number a label spells, unless it has leading zeros: `007` is a name.
 fn whole_number(label: &str) -> Option<usize> {
     let digits = label.bytes().all(|b| b.is_ascii_digit());
@@ -276,6 +285,22 @@ mod tests {
         }
         let garbled = read_matrix(&b"1,2\n\xff,4\n"[..]).unwrap_err().to_string();
         assert!(garbled.starts_with("csv, line 2: "), "{garbled}");
+    }
+
+    /// As a header it would be gone, and every row would be taken for the one before it.
+    #[test]
+    fn a_first_row_of_missing_numbers_is_no_header() {
+        for cell in ["NA", "N/A", "#N/A", "<NA>", "NULL", "null", "None", "-", "?", ".", "missing"]
+        {
+            let error = matrix(&format!("{cell},{cell}\n1,2\n")).unwrap_err().to_string();
+            assert_eq!(error, format!("csv, line 1, column 1: `{cell}` is not a number"));
+        }
+        let error = matrix(",NA\n1,2\n").unwrap_err().to_string();
+        assert_eq!(error, "csv, line 1, column 1: the cell is empty");
+        assert!(matrix("nan,-Inf\n1,2\n").unwrap().header.is_none());
+        assert_eq!(matrix("NA,x\n1,2\n").unwrap().header.unwrap(), ["NA", "x"]);
+        let names = ["NA", "None"].map(String::from);
+        assert!(read_named_matrix(&b"NA,None\n1,2\n"[..], &names).unwrap().header.is_some());
     }
 
     #[test]

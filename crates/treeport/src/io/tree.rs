@@ -19,7 +19,7 @@ use std::path::Path;
 
 use safetensors::tensor::Dtype;
 
-use super::container::{self, Checksum, Content, File};
+use super::container::{self, Checksum, Content, Extra, File};
 use super::file;
 use crate::error::Result;
 use crate::tree::Tree;
@@ -60,7 +60,12 @@ impl Tree {
     /// # Errors
     /// The names take more than the 100 MB a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        encode(self.leaves(), self.parents(), self.lengths(), self.names())
+        self.to_bytes_with(&Extra::default())
+    }
+
+    /// The same with more in the file.
+    pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
+        encode(self.leaves(), self.parents(), self.lengths(), self.names(), extra)
     }
 
     /// The tree in the bytes of a file; messages call the file `<bytes>`.
@@ -83,17 +88,18 @@ fn encode(
     parent: &[u32],
     length: &[f64],
     names: Option<&[String]>,
+    extra: &Extra<'_>,
 ) -> Result<Vec<u8>> {
     let parent: Vec<u8> = parent.iter().flat_map(|p| p.to_le_bytes()).collect();
     let length: Vec<u8> = length.iter().flat_map(|l| l.to_le_bytes()).collect();
     let checksum = checksum(leaves, &parent, &length, names);
-    let entry = container::entry(Content::Tree, leaves, &checksum, names);
+    let entry = container::entry(Content::Tree, leaves, &checksum, names, extra);
     let tensors = [("parent", Dtype::U32, &parent[..]), ("length", Dtype::F64, &length)];
-    container::encode(Content::Tree, entry, &tensors)
+    container::encode(Content::Tree, entry, &tensors, extra)
 }
 
 /// The tree in the bytes of a file called `path`.
-fn decode(bytes: &[u8], path: &Path) -> Result<Tree> {
+pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<Tree> {
     let file = File::open(Content::Tree, bytes, path)?;
     let leaves = file.leaves()?;
     let (parent, length) = (file.tensor("parent", Dtype::U32)?, file.tensor("length", Dtype::F64)?);
@@ -129,7 +135,9 @@ mod tests {
         let parent: Vec<u8> = tree.parents().iter().flat_map(|p| p.to_le_bytes()).collect();
         let length: Vec<u8> = tree.lengths().iter().flat_map(|l| l.to_le_bytes()).collect();
         let sum = checksum(3, &parent, &length, tree.names());
-        let mut map = serde_json::from_str(&entry(Content::Tree, 3, &sum, tree.names())).unwrap();
+        let mut map =
+            serde_json::from_str(&entry(Content::Tree, 3, &sum, tree.names(), &Extra::default()))
+                .unwrap();
         change(&mut map);
         let tensors = [
             ("parent", TensorView::new(Dtype::U32, vec![5], &parent).unwrap()),
@@ -209,7 +217,7 @@ mod tests {
         let tree = tree();
         let mut parent = tree.parents().to_vec();
         parent[0] = 2;
-        let bytes = encode(3, &parent, tree.lengths(), tree.names()).unwrap();
+        let bytes = encode(3, &parent, tree.lengths(), tree.names(), &Extra::default()).unwrap();
         let found = message(&bytes);
         assert!(found.contains("node 0 hangs below 2, which is a leaf"), "{found}");
     }

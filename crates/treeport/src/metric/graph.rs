@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::pairs::row_blocks;
-use crate::condensed::pairs_of;
 use crate::error::{Error, Result};
+use crate::progress::Counter;
 use crate::sets::Sets;
 
 /// Sources searched by one thread before it takes the next batch.
@@ -91,24 +91,26 @@ impl Graph {
         }
     }
 
-    /// All shortest paths in condensed order: one search per node, in parallel.
-    pub(super) fn condensed<T>(&self, cast: impl Fn(f64) -> T + Sync) -> Vec<T>
-    where
-        T: Copy + Default + Send,
-    {
+    /// All shortest paths in condensed order: one search per node, in parallel. Counts nodes.
+    pub(super) fn condensed<T: Copy + Send>(
+        &self,
+        out: &mut [T],
+        cast: impl Fn(f64) -> T + Sync,
+        counter: &Counter<'_>,
+    ) -> Result<()> {
         let n = self.len();
-        let mut out = vec![T::default(); pairs_of(n)];
-        row_blocks(n, BATCH, &mut out).into_par_iter().with_max_len(1).for_each_init(
+        row_blocks(n, BATCH, out).into_par_iter().with_max_len(1).try_for_each_init(
             || (vec![0.0; n], Heap::new()),
             |(distance, heap), mut block| {
                 for i in block.first..block.end {
+                    counter.add(1)?;
                     self.search(i, None, distance, heap);
                     let targets = &distance[i + 1..];
                     block.row(i).iter_mut().zip(targets).for_each(|(out, &d)| *out = cast(d));
                 }
+                Ok(())
             },
-        );
-        out
+        )
     }
 }
 
@@ -209,7 +211,9 @@ mod tests {
         fn dijkstra_agrees_with_floyd_warshall((n, edges) in graphs()) {
             let graph = Graph::new(n, &edges).unwrap();
             let judge = floyd_warshall(n, &edges);
-            let condensed = graph.condensed(|d| d);
+            let mut condensed = vec![f64::NAN; crate::condensed::pairs_of(n)];
+            let counter = Counter::new("", n, &crate::silent);
+            graph.condensed(&mut condensed, |d| d, &counter).unwrap();
             let (mut row, mut heap) = (vec![0.0; n], Heap::new());
             for i in 0..n {
                 for j in i + 1..n {

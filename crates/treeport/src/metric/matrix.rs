@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::pairs::{Block, row_blocks};
 use crate::condensed::{pair_at, pairs_of};
 use crate::error::{Error, Result, show_shape};
+use crate::memory;
 
 /// How far two mirrored entries may differ, relative to the largest distance.
 const SYMMETRY: f64 = 1e-6;
@@ -76,7 +77,8 @@ where
         return Err(Error::BadDiagonal { point, value: square[point * n + point].into() });
     }
     let largest = square.iter().fold(0.0, |max: f64, &d| max.max(d.into()));
-    let mut out = vec![T::default(); pairs_of(n)];
+    let step = format_args!("the upper triangle of a matrix of {n} points");
+    let mut out: Vec<T> = memory::zeros(step, pairs_of(n), HALF)?;
     let faults: Vec<Option<Error>> = row_blocks(n, TILE, &mut out)
         .into_par_iter()
         .map(|block| fold_rows(n, square, SYMMETRY * largest, block, &cast).err())
@@ -84,6 +86,9 @@ where
     // The first in row order, whichever thread was faster.
     faults.into_iter().flatten().next().map_or(Ok(out), Err)
 }
+
+/// What to do where a square matrix fits and half of it more does not.
+const HALF: &str = "give the upper triangle alone, as `pdist` returns it";
 
 /// Fills one block of rows, tile by tile, unless mirrored entries differ by more than `tolerance`.
 fn fold_rows<T: Copy + Into<f64>>(

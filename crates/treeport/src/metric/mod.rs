@@ -8,6 +8,7 @@ mod matrix;
 mod pairs;
 mod points;
 mod product;
+mod triangles;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -18,8 +19,10 @@ use rayon::prelude::*;
 pub use matrix::Storage;
 pub use points::PointMetric;
 
-use crate::condensed::{pairs_of, place, row_start};
+use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
+use crate::memory;
+use crate::progress::{Counter, DISTANCES, Progress, silent};
 use graph::{Graph, Heap};
 use points::Points;
 
@@ -299,63 +302,99 @@ impl GroundMetric {
     /// In parallel, with the same result for any number of threads. Euclidean and cosine distances
     /// come from a matrix product and are within 10⁻¹² of [`distance`](Self::distance), relatively.
     ///
+    /// # Errors
+    /// [`Error::Memory`], where N²/2 numbers do not fit.
+    ///
     /// # Complexity
     /// O(N²·dim) for points, O(N·E log N) for a graph.
-    pub fn condensed(&self) -> Vec<f64> {
-        match self.storage() {
-            Some(Storage::F64(distances)) => distances.clone(),
-            _ => self.condensed_as(|d| d),
-        }
+    pub fn condensed(&self) -> Result<Vec<f64>> {
+        self.room::<f64>()?;
+        self.condensed_as(|d| d, &silent)
     }
 
     /// As [`condensed`](Self::condensed), rounded to single precision at the end.
     ///
     /// A distance beyond the range of `f32` becomes its largest number.
-    pub fn condensed_f32(&self) -> Vec<f32> {
-        match self.storage() {
-            Some(Storage::F32(distances)) => distances.clone(),
-            _ => self.condensed_as(|d| (d as f32).min(f32::MAX)),
-        }
+    ///
+    /// # Errors
+    /// The same.
+    pub fn condensed_f32(&self) -> Result<Vec<f32>> {
+        self.room::<f32>()?;
+        self.condensed_as(single_precision, &silent)
     }
 
-    fn condensed_as<T>(&self, cast: impl Fn(f64) -> T + Sync) -> Vec<T>
+    /// Refuses a table of all distances that does not fit.
+    fn room<T>(&self) -> Result<()> {
+        let (n, bytes) = (self.points(), memory::size_of_pairs::<T>(self.points()));
+        memory::check(format_args!("the table of all distances of {n} points"), bytes, FEWER)
+    }
+
+    /// All distances, each passed through `cast`; `progress` counts rows. The caller has asked for
+    /// the memory, as it may need more than this.
+    pub(crate) fn condensed_as<T>(
+        &self,
+        cast: impl Fn(f64) -> T + Sync,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<T>>
     where
         T: Copy + Default + Send,
     {
+        let n = self.points();
+        let count = usize::try_from(memory::size_of_pairs::<u8>(n)).unwrap_or(usize::MAX);
+        let step = format_args!("the table of all distances of {n} points");
+        let mut out: Vec<T> = memory::zeros(step, count, FEWER)?;
+        let rows = Counter::new(DISTANCES, n, progress);
         match (self.storage(), &self.shared.source) {
             (Some(storage), _) => {
-                (0..pairs_of(self.points())).map(|e| cast(storage.get(e))).collect()
+                for_each_row(n, &mut out, &rows, |i, row| {
+                    let first = row_start(n, i);
+                    row.iter_mut().enumerate().for_each(|(k, d)| *d = cast(storage.get(first + k)));
+                })?;
             }
-            (_, Source::Points(points)) => pairs::condensed(points, cast),
-            (_, Source::Graph(graph)) => graph.condensed(cast),
-            (_, Source::Discrete(n)) => (0..pairs_of(*n)).map(|_| cast(1.0)).collect(),
+            (_, Source::Points(points)) => pairs::condensed(points, &mut out, cast, &rows)?,
+            (_, Source::Graph(graph)) => graph.condensed(&mut out, cast, &rows)?,
+            (_, Source::Discrete(_)) => out.fill(cast(1.0)),
             (None, Source::Matrix(..)) => unreachable!("a matrix is stored"),
         }
+        Ok(out)
     }
 
     /// The same distances as a matrix.
-    #[must_use]
-    pub fn materialized(&self) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Memory`], where N²/2 numbers do not fit.
+    pub fn materialized(&self) -> Result<Self> {
         if matches!(self.shared.source, Source::Matrix(..)) {
-            return self.clone();
+            return Ok(self.clone());
         }
-        let table = Storage::F64(self.condensed());
-        Self::of(Source::Matrix(self.points(), table), self.metric)
+        let table = Storage::F64(self.condensed()?);
+        Ok(Self::of(Source::Matrix(self.points(), table), self.metric))
     }
 
     /// Works out all distances of a graph and keeps them, so that no later question searches it
-    /// again; copies share them. Does nothing for points and matrices.
+    /// again; copies share them. Does nothing for points and matrices, nor for a graph whose
+    /// distances do not fit into memory: it is searched for every question, as without this.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
     ///
     /// # Complexity
     /// O(N·E log N) time the first time, in parallel, and N²/2 numbers.
-    pub fn materialize(&self) {
-        if let Source::Graph(graph) = &self.shared.source {
-            let table = &self.shared.table;
-            if table.get().is_none() {
-                // Not inside the cell: a thread that waits there for others could be given work that
-                // comes back to the same cell. Two that compute it at once find the same.
-                let _ = table.set(Storage::F64(graph.condensed(|d| d)));
+    pub fn materialize(&self, progress: &Progress<'_>) -> Result<()> {
+        let Source::Graph(_) = &self.shared.source else { return Ok(()) };
+        let table = &self.shared.table;
+        if table.get().is_some() {
+            return Ok(());
+        }
+        // Not inside the cell: a thread that waits there for others could be given work that comes
+        // back to the same cell. Two that compute it at once find the same.
+        match self.room::<f64>().and_then(|()| self.condensed_as(|d| d, progress)) {
+            Ok(distances) => {
+                let _ = table.set(Storage::F64(distances));
+                Ok(())
             }
+            Err(Error::Memory { .. }) => Ok(()),
+            Err(error) => Err(error),
         }
     }
 
@@ -371,15 +410,15 @@ impl GroundMetric {
     /// A minimum spanning tree as (weight, ends), found the first time by `find`.
     pub(crate) fn spanning_tree(
         &self,
-        find: impl FnOnce() -> Vec<(f64, (u32, u32))>,
-    ) -> &[(f64, (u32, u32))] {
+        find: impl FnOnce() -> Result<Vec<(f64, (u32, u32))>>,
+    ) -> Result<&[(f64, (u32, u32))]> {
         let spanning = &self.shared.spanning;
         if let Some(found) = spanning.get() {
-            return found;
+            return Ok(found);
         }
         // Outside of the cell, as in `materialize`.
-        let found = find();
-        spanning.get_or_init(|| found)
+        let found = find()?;
+        Ok(spanning.get_or_init(|| found))
     }
 
     /// Whether the triangle inequality is promised.
@@ -391,9 +430,20 @@ impl GroundMetric {
     }
 
     /// The same distances, with the caller's promise that the triangle inequality holds.
-    #[must_use]
-    pub fn assume_metric(self) -> Self {
-        Self { metric: true, ..self }
+    ///
+    /// A promise is not proved, but tried: every triangle of a hundred points, and of more some that
+    /// are drawn, always the same ones, and some around the longest distances.
+    ///
+    /// # Errors
+    /// [`Error::NotMetric`], with a triangle that breaks it by more than 10⁻⁶ of its longest side.
+    ///
+    /// # Complexity
+    /// O(N), at most some 10⁶ distances.
+    pub fn assume_metric(self) -> Result<Self> {
+        if matches!(self.shared.source, Source::Matrix(..) | Source::Points(_)) && !self.metric {
+            triangles::check(self.points(), |i, j| self.distance(i, j))?;
+        }
+        Ok(Self { metric: true, ..self })
     }
 
     /// Number of coordinates of a point and all coordinates, if there are any.
@@ -461,18 +511,28 @@ fn check_count(points: usize) -> Result<()> {
     }
 }
 
+/// What to do without all distances at once.
+const FEWER: &str = "take fewer points, or the rows that are needed, one at a time";
+
+/// A distance in single precision; beyond its range the largest number.
+pub(crate) fn single_precision(distance: f64) -> f32 {
+    (distance as f32).min(f32::MAX)
+}
+
 /// Hands every row of a condensed matrix to `change` with its number, in parallel: the distances
-/// from a point to those after it.
+/// from a point to those after it. Counts rows.
 pub(crate) fn for_each_row<T: Send>(
     n: usize,
     distances: &mut [T],
+    rows: &Counter<'_>,
     change: impl Fn(usize, &mut [T]) + Sync,
-) {
-    pairs::row_blocks(n, 16, distances).into_par_iter().for_each(|mut block| {
+) -> Result<()> {
+    pairs::row_blocks(n, 16, distances).into_par_iter().try_for_each(|mut block| {
         for i in block.first..block.end {
             change(i, block.row(i));
         }
-    });
+        rows.add(block.end - block.first)
+    })
 }
 
 #[cfg(test)]

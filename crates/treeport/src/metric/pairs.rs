@@ -8,9 +8,11 @@
 
 use rayon::prelude::*;
 
-use super::points::{PointMetric, Points, absolute, in_lanes, square};
+use super::points::{PointMetric, Points, TINY, absolute, in_lanes};
 use super::product::product;
-use crate::condensed::{pairs_of, row_start};
+use crate::condensed::row_start;
+use crate::error::Result;
+use crate::progress::Counter;
 
 /// Rows of a block, the unit of parallel work.
 const ROWS: usize = 128;
@@ -21,27 +23,31 @@ const COLUMNS: usize = 256;
 /// Largest relative error of a distance, against the direct formula.
 const ACCURACY: f64 = 1e-12;
 
-/// Squares below this are computed directly: their terms may have lost digits to underflow.
-const TINY: f64 = 1e-280;
-
-/// All distances in condensed order, each passed through `cast`.
-pub(super) fn condensed<T>(points: &Points, cast: impl Fn(f64) -> T + Sync) -> Vec<T>
-where
-    T: Copy + Default + Send,
-{
-    let n = points.len();
-    let mut out = vec![T::default(); pairs_of(n)];
-    let blocks = row_blocks(n, ROWS, &mut out);
+/// All distances in condensed order, each passed through `cast`; counts rows.
+pub(super) fn condensed<T: Copy + Send>(
+    points: &Points,
+    out: &mut [T],
+    cast: impl Fn(f64) -> T + Sync,
+    counter: &Counter<'_>,
+) -> Result<()> {
+    let blocks = row_blocks(points.len(), ROWS, out);
+    let rows = |block: &Block<'_, T>| block.end - block.first;
     if points.metric == PointMetric::Manhattan {
-        blocks.into_par_iter().for_each(|block| fill_directly(points, block, &cast));
-    } else {
-        let centered = Centered::new(points);
-        blocks.into_par_iter().with_max_len(1).for_each_init(
-            || vec![0.0; ROWS * COLUMNS],
-            |scratch, block| centered.fill(block, scratch, &cast),
-        );
+        return blocks.into_par_iter().try_for_each(|block| {
+            counter.add(rows(&block))?;
+            fill_directly(points, block, &cast);
+            Ok(())
+        });
     }
-    out
+    let centered = Centered::new(points);
+    blocks.into_par_iter().with_max_len(1).try_for_each_init(
+        || vec![0.0; ROWS * COLUMNS],
+        |scratch, block| {
+            counter.add(rows(&block))?;
+            centered.fill(block, scratch, &cast);
+            Ok(())
+        },
+    )
 }
 
 /// Some consecutive rows of a condensed matrix.
@@ -128,17 +134,17 @@ impl<'a> Centered<'a> {
                 let products = &products[(i - block.first) * width..][from - left..width];
                 let out = &mut block.row(i)[from - i - 1..right - i - 1];
                 for (j, (out, dot)) in (from..right).zip(out.iter_mut().zip(products)) {
-                    *out = cast(self.points.metric.of_square(self.square(i, j, *dot)));
+                    *out = cast(self.distance(i, j, *dot));
                 }
             }
         }
     }
 
-    /// The squared distance from an inner product, or from the vectors if that is too coarse.
+    /// The distance from an inner product, or from the vectors if that is too coarse.
     #[inline]
-    fn square(&self, i: usize, j: usize, dot: f64) -> f64 {
+    fn distance(&self, i: usize, j: usize, dot: f64) -> f64 {
         from_product(self.norms[i] + self.norms[j], dot, self.threshold)
-            .unwrap_or_else(|| square(self.points.vector(i), self.points.vector(j)))
+            .map_or_else(|| self.points.distance(i, j), |s| self.points.metric.of_square(s))
     }
 }
 
@@ -191,13 +197,15 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
             coarse |= square.is_none();
             *out = square.unwrap_or(-1.0);
         }
-        if coarse {
-            for (&j, out) in cols.iter().zip(&mut *row).filter(|(_, out)| **out < 0.0) {
-                *out = square(points.vector(i), points.vector(j));
-            }
-        }
-        for out in row {
+        for out in &mut *row {
             *out = points.metric.of_square(*out);
+        }
+        if coarse {
+            // −1 as it is, or its root, which is no number.
+            let is_coarse = |out: &f64| *out < 0.0 || out.is_nan();
+            for (&j, out) in cols.iter().zip(row).filter(|(_, out)| is_coarse(out)) {
+                *out = points.distance(i, j);
+            }
         }
     }
 }
@@ -243,13 +251,20 @@ mod tests {
         )
     }
 
+    fn all<T: Copy + Default + Send>(points: &Points, cast: impl Fn(f64) -> T + Sync) -> Vec<T> {
+        let mut out = vec![T::default(); crate::condensed::pairs_of(points.len())];
+        let counter = Counter::new("", points.len(), &crate::silent);
+        condensed(points, &mut out, cast, &counter).unwrap();
+        out
+    }
+
     fn check(
         dim: usize,
         coordinates: &[f64],
         point_metric: PointMetric,
     ) -> Result<(), TestCaseError> {
         let points = Points::new(dim, coordinates.to_vec(), point_metric).unwrap();
-        let fast = condensed(&points, |d| d);
+        let fast = all(&points, |d| d);
         let pairs = (0..points.len()).flat_map(|i| (i + 1..points.len()).map(move |j| (i, j)));
         for ((i, j), fast) in pairs.zip(fast) {
             let direct = points.distance(i, j);
@@ -300,7 +315,7 @@ mod tests {
         let points = Points::new(5, coordinates, PointMetric::Euclidean).unwrap();
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| condensed(&points, f64::to_bits))
+            pool.install(|| all(&points, f64::to_bits))
         };
         assert_eq!(with(1), with(4));
     }

@@ -35,6 +35,16 @@ impl PointMetric {
     fn between_several<const K: usize>(self, x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
         match self {
             Self::Manhattan => sums(x, ys, |a, b| (a - b).abs()),
+            Self::Euclidean => {
+                let squares = squares(x, ys);
+                let mut lengths = squares.map(f64::sqrt);
+                for k in 0..K {
+                    if squares[k] < TINY {
+                        lengths[k] = tiny_length(x, ys[k]);
+                    }
+                }
+                lengths
+            }
             metric => squares(x, ys).map(|square| metric.of_square(square)),
         }
     }
@@ -209,6 +219,20 @@ fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
 #[cfg(target_arch = "x86_64")]
 const WIDE: usize = 32;
 
+/// Sums of squares below this may have lost digits, or all of them, to underflow.
+pub(super) const TINY: f64 = 1e-280;
+
+/// √Σ (xₖ − yₖ)² of vectors so close together that the squares vanish.
+#[cold]
+fn tiny_length(x: &[f64], y: &[f64]) -> f64 {
+    let largest = x.iter().zip(y).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    let share = |(a, b): (&f64, &f64)| ((a - b) / largest).powi(2);
+    largest * x.iter().zip(y).map(share).sum::<f64>().sqrt()
+}
+
 /// Σ |xₖ − yₖ|.
 pub(super) fn absolute(x: &[f64], y: &[f64]) -> f64 {
     in_lanes(x, y, |a, b| (a - b).abs())
@@ -330,6 +354,18 @@ mod tests {
             zero.to_string(),
             "point 1 has length 0, so its cosine distance is undefined; drop it or use another metric"
         );
+    }
+
+    #[test]
+    fn points_too_close_for_their_squares_are_measured() {
+        for unit in [1e-100, 1e-150, 1e-170, 1e-300] {
+            let at = [0.0, 0.0, 3.0 * unit, 4.0 * unit, 1.0, 0.0].to_vec();
+            let points = Points::new(2, at, PointMetric::Euclidean).unwrap();
+            assert!((points.distance(0, 1) / unit - 5.0).abs() < 1e-12, "{unit}");
+            let mut row = [f64::NAN; 3];
+            points.distances_from(0, &[0, 1, 2], &mut row);
+            assert_eq!(row, [0.0, points.distance(0, 1), 1.0]);
+        }
     }
 
     #[test]

@@ -18,8 +18,8 @@ fn all_kinds_answer_alike() {
     let condensed = [1.0, 3.0, 7.0, 2.0, 6.0, 4.0];
     for metric in all_kinds() {
         assert_eq!(metric.points(), 4);
-        assert_eq!(metric.condensed(), condensed, "{metric:?}");
-        assert_eq!(metric.condensed_f32(), condensed.map(|d| d as f32));
+        assert_eq!(metric.condensed().unwrap(), condensed, "{metric:?}");
+        assert_eq!(metric.condensed_f32().unwrap(), condensed.map(|d| d as f32));
         assert_eq!(metric.distance(3, 1), 6.0);
         assert_eq!(metric.distance(2, 2), 0.0);
         let mut row = [f64::NAN; 4];
@@ -29,12 +29,12 @@ fn all_kinds_answer_alike() {
         metric.block(&[3, 0], &[0, 1], &mut block);
         assert_eq!(block, [7.0, 6.0, 0.0, 1.0]);
         metric.block(&[1, 2], &[], &mut []);
-        let matrix = metric.materialized();
+        let matrix = metric.materialized().unwrap();
         assert_eq!(
-            (matrix.condensed(), matrix.is_metric()),
+            (matrix.condensed().unwrap(), matrix.is_metric()),
             (condensed.into(), metric.is_metric())
         );
-        assert!(matrix.matrix().is_some() && metric.assume_metric().is_metric());
+        assert!(matrix.matrix().is_some() && metric.assume_metric().unwrap().is_metric());
     }
 }
 
@@ -70,17 +70,17 @@ fn the_promise_follows_the_norm() {
 #[test]
 fn one_point_is_enough_and_equal_points_are_fine() {
     let one = GroundMetric::from_points(2, vec![1.0, 2.0], PointMetric::Euclidean).unwrap();
-    assert_eq!(one.condensed(), [0.0; 0]);
+    assert_eq!(one.condensed().unwrap(), [0.0; 0]);
     assert_eq!(GroundMetric::from_square(1, &[0.0]).unwrap().points(), 1);
     let twins = GroundMetric::from_points(1, vec![5.0, 5.0, 6.0], PointMetric::Euclidean).unwrap();
-    assert_eq!(twins.condensed(), [0.0, 1.0, 1.0]);
+    assert_eq!(twins.condensed().unwrap(), [0.0, 1.0, 1.0]);
     assert_eq!(GroundMetric::from_condensed(2, vec![0.0]).unwrap().distance(0, 1), 0.0);
 }
 
 #[test]
 fn distances_beyond_single_precision_are_capped() {
     let far = GroundMetric::from_condensed(2, vec![1e300]).unwrap();
-    assert_eq!(far.condensed_f32(), [f32::MAX]);
+    assert_eq!(far.condensed_f32().unwrap(), [f32::MAX]);
 }
 
 /// A ring with chords, whose sums along paths round differently from either end.
@@ -94,7 +94,7 @@ fn ring() -> GroundMetric {
 #[test]
 fn a_graph_that_is_worked_out_answers_as_its_matrix_to_the_bit() {
     let graph = ring();
-    let (matrix, copy) = (graph.materialized(), graph.clone().assume_metric());
+    let (matrix, copy) = (graph.materialized().unwrap(), graph.clone().assume_metric().unwrap());
     let all: Vec<usize> = (0..30).collect();
     let pairs: Vec<(usize, usize)> = (0..90).map(|k| (k % 30, k * k % 30)).collect();
     let answers = |metric: &GroundMetric| {
@@ -106,13 +106,20 @@ fn a_graph_that_is_worked_out_answers_as_its_matrix_to_the_bit() {
             metric.row(i, &mut row);
             rows.extend_from_slice(&row);
         }
-        (block, rows, one_by_one, metric.pairs(&pairs), metric.condensed(), metric.condensed_f32())
+        (
+            block,
+            rows,
+            one_by_one,
+            metric.pairs(&pairs),
+            metric.condensed().unwrap(),
+            metric.condensed_f32().unwrap(),
+        )
     };
     let (before, judge) = (answers(&graph), answers(&matrix));
     assert_eq!((&before.2, &before.4), (&judge.2, &judge.4));
     assert!(before.0.iter().zip(&judge.0).all(|(a, b)| (a - b).abs() <= 1e-14 * b));
-    graph.materialize();
-    graph.materialize();
+    graph.materialize(&crate::silent).unwrap();
+    graph.materialize(&crate::silent).unwrap();
     // Copies from before know it as well.
     for metric in [&graph, &copy] {
         assert!(metric.storage().is_some());
@@ -127,8 +134,8 @@ fn any_number_of_threads_works_a_graph_out_to_the_same_bits() {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let graph = ring();
-        pool.install(|| graph.materialize());
-        graph.condensed()
+        pool.install(|| graph.materialize(&crate::silent).unwrap());
+        graph.condensed().unwrap()
     };
     assert_eq!(on(1), on(3));
 }
@@ -138,7 +145,7 @@ fn copies_share_what_was_worked_out() {
     for metric in all_kinds() {
         let copy = metric.clone();
         assert!(Arc::ptr_eq(&metric.shared, &copy.shared));
-        assert!(Arc::ptr_eq(&metric.shared, &metric.clone().assume_metric().shared));
+        assert!(Arc::ptr_eq(&metric.shared, &metric.clone().assume_metric().unwrap().shared));
         crate::linkage(&copy, crate::Linkage::Single).unwrap();
         assert_eq!(metric.shared.spanning.get().map(Vec::len), Some(3));
     }
@@ -149,10 +156,10 @@ fn copies_share_what_was_worked_out() {
 fn a_graph_is_worked_out_from_many_threads_at_once() {
     let edges: Vec<_> = (1..400).map(|v| (v, v / 2, 1.0 + (v % 7) as f64)).collect();
     let metric = GroundMetric::from_edges(400, &edges).unwrap();
-    let judge = metric.materialized();
+    let judge = metric.materialized().unwrap();
     (0..64).into_par_iter().for_each(|i: usize| {
         let copy = metric.clone();
-        copy.materialize();
+        copy.materialize(&crate::silent).unwrap();
         crate::linkage(&copy, crate::Linkage::Single).unwrap();
         assert_eq!(copy.distance(i, 399 - i), judge.distance(i, 399 - i));
     });

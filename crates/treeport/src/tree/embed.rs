@@ -5,7 +5,11 @@ use rayon::prelude::*;
 use super::Tree;
 use crate::error::Result;
 use crate::measure::{Measure, Measures};
+use crate::memory;
 use crate::sparse::Csr;
+
+/// Entries worked out at once, at most: 256 MiB of them.
+const AT_ONCE: usize = 1 << 24;
 
 impl Tree {
     /// One sparse row per measure: entry `v` is length(v)·μ(T_v), so that the ℓ₁ (cityblock)
@@ -30,13 +34,6 @@ impl Tree {
     /// ```
     pub fn embed(&self, measures: &Measures) -> Result<Csr> {
         measures.check_points(self.leaves())?;
-        let rows: Vec<Vec<(usize, f64)>> = (0..measures.len())
-            .into_par_iter()
-            .map_init(
-                || vec![0.0; self.nodes()],
-                |below, row| self.embed_row(&measures.row(row), below),
-            )
-            .collect();
         let mut csr = Csr {
             rows: measures.len(),
             cols: self.nodes(),
@@ -44,10 +41,24 @@ impl Tree {
             indices: Vec::new(),
             values: Vec::new(),
         };
-        for row in rows {
-            csr.indices.extend(row.iter().map(|e| e.0));
-            csr.values.extend(row.iter().map(|e| e.1));
-            csr.start.push(csr.indices.len());
+        let at_once = (AT_ONCE / self.nodes()).max(1);
+        for first in (0..measures.len()).step_by(at_once) {
+            let rows: Vec<Vec<(usize, f64)>> = (first..measures.len().min(first + at_once))
+                .into_par_iter()
+                .map_init(
+                    || vec![0.0; self.nodes()],
+                    |below, row| self.embed_row(&measures.row(row), below),
+                )
+                .collect();
+            let more = rows.iter().map(Vec::len).sum();
+            let step = format_args!("the embedding of {} measures", measures.len());
+            memory::grow(&mut csr.indices, step, more, "embed fewer measures at a time")?;
+            memory::grow(&mut csr.values, step, more, "embed fewer measures at a time")?;
+            for row in rows {
+                csr.indices.extend(row.iter().map(|e| e.0));
+                csr.values.extend(row.iter().map(|e| e.1));
+                csr.start.push(csr.indices.len());
+            }
         }
         Ok(csr)
     }

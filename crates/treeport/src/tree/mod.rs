@@ -24,6 +24,7 @@ pub(crate) use matching::Move;
 pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::Potentials;
 pub use prepared::Prepared;
+pub(crate) use prepared::check_tables;
 
 use std::sync::{Arc, OnceLock};
 

@@ -7,6 +7,7 @@ use super::distance::{PAIRS_PER_TASK, Scratch, sparse};
 use super::skeleton::Skeleton;
 use crate::error::Result;
 use crate::measure::Measures;
+use crate::memory;
 use crate::progress::{self, Counter, Progress};
 
 /// Measures laid out for one tree: rows sorted by the depth-first order of its leaves.
@@ -47,6 +48,24 @@ impl Tree {
         Ok(Prepared { tree: self.clone(), measures: measures.clone(), ranked, skeleton })
     }
 }
+
+/// The distances from every one of some measures to every one of others, 0 so far.
+fn table(rows: usize, columns: usize) -> Result<Vec<f64>> {
+    let step = format_args!("the table of {rows} by {columns} distances");
+    memory::zeros(step, rows.saturating_mul(columns), PARTS)
+}
+
+/// Refuses so many tables at once, where they do not fit.
+pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result<()> {
+    if tables < 2 {
+        return Ok(()); // it is weighed where it is made
+    }
+    let step = format_args!("the table of {rows} by {columns} distances of several trees");
+    memory::check(step, memory::size_of::<f64>(&[rows, columns, tables]), PARTS)
+}
+
+/// What to do without the whole table.
+const PARTS: &str = "ask for some rows at a time, for listed pairs, or for the nearest alone";
 
 impl Prepared {
     /// The number of measures.
@@ -93,7 +112,7 @@ impl Prepared {
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         let n = self.len();
         Measures::check_all_balanced(&[&self.measures])?;
-        let mut matrix = vec![0.0; n * n];
+        let mut matrix = table(n, n)?;
         let counter = Counter::new(progress::DISTANCES, n, progress);
         matrix.par_chunks_mut(n.max(1)).enumerate().try_for_each_init(
             Scratch::default,
@@ -122,7 +141,7 @@ impl Prepared {
     /// If the other set is prepared for another tree.
     pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         Measures::check_all_balanced(&[&self.measures, &other.measures])?;
-        let mut matrix = vec![0.0; self.len() * other.len()];
+        let mut matrix = table(self.len(), other.len())?;
         let counter = Counter::new(progress::DISTANCES, self.len(), progress);
         matrix.par_chunks_mut(other.len().max(1)).enumerate().try_for_each_init(
             Scratch::default,

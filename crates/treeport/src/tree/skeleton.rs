@@ -16,6 +16,7 @@ use super::Tree;
 use super::distance::surpluses;
 use super::index::{Depth, Index};
 use crate::measure::Measures;
+use crate::memory;
 
 /// Top nodes for each point of a mean support: more of them leave fewer shared clusters but longer
 /// rows. The best of 8, 12, 16, 24 and 32 at N = 13,243 and supports of 100; flat at 10.
@@ -171,6 +172,9 @@ impl Skeleton {
         let rows = ranked.len().max(1);
         let wanted = TOP_PER_POINT * ranked.entries() / rows;
         let cut = Cut::new(tree, index, wanted.min(MOST_MASSES / rows).max(FEWEST_TOP))?;
+        // It only saves time: where there is no room for it, there is none.
+        let sides = [ranked.len(), cut.length.len()];
+        memory::check(format_args!("a cut"), memory::size_of::<f64>(&sides), "").ok()?;
         let mut skeleton = Self {
             height: tree.statistics().height,
             top: vec![0.0; ranked.len() * cut.length.len()],

@@ -85,6 +85,10 @@ pub(crate) struct FitArgs {
     /// Write the loss of every epoch to this file (.csv); for `auto` and one learned tree.
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(super) history: Option<PathBuf>,
+    /// Keep the ground metric in the model's file, so that `estimate`, `eval` and `report` need no
+    /// other; a file of points then holds all coordinates.
+    #[arg(long, help_heading = "Results")]
+    pub(super) with_metric: bool,
     /// Where the model goes.
     #[arg(short, long, value_name = "FILE", help_heading = "Results")]
     pub(super) output: PathBuf,

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use treeport::fit::Start;
 use treeport::io::fingerprint::{Job, Mix, of_measures, of_metric, of_tree};
 use treeport::io::journal::{self, Journal};
@@ -13,6 +13,7 @@ use treeport::learn::Checkpoint;
 use treeport::progress::State;
 use treeport::{FitOptions, GroundMetric, Labelled, Method};
 
+use crate::output::Output;
 use crate::solved;
 
 /// Learning between two checkpoints: what a kill can cost.
@@ -42,11 +43,14 @@ impl Checkpoints {
         Ok(Self { journal, next: Instant::now() + EVERY, goes_on })
     }
 
-    /// Where that run was.
-    pub(super) fn last(&self) -> Result<Option<Checkpoint>> {
-        let read = |bytes: Vec<u8>| Checkpoint::from_bytes(&bytes);
-        let last = self.journal.rest()?.map(read).transpose();
-        last.with_context(|| self.path().display().to_string())
+    /// Where that run was; what is damaged is learned anew.
+    pub(super) fn last(&self, output: &Output) -> Result<Option<Checkpoint>> {
+        let last = self.journal.rest()?.and_then(|bytes| Checkpoint::from_bytes(&bytes).ok());
+        if last.is_none() && self.path().exists() {
+            let path = self.path().display();
+            output.note(&format!("`{path}` is cut off or damaged: learning begins anew"));
+        }
+        Ok(last)
     }
 
     /// Where they are.
@@ -69,7 +73,7 @@ impl Checkpoints {
 
 /// What tells one job from another.
 fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> Job {
-    let mut job = Job::new("treeport-fit-2").part("metric", of_metric(metric));
+    let mut job = Job::new("treeport-fit-3").part("metric", of_metric(metric));
     if let Some(data) = data {
         let mut labels = Mix::new();
         labels.pairs(data.pairs());

@@ -10,6 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use treeport::estimate::calibration;
+use treeport::io::{ModelFile, history};
 use treeport::labelled::DEFAULT_PAIRS;
 use treeport::progress::{self, State};
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
@@ -49,7 +51,14 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     if let Some(names) = names {
         fitted.model = fitted.model.with_names(names)?;
     }
-    fitted.model.save(&args.output)?;
+    let calibration = match &data {
+        Some(data) if stopped.is_none() => {
+            Some(watched(output, |progress| calibration(&metric, &fitted.model, data, progress))?)
+        }
+        _ => None,
+    };
+    let (model, kept) = (fitted.model.clone(), args.with_metric.then(|| metric.clone()));
+    ModelFile { model, calibration, metric: kept }.save(&args.output)?;
     write_history(args, &fitted)?;
     if stopped.is_none() {
         checkpoint::remove(&args.output)?;
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         seconds: begun.elapsed().as_secs_f64(),
     };
     if output.json {
-        output::line(result.to_json())?;
+        output::json(result.to_json())?;
     } else if !output.quiet {
         result.print()?;
     }
@@ -119,13 +128,7 @@ fn what_to_learn(
     let mut rows = Rows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
     materialize(metric, output)?;
     if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
-        return Err(Paused(format!(
-            "interrupted after {} of {} exact distances; the same command goes on from `{}`",
-            rows.done,
-            pairs.len(),
-            rows.path().display()
-        ))
-        .into());
+        return Err(Paused(rows.interrupted(pairs.len(), "exact distances")).into());
     }
     Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
 }
@@ -143,7 +146,7 @@ fn learn(
         .then(|| Checkpoints::open(&args.output, metric, data, &options))
         .transpose()?;
     if let Some(checkpoints) = &checkpoints {
-        options.resume = checkpoints.last()?;
+        options.resume = checkpoints.last(output)?;
     }
     if let Some(from) = &options.resume {
         let epochs = from.history().len() - 1;
@@ -198,7 +201,7 @@ fn goes_on(args: &FitArgs) -> Option<String> {
 fn write_history(args: &FitArgs, fitted: &Fit) -> Result<()> {
     let Some(path) = &args.history else { return Ok(()) };
     output::save(path, |out| {
-        writeln!(out, "{}", input::HISTORY)?;
+        writeln!(out, "{}", history::HEADER)?;
         for e in &fitted.history {
             let validation = e.validation_loss.map_or_else(String::new, output::number);
             let (training, error) =

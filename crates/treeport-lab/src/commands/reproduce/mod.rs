@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValue;
 use treeport_lab::experiment::{self, ALL, Experiment, Row, Setup};
-use treeport_report::terminal::at_least_one;
+use treeport_report::terminal::at_most;
 
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Output};
@@ -39,7 +39,8 @@ pub(crate) struct ReproduceArgs {
     /// Folder of the real data sets [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Folder for rows and figures; cells whose rows are there already are not run again.
+    /// Folder for rows and figures; cells whose rows are there already, made by this version on the
+    /// same data, are not run again.
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Folder of finished runs, for `results`.
@@ -49,25 +50,34 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// Hidden trees at each noise level.
-    #[arg(long, default_value_t = 20, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 20, value_parser = at_most::<MOST_RUNS>)]
     trees: usize,
     /// Dimensions of `uniform` and `gaussian`.
-    #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_least_one)]
+    #[arg(long, value_name = "D,…", value_delimiter = ',', value_parser = at_most::<MOST_DIMENSIONS>)]
     #[arg(default_value = "2,5,8,11,14,17")]
     dims: Vec<usize>,
     /// Data sets of `uniform` and `gaussian`, judged together.
-    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    #[arg(long, default_value_t = 5, value_parser = at_most::<MOST_RUNS>)]
     runs: usize,
     /// Only these scenes of `dial` or data sets of the others.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     scenes: Vec<String>,
     /// Labelled pairs to learn from, in place of an experiment's own number.
-    #[arg(long, value_parser = at_least_one)]
+    #[arg(long, value_parser = at_most::<MOST_LABELS>)]
     labels: Option<usize>,
     /// Seed of all randomness.
     #[arg(long, default_value_t = 0)]
     seed: u64,
 }
+
+/// Trees and data sets of an experiment that would run for a year.
+const MOST_RUNS: usize = 100_000;
+
+/// Dimensions whose points fill a gigabyte.
+const MOST_DIMENSIONS: usize = 100_000;
+
+/// Labels that would take months to solve.
+const MOST_LABELS: usize = 10_000_000;
 
 /// The experiments, and two more words.
 fn names() -> Vec<PossibleValue> {
@@ -167,12 +177,17 @@ fn one(
         output.note(&why);
         return Ok(());
     }
+    if journal.dropped() > 0 {
+        let (name, lines) = (experiment.name, journal.dropped());
+        output
+            .note(&format!("{name}: {lines} kept cells were cut off or damaged, to be run again"));
+    }
     let bar = output.bar(experiment.name, cells.len());
     let mut rows: Vec<Row> = Vec::new();
     for (k, cell) in cells.iter().enumerate() {
         bar.set_position(k as u64);
         bar.set_message(format!("{} {}", experiment.name, cell.name));
-        let found = if let Some(rows) = journal.find(&cell.name) {
+        let found = if let Some(rows) = journal.find(cell)? {
             rows
         } else {
             let found = cell.run(&|_| !interrupt::asked());
@@ -180,11 +195,11 @@ fn one(
                 return stopped(folder, output);
             }
             let found = found?;
-            journal.keep(&cell.name, &found)?;
+            journal.keep(cell, &found)?;
             found
         };
         if output.json {
-            found.iter().try_for_each(output::line)?;
+            found.iter().try_for_each(output::json)?;
         }
         rows.extend(found);
     }

@@ -3,20 +3,25 @@
 //! A merge at distance d becomes a node of height d/2, so that the tree distance of two points is
 //! the distance at which they merge (SciPy's cophenetic distance).
 
+mod chain;
 mod points;
+
+use std::fmt;
 
 use rayon::prelude::*;
 
 use super::neighbors::neighbors;
 use crate::binary::Binary;
 use crate::error::Result;
-use crate::metric::{GroundMetric, Storage};
+use crate::memory;
+use crate::metric::{GroundMetric, Storage, single_precision};
 use crate::names::named;
-use crate::progress::{Progress, silent};
+use crate::progress::{BUILDING, Counter, DISTANCES, Progress, silent};
 use crate::sets::Sets;
 use crate::spanning::{self, Edge};
 use crate::tree::Tree;
 use crate::units;
+use chain::{Real, Rule};
 
 /// How clusters are compared when a tree is grown from a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,13 +65,14 @@ impl Linkage {
         if points <= Self::MOST_FOR_AVERAGE { Self::Average } else { Self::Neighbors }
     }
 
-    /// The name that `kodama` has for it, if it needs all distances at once.
-    fn kodama(self) -> Option<kodama::Method> {
+    /// How distances of merged clusters follow from those of their parts, if it needs all distances
+    /// at once.
+    fn rule(self) -> Option<Rule> {
         match self {
             Self::Single | Self::Closest | Self::Neighbors => None,
-            Self::Average => Some(kodama::Method::Average),
-            Self::Complete => Some(kodama::Method::Complete),
-            Self::Ward => Some(kodama::Method::Ward),
+            Self::Average => Some(Rule::Average),
+            Self::Complete => Some(Rule::Complete),
+            Self::Ward => Some(Rule::Ward),
         }
     }
 }
@@ -74,7 +80,8 @@ impl Linkage {
 /// Grows a tree over the points of a metric; single linkage is found once and kept with the metric.
 ///
 /// # Errors
-/// None for a valid metric.
+/// [`Error::Memory`](crate::Error::Memory), where the linkage needs all distances at once and they
+/// do not fit.
 ///
 /// # Example
 /// ```
@@ -85,12 +92,14 @@ impl Linkage {
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn linkage(metric: &GroundMetric, method: Linkage) -> Result<Tree> {
-    linkage_with(metric, method, &silent)
+    linkage_watched(metric, method, &silent)
 }
 
-/// [`linkage`] with a `progress` that hears of merges and may stop them, where there are so many
-/// that it matters.
-pub(crate) fn linkage_with(
+/// [`linkage`](linkage()) that says how far it is: rows of distances, then merges.
+///
+/// # Errors
+/// The same, and [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
+pub fn linkage_watched(
     metric: &GroundMetric,
     method: Linkage,
     progress: &Progress<'_>,
@@ -98,58 +107,81 @@ pub(crate) fn linkage_with(
     if metric.is_discrete() {
         return Tree::star(metric.points(), 1.0);
     }
-    let tree = match (method, method.kodama()) {
-        (_, Some(kodama)) => agglomerate(metric.points(), working_copy(metric), kodama),
-        (Linkage::Closest, None) => closest(metric),
+    let n = metric.points();
+    let tree = match (method, method.rule()) {
+        (_, Some(rule)) => {
+            let step = format_args!("{method} linkage of {n} points");
+            agglomerate(n, working_copy(metric, step, ONE_TREE, progress)?, rule, progress)?
+        }
+        (Linkage::Closest, None) => closest(metric, progress)?,
         (Linkage::Neighbors, None) => neighbors(metric, None, progress)?,
-        (_, None) => single(metric),
+        (_, None) => single(metric, progress)?,
     };
     tree.to_tree()
 }
 
-/// [`linkage`] of a matrix that it may destroy: no second copy is made.
-pub(crate) fn linkage_of_copy(n: usize, distances: Storage, method: Linkage) -> Result<Tree> {
-    match method.kodama() {
-        Some(kodama) => agglomerate(n, distances, kodama).to_tree(),
-        None => linkage(&GroundMetric::matrix_of(n, distances), method),
+/// What to do without all distances at once, for one tree.
+const ONE_TREE: &str = "take neighbors or single linkage, which do without all distances at once";
+
+/// [`linkage`](linkage()) of a matrix that it may destroy: no second copy is made.
+pub(crate) fn linkage_of_copy(
+    n: usize,
+    distances: Storage,
+    method: Linkage,
+    progress: &Progress<'_>,
+) -> Result<Tree> {
+    match method.rule() {
+        Some(rule) => agglomerate(n, distances, rule, progress)?.to_tree(),
+        None => linkage_watched(&GroundMetric::matrix_of(n, distances), method, progress),
     }
 }
 
-/// All distances, in the precision that linkage works in.
-pub(crate) fn working_copy(metric: &GroundMetric) -> Storage {
-    if metric.points() < SINGLE_PRECISION {
-        Storage::F64(metric.condensed())
+/// All distances, in the precision that linkage works in, if they fit.
+pub(crate) fn working_copy(
+    metric: &GroundMetric,
+    step: fmt::Arguments<'_>,
+    instead: &'static str,
+    progress: &Progress<'_>,
+) -> Result<Storage> {
+    let n = metric.points();
+    if n < SINGLE_PRECISION {
+        memory::check(step, memory::size_of_pairs::<f64>(n), instead)?;
+        Ok(Storage::F64(metric.condensed_as(|d| d, progress)?))
     } else {
-        Storage::F32(metric.condensed_f32())
+        memory::check(step, memory::size_of_pairs::<f32>(n), instead)?;
+        Ok(Storage::F32(metric.condensed_as(single_precision, progress)?))
     }
 }
 
 /// Single linkage with half of each merge distance as height.
-fn single(metric: &GroundMetric) -> Binary {
+fn single(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Binary> {
     let n = metric.points();
     let edges = metric.spanning_tree(|| {
-        spanning_tree(metric).iter().map(|edge| (edge.weight, edge.ends)).collect()
-    });
+        let edges = spanning_tree(metric, progress)?;
+        Ok(edges.iter().map(|edge| (edge.weight, edge.ends)).collect())
+    })?;
     let edges = edges.iter().map(|&(weight, (i, j))| Edge::new(weight, i, j)).collect();
     let mut tree = spanning::merge(n, edges);
     tree.height.iter_mut().for_each(|h| *h *= 0.5);
-    tree
+    Ok(tree)
 }
 
-/// A minimum spanning tree of all distances.
-fn spanning_tree(metric: &GroundMetric) -> Vec<Edge> {
+/// A minimum spanning tree of all distances; counts points.
+fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<Edge>> {
     let n = metric.points();
+    let joined = Counter::new(BUILDING, n, progress);
     if let Some(edges) = metric.edges() {
         // A shortest path is no lighter than its heaviest edge, so the graph's own edges suffice.
-        return kruskal(n, edges);
+        return Ok(kruskal(n, edges));
     }
     if let (Some((dim, vectors)), Some(point_metric)) = (metric.vectors(), metric.point_metric()) {
-        return points::spanning_tree(dim, vectors, point_metric);
+        return points::spanning_tree(dim, vectors, point_metric, &joined);
     }
     spanning::prim(n, |i| {
+        joined.add(1)?;
         let mut row = vec![0.0; n];
         metric.row(i, &mut row);
-        row
+        Ok(row)
     })
 }
 
@@ -165,54 +197,66 @@ fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<Edge> {
 /// Above this many points the working copy of all distances is kept in `f32`.
 const SINGLE_PRECISION: usize = 20_000;
 
-/// Bottom-up clustering of all pairwise distances by `kodama`, which works in place.
-fn agglomerate(n: usize, distances: Storage, method: kodama::Method) -> Binary {
-    let mut tree = Binary::with_leaves(vec![0.0; n]);
-    if n == 1 {
-        return tree; // `kodama` wants a pair
-    }
-    // Near 1 no square, as Ward takes them, leaves the range of numbers.
+/// Bottom-up clustering of all pairwise distances, in place; counts merges.
+fn agglomerate(
+    n: usize,
+    distances: Storage,
+    rule: Rule,
+    progress: &Progress<'_>,
+) -> Result<Binary> {
     match distances {
         Storage::F64(mut distances) => {
             let unit = units::of_largest(distances.iter().copied());
-            for d in &mut distances {
-                *d /= unit;
-            }
-            for step in kodama::linkage(&mut distances, n, method).steps() {
-                let height = 0.5 * step.dissimilarity * unit;
-                tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
-            }
+            merged(n, &mut distances, (unit, unit), rule, progress)
         }
         Storage::F32(mut distances) => {
             let unit = units::of_largest(distances.iter().map(|&d| f64::from(d)));
-            for d in &mut distances {
-                *d /= unit as f32;
-            }
-            for step in kodama::linkage(&mut distances, n, method).steps() {
-                let height = 0.5 * f64::from(step.dissimilarity) * unit;
-                tree.join(step.cluster1 as u32, step.cluster2 as u32, height);
-            }
+            merged(n, &mut distances, (unit as f32, unit), rule, progress)
         }
     }
-    tree
+}
+
+/// The same in a unit, which is given in both precisions: near 1 no square, as Ward takes them,
+/// leaves the range of numbers.
+fn merged<T: Real>(
+    n: usize,
+    distances: &mut [T],
+    (own_unit, unit): (T, f64),
+    rule: Rule,
+    progress: &Progress<'_>,
+) -> Result<Binary> {
+    for d in &mut *distances {
+        let near_one = *d / own_unit;
+        *d = if rule == Rule::Ward { near_one * near_one } else { near_one };
+    }
+    let merges = Counter::new(BUILDING, n - 1, progress);
+    let mut tree = chain::tree(n, distances, rule, &merges)?;
+    for height in &mut tree.height {
+        // Rounding may have taken a square below 0.
+        let near_one = if rule == Rule::Ward { height.max(0.0).sqrt() } else { *height };
+        *height = 0.5 * near_one * unit;
+    }
+    Ok(tree)
 }
 
 /// Single linkage, every merge raised by half of the largest gap to the metric.
-fn closest(metric: &GroundMetric) -> Binary {
+fn closest(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Binary> {
     let n = metric.points();
-    let mut tree = single(metric);
+    let mut tree = single(metric, progress)?;
+    let rows = Counter::new(DISTANCES, n, progress);
     let gap = (0..n)
         .into_par_iter()
         .map_init(
             || vec![0.0; n],
             |row, i| {
+                rows.add(1)?;
                 metric.row(i, row);
                 let merged = tree.meeting_heights(i);
-                row.iter().zip(&merged).map(|(d, h)| d - 2.0 * h).fold(0.0, f64::max)
+                Ok(row.iter().zip(&merged).map(|(d, h)| d - 2.0 * h).fold(0.0, f64::max))
             },
         )
-        .reduce(|| 0.0, f64::max);
+        .try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))?;
     // Heights are half of distances: half of half of the gap.
     tree.height[n..].iter_mut().for_each(|h| *h += 0.25 * gap);
-    tree
+    Ok(tree)
 }

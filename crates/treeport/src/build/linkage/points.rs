@@ -2,8 +2,11 @@
 
 use rayon::prelude::*;
 
+use crate::error::Result;
 use crate::metric::PointMetric;
+use crate::progress::Counter;
 use crate::spanning::Edge;
+use crate::units;
 
 /// Coordinates summed between two looks at whether the sum is already too large.
 const BLOCK: usize = 64;
@@ -13,6 +16,9 @@ const LANES: usize = 8;
 
 /// Below this many coordinates a sweep is done on the calling thread.
 const PARALLEL_WORK: usize = 1 << 15;
+
+/// Where all coordinates are below this, their squares may lose digits.
+const VANISHING: f64 = 1e-100;
 
 /// A point that is not in the spanning tree yet.
 #[derive(Clone, Copy)]
@@ -33,18 +39,24 @@ impl Outside {
 ///
 /// The points outside the tree stay contiguous, so a sweep reads only what is left, and a sum of
 /// coordinate differences stops as soon as it exceeds the distance it would have to beat.
-/// O(N²·dim) time at worst, O(N·dim) memory: a copy of the points.
-pub(super) fn spanning_tree(dim: usize, vectors: &[f64], point_metric: PointMetric) -> Vec<Edge> {
+/// O(N²·dim) time at worst, O(N·dim) memory: a copy of the points. Counts points.
+pub(super) fn spanning_tree(
+    dim: usize,
+    vectors: &[f64],
+    point_metric: PointMetric,
+    joined: &Counter<'_>,
+) -> Result<Vec<Edge>> {
     let mut remaining = Remaining::new(dim, vectors, point_metric);
     let n = remaining.outside.len();
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
     let mut newest = remaining.remove(0);
     while !remaining.outside.is_empty() {
+        joined.add(1)?;
         let next = remaining.sweep(newest.point, &newest.at);
         newest = remaining.remove(next);
         edges.push(Edge::new(remaining.distance(newest.near), newest.point, newest.nearest));
     }
-    edges
+    Ok(edges)
 }
 
 /// A point that just left the outside.
@@ -56,6 +68,8 @@ struct Newest {
 }
 
 struct Remaining {
+    /// Coordinates are in this unit, so that the squares of close points do not vanish.
+    unit: f64,
     dim: usize,
     point_metric: PointMetric,
     outside: Vec<Outside>,
@@ -69,14 +83,19 @@ impl Remaining {
         let outside = (0..n as u32)
             .map(|point| Outside { point, nearest: point, near: f64::INFINITY })
             .collect();
-        Self { dim, point_metric, outside, coordinates: vectors.to_vec() }
+        let largest = vectors.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        // A power of two changes no digit; points of the usual size stay as they are.
+        let unit = if largest < VANISHING { units::power_of_two(largest) } else { 1.0 };
+        let coordinates = vectors.iter().map(|x| x / unit).collect();
+        Self { unit, dim, point_metric, outside, coordinates }
     }
 
     /// The distance that a monotone stand-in means.
     fn distance(&self, near: f64) -> f64 {
         match self.point_metric {
-            PointMetric::Euclidean => near.sqrt(),
-            PointMetric::SqEuclidean | PointMetric::Manhattan => near,
+            PointMetric::Euclidean => near.sqrt() * self.unit,
+            PointMetric::Manhattan => near * self.unit,
+            PointMetric::SqEuclidean => near * self.unit * self.unit,
             // Between vectors of length 1, 1 − cos is half the squared distance.
             PointMetric::Cosine => 0.5 * near,
         }

@@ -229,7 +229,7 @@ fn noise_changes_merges_and_is_the_same_for_a_seed() {
 
 #[test]
 fn representatives_are_points_of_their_cluster() {
-    let metric = points(2, random(2 * 40, 14), Euclidean).materialized();
+    let metric = points(2, random(2 * 40, 14), Euclidean).materialized().unwrap();
     let mut clusters = Representatives::new(&metric);
     (1..20).for_each(|i| clusters.merge(0, i));
     (21..40).for_each(|i| clusters.merge(20, i));
@@ -241,7 +241,7 @@ fn representatives_are_points_of_their_cluster() {
 
 #[test]
 fn a_matrix_has_a_tree_near_average_linkage() {
-    let metric = points(2, random(2 * 1_500, 15), Euclidean).materialized();
+    let metric = points(2, random(2 * 1_500, 15), Euclidean).materialized().unwrap();
     let plan = Plan { dense: 100, ..Plan::default() };
     let ours = grow(Representatives::new(&metric), &plan, &silent).unwrap().to_tree().unwrap();
     let cost = |tree: &Tree| {

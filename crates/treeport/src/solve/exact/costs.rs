@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use super::{Solution, Solver, reused};
+use super::{GoesOn, Solution, Solver, ask, reused, room_for_costs};
 use crate::error::{Error, Result};
 use crate::measure::check_totals;
+use crate::progress::{Progress, SOLVING, State, silent};
 
 /// What it costs to bring a unit of mass from every row to every column.
 ///
@@ -55,6 +56,7 @@ impl<'a> CostMatrix<'a> {
         (a, left, supply): (&[f64], &mut Vec<usize>, &mut Vec<f64>),
         (b, right, demand): (&[f64], &mut Vec<usize>, &mut Vec<f64>),
         cost: &mut Vec<f64>,
+        goes_on: &GoesOn<'_>,
     ) -> Result<(f64, f64)> {
         let left_total = read_masses(0, a, left, supply)?;
         let right_total = read_masses(1, b, right, demand)?;
@@ -64,9 +66,12 @@ impl<'a> CostMatrix<'a> {
         }
         check_totals((0, left_total), (1, right_total))?;
         cost.clear();
-        cost.reserve(left.len() * right.len());
+        room_for_costs(cost, left.len(), right.len())?;
         for &i in &*left {
             let row = cost.len();
+            if row / ASKED != (row + right.len()) / ASKED {
+                ask(goes_on)?;
+            }
             self.push_row(i, right, cost);
             if let Some(at) = first_bad(&cost[row..]) {
                 return Err(Error::BadDistance { from: i, to: right[at], value: cost[row + at] });
@@ -96,6 +101,9 @@ impl fmt::Debug for CostMatrix<'_> {
         write!(f, "CostMatrix({}, {})", self.rows, self.columns)
     }
 }
+
+/// Costs read between two questions whether to go on.
+const ASKED: usize = 1 << 22;
 
 /// The first cost that is negative or not finite.
 fn first_bad(costs: &[f64]) -> Option<usize> {
@@ -160,7 +168,7 @@ fn wrong_shape((rows, columns): (usize, usize), found: String) -> Error {
 ///
 /// # Errors
 /// A mass or a cost that is negative or not finite, totals that differ, a side without mass, costs
-/// of another shape, or an answer that cannot be proved.
+/// of another shape or of more than memory holds, or an answer that cannot be proved.
 ///
 /// # Complexity
 /// That of the rows and columns with mass, and a look at every mass.
@@ -175,8 +183,8 @@ fn wrong_shape((rows, columns): (usize, usize), found: String) -> Error {
 /// ```
 pub fn between(a: &[f64], b: &[f64], costs: &CostMatrix<'_>) -> Result<f64> {
     reused(|solver| {
-        solver.prepare_between(a, b, costs)?;
-        Ok(solver.certified()?.0)
+        solver.prepare_between(a, b, costs, &|| true)?;
+        Ok(solver.certified(&|| true)?.0)
     })
 }
 
@@ -196,18 +204,38 @@ pub fn between(a: &[f64], b: &[f64], costs: &CostMatrix<'_>) -> Result<f64> {
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn solve_between(a: &[f64], b: &[f64], costs: &CostMatrix<'_>) -> Result<Solution> {
+    solve_between_watched(a, b, costs, &silent)
+}
+
+/// [`solve_between`] that can be stopped; `progress` hears that it works, not how far it is.
+///
+/// # Errors
+/// As [`between`], and [`Error::Cancelled`] when `progress` asks to stop.
+pub fn solve_between_watched(
+    a: &[f64],
+    b: &[f64],
+    costs: &CostMatrix<'_>,
+    progress: &Progress<'_>,
+) -> Result<Solution> {
+    let goes_on = || progress(&State::new(SOLVING, 0, None));
     reused(|solver| {
-        solver.prepare_between(a, b, costs)?;
-        solver.solution()
+        solver.prepare_between(a, b, costs, &goes_on)?;
+        solver.solution(&goes_on)
     })
 }
 
 impl Solver {
     /// Lays out a problem that costs alone say.
-    fn prepare_between(&mut self, a: &[f64], b: &[f64], costs: &CostMatrix<'_>) -> Result<()> {
+    fn prepare_between(
+        &mut self,
+        a: &[f64],
+        b: &[f64],
+        costs: &CostMatrix<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
         self.shared.clear();
         let Self { left, right, supply, demand, cost, .. } = self;
-        let (given, taken) = costs.read((a, left, supply), (b, right, demand), cost)?;
+        let (given, taken) = costs.read((a, left, supply), (b, right, demand), cost, goes_on)?;
         let factor = super::rescaling(given, taken);
         for mass in demand.iter_mut() {
             *mass *= factor;

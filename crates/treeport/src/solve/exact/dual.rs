@@ -30,7 +30,10 @@ pub(crate) fn lower_bound(
         if solver.left.is_empty() || solver.left.len() * solver.right.len() > MOST_COSTS {
             return 0.0;
         }
-        solver.fill_costs(metric);
+        // Without memory for it nothing is proved.
+        if solver.fill_costs(metric, &|| true).is_err() {
+            return 0.0;
+        }
         solver.lower_bound(&height)
     })
 }

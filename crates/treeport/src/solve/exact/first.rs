@@ -2,6 +2,8 @@
 
 use super::arcs::Arcs;
 use super::price::Cost;
+use super::{ASKED, GoesOn, ask};
+use crate::error::Result;
 
 /// A feasible basis as arcs with flows; its memory serves one solve after another.
 #[derive(Clone, Debug, Default)]
@@ -45,19 +47,24 @@ impl<C: Cost> FirstBasis<C> {
     /// Flows are never 0, so each allocation uses up exactly one row or one column and the n + m −
     /// 1 of them form a spanning tree. O((n + m)²) and the arcs looked at, which is far above n·m
     /// where one side is far larger.
+    ///
+    /// # Errors
+    /// `Cancelled`, where it shall not go on.
     pub(super) fn by_regret(
         &mut self,
         supply: &[i128],
         demand: &[i128],
         arcs: &impl Arcs<C>,
         price: &mut [C],
-    ) {
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
         self.begin(supply, demand);
         let (n, m) = (self.n, self.m);
         if n == 1 || m == 1 {
             // There is one plan, and no need to look for it.
             (0..n).for_each(|i| (0..m).for_each(|j| self.place(i, j)));
-            return self.hang();
+            self.hang();
+            return Ok(());
         }
         let wish = |source: usize, price: &[C]| {
             let (regret, sink) = arcs.regret(source, price);
@@ -69,11 +76,17 @@ impl<C: Cost> FirstBasis<C> {
         self.choice.clear();
         self.negative_regret.clear();
         for i in 0..n {
+            if i % ASKED == ASKED - 1 {
+                ask(goes_on)?;
+            }
             let (choice, negative_regret) = wish(i, price);
             self.choice.push(choice);
             self.negative_regret.push(negative_regret);
         }
         while self.arcs.len() < n + m - 1 {
+            if self.arcs.len() % ASKED == ASKED - 1 {
+                ask(goes_on)?;
+            }
             let i = C::find(
                 &self.negative_regret,
                 &self.zeros,
@@ -93,6 +106,7 @@ impl<C: Cost> FirstBasis<C> {
         }
         self.place_rest();
         self.hang();
+        Ok(())
     }
 
     /// From the first source that has something left to the first sink that lacks something.

@@ -54,10 +54,11 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures, check_balance};
+use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SOLVING};
+use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
-pub use costs::{CostMatrix, between, solve_between};
+pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
 pub(crate) use restricted::{Restricted, restricted};
@@ -105,8 +106,8 @@ struct Solver {
 /// W₁ between two measures.
 ///
 /// # Errors
-/// Unequal masses, measures on other points than the metric's, or an answer that cannot be proved,
-/// as may happen where costs lie more than 25 orders of magnitude apart or the value is beyond the
+/// Unequal masses, measures on other points than the metric's, supports whose distances do not fit
+/// into memory ([`Error::Memory`]), or an answer that cannot be proved, as may happen where costs lie more than 25 orders of magnitude apart or the value is beyond the
 /// range of `f64`.
 ///
 /// # Example
@@ -120,7 +121,7 @@ struct Solver {
 /// ```
 pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
     check(metric, a, b)?;
-    reused(|solver| solver.distance(metric, a, b))
+    reused(|solver| solver.distance(metric, a, b, &|| true))
 }
 
 /// W₁ between two measures that fit the metric and each other, and how far it may be above the
@@ -131,11 +132,11 @@ pub(crate) fn value_and_gap(
     b: &Measure<'_>,
 ) -> Result<(f64, f64)> {
     reused(|solver| {
-        solver.prepare(metric, a, b);
+        solver.prepare(metric, a, b, &|| true)?;
         if solver.left.is_empty() {
             return Ok((0.0, 0.0));
         }
-        solver.certified().map(|(value, gap, _)| (value, gap))
+        solver.certified(&|| true).map(|(value, gap, _)| (value, gap))
     })
 }
 
@@ -152,11 +153,37 @@ pub fn coupling(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Resu
 /// # Errors
 /// As [`distance`].
 pub fn solve(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
+    solve_watched(metric, a, b, &silent)
+}
+
+/// [`solve`] that can be stopped; `progress` hears that it works, not how far it is.
+///
+/// # Errors
+/// As [`distance`], and [`Error::Cancelled`] when `progress` asks to stop.
+pub fn solve_watched(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    progress: &Progress<'_>,
+) -> Result<Solution> {
     check(metric, a, b)?;
+    let goes_on = || progress(&State::new(SOLVING, 0, None));
     reused(|solver| {
-        solver.prepare(metric, a, b);
-        solver.solution()
+        solver.prepare(metric, a, b, &goes_on)?;
+        solver.solution(&goes_on)
     })
+}
+
+/// Asks now and then whether to go on.
+type GoesOn<'a> = dyn Fn() -> bool + 'a;
+
+/// Pivots, and steps towards the first basis, between two questions: some milliseconds where it
+/// takes long, and none where it does not.
+const ASKED: usize = 1 << 10;
+
+/// [`Error::Cancelled`] where it shall not.
+fn ask(goes_on: &GoesOn<'_>) -> Result<()> {
+    if goes_on() { Ok(()) } else { Err(Error::Cancelled) }
 }
 
 /// W₁ of many pairs, in parallel over pairs; the same for any number of threads.
@@ -174,15 +201,27 @@ pub fn pairs(
 ) -> Result<Vec<f64>> {
     measures.check_points(metric.points())?;
     measures.check_pairs(pairs)?;
+    check_tables(measures, pairs)?;
     let counter = Counter::new(SOLVING, pairs.len(), progress);
+    let goes_on = || counter.add(0).is_ok();
     pairs
         .par_iter()
         .map_init(Solver::default, |solver, &(i, j)| {
-            let value = solver.distance(metric, &measures.row(i), &measures.row(j))?;
+            let value = solver.distance(metric, &measures.row(i), &measures.row(j), &goes_on)?;
             counter.add(1)?;
             Ok(value)
         })
         .collect()
+}
+
+/// Refuses pairs whose tables of costs do not fit, one for each thread.
+fn check_tables(measures: &Measures, pairs: &[(usize, usize)]) -> Result<()> {
+    let support = |i: usize| measures.row(i).support().len();
+    let size = |&(i, j): &(usize, usize)| memory::size_of::<f64>(&[support(i), support(j)]);
+    let threads = rayon::current_num_threads().min(pairs.len());
+    let bytes = pairs.iter().map(size).max().unwrap_or(0).saturating_mul(threads as u64);
+    let step = format_args!("exact transport on {threads} threads");
+    memory::check(step, bytes, "take fewer threads, or an estimate at the level `flow`")
 }
 
 /// Lends the thread's own solver, so that small problems do not spend their time on memory.
@@ -210,16 +249,22 @@ fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> 
 
 impl Solver {
     /// W₁ of two measures that fit the metric and each other.
-    fn distance(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        self.prepare(metric, a, b);
+    fn distance(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<f64> {
+        self.prepare(metric, a, b, goes_on)?;
         if self.left.is_empty() {
             return Ok(0.0);
         }
-        Ok(self.certified()?.0)
+        Ok(self.certified(goes_on)?.0)
     }
 
     /// Solves what is prepared.
-    fn solution(&mut self) -> Result<Solution> {
+    fn solution(&mut self, goes_on: &GoesOn<'_>) -> Result<Solution> {
         let mut plan = Coupling::default();
         for &(point, mass) in &self.shared {
             plan.push(point as u32, point as u32, mass);
@@ -236,7 +281,7 @@ impl Solver {
                 integers: false,
             });
         }
-        let (value, gap, integers) = self.certified()?;
+        let (value, gap, integers) = self.certified(goes_on)?;
         let pivots = self.float.pivots + if integers { self.integer.pivots } else { 0 };
         for (i, j, mass) in self.moves(integers) {
             plan.push(self.left[i] as u32, self.right[j] as u32, mass);
@@ -248,16 +293,33 @@ impl Solver {
     }
 
     /// Lays out one problem: who gives, who takes, and the costs between them.
-    fn prepare(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+    fn prepare(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
         self.lay_out(metric, a, b);
-        self.fill_costs(metric);
+        self.fill_costs(metric, goes_on)
     }
 
     /// The distances of all who give to all who take.
-    fn fill_costs(&mut self, metric: &GroundMetric) {
+    fn fill_costs(&mut self, metric: &GroundMetric, goes_on: &GoesOn<'_>) -> Result<()> {
+        let (n, m) = (self.left.len(), self.right.len());
+        let count = room_for_costs(&mut self.cost, n, m)?;
         // Every entry is written next; only what is new needs a value before.
-        self.cost.resize(self.left.len() * self.right.len(), 0.0);
-        metric.block(&self.left, &self.right, &mut self.cost);
+        self.cost.resize(count, 0.0);
+        if count <= AT_ONCE {
+            metric.block(&self.left, &self.right, &mut self.cost);
+            return Ok(());
+        }
+        let rows = (AT_ONCE / m).max(1);
+        for (left, cost) in self.left.chunks(rows).zip(self.cost.chunks_mut(rows * m)) {
+            ask(goes_on)?;
+            metric.block(left, &self.right, cost);
+        }
+        Ok(())
     }
 
     /// Who gives and who takes; nobody if the measures are equal.
@@ -312,13 +374,14 @@ impl Solver {
     }
 
     /// Solves what is prepared: value, gap, and whether it took integers.
-    fn certified(&mut self) -> Result<(f64, f64, bool)> {
+    fn certified(&mut self, goes_on: &GoesOn<'_>) -> Result<(f64, f64, bool)> {
         let largest = price::largest(&self.cost);
         let (n, m) = (self.left.len(), self.right.len());
         let units = &self.units;
         let slack = largest * SLACK;
         let mut clip = largest;
-        if self.float.solve(&units.supply, &units.demand, &self.cost, slack, most_pivots(n, m)) {
+        let Units { supply, demand, .. } = units;
+        if self.float.solve(supply, demand, &self.cost, slack, most_pivots(n, m), goes_on)? {
             let value = self.value(false);
             let (bound, rounding) = self.dual_bound();
             // No plan is cheaper than the bound: a value below it is as wrong as one above.
@@ -328,10 +391,10 @@ impl Solver {
             }
             clip = largest.min(CLIP * self.largest_used());
         }
-        if let Some(proved) = self.in_integers(clip) {
+        if let Some(proved) = self.in_integers(clip, goes_on)? {
             return Ok(proved);
         }
-        self.in_integers(largest).ok_or(Error::Unsolved { left: n, right: m })
+        self.in_integers(largest, goes_on)?.ok_or(Error::Unsolved { left: n, right: m })
     }
 
     /// Solves with integer costs: whole units, and those above `clip` lowered to it; `None` if that
@@ -339,21 +402,22 @@ impl Solver {
     ///
     /// Costs are only ever lowered, so the optimum in integers is below every plan's true cost, and
     /// a plan that reaches it is off by no more than what was taken from the arcs it uses.
-    fn in_integers(&mut self, clip: f64) -> Option<(f64, f64, bool)> {
-        self.cost_units = fixed::CostUnits::new(clip, self.left.len() + self.right.len());
-        let cost: Vec<i128> =
-            self.cost.iter().map(|&c| self.cost_units.integer(c.min(clip))).collect();
+    fn in_integers(&mut self, clip: f64, goes_on: &GoesOn<'_>) -> Result<Option<(f64, f64, bool)>> {
+        let (n, m) = (self.left.len(), self.right.len());
+        self.cost_units = fixed::CostUnits::new(clip, n + m);
+        let mut cost: Vec<i128> = Vec::new();
+        room_for_costs(&mut cost, n, m)?;
+        cost.extend(self.cost.iter().map(|&c| self.cost_units.integer(c.min(clip))));
         let Units { supply, demand, .. } = &self.units;
-        let solved = self.integer.solve(supply, demand, &cost, 0, usize::MAX);
+        let solved = self.integer.solve(supply, demand, &cost, 0, usize::MAX, goes_on)?;
         let proved = solved && self.integer.is_dual(&cost);
         let value = self.value(true);
-        let m = self.right.len();
         let lowered = |(i, j, mass): (usize, usize, f64)| {
             mass * (self.cost[i * m + j] - self.cost_units.real(cost[i * m + j]))
         };
         let gap = self.moves(true).into_iter().map(lowered).sum::<f64>().min(value);
         // A plan that costs nothing cannot be beaten.
-        (proved && is_proof(value, gap)).then_some((value, gap, true))
+        Ok((proved && is_proof(value, gap)).then_some((value, gap, true)))
     }
 
     /// The largest cost on an arc that carries mass in the last `f64` basis.
@@ -397,6 +461,17 @@ impl Solver {
         (left.iter().map(back(1)).collect(), right.iter().map(back(-1)).collect())
     }
 }
+
+/// Makes room for the costs between two supports, if there is any; how many they are.
+fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result<usize> {
+    let count = n.saturating_mul(m);
+    let step = format_args!("exact transport between {n} and {m} points");
+    memory::resize_room(cost, step, count, "take an estimate at the level `flow`")?;
+    Ok(count)
+}
+
+/// Costs computed between two questions whether to go on; fewer are computed at once.
+const AT_ONCE: usize = 1 << 24;
 
 /// Unequal totals: the right-hand side is brought to the left's by this factor. Not for the last
 /// few bits, which would keep equal masses from cancelling; the conversion to units settles those.

@@ -6,6 +6,7 @@
 use super::fixed::Units;
 use super::price::Cost;
 use super::{SLACK, Solver, most_pivots, reused};
+use crate::error::Result;
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
 
@@ -22,6 +23,9 @@ pub(crate) struct Restricted {
 /// plan between them. With heights, as for [`lower_bound`](super::lower_bound), all distances are
 /// computed, and the cheapest arcs of every source take part; without only those on the arcs.
 ///
+/// # Errors
+/// With heights: [`Error::Memory`](crate::Error::Memory), where s² distances do not fit.
+///
 /// # Complexity
 /// For s points and k arcs: pivots over k arcs, and k distances; with heights s² distances.
 pub(crate) fn restricted(
@@ -30,14 +34,14 @@ pub(crate) fn restricted(
     b: &Measure<'_>,
     arcs: impl IntoIterator<Item = (u32, u32)>,
     heights: Option<&dyn Fn(usize) -> f64>,
-) -> Restricted {
+) -> Result<Restricted> {
     reused(|solver| {
         solver.lay_out(metric, a, b);
         if solver.left.is_empty() {
-            return Restricted { value: 0.0, lower: 0.0 };
+            return Ok(Restricted { value: 0.0, lower: 0.0 });
         }
         if heights.is_some() {
-            solver.fill_costs(metric);
+            solver.fill_costs(metric, &|| true)?;
         }
         let arcs = solver.local(arcs);
         solver.restricted(metric, arcs, heights)
@@ -50,7 +54,7 @@ impl Solver {
         metric: &GroundMetric,
         mut arcs: Vec<(u32, u32)>,
         heights: Option<&dyn Fn(usize) -> f64>,
-    ) -> Restricted {
+    ) -> Result<Restricted> {
         let bound = heights.is_some();
         let (n, m) = (self.left.len(), self.right.len());
         let (left, right, cost) = (&self.left, &self.right, &self.cost);
@@ -80,7 +84,8 @@ impl Solver {
         }
         let Units { supply, demand, .. } = &self.units;
         // Without an optimum in so many pivots there is still a plan.
-        self.float.solve_on_few(supply, demand, distance, largest * SLACK, most_pivots(n, m));
+        let slack = largest * SLACK;
+        self.float.solve_on_few(supply, demand, distance, slack, most_pivots(n, m))?;
         let mass = self.units.masses();
         let price =
             |&(i, j, flow): &(u32, u32, i128)| mass(flow) * distance(i as usize, j as usize);
@@ -89,7 +94,7 @@ impl Solver {
             let (bound, rounding) = self.dual_bound();
             (bound - rounding).max(self.lower_bound(height))
         });
-        Restricted { value, lower }
+        Ok(Restricted { value, lower })
     }
 
     /// Arcs between points as numbers of sources and sinks; what stays where it is is left out.

@@ -21,6 +21,8 @@ use super::first::{BasisNode, FirstBasis};
 use super::linked::Linked;
 use super::paths::Paths;
 use super::price::Cost;
+use super::{ASKED, GoesOn, ask};
+use crate::error::Result;
 
 /// A spanning tree of basic arcs with their flows, rooted at the last sink.
 pub(super) trait Basis<C: Cost> {
@@ -55,6 +57,9 @@ pub(super) struct Simplex<C: Cost> {
 impl<C: Cost> Simplex<C> {
     /// Solves for balanced supplies and demands and row-major costs. Reduced costs above `-slack`
     /// count as 0. False if `most_pivots` do not suffice, or if the flows are no plan.
+    ///
+    /// # Errors
+    /// `Cancelled`, where it shall not go on.
     pub(super) fn solve(
         &mut self,
         supply: &[i128],
@@ -62,7 +67,8 @@ impl<C: Cost> Simplex<C> {
         cost: &[C],
         slack: C,
         most_pivots: usize,
-    ) -> bool {
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
         let m = demand.len();
         C::prices(cost, m, &mut self.potential);
         self.few.clear();
@@ -70,9 +76,9 @@ impl<C: Cost> Simplex<C> {
             self.few.cheapest(cost, &self.potential);
         }
         let all = AllArcs { cost, m };
-        self.first.by_regret(supply, demand, &all, &mut self.potential);
+        self.first.by_regret(supply, demand, &all, &mut self.potential, goes_on)?;
         self.reset_potentials(|i, j| cost[i * m + j]);
-        self.run(&all, slack, most_pivots) && self.is_plan(supply, demand)
+        Ok(self.run(&all, slack, most_pivots, goes_on)? && self.is_plan(supply, demand))
     }
 
     /// Whether the flows move all of the supplies to all of the demands.
@@ -88,16 +94,22 @@ impl<C: Cost> Simplex<C> {
 
     /// Moves the first basis on until no arc lowers the cost: first among the few arcs, then among
     /// all.
-    fn run(&mut self, all: &impl Arcs<C>, slack: C, most_pivots: usize) -> bool {
+    fn run(
+        &mut self,
+        all: &impl Arcs<C>,
+        slack: C,
+        most_pivots: usize,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
         // One of the two is taken out while the rest of the solver works on it.
         if self.potential.len() <= SMALL {
             let mut basis = std::mem::take(&mut self.small);
-            let solved = self.pivot_on(&mut basis, all, slack, most_pivots);
+            let solved = self.pivot_on(&mut basis, all, slack, most_pivots, goes_on);
             self.small = basis;
             solved
         } else {
             let mut basis = std::mem::take(&mut self.large);
-            let solved = self.pivot_on(&mut basis, all, slack, most_pivots);
+            let solved = self.pivot_on(&mut basis, all, slack, most_pivots, goes_on);
             self.large = basis;
             solved
         }
@@ -109,16 +121,17 @@ impl<C: Cost> Simplex<C> {
         all: &impl Arcs<C>,
         slack: C,
         most_pivots: usize,
-    ) -> bool {
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
         basis.hang(&self.first);
         self.pivots = 0;
         let few = std::mem::take(&mut self.few);
-        let solved = (few.count() == 0 || self.exhaust(basis, &few, slack, most_pivots))
-            && self.exhaust(basis, all, slack, most_pivots);
+        let begun = few.count() == 0 || self.exhaust(basis, &few, slack, most_pivots, goes_on)?;
+        let solved = begun && self.exhaust(basis, all, slack, most_pivots, goes_on)?;
         self.few = few;
         self.recentre();
         basis.flows(&mut self.flows);
-        solved
+        Ok(solved)
     }
 
     /// Pivots until none of the arcs lowers the cost; false if that takes too many.
@@ -128,19 +141,23 @@ impl<C: Cost> Simplex<C> {
         arcs: &impl Arcs<C>,
         slack: C,
         most_pivots: usize,
-    ) -> bool {
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
         let mut pricing = Pricing::new(self.first.n, arcs.count());
         while let Some(arc) = pricing.next(arcs, self.potentials(), slack) {
             if self.pivots == most_pivots {
-                return false;
+                return Ok(false);
             }
             basis.pivot(&arc, &mut self.potential);
             self.pivots += 1;
+            if self.pivots.is_multiple_of(ASKED) {
+                ask(goes_on)?;
+            }
             if self.pivots.is_multiple_of(self.potential.len()) {
                 self.recentre();
             }
         }
-        true
+        Ok(true)
     }
 
     /// Brings the root back to 0. A pivot may move the root's side instead of the other, and
@@ -203,11 +220,11 @@ impl Simplex<f64> {
         cost: impl Fn(usize, usize) -> f64,
         slack: f64,
         most_pivots: usize,
-    ) -> bool {
+    ) -> Result<bool> {
         self.few.prices(demand.len(), &mut self.potential);
-        self.first.by_regret(supply, demand, &self.few, &mut self.potential);
+        self.first.by_regret(supply, demand, &self.few, &mut self.potential, &|| true)?;
         self.reset_potentials(cost);
-        self.run(&NoArcs, slack, most_pivots)
+        self.run(&NoArcs, slack, most_pivots, &|| true)
     }
 }
 
@@ -248,7 +265,7 @@ mod tests {
         (supply, demand, cost): &(Vec<i128>, Vec<i128>, Vec<i128>),
         basis: &mut impl Basis<i128>,
         few: bool,
-    ) -> Result<i128, TestCaseError> {
+    ) -> std::result::Result<i128, TestCaseError> {
         let m = demand.len();
         let mut simplex = Simplex::default();
         i128::prices(cost, m, &mut simplex.potential);
@@ -257,9 +274,9 @@ mod tests {
             simplex.few.cheapest(cost, &simplex.potential);
         }
         let all = AllArcs { cost, m };
-        simplex.first.by_regret(supply, demand, &all, &mut simplex.potential);
+        simplex.first.by_regret(supply, demand, &all, &mut simplex.potential, &|| true).unwrap();
         simplex.reset_potentials(|i, j| cost[i * m + j]);
-        prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX));
+        prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX, &|| true).unwrap());
         let (mut left, mut right, mut value) = (supply.clone(), demand.clone(), 0);
         for &(i, j, flow) in &simplex.flows {
             prop_assert!(flow > 0);
@@ -295,7 +312,7 @@ mod tests {
         fn the_proof_notices_any_change(problem in problems(), at in 0..1_000_000usize, by in 1..9i128) {
             let (supply, demand, cost) = problem;
             let mut solved = Simplex::default();
-            prop_assert!(solved.solve(&supply, &demand, &cost, 0, usize::MAX));
+            prop_assert!(solved.solve(&supply, &demand, &cost, 0, usize::MAX, &|| true).unwrap());
             prop_assert!(solved.is_dual(&cost) && solved.is_plan(&supply, &demand));
             // Every node has a basic arc, which then costs more or less than its ends say.
             for by in [by, -by, i128::MAX / 2] {

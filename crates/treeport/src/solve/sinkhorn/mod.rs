@@ -36,8 +36,9 @@ pub use options::{Epsilon, SinkhornOptions};
 use crate::error::{Error, Result};
 use crate::exact::CostMatrix;
 use crate::measure::{Measure, Measures, check_balance};
+use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SOLVING};
+use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
 use scaling::{Scaling, dot};
 
@@ -68,7 +69,8 @@ pub struct Entropic {
 /// Entropic transport between two measures, converged or not: see [`Entropic::converged`].
 ///
 /// # Errors
-/// Unequal masses, points the metric does not have, or an option out of range.
+/// Unequal masses, points the metric does not have, an option out of range, or supports whose
+/// tables do not fit into memory ([`Error::Memory`]).
 ///
 /// # Complexity
 /// Two numbers per pair of points of the supports, and one pass over one of them per iteration.
@@ -91,10 +93,24 @@ pub fn solve(
     b: &Measure<'_>,
     options: &SinkhornOptions,
 ) -> Result<Entropic> {
+    solve_watched(metric, a, b, options, &silent)
+}
+
+/// [`solve`] that can be stopped; `progress` counts iterations.
+///
+/// # Errors
+/// As [`solve`], and [`Error::Cancelled`] when `progress` asks to stop.
+pub fn solve_watched(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    options: &SinkhornOptions,
+    progress: &Progress<'_>,
+) -> Result<Entropic> {
     check(metric, a, b, options)?;
     let mut scratch = Scaling::default();
-    scratch.prepare(metric, a, b);
-    Ok(entropic(scratch, a.total(), options))
+    scratch.prepare(metric, a, b)?;
+    entropic(scratch, a.total(), options, progress)
 }
 
 /// As [`solve`], from masses `a` of the rows to masses `b` of the columns at the costs given. The
@@ -120,17 +136,40 @@ pub fn solve_between(
     costs: &CostMatrix<'_>,
     options: &SinkhornOptions,
 ) -> Result<Entropic> {
+    solve_between_watched(a, b, costs, options, &silent)
+}
+
+/// [`solve_between`] that can be stopped; `progress` counts iterations.
+///
+/// # Errors
+/// As [`solve_between`], and [`Error::Cancelled`] when `progress` asks to stop.
+pub fn solve_between_watched(
+    a: &[f64],
+    b: &[f64],
+    costs: &CostMatrix<'_>,
+    options: &SinkhornOptions,
+    progress: &Progress<'_>,
+) -> Result<Entropic> {
     options.check()?;
     let mut scratch = Scaling::default();
     let total = scratch.prepare_between(a, b, costs)?;
-    Ok(entropic(scratch, total, options))
+    entropic(scratch, total, options, progress)
 }
 
 /// Solves what is prepared, for measures of the total mass given.
-fn entropic(mut scratch: Scaling, total: f64, options: &SinkhornOptions) -> Entropic {
-    let run = run(&mut scratch, total, options);
+fn entropic(
+    mut scratch: Scaling,
+    total: f64,
+    options: &SinkhornOptions,
+    progress: &Progress<'_>,
+) -> Result<Entropic> {
+    let run = run(&mut scratch, total, options, progress)?;
     let (left, right) = (&scratch.left, &scratch.right);
     let mut plan = Coupling::default();
+    let moves = scratch.plan.iter().filter(|share| **share * total > 0.0).count();
+    let bytes = memory::size_of::<(u32, u32, f64)>(&[moves]);
+    let step = format_args!("an entropic plan of {moves} moves");
+    memory::check(step, bytes, "take the cost alone (`sinkhorn::distance`)")?;
     for (row, &i) in scratch.plan.chunks_exact(right.len()).zip(left) {
         for (&share, &j) in row.iter().zip(right) {
             let mass = share * total;
@@ -139,7 +178,7 @@ fn entropic(mut scratch: Scaling, total: f64, options: &SinkhornOptions) -> Entr
             }
         }
     }
-    Entropic {
+    Ok(Entropic {
         transport_cost: run.cost,
         regularized_cost: run.cost + run.epsilon * total * divergence(&scratch),
         plan,
@@ -149,7 +188,7 @@ fn entropic(mut scratch: Scaling, total: f64, options: &SinkhornOptions) -> Entr
         iterations: run.iterations,
         violation: run.violation,
         converged: run.violation <= options.tolerance,
-    }
+    })
 }
 
 /// [`Entropic::transport_cost`] between two measures.
@@ -176,8 +215,8 @@ pub fn distance(
 ) -> Result<f64> {
     check(metric, a, b, options)?;
     let mut scratch = Scaling::default();
-    scratch.prepare(metric, a, b);
-    run(&mut scratch, a.total(), options).converged((0, 1), options)
+    scratch.prepare(metric, a, b)?;
+    run(&mut scratch, a.total(), options, &silent)?.converged((0, 1), options)
 }
 
 /// As [`distance`], from masses `a` of the rows to masses `b` of the columns at the costs given.
@@ -193,7 +232,7 @@ pub fn between(
     options.check()?;
     let mut scratch = Scaling::default();
     let total = scratch.prepare_between(a, b, costs)?;
-    run(&mut scratch, total, options).converged((0, 1), options)
+    run(&mut scratch, total, options, &silent)?.converged((0, 1), options)
 }
 
 /// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
@@ -213,12 +252,13 @@ pub fn pairs(
     measures.check_points(metric.points())?;
     measures.check_pairs(pairs)?;
     let counter = Counter::new(SOLVING, pairs.len(), progress);
+    let goes_on = |_: &State<'_>| counter.add(0).is_ok();
     pairs
         .par_iter()
         .map_init(Scaling::default, |scratch, &(i, j)| {
             let (a, b) = (measures.row(i), measures.row(j));
-            scratch.prepare(metric, &a, &b);
-            let value = run(scratch, a.total(), options).converged((i, j), options)?;
+            scratch.prepare(metric, &a, &b)?;
+            let value = run(scratch, a.total(), options, &goes_on)?.converged((i, j), options)?;
             counter.add(1)?;
             Ok(value)
         })
@@ -259,12 +299,17 @@ impl Run {
 }
 
 /// Solves what is prepared.
-fn run(scratch: &mut Scaling, total: f64, options: &SinkhornOptions) -> Run {
+fn run(
+    scratch: &mut Scaling,
+    total: f64,
+    options: &SinkhornOptions,
+    progress: &Progress<'_>,
+) -> Result<Run> {
     let epsilon = options.epsilon.absolute(scratch.largest);
-    let iterations = scratch.solve(epsilon, options);
+    let iterations = scratch.solve(epsilon, options, progress)?;
     let violation = round::round(&mut scratch.plan, &scratch.a, &scratch.b);
     let cost = dot(&scratch.plan, &scratch.cost) * total;
-    Run { cost, epsilon, iterations, violation }
+    Ok(Run { cost, epsilon, iterations, violation })
 }
 
 /// KL(Π | a⊗b) of the plan in the scratch, all of them shares.

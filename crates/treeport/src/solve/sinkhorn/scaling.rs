@@ -10,10 +10,12 @@
 
 use super::SinkhornOptions;
 use super::relax::{Pace, relaxed};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::CostMatrix;
 use crate::measure::Measure;
+use crate::memory;
 use crate::metric::GroundMetric;
+use crate::progress::{Progress, SOLVING, State};
 
 /// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
 /// they would be below 10⁻²⁰⁷ in the plan.
@@ -29,6 +31,34 @@ const MEETINGS: usize = 60;
 /// Shares of the total mass below this count as this much, so that quotients of two shares are
 /// finite and products of two are above 0.
 const LEAST_SHARE: f64 = 1e-150;
+
+/// What to do without two tables.
+const INSTEAD: &str = "take the distance of a tree, or an estimate at the level `flow`";
+
+/// Entries looked at between two reports: some milliseconds.
+const REPORTED: usize = 1 << 22;
+
+/// Iterations so far, and who hears of them.
+struct Done<'a> {
+    iterations: usize,
+    /// Entries of the plan, and how many were looked at since the last report.
+    entries: usize,
+    silent: usize,
+    progress: &'a Progress<'a>,
+}
+
+impl Done<'_> {
+    fn one_more(&mut self) -> Result<()> {
+        self.iterations += 1;
+        self.silent += self.entries;
+        if self.silent < REPORTED {
+            return Ok(());
+        }
+        self.silent = 0;
+        let state = State::new(SOLVING, self.iterations, None);
+        if (self.progress)(&state) { Ok(()) } else { Err(Error::Cancelled) }
+    }
+}
 
 /// One problem at a time, many in one piece of memory. All masses are shares of the total.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +86,15 @@ pub(super) struct Scaling {
 
 impl Scaling {
     /// Lays out one problem.
-    pub(super) fn prepare(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+    ///
+    /// # Errors
+    /// Two tables of the supports that do not fit into memory.
+    pub(super) fn prepare(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<()> {
         for (points, shares, measure) in
             [(&mut self.left, &mut self.a, a), (&mut self.right, &mut self.b, b)]
         {
@@ -65,10 +103,22 @@ impl Scaling {
             shares.clear();
             shares.extend_from_slice(measure.masses());
         }
+        let count = self.room(self.a.len(), self.b.len())?;
         self.cost.clear();
-        self.cost.resize(self.a.len() * self.b.len(), 0.0);
+        self.cost.resize(count, 0.0);
         metric.block(&self.left, &self.right, &mut self.cost);
         self.begin(a.total(), b.total());
+        Ok(())
+    }
+
+    /// Makes room for costs and plan between two supports; how many entries each has.
+    fn room(&mut self, n: usize, m: usize) -> Result<usize> {
+        let step = format_args!("entropic transport between {n} and {m} points");
+        memory::check(step, memory::size_of::<f64>(&[n, m, 2]), INSTEAD)?;
+        let count = n.saturating_mul(m);
+        memory::resize_room(&mut self.cost, step, count, INSTEAD)?;
+        memory::resize_room(&mut self.plan, step, count, INSTEAD)?;
+        Ok(count)
     }
 
     /// Lays out a problem that costs alone say, and returns the total mass of the left side.
@@ -78,8 +128,10 @@ impl Scaling {
         b: &[f64],
         costs: &CostMatrix<'_>,
     ) -> Result<f64> {
+        let supports = [a, b].map(|masses| masses.iter().filter(|mass| **mass > 0.0).count());
+        self.room(supports[0], supports[1])?;
         let Self { left, right, a: given, b: taken, cost, .. } = self;
-        let totals = costs.read((a, left, given), (b, right, taken), cost)?;
+        let totals = costs.read((a, left, given), (b, right, taken), cost, &|| true)?;
         self.begin(totals.0, totals.1);
         let m = self.b.len();
         let both_ways = |i: usize, j: usize| self.cost[i * m + j] == self.cost[j * m + i];
@@ -113,39 +165,53 @@ impl Scaling {
 
     /// Solves what is prepared and returns the number of iterations; the kernel becomes the plan,
     /// whose columns are right and whose rows are nearly so, if there were iterations enough.
-    pub(super) fn solve(&mut self, epsilon: f64, options: &SinkhornOptions) -> usize {
-        let mut done = 0;
+    ///
+    /// # Errors
+    /// `Cancelled` when `progress`, which counts iterations, asks to stop.
+    pub(super) fn solve(
+        &mut self,
+        epsilon: f64,
+        options: &SinkhornOptions,
+        progress: &Progress<'_>,
+    ) -> Result<usize> {
+        let mut done = Done { iterations: 0, entries: self.plan.len(), silent: 0, progress };
         if let Some(factor) = options.scaling {
             let mut stage = self.largest;
             // The last step is a half to one and a half factors, rather than one that changes next
             // to nothing.
             while stage * factor.sqrt() > epsilon {
-                self.stage(stage, options.tolerance.max(STAGE_TOLERANCE), options, &mut done);
+                self.stage(stage, options.tolerance.max(STAGE_TOLERANCE), options, &mut done)?;
                 self.absorb(stage);
                 stage *= factor;
             }
         }
-        self.stage(epsilon, options.tolerance, options, &mut done);
+        self.stage(epsilon, options.tolerance, options, &mut done)?;
         self.absorb(epsilon);
         let m = self.v.len();
         for (row, u) in self.plan.chunks_exact_mut(m).zip(&self.u) {
             row.iter_mut().zip(&self.v).for_each(|(entry, v)| *entry *= u * v);
         }
-        done
+        Ok(done.iterations)
     }
 
     /// Iterates with one ε.
-    fn stage(&mut self, epsilon: f64, tolerance: f64, options: &SinkhornOptions, done: &mut usize) {
+    fn stage(
+        &mut self,
+        epsilon: f64,
+        tolerance: f64,
+        options: &SinkhornOptions,
+        done: &mut Done<'_>,
+    ) -> Result<()> {
         if self.mirrored {
-            self.meet(epsilon, tolerance, options.max_iterations, done);
+            self.meet(epsilon, tolerance, options.max_iterations, done)?;
         }
         self.columns(epsilon);
         let (mut pace, mut omega) = (Pace::default(), 1.0);
         // How many steps in a row were plain: after one the columns are right, and what the next
         // finds in the rows is all there is. It is no larger after it.
         let mut plain = 1;
-        while *done < options.max_iterations {
-            *done += 1;
+        while done.iterations < options.max_iterations {
+            done.one_more()?;
             let violation = self.sweep(omega);
             plain = if omega == 1.0 { plain + 1 } else { 0 };
             let converged = violation <= tolerance && plain > 1;
@@ -159,9 +225,10 @@ impl Scaling {
                 (pace, omega, plain) = (Pace::default(), 1.0, 1);
             }
             if converged {
-                return;
+                break;
             }
         }
+        Ok(())
     }
 
     /// Brings the potentials of two equal measures together: by symmetry f = g is a solution.
@@ -170,9 +237,15 @@ impl Scaling {
     /// iteration moves the rest too slowly to end. The mean of f and of the g that it asks for is
     /// as a rule half as far away each time (Feydy, Séjourné, Vialard, Amari, Trouvé, Peyré,
     /// *Interpolating between Optimal Transport and MMD using Sinkhorn Divergences*, 2019).
-    fn meet(&mut self, epsilon: f64, tolerance: f64, most: usize, done: &mut usize) {
-        for _ in 0..MEETINGS.min(most - *done) {
-            *done += 1;
+    fn meet(
+        &mut self,
+        epsilon: f64,
+        tolerance: f64,
+        most: usize,
+        done: &mut Done<'_>,
+    ) -> Result<()> {
+        for _ in 0..MEETINGS.min(most - done.iterations) {
+            done.one_more()?;
             self.columns(epsilon);
             let mut far = 0.0;
             for (f, g) in self.f.iter_mut().zip(&self.g) {
@@ -180,9 +253,10 @@ impl Scaling {
                 *f = 0.5 * (*f + g);
             }
             if far <= tolerance * epsilon {
-                return;
+                break;
             }
         }
+        Ok(())
     }
 
     /// One iteration in one pass over the kernel: u from v, then v from u, ω times as far as a

@@ -17,7 +17,7 @@
 
 mod reader;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use self::reader::{Leaf, Reader, bad, byte};
@@ -40,12 +40,12 @@ impl Tree {
     /// Where the names are the numbers from 0 on, each once, they are the numbers of points without
     /// names, as [`to_newick`](Self::to_newick) writes them.
     ///
-    /// Names may repeat. Underscores stay underscores, a missing length is 0, labels of inner nodes
+    /// Underscores stay underscores, a missing length is 0, labels of inner nodes
     /// are skipped and the length above the root is dropped.
     ///
     /// # Errors
-    /// Text that is not one tree, a leaf without a name, a length that is negative or not finite.
-    /// The place is the byte, counted from 0.
+    /// Text that is not one tree, a leaf without a name or with the name of another, a length that is
+    /// negative or not finite. The place is the byte, counted from 0.
     ///
     /// # Example
     /// ```
@@ -56,6 +56,10 @@ impl Tree {
     /// ```
     pub fn from_newick(text: &str) -> Result<Self> {
         let read = Reader::read(text)?;
+        let mut seen = HashSet::new();
+        if let Some(leaf) = read.leaf.iter().flatten().find(|leaf| !seen.insert(&leaf.name)) {
+            return bad(byte(leaf.at), format!("leaf `{}` is in the tree twice", leaf.name));
+        }
         let mut names = Vec::new();
         let point = read.leaf.iter().map(|leaf| {
             leaf.as_ref().map(|leaf| {
@@ -255,6 +259,20 @@ mod tests {
         let tree = Tree::from_newick_with("((A:1,B:2):4,C:8);", &names(&["C", "B", "A"])).unwrap();
         assert_eq!(tree.lengths(), [8.0, 2.0, 1.0, 4.0, 0.0]);
         assert_eq!(tree.names().unwrap(), ["C", "B", "A"]);
+    }
+
+    #[test]
+    fn names_that_come_twice_are_refused() {
+        let error = Tree::from_newick("(A:1,(B:1,'A':2):3);").unwrap_err();
+        assert_eq!(error.to_string(), "Newick, byte 10: leaf `A` is in the tree twice");
+        let error = Tree::from_newick("(0:1,(1:1,0:2):3);").unwrap_err();
+        assert_eq!(error.to_string(), "Newick, byte 10: leaf `0` is in the tree twice");
+    }
+
+    #[test]
+    fn a_mark_before_the_text_is_no_part_of_a_name() {
+        assert_eq!(Tree::from_newick("\u{feff}A;").unwrap().name(0), "A");
+        assert_eq!(Tree::from_newick("\u{feff}(A:1,B:2);").unwrap().leaves(), 2);
     }
 
     #[test]

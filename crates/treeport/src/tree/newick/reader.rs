@@ -24,7 +24,9 @@ impl<'a> Reader<'a> {
     /// Reads the whole text: down to a leaf, up to the next comma, until the semicolon.
     pub(super) fn read(text: &'a str) -> Result<Self> {
         let (parent, length, leaf, open) = (vec![], vec![], vec![], vec![]);
-        let mut reader = Self { text, at: 0, parent, length, leaf, open };
+        // Some editors put a mark before the text.
+        let at = text.len() - text.trim_start_matches('\u{feff}').len();
+        let mut reader = Self { text, at, parent, length, leaf, open };
         loop {
             reader.descend()?;
             if reader.ascend()? {

@@ -1,0 +1,91 @@
+//! Text of others on a terminal: characters that would command it are shown as what they are.
+//!
+//! Names and the contents of files come from anywhere, and a terminal obeys escape sequences in
+//! them. Whatever is written for people goes through here; what is written for programs (CSV, JSON,
+//! files) keeps its bytes, unless it goes to a terminal.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+
+/// The text with control characters as `\u{1b}`, but for line feeds.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(commands) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if commands(c) { out.extend(c.escape_unicode()) } else { out.push(c) }
+    }
+    out.into()
+}
+
+/// Whether a terminal would do something else than show it: control characters, and those that turn
+/// the direction of the text around them.
+fn commands(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control() && c != '\n'
+}
+
+/// Stdout for rows: their bytes, or at a terminal what can be shown of them.
+pub fn stdout() -> Box<dyn Write> {
+    let out = io::BufWriter::new(io::stdout().lock());
+    if io::stdout().is_terminal() {
+        Box::new(Shown { out, line: Vec::new() })
+    } else {
+        Box::new(out)
+    }
+}
+
+/// Shows whole lines.
+struct Shown<W> {
+    out: W,
+    /// The line so far: a character may come in pieces.
+    line: Vec<u8>,
+}
+
+impl<W: Write> Shown<W> {
+    fn put(&mut self) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        self.out.write_all(shown(&String::from_utf8_lossy(&line)).as_bytes())
+    }
+}
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                self.put()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.put()?;
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_a_terminal_is_shown() {
+        assert_eq!(shown("São Paulo\n日本"), "São Paulo\n日本");
+        assert_eq!(shown("a\x1b[31mb\rc\u{9b}\u{202e}"), r"a\u{1b}[31mb\u{d}c\u{9b}\u{202e}");
+    }
+
+    #[test]
+    fn rows_at_a_terminal_are_shown_whatever_pieces_they_come_in() {
+        let text = "é\x1b,1\nü\u{9b}";
+        for size in 1..text.len() {
+            let mut out = Shown { out: Vec::new(), line: Vec::new() };
+            text.as_bytes().chunks(size).for_each(|piece| out.write_all(piece).expect("memory"));
+            out.flush().expect("memory");
+            assert_eq!(String::from_utf8(out.out).expect("text"), "é\\u{1b},1\nü\\u{9b}");
+        }
+    }
+}

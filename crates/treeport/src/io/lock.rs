@@ -1,0 +1,123 @@
+//! One writer at a time: a lock on an empty file beside what is written.
+//!
+//! The system lets go of a lock when its process ends, however it ends, so that none is ever left
+//! behind; the empty file of a killed process is no lock.
+
+use std::fs::{File, OpenOptions, TryLockError, remove_file};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::file::Pending;
+use crate::error::{Error, Result};
+
+/// Tries before somebody who is always quicker counts as a writer: each time another one has ended.
+const TRIES: usize = 100;
+
+/// The right to write a file, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    /// Closed after the file is gone; `None` once it is.
+    file: Option<File>,
+    path: PathBuf,
+    _pending: Pending,
+}
+
+impl Lock {
+    /// Takes the lock of a file, which need not be there.
+    ///
+    /// Where the file system has no locks there is none to take, and everybody may write.
+    ///
+    /// # Errors
+    /// [`Error::Write`]: somebody else has it, in this process or another, or nothing can be written
+    /// there.
+    pub(super) fn take(of: &Path) -> Result<Self> {
+        let mut name = of.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let refused = |source| Error::Write { path: of.into(), source };
+        for _ in 0..TRIES {
+            let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+            let file = open.map_err(refused)?;
+            if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+                break;
+            }
+            // Whoever had it before may have removed the file after we opened it.
+            if is_at(&file, &path).map_err(refused)? {
+                let pending = Pending::new(&path);
+                return Ok(Self { file: Some(file), path, _pending: pending });
+            }
+        }
+        let reason = "another run is writing it; wait for its end or choose another place";
+        Err(refused(io::Error::new(ErrorKind::ResourceBusy, reason)))
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Removed first: between the two somebody could take the lock of a file that then goes.
+        let _ = remove_file(&self.path);
+        self.file = None;
+    }
+}
+
+/// Whether an open file is the one at that place.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        there => {
+            let (here, there) = (file.metadata()?, there?);
+            Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
+        }
+    }
+}
+
+/// Whether an open file is the one at that place, which nobody but its owner removes there.
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> io::Result<bool> {
+    Ok(path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn only_one_has_it_and_nothing_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.part");
+        let first = Lock::take(&path).unwrap();
+        let error = Lock::take(&path).unwrap_err();
+        assert!(error.source().unwrap().to_string().starts_with("another run is writing it"));
+        drop(first);
+        // As a killed process leaves it.
+        std::fs::write(folder.path().join("rows.part.lock"), "").unwrap();
+        drop(Lock::take(&path).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn never_two_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.part");
+        let (inside, taken) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let Ok(lock) = Lock::take(&path) else { continue };
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        taken.fetch_add(1, Ordering::SeqCst);
+                        drop(lock);
+                    }
+                });
+            }
+        });
+        assert!(taken.into_inner() > 0);
+    }
+}

@@ -1,0 +1,374 @@
+//! A model's file with what belongs to it: how to calibrate its estimates, and the ground metric.
+//!
+//! Both are optional and stand beside the model, so that whatever reads the model alone reads these
+//! files too: keys `calibration` and `metric` of the header entry, the tensors `metric.…`, and one
+//! more checksum, `extra_checksum`, over all of them.
+//!
+//! | metric | tensors |
+//! | --- | --- |
+//! | `points`, with its name and the number of coordinates | `metric.coordinates` (`F64`) |
+//! | `matrix`, and whether the triangle inequality is promised | `metric.distances` (`F64` or `F32`) |
+//! | `graph` | `metric.ends` (`U32`, two for each edge), `metric.weights` (`F64`) |
+//! | `discrete` | none |
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use safetensors::tensor::Dtype;
+use serde_json::{Value, json};
+
+use super::container::{Checksum, Content, Extra, File, object};
+use super::{file, forest, tree};
+use crate::error::{Error, Result};
+use crate::estimate::{Calibration, Level, Statistic};
+use crate::metric::{GroundMetric, Storage};
+use crate::model::Model;
+use crate::names::Named;
+
+/// What a model's file can hold: everything that was fitted.
+///
+/// # Example
+/// ```
+/// use treeport::io::ModelFile;
+/// use treeport::{GroundMetric, Linkage, Model, PointMetric, linkage};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+/// let model = Model::Tree(linkage(&metric, Linkage::Average)?);
+/// let whole = ModelFile { model, calibration: None, metric: Some(metric) };
+/// let again = ModelFile::from_bytes(&whole.to_bytes()?)?;
+/// assert_eq!(again.model, whole.model);
+/// assert_eq!(again.metric.map(|metric| metric.distance(0, 2)), Some(5.0));
+/// # Ok::<(), treeport::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ModelFile {
+    /// What answers.
+    pub model: Model,
+    /// What labels have told about its estimates.
+    pub calibration: Option<Calibration>,
+    /// The distances between the points.
+    pub metric: Option<GroundMetric>,
+}
+
+impl ModelFile {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// A metric over another number of points than the model's; the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        file::save_bytes(path, &self.to_bytes()?)
+    }
+
+    /// Reads the file of a tree or of a forest with whatever else it holds.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn load(path: &Path) -> Result<Self> {
+        decode(&file::load(path)?, path)
+    }
+
+    /// The bytes of the file; the same contents give the same bytes.
+    ///
+    /// # Errors
+    /// As [`ModelFile::save`], but for writing.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if let Some(metric) = &self.metric
+            && metric.points() != self.model.points()
+        {
+            return Err(Error::PointCount {
+                measures: self.model.points(),
+                points: metric.points(),
+            });
+        }
+        let extra = self.extra();
+        match &self.model {
+            Model::Tree(tree) => tree.to_bytes_with(&extra),
+            Model::Forest(forest) => forest.to_bytes_with(&extra),
+        }
+    }
+
+    /// What the bytes of a file hold.
+    ///
+    /// # Errors
+    /// As [`ModelFile::load`], but for reading the file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        decode(bytes, Path::new("<bytes>"))
+    }
+
+    fn extra(&self) -> Extra<'_> {
+        let mut extra = Extra::default();
+        if let Some(calibration) = &self.calibration {
+            extra.keys.push(("calibration", calibration_value(calibration)));
+        }
+        if let Some(metric) = &self.metric {
+            let (value, tensors) = metric_parts(metric);
+            extra.keys.push(("metric", value));
+            extra.tensors = tensors;
+        }
+        if !extra.keys.is_empty() {
+            let tensors: Vec<&[u8]> = extra.tensors.iter().map(|(.., bytes)| &bytes[..]).collect();
+            let sum = checksum(extra.keys.iter().map(|(_, value)| value), &tensors);
+            extra.keys.push(("extra_checksum", json!(sum)));
+        }
+        extra
+    }
+}
+
+/// The tree or the forest in the bytes of a file called `path`.
+pub(super) fn decode_model(bytes: &[u8], path: &Path) -> Result<Model> {
+    match tree::decode(bytes, path) {
+        // What a tree's file lacks says more where it is no forest's either.
+        Err(not_a_tree @ Error::NotATree { .. }) => match forest::decode(bytes, path) {
+            Err(Error::NotAForest { .. }) => Err(not_a_tree),
+            forest => Ok(Model::Forest(forest?)),
+        },
+        tree => Ok(Model::Tree(tree?)),
+    }
+}
+
+fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
+    let model = decode_model(bytes, path)?;
+    let content = if model.tree().is_some() { Content::Tree } else { Content::Forest };
+    let file = File::open(content, bytes, path)?;
+    let (calibration, metric) = (file.key("calibration"), file.key("metric"));
+    let Some(said) = file.key("extra_checksum").and_then(Value::as_str) else {
+        return match calibration.or(metric) {
+            None => Ok(ModelFile { model, calibration: None, metric: None }),
+            Some(_) => Err(file.missing("extra_checksum")),
+        };
+    };
+    let tensors = metric.map(|value| tensors_of(&file, value)).transpose()?.unwrap_or_default();
+    let found = checksum(calibration.into_iter().chain(metric), &tensors);
+    if said != found {
+        let reason = format!("its second checksum is {said}, but the contents give {found}");
+        return Err(file.damaged(reason));
+    }
+    let calibration =
+        calibration.map(|value| read_calibration(value).ok_or_else(|| file.missing("calibration")));
+    let metric = metric.map(|value| {
+        let metric = read_metric(value, &tensors, model.points());
+        let metric = metric.unwrap_or_else(|| Err(file.missing("metric")));
+        let metric = metric.map_err(|error| match error {
+            damaged @ Error::DamagedTree { .. } => damaged,
+            other => file.damaged(format!("its ground metric: {other}")),
+        })?;
+        if metric.points() == model.points() { Ok(metric) } else { Err(file.missing("metric")) }
+    });
+    let (calibration, metric) = (calibration.transpose()?, metric.transpose()?);
+    Ok(ModelFile { model, calibration, metric })
+}
+
+/// CRC-32 of what stands beside the model. The text of a JSON value is the same after reading it
+/// again: keys are sorted, and numbers come back to the last bit.
+fn checksum<'a>(keys: impl Iterator<Item = &'a Value>, tensors: &[&[u8]]) -> String {
+    let sum = keys.fold(Checksum::default(), |sum, value| {
+        let text = value.to_string();
+        sum.number(text.len()).bytes(text.as_bytes())
+    });
+    let sum = tensors.iter().fold(sum, |sum, bytes| sum.number(bytes.len()).bytes(bytes));
+    sum.names(None)
+}
+
+fn calibration_value(calibration: &Calibration) -> Value {
+    let levels = calibration.levels.map(Named::name);
+    object(vec![
+        ("factors", json!(calibration.factors)),
+        ("flow_width", json!(calibration.flow_width)),
+        ("levels", json!(levels)),
+        ("mean_of_plans", json!(calibration.statistic == Statistic::Mean)),
+    ])
+}
+
+fn read_calibration(value: &Value) -> Option<Calibration> {
+    let list = |key: &str| value.get(key)?.as_array();
+    let factors: Vec<f64> = list("factors")?.iter().map(Value::as_f64).collect::<Option<_>>()?;
+    let level = |name: &Value| name.as_str()?.parse::<Level>().ok();
+    let levels: Vec<Level> = list("levels")?.iter().map(level).collect::<Option<_>>()?;
+    let mean = value.get("mean_of_plans")?.as_bool()?;
+    let calibration = Calibration {
+        factors: factors.try_into().ok()?,
+        levels: levels.try_into().ok()?,
+        statistic: if mean { Statistic::Mean } else { Statistic::Least },
+        flow_width: value.get("flow_width")?.as_f64()?,
+    };
+    calibration.check().ok().map(|()| calibration)
+}
+
+type Tensors<'a> = Vec<(&'static str, Dtype, Cow<'a, [u8]>)>;
+
+/// A metric in words and numbers; a promise about a matrix is part of it.
+fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
+    let doubles = |values: &[f64]| -> Cow<'_, [u8]> {
+        values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
+    };
+    if let (Some((dim, coordinates)), Some(name)) = (metric.coordinates(), metric.point_metric()) {
+        let keys =
+            vec![("dim", json!(dim)), ("kind", json!("points")), ("name", json!(name.name()))];
+        return (object(keys), vec![("metric.coordinates", Dtype::F64, doubles(coordinates))]);
+    }
+    if let Some(edges) = metric.edges() {
+        let ends = edges.iter().flat_map(|&(a, b, _)| [a, b]).flat_map(u32::to_le_bytes);
+        let weights: Vec<f64> = edges.iter().map(|edge| edge.2).collect();
+        let ends = ("metric.ends", Dtype::U32, ends.collect::<Vec<_>>().into());
+        let weights = ("metric.weights", Dtype::F64, doubles(&weights));
+        return (object(vec![("kind", json!("graph"))]), vec![ends, weights]);
+    }
+    let Some(storage) = metric.matrix() else {
+        return (object(vec![("kind", json!("discrete"))]), vec![]);
+    };
+    let (dtype, bytes) = match storage {
+        Storage::F64(distances) => (Dtype::F64, doubles(distances)),
+        Storage::F32(distances) => {
+            let bytes: Vec<u8> = distances.iter().flat_map(|d| d.to_le_bytes()).collect();
+            (Dtype::F32, bytes.into())
+        }
+    };
+    let single = dtype == Dtype::F32;
+    let keys = vec![
+        ("is_metric", json!(metric.is_metric())),
+        ("kind", json!("matrix")),
+        ("single", json!(single)),
+    ];
+    (object(keys), vec![("metric.distances", dtype, bytes)])
+}
+
+/// The tensors of a metric, in the order in which they are written.
+fn tensors_of<'a>(file: &File<'a>, value: &Value) -> Result<Vec<&'a [u8]>> {
+    match value.get("kind").and_then(Value::as_str) {
+        Some("points") => Ok(vec![file.tensor("metric.coordinates", Dtype::F64)?]),
+        Some("matrix") => {
+            let single = value.get("single").and_then(Value::as_bool) == Some(true);
+            let dtype = if single { Dtype::F32 } else { Dtype::F64 };
+            Ok(vec![file.tensor("metric.distances", dtype)?])
+        }
+        Some("graph") => Ok(vec![
+            file.tensor("metric.ends", Dtype::U32)?,
+            file.tensor("metric.weights", Dtype::F64)?,
+        ]),
+        Some("discrete") => Ok(vec![]),
+        _ => Err(file.missing("metric")),
+    }
+}
+
+/// The metric of `n` points; `None` where words are missing.
+fn read_metric(value: &Value, tensors: &[&[u8]], n: usize) -> Option<Result<GroundMetric>> {
+    let doubles = |bytes: &[u8]| -> Vec<f64> {
+        bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()
+    };
+    match (value.get("kind")?.as_str()?, tensors) {
+        ("points", [coordinates]) => {
+            let dim = usize::try_from(value.get("dim")?.as_u64()?).ok()?;
+            let name = value.get("name")?.as_str()?.parse().ok()?;
+            Some(GroundMetric::from_points(dim, doubles(coordinates), name))
+        }
+        ("matrix", [distances]) => {
+            let metric = if value.get("single")?.as_bool()? {
+                let singles = distances.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b));
+                GroundMetric::from_condensed_f32(n, singles.collect())
+            } else {
+                GroundMetric::from_condensed(n, doubles(distances))
+            };
+            let promised = value.get("is_metric")?.as_bool()?;
+            Some(metric.and_then(|m| if promised { m.assume_metric() } else { Ok(m) }))
+        }
+        ("graph", [ends, weights]) => {
+            let ends = ends.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b) as usize);
+            let ends: Vec<usize> = ends.collect();
+            let (ends, weights) = (ends.as_chunks().0, doubles(weights));
+            let edges: Vec<_> =
+                ends.iter().zip(weights).map(|(&[a, b], weight)| (a, b, weight)).collect();
+            Some(GroundMetric::from_edges(n, &edges))
+        }
+        ("discrete", []) => Some(GroundMetric::discrete(n)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::{Linkage, linkage};
+    use crate::forest::Forest;
+    use crate::io::fingerprint::of_metric;
+    use crate::metric::PointMetric;
+
+    fn metrics() -> Vec<GroundMetric> {
+        let points = vec![0.0, 1.0, 5.0, -2.5, 3.0, 1e-3];
+        let matrix = vec![1.0, 4.0, 5.0];
+        let edges = [(0, 1, 2.0), (1, 2, 0.0), (0, 2, 7.0), (1, 0, 3.0)];
+        vec![
+            GroundMetric::from_points(2, points.clone(), PointMetric::Euclidean).unwrap(),
+            GroundMetric::from_points(2, points, PointMetric::Cosine).unwrap(),
+            GroundMetric::from_condensed(3, matrix.clone()).unwrap(),
+            GroundMetric::from_condensed(3, matrix).unwrap().assume_metric().unwrap(),
+            GroundMetric::from_condensed_f32(3, vec![1.0, 4.0, 5.0]).unwrap(),
+            GroundMetric::from_edges(3, &edges).unwrap(),
+            GroundMetric::discrete(3).unwrap(),
+        ]
+    }
+
+    fn calibration() -> Calibration {
+        let levels = [Level::Tree, Level::Tree, Level::Arcs, Level::Exact];
+        let factors = [0.1 + 0.2, 1.0 / 3.0, 1e-9, 1.0];
+        Calibration { factors, levels, statistic: Statistic::Mean, flow_width: 0.07 }
+    }
+
+    fn whole(metric: &GroundMetric) -> ModelFile {
+        let tree = linkage(metric, Linkage::Average).unwrap();
+        let metric = Some(metric.clone());
+        ModelFile { model: Model::Tree(tree), calibration: Some(calibration()), metric }
+    }
+
+    #[test]
+    fn everything_comes_back_to_the_last_bit() {
+        for metric in metrics() {
+            let tree = whole(&metric);
+            let trees = vec![tree.model.trees()[0].clone(); 2];
+            let forest =
+                ModelFile { model: Forest::uniform(trees).unwrap().into(), ..tree.clone() };
+            for file in [tree, forest] {
+                let bytes = file.to_bytes().unwrap();
+                let again = ModelFile::from_bytes(&bytes).unwrap();
+                assert_eq!((&again.model, again.calibration), (&file.model, file.calibration));
+                let read = again.metric.as_ref().expect("a metric");
+                assert_eq!(of_metric(read), of_metric(&metric), "{metric:?}");
+                assert_eq!(again.to_bytes().unwrap(), bytes);
+                // Whoever wants the model alone takes it from the same file.
+                assert_eq!(Model::from_bytes(&bytes).unwrap(), file.model);
+            }
+        }
+    }
+
+    #[test]
+    fn a_model_alone_is_the_file_of_the_model() {
+        let model = whole(&metrics()[0]).model;
+        let alone = ModelFile { model: model.clone(), calibration: None, metric: None };
+        let bytes = alone.to_bytes().unwrap();
+        assert_eq!(bytes, model.to_bytes().unwrap());
+        let again = ModelFile::from_bytes(&bytes).unwrap();
+        assert!(again.calibration.is_none() && again.metric.is_none());
+    }
+
+    #[test]
+    fn no_byte_can_change_unnoticed() {
+        for metric in metrics() {
+            let file = whole(&metric);
+            let good = file.to_bytes().unwrap();
+            for at in 0..good.len() {
+                let mut bytes = good.clone();
+                bytes[at] ^= 1;
+                // Blanks and names that nobody reads may change; what is read may not.
+                let Ok(read) = ModelFile::from_bytes(&bytes) else { continue };
+                assert_eq!((read.model, read.calibration), (file.model.clone(), file.calibration));
+                assert_eq!(read.metric.as_ref().map(of_metric), Some(of_metric(&metric)), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_metric_over_other_points_is_refused() {
+        let model = whole(&metrics()[0]).model;
+        let metric = Some(GroundMetric::discrete(4).unwrap());
+        let error = ModelFile { model, calibration: None, metric }.to_bytes().unwrap_err();
+        assert!(matches!(error, Error::PointCount { measures: 3, points: 4 }));
+    }
+}

@@ -1,0 +1,341 @@
+//! Memory is asked for, not assumed: whatever grows faster than its input is weighed before it is
+//! allocated, and what does not fit is an error that names the step, its size and a way out.
+//!
+//! What fits is the least of what the machine has to spare, what its control groups and the limit
+//! of the process's address space leave, and the limit of [`set_limit`]. Systems that do not say
+//! what they have to spare are asked by reserving. A step is weighed as a whole: the sum of all it
+//! will hold at once, before the first of it.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+
+/// The most that one step may take; `u64::MAX` is no limit.
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Steps up to this size are not weighed against the machine, only against the limit of
+/// [`set_limit`]: to read what a machine has to spare takes longer than many of them.
+const SMALL: u64 = 1 << 24;
+
+/// Limits the memory that one step of the work may take beyond what is in use when it begins; for
+/// the whole process, from now on. `None` (the default) leaves it to what the machine can spare.
+pub fn set_limit(bytes: Option<u64>) {
+    LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+}
+
+/// What a step may take now, in bytes: [`set_limit`] and what the system has to spare, whichever is
+/// less. `None` if neither is known.
+pub fn available() -> Option<u64> {
+    let limit = Some(LIMIT.load(Ordering::Relaxed)).filter(|&limit| limit < u64::MAX);
+    // Not all of it: others want some too, and small pieces are not counted.
+    let spare = spare().map(|bytes| bytes - bytes / 16);
+    [limit, spare].into_iter().flatten().min()
+}
+
+/// Refuses a step that needs more memory than there is. The library asks this itself; it is here for
+/// what callers hold beside it.
+///
+/// # Errors
+/// [`Error::Memory`], with `instead`: what to do.
+pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Result<()> {
+    if bytes <= SMALL.min(LIMIT.load(Ordering::Relaxed)) {
+        return Ok(());
+    }
+    match available() {
+        Some(left) if bytes > left => Err(refused(step, bytes, Some(left), instead)),
+        _ => Ok(()),
+    }
+}
+
+/// So many zeros, if there is room for them.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn zeros<T: Clone + Default>(
+    step: fmt::Arguments<'_>,
+    count: usize,
+    instead: &'static str,
+) -> Result<Vec<T>> {
+    // Reserved and given back, then asked for as zeros, which the system has for nothing.
+    drop(with_capacity::<T>(step, count, instead)?);
+    Ok(vec![T::default(); count])
+}
+
+/// An empty vector with room for so many entries, if there is room for them.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn with_capacity<T>(
+    step: fmt::Arguments<'_>,
+    count: usize,
+    instead: &'static str,
+) -> Result<Vec<T>> {
+    let mut vector = Vec::new();
+    resize_room(&mut vector, step, count, instead)?;
+    Ok(vector)
+}
+
+/// Makes room for `count` entries in all, of which the vector may hold some already.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn resize_room<T>(
+    vector: &mut Vec<T>,
+    step: fmt::Arguments<'_>,
+    count: usize,
+    instead: &'static str,
+) -> Result<()> {
+    if count <= vector.capacity() {
+        return Ok(());
+    }
+    let bytes = size_of::<T>(&[count]);
+    check(step, bytes, instead)?;
+    let more = count - vector.len();
+    vector.try_reserve_exact(more).map_err(|_| refused(step, bytes, None, instead))
+}
+
+/// Makes room for `more` entries after those that a vector holds, and for some to come.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) fn grow<T>(
+    vector: &mut Vec<T>,
+    step: fmt::Arguments<'_>,
+    more: usize,
+    instead: &'static str,
+) -> Result<()> {
+    let needed = vector.len().saturating_add(more);
+    if needed <= vector.capacity() {
+        return Ok(());
+    }
+    // Half as much again, as long as there is room for that.
+    resize_room(vector, step, needed.max(vector.len() / 2 * 3), instead)
+        .or_else(|_| resize_room(vector, step, needed, instead))
+}
+
+/// The bytes of a table of `T` with these sides; the largest number if it is beyond all numbers.
+pub(crate) fn size_of<T>(sides: &[usize]) -> u64 {
+    sides.iter().fold(size_of_one::<T>(), |bytes, &side| bytes.saturating_mul(side as u64))
+}
+
+/// The bytes of a condensed matrix of `T` over `n` points.
+pub(crate) fn size_of_pairs<T>(n: usize) -> u64 {
+    // Half of n(n − 1), whichever factor is even.
+    let (a, b) = if n.is_multiple_of(2) { (n / 2, n.saturating_sub(1)) } else { (n, n / 2) };
+    size_of::<T>(&[a, b])
+}
+
+fn size_of_one<T>() -> u64 {
+    std::mem::size_of::<T>() as u64
+}
+
+fn refused(
+    step: fmt::Arguments<'_>,
+    bytes: u64,
+    available: Option<u64>,
+    instead: &'static str,
+) -> Error {
+    Error::Memory { step: step.to_string(), bytes, available, instead }
+}
+
+/// Bytes for people: three digits and a unit.
+pub fn show(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && value < 99.95);
+    let text = format!("{value:.digits$}");
+    format!("{} {}", text.strip_suffix(".0").unwrap_or(&text), UNITS[unit])
+}
+
+/// Reads a size such as `4GB`, `512MiB`, `1.5 G` or a plain number of bytes.
+///
+/// # Errors
+/// What is no size.
+///
+/// # Example
+/// ```
+/// assert_eq!(treeport::memory::parse("512MiB")?, 512 << 20);
+/// assert_eq!(treeport::memory::parse("4GB")?, 4_000_000_000);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn parse(text: &str) -> Result<u64> {
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = (text[..at].trim(), text[at..].trim().to_ascii_lowercase());
+    let (letter, base): (&str, f64) = match unit.strip_suffix("ib") {
+        Some(letter) => (letter, 1024.0),
+        None => (unit.strip_suffix('b').unwrap_or(&unit), 1000.0),
+    };
+    let power = (0..).zip(["", "k", "m", "g", "t"]).find(|(_, known)| *known == letter);
+    let bytes = number.parse::<f64>().ok().zip(power).map(|(n, (p, _))| n * base.powi(p));
+    match bytes {
+        Some(bytes) if (0.0..9e18).contains(&bytes) => Ok(bytes as u64),
+        _ => Err(Error::BadOption {
+            option: "memory",
+            value: text.into(),
+            expected: "a size is a number with a unit, such as 4GB or 512MiB",
+        }),
+    }
+}
+
+/// What the system has to spare for this process, where it says so.
+fn spare() -> Option<u64> {
+    let machine = read("/proc/meminfo").and_then(|text| field(&text, "MemAvailable:"));
+    let groups = read("/proc/self/cgroup").and_then(|text| groups(&text, Path::new(GROUPS)));
+    [machine, groups, address_space()].into_iter().flatten().min()
+}
+
+/// Where control groups are found.
+const GROUPS: &str = "/sys/fs/cgroup";
+
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+/// The number after a name at the beginning of a line, in bytes.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let mut words = rest.split_whitespace();
+    let number: u64 = words.next()?.parse().ok()?;
+    Some(if words.next() == Some("kB") { number * 1024 } else { number })
+}
+
+/// What the limit of the address space leaves.
+fn address_space() -> Option<u64> {
+    let limit = field(&read("/proc/self/limits")?, "Max address space")?;
+    let used = field(&read("/proc/self/status")?, "VmSize:")?;
+    Some(limit.saturating_sub(used))
+}
+
+/// What the control groups of the process leave: those named in `text`, as `/proc/self/cgroup` has
+/// it, and all above them.
+fn groups(text: &str, root: &Path) -> Option<u64> {
+    let mut least = None;
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(kinds), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (base, limit, used, cache) = if kinds.is_empty() {
+            (root.to_owned(), "memory.max", "memory.current", "inactive_file ")
+        } else if kinds.split(',').any(|kind| kind == "memory") {
+            let files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ");
+            (root.join("memory"), files.0, files.1, files.2)
+        } else {
+            continue;
+        };
+        for folder in with_parents(&base, path) {
+            let number = |name: &str| read(folder.join(name))?.trim().parse::<u64>().ok();
+            if let (Some(limit), Some(used)) = (number(limit), number(used)) {
+                // Pages of files that nobody has asked for lately are given up when needed.
+                let cached = read(folder.join("memory.stat")).and_then(|text| field(&text, cache));
+                let left = limit.saturating_sub(used.saturating_sub(cached.unwrap_or(0)));
+                least = Some(least.unwrap_or(left).min(left));
+            }
+        }
+    }
+    least
+}
+
+/// The folder of a group and those above it.
+fn with_parents(base: &Path, group: &str) -> Vec<PathBuf> {
+    let group = Path::new(group.trim_start_matches('/'));
+    group.ancestors().map(|part| base.join(part)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_do_not_overflow() {
+        assert_eq!(size_of::<f64>(&[3, 4]), 96);
+        assert_eq!(size_of::<f64>(&[usize::MAX, 2, 7]), u64::MAX);
+        assert_eq!(size_of_pairs::<f64>(5), 80);
+        assert_eq!(size_of_pairs::<f32>(4), 24);
+        assert_eq!((size_of_pairs::<f64>(0), size_of_pairs::<f64>(1)), (0, 0));
+        assert_eq!(size_of_pairs::<f64>(usize::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn what_no_machine_has_is_refused() {
+        let error = zeros::<f64>(format_args!("the table of 9 rows"), usize::MAX, "take 8 rows");
+        let text = error.unwrap_err().to_string();
+        assert!(text.starts_with("the table of 9 rows needs 18.4 EB, "), "{text}");
+        assert!(text.ends_with("; take 8 rows"), "{text}");
+        // Within what can be counted, and beyond what can be addressed.
+        let error = with_capacity::<f64>(format_args!("it"), 1 << 55, "").unwrap_err();
+        assert!(matches!(error, Error::Memory { bytes, .. } if bytes == 1 << 58), "{error}");
+        assert_eq!(zeros::<u8>(format_args!("it"), 3, "").unwrap(), [0; 3]);
+    }
+
+    #[test]
+    fn sizes_are_read_and_shown() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("17", 17),
+            ("1.5k", 1500),
+            ("2 MB", 2_000_000),
+            ("1KiB", 1024),
+            ("3gib", 3 << 30),
+            ("1T", 1_000_000_000_000),
+        ] {
+            assert_eq!(parse(text).unwrap(), bytes, "{text}");
+        }
+        for text in ["", "GB", "-1", "4 pints", "1e30", "nan", "GB4"] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        assert_eq!(
+            parse("much").unwrap_err().to_string(),
+            "memory is much; a size is a number with a unit, such as 4GB or 512MiB"
+        );
+        for (bytes, text) in [
+            (0, "0 bytes"),
+            (999, "999 bytes"),
+            (1000, "1 kB"),
+            (1234, "1.2 kB"),
+            (999_900, "1 MB"),
+            (160_000_000_000, "160 GB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(show(bytes), text);
+        }
+    }
+
+    #[test]
+    fn limits_are_read_as_the_system_writes_them() {
+        let text = "MemTotal:  100 kB\nMemAvailable:    60 kB\n";
+        assert_eq!(field(text, "MemAvailable:"), Some(60 * 1024));
+        let limits = "Max address space         1048576              unlimited            bytes \n";
+        assert_eq!(field(limits, "Max address space"), Some(1 << 20));
+        let without =
+            "Max address space         unlimited            unlimited            bytes \n";
+        assert_eq!(field(without, "Max address space"), None);
+    }
+
+    #[cfg(feature = "io")]
+    #[test]
+    fn the_tightest_group_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("a/b/memory.max", "max\n");
+        write("a/b/memory.current", "10\n");
+        assert_eq!(groups("0::/a/b\n", root.path()), None);
+        write("a/memory.max", "1000\n");
+        write("a/memory.current", "700\n");
+        write("a/memory.stat", "anon 1\ninactive_file 200\n");
+        assert_eq!(groups("0::/a/b\n", root.path()), Some(500));
+        write("memory/c/memory.limit_in_bytes", "300\n");
+        write("memory/c/memory.usage_in_bytes", "100\n");
+        assert_eq!(groups("4:cpu,memory:/c\n1:cpu:/\n0::/a/b\n", root.path()), Some(200));
+        assert_eq!(groups("nonsense\n", root.path()), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! What the fuzz targets do with their bytes, one function a target.
+//!
+//! The tests of the library run the same functions on the committed corpus, without a nightly
+//! compiler (`crates/treeport/tests/corpus.rs`).
+
+use std::collections::HashSet;
+use std::io::Cursor;
+
+use treeport::io::fingerprint::Job;
+use treeport::io::journal::Journal;
+use treeport::io::{history, npy, npz, table};
+use treeport::learn::Checkpoint;
+use treeport::{
+    FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric, Tree, fit, silent,
+};
+
+/// Every target of this file, by its name.
+pub(crate) const TARGETS: [(&str, fn(&[u8])); 11] = [
+    ("npy", npy),
+    ("npz", npz),
+    ("csv", csv),
+    ("newick", newick),
+    ("tree_file", tree_file),
+    ("forest_file", forest_file),
+    ("checkpoint", checkpoint),
+    ("journal", journal),
+    ("history", history),
+    ("labels", labels),
+    ("names", names),
+];
+
+/// `.npy`: arrays, points, distance matrices and measures.
+pub(crate) fn npy(bytes: &[u8]) {
+    if let Ok(array) = npy::read(bytes) {
+        assert_eq!(array.data.len(), array.shape.iter().product::<usize>());
+    }
+    let _ = GroundMetric::read_points_npy(bytes, PointMetric::Euclidean);
+    let _ = GroundMetric::read_matrix_npy(bytes);
+    let _ = Measures::read_npy(bytes);
+}
+
+/// `.npz`: archives, sparse matrices, graphs and measures.
+pub(crate) fn npz(bytes: &[u8]) {
+    let _ = npz::read(Cursor::new(bytes));
+    if let Ok(matrix) = npz::read_csr(Cursor::new(bytes)) {
+        let mut written = Cursor::new(Vec::new());
+        npz::write_csr(&matrix, &mut written).expect("memory can be written");
+        let again = npz::read_csr(written).expect("what is written reads back");
+        // NaN differs from itself.
+        assert_eq!((matrix.start, matrix.indices), (again.start, again.indices));
+    }
+    let _ = GroundMetric::read_graph_npz(Cursor::new(bytes));
+    let _ = Measures::read_npz(Cursor::new(bytes));
+}
+
+/// CSV: tables, edge lists, and what is made of them.
+pub(crate) fn csv(bytes: &[u8]) {
+    if let Ok(found) = table::read_matrix(bytes) {
+        assert_eq!(found.values.len() % found.columns, 0);
+    }
+    if let Ok(list) = table::read_edges(bytes, None) {
+        assert!(list.edges.iter().all(|&(from, to, _)| from < list.nodes && to < list.nodes));
+    }
+    let _ = GroundMetric::read_graph_csv(bytes, None);
+    let _ = GroundMetric::read_points_csv(bytes, PointMetric::Cosine);
+    let _ = GroundMetric::read_matrix_csv(bytes);
+    let _ = Measures::read_csv(bytes);
+}
+
+/// Newick; what is read is written and read again.
+pub(crate) fn newick(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(tree) = Tree::from_newick(text) else { return };
+    let written = tree.to_newick();
+    let again = Tree::from_newick(&written).expect("what is written reads back");
+    assert_eq!((tree.leaves(), tree.nodes()), (again.leaves(), again.nodes()));
+    let names = tree.names().expect("leaves have names");
+    if names.iter().collect::<HashSet<_>>().len() < names.len() {
+        return; // without distinct names nobody can tell which leaf is which
+    }
+    let again = Tree::from_newick_with(&written, names).expect("the same names");
+    let total = tree.lengths().iter().sum::<f64>();
+    for (i, j) in (1..tree.leaves().min(20)).map(|j| (j - 1, j)) {
+        let difference = (tree.leaf_distance(i, j) - again.leaf_distance(i, j)).abs();
+        assert!(difference <= 1e-12 * total || !total.is_finite(), "{i}, {j} in {text}");
+    }
+}
+
+/// A tree file; what is read is written and read again.
+pub(crate) fn tree_file(bytes: &[u8]) {
+    let Ok(tree) = Tree::from_bytes(bytes) else { return };
+    let written = tree.to_bytes().expect("a tree that was read can be written");
+    assert_eq!(tree, Tree::from_bytes(&written).expect("what is written reads back"));
+}
+
+/// A forest file; what is read is written and read again.
+pub(crate) fn forest_file(bytes: &[u8]) {
+    let Ok(forest) = Forest::from_bytes(bytes) else { return };
+    let written = forest.to_bytes().expect("a forest that was read can be written");
+    assert_eq!(forest, Forest::from_bytes(&written).expect("what is written reads back"));
+}
+
+/// A checkpoint as it is, and with a right checksum; one of four points is gone on from.
+pub(crate) fn checkpoint(bytes: &[u8]) {
+    let _ = Checkpoint::from_bytes(bytes);
+    let body = &bytes[..bytes.len().saturating_sub(4)];
+    let signed = [body, &crc32fast::hash(body).to_le_bytes()].concat();
+    let Ok(checkpoint) = Checkpoint::from_bytes(&signed) else { return };
+    let written = checkpoint.to_bytes();
+    let again = Checkpoint::from_bytes(&written).expect("what is written reads back");
+    // NaN differs from itself, its bytes do not.
+    assert_eq!(again.to_bytes(), written);
+    let points = vec![0.0, 1.0, 3.0, 7.0];
+    let metric = GroundMetric::from_points(1, points, PointMetric::Euclidean).expect("points");
+    let (method, epochs) = (Some(Method::Additive), Some(2));
+    let options = FitOptions { method, epochs, resume: Some(checkpoint), ..FitOptions::default() };
+    let _ = fit(&metric, None, &options, &silent);
+}
+
+/// A journal, after a `+` one of the right job: what is appended comes back, after whatever of the
+/// old still counts.
+pub(crate) fn journal(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, job) = (folder.path().join("x.part"), Job::new("fuzz-1").part("to", 3));
+    let file = match bytes {
+        [b'+', rest @ ..] => [format!("{job}\n").as_bytes(), rest].concat(),
+        _ => bytes.to_vec(),
+    };
+    std::fs::write(&path, file).expect("a writable folder");
+    let Ok(mut journal) = Journal::open(&path, &job) else { return };
+    let mut kept = Vec::new();
+    let take = |line: &str| {
+        kept.push(line.to_owned());
+        Ok::<_, treeport::Error>(kept.len() < 3)
+    };
+    let taken = journal.take_lines(take).expect("a readable file");
+    kept.truncate(taken);
+    journal.append(b"9\n").expect("a writable file");
+    kept.push("9".into());
+    let again = Journal::open(&path, &job).expect("our own journal");
+    assert_eq!(again.lines().expect("a readable file"), kept);
+}
+
+/// A history.
+pub(crate) fn history(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    if let Ok(epochs) = history::read(text) {
+        assert_eq!(epochs.len(), text.lines().count() - 1);
+    }
+}
+
+/// Labels of four measures: pairs and distances in a table.
+pub(crate) fn labels(bytes: &[u8]) {
+    let Ok(table) = table::read_matrix(bytes) else { return };
+    let measures = Measures::from_dense(2, &[1.0, 0.0, 0.5, 0.5, 0.0, 1.0, 0.25, 0.75]);
+    let measures = measures.expect("measures");
+    let (mut pairs, mut distances) = (Vec::new(), Vec::new());
+    for row in table.values.chunks_exact(table.columns) {
+        let [left, right, distance] = row[..] else { return };
+        pairs.push((left as usize, right as usize));
+        distances.push(distance);
+    }
+    if measures.check_pairs(&pairs).is_err() {
+        return;
+    }
+    let Ok(data) = Labelled::new(&measures, pairs, distances) else { return };
+    let metric = GroundMetric::from_condensed(2, vec![1.0]).expect("two points");
+    let options = FitOptions { method: Some(Method::Average), ..FitOptions::default() };
+    let _ = fit(&metric, Some(&data), &options, &silent);
+}
+
+/// Names, one a line up to an empty line, and then a table or Newick text that is matched to them.
+pub(crate) fn names(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let (names, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+    let names: Vec<String> = names.lines().map(str::to_owned).collect();
+    let _ = Measures::read_csv_for(rest.as_bytes(), &names);
+    let _ = Tree::from_newick_with(rest, &names);
+    let parents = vec![names.len() as u32; names.len() + 1];
+    let Ok(star) = Tree::new(names.len(), parents, vec![0.0; names.len() + 1]) else { return };
+    let Ok(named) = star.with_names(names.clone()) else { return };
+    let written = named.to_bytes().expect("a tree can be written");
+    assert_eq!(Tree::from_bytes(&written).expect("what is written reads back"), named);
+    let text = named.to_newick();
+    if names.iter().collect::<HashSet<_>>().len() == names.len() {
+        Tree::from_newick_with(&text, &names).expect("what is written reads back");
+    }
+}

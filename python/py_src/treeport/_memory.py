@@ -1,0 +1,35 @@
+"""How much memory one step of the work may take."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from . import _core
+
+
+def set_memory_limit(limit: Optional[int]) -> None:
+    """Limit the memory that one step of the work may take beyond what is in use when it begins.
+
+    Tables of all pairs grow with the square of their sides. A step that needs more than the limit, or more
+    than the machine, its container and `ulimit` can spare, raises `MemoryError`, which names the step, its
+    size and what to do instead; nothing is lost.
+
+    Parameters
+    ----------
+    limit : int or None
+        Bytes; `None`, as at the start, leaves it to what the machine can spare. It holds for the process.
+
+    Raises
+    ------
+    ValueError
+        A negative number.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> tp.set_memory_limit(4_000_000_000)
+    >>> tp.set_memory_limit(None)
+    """
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is {limit}; it is a number of bytes, or None")
+    _core.set_memory_limit(None if limit is None else int(limit))

@@ -1,0 +1,163 @@
+//! The commands that are attacked: every one that there is, on every kind of input.
+//!
+//! What a command writes begins with `out`; every other word that is the name of a file of the
+//! scene is read.
+
+/// A command, to be run in the folder of a scene.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Case {
+    /// Whether it is `treeport-lab` and not `treeport`.
+    pub(super) lab: bool,
+    pub(super) args: &'static str,
+    /// Whether what it writes or prints holds times, so that no two runs agree to the byte.
+    pub(super) timed: bool,
+    /// Whether it works for long enough that a signal finds it at work.
+    pub(super) long: bool,
+}
+
+const fn long(args: &'static str) -> Case {
+    Case { lab: false, args, timed: false, long: true }
+}
+
+const fn short(args: &'static str) -> Case {
+    Case { lab: false, args, timed: false, long: false }
+}
+
+const fn timed(case: Case) -> Case {
+    Case { timed: true, ..case }
+}
+
+const fn lab(case: Case) -> Case {
+    Case { lab: true, ..case }
+}
+
+/// All of them. A round knows a case by its place, so new ones come last.
+pub(super) const CASES: &[Case] = &[
+    long("fit -q --points points.npy --measures measures.npz --history out.csv -o out.tree"),
+    long("fit -q --points points.csv --measures measures.csv --method forest -o out.forest"),
+    long(
+        "fit -q --graph edges.csv --measures measures.csv --method additive --epochs 20 \
+         --history out.csv -o out.tree",
+    ),
+    long("fit -q --matrix matrix.npy --measures measures.npy --method ultrametric -o out.tree"),
+    long("fit -q --graph graph.npz --n-pairs 3000 -o out.tree"),
+    long(
+        "fit -q --points points.csv --measures measures.npz --labels labels.csv --n-trees 4 \
+         --epochs 5 --method learned-forest -o out.forest",
+    ),
+    long("fit -q --matrix matrix.csv --method ultratwd -o out.tree"),
+    long(
+        "fit -q --points points.csv --measures measures.csv --names names.txt --start model.nwk \
+         --pairs pairs.csv --seed 3 -o out.tree",
+    ),
+    long("fit -q --points points.npy --measures measures.npy --method sliced-ctwd -o out.forest"),
+    long("fit -q --graph edges.csv --measures measures.csv --method auto -o out.tree"),
+    short("fit -q --points points.npy --method quadtree --metric manhattan -o out.tree"),
+    short(
+        "fit -q --graph edges.csv --measures measures.npz --method additive --start model.tree --scale false -o out.tree",
+    ),
+    long("exact -q --points points.npy --measures measures.npz -o out.csv"),
+    long("exact -q --graph edges.csv --measures measures.csv -o out.csv"),
+    long(
+        "exact -q --matrix matrix.npy --assume-metric --measures measures.npy --n-pairs 300 -o out.csv",
+    ),
+    short("exact --graph graph.npz --measures measures.csv --pairs pairs.csv --json"),
+    short("distance model.tree --measures measures.npz -o out.csv"),
+    short("distance model.forest --measures measures.csv --measure-names titles.txt -o out.csv"),
+    short("distance model.forest --measures measures.npy -o out.npy"),
+    short("distance model.nwk --names names.txt --measures measures.csv --against measures.csv"),
+    short("distance model.nwk --measures measures.npz --normalize --pairs pairs.csv --json"),
+    short("coupling model.tree --measures measures.npz --pair 0 1 -o out.csv"),
+    short("coupling --exact --graph edges.csv --measures measures.csv --pair 2 3"),
+    short("coupling model.forest --names names.txt --measures measures.csv --pair 1 1 --json"),
+    short("embed model.tree --measures measures.npz -o out.npz"),
+    short("embed model.forest --measures measures.csv --measure-names titles.txt -o out.csv"),
+    long("estimate -q --points points.npy --measures measures.npz --bounds -o out.csv"),
+    long(
+        "estimate -q --graph edges.csv --measures measures.csv --accuracy 0.02 --bounds -o out.csv",
+    ),
+    short(
+        "estimate model.forest --matrix matrix.csv --measures measures.npy --labels labels.csv \
+         --accuracy tree -o out.csv",
+    ),
+    timed(long("eval model.tree model.nwk --points points.npy --measures measures.npz")),
+    timed(short(
+        "eval model.forest --matrix matrix.npy --measures measures.csv --labels labels.csv --json",
+    )),
+    timed(long(
+        "compare --graph edges.csv --measures measures.csv --methods additive,forest,mean-label",
+    )),
+    short("nearest model.tree --measures measures.npz -k 3 -o out.csv"),
+    short(
+        "nearest model.nwk --measures measures.csv --measure-names titles.txt --queries measures.npy",
+    ),
+    short("export model.tree -o out.nwk"),
+    short("export flat.tree --format linkage -o out.npy"),
+    short("export model.forest --format json -o out.json"),
+    short("export model.nwk --names names.txt -o out.svg"),
+    short("export model.tree --measures measures.npz -o out.npz"),
+    timed(long(
+        "report -q model.tree model.forest --points points.npy --names names.txt \
+         --measures measures.csv --measure-names titles.txt --history history.csv \
+         --groups groups.txt -o out.html",
+    )),
+    short("report -q model.nwk -o out.html"),
+    short("plot tree model.tree --groups groups.txt --title <b> -o out.svg"),
+    short("plot loss model.tree --history history.csv -o out.svg"),
+    long("plot scatter model.forest --graph edges.csv --measures measures.csv -o out.svg"),
+    timed(long("demo -q -o out")),
+    short("man -o out"),
+    short("completions bash"),
+    lab(timed(long("reproduce uniform --quick --dims 2 --runs 1 -o out"))),
+    lab(timed(short("reproduce four-points --quick -o out"))),
+    lab(timed(long("reproduce recovered-tree --quick -o out"))),
+];
+
+impl Case {
+    /// Its words.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.args.split_whitespace().map(ToString::to_string).collect()
+    }
+
+    /// Whether a word of it is this file.
+    pub(super) fn reads(&self, file: &str) -> bool {
+        self.args.split_whitespace().any(|word| word == file)
+    }
+
+    /// Its outputs.
+    pub(super) fn writes(&self) -> impl Iterator<Item = &'static str> {
+        self.args.split_whitespace().filter(|word| *word == "out" || word.starts_with("out."))
+    }
+
+    /// The command's own name.
+    pub(super) fn command(&self) -> &'static str {
+        self.args.split_whitespace().next().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::scene;
+
+    #[test]
+    fn every_file_of_the_scene_is_read_by_a_command() {
+        for file in scene::INPUTS {
+            assert!(CASES.iter().any(|case| case.reads(file)), "{file}");
+        }
+    }
+
+    #[test]
+    fn every_file_that_is_read_is_in_the_scene() {
+        let is_file = |word: &&str| {
+            let ending = word.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default();
+            !ending.is_empty() && !ending.starts_with(|c: char| c.is_ascii_digit())
+        };
+        for case in CASES {
+            for word in case.args.split_whitespace().filter(is_file) {
+                let known = scene::INPUTS.contains(&word) || case.writes().any(|out| out == word);
+                assert!(known, "{word} of {}", case.args);
+            }
+        }
+    }
+}

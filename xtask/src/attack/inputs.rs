@@ -1,0 +1,100 @@
+//! The files of a scene that other tools make: points, a graph and a matrix of them, measures, names.
+
+use std::collections::HashMap;
+
+use super::folder::Snapshot;
+use super::formats::{csv, npy_rows, sparse, zip};
+use super::random::Random;
+
+/// The files in an archive.
+pub(super) type Members = Vec<(&'static str, Vec<u8>)>;
+
+/// The files, and what the archives among them hold.
+pub(super) fn foreign(
+    points: usize,
+    measures: usize,
+) -> (Snapshot, HashMap<&'static str, Members>) {
+    let mut random = Random::new(1, 0);
+    let places: Vec<Vec<f64>> =
+        (0..points).map(|_| vec![random.fraction(), random.fraction()]).collect();
+    let masses: Vec<Vec<f64>> = (0..measures).map(|k| measure(k, points, &mut random)).collect();
+    let matrix: Vec<Vec<f64>> =
+        places.iter().map(|a| places.iter().map(|b| apart(a, b)).collect()).collect();
+    let (edges, graph) = edges(&matrix);
+    let pairs: Vec<Vec<f64>> =
+        (1..measures).map(|k| vec![(k * k % measures) as f64, (k - 1) as f64]).collect();
+    let names = lines(points, |k| format!("p{k}"));
+    let members = HashMap::from([("graph.npz", sparse(&graph)), ("measures.npz", sparse(&masses))]);
+    let mut files = Snapshot::from([
+        ("points.csv".into(), csv("x,y", &places)),
+        ("points.npy".into(), npy_rows(&places)),
+        ("matrix.csv".into(), csv("", &matrix)),
+        ("matrix.npy".into(), npy_rows(&matrix)),
+        ("edges.csv".into(), edges.into_bytes()),
+        ("groups.txt".into(), lines(points, |k| format!("g{}", k % 3)).into_bytes()),
+        ("measures.csv".into(), csv(&names.trim_end().replace('\n', ","), &masses)),
+        ("measures.npy".into(), npy_rows(&masses)),
+        ("names.txt".into(), names.into_bytes()),
+        ("titles.txt".into(), lines(measures, |k| format!("m{k}")).into_bytes()),
+        ("pairs.csv".into(), csv("left,right", &pairs)),
+    ]);
+    files.extend(members.iter().map(|(name, members)| ((*name).to_owned(), zip(members))));
+    (files, members)
+}
+
+/// The same mass on a third of the points or on all of them; one in all.
+fn measure(number: usize, points: usize, random: &mut Random) -> Vec<f64> {
+    let share = if number.is_multiple_of(2) { 0.3 } else { 1.0 };
+    let mut has_mass: Vec<bool> = (0..points).map(|_| random.fraction() < share).collect();
+    has_mass[number % points] = true;
+    let total = has_mass.iter().filter(|has| **has).count() as f64;
+    has_mass.into_iter().map(|has| f64::from(u8::from(has)) / total).collect()
+}
+
+fn apart(a: &[f64], b: &[f64]) -> f64 {
+    (a[0] - b[0]).hypot(a[1] - b[1])
+}
+
+/// A connected graph as a list of edges and as the upper half of a matrix.
+fn edges(matrix: &[Vec<f64>]) -> (String, Vec<Vec<f64>>) {
+    let points = matrix.len();
+    let mut graph = vec![vec![0.0; points]; points];
+    let mut text = vec!["source,target,weight\n".to_owned()];
+    // A path first, so that nodes appear in the order of the points.
+    for step in [1, 7, 13] {
+        for to in step..points {
+            let from = to - step;
+            graph[from][to] = matrix[from][to];
+            text.push(format!("p{from},p{to},{}\n", matrix[from][to]));
+        }
+    }
+    (text.concat(), graph)
+}
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(|k| line(k) + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_as_many_rows_and_columns_as_they_should() {
+        let (files, members) = foreign(12, 8);
+        let rows = |name: &str| files[name].split(|byte| *byte == b'\n').count() - 1;
+        assert_eq!((rows("points.csv"), rows("matrix.csv"), rows("measures.csv")), (13, 12, 9));
+        assert_eq!((rows("names.txt"), rows("titles.txt")), (12, 8));
+        assert_eq!(files["points.npy"].len(), 128 + 12 * 2 * 8);
+        assert_eq!(members.len(), 2);
+    }
+
+    #[test]
+    fn measures_have_a_total_of_one() {
+        let mut random = Random::new(1, 0);
+        for number in 0..20 {
+            let total: f64 = measure(number, 12, &mut random).iter().sum();
+            assert!((total - 1.0).abs() < 1e-12, "{total}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Too little memory: an answer or an error in words, never an abort.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::Arena;
+use super::process::Job;
+use super::random::Random;
+use super::scene::Scene;
+use super::{files, folder};
+
+/// Runs in one round.
+const RUNS: usize = 4;
+
+/// One round.
+pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
+    let scene = &arena.large;
+    let mut findings = Vec::new();
+    folder::write(folder, &scene.inputs)?;
+    for _ in 0..RUNS {
+        let case = Scene::draw(random, |_| true);
+        // From what the program needs to start to thirty times that, small ones as often as large.
+        let memory = (arena.least_memory as f64 * 30_f64.powf(random.fraction())) as u64;
+        let job = Job { memory, ..scene.job(case, folder)? };
+        let ended = job.run()?;
+        let mut wrong: Vec<String> = ended.fault().into_iter().collect();
+        wrong.extend(if ended.success() {
+            scene.wrong_after(case, folder)?
+        } else {
+            let mut wrong = scene.wrong_before(folder)?;
+            let found = folder::snapshot(folder)?;
+            let left = found.keys().filter(|name| folder::is_temporary(name));
+            wrong.extend(left.map(|name| format!("left `{name}`")));
+            wrong
+        });
+        if !wrong.is_empty() {
+            let about = format!("with {memory} KB: `{}`", job.shown());
+            findings.extend(wrong.iter().map(|wrong| format!("{wrong} {about}")));
+            break;
+        }
+        files::clear(folder)?;
+    }
+    Ok(findings)
+}
+
+/// The least kilobytes of address space, to a twentieth, with which the program says its version.
+pub(super) fn least(scene: &Scene, folder: &Path) -> Result<u64> {
+    std::fs::create_dir_all(folder)?;
+    let mut memory = 1 << 10;
+    loop {
+        let job = scene.free_job(&["--version".into()], false, folder);
+        if (Job { memory, ..job }).run()?.success() || memory > super::process::MEMORY {
+            return Ok(memory + memory / 5);
+        }
+        memory += memory / 20;
+    }
+}

@@ -1,0 +1,169 @@
+//! `cargo xtask attack`: the programs against kills, damaged files, full disks, little memory and odd
+//! arguments, in rounds that are drawn at random until the time is over.
+//!
+//! A round follows from the seed and its number, so that it can be run again. What is random is in
+//! [`random`] and [`mutate`], what is run in [`cases`] and [`scene`], how it ended in [`process`];
+//! every kind of round has a file of its own.
+
+mod arguments;
+mod cases;
+mod certificates;
+mod disk;
+mod files;
+mod folder;
+mod formats;
+mod inputs;
+mod journals;
+mod kills;
+mod memory;
+mod mutate;
+mod options;
+mod process;
+mod python;
+mod random;
+mod report;
+mod scene;
+mod writers;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+use process::STOPPED;
+use random::Random;
+use report::{Finding, Report};
+use scene::{Programs, Scene};
+
+pub(crate) use options::{AttackOptions, parse};
+
+/// Everything a round needs.
+struct Arena {
+    programs: Programs,
+    /// Little data, for commands that shall be quick.
+    small: Scene,
+    /// Enough that commands can be caught at work.
+    large: Scene,
+    /// Whether small disks can be mounted.
+    tmpfs: bool,
+    /// Kilobytes of address space with which the program just starts.
+    least_memory: u64,
+}
+
+/// What a round does: its findings.
+type Round = fn(&Arena, &mut Random, &Path) -> Result<Vec<String>>;
+
+/// The kinds of rounds, and how often each is drawn.
+const KINDS: [(&str, usize, Round); 9] = [
+    ("kills", 3, kills::round),
+    ("journals", 2, journals::round),
+    ("files", 6, files::round),
+    ("disk", 3, disk::round),
+    ("writers", 1, writers::round),
+    ("memory", 3, memory::round),
+    ("arguments", 5, arguments::round),
+    ("python", 1, python::round),
+    ("certificates", 6, certificates::round),
+];
+
+/// Attacks until the time is over; the exit code says whether anything was found.
+pub(crate) fn run(
+    options: &AttackOptions,
+    target: &Path,
+    venv_python: PathBuf,
+) -> Result<ExitCode> {
+    // Somebody else listens in tests only.
+    let _ = ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed));
+    let python = imports_us(&venv_python).then_some(venv_python);
+    let programs =
+        Programs { treeport: target.join("treeport"), lab: target.join("treeport-lab"), python };
+    let root = tempfile::Builder::new().prefix("treeport-attack-").tempdir()?.keep();
+    let report = attack(options, programs, &root);
+    if report.as_ref().is_ok_and(|report| report.findings.is_empty() && options.round.is_none()) {
+        std::fs::remove_dir_all(&root)?;
+    } else {
+        eprintln!("the folders of rounds with findings are in `{}`", root.display());
+    }
+    let report = report?;
+    eprint!("{}", report.shown(options));
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn attack(options: &AttackOptions, programs: Programs, root: &Path) -> Result<Report> {
+    let mut report = Report::new(KINDS.map(|kind| kind.0).to_vec());
+    let Some(arena) = unless_stopped(Arena::new(programs, root))? else { return Ok(report) };
+    for (kind, why) in arena.left_out() {
+        report.note(kind, why);
+    }
+    let begun = Instant::now();
+    let time = Duration::from_secs(options.seconds);
+    let rounds = options.round.map_or(0..u64::MAX, |round| round..round + 1);
+    for round in rounds {
+        if begun.elapsed() >= time && options.round.is_none() {
+            break;
+        }
+        let mut random = Random::new(options.seed, round);
+        let kind = drawn(&mut random, options.only);
+        report.progress(round, kind.0, begun.elapsed());
+        if kind.0 == "python" && arena.programs.python.is_none() {
+            continue;
+        }
+        let folder = root.join(format!("round-{round}"));
+        let found = (kind.2)(&arena, &mut random, &folder)
+            .or_else(|error| Ok(vec![format!("the round cannot be run: {error:#}")]));
+        let Some(found) = unless_stopped(found)? else { break };
+        if found.is_empty() && options.round.is_none() && folder.exists() {
+            std::fs::remove_dir_all(&folder)?;
+        }
+        report.add(kind.0, found.into_iter().map(|what| Finding { round, kind: kind.0, what }));
+    }
+    Ok(report)
+}
+
+/// `None` if the work has ended because of Ctrl-C.
+fn unless_stopped<T>(result: Result<T>) -> Result<Option<T>> {
+    if STOPPED.load(Ordering::Relaxed) { Ok(None) } else { result.map(Some) }
+}
+
+/// The kind of a round, each as often as its weight says.
+fn drawn(random: &mut Random, only: Option<&str>) -> &'static (&'static str, usize, Round) {
+    let mut at = random.below(KINDS.iter().map(|kind| kind.1).sum());
+    let here = |kind: &&(&str, usize, Round)| {
+        let here = at < kind.1;
+        at = at.wrapping_sub(kind.1);
+        here
+    };
+    let known = KINDS.iter().find(|kind| Some(kind.0) == only);
+    known.or_else(|| KINDS.iter().find(here)).unwrap_or(&KINDS[0])
+}
+
+/// Whether an interpreter has the package.
+fn imports_us(python: &Path) -> bool {
+    let mut command = std::process::Command::new(python);
+    let done = command.args(["-c", "import treeport, scipy"]).stderr(std::process::Stdio::null());
+    done.status().is_ok_and(|status| status.success())
+}
+
+impl Arena {
+    fn new(programs: Programs, root: &Path) -> Result<Self> {
+        let small = Scene::new(&programs, &root.join("small"), 12, 8)?;
+        let large = Scene::new(&programs, &root.join("large"), 150, 50)?;
+        let tmpfs = disk::Disk::mount(&root.join("disk"), 64)?.is_some();
+        let least_memory = memory::least(&small, &root.join("least"))?;
+        Ok(Self { programs, small, large, tmpfs, least_memory })
+    }
+
+    /// What cannot be tried here, and why.
+    fn left_out(&self) -> Vec<(&'static str, &'static str)> {
+        let disk =
+            (!self.tmpfs).then_some(("disk", "without small disks: mounting is not allowed"));
+        let python = self.programs.python.is_none();
+        let python = python.then_some(("python", "left out: no treeport in target/venv"));
+        disk.into_iter().chain(python).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

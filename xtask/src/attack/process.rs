@@ -1,0 +1,231 @@
+//! One run of a program: its limits, what it said, how it ended, and whether that is all right.
+
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// Whether somebody has pressed Ctrl-C.
+pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// What no run needs more of unless a round says so: kilobytes of address space.
+pub(super) const MEMORY: u64 = 4 << 20;
+
+/// A program to be run in a folder.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    pub(super) folder: PathBuf,
+    /// Kilobytes of address space.
+    pub(super) memory: u64,
+    /// Where stdout goes, if it is not kept.
+    pub(super) stdout: Option<PathBuf>,
+    /// How long it may take.
+    pub(super) limit: Duration,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) stderr: Vec<u8>,
+    /// It did not end on its own within its time.
+    pub(super) hung: bool,
+    pub(super) took: Duration,
+}
+
+/// A run in progress, the leader of a process group of its own.
+pub(super) struct Running {
+    child: Child,
+    begun: Instant,
+    limit: Duration,
+    said: [PathBuf; 2],
+}
+
+impl Job {
+    /// The command as one would type it.
+    pub(super) fn shown(&self) -> String {
+        let name = self.program.file_name().unwrap_or_default().to_string_lossy();
+        let quoted = |arg: &String| {
+            let plain = !arg.is_empty() && arg.chars().all(|c| c.is_ascii_graphic() && c != '\'');
+            if plain { arg.clone() } else { format!("{arg:?}") }
+        };
+        let args: Vec<String> = self.args.iter().map(quoted).collect();
+        format!("{name} {}", args.join(" "))
+    }
+
+    /// Starts it; what it says goes to files beside its folder, so that no pipe can block it.
+    pub(super) fn start(&self, label: &str) -> Result<Running> {
+        let beside = |kind: &str| self.folder.with_extension(format!("{label}.{kind}"));
+        let said = [beside("stdout"), beside("stderr")];
+        let [stdout, stderr] = [self.stdout.as_ref().unwrap_or(&said[0]), &said[1]];
+        // The shell sets the limit and becomes the program.
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -v \"$0\"; exec \"$@\"", &self.memory.to_string()]);
+        command.arg(&self.program).args(&self.args).current_dir(&self.folder);
+        command.env_remove("RUST_BACKTRACE").env("OPENBLAS_NUM_THREADS", "1");
+        command.stdin(Stdio::null()).process_group(0);
+        command.stdout(File::create(stdout)?).stderr(File::create(stderr)?);
+        let child = command.spawn().context("sh cannot be started")?;
+        Ok(Running { child, begun: Instant::now(), limit: self.limit, said })
+    }
+
+    /// Runs it to its end.
+    pub(super) fn run(&self) -> Result<Ended> {
+        self.start("run")?.wait()
+    }
+}
+
+impl Running {
+    /// Sends a signal to the whole group.
+    pub(super) fn signal(&self, signal: &str) {
+        // A group that is gone has nothing to be told.
+        let group = format!("-{}", self.child.id());
+        let mut kill = Command::new("kill");
+        let _ = kill.args(["-s", signal, "--", &group]).stderr(Stdio::null()).status();
+    }
+
+    /// Waits for that long, or until it ends.
+    pub(super) fn pause(&mut self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        while Instant::now() < until && self.child.try_wait()?.is_none() {
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        Ok(())
+    }
+
+    /// Waits for the end; past its time it is killed.
+    pub(super) fn wait(self) -> Result<Ended> {
+        self.wait_or(None)
+    }
+
+    /// The same; past its time it may be asked by a signal first, and has five seconds to obey.
+    pub(super) fn wait_or(mut self, ask: Option<&str>) -> Result<Ended> {
+        self.pause_while(self.limit)?;
+        if let (Some(signal), None) = (ask, self.child.try_wait()?) {
+            self.signal(signal);
+            self.pause_while(Duration::from_secs(5))?;
+        }
+        let hung = self.child.try_wait()?.is_none();
+        self.signal("KILL");
+        let status = self.child.wait()?;
+        let took = self.begun.elapsed();
+        if STOPPED.load(Ordering::Relaxed) {
+            bail!("stopped");
+        }
+        let [stdout, stderr] = self.said.each_ref().map(|path| taken(path));
+        Ok(Ended { status, stdout, stderr, hung, took })
+    }
+
+    fn pause_while(&mut self, limit: Duration) -> Result<()> {
+        let until = Instant::now() + limit;
+        while Instant::now() < until
+            && !STOPPED.load(Ordering::Relaxed)
+            && self.child.try_wait()?.is_none()
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+fn taken(path: &Path) -> Vec<u8> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let _ = std::fs::remove_file(path);
+    bytes
+}
+
+impl Ended {
+    /// What no run may do, whatever it is given: hang, die, panic, or write to the terminal what
+    /// moves its cursor.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.fault_after(&[])
+    }
+
+    /// The same for a run that was sent these signals and may have obeyed.
+    pub(super) fn fault_after(&self, sent: &[i32]) -> Option<String> {
+        let said = String::from_utf8_lossy(&self.stderr);
+        if self.hung {
+            return Some(format!("no end after {:.0} s", self.took.as_secs_f64()));
+        }
+        let obeyed = |code: i32| sent.contains(&code);
+        if let Some(signal) = self.status.signal().filter(|signal| !obeyed(*signal)) {
+            return Some(format!("ended by signal {signal}; {}", last_words(&said)));
+        }
+        if said.contains("panicked at") {
+            return Some(format!("panicked; {}", last_words(&said)));
+        }
+        if let Some(control) = said.chars().find(|&c| c.is_control() && c != '\n' && c != '\t') {
+            return Some(format!("raw {control:?} on stderr"));
+        }
+        match self.status.code() {
+            None | Some(0 | 1 | 130) => None,
+            Some(code) if obeyed(code - 128) => None,
+            Some(2) if said.trim().is_empty() => Some("exit code 2 without a word".into()),
+            Some(2) => None,
+            Some(code) => Some(format!("exit code {code}; {}", last_words(&said))),
+        }
+    }
+
+    pub(super) fn success(&self) -> bool {
+        self.status.success()
+    }
+
+    /// Stderr, for one line of a finding.
+    pub(super) fn words(&self) -> String {
+        last_words(&String::from_utf8_lossy(&self.stderr))
+    }
+}
+
+/// The first lines of what was said, short and harmless to look at.
+fn last_words(said: &str) -> String {
+    let line = said.lines().filter(|line| !line.trim().is_empty()).take(2);
+    let text = line.collect::<Vec<_>>().join(" / ");
+    text.chars().take(160).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is found wrong with a script.
+    fn fault(script: &str, limit: Duration) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["-c", script].map(ToString::to_string).to_vec();
+        let (program, memory, stdout) = ("sh".into(), MEMORY, None);
+        let inside = folder.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        Job { program, args, folder: inside, memory, stdout, limit }.run().unwrap().fault()
+    }
+
+    #[test]
+    fn every_fault_is_found() {
+        let long = Duration::from_secs(60);
+        for (script, found) in [
+            ("exit 0", None),
+            ("echo error: no >&2; exit 2", None),
+            ("exit 2", Some("exit code 2 without a word")),
+            ("echo x >&2; exit 3", Some("exit code 3; x")),
+            ("kill -ABRT $$", Some("ended by signal 6; ")),
+            (
+                "echo \"thread 'main' panicked at x.rs\" >&2",
+                Some("panicked; thread 'main' panicked at x.rs"),
+            ),
+            ("printf 'error: \\033[2J' >&2; exit 2", Some("raw '\\u{1b}' on stderr")),
+        ] {
+            assert_eq!(fault(script, long).as_deref(), found, "{script}");
+        }
+    }
+
+    #[test]
+    fn what_hangs_is_ended_with_its_children() {
+        let found = fault("sleep 1000 & sleep 1000", Duration::from_millis(50));
+        assert_eq!(found.as_deref(), Some("no end after 0 s"));
+    }
+}

@@ -1,0 +1,99 @@
+//! What the attack says: a line while it goes on, a table and the findings at its end.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use super::options::AttackOptions;
+
+/// Lines of progress where there is no terminal to overwrite them on.
+const EVERY: Duration = Duration::from_secs(15);
+
+/// Something that must not happen, and where it did.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) round: u64,
+    pub(super) kind: &'static str,
+    pub(super) what: String,
+}
+
+/// Rounds and findings so far.
+#[derive(Debug)]
+pub(super) struct Report {
+    /// Kind, rounds, and what is left out of it.
+    kinds: Vec<(&'static str, usize, &'static str)>,
+    pub(super) findings: Vec<Finding>,
+    said: Duration,
+}
+
+impl Report {
+    pub(super) fn new(kinds: Vec<&'static str>) -> Self {
+        let kinds = kinds.into_iter().map(|kind| (kind, 0, "")).collect();
+        Self { kinds, findings: Vec::new(), said: Duration::ZERO }
+    }
+
+    /// Says what is left out of a kind.
+    pub(super) fn note(&mut self, kind: &str, why: &'static str) {
+        self.kinds.iter_mut().filter(|known| known.0 == kind).for_each(|known| known.2 = why);
+    }
+
+    /// Counts a round and keeps what it has found.
+    pub(super) fn add(&mut self, kind: &str, findings: impl Iterator<Item = Finding>) {
+        self.kinds.iter_mut().filter(|known| known.0 == kind).for_each(|known| known.1 += 1);
+        self.findings.extend(findings);
+    }
+
+    /// A sign of life.
+    pub(super) fn progress(&mut self, round: u64, kind: &str, gone: Duration) {
+        let mut err = std::io::stderr();
+        let (found, gone_s) = (self.findings.len(), gone.as_secs());
+        let line = format!("round {round} ({kind}), {gone_s} s, {found} findings");
+        // Nobody can be told that stderr does not work.
+        if err.is_terminal() {
+            let _ = write!(err, "\r\x1b[K{line}");
+        } else if gone >= self.said {
+            let _ = writeln!(err, "{line}");
+            self.said = gone + EVERY;
+        }
+    }
+
+    /// The table, and every finding with the command that repeats it.
+    pub(super) fn shown(&self, options: &AttackOptions) -> String {
+        let mut text = String::from("\n");
+        if std::io::stderr().is_terminal() {
+            text.push('\r');
+        }
+        text += "kind           rounds  findings\n";
+        for (kind, rounds, note) in &self.kinds {
+            let found = self.findings.iter().filter(|finding| finding.kind == *kind).count();
+            let line = format!("{kind:<14}{rounds:>7}{found:>10}  {note}");
+            text += line.trim_end();
+            text.push('\n');
+        }
+        let only = options.only.map(|kind| format!(" --only {kind}")).unwrap_or_default();
+        for Finding { round, kind, what } in &self.findings {
+            let again = format!("cargo xtask attack --seed {}{only} --round {round}", options.seed);
+            text += &["\n", kind, ": ", what, "\n  ", &again, "\n"].concat();
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_say_how_to_repeat_them() {
+        let options = AttackOptions { seconds: 60, seed: 7, round: None, only: None };
+        let mut report = Report::new(vec!["kills", "python"]);
+        report.note("python", "left out");
+        let finding = Finding { round: 3, kind: "kills", what: "no end".into() };
+        report.add("kills", std::iter::once(finding));
+        report.add("kills", std::iter::empty());
+        let shown = report.shown(&options);
+        assert!(shown.contains("kills               2         1\n"), "{shown}");
+        assert!(shown.contains("python              0         0  left out\n"), "{shown}");
+        let end = "\nkills: no end\n  cargo xtask attack --seed 7 --round 3\n";
+        assert!(shown.ends_with(end), "{shown}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Folders with one file of every kind that the program reads, and what undisturbed commands make
+//! of them.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::cases::{CASES, Case};
+use super::folder::{self, Snapshot};
+use super::inputs::{Members, foreign};
+use super::process::{Job, MEMORY};
+use super::random::Random;
+
+/// The files of a scene.
+pub(super) const INPUTS: [&str; 19] = [
+    "points.csv",
+    "points.npy",
+    "matrix.csv",
+    "matrix.npy",
+    "edges.csv",
+    "graph.npz",
+    "names.txt",
+    "groups.txt",
+    "measures.csv",
+    "measures.npy",
+    "measures.npz",
+    "titles.txt",
+    "pairs.csv",
+    "model.tree",
+    "flat.tree",
+    "model.forest",
+    "model.nwk",
+    "labels.csv",
+    "history.csv",
+];
+
+/// What every command may take longer than it does undisturbed.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Where the programs are.
+#[derive(Clone, Debug)]
+pub(super) struct Programs {
+    pub(super) treeport: PathBuf,
+    pub(super) lab: PathBuf,
+    /// An interpreter that can import us, if there is one.
+    pub(super) python: Option<PathBuf>,
+}
+
+/// What an undisturbed run has made.
+#[derive(Debug)]
+pub(super) struct Reference {
+    /// The files that it wrote.
+    pub(super) files: Snapshot,
+    pub(super) stdout: Vec<u8>,
+    pub(super) took: Duration,
+}
+
+/// Inputs, and references as they are asked for.
+pub(super) struct Scene {
+    pub(super) inputs: Snapshot,
+    /// What the archives among them hold.
+    pub(super) members: HashMap<&'static str, Members>,
+    programs: Programs,
+    /// For the undisturbed runs.
+    folder: PathBuf,
+    references: RefCell<HashMap<String, Rc<Reference>>>,
+}
+
+impl Scene {
+    /// A scene of so many points and measures; `folder` is for its undisturbed runs.
+    pub(super) fn new(
+        programs: &Programs,
+        folder: &Path,
+        points: usize,
+        measures: usize,
+    ) -> Result<Self> {
+        let mut scene = Self::unmade(programs, folder, points, measures);
+        for (args, files) in [
+            (
+                "fit -q --points points.csv --names names.txt --measures measures.csv \
+                 --method additive --epochs 3 --history out.csv -o out.tree",
+                &[("out.tree", "model.tree"), ("out.csv", "history.csv")][..],
+            ),
+            (
+                "fit -q --points points.csv --method single -o out.tree",
+                &[("out.tree", "flat.tree")],
+            ),
+            (
+                "fit -q --points points.csv --names names.txt --measures measures.csv \
+                 --method forest --n-trees 3 -o out.forest",
+                &[("out.forest", "model.forest")],
+            ),
+            ("export model.tree -o out.nwk", &[("out.nwk", "model.nwk")]),
+            (
+                "exact -q --points points.csv --measures measures.csv --n-pairs 40 -o out.csv",
+                &[("out.csv", "labels.csv")],
+            ),
+        ] {
+            let words: Vec<String> = args.split_whitespace().map(ToString::to_string).collect();
+            let made = scene.reference(&words, false)?;
+            for (from, to) in files {
+                let bytes = made.files.get(*from).with_context(|| format!("no `{from}`"))?;
+                scene.inputs.insert((*to).into(), bytes.clone());
+            }
+        }
+        Ok(scene)
+    }
+
+    /// A scene without what our own commands make.
+    pub(super) fn unmade(
+        programs: &Programs,
+        folder: &Path,
+        points: usize,
+        measures: usize,
+    ) -> Self {
+        let (mut inputs, members) = foreign(points, measures);
+        for name in INPUTS {
+            inputs.entry(name.to_owned()).or_insert_with(|| b"to be made\n".to_vec());
+        }
+        Self {
+            inputs,
+            members,
+            programs: programs.clone(),
+            folder: folder.into(),
+            references: RefCell::default(),
+        }
+    }
+
+    /// A job in a folder; its time is that of the undisturbed run and some more.
+    pub(super) fn job(&self, case: &Case, folder: &Path) -> Result<Job> {
+        let limit = self.of(case)?.took + GRACE;
+        Ok(Job { limit, ..self.free_job(&case.words(), case.lab, folder) })
+    }
+
+    /// A job of any words.
+    pub(super) fn free_job(&self, args: &[String], lab: bool, folder: &Path) -> Job {
+        let program = if lab { &self.programs.lab } else { &self.programs.treeport };
+        Job {
+            program: program.clone(),
+            args: args.to_vec(),
+            folder: folder.into(),
+            memory: MEMORY,
+            stdout: None,
+            limit: GRACE,
+        }
+    }
+
+    /// The undisturbed run of a case.
+    pub(super) fn of(&self, case: &Case) -> Result<Rc<Reference>> {
+        self.reference(&case.words(), case.lab)
+    }
+
+    /// The undisturbed run of any words.
+    pub(super) fn reference(&self, args: &[String], lab: bool) -> Result<Rc<Reference>> {
+        let key = format!("{lab} {}", args.join(" "));
+        if let Some(known) = self.references.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        folder::write(&self.folder, &self.inputs)?;
+        let job = Job { limit: Duration::from_secs(120), ..self.free_job(args, lab, &self.folder) };
+        let ended = job.run()?;
+        ensure!(ended.success(), "`{}` fails undisturbed: {}", job.shown(), ended.words());
+        let mut files = folder::snapshot(&self.folder)?;
+        files.retain(|name, _| !self.inputs.contains_key(name));
+        std::fs::remove_dir_all(&self.folder)?;
+        let made = Rc::new(Reference { files, stdout: ended.stdout, took: ended.took });
+        self.references.borrow_mut().insert(key, made.clone());
+        Ok(made)
+    }
+
+    /// A case that is drawn from those for which `fits` holds.
+    pub(super) fn draw(random: &mut Random, fits: impl Fn(&Case) -> bool) -> &'static Case {
+        let fitting: Vec<&'static Case> = CASES.iter().filter(|case| fits(case)).collect();
+        fitting[random.below(fitting.len())]
+    }
+
+    /// What is wrong with the files of a folder after a run of a case to its end.
+    pub(super) fn wrong_after(&self, case: &Case, folder: &Path) -> Result<Vec<String>> {
+        let mut expected = self.inputs.clone();
+        expected.extend(self.of(case)?.files.clone());
+        let loose = |name: &str| case.timed && name.starts_with("out");
+        Ok(folder::differences(&folder::snapshot(folder)?, &expected, loose))
+    }
+
+    /// What is wrong with the files of a folder where a run has failed: everything is as before,
+    /// but for whole results and journals.
+    pub(super) fn wrong_before(&self, folder: &Path) -> Result<Vec<String>> {
+        let mut found = folder::snapshot(folder)?;
+        found.retain(|name, _| !name.starts_with("out"));
+        Ok(folder::differences(&found, &self.inputs, |_| false))
+    }
+}

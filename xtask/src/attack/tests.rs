@@ -1,0 +1,109 @@
+//! Planted faults are found: a script stands in for the program.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+/// Writes its outputs and is good; from its second run on it does `fault` at the end.
+const SCRIPT: &str = r#"#!/bin/sh
+for word in "$@"; do case "$word" in out.*) echo result > "$word" ;; esac; done
+[ -e "$0.ran" ] || { : > "$0.ran"; exit 0; }
+"#;
+
+/// An arena whose program has a fault.
+fn arena(root: &Path, fault: &str) -> Arena {
+    let program = root.join("program");
+    std::fs::write(&program, format!("{SCRIPT}{fault}\n")).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let programs = Programs { treeport: program.clone(), lab: program, python: Some("sh".into()) };
+    let scene = |name: &str| Scene::unmade(&programs, &root.join(name), 12, 8);
+    let (small, large) = (scene("small"), scene("large"));
+    Arena { programs, small, large, tmpfs: false, least_memory: 1 << 20 }
+}
+
+/// What the first round finds that finds anything; every round has a fresh program.
+fn found(round: Round, fault: &str) -> String {
+    for number in 0..12 {
+        let root = tempfile::tempdir().unwrap();
+        let arena = arena(root.path(), fault);
+        let findings =
+            round(&arena, &mut Random::new(1, number), &root.path().join("round")).unwrap();
+        if !findings.is_empty() {
+            return findings.join("\n");
+        }
+    }
+    String::new()
+}
+
+#[test]
+fn a_good_program_has_no_faults() {
+    for round in [kills::round, files::round, writers::round, memory::round, journals::round] {
+        assert_eq!(found(round, "exit 0"), "");
+    }
+}
+
+#[test]
+fn stray_files_are_found() {
+    let fault = "echo half > .treeport-x; exit 0";
+    for round in [kills::round, files::round, writers::round, memory::round] {
+        let found = found(round, fault);
+        assert!(found.contains(".treeport-x"), "{found}");
+    }
+}
+
+#[test]
+fn wrong_bytes_are_found() {
+    let fault = r#"for word in "$@"; do case "$word" in out.*) echo wrong > "$word";; esac; done"#;
+    for round in [kills::round, files::round, writers::round, memory::round] {
+        let found = found(round, fault);
+        assert!(found.contains("differs at byte 0"), "{found}");
+    }
+}
+
+#[test]
+fn panics_and_aborts_are_found() {
+    for round in [files::round, disk::round, memory::round, arguments::round] {
+        let panic = found(round, "echo \"thread 'main' panicked at x.rs\" >&2; exit 101");
+        assert!(panic.starts_with("panicked; thread"), "{panic}");
+        let abort = found(round, "kill -ABRT $$");
+        assert!(abort.starts_with("ended by signal 6"), "{abort}");
+    }
+}
+
+#[test]
+fn inputs_that_are_written_to_are_found() {
+    for round in [kills::round, files::round, arguments::round] {
+        let found = found(round, "echo gone > points.csv; exit 0");
+        assert!(found.contains("points.csv"), "{found}");
+    }
+}
+
+#[test]
+fn an_ignored_full_disk_is_found() {
+    let found = found(disk::round, "exit 0");
+    assert!(found.contains("success, though nothing could be "), "{found}");
+}
+
+#[test]
+fn a_dead_interpreter_is_found() {
+    let root = tempfile::tempdir().unwrap();
+    let arena = arena(root.path(), "");
+    // A shell that reads Python fails in some way; the interpreter never does.
+    let found = python::round(&arena, &mut Random::new(1, 0), &root.path().join("round")).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn every_kind_is_drawn_as_often_as_it_should() {
+    let mut counts = [0; KINDS.len()];
+    for round in 0..3000 {
+        let kind = drawn(&mut Random::new(3, round), None);
+        counts[KINDS.iter().position(|known| known.0 == kind.0).unwrap()] += 1;
+    }
+    let all: usize = KINDS.iter().map(|kind| kind.1).sum();
+    for (count, (kind, weight, _)) in counts.iter().zip(KINDS) {
+        let expected = 3000 * weight / all;
+        assert!((expected / 2..expected * 2).contains(count), "{kind}: {counts:?}");
+    }
+    assert_eq!(drawn(&mut Random::new(3, 0), Some("disk")).0, "disk");
+}
