@@ -68,7 +68,7 @@ fn linkages_that_need_all_distances_name_one_that_does_not() {
             assert_eq!(
                 refused(linkage(&metric, method)),
                 format!(
-                    "{method} linkage of 100 points needs 39.6 kB, and 30 kB are available; take neighbors or single linkage, which do without all distances at once"
+                    "{method} linkage of 100 points needs 39.6 kB, and 30 kB are available; take neighbors or single linkage or the method `cluster`, which do without all distances at once"
                 )
             );
         }

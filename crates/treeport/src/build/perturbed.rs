@@ -191,8 +191,7 @@ fn grow(
 }
 
 /// What to do without all distances at once, for a forest.
-const FOREST: &str =
-    "grow its trees by neighbors linkage, which does without all distances at once";
+const FOREST: &str = "take the method `sliced-cluster`, or grow trees by neighbors linkage: both do without all distances";
 
 /// Random factors for all pairs of points, each row from a stream of its own.
 struct Noise {

@@ -121,7 +121,7 @@ pub fn linkage_watched(
 }
 
 /// What to do without all distances at once, for one tree.
-const ONE_TREE: &str = "take neighbors or single linkage, which do without all distances at once";
+const ONE_TREE: &str = "take neighbors or single linkage or the method `cluster`, which do without all distances at once";
 
 /// [`linkage`](linkage()) of a matrix that it may destroy: no second copy is made.
 pub(crate) fn linkage_of_copy(

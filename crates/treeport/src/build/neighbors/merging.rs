@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::{Clusters, dense};
 use crate::binary::Binary;
 use crate::error::Result;
+use crate::memory;
 use crate::progress::{BUILDING, Counter, Progress};
 use crate::seed::{generator, mixed};
 
@@ -54,6 +55,9 @@ impl Noise {
         (self.sigma * z / pairs.sqrt()).exp()
     }
 }
+
+/// What to do without the distances of a few thousand clusters.
+const INSTEAD: &str = "take single linkage or the method `cluster`, which do without them";
 
 /// Merges clusters until one is left.
 pub(super) fn grow<C: Clusters>(
@@ -250,7 +254,8 @@ impl<C: Clusters> Growth<'_, C> {
     /// Merges the last clusters by all their distances.
     fn finish(&mut self) -> Result<()> {
         let m = self.node.len();
-        let mut between = vec![0.0; m * m];
+        let step = format_args!("neighbors linkage of the last {m} clusters");
+        let mut between: Vec<f64> = memory::zeros(step, m * m, INSTEAD)?;
         between.par_chunks_mut(m.max(1)).enumerate().for_each(|(a, row)| {
             for (b, out) in row.iter_mut().enumerate().skip(a + 1) {
                 *out = self.clusters.averaged(self.distance(a as u32, b as u32));
@@ -269,7 +274,8 @@ impl<C: Clusters> Growth<'_, C> {
         let factor = self.noise.map_or(1.0, |noise| {
             noise.factor(self.node[a], self.node[b], self.size[a] * self.size[b])
         });
-        self.clusters.distance(a, b) * factor
+        // Means of distances have to stay within the range of numbers.
+        (self.clusters.distance(a, b) * factor).min(f64::MAX / 4.0)
     }
 
     fn keep(&mut self, numbers: &[u32]) {

@@ -71,7 +71,8 @@ pub(super) fn neighbors(
         (Some((dim, vectors)), Some(point_metric)) => {
             let unit = points::unit(point_metric, vectors);
             let mut tree = grow(Centers::new(point_metric, dim, vectors, unit), &plan, progress)?;
-            tree.divide_heights(1.0 / points::distance_unit(point_metric, unit));
+            let unit = points::distance_unit(point_metric, unit);
+            tree.height.iter_mut().for_each(|h| *h = (*h * unit).min(f64::MAX / 8.0));
             Ok(tree)
         }
         _ => grow(Representatives::new(metric), &plan, progress),
