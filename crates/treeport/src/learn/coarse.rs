@@ -254,7 +254,9 @@ mod tests {
             let few = coarse.labelled(&data).unwrap();
             let mut rng = generator(seed);
             let mut lengths = coarse.tree.lengths().to_vec();
-            lengths.iter_mut().for_each(|l| *l *= rng.random_range(0.0..2.0));
+            for length in &mut lengths {
+                *length *= rng.random_range(0.0..2.0);
+            }
             let parents = coarse.tree.parents().to_vec();
             let changed = Tree::new(coarse.tree.leaves(), parents, lengths).unwrap();
             let whole = coarse.expanded(&changed, &start, 1.0).unwrap();

@@ -41,17 +41,17 @@ struct Near {
 const NOBODY: Near = Near { rank: f32::INFINITY, cluster: u32::MAX };
 
 impl Near {
-    fn before(&self, other: &Self) -> bool {
+    fn before(self, other: Self) -> bool {
         (self.rank, self.cluster) < (other.rank, other.cluster)
     }
 }
 
 /// Puts a neighbor into a sorted list if it is nearer than the last and not there yet.
 fn insert(list: &mut [Near], near: Near) -> bool {
-    if list.last().is_none_or(|last| !near.before(last)) {
+    if list.last().is_none_or(|last| !near.before(*last)) {
         return false;
     }
-    let place = list.partition_point(|other| other.before(&near));
+    let place = list.partition_point(|other| other.before(near));
     if list[place] == near {
         return false;
     }
@@ -290,7 +290,7 @@ fn gather(
 fn news(list: &[Near], before: &[Near]) -> u32 {
     let is_new = |near: &Near| {
         near.cluster != NOBODY.cluster
-            && before.get(before.partition_point(|b| b.before(near))) != Some(near)
+            && before.get(before.partition_point(|b| b.before(*near))) != Some(near)
     };
     list.iter().enumerate().fold(0, |bits, (at, near)| bits | u32::from(is_new(near)) << at)
 }

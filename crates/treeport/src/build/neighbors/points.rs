@@ -16,7 +16,8 @@ use crate::units;
 pub(super) struct Centers {
     point_metric: PointMetric,
     dim: usize,
-    centers: Vec<f64>,
+    /// The centres, row after row.
+    at: Vec<f64>,
     /// One number a cluster, for Manhattan distances one for every axis.
     spread: Vec<f64>,
     size: Vec<f64>,
@@ -43,7 +44,7 @@ impl Centers {
         Self {
             point_metric,
             dim,
-            centers: vectors.iter().map(|x| x / unit).collect(),
+            at: vectors.iter().map(|x| x / unit).collect(),
             spread: vec![0.0; n * axes],
             size: vec![1.0; n],
         }
@@ -54,11 +55,11 @@ impl Centers {
     }
 
     pub(super) fn center(&self, a: usize) -> &[f64] {
-        &self.centers[a * self.dim..(a + 1) * self.dim]
+        &self.at[a * self.dim..(a + 1) * self.dim]
     }
 
     pub(super) fn centers(&self) -> &[f64] {
-        &self.centers
+        &self.at
     }
 
     /// The spread that counts for all axes together; nothing where each has its own.
@@ -122,8 +123,8 @@ impl Clusters for Centers {
             self.spread[keeps * axes + k] = v + share * (w - v);
         }
         for k in 0..self.dim {
-            let (x, y) = (self.centers[keeps * self.dim + k], self.centers[gone * self.dim + k]);
-            self.centers[keeps * self.dim + k] = x + share * (y - x);
+            let (x, y) = (self.at[keeps * self.dim + k], self.at[gone * self.dim + k]);
+            self.at[keeps * self.dim + k] = x + share * (y - x);
             let axis = if axes == 1 { 0 } else { k };
             self.spread[keeps * axes + axis] += share * (1.0 - share) * (x - y) * (x - y);
         }
@@ -131,7 +132,7 @@ impl Clusters for Centers {
 
     fn keep(&mut self, numbers: &[u32]) {
         let axes = self.spread.len() / self.size.len();
-        self.centers = rows(&self.centers, self.dim, numbers);
+        self.at = rows(&self.at, self.dim, numbers);
         self.spread = rows(&self.spread, axes, numbers);
         self.size = rows(&self.size, 1, numbers);
     }
@@ -148,6 +149,8 @@ impl Clusters for Centers {
 fn rows(values: &[f64], width: usize, numbers: &[u32]) -> Vec<f64> {
     let row = |&c: &u32| &values[c as usize * width..(c as usize + 1) * width];
     let mut out = Vec::with_capacity(numbers.len() * width);
-    numbers.iter().for_each(|c| out.extend_from_slice(row(c)));
+    for c in numbers {
+        out.extend_from_slice(row(c));
+    }
     out
 }
