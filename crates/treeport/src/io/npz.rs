@@ -242,30 +242,31 @@ struct Patient<'a, W> {
 
 impl<W> Patient<'_, W> {
     /// What `act` says, or after a failure what it would say if all were well.
-    fn attempt<T>(&mut self, fine: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
+    fn attempt<T>(&mut self, fine: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> T {
         if self.failed.is_some() {
-            return Ok(fine);
+            return fine;
         }
-        Ok(act(&mut self.out).unwrap_or_else(|error| {
+        act(&mut self.out).unwrap_or_else(|error| {
             *self.failed = Some(error);
             fine
-        }))
+        })
     }
 }
 
 impl<W: Write> Write for Patient<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.attempt(bytes.len(), |out| out.write_all(bytes).map(|()| bytes.len()))
+        Ok(self.attempt(bytes.len(), |out| out.write_all(bytes).map(|()| bytes.len())))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.attempt((), W::flush)
+        self.attempt((), W::flush);
+        Ok(())
     }
 }
 
 impl<W: Seek> Seek for Patient<'_, W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.attempt(0, |out| out.seek(to))
+        Ok(self.attempt(0, |out| out.seek(to)))
     }
 }
 
