@@ -9,7 +9,7 @@ use treeport::{FitOptions, GroundMetric, Labelled, Linkage, PointMetric, fit, si
 
 use super::Row;
 use super::memory::{peak_now_mib, reset_peak};
-use crate::generate::{clustered_measures, clustered_points, seeded};
+use crate::generate::{Random, clustered_measures, clustered_points, seeded};
 
 /// Coordinates and clusters of the points, points in a measure, measures, and labels.
 const DIM: usize = 32;
@@ -25,13 +25,30 @@ const LABELS: usize = 300;
 /// # Errors
 /// Fewer points than clusters.
 pub fn scale(n: usize, seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
-    let mut rng = seeded(seed);
-    let mut file = Vec::new();
-    let points = clustered_points(n, DIM, CLUSTERS, &mut rng);
-    npy::write_f64(&[n, DIM], &points, &mut file).expect("a vector takes it all");
-    drop(points);
-    let measures = clustered_measures(n, CLUSTERS, SUPPORT, MEASURES, &mut rng)?;
+    let (stages, error) = stages(n, seed)?;
+    let row = |stage: &str, seconds, peak: Option<f64>| Row {
+        bench: "scale",
+        n,
+        case: vec![("stage", stage.to_owned())],
+        seconds,
+        peer: None,
+        more: peak.map(|peak| ("peak_mib", peak)).into_iter().collect(),
+    };
+    for stage in &stages {
+        report(&row(stage.name, stage.seconds, stage.peak));
+    }
+    let peak = stages.iter().filter_map(|stage| stage.peak).reduce(f64::max);
+    let mut whole = row("all", stages.iter().map(|stage| stage.seconds).sum(), peak);
+    whole.more.push(("validation_error", error));
+    report(&whole);
+    Ok(())
+}
 
+/// All stages that were gone through, and the least error on labels held back.
+fn stages(n: usize, seed: u64) -> crate::Result<(Vec<Done>, f64)> {
+    let mut rng = seeded(seed);
+    let file = file(n, &mut rng);
+    let measures = clustered_measures(n, CLUSTERS, SUPPORT, MEASURES, &mut rng)?;
     let watch = Watch::new("read");
     let metric = GroundMetric::read_points_npy(&file[..], PointMetric::Euclidean)?;
     drop(file);
@@ -41,7 +58,7 @@ pub fn scale(n: usize, seed: u64, mut report: impl FnMut(&Row)) -> crate::Result
     watch.turn(if all_pairs { "average linkage" } else { "neighbor graph" });
     let hear = |state: &State<'_>| {
         match state.task {
-            progress::BUILDING => watch.turn("merging"),
+            progress::BUILDING if !all_pairs => watch.turn("merging"),
             progress::POINTS => watch.turn("points"),
             progress::LEARNING => watch.turn("learning"),
             progress::EDGES => watch.turn("edges"),
@@ -51,26 +68,16 @@ pub fn scale(n: usize, seed: u64, mut report: impl FnMut(&Row)) -> crate::Result
     };
     let fitted = fit(&metric, Some(&data), &FitOptions { seed, ..FitOptions::default() }, &hear)?;
     watch.turn("");
-    let stages = watch.done.into_inner().unwrap_or_default();
-    let total = stages.iter().map(|stage| stage.seconds).sum();
-    let peak = stages
-        .iter()
-        .filter_map(|stage| stage.peak)
-        .fold(None, |most: Option<f64>, peak| Some(most.map_or(peak, |most| most.max(peak))));
     let error = fitted.stage_errors.iter().map(|stage| stage.1).fold(f64::INFINITY, f64::min);
-    let row = |stage: &str, seconds, peak: Option<f64>| Row {
-        bench: "scale",
-        n,
-        case: vec![("stage", stage.to_owned())],
-        seconds,
-        peer: None,
-        more: peak.map(|peak| ("peak_mib", peak)).into_iter().collect(),
-    };
-    stages.iter().for_each(|stage| report(&row(stage.name, stage.seconds, stage.peak)));
-    let mut whole = row("all", total, peak);
-    whole.more.push(("validation_error", error));
-    report(&whole);
-    Ok(())
+    Ok((watch.done.into_inner().unwrap_or_default(), error))
+}
+
+/// The points as the bytes of an `.npy` file.
+fn file(n: usize, rng: &mut Random) -> Vec<u8> {
+    let mut file = Vec::new();
+    let points = clustered_points(n, DIM, CLUSTERS, rng);
+    npy::write_f64(&[n, DIM], &points, &mut file).expect("a vector takes it all");
+    file
 }
 
 /// A stage that is over.

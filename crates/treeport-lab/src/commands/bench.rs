@@ -164,7 +164,9 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         let mut done = args.what.measure(n, args.seed)?;
         spinner.finish_and_clear();
         if let What::Scale = args.what {
-            done.iter_mut().for_each(|row| row.more.extend(growth(row, &rows)));
+            for row in &mut done {
+                row.more.extend(growth(row, &rows));
+            }
         }
         finish(done, &mut rows, args, output)?;
     }
