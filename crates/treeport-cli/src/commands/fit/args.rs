@@ -185,7 +185,7 @@ mod tests {
             format!("of auto, {} of others]", learn.validation_fraction),
             format!("step size falls [default: {}]", learn.schedule),
             format!("how much [default: {}]", learn.loss),
-            format!("as cells are [default: {}]", Linkage::default()),
+            format!("as cells are [default: {};", Linkage::default()),
         ] {
             assert!(help.contains(&part), "no `{part}` in {help}");
         }
