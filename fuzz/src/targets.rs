@@ -14,8 +14,11 @@ use treeport::{
     FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric, Tree, fit, silent,
 };
 
+/// What a target does with bytes.
+type Target = fn(&[u8]);
+
 /// Every target of this file, by its name.
-pub(crate) const TARGETS: [(&str, fn(&[u8])); 11] = [
+pub(crate) const TARGETS: [(&str, Target); 11] = [
     ("npy", npy),
     ("npz", npz),
     ("csv", csv),

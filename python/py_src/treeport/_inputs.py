@@ -243,6 +243,8 @@ def _edges(graph: Any) -> tuple[int, Integers, Floats]:
     if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
         graph = graph.obsp["distances"]
         graph = graph.maximum(graph.T)
+    if hasattr(graph, "check_format"):  # SciPy's own loops go wherever the indices say
+        graph.check_format(full_check=True)
     # Compressed rows add up entries that come twice, as SciPy does everywhere.
     rows = sparse.csr_matrix(graph)
     if rows.shape[0] != rows.shape[1]:
