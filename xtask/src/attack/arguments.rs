@@ -50,8 +50,8 @@ const TEXTS: [&str; 11] =
 const FILES: [&str; 7] =
     ["folder", "missing/out.csv", "missing.npz", "/dev/null", "/proc/self/mem", "-", "out.csv"];
 
-/// Not hundreds: a thousand threads that look for work are felt by everybody on the machine.
-const THREADS: [&str; 6] = ["0", "1", "3", "40", "-1", "18446744073709551616"];
+/// Giant ones are rare: a thousand threads that look for work are felt by everybody on the machine.
+const THREADS: [&str; 7] = ["0", "1", "3", "40", "-1", "18446744073709551616", "1000000000000"];
 
 /// An option of a command, as its help shows it.
 #[derive(Debug, PartialEq, Eq)]
