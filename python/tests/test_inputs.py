@@ -177,3 +177,11 @@ def test_nodes_are_matched_by_name():
     assert tw.estimate(frame[:1], frame[1:], "exact")[0] == 5
     with pytest.raises(ValueError, match="column 0 is `fish`, and no point is called so"):
         tp.emd_pairs(frame.rename(columns={"bird": "fish"}), [(0, 1)], graph=graph)
+
+
+@pytest.mark.parametrize("part, value", [("indices", 2**31 - 1), ("indices", -1), ("indptr", 2**31 - 1)])
+def test_adjacency_matrices_whose_indices_lie_are_refused(part, value):
+    graph = sparse.csr_array(np.ones((4, 4)))
+    getattr(graph, part)[1] = value
+    with pytest.raises(ValueError):
+        tp.linkage(graph=graph)

@@ -264,6 +264,8 @@ def _adjacency(graph: Any) -> Any:
     if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
         graph = graph.obsp["distances"]
         graph = graph.maximum(graph.T)
+    if hasattr(graph, "check_format"):  # SciPy's own loops go wherever the indices say
+        graph.check_format(full_check=True)
     rows = sparse.csr_matrix(graph)
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
