@@ -180,8 +180,28 @@ def test_nodes_are_matched_by_name():
 
 
 @pytest.mark.parametrize("part, value", [("indices", 2**31 - 1), ("indices", -1), ("indptr", 2**31 - 1)])
-def test_adjacency_matrices_whose_indices_lie_are_refused(part, value):
-    graph = sparse.csr_array(np.ones((4, 4)))
-    getattr(graph, part)[1] = value
-    with pytest.raises(ValueError):
-        tp.linkage(graph=graph)
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_sparse_matrices_whose_indices_lie_are_refused(part, value, format):
+    table = sparse.csr_array(np.ones((4, 4))).asformat(format)
+    getattr(table, part)[1] = value
+    for use in USES_OF_A_TABLE:
+        with pytest.raises(ValueError):
+            use(table)
+
+
+@pytest.mark.parametrize("value", [2**31 - 1, -1])
+def test_sparse_entries_outside_of_the_matrix_are_refused(value):
+    table = sparse.coo_matrix(np.ones((4, 4)))
+    table.row[1] = value
+    for use in USES_OF_A_TABLE:
+        with pytest.raises(ValueError):
+            use(table)
+
+
+USES_OF_A_TABLE = [
+    lambda table: tp.linkage(graph=table),
+    lambda table: tp.linkage(points=table),
+    lambda table: tp.Measures(table),
+    lambda table: tp.TreeWasserstein(points=np.arange(4.0)).fit(table),
+    lambda table: tp.TreeWasserstein(points=table).fit(np.eye(4)),
+]
