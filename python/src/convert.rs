@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 use std::io::ErrorKind;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::ndarray::Dimension;
+use numpy::{
+    Element, IntoPyArray, PyArray1, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2,
+    PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{
     PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyValueError,
 };
@@ -26,6 +30,22 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
         ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
         _ => PyOSError::new_err(message),
     }
+}
+
+/// Refuses to copy so many bytes where there is no room for them. NumPy's arrays can claim any size
+/// without taking any memory (`np.broadcast_to`), so whatever copies one asks here first.
+pub(crate) fn check_room(bytes: u64) -> PyResult<()> {
+    let step = format_args!("a copy of an array");
+    treeport::memory::check(step, bytes, "give it in parts").map_err(to_py_err)
+}
+
+/// Refuses to make `copies` of an array, or what is as large, where there is no room for them.
+pub(crate) fn check_copies<T: Element, D: Dimension>(
+    array: &PyReadonlyArray<'_, T, D>,
+    copies: u64,
+) -> PyResult<()> {
+    let bytes = (array.len() as u64).saturating_mul(size_of::<T>() as u64);
+    check_room(bytes.saturating_mul(copies))
 }
 
 /// One measure: a mass for every point, or (points with mass, their masses, number of points).
@@ -73,7 +93,7 @@ impl Row<'_> {
     /// A mass for every point; those of a dense measure are as given.
     pub(crate) fn dense(&self, number: usize) -> PyResult<Cow<'_, [f64]>> {
         if let Self::Dense(given) = self {
-            return Ok(masses(given));
+            return masses(given);
         }
         let measures = self.read(number)?;
         let mut dense = vec![0.0; measures.points()];
@@ -83,8 +103,12 @@ impl Row<'_> {
 }
 
 /// A vector, copied only if its numbers do not lie side by side.
-pub(crate) fn masses<'a>(given: &'a PyReadonlyArray1<'_, f64>) -> Cow<'a, [f64]> {
-    given.as_slice().map_or_else(|_| given.as_array().to_vec().into(), Cow::Borrowed)
+pub(crate) fn masses<'a>(given: &'a PyReadonlyArray1<'_, f64>) -> PyResult<Cow<'a, [f64]>> {
+    if let Ok(masses) = given.as_slice() {
+        return Ok(Cow::Borrowed(masses));
+    }
+    check_copies(given, 1)?;
+    Ok(given.as_array().to_vec().into())
 }
 
 /// Two measures, called 0 and 1 in errors.
@@ -111,6 +135,7 @@ fn as_measure(measure: usize, error: Error) -> Error {
 
 /// Rows of two numbers, none of them negative.
 pub(crate) fn pairs(pairs: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<(usize, usize)>> {
+    check_copies(pairs, 1)?;
     let rows = pairs.as_array();
     if rows.ncols() != 2 {
         return Err(to_py_err(Error::Shape {

@@ -7,7 +7,7 @@ use treeport::condensed::size_for;
 use treeport::metric::Storage;
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
-use crate::convert::to_py_err;
+use crate::convert::{check_copies, to_py_err};
 use crate::model::Model;
 use crate::watch;
 
@@ -43,6 +43,7 @@ impl Ground {
         points: PyReadonlyArray2<'_, f64>,
         metric: &str,
     ) -> PyResult<Self> {
+        check_copies(&points, 1)?;
         let points = points.as_array();
         let point_metric: PointMetric = metric.parse().map_err(to_py_err)?;
         let make = || {
@@ -83,11 +84,13 @@ impl Ground {
     fn from_condensed(py: Python<'_>, distances: List<'_>) -> PyResult<Self> {
         match distances {
             List::Double(distances) => {
+                check_copies(&distances, 1)?;
                 let distances = distances.as_slice()?;
                 let n = size_for(distances.len());
                 Self::new(py, || GroundMetric::from_condensed(n, distances.to_vec()))
             }
             List::Single(distances) => {
+                check_copies(&distances, 1)?;
                 let distances = distances.as_slice()?;
                 let n = size_for(distances.len());
                 Self::new(py, || GroundMetric::from_condensed_f32(n, distances.to_vec()))
@@ -103,6 +106,8 @@ impl Ground {
         ends: PyReadonlyArray2<'_, i64>,
         weights: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Self> {
+        // A list of edges, and the neighbors of every node from it.
+        check_copies(&ends, 4)?;
         let (ends, weights) = (ends.as_array(), weights.as_array());
         // A negative node becomes one that is out of range.
         let edge = |(ends, &weight): (numpy::ndarray::ArrayView1<'_, i64>, &f64)| {

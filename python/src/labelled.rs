@@ -29,6 +29,7 @@ impl Labelled {
         pairs: PyReadonlyArray2<'_, i64>,
         distances: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Self> {
+        convert::check_copies(&distances, 1)?;
         let (pairs, distances) = (convert::pairs(&pairs)?, distances.as_array().to_vec());
         let data = treeport::Labelled::new(&measures.rows, pairs, distances);
         Ok(Self { data: data.map_err(to_py_err)? })

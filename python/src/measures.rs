@@ -34,15 +34,12 @@ impl Measures {
         if points == 0 {
             return Err(to_py_err(Error::NoPoints));
         }
-        Self::new(py, normalize, || {
-            let row = |row: numpy::ndarray::ArrayView1<'_, f64>| row.to_vec().into_iter();
-            match masses.as_slice() {
-                Some(masses) => treeport::Measures::from_dense(points, masses),
-                None => treeport::Measures::from_rows(
-                    points,
-                    masses.rows().into_iter().map(|r| row(r).enumerate()),
-                ),
-            }
+        Self::new(py, normalize, || match masses.as_slice() {
+            Some(masses) => treeport::Measures::from_dense(points, masses),
+            None => treeport::Measures::from_rows(
+                points,
+                masses.rows().into_iter().map(|row| row.into_iter().copied().enumerate()),
+            ),
         })
     }
 
@@ -71,8 +68,9 @@ impl Measures {
     }
 
     /// The same, each divided by its total.
-    fn normalized(&self) -> Self {
-        Self::of(self.rows.clone().normalized())
+    fn normalized(&self) -> PyResult<Self> {
+        convert::check_room(self.rows.bytes())?;
+        Ok(Self::of(self.rows.clone().normalized()))
     }
 
     /// Says that they will be asked about again.
@@ -81,7 +79,9 @@ impl Measures {
     }
 
     /// Row bounds, columns and masses.
-    fn compressed<'py>(&self, py: Python<'py>) -> Compressed<'py> {
+    fn compressed<'py>(&self, py: Python<'py>) -> PyResult<Compressed<'py>> {
+        // Positions are wide before they become narrow.
+        convert::check_room(2 * self.rows.bytes())?;
         let rows = self.rows.iter();
         let mut csr = Csr {
             rows: self.rows.len(),
@@ -95,7 +95,7 @@ impl Measures {
             csr.values.extend(measure.masses());
             csr.start.push(csr.indices.len());
         }
-        convert::compressed(py, csr)
+        Ok(convert::compressed(py, csr))
     }
 
     fn __len__(&self) -> usize {

@@ -29,6 +29,9 @@ pub(crate) struct Model {
 /// Sets of measures that stay laid out.
 const KEPT: usize = 2;
 
+/// What a tree and its making take, in times the lengths of its edges.
+const TREE: u64 = 6;
+
 #[pymethods]
 impl Model {
     /// A tree from parents and edge lengths, leaves first, root last.
@@ -38,6 +41,7 @@ impl Model {
         parents: PyReadonlyArray1<'_, i64>,
         lengths: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<Self> {
+        convert::check_copies(&lengths, TREE)?;
         // A negative number is no node, and neither is the largest one.
         let node = |&parent: &i64| u32::try_from(parent).unwrap_or(u32::MAX);
         let parents = parents.as_array().iter().map(node).collect();
@@ -55,6 +59,7 @@ impl Model {
 
     #[staticmethod]
     fn from_linkage(matrix: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        convert::check_copies(&matrix, 2)?;
         let matrix = matrix.as_array();
         if matrix.ncols() != 4 {
             return Err(to_py_err(Error::Shape {
@@ -77,7 +82,10 @@ impl Model {
     ) -> PyResult<Self> {
         let trees = trees.iter().flat_map(|one| one.model.trees().to_vec()).collect();
         Self::read(match weights {
-            Some(weights) => Forest::new(trees, weights.as_array().to_vec()),
+            Some(weights) => {
+                convert::check_copies(&weights, 1)?;
+                Forest::new(trees, weights.as_array().to_vec())
+            }
             None => Forest::uniform(trees),
         })
     }

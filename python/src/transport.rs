@@ -152,7 +152,7 @@ pub(crate) fn emd_matrix<'py>(
     costs: PyReadonlyArray2<'py, f64>,
 ) -> PyResult<f64> {
     let costs = costs.as_array();
-    let problem = Problem::Matrix(convert::masses(&a), convert::masses(&b), costs);
+    let problem = Problem::Matrix(convert::masses(&a)?, convert::masses(&b)?, costs);
     let size = problem.size();
     if size > SHORT {
         return Ok(watched(py, size, |progress| problem.exact(progress))?.0);
@@ -220,14 +220,18 @@ fn problem<'a>(a: &'a Row<'_>, b: &'a Row<'_>, costs: &'a Costs<'_>) -> PyResult
             let point_metric: PointMetric = point_metric.parse().map_err(to_py_err)?;
             let points = points.as_array();
             on_shared(sides()?, points.nrows(), |used| {
+                let step = format_args!("the coordinates of {} points with mass", used.len());
+                let bytes = (8 * used.len() as u64).saturating_mul(points.ncols() as u64);
+                memory::check(step, bytes, "give fewer points")?;
                 let rows = used.iter().flat_map(|&p| points.row(p as usize).into_iter().copied());
                 GroundMetric::from_points(points.ncols(), rows.collect(), point_metric)
             })
         }
-        Costs::Condensed(distances) => {
-            let distances = distances.as_array();
+        Costs::Condensed(given) => {
+            let distances = given.as_array();
             let n = size_for(distances.len());
             if n * (n - 1) / 2 != distances.len() {
+                convert::check_copies(given, 1)?;
                 // The library says what is wrong with it.
                 let refused = GroundMetric::from_condensed(n, distances.to_vec());
                 refused.map_err(to_py_err)?;

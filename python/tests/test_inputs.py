@@ -177,3 +177,31 @@ def test_nodes_are_matched_by_name():
     assert tw.estimate(frame[:1], frame[1:], "exact")[0] == 5
     with pytest.raises(ValueError, match="column 0 is `fish`, and no point is called so"):
         tp.emd_pairs(frame.rename(columns={"bird": "fish"}), [(0, 1)], graph=graph)
+
+
+@pytest.mark.parametrize("part, value", [("indices", 2**31 - 1), ("indices", -1), ("indptr", 2**31 - 1)])
+@pytest.mark.parametrize("format", ["csr", "csc"])
+def test_sparse_matrices_whose_indices_lie_are_refused(part, value, format):
+    table = sparse.csr_array(np.ones((4, 4))).asformat(format)
+    getattr(table, part)[1] = value
+    for use in USES_OF_A_TABLE:
+        with pytest.raises(ValueError):
+            use(table)
+
+
+@pytest.mark.parametrize("value", [2**31 - 1, -1])
+def test_sparse_entries_outside_of_the_matrix_are_refused(value):
+    table = sparse.coo_matrix(np.ones((4, 4)))
+    table.row[1] = value
+    for use in USES_OF_A_TABLE:
+        with pytest.raises(ValueError):
+            use(table)
+
+
+USES_OF_A_TABLE = [
+    lambda table: tp.linkage(graph=table),
+    lambda table: tp.linkage(points=table),
+    lambda table: tp.Measures(table),
+    lambda table: tp.TreeWasserstein(points=np.arange(4.0)).fit(table),
+    lambda table: tp.TreeWasserstein(points=table).fit(np.eye(4)),
+]

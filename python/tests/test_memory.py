@@ -40,6 +40,18 @@ def test_tables_and_solves_are_refused(little):
         tp.sinkhorn(a, b, cost=cost)
 
 
+def test_arrays_that_only_claim_to_be_large_are_refused(little):
+    tree = tp.Tree.from_newick("(a:1,b:2);")
+    large = np.broadcast_to([0.5, 0.5], (100_000, 2))
+    with pytest.raises(MemoryError, match="the masses of all measures needs"):
+        tp.Measures(large)
+    with pytest.raises(MemoryError, match="the masses of all measures needs"):
+        tree.paired(large, large)
+    for metric in ({"points": large}, {"cost": np.broadcast_to(1.0, 100_128)}):
+        with pytest.raises(MemoryError, match="a copy of an array needs"):
+            tp.linkage(**metric)
+
+
 def test_the_limit_is_checked_and_lifted():
     with pytest.raises(ValueError, match="limit is -1"):
         tp.set_memory_limit(-1)

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// How far the totals of two measures may differ, relative to the larger, to count as equal.
 ///
@@ -150,7 +151,7 @@ impl Measures {
         if points > u32::MAX as usize / 2 {
             return Err(Error::TooManyPoints { count: points, max: u32::MAX as usize / 2 });
         }
-        let mut all = Rows { start: vec![0], point: vec![], mass: vec![], total: vec![] };
+        let mut all = Rows::default();
         let mut scratch = Vec::new();
         for (measure, row) in rows.into_iter().enumerate() {
             scratch.clear();
@@ -162,6 +163,7 @@ impl Measures {
                     return Err(Error::BadMass { measure, point, value });
                 }
                 if value > 0.0 {
+                    memory::grow(&mut scratch, format_args!("{STEP}"), 1, INSTEAD)?;
                     scratch.push((point as u32, value));
                 }
             }
@@ -216,12 +218,14 @@ impl Measures {
     /// The other set lives on another number of points.
     pub fn followed_by(&self, other: &Self) -> Result<Self> {
         other.check_points(self.points)?;
-        Ok(Self::concat(&[self.clone(), other.clone()]))
+        Self::concat(&[self.clone(), other.clone()])
     }
 
     /// The measures of several sets on the same points, one set after the other; at least one set.
-    pub(crate) fn concat(sets: &[Self]) -> Self {
-        let mut rows = Rows { start: vec![0], point: vec![], mass: vec![], total: vec![] };
+    pub(crate) fn concat(sets: &[Self]) -> Result<Self> {
+        let mut rows = Rows::default();
+        let count = |of: fn(&Self) -> usize| sets.iter().map(of).sum();
+        rows.make_room(count(Self::len), count(Self::entries))?;
         for set in sets {
             let first = rows.point.len();
             rows.start.extend(set.rows.start[1..].iter().map(|end| first + end));
@@ -229,7 +233,7 @@ impl Measures {
             rows.mass.extend(&set.rows.mass);
             rows.total.extend(&set.rows.total);
         }
-        Self { points: sets[0].points, rows: Arc::new(rows) }
+        Ok(Self { points: sets[0].points, rows: Arc::new(rows) })
     }
 
     /// The same measures with the columns in the order of the points, matched by name.
@@ -257,6 +261,11 @@ impl Measures {
         }
         let rows = self.iter().map(|row| row.iter().map(|(column, mass)| (place[column], mass)));
         Self::from_rows(points.len(), rows)
+    }
+
+    /// The bytes that their rows take.
+    pub fn bytes(&self) -> u64 {
+        memory::size_of::<(u64, f64)>(&[self.len()]) + 12 * self.entries() as u64
     }
 
     /// Whether two sets are one and the same in memory, as copies are.
@@ -375,13 +384,32 @@ impl Measures {
     }
 }
 
+/// What takes memory as measures are read, and what to do instead.
+const STEP: &str = "the masses of all measures";
+const INSTEAD: &str = "read some of the measures at a time";
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self { start: vec![0], point: vec![], mass: vec![], total: vec![] }
+    }
+}
+
 impl Rows {
+    /// Makes room for more rows with so many entries together.
+    fn make_room(&mut self, rows: usize, entries: usize) -> Result<()> {
+        memory::grow(&mut self.point, format_args!("{STEP}"), entries, INSTEAD)?;
+        memory::grow(&mut self.mass, format_args!("{STEP}"), entries, INSTEAD)?;
+        memory::grow(&mut self.start, format_args!("{STEP}"), rows, INSTEAD)?;
+        memory::grow(&mut self.total, format_args!("{STEP}"), rows, INSTEAD)
+    }
+
     /// Sorts, adds up and appends one checked row.
     fn push(&mut self, measure: usize, row: &mut [(u32, f64)]) -> Result<()> {
         if !row.is_sorted_by(|a, b| a.0 < b.0) {
             // Stable, so that masses at one point add up in the order given.
             row.sort_by_key(|&(point, _)| point);
         }
+        self.make_room(1, row.len())?;
         let first = self.point.len();
         for &(point, mass) in row.iter() {
             if self.point.len() > first && self.point.last() == Some(&point) {

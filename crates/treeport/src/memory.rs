@@ -31,7 +31,7 @@ pub fn set_limit(bytes: Option<u64>) {
 pub fn available() -> Option<u64> {
     let limit = Some(LIMIT.load(Ordering::Relaxed)).filter(|&limit| limit < u64::MAX);
     // Not all of it: others want some too, and small pieces are not counted.
-    let spare = spare().map(|bytes| bytes - bytes / 16);
+    let spare = spare().map(|bytes| bytes.saturating_sub(RESERVE.max(bytes / 16)));
     [limit, spare].into_iter().flatten().min()
 }
 
@@ -184,6 +184,9 @@ pub fn parse(text: &str) -> Result<u64> {
     }
 }
 
+/// What is left for small pieces, which nobody weighs, at least.
+const RESERVE: u64 = 32 << 20;
+
 /// What the system has to spare for this process, where it says so.
 fn spare() -> Option<u64> {
     let machine = read("/proc/meminfo").and_then(|text| field(&text, "MemAvailable:"));
@@ -206,8 +209,8 @@ fn field(text: &str, name: &str) -> Option<u64> {
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
 }
 
-/// What the limit of the address space leaves.
-fn address_space() -> Option<u64> {
+/// What the limit of the address space (`ulimit -v`) leaves, where there is one.
+pub fn address_space() -> Option<u64> {
     let limit = field(&read("/proc/self/limits")?, "Max address space")?;
     let used = field(&read("/proc/self/status")?, "VmSize:")?;
     Some(limit.saturating_sub(used))

@@ -23,6 +23,7 @@ __all__ = [
     "fit",
     "match_names",
     "methods",
+    "set_memory_limit",
     "sinkhorn",
 ]
 

@@ -27,6 +27,7 @@ from ._inputs import (
     pairs_of,
     row,
     seed_of,
+    sound,
     threads_of,
     width,
     with_mass,
@@ -446,6 +447,8 @@ class TreeWasserstein(  # type: ignore[misc]
             X = X._rows()
         if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
             X = X.X
+        if is_sparse(X):
+            X = sound(X)
         names = names_of(self.graph)
         if not reset and not hasattr(self, "feature_names_in_"):  # read from a file
             names = names or self._model.names

@@ -25,6 +25,18 @@ def is_sparse(what: Any) -> bool:
     return type(what) is not np.ndarray and bool(sparse.issparse(what))
 
 
+def sound(matrix: Any) -> Any:
+    """The same sparse matrix, if its indices lie inside it; SciPy's own loops go wherever they say."""
+    if hasattr(matrix, "check_format"):  # compressed rows, columns or blocks
+        matrix.check_format(full_check=True)
+    elif matrix.format == "coo":
+        places = matrix.coords if hasattr(matrix, "coords") else (matrix.row, matrix.col)
+        for at, side in zip(places, matrix.shape):
+            if at.size and (at.min() < 0 or at.max() >= side):
+                raise ValueError(f"the sparse matrix of shape {matrix.shape} has entries outside of it")
+    return matrix
+
+
 def _whole(values: Any) -> Any:
     """The same; an entry that is masked has no value, and what is behind the mask is not meant."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -55,6 +67,7 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
     """
     measure = in_order(measure, names)
     if is_sparse(measure):
+        measure = sound(measure)
         measure = sparse.csr_matrix(measure.reshape(1, -1) if measure.ndim == 1 else measure)
         if measure.shape[0] != 1:
             raise ValueError(f"a measure is one row of masses, not {measure.shape[0]}")
@@ -81,7 +94,7 @@ def table(measures: Any) -> Any:
     if hasattr(measures, "obsm") and hasattr(measures, "X"):  # AnnData: observations are measures
         measures = measures.X
     if is_sparse(measures):
-        rows = measures.tocsr()
+        rows = sound(measures).tocsr()
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
     dense = np.asarray(_whole(measures), dtype=np.float64)
     if dense.ndim != 2:
@@ -185,7 +198,7 @@ def coordinates(points: Any) -> Floats:
         key = "X_pca" if "X_pca" in maps else next(iter(maps), None)
         points = points.X if key is None else maps[key]
     if is_sparse(points):
-        points = points.toarray()
+        points = sound(points).toarray()
     array = np.asarray(_whole(points), dtype=np.float64)
     if array.ndim == 1:
         array = array[:, np.newaxis]
@@ -262,9 +275,9 @@ def _network_edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Fl
 def _adjacency(graph: Any) -> Any:
     """Compressed rows of an adjacency matrix; they add up entries that come twice, as SciPy does."""
     if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
-        graph = graph.obsp["distances"]
+        graph = sound(graph.obsp["distances"])
         graph = graph.maximum(graph.T)
-    rows = sparse.csr_matrix(graph)
+    rows = sparse.csr_matrix(sound(graph) if is_sparse(graph) else graph)
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
     rows.sum_duplicates()

@@ -50,6 +50,9 @@ const TEXTS: [&str; 11] =
 const FILES: [&str; 7] =
     ["folder", "missing/out.csv", "missing.npz", "/dev/null", "/proc/self/mem", "-", "out.csv"];
 
+/// Giant ones are rare: a thousand threads that look for work are felt by everybody on the machine.
+const THREADS: [&str; 7] = ["0", "1", "3", "40", "-1", "18446744073709551616", "1000000000000"];
+
 /// An option of a command, as its help shows it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flag {
@@ -116,7 +119,11 @@ fn drawn(case: &Case, flags: &[Flag], random: &mut Random) -> Vec<String> {
             continue;
         }
         let flag = random.pick(flags);
-        let values: Vec<String> = flag.values.iter().map(|value| odd(value, random)).collect();
+        let value = |value: &String| match flag.name.as_str() {
+            "--threads" => (*random.pick(&THREADS)).to_owned(),
+            _ => odd(value, random),
+        };
+        let values: Vec<String> = flag.values.iter().map(value).collect();
         let short = if flag.name == "--output" { "-o" } else { "" };
         let at = words.iter().position(|word| *word == flag.name || *word == short);
         let at = at.unwrap_or_else(|| {

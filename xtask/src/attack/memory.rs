@@ -22,7 +22,9 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         let case = Scene::draw(random, |_| true);
         // From what the program needs to start to thirty times that, small ones as often as large.
         let memory = (arena.least_memory as f64 * 30_f64.powf(random.fraction())) as u64;
-        let job = Job { memory, ..scene.job(case, folder)? };
+        let mut job = Job { memory, ..scene.job(case, folder)? };
+        // Without room for an arena a thread, threads wait for each other at every allocation.
+        job.limit += scene.of(case)?.took * 10;
         let ended = job.run()?;
         let mut wrong: Vec<String> = ended.fault().into_iter().collect();
         wrong.extend(if ended.success() {

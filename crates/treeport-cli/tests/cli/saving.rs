@@ -195,7 +195,7 @@ fn a_history_that_was_cut_off_is_refused() {
     let history = "epoch,training_loss,validation_loss,relative_error\n0,0.5,,0.25\n1,0.4,,0.125\n";
     folder.write("cut.csv", &history[..history.len() - 3]);
     assert_snapshot!(folder.error("report model.tree --history cut.csv -o page.html"),
-        @"cut.csv: its last line is cut off; write it anew");
+        @"cut.csv: csv, line 3: it is cut off; write it anew");
     folder.write("gap.csv", history.replace("0,0.5,,0.25\n", ""));
     assert_snapshot!(folder.error("report model.tree --history gap.csv -o page.html"),
         @"gap.csv: csv, line 2: epoch `1` where 0 is expected; write it anew");

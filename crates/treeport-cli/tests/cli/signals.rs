@@ -92,10 +92,10 @@ fn a_damaged_checkpoint_is_not_gone_on_from() {
     let folder = Folder::new();
     write_full(&folder, 60, 20);
     let fit = "fit --points points.csv --measures full.csv --normalize --n-pairs 100 \
-               --epochs 300 --method additive -o";
+               --epochs 5000 --method additive -o";
     folder.json(&format!("{fit} whole.tree --json"));
     for k in 1.. {
-        interrupted(&folder, &format!("{fit} model.tree"), k * Duration::from_millis(100));
+        interrupted(&folder, &format!("{fit} model.tree"), k * Duration::from_millis(40));
         if folder.path("model.tree.part").exists() {
             break;
         }

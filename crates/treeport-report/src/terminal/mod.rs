@@ -11,8 +11,9 @@ mod shown;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command};
 
 use treeport::memory;
@@ -62,15 +63,38 @@ pub fn matches(program: Command) -> ArgMatches {
 /// Listens for Ctrl-C, starts the threads and says how to speak.
 ///
 /// # Errors
-/// The system has no threads to give, or does not tell us about Ctrl-C.
+/// The system has no threads or too little memory to give, or does not tell us about Ctrl-C.
 pub fn begin(global: &Global) -> Result<Output> {
+    let threads = global.threads.unwrap_or_else(|| available_parallelism().map_or(1, Into::into));
+    check_room(memory::address_space(), threads)?;
     interrupt::listen()?;
     memory::set_limit(global.memory);
-    if let Some(threads) = global.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        pool.build_global().context("cannot start the threads")?;
-    }
+    // Now, not when they are first needed: there a failure is a panic.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build_global().context("cannot start the threads")?;
+    // Each gets its part of the address space with its first piece, before anything is weighed.
+    rayon::broadcast(|_| drop(std::hint::black_box(Box::new(0_u8))));
     Ok(Output::new(global))
+}
+
+/// What the program takes before it reads anything, small pieces included.
+const ROOM: u64 = 64 << 20;
+
+/// Address space of a thread: its stack, and what the system's allocator sets aside for it.
+const THREAD_ROOM: u64 = 66 << 20;
+
+/// Refuses to begin where not even small pieces are certain: no promise about memory holds there.
+fn check_room(left: Option<u64>, threads: usize) -> Result<()> {
+    // Two more listen for signals and draw progress.
+    let needed = ROOM + THREAD_ROOM * (threads as u64 + 2);
+    if let Some(left) = left.filter(|&left| left < needed) {
+        let (left, needed) = (memory::show(left), memory::show(needed));
+        bail!(
+            "the limit of the address space leaves {left}, and {needed} are needed to begin with \
+             {threads} threads; raise `ulimit -v`, or take fewer `--threads`"
+        );
+    }
+    Ok(())
 }
 
 /// Prints what went wrong, with a hint if there is one, and returns the exit code.
@@ -138,5 +162,21 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(0) => Err("it must be at least 1".into()),
         Ok(count) => Ok(count),
         Err(error) => Err(format!("{error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_address_space_is_refused_at_once() {
+        assert!(check_room(None, 4).is_ok());
+        assert!(check_room(Some(1 << 30), 4).is_ok());
+        let error = check_room(Some(100 << 20), 4).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the limit of the address space leaves 105 MB, and 482 MB are"),
+            "{error}"
+        );
     }
 }

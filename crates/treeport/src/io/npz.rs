@@ -229,44 +229,54 @@ fn sorted(csr: Csr) -> Result<Csr> {
 /// The output fails, or a number exceeds `i64`.
 pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
     let mut failed = None;
-    let written = write_members(matrix, Patient { out, failed: &mut failed });
+    let out = Patient { out, failed: &mut failed, at: 0, end: 0 };
+    let written = write_members(matrix, out);
     failed.map_or(written, Err)
 }
 
-/// An output that hears of its failure only through `failed`: an archive that cannot be finished
-/// says so on stderr when it is dropped.
+/// An output that tells of its failure only through `failed`, and from then on forgets what it gets:
+/// an archive that cannot be finished says so on stderr when it is dropped.
 struct Patient<'a, W> {
     out: W,
     failed: &'a mut Option<io::Error>,
+    /// Where the archive believes to be, and where its end is.
+    at: u64,
+    end: u64,
 }
 
 impl<W> Patient<'_, W> {
-    /// What `act` says, or after a failure what it would say if all were well.
-    fn attempt<T>(&mut self, fine: T, act: impl FnOnce(&mut W) -> io::Result<T>) -> T {
-        if self.failed.is_some() {
-            return fine;
+    /// Does something, unless something has failed.
+    fn attempt<T>(&mut self, act: impl FnOnce(&mut W) -> io::Result<T>) {
+        if self.failed.is_none() {
+            *self.failed = act(&mut self.out).err();
         }
-        act(&mut self.out).unwrap_or_else(|error| {
-            *self.failed = Some(error);
-            fine
-        })
     }
 }
 
 impl<W: Write> Write for Patient<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(self.attempt(bytes.len(), |out| out.write_all(bytes).map(|()| bytes.len())))
+        self.attempt(|out| out.write_all(bytes));
+        self.at += bytes.len() as u64;
+        self.end = self.end.max(self.at);
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.attempt((), W::flush);
+        self.attempt(W::flush);
         Ok(())
     }
 }
 
 impl<W: Seek> Seek for Patient<'_, W> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        Ok(self.attempt(0, |out| out.seek(to)))
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+            SeekFrom::End(by) => self.end.checked_add_signed(by),
+        };
+        self.at = at.ok_or(io::ErrorKind::InvalidInput)?;
+        self.attempt(|out| out.seek(to));
+        Ok(self.at)
     }
 }
 

@@ -180,3 +180,48 @@ proptest! {
         let _ = read_csr(Cursor::new(&file));
     }
 }
+
+/// A disk with room for so many bytes.
+struct Disk {
+    file: Cursor<Vec<u8>>,
+    room: usize,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let end = self.file.position() as usize + bytes.len();
+        if end > self.room {
+            Err(io::ErrorKind::StorageFull.into())
+        } else {
+            self.file.write(bytes)
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Disk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_byte_is_an_error() {
+    let matrix = Csr { rows: 1, cols: 2, start: vec![0, 1], indices: vec![1], values: vec![0.5] };
+    let mut whole = Cursor::new(Vec::new());
+    write_csr(&matrix, &mut whole).unwrap();
+    let size = whole.get_ref().len();
+    for room in 0..=size {
+        let mut disk = Disk { file: Cursor::new(Vec::new()), room };
+        match write_csr(&matrix, &mut disk) {
+            Ok(()) => assert_eq!(disk.file.get_ref(), whole.get_ref()),
+            Err(error) => {
+                assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+                assert!(room < size);
+            }
+        }
+    }
+}

@@ -30,6 +30,9 @@ impl Tree {
     /// The measures live on another number of points.
     pub fn prepare(&self, measures: &Measures) -> Result<Prepared> {
         measures.check_points(self.leaves())?;
+        // The rows of every task, those of all in one, and what a sort takes beside them.
+        let step = format_args!("the layout of {} measures for a tree", measures.len());
+        memory::check(step, 3 * measures.bytes(), "take some of the measures at a time")?;
         let index = self.index();
         let tasks = measures.len().div_ceil(ROWS_PER_TASK);
         let sorted = |task: usize| {
@@ -41,7 +44,7 @@ impl Tree {
             0 | 1 => self.by_rank(measures.iter()),
             _ => {
                 let parts: Vec<Measures> = (0..tasks).into_par_iter().map(sorted).collect();
-                Measures::concat(&parts)
+                Measures::concat(&parts)?
             }
         };
         let skeleton = Skeleton::new(self, index, &ranked);
