@@ -6,6 +6,7 @@
 mod graph;
 mod hierarchy;
 mod matrix;
+mod network;
 mod pairs;
 mod points;
 mod product;
@@ -24,6 +25,7 @@ use crate::condensed::{pairs_of, place, row_start};
 use crate::error::{Error, Result};
 use graph::{Graph, Heap};
 use hierarchy::Hierarchy;
+pub(crate) use network::{Network, SpanningTree};
 use points::Points;
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
@@ -49,6 +51,8 @@ struct Shared {
     spanning: OnceLock<Vec<(f64, (u32, u32))>>,
     /// The contraction hierarchy of a graph, once it is asked for.
     hierarchy: OnceLock<Hierarchy>,
+    /// The tree that exact transport on the edges of a graph starts from.
+    start: OnceLock<SpanningTree>,
 }
 
 enum Source {
@@ -130,8 +134,14 @@ impl GroundMetric {
     }
 
     fn of(source: Source, metric: bool) -> Self {
-        let (table, spanning, hierarchy) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self { shared: Arc::new(Shared { source, table, spanning, hierarchy }), metric }
+        let shared = Shared {
+            source,
+            table: OnceLock::new(),
+            spanning: OnceLock::new(),
+            hierarchy: OnceLock::new(),
+            start: OnceLock::new(),
+        };
+        Self { shared: Arc::new(shared), metric }
     }
 
     /// Shortest paths in an undirected graph of `n` nodes.
@@ -398,6 +408,13 @@ impl GroundMetric {
                 let _ = hierarchy.set(Hierarchy::new(graph.len(), &graph.edges));
             }
         }
+    }
+
+    /// The graph as a network, if there is one.
+    pub(crate) fn network(&self) -> Option<Network<'_>> {
+        let Source::Graph(graph) = &self.shared.source else { return None };
+        let tree = self.shared.start.get_or_init(|| SpanningTree::new(graph));
+        Some(Network { edges: &graph.edges, tree })
     }
 
     /// The `k` nearest other nodes of every node of a graph with their distances, nearest first: a

@@ -40,8 +40,9 @@
 mod arcs;
 mod costs;
 mod dual;
+mod edges;
 mod first;
-mod fixed;
+pub(super) mod fixed;
 mod linked;
 mod paths;
 mod price;
@@ -59,6 +60,7 @@ use crate::progress::{Counter, Progress, SOLVING};
 use crate::tree::Coupling;
 pub use costs::{CostMatrix, between, solve_between};
 pub(crate) use dual::lower_bound;
+pub use edges::{solve_on_edges, within};
 use fixed::Units;
 pub(crate) use restricted::{Restricted, restricted};
 use simplex::Simplex;
@@ -99,6 +101,7 @@ struct Solver {
     cost_units: fixed::CostUnits,
     float: Simplex<f64>,
     integer: Simplex<i128>,
+    edges: edges::OnEdges,
     bound: Vec<f64>,
 }
 
@@ -192,7 +195,7 @@ fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     }
     let mut solver = SOLVER.take().unwrap_or_default();
     let result = work(&mut solver);
-    if solver.cost.capacity() <= MOST_KEPT {
+    if solver.cost.capacity() <= MOST_KEPT && solver.edges.is_small() {
         SOLVER.set(Some(solver));
     }
     result
