@@ -87,11 +87,11 @@ pub(crate) fn watched<T>(
     }
 }
 
-/// Works out all distances of a graph, which searching it for each would take longer.
-pub(crate) fn materialize(metric: &GroundMetric, output: &Output) -> Result<()> {
+/// Works out what distances of a graph are looked up in, which searching it for each would take longer.
+pub(crate) fn prepare(metric: &GroundMetric, output: &Output) -> Result<()> {
     if metric.edges().is_some() {
         let spinner = output.spinner("shortest paths");
-        metric.materialize();
+        metric.prepare();
         spinner.finish_and_clear();
     }
     interrupt::check()

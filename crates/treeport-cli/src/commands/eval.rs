@@ -14,7 +14,7 @@ use treeport_report::timing::{time_exact, time_model};
 use crate::args::TestArgs;
 use crate::input;
 use crate::output::{self, Output};
-use crate::progress::{materialize, watched};
+use crate::progress::{prepare, watched};
 
 const EXAMPLE: &str = "\
 Example:
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::named_metric(&args.test.ground)?;
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
-    materialize(&metric, output)?;
+    prepare(&metric, output)?;
     let test = args.test.data.test(&metric, models[0].names(), output)?;
     let (measures, pairs) = (test.measures(), test.pairs());
     let (timed, exact_seconds) =

@@ -172,7 +172,7 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// An estimator without calibration. All distances of a graph are worked out, once.
+    /// An estimator without calibration. A graph is [prepared](GroundMetric::prepare), once.
     ///
     /// # Errors
     /// A model over another number of points than the metric's.
@@ -185,7 +185,7 @@ impl Estimator {
                 format!("its trees have {} points, the metric {}", model.points(), metric.points());
             return Err(Error::BadForest { reason });
         }
-        metric.materialize();
+        metric.prepare();
         let below = linkage(metric, Linkage::Single)?;
         let height = below.heights().into_iter().fold(0.0, f64::max);
         let (metric, model) = (metric.clone(), model.clone());

@@ -31,6 +31,9 @@ use points::Points;
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
 const MAX_POINTS: usize = u32::MAX as usize / 2;
 
+/// Most nodes of a graph of which all distances are kept, 64 MB.
+const MOST_TABLED: usize = 4_000;
+
 /// Distances between the points `0..points()`: symmetric, at least 0, and 0 from a point to itself.
 ///
 /// Different points may be at distance 0. Copies share everything, so they cost nothing; what is
@@ -408,6 +411,29 @@ impl GroundMetric {
                 let _ = hierarchy.set(Hierarchy::new(graph.len(), &graph.edges));
             }
         }
+    }
+
+    /// Works out what makes later questions for distances of a graph fast: all of them for up to
+    /// 4,000 nodes ([`materialize`](Self::materialize)), otherwise the hierarchy
+    /// ([`index_paths`](Self::index_paths)). Does nothing for points and matrices.
+    pub fn prepare(&self) {
+        if self.points() <= MOST_TABLED {
+            self.materialize();
+        } else {
+            self.index_paths();
+        }
+    }
+
+    /// Whether every row of distances takes a search of a graph.
+    pub(crate) fn is_searched(&self) -> bool {
+        matches!(self.shared.source, Source::Graph(_))
+            && self.storage().is_none()
+            && !self.is_indexed()
+    }
+
+    /// Whether distances come from the hierarchy of a graph.
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.storage().is_none() && self.shared.hierarchy.get().is_some()
     }
 
     /// The graph as a network, if there is one.

@@ -132,12 +132,12 @@ pub(in crate::solve) fn exponent_of(x: f64) -> i32 {
 }
 
 /// Two numbers whose product is 2^e, neither of which overflows.
-fn factors(e: i32) -> (f64, f64) {
+pub(in crate::solve) fn factors(e: i32) -> (f64, f64) {
     (2f64.powi(e / 2), 2f64.powi(e - e / 2))
 }
 
 /// x·2^e.
-pub(in crate::solve) fn scaled(x: f64, e: i32) -> f64 {
+fn scaled(x: f64, e: i32) -> f64 {
     let factors = factors(e);
     x * factors.0 * factors.1
 }

@@ -38,6 +38,7 @@
 //!   supports of 30 to 2,000, because masses that split need many more paths.
 
 mod arcs;
+mod choice;
 mod costs;
 mod dual;
 mod edges;
@@ -123,7 +124,14 @@ struct Solver {
 /// ```
 pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
     check(metric, a, b)?;
-    reused(|solver| solver.distance(metric, a, b))
+    prepare_one(metric, a, b);
+    reused(|solver| solver.value_and_gap(metric, a, b, &|| Ok(()))).map(|(value, _)| value)
+}
+
+/// Sees to it that the distances of two measures are at hand, if there are many to ask for.
+fn prepare_one(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+    let sizes = (a.support().len(), b.support().len());
+    choice::prepare_for(metric, std::iter::once(sizes));
 }
 
 /// W₁ between two measures that fit the metric and each other, and how far it may be above the
@@ -133,13 +141,7 @@ pub(crate) fn value_and_gap(
     a: &Measure<'_>,
     b: &Measure<'_>,
 ) -> Result<(f64, f64)> {
-    reused(|solver| {
-        solver.prepare(metric, a, b);
-        if solver.left.is_empty() {
-            return Ok((0.0, 0.0));
-        }
-        solver.certified().map(|(value, gap, _)| (value, gap))
-    })
+    reused(|solver| solver.value_and_gap(metric, a, b, &|| Ok(())))
 }
 
 /// An optimal plan between two measures.
@@ -156,15 +158,21 @@ pub fn coupling(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Resu
 /// As [`distance`].
 pub fn solve(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
     check(metric, a, b)?;
+    prepare_one(metric, a, b);
     reused(|solver| {
-        solver.prepare(metric, a, b);
+        solver.lay_out(metric, a, b);
+        if let Some(network) = solver.by_edges(metric) {
+            return solver.solution_on_edges(network);
+        }
+        solver.fill_costs(metric);
         solver.solution()
     })
 }
 
 /// W₁ of many pairs, in parallel over pairs; the same for any number of threads.
 ///
-/// For a graph, or where supports overlap a lot, give [`GroundMetric::materialized`] distances.
+/// A graph is [prepared](GroundMetric::prepare) first, if the pairs need many of its distances. Where
+/// supports of points overlap a lot, give [`GroundMetric::materialized`] distances.
 ///
 /// # Errors
 /// As [`distance`], unequal masses with the numbers of the measures; [`Error::Cancelled`] when
@@ -178,10 +186,12 @@ pub fn pairs(
     measures.check_points(metric.points())?;
     measures.check_pairs(pairs)?;
     let counter = Counter::new(SOLVING, pairs.len(), progress);
+    choice::prepare(metric, measures, pairs);
     pairs
         .par_iter()
         .map_init(Solver::default, |solver, &(i, j)| {
-            let value = solver.distance(metric, &measures.row(i), &measures.row(j))?;
+            let (a, b) = (measures.row(i), measures.row(j));
+            let (value, _) = solver.value_and_gap(metric, &a, &b, &|| counter.add(0))?;
             counter.add(1)?;
             Ok(value)
         })
@@ -212,13 +222,23 @@ fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> 
 }
 
 impl Solver {
-    /// W₁ of two measures that fit the metric and each other.
-    fn distance(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        self.prepare(metric, a, b);
+    /// W₁ of two measures that fit the metric and each other, and its gap.
+    fn value_and_gap(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        watch: &dyn Fn() -> Result<()>,
+    ) -> Result<(f64, f64)> {
+        self.lay_out(metric, a, b);
         if self.left.is_empty() {
-            return Ok(0.0);
+            return Ok((0.0, 0.0));
         }
-        Ok(self.certified()?.0)
+        if let Some(network) = self.by_edges(metric) {
+            return self.on_edges(network, watch).map(|proved| (proved.value, proved.gap));
+        }
+        self.fill_costs(metric);
+        self.certified().map(|(value, gap, _)| (value, gap))
     }
 
     /// Solves what is prepared.
@@ -248,12 +268,6 @@ impl Solver {
         let left = self.left.iter().copied().zip(left).collect();
         let right = self.right.iter().copied().zip(right).collect();
         Ok(Solution { value, plan, left, right, gap, pivots, integers })
-    }
-
-    /// Lays out one problem: who gives, who takes, and the costs between them.
-    fn prepare(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
-        self.lay_out(metric, a, b);
-        self.fill_costs(metric);
     }
 
     /// The distances of all who give to all who take.

@@ -38,7 +38,7 @@ mod whole;
 
 use crate::error::Result;
 use crate::metric::Network;
-use crate::solve::exact::fixed::{exponent_of, scaled};
+use crate::solve::exact::fixed::{exponent_of, factors};
 use basis::Basis;
 pub(super) use plan::plan;
 pub(super) use whole::Whole;
@@ -47,8 +47,8 @@ pub(super) use whole::Whole;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Simplex<C> {
     basis: Basis<C>,
-    /// A length is a number of units of 2^−exponent.
-    exponent: i32,
+    /// The unit of lengths is the product of these two powers of two, which may be out of range.
+    unit: (f64, f64),
     /// Where pricing goes on, and how many edges in a row were found in order.
     next: usize,
     in_order: usize,
@@ -62,8 +62,10 @@ impl<C: Whole> Simplex<C> {
     /// it.
     pub(super) fn set(&mut self, network: Network<'_>, supply: &[i128], clip: f64) {
         let total: f64 = network.edges.iter().map(|edge| edge.2.min(clip)).sum();
-        self.exponent = C::BITS - 1 - exponent_of(total);
-        let whole = |edge: &(u32, u32, f64)| C::floor(scaled(edge.2.min(clip), self.exponent));
+        let exponent = C::BITS - 1 - exponent_of(total);
+        let units = factors(exponent);
+        self.unit = factors(-exponent);
+        let whole = |edge: &(u32, u32, f64)| C::floor(edge.2.min(clip) * units.0 * units.1);
         self.basis.length.clear();
         self.basis.length.extend(network.edges.iter().map(whole));
         self.basis.hang(network, supply);
@@ -147,12 +149,12 @@ impl<C: Whole> Simplex<C> {
 
     /// What clipping and rounding to whole units have taken from the length of an edge.
     pub(super) fn lowered(&self, network: Network<'_>, edge: usize) -> f64 {
-        network.edges[edge].2 - scaled(self.basis.length[edge].real(), -self.exponent)
+        network.edges[edge].2 - self.basis.length[edge].real() * self.unit.0 * self.unit.1
     }
 
     /// The potential of a node; mass runs from high to low ones.
     pub(super) fn potential(&self, node: usize) -> f64 {
-        scaled(self.basis.potential(node as u32).real(), -self.exponent)
+        self.basis.potential(node as u32).real() * self.unit.0 * self.unit.1
     }
 }
 

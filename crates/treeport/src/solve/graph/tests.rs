@@ -182,3 +182,34 @@ fn it_can_be_stopped() {
         exact::within(&problem.metric(), &measures.row(0), &measures.row(1), f64::NAN, &silent);
     assert!(bad.unwrap_err().to_string().starts_with("epsilon is NaN"));
 }
+
+/// A graph of more nodes than a table is kept for: small supports go by the hierarchy, all nodes by
+/// the edges, and each way finds what the other does.
+#[test]
+fn both_ways_of_a_large_graph_agree() {
+    let problem = grid(64, 2);
+    let n = problem.n;
+    let dense = problem.measures();
+    let some = |row: usize, step: usize| -> Vec<(usize, f64)> {
+        dense.row(row).iter().filter(|(p, _)| p % step == row).collect()
+    };
+    let rows = [some(0, 41), some(1, 41), some(0, 1), dense.row(1).iter().collect()];
+    let measures = Measures::from_rows(n, rows).unwrap().normalized();
+    let (pairs, metric) = ([(0, 1), (2, 3), (0, 2)], problem.metric());
+    let labels = crate::Labelled::solve(&metric, &measures, pairs.to_vec(), &silent).unwrap();
+    assert!(metric.is_indexed(), "there is no table");
+    for (&(i, j), &value) in pairs.iter().zip(labels.distances()) {
+        let (a, b) = (measures.row(i), measures.row(j));
+        let solved = exact::solve(&metric, &a, &b).unwrap();
+        let on_edges = exact::solve_on_edges(&problem.metric(), &a, &b).unwrap();
+        assert_eq!(solved.value, value);
+        assert!((on_edges.value - value).abs() <= 1e-12 * value, "{} {value}", on_edges.value);
+        let cost = solved.plan.cost(|x, y| metric.distance(x, y));
+        assert!((cost - value).abs() <= 1e-12 * value);
+    }
+    // Few searches do not pay for a hierarchy; what they find is the same.
+    let fresh = problem.metric();
+    let value = exact::distance(&fresh, &measures.row(0), &measures.row(1)).unwrap();
+    assert!(fresh.is_searched());
+    assert!((value - labels.distances()[0]).abs() <= 1e-12 * value);
+}
