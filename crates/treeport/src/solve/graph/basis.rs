@@ -163,12 +163,14 @@ impl<C: Whole> Basis<C> {
     fn long_step(&mut self, violation: C) -> usize {
         let mut rest = violation;
         for passed in 0.. {
-            let tail = &self.blocking[passed..];
-            let least = tail.iter().enumerate().min_by_key(|(_, blocking)| blocking.flow);
-            let (at, blocking) = least.expect("the cost cannot fall for ever");
-            let length = self.length[self.node[blocking.below as usize].edge as usize];
+            let mut least = passed;
+            for k in passed + 1..self.blocking.len() {
+                least = if self.blocking[k].flow < self.blocking[least].flow { k } else { least };
+            }
+            self.blocking.swap(passed, least);
+            let below = self.blocking[passed].below;
+            let length = self.length[self.node[below as usize].edge as usize];
             rest = rest.minus(length.plus(length));
-            self.blocking.swap(passed, passed + at);
             if rest <= C::default() {
                 return passed;
             }

@@ -20,10 +20,11 @@ pub(super) struct Tour<C> {
     /// The chunk of every node, then of every edge forward and backward; only those in the tour
     /// count.
     chunk: Vec<u32>,
+    /// A ring in the order of the tour; the first one is empty and stands between its end and its
+    /// beginning.
     chunks: Vec<Chunk<C>>,
-    /// Chunks in the order of the tour.
-    order: Vec<u32>,
-    /// Chunks in use after the tour was last laid out.
+    /// Chunks in use, and how many there were when the tour was last laid out.
+    used: usize,
     laid_out: usize,
     scratch: Vec<u32>,
 }
@@ -33,9 +34,12 @@ struct Chunk<C> {
     entries: Vec<u32>,
     /// What the potentials of its nodes have in addition.
     offset: C,
-    /// Its place in the order.
-    place: u32,
+    previous: u32,
+    next: u32,
 }
+
+/// The chunk between the end of the tour and its beginning.
+const RING: u32 = 0;
 
 /// The two directions of an edge of the tree, as entries: down from the parent, and back.
 #[derive(Clone, Copy)]
@@ -51,7 +55,6 @@ impl<C: Whole> Tour<C> {
         self.local.resize(nodes, C::default());
         self.chunk.clear();
         self.chunk.resize(nodes + 2 * edges, 0);
-        self.order.clear();
         self.scratch.clear();
         self.scratch.extend(tour);
         self.lay_out();
@@ -78,84 +81,76 @@ impl<C: Whole> Tour<C> {
     /// `inner` from `outer` with the edge `new`.
     pub(super) fn rehang(&mut self, old: Ways, new: Ways, inner: u32, outer: u32, by: C) {
         let first = self.cut(old.down, true);
-        self.entries(first - 1).pop();
         let end = self.cut(old.up, false);
-        self.entries(end).remove(0);
         self.add_to(first, end, by);
-        let chunks = self.order.len();
-        let begin = self.cut(inner, false);
-        let end = end + self.order.len() - chunks;
-        self.order[first..end].rotate_left(begin - first);
-        self.number(first, end);
-        let (head, tail) = (self.order[first], self.order[end - 1]);
+        // The part becomes a ring of its own, and is opened before `inner`.
+        let (before, last) = (self.previous(first), self.previous(end));
+        self.link(before, end);
+        self.link(last, first);
+        self.chunks[before as usize].entries.pop();
+        self.chunks[end as usize].entries.remove(0);
+        let head = self.cut(inner, false);
+        let tail = self.previous(head);
         let to = self.cut(outer, true);
-        self.push(self.order[to - 1], new.down);
+        let at = self.chunk[outer as usize];
+        self.push(at, new.down);
         self.push(tail, new.up);
-        self.move_before(to, head, tail);
-        if self.order.len() > MOST_GROWTH * self.laid_out {
+        self.link(at, head);
+        self.link(tail, to);
+        if self.used > MOST_GROWTH * self.laid_out {
             self.gather();
         }
     }
 
-    /// Makes an entry the first of its chunk, or the last, and returns the place of the chunk from
-    /// which on the tour comes after that.
-    fn cut(&mut self, entry: u32, after: bool) -> usize {
-        let from = self.chunk[entry as usize] as usize;
-        let Chunk { entries, offset, place } = &mut self.chunks[from];
+    /// Makes an entry the first of its chunk, or the last, and returns the chunk after that cut.
+    fn cut(&mut self, entry: u32, after: bool) -> u32 {
+        let number = self.chunk[entry as usize];
+        let Chunk { entries, offset, next, .. } = &mut self.chunks[number as usize];
         let found = entries.iter().position(|&other| other == entry);
         let at = found.expect("an entry is in its chunk") + usize::from(after);
-        let place = *place as usize;
-        if at == 0 || at == entries.len() {
-            return place + usize::from(at > 0);
+        if at == 0 {
+            return number;
+        }
+        if at == entries.len() {
+            return *next;
         }
         let offset = *offset;
         let mut rest = std::mem::take(&mut self.scratch);
         rest.clear();
-        rest.extend(entries.drain(at..));
-        self.insert(place + 1, offset, &rest);
+        rest.extend_from_slice(&entries[at..]);
+        entries.truncate(at);
+        let new = self.insert(number, offset, &rest);
         self.scratch = rest;
-        place + 1
+        new
     }
 
-    /// Puts a new chunk into the order.
-    fn insert(&mut self, place: usize, offset: C, entries: &[u32]) {
-        let number = self.order.len();
-        if number == self.chunks.len() {
+    /// A new chunk behind another one.
+    fn insert(&mut self, behind: u32, offset: C, entries: &[u32]) -> u32 {
+        let number = self.used as u32;
+        self.used += 1;
+        if self.chunks.len() < self.used {
             self.chunks.push(Chunk::default());
         }
-        let chunk = &mut self.chunks[number];
+        let chunk = &mut self.chunks[number as usize];
         chunk.entries.clear();
         chunk.entries.extend_from_slice(entries);
         chunk.offset = offset;
         for &entry in entries {
-            self.chunk[entry as usize] = number as u32;
+            self.chunk[entry as usize] = number;
         }
-        self.order.insert(place, number as u32);
-        self.number(place, self.order.len());
+        let next = self.chunks[behind as usize].next;
+        self.link(behind, number);
+        self.link(number, next);
+        number
     }
 
-    /// Moves the chunks from `head` to `tail` before the one at a place outside of them.
-    fn move_before(&mut self, to: usize, head: u32, tail: u32) {
-        let first = self.chunks[head as usize].place as usize;
-        let end = self.chunks[tail as usize].place as usize + 1;
-        if to <= first {
-            self.order[to..end].rotate_right(end - first);
-            self.number(to, end);
-        } else {
-            self.order[first..to].rotate_left(end - first);
-            self.number(first, to);
-        }
+    fn link(&mut self, chunk: u32, next: u32) {
+        self.chunks[chunk as usize].next = next;
+        self.chunks[next as usize].previous = chunk;
     }
 
-    /// Tells chunks their places.
-    fn number(&mut self, from: usize, to: usize) {
-        for (&chunk, place) in self.order[from..to].iter().zip(from as u32..) {
-            self.chunks[chunk as usize].place = place;
-        }
-    }
-
-    fn entries(&mut self, place: usize) -> &mut Vec<u32> {
-        &mut self.chunks[self.order[place] as usize].entries
+    fn previous(&self, chunk: u32) -> u32 {
+        self.chunks[chunk as usize].previous
     }
 
     fn push(&mut self, chunk: u32, entry: u32) {
@@ -163,37 +158,43 @@ impl<C: Whole> Tour<C> {
         self.chunk[entry as usize] = chunk;
     }
 
-    fn add_to(&mut self, first: usize, end: usize, by: C) {
-        for &chunk in &self.order[first..end] {
-            let offset = &mut self.chunks[chunk as usize].offset;
-            *offset = offset.plus(by);
+    fn add_to(&mut self, first: u32, end: u32, by: C) {
+        let mut number = first;
+        while number != end {
+            let chunk = &mut self.chunks[number as usize];
+            chunk.offset = chunk.offset.plus(by);
+            number = chunk.next;
         }
     }
 
     /// Lays the tour out anew, after many cuts.
     fn gather(&mut self) {
         self.scratch.clear();
-        for &chunk in &self.order {
-            let Chunk { entries, offset, .. } = &self.chunks[chunk as usize];
+        let mut number = self.chunks[RING as usize].next;
+        while number != RING {
+            let Chunk { entries, offset, next, .. } = &self.chunks[number as usize];
             for &entry in entries {
                 if let Some(local) = self.local.get_mut(entry as usize) {
                     *local = local.plus(*offset);
                 }
             }
             self.scratch.extend_from_slice(entries);
+            number = *next;
         }
         self.lay_out();
     }
 
     /// Cuts the entries in `scratch` into chunks that add nothing.
     fn lay_out(&mut self) {
-        self.order.clear();
         let tour = std::mem::take(&mut self.scratch);
         let size = (CHUNK * (tour.len() as f64).sqrt()).ceil() as usize;
+        self.used = 1;
+        self.chunks.resize_with(self.chunks.len().max(1), Chunk::default);
+        self.link(RING, RING);
         for entries in tour.chunks(size) {
-            self.insert(self.order.len(), C::default(), entries);
+            self.insert(self.previous(RING), C::default(), entries);
         }
-        self.laid_out = self.order.len();
+        self.laid_out = self.used;
         self.scratch = tour;
     }
 }
