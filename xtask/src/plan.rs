@@ -27,7 +27,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
   ci           test, and: formatting, clippy, documentation, benches build, cargo-deny
-  bench-peers  exact transport against POT and wasserstein; --json prints objects
+  bench-peers  exact transport against POT, wasserstein and OR-tools; --json prints objects
   help         this text
 
 Environment:

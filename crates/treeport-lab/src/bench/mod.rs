@@ -7,6 +7,7 @@ mod baselines;
 mod distance;
 mod estimate;
 mod exact;
+mod graph;
 mod instances;
 mod learn;
 mod memory;
@@ -19,7 +20,8 @@ pub use baselines::baselines;
 pub use distance::distance;
 pub use estimate::estimate;
 pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};
-pub use instances::{Replay, dump, replay};
+pub use graph::{graph, graph_networks};
+pub use instances::{Replay, dump, dump_graphs, replay};
 pub use learn::learn;
 pub use project::project;
 
