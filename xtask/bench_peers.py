@@ -45,8 +45,9 @@ except ImportError:
 SIZES = [10, 30, 100, 300, 1000, 2000]
 GRIDS = [2_500, 10_000]
 TOLERANCE = 1e-9
-# OR-tools has whole masses: parts of this.
-WHOLE_MASS = 10**11
+# OR-tools has whole masses and lengths, in parts of these.
+WHOLE_MASS = 10**10
+WHOLE_LENGTH = 10**4
 WHOLE_TOLERANCE = 1e-5
 # POT is given all distances up to so many nodes.
 MOST_NODES = 2_500
@@ -164,18 +165,19 @@ def graph_solvers(treeport, folder):
 
 
 def flow_cost(ends, lengths, a, b):
-    """The cost of OR-tools' min-cost flow, with masses in whole parts."""
+    """The cost of OR-tools' min-cost flow, with masses and, if need be, lengths in whole parts."""
+    parts = 1 if np.all(lengths == np.rint(lengths)) else WHOLE_LENGTH
     flow = min_cost_flow.SimpleMinCostFlow()
     both = np.concatenate([ends, ends[:, ::-1]])
     capacity = np.full(len(both), 2 * WHOLE_MASS)
-    costs = np.concatenate([lengths, lengths]).astype(int)
+    costs = np.rint(np.concatenate([lengths, lengths]) * parts).astype(int)
     flow.add_arcs_with_capacity_and_unit_cost(both[:, 0], both[:, 1], capacity, costs)
     supply = np.rint((a - b) * WHOLE_MASS).astype(int)
     supply[np.argmax(supply)] -= supply.sum()
     flow.set_nodes_supplies(np.arange(len(supply)), supply)
     if flow.solve() != flow.OPTIMAL:
         sys.exit("error: OR-tools found no optimum")
-    return flow.optimal_cost() / WHOLE_MASS
+    return flow.optimal_cost() / WHOLE_MASS / parts
 
 
 def timed(solve, threads=1):

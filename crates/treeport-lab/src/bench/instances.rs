@@ -61,19 +61,20 @@ pub fn replay(folder: &Path) -> Result<Replay> {
 /// A file that cannot be read or written.
 pub fn dump_graphs(folder: &Path, sizes: &[usize], data: &Path, seed: u64) -> Result<()> {
     let grids = sizes.iter().map(|&n| GraphProblem::grid(n, seed)).collect::<Result<Vec<_>>>()?;
-    for problem in GraphProblem::networks(data, seed)?.into_iter().chain(grids) {
-        let n = problem.metric.points();
-        let name = if problem.name == "grid" { format!("grid{n}") } else { problem.name.clone() };
-        let edges = problem.metric.edges().expect("the problem is on a graph");
-        let edges: Vec<f64> =
-            edges.iter().flat_map(|&(a, b, w)| [f64::from(a), f64::from(b), w]).collect();
-        let masses: Vec<f64> =
-            problem.measures.iter().flat_map(|row| row.masses().to_vec()).collect();
-        let folder = folder.join(name);
-        write(&folder, "edges.npy", &[edges.len() / 3, 3], &edges)?;
-        write(&folder, "nodes.npy", &[problem.measures.len(), n], &masses)?;
-    }
-    Ok(())
+    let networks = GraphProblem::networks(data, seed)?;
+    networks.iter().chain(&grids).try_for_each(|problem| write_graph(folder, problem))
+}
+
+fn write_graph(folder: &Path, problem: &GraphProblem) -> Result<()> {
+    let n = problem.metric.points();
+    let name = if problem.name == "grid" { format!("grid{n}") } else { problem.name.clone() };
+    let edges = problem.metric.edges().expect("the problem is on a graph");
+    let edges: Vec<f64> =
+        edges.iter().flat_map(|&(a, b, w)| [f64::from(a), f64::from(b), w]).collect();
+    let masses: Vec<f64> = problem.measures.iter().flat_map(|row| row.masses().to_vec()).collect();
+    let folder = folder.join(name);
+    write(&folder, "edges.npy", &[edges.len() / 3, 3], &edges)?;
+    write(&folder, "nodes.npy", &[problem.measures.len(), n], &masses)
 }
 
 fn replay_graph(folder: &Path) -> Result<Replay> {

@@ -49,11 +49,15 @@ impl Graph {
     pub(super) fn lipschitz(&self, values: &mut [f64]) {
         // The heap sorts numbers from 0 up.
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-        values.iter_mut().for_each(|value| *value -= least);
+        for value in &mut *values {
+            *value -= least;
+        }
         let mut heap: Heap =
             values.iter().zip(0..).map(|(value, v)| Reverse((value.to_bits(), v))).collect();
         self.settle(values, &mut heap);
-        values.iter_mut().for_each(|value| *value += least);
+        for value in &mut *values {
+            *value += least;
+        }
     }
 }
 

@@ -177,12 +177,11 @@ impl Contraction {
     /// Adds a link, or shortens the one that is there: it was longer, or it had been a path around.
     fn join(&mut self, from: u32, link: Link) {
         let links = &mut self.links[from as usize];
-        match links.iter_mut().find(|known| known.to == link.to) {
-            Some(known) => *known = link,
-            None => {
-                links.push(link);
-                self.remaining += 1;
-            }
+        if let Some(known) = links.iter_mut().find(|known| known.to == link.to) {
+            *known = link;
+        } else {
+            links.push(link);
+            self.remaining += 1;
         }
     }
 }

@@ -100,7 +100,7 @@ pub fn within(
     progress: &Progress<'_>,
 ) -> Result<(f64, f64)> {
     check(metric, a, b)?;
-    if !(epsilon >= 0.0) {
+    if epsilon.is_nan() || epsilon < 0.0 {
         return Err(Error::BadOption {
             option: "epsilon",
             value: epsilon.to_string(),

@@ -28,7 +28,7 @@ pub(in crate::solve) trait Whole: Copy + Debug + Default + Ord {
 macro_rules! whole {
     ($($number:ident)*) => {
         $(impl Whole for $number {
-            const BITS: i32 = $number::BITS as i32 - 4;
+            const BITS: i32 = $number::BITS.cast_signed() - 4;
 
             fn floor(x: f64) -> Self {
                 x as $number
