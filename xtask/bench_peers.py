@@ -1,9 +1,11 @@
-"""Times exact transport against POT and wasserstein, one thread each, on the same problems in one run.
+"""Times exact transport against POT, wasserstein and OR-tools, one thread each, on the same problems in one run.
 
 `cargo xtask bench-peers` runs this in an environment of its own. The problems come from
 `treeport-lab bench exact --dump`; what is timed is the solve, with the cost matrix given. The solvers take
 turns, because machines are noisy, and every figure is the median of the rounds. All values have to
-agree to 1e-9, relatively. A second table has 10,000 small pairs from coordinates.
+agree to 1e-9, relatively. A second table has 10,000 small pairs from coordinates, a third one graphs with
+mass on all nodes: treeport and OR-tools' min-cost flow solve on the edges, POT is given all distances.
+TREEPORT_DATA names the folder of the bus networks.
 """
 
 import argparse
@@ -25,6 +27,8 @@ import numpy as np
 
 try:
     import ot
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import shortest_path
     from scipy.spatial.distance import cdist
 except ImportError:
     ot = None
@@ -32,9 +36,21 @@ try:
     import wasserstein
 except ImportError:
     wasserstein = None
+try:
+    import ortools
+    from ortools.graph.python import min_cost_flow
+except ImportError:
+    ortools = None
 
 SIZES = [10, 30, 100, 300, 1000, 2000]
+GRIDS = [2_500, 10_000]
 TOLERANCE = 1e-9
+# OR-tools has whole masses and lengths, in parts of these.
+WHOLE_MASS = 10**10
+WHOLE_LENGTH = 10**4
+WHOLE_TOLERANCE = 1e-5
+# POT is given all distances up to so many nodes.
+MOST_NODES = 2_500
 REPEAT_SECONDS = 0.3
 MOST_ITERATIONS = 10**8
 
@@ -59,23 +75,29 @@ def main():
             ("10000 pairs", threads, measure(30, many_solvers(args.treeport, folder / "many", threads), args.rounds))
             for threads in (1, 2)
         ]
+        ours(args.treeport, "--sizes", ",".join(map(str, GRIDS)), "--dump", folder / "graphs", what="graph")
+        graphs = [
+            (at.name, 1, measure(at.name, graph_solvers(args.treeport, at), args.rounds))
+            for at in sorted((folder / "graphs").iterdir())
+        ]
     if args.json:
-        for job, threads, row in pairs + many:
+        for job, threads, row in pairs + many + graphs:
             print(json.dumps({"bench": "peers", "job": job, "threads": threads, "versions": versions(), **row}))
     else:
         show("one pair, cost matrix given, 1 thread: ms per pair", "support", pairs)
         show("10,000 pairs of support 30, from coordinates: ms per pair", "threads", many)
+        show("mass on all nodes of a graph, 1 thread: ms per pair", "graph", graphs, ["treeport", "POT", "OR-tools"])
 
 
 def versions():
     found = {"numpy": np.__version__}
-    for name, module in (("POT", ot), ("wasserstein", wasserstein)):
+    for name, module in (("POT", ot), ("wasserstein", wasserstein), ("OR-tools", ortools)):
         found[name] = module.__version__ if module else None
     return found
 
 
-def ours(treeport, *args):
-    command = [treeport, "bench", "exact", *args]
+def ours(treeport, *args, what="exact"):
+    command = [treeport, "bench", what, *args]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -125,6 +147,39 @@ def many_solvers(treeport, folder, threads):
     return solvers
 
 
+def graph_solvers(treeport, folder):
+    """As pair_solvers, on a graph; POT's distances are not part of the time."""
+    edges, masses = np.load(folder / "edges.npy"), np.load(folder / "nodes.npy")
+    a, b = masses[::2], masses[1::2]
+    nodes = masses.shape[1]
+    ends, lengths = edges[:, :2].astype(int), edges[:, 2]
+    solvers = {"treeport": lambda: replay(treeport, folder, 1)}
+    if ot and nodes <= MOST_NODES:
+        # SciPy takes an entry 0 for no edge.
+        graph = csr_matrix((np.where(lengths > 0, lengths, 1e-13), ends.T), shape=(nodes, nodes))
+        cost = shortest_path(graph, directed=False)
+        solvers["POT"] = timed(lambda: [ot.emd2(x, y, cost, numItermax=MOST_ITERATIONS) for x, y in zip(a, b)])
+    if ortools:
+        solvers["OR-tools"] = timed(lambda: [flow_cost(ends, lengths, x, y) for x, y in zip(a, b)])
+    return solvers
+
+
+def flow_cost(ends, lengths, a, b):
+    """The cost of OR-tools' min-cost flow, with masses and, if need be, lengths in whole parts."""
+    parts = 1 if np.all(lengths == np.rint(lengths)) else WHOLE_LENGTH
+    flow = min_cost_flow.SimpleMinCostFlow()
+    both = np.concatenate([ends, ends[:, ::-1]])
+    capacity = np.full(len(both), 2 * WHOLE_MASS)
+    costs = np.rint(np.concatenate([lengths, lengths]) * parts).astype(int)
+    flow.add_arcs_with_capacity_and_unit_cost(both[:, 0], both[:, 1], capacity, costs)
+    supply = np.rint((a - b) * WHOLE_MASS).astype(int)
+    supply[np.argmax(supply)] -= supply.sum()
+    flow.set_nodes_supplies(np.arange(len(supply)), supply)
+    if flow.solve() != flow.OPTIMAL:
+        sys.exit("error: OR-tools found no optimum")
+    return flow.optimal_cost() / WHOLE_MASS / parts
+
+
 def timed(solve, threads=1):
     def run():
         values = np.array(solve())
@@ -151,8 +206,8 @@ def measure(n, solvers, rounds):
             seconds, values = run()
             expected = values if expected is None else expected
             worst = np.max(np.abs(values - expected) / expected)
-            if worst > TOLERANCE:
-                sys.exit(f"error: at support {n} {name} differs from treeport by {worst:.2e}, relatively")
+            if worst > (WHOLE_TOLERANCE if name == "OR-tools" else TOLERANCE):
+                sys.exit(f"error: at {n} {name} differs from treeport by {worst:.2e}, relatively")
             times[name].append(seconds)
     row = {"n": n, **{f"{name}_seconds": median(t) for name, t in times.items()}}
     for name in list(times)[1:]:
@@ -160,9 +215,8 @@ def measure(n, solvers, rounds):
     return row
 
 
-def show(title, first, rows):
+def show(title, first, rows, names=("treeport", "POT", "wasserstein")):
     """One table: times, then the peers' times over ours."""
-    names = ["treeport", "POT", "wasserstein"]
     columns = [f"{name}_seconds" for name in names] + [f"{name}_ratio" for name in names[1:]]
     heads = [first, *names, *(f"{name}/ours" for name in names[1:])]
     print(title)

@@ -87,7 +87,7 @@ impl Estimator {
         let calibration = calibration.map(Calibration::read).transpose()?.unwrap_or_default();
         let estimator = watch::run(py, threads, None, |progress| {
             // Kept with the metric, where the estimator finds it.
-            ground.metric.materialize(progress)?;
+            ground.metric.prepare(progress)?;
             treeport::Estimator::new(&ground.metric, &model.model)?.with_calibration(calibration)
         })?;
         Ok(Self { estimator })

@@ -205,7 +205,7 @@ pub(crate) fn emd_pairs<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let pairs = convert::pairs(&pairs)?;
     let distances = watch::run(py, threads, report.as_ref(), |progress| {
-        ground.metric.materialize(progress)?;
+        ground.metric.prepare(progress)?;
         exact::pairs(&ground.metric, &measures.rows, &pairs, progress)
     })?;
     Ok(distances.into_pyarray(py))

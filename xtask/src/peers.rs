@@ -6,8 +6,11 @@ use crate::plan::{Found, Program, Step, cargo, run, venv_step, with};
 
 /// The last versions that work together: wasserstein 1.1.0 was built for the first major version of NumPy.
 const NUMPY: [&str; 2] = ["numpy==1.26.4", "scipy==1.17.1"];
-const PEERS: [(&str, &str); 2] =
-    [("POT", "POT==0.9.7.post1"), ("wasserstein", "wasserstein==1.1.0")];
+const PEERS: [(&str, &str); 3] = [
+    ("POT", "POT==0.9.7.post1"),
+    ("wasserstein", "wasserstein==1.1.0"),
+    ("OR-tools", "ortools==9.15.6755"),
+];
 
 /// Builds us, installs the peers in `venv`, and lets the solvers take turns.
 pub(crate) fn steps(json: bool, found: &Found, venv: &Path) -> Vec<Step> {
@@ -56,8 +59,11 @@ mod tests {
     #[test]
     fn everything_is_built_before_the_bench() {
         let names: Vec<_> = commands(false, false).into_iter().map(|c| c.0).collect();
-        assert_eq!(names, ["build", "peers venv", "numpy", "POT", "wasserstein", "bench"]);
-        assert_eq!(commands(false, true).len(), 5, "a working environment is kept");
+        assert_eq!(
+            names,
+            ["build", "peers venv", "numpy", "POT", "wasserstein", "OR-tools", "bench"]
+        );
+        assert_eq!(commands(false, true).len(), 6, "a working environment is kept");
     }
 
     #[test]

@@ -33,7 +33,7 @@ Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
   ci           test, and: formatting, clippy, documentation, benches build, cargo-deny,
                a minute of attack
-  bench-peers  exact transport against POT and wasserstein; --json prints objects
+  bench-peers  exact transport against POT, wasserstein and OR-tools; --json prints objects
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
   help         this text

@@ -87,7 +87,7 @@ pub(crate) fn watched<T>(
     }
 }
 
-/// Works out all distances of a graph, which searching it for each would take longer.
-pub(crate) fn materialize(metric: &GroundMetric, output: &Output) -> Result<()> {
-    watched(output, |progress| metric.materialize(progress))
+/// Works out what distances of a graph are looked up in, which searching it for each would take longer.
+pub(crate) fn prepare(metric: &GroundMetric, output: &Output) -> Result<()> {
+    watched(output, |progress| metric.prepare(progress))
 }

@@ -105,7 +105,8 @@ impl Labelled {
         pairs: Vec<(usize, usize)>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        metric.materialize(progress)?;
+        // Always, so that labels do not depend on what was asked for before, to the bit.
+        metric.prepare(progress)?;
         let distances = exact::pairs(metric, measures, &pairs, progress)?;
         Self::new(measures, pairs, distances)
     }

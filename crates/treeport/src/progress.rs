@@ -29,6 +29,8 @@ pub struct State<'a> {
 pub const SOLVING: &str = "exact distances";
 /// Distances are computed; counts pairs or rows.
 pub const DISTANCES: &str = "distances";
+/// A graph is prepared for questions of distances; counts nodes.
+pub const PATHS: &str = "shortest paths";
 /// Trees are built; counts trees or clusters.
 pub const BUILDING: &str = "building trees";
 /// Edges are fitted to the distances of points; counts iterations.

@@ -16,7 +16,7 @@ use treeport_report::timing::{time_model, time_pairs};
 
 use crate::args::{LabelArgs, MetricArgs};
 use crate::output::{self, Output};
-use crate::progress::{materialize, watched};
+use crate::progress::{prepare, watched};
 use crate::{input, interrupt};
 
 const EXAMPLE: &str = "\
@@ -100,7 +100,7 @@ const TIMING: Duration = Duration::from_secs(1);
 /// Runs `treeport compare`.
 pub(crate) fn run(args: &CompareArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::metric(&args.ground)?;
-    materialize(&metric, output)?;
+    prepare(&metric, output)?;
     let labels = args.test.test(&metric, names.as_deref(), output)?;
     let (train, test) = labels.split_at(labels.len() / 2);
     let judge = Judge { metric: &metric, train: &train, test: &test, seed: args.test.pairs.seed };

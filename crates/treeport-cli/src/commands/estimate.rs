@@ -16,7 +16,7 @@ use crate::args::{GroundArgs, MeasureArgs, PairArgs};
 use crate::input::Space;
 use crate::output::Output;
 use crate::pairs::Pairs;
-use crate::progress::{materialize, watched};
+use crate::progress::{prepare, watched};
 use crate::rows::{self, Cell};
 use crate::{input, labels};
 
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         Some(model) => model,
         None => forest(args, &metric, known.as_ref(), output)?,
     };
-    materialize(&metric, output)?;
+    prepare(&metric, output)?;
     // Kept with the metric, where the estimator finds it.
     watched(output, |progress| linkage_watched(&metric, Linkage::Single, progress))?;
     let mut estimator = Estimator::new(&metric, &model)?;

@@ -14,7 +14,7 @@ use treeport_report::timing::{time_exact, time_model};
 use crate::args::TestArgs;
 use crate::input;
 use crate::output::{self, Output};
-use crate::progress::{materialize, watched};
+use crate::progress::{prepare, watched};
 
 const EXAMPLE: &str = "\
 Example:
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::metric_or_kept(&args.test.ground, args.models.first())?;
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
-    materialize(&metric, output)?;
+    prepare(&metric, output)?;
     let test = args.test.data.test(&metric, models[0].names(), output)?;
     let (measures, pairs) = (test.measures(), test.pairs());
     let (timed, exact_seconds) =

@@ -13,7 +13,7 @@ use crate::input::{self, Space};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::pairs::Pairs;
-use crate::progress::{Watch, materialize};
+use crate::progress::{Watch, prepare};
 use crate::rows::{self, DISTANCES};
 use crate::solved::{self, Rows, Work};
 
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let regular = file.filter(|path| !path.exists() || path.is_file());
     let open = |path| Rows::open(path, &work.job(), &pairs, |_| ());
     let journal = regular.map(open).transpose()?;
-    materialize(&metric, output)?;
+    prepare(&metric, output)?;
     match journal.zip(regular) {
         Some((journal, path)) => save(&work, journal, path, output),
         None => print(&work, file, output),

@@ -20,7 +20,7 @@ use treeport_report::report::Test;
 use crate::args::TestArgs;
 use crate::input;
 use crate::output::Output;
-use crate::progress::materialize;
+use crate::progress::prepare;
 use crate::rows;
 
 const EXAMPLE: &str = "\
@@ -133,7 +133,7 @@ fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output)
     }
     let (metric, names) = input::metric_or_kept(&args.test.ground, Some(&args.model))?;
     let model = input::model_on(&metric, &args.model, names.as_deref())?;
-    materialize(&metric, output)?;
+    prepare(&metric, output)?;
     let data = args.test.data.test(&metric, model.names(), output)?;
     let (predicted, exact) =
         (model.pairs(data.measures(), data.pairs(), &silent)?, data.distances());

@@ -14,7 +14,7 @@ use treeport_report::report::{self, Report, Test, html};
 use crate::args::TestArgs;
 use crate::input;
 use crate::output::{self, Output};
-use crate::progress::{materialize, watched};
+use crate::progress::{prepare, watched};
 use crate::rows;
 
 const EXAMPLE: &str = "\
@@ -118,7 +118,7 @@ impl Inputs {
         let history = history.transpose()?.unwrap_or_default();
         let (mut test, mut measure_names) = (None, None);
         if let Some(metric) = metric {
-            materialize(&metric, output)?;
+            prepare(&metric, output)?;
             let data = args.test.data.test(&metric, models[0].names(), output)?;
             measure_names = input::measure_names(args.measure_names.as_deref(), data.measures())?;
             test = Some((metric, data));

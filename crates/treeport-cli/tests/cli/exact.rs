@@ -235,8 +235,8 @@ fn the_exact_plan() {
     folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
     let graph = "coupling --exact --graph graph.csv --measures measures.csv --pair 0 1 --json";
     assert_snapshot!(folder.run(graph), @r#"
-    {"from":"a","to":"c","mass":0.5,"distance":5}
-    {"from":"b","to":"d","mass":0.5,"distance":5}
+    {"from":"a","to":"d","mass":0.5,"distance":6}
+    {"from":"b","to":"c","mass":0.5,"distance":4}
     --- exit 0
     "#);
 }

@@ -2,7 +2,9 @@
 //!
 //! [`dump`] makes one folder per support size, with `cost.npy` (pairs × n × n), `a.npy` and `b.npy`
 //! (pairs × n), and the folder `many` with `points.npy` and `masses.npy` (200 measures, each on the
-//! next 30 points, the first hundred against the second). [`replay`] times us on one such folder.
+//! next 30 points, the first hundred against the second). [`dump_graphs`] makes one folder per graph,
+//! with `edges.npy` (source, target, length) and `nodes.npy` (the masses of measures on all nodes,
+//! the first against the second and so on). [`replay`] times us on one such folder.
 
 use std::fs::{File, create_dir_all};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -12,6 +14,7 @@ use treeport::io::npy;
 use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact};
 
 use super::exact::{DIM, MANY_SUPPORT, Problem, SIDE, cross, pairs_at};
+use super::graph::GraphProblem;
 use super::median_seconds;
 
 /// What a folder of problems took us.
@@ -43,7 +46,49 @@ pub fn dump(folder: &Path, sizes: &[usize], seed: u64) -> Result<()> {
 /// # Errors
 /// A file that is not there or not what [`dump`] writes.
 pub fn replay(folder: &Path) -> Result<Replay> {
-    if folder.join("points.npy").exists() { replay_many(folder) } else { replay_pairs(folder) }
+    if folder.join("points.npy").exists() {
+        replay_many(folder)
+    } else if folder.join("edges.npy").exists() {
+        replay_graph(folder)
+    } else {
+        replay_pairs(folder)
+    }
+}
+
+/// Writes grids of about so many nodes, and the bus networks that `data` has, below `folder`.
+///
+/// # Errors
+/// A file that cannot be read or written.
+pub fn dump_graphs(folder: &Path, sizes: &[usize], data: &Path, seed: u64) -> Result<()> {
+    let grids = sizes.iter().map(|&n| GraphProblem::grid(n, seed)).collect::<Result<Vec<_>>>()?;
+    let networks = GraphProblem::networks(data, seed)?;
+    networks.iter().chain(&grids).try_for_each(|problem| write_graph(folder, problem))
+}
+
+fn write_graph(folder: &Path, problem: &GraphProblem) -> Result<()> {
+    let n = problem.metric.points();
+    let name = if problem.name == "grid" { format!("grid{n}") } else { problem.name.clone() };
+    let edges = problem.metric.edges().expect("the problem is on a graph");
+    let edges: Vec<f64> =
+        edges.iter().flat_map(|&(a, b, w)| [f64::from(a), f64::from(b), w]).collect();
+    let masses: Vec<f64> = problem.measures.iter().flat_map(|row| row.masses().to_vec()).collect();
+    let folder = folder.join(name);
+    write(&folder, "edges.npy", &[edges.len() / 3, 3], &edges)?;
+    write(&folder, "nodes.npy", &[problem.measures.len(), n], &masses)
+}
+
+fn replay_graph(folder: &Path) -> Result<Replay> {
+    let (_, edges) = read(folder, "edges.npy", 2)?;
+    let (shape, masses) = read(folder, "nodes.npy", 2)?;
+    let n = shape[1];
+    let edges: Vec<(usize, usize, f64)> =
+        edges.chunks_exact(3).map(|edge| (edge[0] as usize, edge[1] as usize, edge[2])).collect();
+    let metric = GroundMetric::from_edges(n, &edges)?;
+    let measures = Measures::from_dense(n, &masses)?;
+    let problem = GraphProblem { name: "graph".into(), metric, measures };
+    let values = problem.solve()?;
+    let seconds = median_seconds(|| problem.solve());
+    Ok(Replay { n, seconds: seconds / values.len() as f64, values })
 }
 
 fn write_pairs(folder: &Path, n: usize, problem: &Problem) -> Result<()> {
@@ -162,5 +207,14 @@ mod tests {
         let few = replay(&folder.path().join("few")).unwrap();
         assert_eq!((few.n, few.values.len()), (MANY_SUPPORT, 4));
         assert!(replay(&folder.path().join("8")).is_err());
+    }
+
+    #[test]
+    fn a_dumped_graph_replays_to_the_same_values() {
+        let folder = tempfile::tempdir().unwrap();
+        dump_graphs(folder.path(), &[30], folder.path(), 3).unwrap();
+        let replayed = replay(&folder.path().join("grid25")).unwrap();
+        let expected = GraphProblem::grid(30, 3).unwrap().solve().unwrap();
+        assert_eq!((replayed.n, replayed.values), (25, expected));
     }
 }

@@ -20,6 +20,7 @@ Examples:
   treeport-lab bench learn                   training at the sizes of the paper
   treeport-lab bench baselines               every method: to build, and for one pair
   treeport-lab bench exact                   exact transport against the plain solver, by support
+  treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
   treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
 
@@ -38,10 +39,10 @@ pub(crate) struct BenchArgs {
     /// Seed of the random data.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder of the real data sets, for `exact` on a bus network [default: TREEPORT_DATA].
+    /// Folder of the real data sets, for `exact` and `graph` on networks [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Write the problems of `exact` for other solvers, and stop.
+    /// Write the problems of `exact` or `graph` for other solvers, and stop.
     #[arg(long, value_name = "DIR", hide = true)]
     dump: Option<PathBuf>,
     /// Solve the problems of one folder of a dump, and print time and values as JSON.
@@ -61,6 +62,8 @@ enum What {
     Baselines,
     /// Exact transport between points in R^50, by support; size 5000 measures memory.
     Exact,
+    /// Exact transport on street grids of so many nodes, and on networks of the data folder.
+    Graph,
     /// The levels of `estimate` between points in R^300, by support.
     Estimate,
     /// Every stage of a fit on points in R^32, with its peak memory and growth.
@@ -83,6 +86,7 @@ impl What {
             Self::Learn => &[800, 1_000, 1_500],
             Self::Baselines => &[6_344],
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
+            Self::Graph => &[2_500, 10_000, 40_000],
             Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
         }
     }
@@ -91,7 +95,7 @@ impl What {
     fn bytes(self, n: usize) -> u64 {
         let n = n as u64;
         match self {
-            Self::Project | Self::Distance | Self::Learn => n.saturating_mul(1_000),
+            Self::Project | Self::Distance | Self::Learn | Self::Graph => n.saturating_mul(1_000),
             Self::Baselines | Self::Estimate => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
             // All distances of 2n points, and costs of n by n.
@@ -111,6 +115,7 @@ impl What {
             Self::Learn => bench::learn(&[n], &KINDS, seed, report)?,
             Self::Baselines => bench::baselines(n, seed, report)?,
             Self::Exact => bench::exact(&[n], seed, report)?,
+            Self::Graph => bench::graph(&[n], seed, report)?,
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
             Self::Scale => bench::scale(n, seed, report)?,
         }
@@ -138,6 +143,9 @@ impl What {
             Self::Scale => {
                 "one fit by `auto` on points in 50 clusters in R^32, 300 labels between measures of 30 points; every stage, once"
             }
+            Self::Graph => {
+                "ours: one certified pair, one thread (labels: all of them, all threads), on the edges where all nodes have mass, else by the hierarchy; peer: the solver with all distances given, or plain searches"
+            }
             Self::Estimate => {
                 "ours: one pair of a level by itself, nothing prepared, one thread; peer: the exact solver, one thread"
             }
@@ -149,7 +157,10 @@ impl What {
 pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     let sizes = if args.sizes.is_empty() { args.what.sizes() } else { &args.sizes };
     if let Some(folder) = &args.dump {
-        bench::dump(folder, sizes, args.seed)?;
+        match args.what {
+            What::Graph => bench::dump_graphs(folder, sizes, &data_folder(args), args.seed)?,
+            _ => bench::dump(folder, sizes, args.seed)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(folder) = &args.replay {
@@ -170,8 +181,10 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         }
         finish(done, &mut rows, args, output)?;
     }
-    if let What::Exact = args.what {
-        finish(network(args, output)?, &mut rows, args, output)?;
+    match args.what {
+        What::Exact => finish(network(args, output)?, &mut rows, args, output)?,
+        What::Graph => finish(networks(args, output)?, &mut rows, args, output)?,
+        _ => {}
     }
     if !output.json {
         output::line(output::table(&table(&rows)).trim_end())?;
@@ -199,14 +212,29 @@ fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output
 /// The row on the bus network, if its data are at hand.
 fn network(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
     let spinner = output.spinner("Belfast");
-    let named = || std::env::var_os("TREEPORT_DATA").map(PathBuf::from);
-    let folder = args.data.clone().or_else(named).unwrap_or_default();
-    let row = bench::exact_network(&folder, args.seed)?;
+    let row = bench::exact_network(&data_folder(args), args.seed)?;
     spinner.finish_and_clear();
     if row.is_none() {
         output.note("without the bus network: `--data DIR` or TREEPORT_DATA names the data folder");
     }
     Ok(row.into_iter().collect())
+}
+
+/// The rows on networks of the data folder that are there.
+fn networks(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
+    let spinner = output.spinner("networks");
+    let mut rows = Vec::new();
+    bench::graph_networks(&data_folder(args), args.seed, |row| rows.push(row.clone()))?;
+    spinner.finish_and_clear();
+    if rows.is_empty() {
+        output.note("without networks: `--data DIR` or TREEPORT_DATA names the data folder");
+    }
+    Ok(rows)
+}
+
+fn data_folder(args: &BenchArgs) -> PathBuf {
+    let named = || std::env::var_os("TREEPORT_DATA").map(PathBuf::from);
+    args.data.clone().or_else(named).unwrap_or_default()
 }
 
 fn replay(folder: &Path) -> Result<ExitCode> {

@@ -19,6 +19,7 @@ fn benchmarks_print_one_object_a_line() {
         ("bench estimate --sizes 60", 20),
         // A folder without data: the bus network is left out, whatever the environment names.
         ("bench exact --sizes 5,12 --data .", 4),
+        ("bench graph --sizes 30,50 --data .", 4),
     ] {
         let found = folder.json(&format!("{args} --json"));
         assert_eq!(found.len(), rows, "{args}");

@@ -78,7 +78,7 @@ pub fn calibration(
     let few = metric.points() <= FEW_POINTS;
     let highest = if few || metric.edges().is_none() { Level::Arcs } else { Level::Tree };
     if few {
-        metric.materialize(progress)?;
+        metric.prepare(progress)?;
     }
     let mut estimator = Estimator::over(metric, model)?;
     estimator.calibrate(highest, few, &data.some(ENOUGH_LABELS), progress)?;

@@ -164,12 +164,12 @@ struct Below {
 }
 
 impl Estimator {
-    /// An estimator without calibration. All distances of a graph are worked out, once.
+    /// An estimator without calibration. A graph is [prepared](GroundMetric::prepare), once.
     ///
     /// # Errors
     /// A model over another number of points than the metric's.
     pub fn new(metric: &GroundMetric, model: &Model) -> Result<Self> {
-        metric.materialize(&silent)?;
+        metric.prepare(&silent)?;
         Self::over(metric, model)
     }
 

@@ -96,8 +96,8 @@ pub struct Fit {
 /// `progress` hears of every step, from any thread. When it asks to stop, `auto` and one learned
 /// tree give back the best so far, once there is one, and everything else [`Error::Cancelled`].
 ///
-/// All distances of a graph are worked out first and kept with it
-/// ([`GroundMetric::materialize`]), unless the method is single linkage.
+/// A graph is prepared for questions of distances first ([`GroundMetric::prepare`]), unless the method
+/// is single linkage.
 ///
 /// # Errors
 /// No labels where some are given, or labels on other points; options that are out of range or that
@@ -132,7 +132,7 @@ pub fn fit(
     }
     // Single linkage looks at the edges of a graph alone.
     if method != Method::Single {
-        metric.materialize(progress)?;
+        metric.prepare(progress)?;
     }
     let mut fitted = method.build(&Job { metric, data, method, options, progress })?;
     if let Some(data) = data

@@ -73,6 +73,15 @@ impl Graph {
         distance[source] = 0.0;
         heap.clear();
         heap.push(Reverse((0, source as u32)));
+        self.settle_until(stop, distance, heap);
+    }
+
+    /// Goes on from the nodes in the heap, whose distances are set.
+    pub(super) fn settle(&self, distance: &mut [f64], heap: &mut Heap) {
+        self.settle_until(None, distance, heap);
+    }
+
+    fn settle_until(&self, stop: Option<usize>, distance: &mut [f64], heap: &mut Heap) {
         while let Some(Reverse((bits, node))) = heap.pop() {
             let (here, node) = (f64::from_bits(bits), node as usize);
             if here > distance[node] {
@@ -81,7 +90,7 @@ impl Graph {
             if stop == Some(node) {
                 return;
             }
-            for &(to, weight) in &self.neighbor[self.start[node]..self.start[node + 1]] {
+            for &(to, weight) in self.neighbors(node) {
                 let through = here + weight;
                 if through < distance[to as usize] {
                     distance[to as usize] = through;
@@ -89,6 +98,11 @@ impl Graph {
                 }
             }
         }
+    }
+
+    /// Neighbors of a node and the lengths of the edges to them.
+    pub(super) fn neighbors(&self, node: usize) -> &[(u32, f64)] {
+        &self.neighbor[self.start[node]..self.start[node + 1]]
     }
 
     /// All shortest paths in condensed order: one search per node, in parallel. Counts nodes.
@@ -171,13 +185,13 @@ fn check_sum(edges: &[(u32, u32, f64)]) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// A random tree plus random edges, some of them loops, parallel or of weight 0.
-    fn graphs() -> impl Strategy<Value = (usize, Vec<(usize, usize, f64)>)> {
+    pub(in crate::metric) fn graphs() -> impl Strategy<Value = (usize, Vec<(usize, usize, f64)>)> {
         (1usize..40).prop_flat_map(|n| {
             let weight = prop_oneof![Just(0.0), Just(-0.0), Just(1.0), 0.0..10.0f64];
             let tree = prop::collection::vec((any::<prop::sample::Index>(), weight.clone()), n - 1);

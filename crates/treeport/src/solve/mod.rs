@@ -1,4 +1,5 @@
 //! Transport between two measures: [`exact`] and certified, or [entropic](sinkhorn).
 
 pub mod exact;
+mod graph;
 pub mod sinkhorn;

@@ -24,7 +24,7 @@ use crate::input::Space;
 use crate::interrupt::{self, Paused};
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
-use crate::progress::{Watch, materialize, watched};
+use crate::progress::{Watch, prepare, watched};
 use crate::solved::{Rows, Work};
 use crate::{input, labels};
 
@@ -119,14 +119,14 @@ fn what_to_learn(
     let seed = args.data.pairs.seed;
     let pairs = pairs::listed(&args.data.pairs, measures, from, seed, DEFAULT_PAIRS)?;
     if !checkpoint::possible(&args.output) {
-        materialize(metric, output)?;
+        prepare(metric, output)?;
         return watched(output, |progress| Labelled::solve(metric, measures, pairs, progress));
     }
     let listed = Pairs::Listed(pairs.clone());
     let work = Work { metric, measures, pairs: &listed };
     let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
     let mut rows = Rows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
-    materialize(metric, output)?;
+    prepare(metric, output)?;
     if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
         return Err(Paused(rows.interrupted(pairs.len(), "exact distances")).into());
     }

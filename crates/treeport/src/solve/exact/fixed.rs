@@ -56,9 +56,48 @@ impl Units {
 
     /// Flows as masses, the perturbation rounded away.
     pub(super) fn masses(&self) -> impl Fn(i128) -> f64 + use<> {
-        let (half, shift, factors) =
-            (1i128 << (self.shift - 1), self.shift, factors(-self.exponent));
+        self.masses_at(self.shift)
+    }
+
+    fn masses_at(&self, shift: u32) -> impl Fn(i128) -> f64 + use<> {
+        let (half, factors) = (1i128 << (shift - 1), factors(-self.exponent));
         move |flow| ((flow + half) >> shift) as f64 * factors.0 * factors.1
+    }
+
+    /// Supplies and demands in quanta, without the perturbation.
+    pub(super) fn quanta(
+        &self,
+    ) -> (impl Iterator<Item = i128> + '_, impl Iterator<Item = i128> + '_) {
+        let whole = |mass: &i128| mass >> self.shift;
+        (self.supply.iter().map(whole), self.demand.iter().map(whole))
+    }
+
+    /// A quantum as a mass.
+    pub(super) fn quantum(&self) -> impl Fn(i128) -> f64 + use<> {
+        let factors = factors(-self.exponent);
+        move |quanta| quanta as f64 * factors.0 * factors.1
+    }
+
+    /// What the nodes of a graph have to give away, and what flows there mean as masses.
+    ///
+    /// Perturbed anew: every node but one gives one unit more, so that no set of nodes without that
+    /// one balances. `None` if there are too many nodes for 128 bits.
+    pub(super) fn on_nodes(
+        &self,
+        (left, right, root): (&[usize], &[usize], usize),
+        out: &mut [i128],
+    ) -> Option<impl Fn(i128) -> f64 + use<>> {
+        let nodes = out.len();
+        let shift = (2 * nodes + 2).next_power_of_two().ilog2();
+        if MASS_BITS + shift.cast_signed() > 126 {
+            return None;
+        }
+        out.fill(1);
+        out[root] -= nodes as i128;
+        let (supply, demand) = self.quanta();
+        left.iter().zip(supply).for_each(|(&v, mass)| out[v] += mass << shift);
+        right.iter().zip(demand).for_each(|(&v, mass)| out[v] -= mass << shift);
+        Some(self.masses_at(shift))
     }
 }
 
@@ -88,12 +127,12 @@ impl CostUnits {
 }
 
 /// e with 2^e ≤ x < 2^(e+1); 0 for 0.
-fn exponent_of(x: f64) -> i32 {
+pub(in crate::solve) fn exponent_of(x: f64) -> i32 {
     if x > 0.0 { x.log2().floor() as i32 } else { 0 }
 }
 
 /// Two numbers whose product is 2^e, neither of which overflows.
-fn factors(e: i32) -> (f64, f64) {
+pub(in crate::solve) fn factors(e: i32) -> (f64, f64) {
     (2f64.powi(e / 2), 2f64.powi(e - e / 2))
 }
 

@@ -38,10 +38,12 @@
 //!   supports of 30 to 2,000, because masses that split need many more paths.
 
 mod arcs;
+mod choice;
 mod costs;
 mod dual;
+mod edges;
 mod first;
-mod fixed;
+pub(super) mod fixed;
 mod linked;
 mod paths;
 mod price;
@@ -60,6 +62,7 @@ use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
 pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
+pub use edges::{solve_on_edges, within};
 use fixed::Units;
 pub(crate) use restricted::{Restricted, restricted};
 use simplex::Simplex;
@@ -100,6 +103,7 @@ struct Solver {
     cost_units: fixed::CostUnits,
     float: Simplex<f64>,
     integer: Simplex<i128>,
+    edges: edges::OnEdges,
     bound: Vec<f64>,
 }
 
@@ -121,7 +125,19 @@ struct Solver {
 /// ```
 pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
     check(metric, a, b)?;
-    reused(|solver| solver.distance(metric, a, b, &|| true))
+    prepare_one(metric, a, b, &silent)?;
+    reused(|solver| solver.value_and_gap(metric, a, b, &|| true)).map(|(value, _)| value)
+}
+
+/// Sees to it that the distances of two measures are at hand, if there are many to ask for.
+fn prepare_one(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    progress: &Progress<'_>,
+) -> Result<()> {
+    let sizes = (a.support().len(), b.support().len());
+    choice::prepare_for(metric, std::iter::once(sizes), progress)
 }
 
 /// W₁ between two measures that fit the metric and each other, and how far it may be above the
@@ -131,13 +147,7 @@ pub(crate) fn value_and_gap(
     a: &Measure<'_>,
     b: &Measure<'_>,
 ) -> Result<(f64, f64)> {
-    reused(|solver| {
-        solver.prepare(metric, a, b, &|| true)?;
-        if solver.left.is_empty() {
-            return Ok((0.0, 0.0));
-        }
-        solver.certified(&|| true).map(|(value, gap, _)| (value, gap))
-    })
+    reused(|solver| solver.value_and_gap(metric, a, b, &|| true))
 }
 
 /// An optimal plan between two measures.
@@ -167,28 +177,34 @@ pub fn solve_watched(
     progress: &Progress<'_>,
 ) -> Result<Solution> {
     check(metric, a, b)?;
+    prepare_one(metric, a, b, progress)?;
     let goes_on = || progress(&State::new(SOLVING, 0, None));
     reused(|solver| {
-        solver.prepare(metric, a, b, &goes_on)?;
+        solver.lay_out(metric, a, b);
+        if let Some(network) = solver.by_edges(metric) {
+            return solver.solution_on_edges(network, &goes_on);
+        }
+        solver.fill_costs(metric, &goes_on)?;
         solver.solution(&goes_on)
     })
 }
 
 /// Asks now and then whether to go on.
-type GoesOn<'a> = dyn Fn() -> bool + 'a;
+pub(super) type GoesOn<'a> = dyn Fn() -> bool + 'a;
 
 /// Pivots, and steps towards the first basis, between two questions: some milliseconds where it
 /// takes long, and none where it does not.
 const ASKED: usize = 1 << 10;
 
 /// [`Error::Cancelled`] where it shall not.
-fn ask(goes_on: &GoesOn<'_>) -> Result<()> {
+pub(super) fn ask(goes_on: &GoesOn<'_>) -> Result<()> {
     if goes_on() { Ok(()) } else { Err(Error::Cancelled) }
 }
 
 /// W₁ of many pairs, in parallel over pairs; the same for any number of threads.
 ///
-/// For a graph, or where supports overlap a lot, give [`GroundMetric::materialized`] distances.
+/// A graph is [prepared](GroundMetric::prepare) first, if the pairs need many of its distances. Where
+/// supports of points overlap a lot, give [`GroundMetric::materialized`] distances.
 ///
 /// # Errors
 /// As [`distance`], unequal masses with the numbers of the measures; [`Error::Cancelled`] when
@@ -203,11 +219,13 @@ pub fn pairs(
     measures.check_pairs(pairs)?;
     check_tables(measures, pairs)?;
     let counter = Counter::new(SOLVING, pairs.len(), progress);
+    choice::prepare(metric, measures, pairs, progress)?;
     let goes_on = || counter.add(0).is_ok();
     pairs
         .par_iter()
         .map_init(Solver::default, |solver, &(i, j)| {
-            let value = solver.distance(metric, &measures.row(i), &measures.row(j), &goes_on)?;
+            let (a, b) = (measures.row(i), measures.row(j));
+            let (value, _) = solver.value_and_gap(metric, &a, &b, &goes_on)?;
             counter.add(1)?;
             Ok(value)
         })
@@ -231,7 +249,7 @@ fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     }
     let mut solver = SOLVER.take().unwrap_or_default();
     let result = work(&mut solver);
-    if solver.cost.capacity() <= MOST_KEPT {
+    if solver.cost.capacity() <= MOST_KEPT && solver.edges.is_small() {
         SOLVER.set(Some(solver));
     }
     result
@@ -248,19 +266,23 @@ fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> 
 }
 
 impl Solver {
-    /// W₁ of two measures that fit the metric and each other.
-    fn distance(
+    /// W₁ of two measures that fit the metric and each other, and its gap.
+    fn value_and_gap(
         &mut self,
         metric: &GroundMetric,
         a: &Measure<'_>,
         b: &Measure<'_>,
         goes_on: &GoesOn<'_>,
-    ) -> Result<f64> {
-        self.prepare(metric, a, b, goes_on)?;
+    ) -> Result<(f64, f64)> {
+        self.lay_out(metric, a, b);
         if self.left.is_empty() {
-            return Ok(0.0);
+            return Ok((0.0, 0.0));
         }
-        Ok(self.certified(goes_on)?.0)
+        if let Some(network) = self.by_edges(metric) {
+            return self.on_edges(network, goes_on).map(|proved| (proved.value, proved.gap));
+        }
+        self.fill_costs(metric, goes_on)?;
+        self.certified(goes_on).map(|(value, gap, _)| (value, gap))
     }
 
     /// Solves what is prepared.
@@ -290,18 +312,6 @@ impl Solver {
         let left = self.left.iter().copied().zip(left).collect();
         let right = self.right.iter().copied().zip(right).collect();
         Ok(Solution { value, plan, left, right, gap, pivots, integers })
-    }
-
-    /// Lays out one problem: who gives, who takes, and the costs between them.
-    fn prepare(
-        &mut self,
-        metric: &GroundMetric,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
-        goes_on: &GoesOn<'_>,
-    ) -> Result<()> {
-        self.lay_out(metric, a, b);
-        self.fill_costs(metric, goes_on)
     }
 
     /// The distances of all who give to all who take.

@@ -1,0 +1,115 @@
+//! Distances between some nodes of a large graph, without a search of all of it.
+//!
+//! A contraction hierarchy (Geisberger, Sanders, Schultes, Delling 2008): nodes are taken out one
+//! after the other with shortcuts in their place (`contract`), and every node keeps its ways to the
+//! nodes that went after it. A shortest path then climbs from its source and descends to its
+//! target, so that a question looks at a few hundred nodes of a road network.
+//!
+//! Two ways to ask. Single pairs climb from both ends and meet ([`pairs`](Hierarchy::pairs)). Many
+//! sources against many targets share what they climb through: one part of the hierarchy is laid
+//! out for all and swept up and down for eight sources at a time (`sweep`, after PHAST: Delling,
+//! Goldberg, Nowatzyk, Werneck 2011).
+//!
+//! Graphs without a hierarchy, such as random ones, soon have more shortcuts than edges. There the
+//! contraction stops, and what is left, the core, is searched by Dijkstra.
+//!
+//! # Rounding
+//! Lengths are added up along the same paths as Dijkstra does it, but shortcuts first, and of two
+//! paths whose lengths differ by rounding either may be found. So distances agree with a search up
+//! to rounding: 10⁻¹⁵ relatively as a rule, 10⁻¹² at most where it was tried. They are the same for
+//! any number of threads, and every sum has fewer terms than Dijkstra's.
+//!
+//! # Complexity
+//! New York's roads (264,346 nodes): 5 s to build on one core, 700,000 arcs; Florida's (1,070,376)
+//! 10 s and 2.3 million. Street grids are harder: 200 × 200 takes 2 s.
+
+mod climb;
+mod contract;
+mod sweep;
+
+use contract::Contraction;
+
+use crate::error::Result;
+use crate::memory;
+use crate::progress::{Counter, PATHS, Progress};
+
+/// About what the contraction takes for a node and for an edge of a road network, in bytes.
+const BYTES: (u64, u64) = (250, 100);
+
+/// Every node's ways up, by positions: the order in which nodes were contracted, the core last.
+pub(crate) struct Hierarchy {
+    /// The position of a node.
+    position: Vec<u32>,
+    /// Bounds of the arcs of a position.
+    start: Vec<usize>,
+    /// Arcs to higher positions; in the core to all neighbors there.
+    to: Vec<u32>,
+    length: Vec<f64>,
+    /// The first position of the core.
+    core: usize,
+}
+
+impl Hierarchy {
+    /// Contracts a graph with its edges given once, without loops or parallels.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory), and [`Error::Cancelled`](crate::Error::Cancelled) when
+    /// `progress`, which counts nodes, asks to stop.
+    pub(super) fn new(
+        nodes: usize,
+        edges: &[(u32, u32, f64)],
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let step = format_args!("the hierarchy of a graph of {nodes} nodes");
+        let bytes = BYTES.0 * nodes as u64 + BYTES.1 * edges.len() as u64;
+        memory::check(step, bytes, "take a part of the graph")?;
+        let counter = Counter::new(PATHS, nodes, progress);
+        let contraction = Contraction::new(nodes, edges, &counter)?;
+        let core = contraction.order.len();
+        let rest = (0..nodes).filter(|&v| !contraction.is_contracted(v)).map(|v| v as u32);
+        let order: Vec<u32> = contraction.order.iter().copied().chain(rest).collect();
+        let mut position = vec![0; nodes];
+        for (at, &v) in order.iter().enumerate() {
+            position[v as usize] = at as u32;
+        }
+        let arcs = order.iter().map(|&v| contraction.links(v).len()).sum();
+        let mut this = Self {
+            position,
+            start: Vec::with_capacity(nodes + 1),
+            to: Vec::with_capacity(arcs),
+            length: Vec::with_capacity(arcs),
+            core,
+        };
+        this.start.push(0);
+        let mut row = Vec::new();
+        for &v in &order {
+            row.clear();
+            row.extend(contraction.links(v).map(|(to, length)| (this.position(to), length)));
+            // Nearer memory first.
+            row.sort_unstable_by_key(|arc| arc.0);
+            this.to.extend(row.iter().map(|arc| arc.0));
+            this.length.extend(row.iter().map(|arc| arc.1));
+            this.start.push(this.to.len());
+        }
+        Ok(this)
+    }
+
+    fn position(&self, node: u32) -> u32 {
+        self.position[node as usize]
+    }
+
+    /// Positions that lead on from here, and how far they are.
+    #[inline]
+    fn arcs(&self, position: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let row = self.start[position]..self.start[position + 1];
+        self.to[row.clone()].iter().zip(&self.length[row]).map(|(&to, &d)| (to as usize, d))
+    }
+
+    #[cfg(test)]
+    fn core_nodes(&self) -> usize {
+        self.position.len() - self.core
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! A graph as a network for transport: its edges, and a spanning tree that every solve starts from.
+
+use super::graph::Graph;
+use crate::sets::Sets;
+
+/// The edges of a graph, smaller node first, and a spanning tree of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Network<'a> {
+    pub(crate) edges: &'a [(u32, u32, f64)],
+    pub(crate) tree: &'a SpanningTree,
+}
+
+/// A lightest spanning tree, rooted half-way along its path of most edges.
+pub(crate) struct SpanningTree {
+    /// All nodes, each followed by what hangs below it; the root first.
+    pub(crate) order: Vec<u32>,
+    /// Parent of every node; the root is its own.
+    pub(crate) parent: Vec<u32>,
+    /// The edge between a node and its parent; any at the root.
+    pub(crate) edge: Vec<u32>,
+}
+
+impl SpanningTree {
+    /// Kruskal, then two walks to the farthest node: O(E log E).
+    pub(super) fn new(graph: &Graph) -> Self {
+        let adjacent = Adjacent::new(graph.len(), &graph.edges, &lightest(graph));
+        let far = adjacent.hang(0).deepest();
+        let from_far = adjacent.hang(far);
+        let path = from_far.path_up(from_far.deepest());
+        adjacent.hang(path[path.len() / 2])
+    }
+
+    /// The node most edges away from the root; of several the first in the order.
+    fn deepest(&self) -> u32 {
+        let mut depth = vec![0u32; self.order.len()];
+        let mut deepest = self.order[0];
+        for &v in &self.order[1..] {
+            depth[v as usize] = depth[self.parent[v as usize] as usize] + 1;
+            if depth[v as usize] > depth[deepest as usize] {
+                deepest = v;
+            }
+        }
+        deepest
+    }
+
+    fn path_up(&self, mut v: u32) -> Vec<u32> {
+        let mut path = vec![v];
+        while self.parent[v as usize] != v {
+            v = self.parent[v as usize];
+            path.push(v);
+        }
+        path
+    }
+}
+
+/// The numbers of the edges of a lightest spanning tree; ties go to the smaller number.
+fn lightest(graph: &Graph) -> Vec<u32> {
+    let edges = &graph.edges;
+    let mut order: Vec<u32> = (0..edges.len() as u32).collect();
+    // Lengths from 0 up sort like their bits.
+    order.sort_by_key(|&e| edges[e as usize].2.to_bits());
+    let mut sets = Sets::new(graph.len());
+    order.retain(|&e| sets.join(edges[e as usize].0, edges[e as usize].1));
+    order
+}
+
+/// Neighbors in a tree.
+struct Adjacent {
+    start: Vec<usize>,
+    /// The neighbor and the number of the edge.
+    link: Vec<(u32, u32)>,
+}
+
+impl Adjacent {
+    fn new(nodes: usize, edges: &[(u32, u32, f64)], tree: &[u32]) -> Self {
+        let mut start = vec![0; nodes + 1];
+        let ends = |e: u32| [edges[e as usize].0, edges[e as usize].1];
+        for v in tree.iter().flat_map(|&e| ends(e)) {
+            start[v as usize + 1] += 1;
+        }
+        for v in 0..nodes {
+            start[v + 1] += start[v];
+        }
+        let mut next = start.clone();
+        let mut link = vec![(0, 0); 2 * tree.len()];
+        for &e in tree {
+            let [a, b] = ends(e);
+            for (from, to) in [(a, b), (b, a)] {
+                link[next[from as usize]] = (to, e);
+                next[from as usize] += 1;
+            }
+        }
+        Self { start, link }
+    }
+
+    fn hang(&self, root: u32) -> SpanningTree {
+        let nodes = self.start.len() - 1;
+        let (mut parent, mut edge) = (vec![root; nodes], vec![0; nodes]);
+        let mut order = Vec::with_capacity(nodes);
+        let mut open = vec![root];
+        while let Some(v) = open.pop() {
+            order.push(v);
+            for &(to, e) in &self.link[self.start[v as usize]..self.start[v as usize + 1]] {
+                if to != parent[v as usize] && to != root {
+                    parent[to as usize] = v;
+                    edge[to as usize] = e;
+                    open.push(to);
+                }
+            }
+        }
+        SpanningTree { order, parent, edge }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::graph::tests::graphs;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn it_spans_the_graph_with_the_least_length((n, edges) in graphs()) {
+            let graph = Graph::new(n, &edges).unwrap();
+            let tree = SpanningTree::new(&graph);
+            let mut place = vec![usize::MAX; n];
+            for (at, &v) in tree.order.iter().enumerate() {
+                place[v as usize] = at;
+                let parent = tree.parent[v as usize];
+                prop_assert!(at == 0 || place[parent as usize] < at, "parents come first");
+                let (a, b, _) = *graph.edges.get(tree.edge[v as usize] as usize).unwrap_or(&(v, v, 0.0));
+                prop_assert!(at == 0 || (a.min(b), a.max(b)) == (v.min(parent), v.max(parent)));
+            }
+            prop_assert_eq!(tree.order.len(), n);
+            // Prim on the edges, one node after the other.
+            let (mut inside, mut judge) = (vec![false; n], 0.0);
+            inside[0] = true;
+            for _ in 1..n {
+                let leaving = graph.edges.iter().filter(|e| inside[e.0 as usize] != inside[e.1 as usize]);
+                let e = leaving.min_by(|x, y| x.2.total_cmp(&y.2)).unwrap();
+                inside[e.0 as usize] = true;
+                inside[e.1 as usize] = true;
+                judge += e.2;
+            }
+            let lengths = tree.order[1..].iter().map(|&v| graph.edges[tree.edge[v as usize] as usize].2);
+            prop_assert!((lengths.sum::<f64>() - judge).abs() <= 1e-9);
+        }
+    }
+}

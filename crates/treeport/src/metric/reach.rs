@@ -1,0 +1,147 @@
+//! Searches of a graph that end early, and searches from all nodes at once.
+
+use std::cmp::Reverse;
+
+use rayon::prelude::*;
+
+use super::graph::{Graph, Heap};
+
+/// Nodes searched by one thread before it takes the next batch.
+const BATCH: usize = 64;
+
+/// The memory of a search that ends early: `distance` is infinite wherever `touched` does not say
+/// otherwise.
+struct Near {
+    distance: Vec<f64>,
+    touched: Vec<u32>,
+    heap: Heap,
+}
+
+impl Graph {
+    /// The `k` nearest other nodes of every node, nearest first, and their distances: a row of
+    /// `k.min(n − 1)` for every node. Ties go to the smaller number.
+    ///
+    /// # Complexity
+    /// A search that ends with the k-th node: O(k·degree·log k) for every node, in parallel.
+    pub(super) fn nearest(&self, k: usize) -> Vec<(u32, f64)> {
+        let n = self.len();
+        let k = k.min(n - 1);
+        let mut out = vec![(0, 0.0); n * k];
+        if k == 0 {
+            return out;
+        }
+        out.par_chunks_mut(k * BATCH).enumerate().for_each_init(
+            || Near { distance: vec![f64::INFINITY; n], touched: vec![], heap: Heap::new() },
+            |near, (batch, rows)| {
+                for (row, out) in rows.chunks_exact_mut(k).enumerate() {
+                    near.search(self, batch * BATCH + row, out);
+                }
+            },
+        );
+        out
+    }
+
+    /// The largest 1-Lipschitz function below the given one: minᵤ f(u) + d(u, v) at every node v,
+    /// up to the rounding of sums. Values have to be finite.
+    ///
+    /// # Complexity
+    /// One search from all nodes at once: O(E log N).
+    pub(super) fn lipschitz(&self, values: &mut [f64]) {
+        // The heap sorts numbers from 0 up.
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        for value in &mut *values {
+            *value -= least;
+        }
+        let mut heap: Heap =
+            values.iter().zip(0..).map(|(value, v)| Reverse((value.to_bits(), v))).collect();
+        self.settle(values, &mut heap);
+        for value in &mut *values {
+            *value += least;
+        }
+    }
+}
+
+impl Near {
+    fn search(&mut self, graph: &Graph, source: usize, out: &mut [(u32, f64)]) {
+        self.reach(source as u32, 0.0);
+        let mut found = 0;
+        while let Some(Reverse((bits, node))) = self.heap.pop() {
+            let here = f64::from_bits(bits);
+            if here > self.distance[node as usize] {
+                continue;
+            }
+            if node as usize != source {
+                out[found] = (node, here);
+                found += 1;
+                if found == out.len() {
+                    break;
+                }
+            }
+            for &(to, weight) in graph.neighbors(node as usize) {
+                if here + weight < self.distance[to as usize] {
+                    self.reach(to, here + weight);
+                }
+            }
+        }
+        self.heap.clear();
+        for node in self.touched.drain(..) {
+            self.distance[node as usize] = f64::INFINITY;
+        }
+    }
+
+    fn reach(&mut self, node: u32, distance: f64) {
+        if self.distance[node as usize].is_infinite() {
+            self.touched.push(node);
+        }
+        self.distance[node as usize] = distance;
+        self.heap.push(Reverse((distance.to_bits(), node)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::graph::tests::graphs;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_nearest_are_those_of_a_full_search((n, edges) in graphs(), k in 0usize..12) {
+            let graph = Graph::new(n, &edges).unwrap();
+            let found = graph.nearest(k);
+            let k = k.min(n - 1);
+            prop_assert_eq!(found.len(), n * k);
+            let mut row = vec![0.0; n];
+            for v in 0..n {
+                graph.search(v, None, &mut row, &mut Heap::new());
+                let mut others: Vec<f64> = (0..n).filter(|&u| u != v).map(|u| row[u]).collect();
+                others.sort_by(f64::total_cmp);
+                let mine = &found[v * k..(v + 1) * k];
+                // The same distances; the nodes are different ones, and at those distances.
+                let distances: Vec<f64> = mine.iter().map(|near| near.1).collect();
+                prop_assert_eq!(&distances[..], &others[..k]);
+                prop_assert!(mine.iter().all(|&(u, d)| u as usize != v && row[u as usize] == d));
+                let mut nodes: Vec<u32> = mine.iter().map(|near| near.0).collect();
+                nodes.sort_unstable();
+                nodes.dedup();
+                prop_assert_eq!(nodes.len(), k);
+            }
+        }
+
+        #[test]
+        fn any_function_becomes_lipschitz((n, edges) in graphs(), seed in 0usize..1000) {
+            let graph = Graph::new(n, &edges).unwrap();
+            let before: Vec<f64> = (0..n).map(|v| ((v * 31 + seed) % 17) as f64 - 8.0).collect();
+            let mut after = before.clone();
+            graph.lipschitz(&mut after);
+            let mut row = vec![0.0; n];
+            for v in 0..n {
+                graph.search(v, None, &mut row, &mut Heap::new());
+                let least = (0..n).map(|u| before[u] + row[u]).fold(f64::INFINITY, f64::min);
+                // Sums of at most 40 weights below 10, added in another order.
+                prop_assert!((after[v] - least).abs() < 1e-11, "{} {}", after[v], least);
+            }
+        }
+    }
+}

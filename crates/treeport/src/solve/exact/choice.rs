@@ -1,0 +1,100 @@
+//! Which way a problem on a graph is solved: on its edges, or between the two supports.
+//!
+//! On the edges the time hardly depends on the supports: it goes with the cycles of the graph.
+//! Between the supports it grows with their product, and their distances are needed. The figures
+//! are nanoseconds of one machine, good to a factor of two on road, bus and grid graphs; where they
+//! are that close it does not matter much which way is taken.
+
+use super::Solver;
+use crate::error::Result;
+use crate::measure::Measures;
+use crate::metric::{GroundMetric, Network};
+use crate::progress::Progress;
+
+impl Solver {
+    /// The network, if what is laid out is on a graph and faster to solve on its edges.
+    pub(super) fn by_edges<'a>(&self, metric: &'a GroundMetric) -> Option<Network<'a>> {
+        let edges = metric.edges()?.len();
+        let (left, right) = (self.left.len(), self.right.len());
+        (on_edges(metric.points(), edges) < between(metric, left, right))
+            .then(|| metric.network())
+            .flatten()
+    }
+}
+
+/// Works out what is needed to look up distances of a graph quickly, if some pairs are going to ask
+/// for many of them. It depends on the pairs alone, so that any number of threads finds the same.
+pub(super) fn prepare(
+    metric: &GroundMetric,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    progress: &Progress<'_>,
+) -> Result<()> {
+    let sizes = pairs
+        .iter()
+        .map(|&(i, j)| (measures.row(i).support().len(), measures.row(j).support().len()));
+    prepare_for(metric, sizes, progress)
+}
+
+/// As [`prepare`], for problems with so many points on the left and on the right.
+pub(super) fn prepare_for(
+    metric: &GroundMetric,
+    sizes: impl Iterator<Item = (usize, usize)>,
+    progress: &Progress<'_>,
+) -> Result<()> {
+    let Some(edges) = metric.edges().filter(|_| metric.is_searched()) else { return Ok(()) };
+    let n = metric.points();
+    let by_edges = on_edges(n, edges.len());
+    // Where the supports are that large it is the edges, whatever distances cost.
+    let asks = |&(left, right): &(usize, usize)| solve(left, right) < by_edges;
+    let searches: usize = sizes.filter(asks).map(|(left, _)| left).sum();
+    if searches < n.min(MOST_SEARCHES) {
+        return Ok(());
+    }
+    metric.prepare(progress)
+}
+
+/// A hierarchy of a road network takes as long as this many searches.
+const MOST_SEARCHES: usize = 200;
+
+/// The time on the edges: two pivots for every cycle, or one for every node of a grid.
+fn on_edges(nodes: usize, edges: usize) -> f64 {
+    let cycles = (edges + 1).saturating_sub(nodes) as f64;
+    let pivots = cycles.min(nodes as f64);
+    pivots * (300.0 + 80.0 * (nodes as f64).sqrt()) + 100.0 * (nodes + edges) as f64
+}
+
+/// The time between two supports, distances included.
+fn between(metric: &GroundMetric, left: usize, right: usize) -> f64 {
+    let (rows, columns) = (left as f64, right as f64);
+    let distances = if metric.is_searched() {
+        200.0 * rows * metric.points() as f64
+    } else if metric.is_indexed() {
+        rows * (10_000.0 + 40.0 * columns)
+    } else {
+        0.0
+    };
+    distances + solve(left, right)
+}
+
+/// The time to solve between two supports, their distances given.
+fn solve(left: usize, right: usize) -> f64 {
+    let costs = left as f64 * right as f64;
+    25.0 * costs * (costs.sqrt() / 100.0).max(1.0).powf(0.4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_supports_ask_for_distances_and_large_ones_for_edges() {
+        // New York's roads, a grid of 10,000 nodes, Belfast.
+        let cheaper = |nodes: usize, edges: usize, support: usize| {
+            on_edges(nodes, edges) < solve(support, support)
+        };
+        assert!(!cheaper(264_346, 365_050, 1_000) && cheaper(264_346, 365_050, 100_000));
+        assert!(!cheaper(10_000, 19_800, 300) && cheaper(10_000, 19_800, 3_000));
+        assert!(!cheaper(1_917, 2_180, 100) && cheaper(1_917, 2_180, 900));
+    }
+}

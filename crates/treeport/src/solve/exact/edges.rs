@@ -1,0 +1,269 @@
+//! Problems on a graph that are solved on its edges, without distances.
+
+use super::{CLIP, GoesOn, Solution, Solver, check, is_proof, reused};
+use crate::error::{Error, Result};
+use crate::measure::Measure;
+use crate::metric::{GroundMetric, Network};
+use crate::progress::{Counter, Progress, SOLVING};
+use crate::solve::graph::{self, Simplex};
+use crate::tree::Coupling;
+
+/// The memory of solves on edges: lengths in 64 bits, and in 128 where that proves nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OnEdges {
+    supply: Vec<i128>,
+    short: Simplex<i64>,
+    long: Simplex<i128>,
+}
+
+impl OnEdges {
+    /// Whether a thread may keep it.
+    pub(super) fn is_small(&self) -> bool {
+        self.supply.capacity() <= MOST_NODES_KEPT
+    }
+}
+
+/// Nodes up to which a thread keeps its memory, about 3 MiB.
+const MOST_NODES_KEPT: usize = 1 << 14;
+
+/// What a solve found and proved.
+#[derive(Clone, Copy)]
+pub(super) struct Proved {
+    pub(super) value: f64,
+    pub(super) gap: f64,
+    /// Whether it took 128 bits.
+    is_long: bool,
+}
+
+/// As [`solve`](super::solve()) on the edges of a graph, without any distance between its nodes,
+/// whatever the supports; on a metric that is no graph it is `solve`.
+///
+/// It is what `solve` chooses by itself where it is the faster way. The potentials of all nodes are
+/// 1-Lipschitz along every edge, so the dual values are the proof that those of `solve` are.
+///
+/// # Errors
+/// As [`distance`](super::distance()).
+///
+/// # Complexity
+/// About one pivot for every node, of O(√N) each and the cycle's length; O(N + E) memory.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Measures, exact};
+/// let metric = GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
+/// let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 0.5, 0.5])?;
+/// let solution = exact::solve_on_edges(&metric, &measures.row(0), &measures.row(1))?;
+/// assert_eq!(solution.value, 2.25);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn solve_on_edges(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
+    check(metric, a, b)?;
+    reused(|solver| {
+        solver.lay_out(metric, a, b);
+        match metric.network() {
+            Some(network) if !solver.left.is_empty() => solver.solution_on_edges(network, &|| true),
+            _ => {
+                solver.fill_costs(metric, &|| true)?;
+                solver.solution(&|| true)
+            }
+        }
+    })
+}
+
+/// Certified lower and upper bounds of W₁ that are at most `epsilon` apart, relatively to the upper
+/// one; the exact solver is stopped as soon as it has them. On a metric that is no graph they are
+/// those of the exact solution.
+///
+/// # Errors
+/// As [`distance`](super::distance()); an `epsilon` that is not at least 0; [`Error::Cancelled`]
+/// when `progress`, which counts pivots, asks to stop.
+///
+/// # Complexity
+/// Any spanning tree is an upper bound, and its potentials are a lower bound after one search of the
+/// graph from all nodes at once, O(E log N), which is done a few times.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Measures, exact, silent};
+/// let metric = GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
+/// let measures = Measures::unit_masses(3, [0, 2])?;
+/// let (a, b) = (measures.row(0), measures.row(1));
+/// let (lower, upper) = exact::within(&metric, &a, &b, 0.1, &silent)?;
+/// assert!(lower <= 2.5 && upper >= 2.5 && upper - lower <= 0.1 * upper);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn within(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+    epsilon: f64,
+    progress: &Progress<'_>,
+) -> Result<(f64, f64)> {
+    check(metric, a, b)?;
+    if epsilon.is_nan() || epsilon < 0.0 {
+        return Err(Error::BadOption {
+            option: "epsilon",
+            value: epsilon.to_string(),
+            expected: "it must be at least 0",
+        });
+    }
+    let counter = Counter::new(SOLVING, None, progress);
+    reused(|solver| {
+        solver.lay_out(metric, a, b);
+        match metric.network() {
+            _ if solver.left.is_empty() => Ok((0.0, 0.0)),
+            Some(network) => solver.within(metric, network, epsilon, &counter),
+            None => {
+                let goes_on = || counter.add(0).is_ok();
+                solver.fill_costs(metric, &goes_on)?;
+                solver.certified(&goes_on).map(|(value, gap, _)| ((value - gap).max(0.0), value))
+            }
+        }
+    })
+}
+
+impl Solver {
+    /// Pivots on the edges until the bounds are close enough, or to the end.
+    fn within(
+        &mut self,
+        metric: &GroundMetric,
+        network: Network<'_>,
+        epsilon: f64,
+        counter: &Counter<'_>,
+    ) -> Result<(f64, f64)> {
+        let mass = self.supply_nodes(network)?;
+        let OnEdges { supply, short, .. } = &mut self.edges;
+        short.set(network, supply, f64::INFINITY);
+        let mut potential = Vec::new();
+        let goes_on = || counter.add(0).is_ok();
+        loop {
+            let before = short.pivots;
+            let is_end = short.run(network, supply.len() / CHECKS + 1, &goes_on)?;
+            counter.add(short.pivots - before)?;
+            let price = |(edge, flow): (usize, i128)| mass(flow).abs() * network.edges[edge].2;
+            let upper: f64 = short.flows(network).map(price).sum();
+            potential.clear();
+            potential.extend((0..supply.len()).map(|v| short.potential(v)));
+            metric.make_lipschitz(&mut potential);
+            let lower =
+                lower_bound((&self.left, &self.supply), (&self.right, &self.demand), &potential);
+            if upper - lower <= epsilon * upper {
+                return Ok((lower, upper));
+            }
+            if is_end {
+                break;
+            }
+        }
+        let Proved { value, gap, .. } = self.on_edges(network, &goes_on)?;
+        Ok(((value - gap).max(0.0), value))
+    }
+
+    /// Lays out what the nodes give away; returns what flows mean as masses.
+    fn supply_nodes(&mut self, network: Network<'_>) -> Result<impl Fn(i128) -> f64 + use<>> {
+        let root = network.tree.order[0] as usize;
+        let supply = &mut self.edges.supply;
+        supply.clear();
+        supply.resize(network.tree.order.len(), 0);
+        let places = (&self.left[..], &self.right[..], root);
+        let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
+        self.units.on_nodes(places, supply).ok_or(unsolved)
+    }
+
+    /// Solves what is laid out on the edges of a graph.
+    pub(super) fn on_edges(
+        &mut self,
+        network: Network<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Proved> {
+        let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
+        let mass = self.supply_nodes(network)?;
+        let OnEdges { supply, short, long } = &mut self.edges;
+        if let Some((value, gap)) = run(short, network, (supply, f64::INFINITY), &mass, goes_on)? {
+            return Ok(Proved { value, gap, is_long: false });
+        }
+        let used = short.flows(network).filter(|&(_, flow)| mass(flow) != 0.0);
+        let largest = used.map(|(edge, _)| network.edges[edge].2).fold(0.0, f64::max);
+        for clip in [CLIP * largest, f64::INFINITY] {
+            if let Some((value, gap)) = run(long, network, (supply, clip), &mass, goes_on)? {
+                return Ok(Proved { value, gap, is_long: true });
+            }
+        }
+        Err(unsolved)
+    }
+
+    /// As [`on_edges`](Self::on_edges), with the plan and the dual values.
+    pub(super) fn solution_on_edges(
+        &mut self,
+        network: Network<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Solution> {
+        let Proved { value, gap, is_long } = self.on_edges(network, goes_on)?;
+        let nodes = network.tree.order.len();
+        let OnEdges { short, long, .. } = &self.edges;
+        let tree = if is_long { long.tree(nodes) } else { short.tree(nodes) };
+        let pivots = short.pivots + if is_long { long.pivots } else { 0 };
+        let potential = |v: usize| if is_long { long.potential(v) } else { short.potential(v) };
+        let mut plan = Coupling::default();
+        for &(point, mass) in &self.shared {
+            plan.push(point as u32, point as u32, mass);
+        }
+        let (supply, demand) = self.units.quanta();
+        let given = self.left.iter().copied().zip(supply);
+        let taken = self.right.iter().copied().zip(demand.map(|mass| -mass));
+        let quantum = self.units.quantum();
+        graph::plan(&tree, given.chain(taken), |from, to, quanta| {
+            let mass = quantum(quanta);
+            if mass > 0.0 {
+                plan.push(from as u32, to as u32, mass);
+            }
+        });
+        let left = self.left.iter().map(|&v| (v, potential(v))).collect();
+        let right = self.right.iter().map(|&v| (v, -potential(v))).collect();
+        Ok(Solution { value, plan, left, right, gap, pivots, integers: true })
+    }
+}
+
+/// Solves with lengths in some whole numbers: the value and its gap, if they are proved.
+///
+/// Lengths are only ever lowered, so that the optimum is below the cost of every plan, and what
+/// this plan costs above it is what was taken from the edges it uses.
+fn run<C: graph::Whole>(
+    simplex: &mut Simplex<C>,
+    network: Network<'_>,
+    (supply, clip): (&[i128], f64),
+    mass: &impl Fn(i128) -> f64,
+    goes_on: &GoesOn<'_>,
+) -> Result<Option<(f64, f64)>> {
+    simplex.set(network, supply, clip);
+    simplex.run(network, usize::MAX, goes_on)?;
+    let (mut value, mut gap) = (0.0, 0.0);
+    for (edge, flow) in simplex.flows(network) {
+        let mass = mass(flow).abs();
+        value += mass * network.edges[edge].2;
+        gap += mass * simplex.lowered(network, edge);
+    }
+    let proved = is_proof(value, gap) && simplex.is_proof(network, supply);
+    Ok(proved.then_some((value, gap)))
+}
+
+/// What potentials of all nodes prove that are 1-Lipschitz up to the rounding of a search.
+///
+/// A path has fewer than N edges, and along each of them rounding may have put the potentials apart
+/// by a few units in the last place of the largest; sums and products round as well, and totals
+/// that are not quite equal let the bound depend on where potentials are 0.
+fn lower_bound(
+    (left, supply): (&[usize], &[f64]),
+    (right, demand): (&[usize], &[f64]),
+    potential: &[f64],
+) -> f64 {
+    let largest = potential.iter().fold(0.0f64, |largest, p| largest.max(p.abs()));
+    let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
+    let gains: f64 = left.iter().zip(supply).map(|(&v, mass)| mass * potential[v]).sum();
+    let losses: f64 = right.iter().zip(demand).map(|(&v, mass)| mass * potential[v]).sum();
+    let roundings = 4.0 * (potential.len() + left.len() + right.len()) as f64;
+    let rounding = roundings * f64::EPSILON * given.max(taken) + (given - taken).abs();
+    (gains - losses - rounding * largest).max(0.0)
+}
+
+/// How often bounds are looked at in the course of a solve with about one pivot for every node.
+const CHECKS: usize = 8;
