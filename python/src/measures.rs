@@ -34,6 +34,8 @@ impl Measures {
         if points == 0 {
             return Err(to_py_err(Error::NoPoints));
         }
+        // What rows of one entry would take; the rest is weighed as it is read.
+        convert::check_room((masses.nrows() as u64).saturating_mul(28))?;
         Self::new(py, normalize, || match masses.as_slice() {
             Some(masses) => treeport::Measures::from_dense(points, masses),
             None => treeport::Measures::from_rows(

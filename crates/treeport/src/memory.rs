@@ -111,9 +111,11 @@ pub(crate) fn grow<T>(
     if needed <= vector.capacity() {
         return Ok(());
     }
-    // Half as much again, as long as there is room for that.
-    resize_room(vector, step, needed.max(vector.len() / 2 * 3), instead)
-        .or_else(|_| resize_room(vector, step, needed, instead))
+    // Half as much again, as long as there is room for that; never so little that growing in small
+    // steps would take for ever.
+    let half = vector.len() / 2;
+    resize_room(vector, step, needed.max(vector.len() + half), instead)
+        .or_else(|_| resize_room(vector, step, needed.max(vector.len() + half / 8), instead))
 }
 
 /// The bytes of a table of `T` with these sides; the largest number if it is beyond all numbers.
