@@ -25,8 +25,9 @@ pub use points::PointMetric;
 use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::progress::{Counter, DISTANCES, Progress, silent};
+use crate::progress::{Counter, DISTANCES, PATHS, Progress, silent};
 use graph::{Graph, Heap};
+pub(crate) use hierarchy::Labels;
 use hierarchy::Hierarchy;
 pub(crate) use network::{Network, SpanningTree};
 use points::Points;
@@ -467,6 +468,23 @@ impl GroundMetric {
         } else {
             self.index_paths(progress)
         }
+    }
+
+    /// What distances between single nodes of a graph are looked up in, where many are asked for: the
+    /// [hierarchy](Self::index_paths) with a label for every node. In a graph without a hierarchy, such
+    /// as a random one, it gives the lengths of paths past landmarks, which are not the shortest.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
+    pub(crate) fn labels(&self, progress: &Progress<'_>) -> Result<Option<Labels>> {
+        let Source::Graph(graph) = &self.shared.source else { return Ok(None) };
+        self.index_paths(progress)?;
+        if let Some(hierarchy) = self.shared.hierarchy.get()
+            && let Some(labels) = hierarchy.labels(progress)?
+        {
+            return Ok(Some(labels));
+        }
+        Labels::of_landmarks(graph, &Counter::new(PATHS, None, progress)).map(Some)
     }
 
     /// Whether every row of distances takes a search of a graph.

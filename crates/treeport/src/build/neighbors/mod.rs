@@ -75,7 +75,12 @@ pub(super) fn neighbors(
             tree.height.iter_mut().for_each(|h| *h = (*h * unit).min(f64::MAX / 8.0));
             Ok(tree)
         }
-        _ => grow(Representatives::new(metric), &plan, progress),
+        _ => match metric.edges() {
+            Some(edges) if metric.points() > plan.dense => {
+                grow(Representatives::on_graph(metric, edges, progress)?, &plan, progress)
+            }
+            _ => grow(Representatives::new(metric), &plan, progress),
+        },
     }
 }
 

@@ -6,32 +6,93 @@ use rayon::prelude::*;
 use super::Clusters;
 use crate::error::Result;
 use crate::metric::GroundMetric;
+use crate::progress::Progress;
 use crate::seed::{generator, mixed};
+use crate::sets::Sets;
 
 /// Points that stand for a cluster.
 const MOST: usize = 4;
 
 const NONE: u32 = u32::MAX;
 
+/// Nodes of a graph that a node is linked to besides those at the other ends of its edges.
+const NEAREST: usize = 8;
+
 pub(super) struct Representatives<'a> {
-    metric: &'a GroundMetric,
+    between: Box<dyn Fn(u32, u32) -> f64 + Sync + 'a>,
     points: Vec<[u32; MOST]>,
     size: Vec<u32>,
+    /// Pairs of clusters that are near each other, where they are known from a graph.
+    linked: Option<Vec<(u32, u32)>>,
+    /// Which number a cluster has gone into since they were numbered.
+    into: Sets,
 }
 
 impl<'a> Representatives<'a> {
-    /// Every point alone.
+    /// Every point alone; all are compared with all.
     pub(super) fn new(metric: &'a GroundMetric) -> Self {
-        let n = metric.points();
-        let alone = |point| [point, NONE, NONE, NONE];
-        Self { metric, points: (0..n as u32).map(alone).collect(), size: vec![1; n] }
+        let between = |a: u32, b: u32| metric.distance(a as usize, b as usize);
+        Self::of(metric.points(), Box::new(between), None)
     }
 
-    fn of(&self, cluster: usize) -> &[u32] {
+    /// Every node of a graph alone, near those that its edges lead to and its nearest ones; a merged
+    /// cluster is near what its parts were near.
+    ///
+    /// # Errors
+    /// Not enough memory for what the distances are looked up in, or `progress` asks to stop.
+    pub(super) fn on_graph(
+        metric: &'a GroundMetric,
+        edges: &[(u32, u32, f64)],
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let mut linked: Vec<(u32, u32)> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
+        let nearest = metric.nearest_nodes(NEAREST).unwrap_or_default();
+        let row = NEAREST.min(metric.points() - 1).max(1);
+        linked.extend((0..).zip(nearest.chunks(row)).flat_map(|(v, row)| {
+            row.iter().map(move |&(near, _)| (near.min(v), near.max(v)))
+        }));
+        distinct(&mut linked);
+        let between: Box<dyn Fn(u32, u32) -> f64 + Sync> = match metric.labels(progress)? {
+            Some(labels) => Box::new(move |a, b| labels.between(a, b)),
+            None => Box::new(|a, b| metric.distance(a as usize, b as usize)),
+        };
+        Ok(Self::of(metric.points(), between, Some(linked)))
+    }
+
+    fn of(
+        n: usize,
+        between: Box<dyn Fn(u32, u32) -> f64 + Sync + 'a>,
+        linked: Option<Vec<(u32, u32)>>,
+    ) -> Self {
+        let points = (0..n as u32).map(|point| [point, NONE, NONE, NONE]).collect();
+        Self { between, points, size: vec![1; n], linked, into: Sets::new(n) }
+    }
+
+    fn representatives(&self, cluster: usize) -> &[u32] {
         let points = &self.points[cluster];
         let count = points.iter().position(|&point| point == NONE).unwrap_or(MOST);
         &points[..count]
     }
+
+    /// Every cluster with its nearest ones, all compared with all.
+    fn nearest(&self, k: usize) -> Vec<(u32, u32)> {
+        let n = self.len();
+        let nearest = |a: usize| {
+            let mut all: Vec<(f64, u32)> =
+                (0..n).filter(|&b| b != a).map(|b| (self.distance(a, b), b as u32)).collect();
+            if k < all.len() {
+                all.select_nth_unstable_by(k, |x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
+                all.truncate(k);
+            }
+            all.into_iter().map(move |(_, b)| (a as u32, b))
+        };
+        (0..n).into_par_iter().flat_map_iter(nearest).collect()
+    }
+}
+
+fn distinct(pairs: &mut Vec<(u32, u32)>) {
+    pairs.par_sort_unstable();
+    pairs.dedup();
 }
 
 impl Clusters for Representatives<'_> {
@@ -40,11 +101,11 @@ impl Clusters for Representatives<'_> {
     }
 
     fn distance(&self, a: usize, b: usize) -> f64 {
-        let (a, b) = (self.of(a), self.of(b));
-        let all = a.iter().flat_map(|&x| b.iter().map(move |&y| (x as usize, y as usize)));
+        let (a, b) = (self.representatives(a), self.representatives(b));
+        let all = a.iter().flat_map(|&x| b.iter().map(move |&y| (x, y)));
         // Shares of each, since a sum may leave the range of numbers.
         let share = 1.0 / (a.len() * b.len()) as f64;
-        all.map(|(x, y)| share * self.metric.distance(x, y)).sum()
+        all.map(|(x, y)| share * (self.between)(x, y)).sum()
     }
 
     fn averaged(&self, distance: f64) -> f64 {
@@ -56,7 +117,8 @@ impl Clusters for Representatives<'_> {
     }
 
     fn merge(&mut self, keeps: usize, gone: usize) {
-        let (mut first, mut second) = (self.of(keeps).to_vec(), self.of(gone).to_vec());
+        let mut first = self.representatives(keeps).to_vec();
+        let mut second = self.representatives(gone).to_vec();
         let (n, m) = (self.size[keeps], self.size[gone]);
         let mut rng = generator(mixed(u64::from(first[0]), u64::from(second[0])));
         let mut chosen = [NONE; MOST];
@@ -75,11 +137,25 @@ impl Clusters for Representatives<'_> {
         }
         self.points[keeps] = chosen;
         self.size[keeps] = n + m;
+        self.into.join(keeps as u32, gone as u32);
     }
 
     fn keep(&mut self, numbers: &[u32]) {
+        if let Some(linked) = &mut self.linked {
+            let mut number = vec![NONE; self.size.len()];
+            (0..).zip(numbers).for_each(|(new, &old)| number[old as usize] = new);
+            let into = &mut self.into;
+            let mut now = |cluster: u32| number[into.find(cluster) as usize];
+            for pair in &mut *linked {
+                let (a, b) = (now(pair.0), now(pair.1));
+                *pair = (a.min(b), a.max(b));
+            }
+            linked.retain(|pair| pair.0 != pair.1);
+            distinct(linked);
+        }
         self.points = numbers.iter().map(|&c| self.points[c as usize]).collect();
         self.size = numbers.iter().map(|&c| self.size[c as usize]).collect();
+        self.into = Sets::new(numbers.len());
     }
 
     fn order(&self) -> Option<Vec<u32>> {
@@ -87,16 +163,6 @@ impl Clusters for Representatives<'_> {
     }
 
     fn near(&self, k: usize) -> Result<Vec<(u32, u32)>> {
-        let n = self.len();
-        let nearest = |a: usize| {
-            let mut all: Vec<(f64, u32)> =
-                (0..n).filter(|&b| b != a).map(|b| (self.distance(a, b), b as u32)).collect();
-            if k < all.len() {
-                all.select_nth_unstable_by(k, |x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
-                all.truncate(k);
-            }
-            all.into_iter().map(move |(_, b)| (a as u32, b))
-        };
-        Ok((0..n).into_par_iter().flat_map_iter(nearest).collect())
+        Ok(self.linked.clone().unwrap_or_else(|| self.nearest(k)))
     }
 }

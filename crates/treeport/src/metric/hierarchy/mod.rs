@@ -25,9 +25,11 @@
 
 mod climb;
 mod contract;
+mod labels;
 mod sweep;
 
 use contract::Contraction;
+pub(crate) use labels::Labels;
 
 use crate::error::Result;
 use crate::memory;

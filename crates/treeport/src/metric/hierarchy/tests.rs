@@ -33,6 +33,18 @@ fn check(n: usize, edges: &[(usize, usize, f64)]) -> Result<usize, TestCaseError
             prop_assert!(close(swept) && close(climbed), "{i} {j}: {swept} {climbed} {expected}");
         }
     }
+    let labels = hierarchy.labels(&silent).unwrap().expect("a small core");
+    let counter = Counter::new(PATHS, None, &silent);
+    let landmarks = Labels::of_landmarks(&graph, &counter).unwrap();
+    for i in 0..n {
+        for j in 0..n {
+            let (expected, found) = (judge[i][j], labels.between(i as u32, j as u32));
+            prop_assert!((found - expected).abs() <= 1e-13 * expected, "{i} {j}: {found} {expected}");
+            let past = landmarks.between(i as u32, j as u32);
+            prop_assert!(past >= expected - 1e-13 * expected, "{i} {j}: {past} {expected}");
+            prop_assert!(n > 64 || past <= expected + 1e-13 * expected, "all are landmarks");
+        }
+    }
     Ok(hierarchy.core_nodes())
 }
 
@@ -75,6 +87,14 @@ proptest! {
 #[test]
 fn grids_are_contracted_to_the_end() {
     assert_eq!(check(21 * 21, &grid(21, 3)).unwrap(), 0);
+}
+
+#[test]
+fn labels_are_short() {
+    let graph = Graph::new(900, &grid(30, 3)).unwrap();
+    let hierarchy = Hierarchy::new(900, &graph.edges, &silent).unwrap();
+    let labels = hierarchy.labels(&silent).unwrap().unwrap();
+    assert!(labels.mean_length() < 60.0, "{}", labels.mean_length());
 }
 
 #[test]
