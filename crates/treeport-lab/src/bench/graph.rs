@@ -169,7 +169,7 @@ fn edges_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(name).join("edges.csv")
 }
 
-fn read(path: &Path) -> Result<GroundMetric> {
+pub(super) fn read(path: &Path) -> Result<GroundMetric> {
     let file = File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
     Ok(GroundMetric::read_graph_csv(file, None)?.0)
 }

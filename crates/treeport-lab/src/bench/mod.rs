@@ -25,7 +25,7 @@ pub use graph::{graph, graph_networks};
 pub use instances::{Replay, dump, dump_graphs, replay};
 pub use learn::learn;
 pub use project::project;
-pub use scale::scale;
+pub use scale::{scale, scale_graph};
 
 /// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
 #[derive(Clone, Debug, PartialEq)]

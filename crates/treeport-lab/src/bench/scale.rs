@@ -1,22 +1,40 @@
-//! Every stage of a fit on many points: seconds and peak memory.
+//! Every stage of a fit on many points or on a large graph: seconds and peak memory.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use rand::RngExt;
+use rand::seq::index;
+use treeport::build::linkage_watched;
+use treeport::fit::Start;
 use treeport::io::npy;
 use treeport::progress::{self, State};
-use treeport::{FitOptions, GroundMetric, Labelled, Linkage, PointMetric, fit, silent};
+use treeport::{
+    FitOptions, GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, Tree, fit, silent,
+};
 
 use super::Row;
+use super::graph::read;
 use super::memory::{peak_now_mib, reset_peak};
-use crate::generate::{Random, clustered_measures, clustered_points, seeded};
+use crate::Result;
+use crate::generate::{
+    Random, clustered_measures, clustered_points, random_pairs, seeded, sparse_measures,
+};
 
-/// Coordinates and clusters of the points, points in a measure, measures, and labels.
+/// Coordinates and clusters of the points, and points in a measure.
 const DIM: usize = 32;
 const CLUSTERS: usize = 50;
 const SUPPORT: usize = 30;
+
+/// Measures, labels among them, and other pairs of other measures to judge by.
 const MEASURES: usize = 600;
 const LABELS: usize = 300;
+const TEST: usize = 100;
+
+/// Nodes in a measure on a graph; a concentrated one has them among so many nearest to a centre.
+const NODES: usize = 100;
+const AROUND: usize = 2_000;
 
 /// Times every stage of `fit` on points in 50 clusters in R³² with 300 labels, once: reading, the
 /// labels, the start (average linkage, or above 20,000 points the first neighbor graph and the
@@ -24,38 +42,82 @@ const LABELS: usize = 300;
 ///
 /// # Errors
 /// Fewer points than clusters.
-pub fn scale(n: usize, seed: u64, mut report: impl FnMut(&Row)) -> crate::Result<()> {
-    let (stages, error) = stages(n, seed)?;
-    let row = |stage: &str, seconds, peak: Option<f64>| Row {
-        bench: "scale",
-        n,
-        case: vec![("stage", stage.to_owned())],
-        seconds,
-        peer: None,
-        more: peak.map(|peak| ("peak_mib", peak)).into_iter().collect(),
-    };
-    for stage in &stages {
-        report(&row(stage.name, stage.seconds, stage.peak));
-    }
-    let peak = stages.iter().filter_map(|stage| stage.peak).reduce(f64::max);
-    let mut whole = row("all", stages.iter().map(|stage| stage.seconds).sum(), peak);
-    whole.more.push(("validation_error", error));
-    report(&whole);
-    Ok(())
-}
-
-/// All stages that were gone through, and the least error on labels held back.
-fn stages(n: usize, seed: u64) -> crate::Result<(Vec<Done>, f64)> {
+pub fn scale(n: usize, seed: u64, report: impl FnMut(&Row)) -> Result<()> {
     let mut rng = seeded(seed);
     let file = file(n, &mut rng);
-    let measures = clustered_measures(n, CLUSTERS, SUPPORT, MEASURES, &mut rng)?;
+    let [train, test] =
+        [MEASURES, 2 * TEST].map(|m| clustered_measures(n, CLUSTERS, SUPPORT, m, &mut rng));
     let watch = Watch::new("read");
     let metric = GroundMetric::read_points_npy(&file[..], PointMetric::Euclidean)?;
     drop(file);
+    let errors = stages(&watch, &metric, &train?, &test?, &mut rng)?;
+    tell(n, &[], watch, &errors, report);
+    Ok(())
+}
+
+/// The same on a graph from a file of edges, with measures of 100 nodes: near a random centre each,
+/// and drawn from all over the graph.
+///
+/// # Errors
+/// A file that cannot be read as a graph.
+pub fn scale_graph(path: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
+    let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
+    for masses in ["concentrated", "spread"] {
+        let mut rng = seeded(seed);
+        let watch = Watch::new("read");
+        let metric = read(path)?;
+        watch.turn("measures");
+        let draw = |count, rng: &mut Random| match masses {
+            "spread" => sparse_measures(metric.points(), NODES.min(metric.points()), count, rng),
+            _ => concentrated(&metric, count, rng),
+        };
+        let (train, test) = (draw(MEASURES / 3, &mut rng)?, draw(2 * TEST, &mut rng)?);
+        let errors = stages(&watch, &metric, &train, &test, &mut rng)?;
+        let case =
+            [("graph", folder.to_string_lossy().into_owned()), ("masses", masses.to_owned())];
+        tell(metric.points(), &case, watch, &errors, &mut report);
+    }
+    Ok(())
+}
+
+/// Measures on some of the nodes nearest to a random one.
+fn concentrated(
+    metric: &GroundMetric,
+    count: usize,
+    rng: &mut Random,
+) -> treeport::Result<Measures> {
+    let n = metric.points();
+    let mut distances = vec![0.0; n];
+    let rows = (0..count).map(|_| {
+        metric.row(rng.random_range(0..n), &mut distances);
+        let mut order: Vec<usize> = (0..n).collect();
+        let nearest = AROUND.min(n);
+        let key = |i: &usize, j: &usize| distances[*i].total_cmp(&distances[*j]).then(i.cmp(j));
+        order.select_nth_unstable_by(nearest - 1, key);
+        let chosen = index::sample(rng, nearest, NODES.min(nearest));
+        chosen.into_iter().map(|k| (order[k], 1.0 - rng.random::<f64>())).collect::<Vec<_>>()
+    });
+    Ok(Measures::from_rows(n, rows)?.normalized())
+}
+
+/// Goes through all stages; the errors on unseen pairs.
+fn stages(
+    watch: &Watch,
+    metric: &GroundMetric,
+    train: &Measures,
+    test: &Measures,
+    rng: &mut Random,
+) -> Result<Vec<(&'static str, f64)>> {
+    let n = metric.points();
+    let (pairs, unseen) =
+        (random_pairs(LABELS, train.len(), rng)?, random_pairs(TEST, test.len(), rng)?);
+    watch.turn("paths");
+    metric.prepare(&silent)?;
     watch.turn("labels");
-    let data = Labelled::sample(&metric, &measures, LABELS, seed, &silent)?;
-    let all_pairs = Linkage::usual(n) == Linkage::Average;
-    watch.turn(if all_pairs { "average linkage" } else { "neighbor graph" });
+    let data = Labelled::solve(metric, train, pairs, &silent)?;
+    let linkage = Linkage::usual(n);
+    let all_pairs = linkage == Linkage::Average;
+    watch.turn(if all_pairs { "average linkage" } else { "near neighbors" });
     let hear = |state: &State<'_>| {
         match state.task {
             progress::BUILDING if !all_pairs => watch.turn("merging"),
@@ -66,10 +128,65 @@ fn stages(n: usize, seed: u64) -> crate::Result<(Vec<Done>, f64)> {
         }
         true
     };
-    let fitted = fit(&metric, Some(&data), &FitOptions { seed, ..FitOptions::default() }, &hear)?;
+    let start = linkage_watched(metric, linkage, &hear)?;
+    watch.turn("points");
+    let options = FitOptions { start: Some(Start::Tree(start.clone())), ..FitOptions::default() };
+    let fitted = fit(metric, Some(&data), &options, &hear)?;
     watch.turn("");
-    let error = fitted.stage_errors.iter().map(|stage| stage.1).fold(f64::INFINITY, f64::min);
-    Ok((watch.done.into_inner().unwrap_or_default(), error))
+    let test = Labelled::solve(metric, test, unseen, &silent)?;
+    errors(&fitted.model, &start, &data, &test)
+}
+
+/// Mean relative errors on unseen pairs: of the fit, of the start times one factor from the labels,
+/// and of what knows nothing of the points. Seconds of one distance, too.
+fn errors(
+    model: &Model,
+    start: &Tree,
+    data: &Labelled,
+    test: &Labelled,
+) -> Result<Vec<(&'static str, f64)>> {
+    let start = Model::Tree(start.clone());
+    let factor = data.factor(&start.pairs(data.measures(), data.pairs(), &silent)?);
+    let start = start.scaled(factor)?;
+    let error = |model: &Model| -> Result<f64> {
+        Ok(test.score(&model.pairs(test.measures(), test.pairs(), &silent)?).mean)
+    };
+    let prepared = model.prepare(test.measures())?;
+    let begun = Instant::now();
+    prepared.pairs(test.pairs(), &silent)?;
+    let seconds = begun.elapsed().as_secs_f64() / test.len() as f64;
+    let nulls = test.null_baselines().map(|null| null.score.mean);
+    Ok(vec![
+        ("error", error(model)?),
+        ("start_error", error(&start)?),
+        ("null_error", nulls[0].min(nulls[1])),
+        ("microseconds_a_pair", 1e6 * seconds),
+    ])
+}
+
+fn tell(
+    n: usize,
+    case: &[(&'static str, String)],
+    watch: Watch,
+    errors: &[(&'static str, f64)],
+    mut report: impl FnMut(&Row),
+) {
+    let row = |stage: &str, seconds, peak: Option<f64>| Row {
+        bench: "scale",
+        n,
+        case: case.iter().cloned().chain([("stage", stage.to_owned())]).collect(),
+        seconds,
+        peer: None,
+        more: peak.map(|peak| ("peak_mib", peak)).into_iter().collect(),
+    };
+    let stages = watch.done.into_inner().unwrap_or_default();
+    for stage in &stages {
+        report(&row(stage.name, stage.seconds, stage.peak));
+    }
+    let peak = stages.iter().filter_map(|stage| stage.peak).reduce(f64::max);
+    let mut whole = row("all", stages.iter().map(|stage| stage.seconds).sum(), peak);
+    whole.more.extend(errors);
+    report(&whole);
 }
 
 /// The points as the bytes of an `.npy` file.

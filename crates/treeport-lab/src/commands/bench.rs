@@ -23,6 +23,7 @@ Examples:
   treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
   treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
+  treeport-lab bench scale --graph edges.csv      the same on a graph
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
@@ -36,6 +37,9 @@ pub(crate) struct BenchArgs {
     /// Numbers of points [default: the sizes the documentation quotes].
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = at_least_two)]
     sizes: Vec<usize>,
+    /// Graphs as files of edges, for `scale`; without `--sizes` nothing else is measured.
+    #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
+    graph: Vec<PathBuf>,
     /// Seed of the random data.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -155,7 +159,10 @@ impl What {
 
 /// Runs a benchmark and prints its rows as they are done.
 pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
-    let sizes = if args.sizes.is_empty() { args.what.sizes() } else { &args.sizes };
+    let sizes = match &args.sizes[..] {
+        [] if args.graph.is_empty() => args.what.sizes(),
+        sizes => sizes,
+    };
     if let Some(folder) = &args.dump {
         match args.what {
             What::Graph => bench::dump_graphs(folder, sizes, &data_folder(args), args.seed)?,
@@ -182,6 +189,7 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         finish(done, &mut rows, args, output)?;
     }
     match args.what {
+        What::Scale => finish(scale_graphs(args, output)?, &mut rows, args, output)?,
         What::Exact => finish(network(args, output)?, &mut rows, args, output)?,
         What::Graph => finish(networks(args, output)?, &mut rows, args, output)?,
         _ => {}
@@ -190,6 +198,17 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         output::line(output::table(&table(&rows)).trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The rows of the graphs that are named.
+fn scale_graphs(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for path in &args.graph {
+        let spinner = output.spinner(&path.display().to_string());
+        bench::scale_graph(path, args.seed, |row| rows.push(row.clone()))?;
+        spinner.finish_and_clear();
+    }
+    Ok(rows)
 }
 
 /// How many times longer a row takes than the same of the size before, for ten times the points.

@@ -27,8 +27,8 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::progress::{Counter, DISTANCES, PATHS, Progress, silent};
 use graph::{Graph, Heap};
-pub(crate) use hierarchy::Labels;
 use hierarchy::Hierarchy;
+pub(crate) use hierarchy::Labels;
 pub(crate) use network::{Network, SpanningTree};
 use points::Points;
 

@@ -48,9 +48,11 @@ impl<'a> Representatives<'a> {
         let mut linked: Vec<(u32, u32)> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
         let nearest = metric.nearest_nodes(NEAREST).unwrap_or_default();
         let row = NEAREST.min(metric.points() - 1).max(1);
-        linked.extend((0..).zip(nearest.chunks(row)).flat_map(|(v, row)| {
-            row.iter().map(move |&(near, _)| (near.min(v), near.max(v)))
-        }));
+        linked.extend(
+            (0..)
+                .zip(nearest.chunks(row))
+                .flat_map(|(v, row)| row.iter().map(move |&(near, _)| (near.min(v), near.max(v)))),
+        );
         distinct(&mut linked);
         let between: Box<dyn Fn(u32, u32) -> f64 + Sync> = match metric.labels(progress)? {
             Some(labels) => Box::new(move |a, b| labels.between(a, b)),

@@ -39,7 +39,10 @@ fn check(n: usize, edges: &[(usize, usize, f64)]) -> Result<usize, TestCaseError
     for i in 0..n {
         for j in 0..n {
             let (expected, found) = (judge[i][j], labels.between(i as u32, j as u32));
-            prop_assert!((found - expected).abs() <= 1e-13 * expected, "{i} {j}: {found} {expected}");
+            prop_assert!(
+                (found - expected).abs() <= 1e-13 * expected,
+                "{i} {j}: {found} {expected}"
+            );
             let past = landmarks.between(i as u32, j as u32);
             prop_assert!(past >= expected - 1e-13 * expected, "{i} {j}: {past} {expected}");
             prop_assert!(n > 64 || past <= expected + 1e-13 * expected, "all are landmarks");
