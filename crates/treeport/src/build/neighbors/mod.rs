@@ -58,6 +58,12 @@ trait Clusters: Sync {
     fn near(&self, k: usize) -> Result<Vec<(u32, u32)>>;
 }
 
+/// The last clusters of a graph that are all compared: 16 distances a pair, which take as long as all
+/// before them. On 18,000 nodes of New York's roads the start errs by 0.057 for spread measures and
+/// 0.170 for concentrated ones, with 4,000 by 0.056 and 0.160 in ten times the time, and from average
+/// linkage by 0.055 and 0.170.
+const DENSE_ON_GRAPHS: usize = 1_000;
+
 /// Neighbors linkage of a metric, with half of each merge distance as height.
 ///
 /// `progress` counts merges.
@@ -77,6 +83,7 @@ pub(super) fn neighbors(
         }
         _ => match metric.edges() {
             Some(edges) if metric.points() > plan.dense => {
+                let plan = Plan { dense: DENSE_ON_GRAPHS, ..plan };
                 grow(Representatives::on_graph(metric, edges, progress)?, &plan, progress)
             }
             _ => grow(Representatives::new(metric), &plan, progress),

@@ -90,6 +90,36 @@ fn few_links_miss_little() {
     }
 }
 
+/// A grid of streets with random lengths.
+fn streets(side: usize, seed: u64) -> GroundMetric {
+    let mut rng = generator(seed);
+    let node = |x: usize, y: usize| x * side + y;
+    let right = (0..side).flat_map(|x| (1..side).map(move |y| (node(x, y - 1), node(x, y))));
+    let down = (1..side).flat_map(|x| (0..side).map(move |y| (node(x - 1, y), node(x, y))));
+    let edges: Vec<_> =
+        right.chain(down).map(|(a, b)| (a, b, rng.random_range(1.0..3.0))).collect();
+    GroundMetric::from_edges(side * side, &edges).unwrap()
+}
+
+#[test]
+fn along_the_edges_of_a_graph_little_is_missed() {
+    for seed in 0..3 {
+        let metric = streets(30, seed);
+        let grown = |dense: usize| {
+            let edges = metric.edges().unwrap();
+            let clusters = Representatives::on_graph(&metric, edges, &silent).unwrap();
+            grow(clusters, &Plan { dense, ..Plan::default() }, &silent).unwrap().to_tree().unwrap()
+        };
+        let total = |tree: &Tree| tree.lengths().iter().sum::<f64>();
+        let judge = linkage(&metric, Linkage::Average).unwrap();
+        assert_near(&leaf_distances(&grown(900)), &leaf_distances(&judge));
+        for dense in [1, 100] {
+            let ratio = total(&grown(dense)) / total(&judge);
+            assert!((ratio - 1.0).abs() < 0.05, "{dense}: {ratio}");
+        }
+    }
+}
+
 #[test]
 fn clusters_far_apart_are_found() {
     // Six groups of 40 points in R⁵, in no order.
