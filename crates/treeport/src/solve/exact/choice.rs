@@ -20,6 +20,13 @@ impl Solver {
             .then(|| metric.network())
             .flatten()
     }
+
+    /// Whether what is laid out is on a graph of which a few searches take less than the distances.
+    pub(super) fn asks_by_searches(&self, metric: &GroundMetric) -> bool {
+        let (left, right) = (self.left.len(), self.right.len());
+        metric.edges().is_some()
+            && 5.0 * SEARCH * (metric.points() as f64) < distances(metric, left, right)
+    }
 }
 
 /// Works out what is needed to look up distances of a graph quickly, if some pairs are going to ask
@@ -64,17 +71,24 @@ fn on_edges(nodes: usize, edges: usize) -> f64 {
     pivots * (300.0 + 80.0 * (nodes as f64).sqrt()) + 100.0 * (nodes + edges) as f64
 }
 
+/// The time for a search of all of a graph, by its nodes.
+const SEARCH: f64 = 200.0;
+
 /// The time between two supports, distances included.
 fn between(metric: &GroundMetric, left: usize, right: usize) -> f64 {
+    distances(metric, left, right) + solve(left, right)
+}
+
+/// The time for the distances between two supports.
+fn distances(metric: &GroundMetric, left: usize, right: usize) -> f64 {
     let (rows, columns) = (left as f64, right as f64);
-    let distances = if metric.is_searched() {
-        200.0 * rows * metric.points() as f64
+    if metric.is_searched() {
+        SEARCH * rows * metric.points() as f64
     } else if metric.is_indexed() {
         rows * (10_000.0 + 40.0 * columns)
     } else {
         0.0
-    };
-    distances + solve(left, right)
+    }
 }
 
 /// The time to solve between two supports, their distances given.

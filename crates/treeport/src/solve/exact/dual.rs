@@ -18,7 +18,7 @@ use crate::metric::GroundMetric;
 ///
 /// # Complexity
 /// s² distances for s points, and a few passes over them; 0 where those that move are more than
-/// [`MOST_COSTS`].
+/// [`MOST_COSTS`]. On a graph five searches of all of it, O(E log N), where that is less.
 pub(crate) fn lower_bound(
     metric: &GroundMetric,
     a: &Measure<'_>,
@@ -27,7 +27,13 @@ pub(crate) fn lower_bound(
 ) -> f64 {
     reused(|solver| {
         solver.lay_out(metric, a, b);
-        if solver.left.is_empty() || solver.left.len() * solver.right.len() > MOST_COSTS {
+        if solver.left.is_empty() {
+            return 0.0;
+        }
+        if solver.asks_by_searches(metric) {
+            return solver.lower_bound_by_searches(metric, &height);
+        }
+        if solver.left.len() * solver.right.len() > MOST_COSTS {
             return 0.0;
         }
         // Without memory for it nothing is proved.
