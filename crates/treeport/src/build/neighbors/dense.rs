@@ -4,16 +4,10 @@ use crate::binary::Binary;
 
 /// Merges clusters until one is left, each pair at the mean over the points of both.
 ///
-/// `between` is a square matrix of what is averaged, and `distance` makes a distance of it; `node`
-/// and `size` say what every cluster is in the tree and how many points it has. A chain of nearest
-/// neighbors ends in two that are each other's nearest: those merge (Benzécri 1982). O(m²).
-pub(super) fn finish(
-    tree: &mut Binary,
-    node: &mut [u32],
-    size: &mut [f64],
-    between: &mut [f64],
-    distance: impl Fn(f64) -> f64,
-) {
+/// `between` is the square matrix of their distances; `node` and `size` say what every cluster is in
+/// the tree and how many points it has. A chain of nearest neighbors ends in two that are each
+/// other's nearest: those merge (Benzécri 1982). O(m²).
+pub(super) fn finish(tree: &mut Binary, node: &mut [u32], size: &mut [f64], between: &mut [f64]) {
     let m = node.len();
     let mut left: Vec<usize> = (0..m).collect();
     let mut chain: Vec<usize> = Vec::new();
@@ -37,7 +31,7 @@ pub(super) fn finish(
         }
         chain.truncate(chain.len() - 2);
         let (keeps, gone) = (last.min(nearest), last.max(nearest));
-        let height = 0.5 * distance(row[nearest]);
+        let height = 0.5 * row[nearest];
         let below = [keeps, gone].map(|c| tree.height[node[c] as usize]);
         node[keeps] = tree.join(node[keeps], node[gone], height.max(below[0]).max(below[1]));
         let share = size[gone] / (size[keeps] + size[gone]);

@@ -258,14 +258,13 @@ impl<C: Clusters> Growth<'_, C> {
         let mut between: Vec<f64> = memory::zeros(step, m * m, INSTEAD)?;
         between.par_chunks_mut(m.max(1)).enumerate().for_each(|(a, row)| {
             for (b, out) in row.iter_mut().enumerate().skip(a + 1) {
-                *out = self.clusters.averaged(self.distance(a as u32, b as u32));
+                *out = self.distance(a as u32, b as u32);
             }
         });
         for a in 0..m {
             (0..a).for_each(|b| between[a * m + b] = between[b * m + a]);
         }
-        let Self { clusters, tree, node, size, .. } = self;
-        dense::finish(tree, node, size, &mut between, |mean| clusters.of_averaged(mean));
+        dense::finish(&mut self.tree, &mut self.node, &mut self.size, &mut between);
         self.counter.add(m - 1)
     }
 

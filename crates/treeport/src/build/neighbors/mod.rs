@@ -39,12 +39,6 @@ trait Clusters: Sync {
     /// About how far the points of one are from those of the other in the mean.
     fn distance(&self, a: usize, b: usize) -> f64;
 
-    /// What of distances is averaged when clusters merge.
-    fn averaged(&self, distance: f64) -> f64;
-
-    /// The distance that such a mean stands for.
-    fn of_averaged(&self, mean: f64) -> f64;
-
     /// Makes cluster `gone` a part of `keeps`.
     fn merge(&mut self, keeps: usize, gone: usize);
 

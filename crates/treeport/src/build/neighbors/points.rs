@@ -104,14 +104,6 @@ impl Clusters for Centers {
         }
     }
 
-    fn averaged(&self, distance: f64) -> f64 {
-        if self.point_metric == PointMetric::Euclidean { distance * distance } else { distance }
-    }
-
-    fn of_averaged(&self, mean: f64) -> f64 {
-        if self.point_metric == PointMetric::Euclidean { mean.sqrt() } else { mean }
-    }
-
     fn merge(&mut self, keeps: usize, gone: usize) {
         let total = self.size[keeps] + self.size[gone];
         let share = self.size[gone] / total;

@@ -110,14 +110,6 @@ impl Clusters for Representatives<'_> {
         all.map(|(x, y)| share * (self.between)(x, y)).sum()
     }
 
-    fn averaged(&self, distance: f64) -> f64 {
-        distance
-    }
-
-    fn of_averaged(&self, mean: f64) -> f64 {
-        mean
-    }
-
     fn merge(&mut self, keeps: usize, gone: usize) {
         let mut first = self.representatives(keeps).to_vec();
         let mut second = self.representatives(gone).to_vec();
