@@ -14,6 +14,7 @@ use super::Clusters;
 use super::points::Centers;
 use crate::error::Result;
 use crate::metric::{GroundMetric, PointMetric};
+use crate::progress::Counter;
 use crate::seed::{generator, mixed};
 
 /// Up to so many clusters all pairs are compared.
@@ -61,9 +62,17 @@ fn insert(list: &mut [Near], near: Near) -> bool {
 }
 
 /// Every cluster with its `k` nearest, or nearly those, as pairs.
-pub(super) fn nearest(clusters: &Centers, k: usize) -> Result<Vec<(u32, u32)>> {
+///
+/// # Errors
+/// [`Error::Cancelled`](crate::Error::Cancelled) when `counter` asks to stop.
+pub(super) fn nearest(
+    clusters: &Centers,
+    k: usize,
+    counter: &Counter<'_>,
+) -> Result<Vec<(u32, u32)>> {
     let k = k.min(clusters.len() - 1);
-    let lists = if clusters.len() <= EXACT { exact(clusters, k)? } else { found(clusters, k) };
+    let find = if clusters.len() <= EXACT { exact } else { found };
+    let lists = find(clusters, k, counter)?;
     let pairs = lists.par_chunks(k).enumerate().flat_map_iter(|(a, list)| {
         let known = list.iter().filter(|near| near.cluster != NOBODY.cluster);
         known.map(move |near| (a as u32, near.cluster))
@@ -76,7 +85,7 @@ const ROWS: usize = 64;
 const COLUMNS: usize = 512;
 
 /// The `k` nearest of every cluster by comparing all pairs.
-fn exact(clusters: &Centers, k: usize) -> Result<Vec<Near>> {
+fn exact(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
     let n = clusters.len();
     let numbers: Vec<usize> = (0..n).collect();
     let squares = match clusters.spreads() {
@@ -88,7 +97,9 @@ fn exact(clusters: &Centers, k: usize) -> Result<Vec<Near>> {
         None => None,
     };
     let mut lists = vec![NOBODY; n * k];
-    lists.par_chunks_mut(ROWS * k).zip(numbers.par_chunks(ROWS)).for_each(|(lists, rows)| {
+    let blocks = lists.par_chunks_mut(ROWS * k).zip(numbers.par_chunks(ROWS));
+    blocks.try_for_each(|(lists, rows)| {
+        counter.add(0)?;
         let mut block = vec![0.0; ROWS * COLUMNS];
         for columns in numbers.chunks(COLUMNS) {
             let block = &mut block[..rows.len() * columns.len()];
@@ -116,7 +127,8 @@ fn exact(clusters: &Centers, k: usize) -> Result<Vec<Near>> {
                 }
             }
         }
-    });
+        Ok(())
+    })?;
     Ok(lists)
 }
 
@@ -154,42 +166,54 @@ fn halve(clusters: &Centers, order: &mut [u32], seed: u64) {
 }
 
 /// The `k` nearest as far as projection trees and neighbors of neighbors find them.
-fn found(clusters: &Centers, k: usize) -> Vec<Near> {
+fn found(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
     let n = clusters.len();
     let mut lists = vec![NOBODY; n * k];
     for tree in 0..TREES {
         let mut order: Vec<u32> = (0..n as u32).collect();
         halve(clusters, &mut order, mixed(1, tree));
-        in_cells(clusters, &order, k, &mut lists);
+        in_cells(clusters, &order, k, &mut lists, counter)?;
     }
     // What is new since the last look, as bits.
     let mut fresh = vec![u32::MAX; n];
     for _ in 0..ROUNDS {
         let reverse = Reverse::new(&lists, &fresh, k);
         let mut next = lists.clone();
-        let new = next.par_chunks_mut(k).with_min_len(256).enumerate().map_init(
-            Vec::new,
-            |candidates, (a, list)| {
+        let mut new = vec![0; n];
+        let blocks = next.chunks_mut(k * AT_ONCE).zip(new.chunks_mut(AT_ONCE)).enumerate();
+        for (block, (next, new)) in blocks {
+            counter.add(0)?;
+            let rows = next.par_chunks_mut(k).with_min_len(256).zip(new).enumerate();
+            rows.for_each_init(Vec::new, |candidates, (row, (list, new))| {
+                let a = block * AT_ONCE + row;
                 gather(&lists, &fresh, &reverse, k, a, candidates);
                 for &c in candidates.iter() {
                     let rank = clusters.rank(a, c as usize) as f32;
                     insert(list, Near { rank, cluster: c });
                 }
-                news(list, &lists[a * k..(a + 1) * k])
-            },
-        );
-        fresh = new.collect();
-        lists = next;
+                *new = news(list, &lists[a * k..(a + 1) * k]);
+            });
+        }
+        (fresh, lists) = (new, next);
         let changed: u64 = fresh.par_iter().map(|bits| u64::from(bits.count_ones())).sum();
         if (changed as f64) < SETTLED * (n * k) as f64 {
             break;
         }
     }
-    lists
+    Ok(lists)
 }
 
+/// Clusters between two questions whether to go on, some tenths of a second.
+const AT_ONCE: usize = 1 << 14;
+
 /// Compares all clusters of a cell.
-fn in_cells(clusters: &Centers, order: &[u32], k: usize, lists: &mut [Near]) {
+fn in_cells(
+    clusters: &Centers,
+    order: &[u32],
+    k: usize,
+    lists: &mut [Near],
+    counter: &Counter<'_>,
+) -> Result<()> {
     let cells = cells(order);
     let of_cell = |cell: &&[u32]| {
         let mut found = vec![NOBODY; cell.len() * k];
@@ -204,6 +228,7 @@ fn in_cells(clusters: &Centers, order: &[u32], k: usize, lists: &mut [Near]) {
     };
     // Some cells at a time, so that what they found takes little memory.
     for cells in cells.chunks(1024) {
+        counter.add(0)?;
         let found: Vec<Vec<Near>> = cells.par_iter().map(of_cell).collect();
         for (cell, found) in cells.iter().zip(found) {
             for (&a, found) in cell.iter().zip(found.chunks_exact(k)) {
@@ -214,6 +239,7 @@ fn in_cells(clusters: &Centers, order: &[u32], k: usize, lists: &mut [Near]) {
             }
         }
     }
+    Ok(())
 }
 
 /// The cells that [`halve`] has made.
@@ -298,6 +324,12 @@ fn news(list: &[Near], before: &[Near]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
+    use crate::progress::{DISTANCES, silent};
+
+    fn unheard() -> Counter<'static> {
+        Counter::new(DISTANCES, None, &silent)
+    }
 
     /// Points around ten centres, in units of 1.
     fn clouds(n: usize, dim: usize, metric: PointMetric) -> Centers {
@@ -323,7 +355,7 @@ mod tests {
             let mut clusters = clouds(700, 5, metric);
             (0..50).for_each(|a| clusters.merge(a, a + 50));
             clusters.keep(&(0..50).chain(100..700).collect::<Vec<u32>>());
-            let lists = exact(&clusters, 7).unwrap();
+            let lists = exact(&clusters, 7, &unheard()).unwrap();
             for (a, list) in lists.chunks(7).enumerate() {
                 let found: Vec<u32> = list.iter().map(|near| near.cluster).collect();
                 assert_eq!(found, sorted(&clusters, a, 7));
@@ -339,7 +371,8 @@ mod tests {
             (32, PointMetric::Euclidean, 0.95),
         ] {
             let clusters = clouds(3_000, dim, metric);
-            let (found, judge) = (found(&clusters, 10), exact(&clusters, 10).unwrap());
+            let found = found(&clusters, 10, &unheard()).unwrap();
+            let judge = exact(&clusters, 10, &unheard()).unwrap();
             let known = |(list, judge): (&[Near], &[Near])| {
                 judge.iter().filter(|j| list.iter().any(|near| near.cluster == j.cluster)).count()
             };
@@ -354,9 +387,18 @@ mod tests {
         let clusters = clouds(2_000, 4, PointMetric::Euclidean);
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| (order(&clusters), found(&clusters, 8)))
+            pool.install(|| (order(&clusters), found(&clusters, 8, &unheard()).unwrap()))
         };
         assert_eq!(with(1), with(4));
+    }
+
+    #[test]
+    fn it_stops_when_asked() {
+        let clusters = clouds(500, 2, PointMetric::Euclidean);
+        for find in [exact, found] {
+            let stop = Counter::new(DISTANCES, None, &|_| false);
+            assert!(matches!(find(&clusters, 5, &stop), Err(Error::Cancelled)));
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ pub(super) fn grow<C: Clusters>(
     }
     while growth.node.len() > plan.dense.max(1) {
         let count = growth.node.len();
-        let lists = both_ways(count, growth.clusters.near(plan.neighbors)?);
+        let lists = both_ways(count, growth.clusters.near(plan.neighbors, progress)?);
         growth.merge_along(lists, (count / plan.again).max(plan.dense), plan.links)?;
     }
     growth.finish()?;

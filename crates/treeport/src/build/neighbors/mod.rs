@@ -25,6 +25,7 @@ use representatives::Representatives;
 
 use crate::binary::Binary;
 use crate::error::Result;
+use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::Progress;
 
@@ -49,8 +50,15 @@ trait Clusters: Sync {
     fn order(&self) -> Option<Vec<u32>>;
 
     /// Every cluster with about `k` near ones, as pairs that may come twice or in any order.
-    fn near(&self, k: usize) -> Result<Vec<(u32, u32)>>;
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which hears that it works, asks
+    /// to stop.
+    fn near(&self, k: usize, progress: &Progress<'_>) -> Result<Vec<(u32, u32)>>;
 }
+
+/// About what lists, links and the heap take for a point.
+const BYTES: usize = 800;
 
 /// The last clusters of a graph that are all compared: 16 distances a pair, which take as long as all
 /// before them. On 18,000 nodes of New York's roads the start errs by 0.057 for spread measures and
@@ -67,6 +75,10 @@ pub(super) fn neighbors(
     progress: &Progress<'_>,
 ) -> Result<Binary> {
     let plan = Plan { noise, ..Plan::default() };
+    let n = metric.points();
+    let step = format_args!("neighbors linkage of {n} points");
+    let width = metric.vectors().map_or(0, |(dim, _)| dim);
+    memory::check(step, memory::size_of::<u8>(&[n, 8 * width + BYTES]), "take single linkage")?;
     match (metric.vectors(), metric.point_metric()) {
         (Some((dim, vectors)), Some(point_metric)) => {
             let unit = points::unit(point_metric, vectors);

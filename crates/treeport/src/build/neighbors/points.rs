@@ -11,6 +11,7 @@ use super::Clusters;
 use super::knn;
 use crate::error::Result;
 use crate::metric::PointMetric;
+use crate::progress::{Counter, DISTANCES, Progress};
 use crate::units;
 
 pub(super) struct Centers {
@@ -133,8 +134,8 @@ impl Clusters for Centers {
         (self.len() > knn::EXACT).then(|| knn::order(self))
     }
 
-    fn near(&self, k: usize) -> Result<Vec<(u32, u32)>> {
-        knn::nearest(self, k)
+    fn near(&self, k: usize, progress: &Progress<'_>) -> Result<Vec<(u32, u32)>> {
+        knn::nearest(self, k, &Counter::new(DISTANCES, None, progress))
     }
 }
 

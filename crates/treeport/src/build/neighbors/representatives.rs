@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::Clusters;
 use crate::error::Result;
 use crate::metric::GroundMetric;
-use crate::progress::Progress;
+use crate::progress::{Counter, DISTANCES, Progress};
 use crate::seed::{generator, mixed};
 use crate::sets::Sets;
 
@@ -77,18 +77,20 @@ impl<'a> Representatives<'a> {
     }
 
     /// Every cluster with its nearest ones, all compared with all.
-    fn nearest(&self, k: usize) -> Vec<(u32, u32)> {
+    fn nearest(&self, k: usize, counter: &Counter<'_>) -> Result<Vec<(u32, u32)>> {
         let n = self.len();
         let nearest = |a: usize| {
+            counter.add(0)?;
             let mut all: Vec<(f64, u32)> =
                 (0..n).filter(|&b| b != a).map(|b| (self.distance(a, b), b as u32)).collect();
             if k < all.len() {
                 all.select_nth_unstable_by(k, |x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
                 all.truncate(k);
             }
-            all.into_iter().map(move |(_, b)| (a as u32, b))
+            Ok(all.into_iter().map(move |(_, b)| (a as u32, b)).collect())
         };
-        (0..n).into_par_iter().flat_map_iter(nearest).collect()
+        let rows: Result<Vec<Vec<_>>> = (0..n).into_par_iter().map(nearest).collect();
+        Ok(rows?.concat())
     }
 }
 
@@ -156,7 +158,8 @@ impl Clusters for Representatives<'_> {
         None
     }
 
-    fn near(&self, k: usize) -> Result<Vec<(u32, u32)>> {
-        Ok(self.linked.clone().unwrap_or_else(|| self.nearest(k)))
+    fn near(&self, k: usize, progress: &Progress<'_>) -> Result<Vec<(u32, u32)>> {
+        let counter = Counter::new(DISTANCES, None, progress);
+        self.linked.clone().map_or_else(|| self.nearest(k, &counter), Ok)
     }
 }

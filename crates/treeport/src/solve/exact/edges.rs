@@ -167,7 +167,9 @@ impl Solver {
     ) -> f64 {
         let reach = |from: &[usize], value: &dyn Fn(usize) -> f64| {
             let mut values = vec![f64::MAX / 4.0; metric.points()];
-            from.iter().for_each(|&v| values[v] = value(v));
+            for &v in from {
+                values[v] = value(v);
+            }
             metric.make_lipschitz(&mut values);
             values
         };
@@ -178,7 +180,9 @@ impl Solver {
         let bounds = [lowered, below].map(|potential| {
             // As high as sinks allow at the sources, and now as low as those allow at the sinks.
             let mut lowest = reach(&self.left, &|v| -potential[v]);
-            lowest.iter_mut().for_each(|value| *value = -*value);
+            for value in &mut lowest {
+                *value = -*value;
+            }
             lower_bound(sides.0, sides.1, &lowest)
         });
         bounds.into_iter().fold(0.0, f64::max)
