@@ -406,3 +406,12 @@ fn a_reader_that_stops_early_is_no_error() {
     let output = child.wait_with_output().expect("the binary ends");
     assert_eq!(crate::folder::show(&output), "--- exit 0\n");
 }
+
+#[test]
+fn labels_that_are_all_0_tell_nothing() {
+    let folder = Folder::new();
+    folder.write("same.csv", ".25,.25,.25,.25\n".repeat(4));
+    let said = folder.run("fit --points line.csv --measures same.csv -o a.tree");
+    assert!(said.contains("validation error unknown, every label is 0"), "{said}");
+    assert!(!said.contains("NaN"), "{said}");
+}

@@ -67,7 +67,12 @@ impl Summary<'_> {
     }
 
     fn stage(&self, stage: Stage, error: f64) -> (&'static str, String) {
-        let error = format!("{} error {error:.4}", self.judge().unwrap_or_default());
+        let judge = self.judge().unwrap_or_default();
+        let error = if error.is_nan() {
+            format!("{judge} error unknown, every label is 0")
+        } else {
+            format!("{judge} error {error:.4}")
+        };
         let Fit { history, best_epoch, .. } = self.fitted;
         let (key, text) = match stage {
             Stage::Start => {
