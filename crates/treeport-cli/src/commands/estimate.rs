@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use treeport::build::linkage_watched;
 use treeport::estimate::{Accuracy, Answer, Estimator, Level};
-use treeport::{FitOptions, GroundMetric, Labelled, Linkage, Method, Model, fit, memory};
+use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit, memory};
 use treeport_report::terminal::at_least_one;
 
 use super::spelled;
@@ -94,8 +93,6 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         None => forest(args, &metric, known.as_ref(), output)?,
     };
     prepare(&metric, output)?;
-    // Kept with the metric, where the estimator finds it.
-    watched(output, |progress| linkage_watched(&metric, Linkage::Single, progress))?;
     let mut estimator = Estimator::new(&metric, &model)?;
     if let (Some(path), None) = (&args.model, &known)
         && let Some(calibration) = input::calibration(path)?

@@ -219,7 +219,7 @@ impl Estimator {
     /// node is a sum over the supports, the totals may differ in their last digits, and no way is
     /// longer than the tree is high.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        let Below { tree, height } = self.below(&silent)?;
+        let Some(Below { tree, height }) = self.below(&silent)? else { return Ok(0.0) };
         Ok((tree.distance(a, b)? - digits(a, b) * a.total() * height).max(0.0))
     }
 

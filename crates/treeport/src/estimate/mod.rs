@@ -155,6 +155,9 @@ pub struct Estimator {
     shortcut: bool,
 }
 
+/// Points with coordinates that are all compared for the sake of bounds, some seconds' work.
+const MOST_COMPARED: usize = 50_000;
+
 /// Single linkage, whose distances are never above the metric's.
 #[derive(Debug)]
 struct Below {
@@ -185,15 +188,20 @@ impl Estimator {
         Ok(Self { metric, model, below, calibration, shortcut: true })
     }
 
-    /// Single linkage of the points, made the first time: that is what bounds cost once.
-    fn below(&self, progress: &Progress<'_>) -> Result<&Below> {
+    /// Single linkage of the points, made the first time: that is what bounds cost once. Nothing for
+    /// so many points with coordinates that comparing them all would take minutes; bounds are then
+    /// a little wider.
+    fn below(&self, progress: &Progress<'_>) -> Result<Option<&Below>> {
+        if self.metric.coordinates().is_some() && self.metric.points() > MOST_COMPARED {
+            return Ok(None);
+        }
         if let Some(below) = self.below.get() {
-            return Ok(below);
+            return Ok(Some(below));
         }
         // Outside of the cell, as in `GroundMetric::materialize`.
         let tree = linkage_watched(&self.metric, Linkage::Single, progress)?;
         let height = tree.heights().into_iter().fold(0.0, f64::max);
-        Ok(self.below.get_or_init(|| Below { tree, height }))
+        Ok(Some(self.below.get_or_init(|| Below { tree, height })))
     }
 
     /// The same, but asking the trees also where the exact solver is faster: to measure what a

@@ -293,11 +293,14 @@ impl GroundMetric {
     }
 
     /// The distances from point `i` to some others, those of [`distance`](Self::distance) to the
-    /// bit but for a graph, which is searched once, from `i`.
+    /// bit but for a graph, which is searched once, from `i`, or its hierarchy is asked.
     pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
         match &self.shared.source {
             Source::Points(points) => points.distances_from(i, to, out),
             Source::Graph(graph) if to.len() > 1 && self.storage().is_none() => {
+                if let Some(hierarchy) = self.shared.hierarchy.get() {
+                    return hierarchy.distances_from(i, to, out);
+                }
                 let mut row = vec![0.0; graph.len()];
                 graph.search(i, None, &mut row, &mut Heap::new());
                 to.iter().zip(out).for_each(|(&j, out)| *out = row[j as usize]);

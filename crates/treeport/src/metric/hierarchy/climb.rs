@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::{MutexGuard, PoisonError};
 
 use rayon::prelude::*;
 
@@ -12,11 +13,26 @@ use crate::metric::graph::Heap;
 type Label = Vec<(u32, f64)>;
 
 /// The memory of climbs: `distance` is infinite between them.
-struct Climber<'a> {
-    hierarchy: &'a Hierarchy,
+#[derive(Default)]
+pub(super) struct Memory {
     distance: Vec<f64>,
     queue: BinaryHeap<Reverse<u32>>,
     heap: Heap,
+}
+
+/// A hierarchy, and memory of as many numbers as it has nodes, which the next one takes over.
+struct Climber<'a> {
+    hierarchy: &'a Hierarchy,
+    memory: Memory,
+}
+
+impl Drop for Climber<'_> {
+    fn drop(&mut self) {
+        // After a panic it may hold half a climb.
+        if !std::thread::panicking() {
+            self.hierarchy.idle().push(std::mem::take(&mut self.memory));
+        }
+    }
 }
 
 impl Hierarchy {
@@ -25,6 +41,16 @@ impl Hierarchy {
         let mut out = [0.0];
         Climber::new(self).run(i, &[(i, j)], &mut out);
         out[0]
+    }
+
+    /// The distances from a node to some others.
+    pub(in crate::metric) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
+        let pairs: Vec<(usize, usize)> = to.iter().map(|&j| (i, j as usize)).collect();
+        Climber::new(self).run(i, &pairs, out);
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Memory>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The distances of the given pairs, in parallel; a run of pairs with the same first node
@@ -54,8 +80,9 @@ const CHUNK: usize = 256;
 
 impl<'a> Climber<'a> {
     fn new(hierarchy: &'a Hierarchy) -> Self {
-        let distance = vec![f64::INFINITY; hierarchy.position.len()];
-        Self { hierarchy, distance, queue: BinaryHeap::new(), heap: Heap::new() }
+        let mut memory = hierarchy.idle().pop().unwrap_or_default();
+        memory.distance.resize(hierarchy.position.len(), f64::INFINITY);
+        Self { hierarchy, memory }
     }
 
     /// The distances from a node to the second nodes of some pairs.
@@ -71,24 +98,25 @@ impl<'a> Climber<'a> {
     fn climb(&mut self, node: usize) -> Label {
         let mut label = Label::new();
         let first = self.hierarchy.position(node as u32);
-        self.distance[first as usize] = 0.0;
-        self.queue.push(Reverse(first));
-        while let Some(Reverse(position)) = self.queue.pop() {
+        let Memory { distance, queue, .. } = &mut self.memory;
+        distance[first as usize] = 0.0;
+        queue.push(Reverse(first));
+        while let Some(Reverse(position)) = queue.pop() {
             let at = position as usize;
-            let here = self.distance[at];
+            let here = distance[at];
             label.push((position, here));
             if at >= self.hierarchy.core {
                 continue;
             }
             for (to, length) in self.hierarchy.arcs(at) {
-                if self.distance[to].is_infinite() {
-                    self.queue.push(Reverse(to as u32));
+                if distance[to].is_infinite() {
+                    queue.push(Reverse(to as u32));
                 }
-                self.distance[to] = self.distance[to].min(here + length);
+                distance[to] = distance[to].min(here + length);
             }
         }
         for &(position, _) in &label {
-            self.distance[position as usize] = f64::INFINITY;
+            distance[position as usize] = f64::INFINITY;
         }
         label
     }
@@ -99,13 +127,14 @@ impl<'a> Climber<'a> {
         if outside == label.len() {
             return;
         }
-        for (position, distance) in label.drain(outside..) {
-            self.distance[position as usize] = distance;
-        }
         let core = self.hierarchy.core;
-        self.hierarchy.search_core(&mut self.distance[core..], &mut self.heap);
-        label.extend((core as u32..).zip(self.distance[core..].iter().copied()));
-        self.distance[core..].fill(f64::INFINITY);
+        let Memory { distance, heap, .. } = &mut self.memory;
+        for (position, here) in label.drain(outside..) {
+            distance[position as usize] = here;
+        }
+        self.hierarchy.search_core(&mut distance[core..], heap);
+        label.extend((core as u32..).zip(distance[core..].iter().copied()));
+        distance[core..].fill(f64::INFINITY);
     }
 }
 

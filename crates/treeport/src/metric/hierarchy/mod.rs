@@ -28,6 +28,9 @@ mod contract;
 mod labels;
 mod sweep;
 
+use std::sync::Mutex;
+
+use climb::Memory;
 use contract::Contraction;
 pub(crate) use labels::Labels;
 
@@ -49,6 +52,8 @@ pub(crate) struct Hierarchy {
     length: Vec<f64>,
     /// The first position of the core.
     core: usize,
+    /// Memory of climbs that are over, for those to come.
+    idle: Mutex<Vec<Memory>>,
 }
 
 impl Hierarchy {
@@ -81,6 +86,7 @@ impl Hierarchy {
             to: Vec::with_capacity(arcs),
             length: Vec::with_capacity(arcs),
             core,
+            idle: Mutex::default(),
         };
         this.start.push(0);
         let mut row = Vec::new();
