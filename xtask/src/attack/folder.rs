@@ -1,6 +1,7 @@
 //! What is in a folder, and how it differs from what should be there.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -22,7 +23,12 @@ fn read(folder: &Path, before: &str, files: &mut Snapshot) -> std::io::Result<()
         if entry.file_type()?.is_dir() {
             read(&entry.path(), &format!("{name}/"), files)?;
         } else if entry.file_type()?.is_file() {
-            files.insert(name, std::fs::read(entry.path())?);
+            match std::fs::read(entry.path()) {
+                Ok(bytes) => files.insert(name, bytes),
+                // A run in progress has renamed or removed it since.
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(error),
+            };
         }
     }
     Ok(())

@@ -80,7 +80,7 @@ fn hear() -> Result<()> {
 /// Asks work to stop, or ends with that code.
 fn heard(code: i32) {
     if ASKED.swap(true, Ordering::Relaxed) {
-        file::remove_pending();
+        let _none = file::remove_pending();
         std::process::exit(code);
     }
     let mut err = io::stderr();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -58,17 +58,27 @@ pub fn save<E: From<Error>>(
 }
 
 /// Removes the files that [`save`] has begun in this process and not finished: for a program that
-/// ends at once, in the middle of everything.
-pub fn remove_pending() {
-    for path in pending().iter() {
+/// ends at once, in the middle of everything. No other is begun while what it returns is held, which
+/// is until the end.
+pub fn remove_pending() -> NonePending {
+    let pending = pending();
+    for path in pending.iter() {
         // Nothing is lost if it stays: the next `save` of the same file removes it.
         let _ = fs::remove_file(path);
     }
+    NonePending { _held: pending }
+}
+
+/// As long as it is held, this process begins no file: [`remove_pending`].
+#[must_use = "other files may be begun once it is dropped"]
+#[derive(Debug)]
+pub struct NonePending {
+    _held: MutexGuard<'static, BTreeSet<PathBuf>>,
 }
 
 static PENDING: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-fn pending() -> std::sync::MutexGuard<'static, BTreeSet<PathBuf>> {
+fn pending() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -77,9 +87,15 @@ fn pending() -> std::sync::MutexGuard<'static, BTreeSet<PathBuf>> {
 pub(super) struct Pending(PathBuf);
 
 impl Pending {
-    pub(super) fn new(path: &Path) -> Self {
-        pending().insert(path.into());
-        Self(path.into())
+    /// Makes a file, if `make` does, without a moment in which it is there and nobody knows of it.
+    pub(super) fn make<T>(
+        make: impl FnOnce() -> io::Result<Option<(T, PathBuf)>>,
+    ) -> io::Result<Option<(T, Self)>> {
+        let mut pending = pending();
+        Ok(make()?.map(|(file, path)| {
+            pending.insert(path.clone());
+            (file, Self(path))
+        }))
     }
 }
 
@@ -121,13 +137,14 @@ fn beside(target: &Path) -> io::Result<(NamedTempFile, Pending)> {
         Permissions::from_mode(0o666)
     }));
     loop {
-        let file = builder.tempfile_in(folder(target))?;
-        let pending = Pending::new(file.path());
-        // Without locks in the file system nobody finds an abandoned file either.
-        let _ = file.as_file().lock();
-        if !file.path().exists() {
-            continue; // taken for abandoned before it was locked
-        }
+        let made = Pending::make(|| {
+            let file = builder.tempfile_in(folder(target))?;
+            // Without locks in the file system nobody finds an abandoned file either.
+            let _ = file.as_file().lock();
+            let path = file.path().to_owned();
+            Ok(path.exists().then_some((file, path)))
+        })?;
+        let Some((file, pending)) = made else { continue }; // taken for abandoned before its lock
         if let Some(kept) = kept.filter(|_| cfg!(unix)) {
             // The system has taken away what the umask forbids to new files. Where it does not let
             // us give it back, less is allowed, never more.

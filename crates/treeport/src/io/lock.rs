@@ -36,15 +36,20 @@ impl Lock {
         let path = PathBuf::from(name);
         let refused = |source| Error::Write { path: of.into(), source };
         for _ in 0..TRIES {
-            let open = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-            let file = open.map_err(refused)?;
-            if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-                break;
-            }
-            // Whoever had it before may have removed the file after we opened it.
-            if is_at(&file, &path).map_err(refused)? {
-                let pending = Pending::new(&path);
+            let mut is_taken = false;
+            let made = Pending::make(|| {
+                let mut open = OpenOptions::new();
+                let file = open.write(true).create(true).truncate(false).open(&path)?;
+                is_taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                // Whoever had it before may have removed the file after we opened it.
+                let is_ours = !is_taken && is_at(&file, &path)?;
+                Ok(is_ours.then(|| (file, path.clone())))
+            });
+            if let Some((file, pending)) = made.map_err(refused)? {
                 return Ok(Self { file: Some(file), path, _pending: pending });
+            }
+            if is_taken {
+                break;
             }
         }
         let reason = "another run is writing it; wait for its end or choose another place";

@@ -32,9 +32,9 @@ impl Tree {
     /// The measures live on another number of points.
     pub fn prepare(&self, measures: &Measures) -> Result<Prepared> {
         measures.check_points(self.leaves())?;
-        // The rows of every task, those of all in one, and what a sort takes beside them.
+        // The rows of every task, and those of all in one.
         let step = format_args!("the layout of {} measures for a tree", measures.len());
-        memory::check(step, 3 * measures.bytes(), "take some of the measures at a time")?;
+        memory::check(step, 2 * measures.bytes(), "take some of the measures at a time")?;
         let index = self.index();
         let tasks = measures.len().div_ceil(ROWS_PER_TASK);
         let sorted = |task: usize| {
