@@ -164,7 +164,7 @@ fn blocks_fit(model: &Model, measures: &Measures) {
 }
 
 fn many_embedded(tree: &Tree) -> Result<treeport::Csr> {
-    tree.embed(&spread(20, 400))
+    tree.embed(&spread(20, 300))
 }
 
 #[test]
