@@ -56,14 +56,17 @@ pub(super) struct Group {
 }
 
 impl Summary {
-    /// At most about `MOST_GROUPS / parts` groups. `weight` is that of every point, where there are
+    /// At most `MOST_GROUPS / parts` groups. `weight` is that of every point, where there are
     /// weights. O(n) time and memory.
     pub(super) fn new(tree: &Tree, colours: &Groups, weight: &[f64], parts: usize) -> Self {
         let below = Below::new(tree, weight);
-        let least = tree.leaves().div_ceil((MOST_GROUPS / parts / 4).max(1)).max(2);
-        let (below, nodes, groups) = (&below, Vec::new(), Vec::new());
-        let mut walk = Walk { tree, below, colours, weight, least, nodes, groups };
-        walk.all();
+        let most = (MOST_GROUPS / parts.max(1)).max(4);
+        let least = tree.leaves().div_ceil(most).max(2);
+        // Four times the share is always enough; most shapes need less.
+        let walks = [1, 2, 4].map(|times| times * least);
+        let walk = |least| Walk::new(tree, &below, colours, weight, least);
+        let fits = |walk: &Walk<'_>| walk.groups.len() <= most || walk.least == walks[2];
+        let walk = walks.into_iter().map(walk).find(fits).expect("the last one fits");
         let Walk { nodes, groups, .. } = walk;
         // Leaves first, in their order; then the others, children before parents.
         let count = groups.len();
@@ -166,14 +169,23 @@ struct Walk<'a> {
     groups: Vec<(Group, Vec<usize>)>,
 }
 
-impl Walk<'_> {
-    fn all(&mut self) {
-        let children = self.tree.children();
+impl<'a> Walk<'a> {
+    fn new(
+        tree: &'a Tree,
+        below: &'a Below,
+        colours: &'a Groups,
+        weight: &'a [f64],
+        least: usize,
+    ) -> Self {
+        let (nodes, groups) = (Vec::new(), Vec::new());
+        let mut walk = Self { tree, below, colours, weight, least, nodes, groups };
+        let children = tree.children();
         // Nodes with enough leaves, with what they hang below in the summary.
-        let mut open = vec![(self.tree.root(), 0, 0.0)];
+        let mut open = vec![(tree.root(), 0, 0.0)];
         while let Some((v, parent, length)) = open.pop() {
-            self.path(&children, v, parent, length, &mut open);
+            walk.path(&children, v, parent, length, &mut open);
         }
+        walk
     }
 
     /// Follows one path down, as long as there is one large subtree to go on with.
@@ -185,6 +197,9 @@ impl Walk<'_> {
         length: f64,
         open: &mut Vec<(usize, usize, f64)>,
     ) {
+        if self.is_end(children, start) {
+            return self.group(parent, &[(start, length - self.tree.lengths()[start])]);
+        }
         let (mut v, mut top, mut far) = (start, self.inner(parent, length), 0.0);
         // Closed subtrees beside the path, with how far below `top` they hang, and their leaves.
         let (mut beside, mut leaves) = (Vec::new(), 0);
@@ -197,6 +212,10 @@ impl Walk<'_> {
             if let [next] = large[..] {
                 far += self.tree.lengths()[next];
                 v = next;
+                if self.is_end(children, v) {
+                    self.close(top, &beside);
+                    return self.group(top, &[(v, far - self.tree.lengths()[v])]);
+                }
                 if leaves >= self.least {
                     self.close(top, &beside);
                     (beside, leaves) = (Vec::new(), 0);
@@ -209,6 +228,14 @@ impl Walk<'_> {
             open.extend(large.into_iter().map(|c| (c, fork, self.tree.lengths()[c])));
             return;
         }
+    }
+
+    /// Whether a large subtree is a group of its own: it has no large part, and is not twice as
+    /// large as need be.
+    fn is_end(&self, children: &Children, v: usize) -> bool {
+        let size = &self.below.size;
+        let open = children.of(v).iter().any(|&c| size[c as usize] >= self.least);
+        !open && v != self.tree.root() && size[v] < 2 * self.least
     }
 
     /// A node that is no group.
