@@ -209,7 +209,7 @@ fn assemble(file: &PartFile, shape: [usize; 2], out: impl Write + Seek) -> io::R
 fn lines(file: &PartFile) -> io::Result<u64> {
     let mut lines = 0;
     copy(file, 0, file.bytes(), |bytes| {
-        lines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        lines += bytes.split(|&byte| byte == b'\n').count() as u64 - 1;
         Ok(())
     })?;
     Ok(lines)

@@ -72,7 +72,7 @@ fn summarised<'a>(
         "size": groups.iter().map(|g| g.size).collect::<Vec<_>>(),
         "below": groups.iter().map(|g| short(g.below)).collect::<Vec<_>>(),
         "branches": groups.iter().map(|g| g.branches).collect::<Vec<_>>(),
-        "colour": groups.iter().map(|g| g.colour.map_or(-1, |k| k as i64)).collect::<Vec<_>>(),
+        "colour": groups.iter().map(|g| g.colour).collect::<Vec<_>>(),
         "points": groups.iter().map(|g| &g.points).collect::<Vec<_>>(),
         "at": at,
     })

@@ -96,7 +96,9 @@ impl Summary {
 fn spots(tree: &Tree, groups: &[(Group, Vec<usize>)]) -> Vec<u32> {
     let mut at = vec![u32::MAX; tree.nodes()];
     for (number, (_, roots)) in groups.iter().enumerate() {
-        roots.iter().for_each(|&v| at[v] = number as u32);
+        for &v in roots {
+            at[v] = number as u32;
+        }
     }
     for v in (0..tree.root()).rev() {
         if at[v] == u32::MAX {

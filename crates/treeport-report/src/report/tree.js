@@ -24,7 +24,7 @@ function prepare(bare) {
   for (let v = 0; v < nodes; v++) {
     if (v < leaves) {
       heavy[v] = bare.at ? bare.points[v] : [v];
-      group[v] = bare.at ? bare.colour[v] : groupOf(v);
+      group[v] = bare.at ? bare.colour[v] ?? -1 : groupOf(v);
     } else {
       // Small subtrees first, as in the static picture.
       children[v].sort((a, b) => size[a] - size[b] || a - b);
