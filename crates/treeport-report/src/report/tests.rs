@@ -157,7 +157,7 @@ fn a_large_tree_is_a_small_page() {
         assert!((400..=2_000).contains(&groups), "{groups}");
         for tree in trees {
             let sizes: u64 =
-                tree["size"].as_array().unwrap().iter().filter_map(|s| s.as_u64()).sum();
+                tree["size"].as_array().unwrap().iter().filter_map(serde_json::Value::as_u64).sum();
             assert_eq!(sizes, n as u64);
             assert!(tree["parent"].as_array().unwrap().len() <= 4_000);
             // Whatever a plan moves has a place and a name.
