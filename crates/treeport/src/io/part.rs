@@ -296,7 +296,9 @@ mod tests {
         assert_eq!(complete(&target), 3);
         for which in [0, 1] {
             let put = |bytes: &[u8]| {
-                files.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+                for (path, bytes) in &files {
+                    fs::write(path, bytes).unwrap();
+                }
                 fs::write(&files[which].0, bytes).unwrap();
             };
             let whole = &files[which].1;
