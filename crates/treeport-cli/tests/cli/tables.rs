@@ -102,7 +102,7 @@ fn tables_go_on_where_they_were_stopped() {
         let killed = folder.stopped_in_the_middle(&args, &part, "-KILL");
         assert_eq!(killed.status.code(), None, "{}", show(&killed));
         // As if the kill had come in the middle of a block and of its line.
-        for name in [part.clone(), format!("{part}.data")] {
+        for name in [part.clone(), format!("{file}.data.part")] {
             let mut bytes = folder.read(&name);
             bytes.extend(b"39 3");
             folder.write(&name, bytes);

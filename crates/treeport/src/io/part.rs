@@ -1,7 +1,7 @@
 //! Results that are larger than memory: a file that grows beside its target, block after block, and
 //! takes its place when it is whole.
 //!
-//! The blocks are in `TARGET.part.data`, as they will be in the target. The journal beside them
+//! The blocks are in `TARGET.data.part`, as they will be in the target. The journal beside them
 //! ([`Journal`], `TARGET.part`) says which job they are of, and of every block how many items and
 //! bytes it has and their CRC-32: after a kill the same job goes on behind the last block that
 //! still is what it was.
@@ -36,8 +36,9 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct PartFile {
     target: PathBuf,
-    journal: Journal,
+    /// Before the journal, whose lock it needs until it is gone.
     data: Data,
+    journal: Journal,
     blocks: Vec<Block>,
 }
 
@@ -78,8 +79,8 @@ impl PartFile {
         // Beside the file that is replaced, so that it can be renamed, wherever links to it are.
         let target = file::followed(target).map_err(broken)?;
         let journal = Journal::open(&Journal::beside(&target), job)?;
-        let mut path = journal.path().as_os_str().to_owned();
-        path.push(".data");
+        let mut path = target.as_os_str().to_owned();
+        path.push(".data.part");
         let path = PathBuf::from(path);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(&path);
@@ -171,8 +172,8 @@ impl PartFile {
     /// They cannot be removed.
     pub fn remove(mut self) -> Result<()> {
         self.data.empty = false;
-        self.journal.remove()?;
-        journal::remove(&self.data.path)
+        journal::remove(&self.data.path)?;
+        self.journal.remove()
     }
 
     /// Finds the blocks that are what the journal says.
