@@ -4,11 +4,16 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::ndarray::{ArrayViewMut2, Axis, s};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    PyReadwriteArray2,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::io::ModelFile;
 use treeport::model::Prepared;
+use treeport::progress::{Progress, State};
 use treeport::{Error, Forest, Tree};
 
 use crate::convert::{self, Compressed, Moves, Row, to_py_err};
@@ -248,6 +253,24 @@ impl Model {
         distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
     }
 
+    /// The same into an array of the caller's, block after block of rows.
+    #[pyo3(signature = (a, b, out, threads))]
+    fn pairwise_into(
+        &self,
+        py: Python<'_>,
+        a: &Measures,
+        b: Option<&Measures>,
+        mut out: PyReadwriteArray2<'_, f64>,
+        threads: usize,
+    ) -> PyResult<()> {
+        let mut out = out.as_array_mut();
+        watch::run(py, threads, None, |progress| {
+            let left = self.prepared(a)?;
+            let right = b.map(|b| self.prepared(b)).transpose()?;
+            fill(&left, right.as_deref(), &mut out, progress)
+        })
+    }
+
     /// Sparse rows whose cityblock distances are those of the model.
     fn embed<'py>(
         &self,
@@ -262,6 +285,37 @@ impl Model {
     fn __eq__(&self, other: &Self) -> bool {
         self.model == other.model
     }
+}
+
+/// Fills a table with distances, block after block of rows; progress counts rows.
+fn fill(
+    left: &Prepared,
+    right: Option<&Prepared>,
+    out: &mut ArrayViewMut2<'_, f64>,
+    progress: &Progress<'_>,
+) -> treeport::Result<()> {
+    let (all, columns) = out.dim();
+    let at_once = left.rows_at_once(columns);
+    for first in (0..all).step_by(at_once) {
+        let rows = first..all.min(first.saturating_add(at_once));
+        let total = Some(all);
+        let of_all =
+            |state: &State<'_>| progress(&State { done: first + state.done, total, ..*state });
+        let (above, mut here) = out.view_mut().split_at(Axis(0), first);
+        let mut here = here.slice_mut(s![..rows.len(), ..]);
+        let put = |mut part: ArrayViewMut2<'_, f64>, values: Vec<f64>| {
+            part.iter_mut().zip(values).for_each(|(out, value)| *out = value);
+        };
+        if let Some(right) = right {
+            put(here, left.cross_rows(right, rows, &of_all)?);
+            continue;
+        }
+        // What is left of the diagonal was right of it in the rows above.
+        here.slice_mut(s![.., ..first]).assign(&above.slice(s![.., rows.clone()]).t());
+        let values = left.block(rows, first..columns, &of_all)?;
+        put(here.slice_mut(s![.., first..]), values);
+    }
+    Ok(())
 }
 
 impl Model {

@@ -9,6 +9,7 @@ mod commands;
 mod input;
 mod labels;
 mod pairs;
+mod parts;
 mod progress;
 mod rows;
 mod solved;

@@ -203,16 +203,21 @@ fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
 /// Opens what an earlier run of the same job has left; `what` it is, for whoever finds another file
 /// there.
 pub(crate) fn open(path: &Path, job: &Job, what: &str) -> Result<Journal> {
-    let file = path.display();
-    Journal::open(path, job).map_err(|error| match error {
-        Error::NotAJournal { .. } => {
-            anyhow!("`{file}` is no {what}; move it away or give another `-o`")
+    Journal::open(path, job).map_err(|error| explained(error, what))
+}
+
+/// Why something cannot go on from what it finds, in the words of the command line.
+pub(crate) fn explained(error: Error, what: &str) -> anyhow::Error {
+    match error {
+        Error::NotAJournal { path } => {
+            anyhow!("`{}` is no {what}; move it away or give another `-o`", path.display())
         }
-        Error::OtherJob { parts, .. } => anyhow!(
-            "`{file}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or give another `-o`"
+        Error::OtherJob { path, parts } => anyhow!(
+            "`{}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or give another `-o`",
+            path.display()
         ),
         other => other.into(),
-    })
+    }
 }
 
 #[cfg(test)]

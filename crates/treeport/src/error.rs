@@ -115,6 +115,11 @@ pub enum Error {
     /// the system says so.
     #[error("{step} needs {}, {}; {instead}", show(*bytes), short(*available))]
     Memory { step: String, bytes: u64, available: Option<u64>, instead: &'static str },
+    #[error(
+        "`{path}` needs {}, and {} are free on its disk; make room, choose another place, or write fewer rows",
+        show(*bytes), show(*available)
+    )]
+    Disk { path: PathBuf, bytes: u64, available: u64 },
 
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]

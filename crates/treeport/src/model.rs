@@ -1,8 +1,11 @@
 //! One tree or several: what answers, whatever made it.
 
+use std::ops::Range;
+
 use crate::error::Result;
-use crate::forest::Forest;
+use crate::forest::{Forest, mean};
 use crate::measure::{Measure, Measures};
+use crate::memory;
 use crate::progress::Progress;
 use crate::sparse::Csr;
 use crate::tree::{Coupling, Scratch, Tree, check_tables, newick_parts};
@@ -216,6 +219,9 @@ impl From<Forest> for Model {
     }
 }
 
+/// What a block of a table may take.
+const AT_ONCE: u64 = 1 << 26;
+
 /// Measures laid out for every tree of a [`Model`].
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -234,7 +240,7 @@ impl Prepared {
     /// # Errors
     /// As [`Tree::pairs`].
     pub fn pairs(&self, pairs: &[(usize, usize)], progress: &Progress<'_>) -> Result<Vec<f64>> {
-        crate::forest::mean(&self.trees, &self.weights, pairs.len(), progress, |tree, report| {
+        mean(&self.trees, &self.weights, pairs.len(), progress, |tree, report| {
             tree.pairs(pairs, report)
         })
     }
@@ -245,10 +251,33 @@ impl Prepared {
     /// # Errors
     /// As [`Tree::pairwise`].
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        let rows = self.measures().len();
-        check_tables(rows, rows, self.tables())?;
-        crate::forest::mean(&self.trees, &self.weights, rows, progress, |tree, report| {
-            tree.pairwise(report)
+        let all = 0..self.measures().len();
+        self.block(all.clone(), all, progress)
+    }
+
+    /// The part of [`pairwise`](Self::pairwise) in some rows and columns, to the bit, row after row,
+    /// in parallel: for tables that do not fit into memory. Progress counts rows.
+    ///
+    /// # Errors
+    /// As [`Tree::pairwise`].
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Measures, Model, silent};
+    /// let model = Model::from_newick("((a:1,b:1):2,c:3);", None)?;
+    /// let prepared = model.prepare(&Measures::unit_masses(3, 0..3)?)?;
+    /// assert_eq!(prepared.block(1..3, 0..3, &silent)?, [2.0, 0.0, 6.0, 6.0, 6.0, 0.0]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn block(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        check_tables(rows.len(), columns.len(), self.tables())?;
+        mean(&self.trees, &self.weights, rows.len(), progress, |tree, report| {
+            tree.block(rows.clone(), columns.clone(), report)
         })
     }
 
@@ -261,13 +290,36 @@ impl Prepared {
     /// # Panics
     /// If the other set is prepared by another model.
     pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.cross_rows(other, 0..self.measures().len(), progress)
+    }
+
+    /// Some rows of [`cross`](Self::cross), to the bit.
+    ///
+    /// # Errors
+    /// As [`Tree::cross`].
+    ///
+    /// # Panics
+    /// If the other set is prepared by another model.
+    pub fn cross_rows(
+        &self,
+        other: &Self,
+        rows: Range<usize>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
         self.check_model(other);
         let both: Vec<_> = self.trees.iter().zip(&other.trees).collect();
-        let rows = self.measures().len();
-        check_tables(rows, other.measures().len(), self.tables())?;
-        crate::forest::mean(&both, &self.weights, rows, progress, |(left, right), report| {
-            left.cross(right, report)
+        check_tables(rows.len(), other.measures().len(), self.tables())?;
+        mean(&both, &self.weights, rows.len(), progress, |(left, right), report| {
+            left.cross_rows(right, rows.clone(), report)
         })
+    }
+
+    /// Rows of a table of so many columns that are worked out at once by those who have no room for
+    /// all: 64 MiB of them, with a copy, or a quarter of the memory where that is less; one at least.
+    pub fn rows_at_once(&self, columns: usize) -> usize {
+        let room = memory::available().map_or(AT_ONCE, |bytes| AT_ONCE.min(bytes / 4));
+        let row = memory::size_of::<f64>(&[columns.max(1), self.tables() + 1]);
+        usize::try_from(room / row).map_or(usize::MAX, |rows| rows.max(1))
     }
 
     /// Distance between measure `i` here and measure `j` of another set prepared by the same model,
@@ -281,13 +333,13 @@ impl Prepared {
         both.map(|((left, right), w)| w * left.distance_to(i, right, j, scratch)).sum()
     }
 
-    /// Checks that both have as many trees, of the same weights; the trees check that they are the
-    /// same.
     /// Tables held at once: the mean, and that of a tree.
     fn tables(&self) -> usize {
         self.trees.len().min(2)
     }
 
+    /// Checks that both have as many trees, of the same weights; the trees check that they are the
+    /// same.
     fn check_model(&self, other: &Self) {
         assert!(self.weights == other.weights, "both sets must be prepared by one model");
     }

@@ -141,15 +141,30 @@ fn tables_of_measures_are_weighed_whole() {
     let many = spread(20, 80);
     assert_eq!(
         refused(tree.pairwise(&many, &silent)),
-        "the table of 80 by 80 distances needs 51.2 kB, and 50 kB are available; ask for some rows at a time, for listed pairs, or for the nearest alone"
+        "the table of 80 by 80 distances needs 51.2 kB, and 50 kB are available; take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, `Prepared::block` in Rust), or ask for listed pairs or for the nearest alone"
     );
     refused(tree.cross(&many, &many, &silent));
+    blocks_fit(&Model::Tree(tree.clone()), &many);
+    blocks_fit(&Model::Forest(forest), &many);
     tree.cross(&many, &measures, &silent).unwrap();
     refused(many_embedded(&tree));
 }
 
+/// Tables that are refused as a whole can be had block after block.
+fn blocks_fit(model: &Model, measures: &Measures) {
+    let prepared = model.prepare(measures).unwrap();
+    refused(prepared.pairwise(&silent));
+    let (n, at_once) = (measures.len(), prepared.rows_at_once(measures.len()));
+    assert!(at_once >= 1 && at_once < n / 2, "{at_once}");
+    for first in (0..n).step_by(at_once) {
+        let rows = first..n.min(first + at_once);
+        assert_eq!(prepared.block(rows.clone(), 0..n, &silent).unwrap().len(), rows.len() * n);
+        prepared.cross_rows(&prepared, rows, &silent).unwrap();
+    }
+}
+
 fn many_embedded(tree: &Tree) -> Result<treeport::Csr> {
-    tree.embed(&spread(20, 400))
+    tree.embed(&spread(20, 300))
 }
 
 #[test]

@@ -172,6 +172,7 @@ fn check_prepared(model: &Model, measures: &Measures) {
                 let matrix = model.pairwise(set, &silent).unwrap();
                 assert_eq!(prepared.pairwise(&silent).unwrap(), matrix);
                 assert_eq!(matrix.len(), count * count);
+                check_blocks(prepared, &matrix);
                 for (other, theirs) in sets.iter().zip(&ready) {
                     let direct = model.cross(set, other, &silent).unwrap();
                     assert_eq!(prepared.cross(theirs, &silent).unwrap(), direct);
@@ -185,6 +186,24 @@ fn check_prepared(model: &Model, measures: &Measures) {
             }
         });
     }
+}
+
+/// Every part of a table is what the whole has there.
+fn check_blocks(prepared: &treeport::model::Prepared, matrix: &[f64]) {
+    let n = prepared.measures().len();
+    let ranges = [0..n, 0..n / 2, n / 3..n, n / 2..n.min(n / 2 + 1), n..n];
+    for rows in &ranges {
+        for columns in &ranges {
+            let block = prepared.block(rows.clone(), columns.clone(), &silent).unwrap();
+            let places = rows.clone().flat_map(|i| columns.clone().map(move |j| i * n + j));
+            assert_eq!(block, places.map(|at| matrix[at]).collect::<Vec<_>>());
+        }
+        let some = prepared.cross_rows(prepared, rows.clone(), &silent).unwrap();
+        let all = prepared.cross(prepared, &silent).unwrap();
+        assert_eq!(some, all[rows.start * n..rows.end * n]);
+    }
+    let beyond = prepared.block(0..n, n..n + 1, &silent).unwrap_err();
+    assert!(matches!(beyond, treeport::Error::NoSuchMeasure { measure, .. } if measure == n));
 }
 
 /// Many points and measures on a few of them, so that the cut through the trees is used.

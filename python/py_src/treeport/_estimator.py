@@ -28,6 +28,7 @@ from ._inputs import (
     row,
     seed_of,
     sound,
+    table_of,
     threads_of,
     width,
     with_mass,
@@ -279,7 +280,7 @@ class TreeWasserstein(  # type: ignore[misc]
         left, right = self._measures(A), self._measures(B)
         return self._model._raw.paired(left, right, threads_of(self.n_jobs))
 
-    def pairwise(self, A: Any, B: Any = None) -> Floats:
+    def pairwise(self, A: Any, B: Any = None, *, out: Optional[Floats] = None) -> Floats:
         """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
 
         This is what ``metric="precomputed"`` of scikit-learn takes.
@@ -288,13 +289,16 @@ class TreeWasserstein(  # type: ignore[misc]
         ----------
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
+        out : ndarray of float64 and of the shape of the result, optional
+            Where the distances go, block after block of rows: see `Tree.pairwise`.
 
         Returns
         -------
         distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+            `out`, where that is given.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
-        return self._model._raw.pairwise(left, right, threads_of(self.n_jobs))
+        return table_of(self._model._raw, left, right, out, threads_of(self.n_jobs))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which share of the mass goes where, by the tree or the forest: see `Tree.coupling`.

@@ -369,6 +369,28 @@ def fingerprint(
     return metric, points is None, cost is None, graph is None, *numbers
 
 
+def table_of(
+    raw: _core.Model,
+    left: _core.Measures,
+    right: Optional[_core.Measures],
+    out: Optional[Floats],
+    threads: int,
+) -> Floats:
+    """All distances of two sets or within one, in an array of the caller's where there is one."""
+    if out is None:
+        return raw.pairwise(left, right, threads)
+    shape = (len(left), len(left if right is None else right))
+    expected = f"expected a writeable, aligned numpy array of float64 with shape {shape}"
+    if not isinstance(out, np.ndarray):
+        raise ValueError(f"out is of type {type(out).__name__}; {expected}")
+    if out.dtype != np.float64 or out.shape != shape:
+        raise ValueError(f"out has dtype {out.dtype} and shape {out.shape}; {expected}")
+    if not (out.flags.writeable and out.flags.aligned):
+        raise ValueError(f"out is {'not aligned' if out.flags.writeable else 'read-only'}; {expected}")
+    raw.pairwise_into(left, right, out, threads)
+    return out
+
+
 def threads_of(n_jobs: Optional[int]) -> int:
     """Threads to use: all processors for `None` and -1; 0 is how the compiled half says all."""
     if n_jobs is None or n_jobs == -1:

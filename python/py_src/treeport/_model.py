@@ -8,7 +8,7 @@ from typing import Any, Optional, TypeVar
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, measures_of, moves_matrix, row, threads_of, width
+from ._inputs import Floats, measures_of, moves_matrix, row, table_of, threads_of, width
 
 Self = TypeVar("Self", bound="Model")
 
@@ -88,7 +88,9 @@ class Model:
         """
         return self._raw.paired(self._measures(A), self._measures(B), threads_of(n_jobs))
 
-    def pairwise(self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None) -> Floats:
+    def pairwise(
+        self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None, out: Optional[Floats] = None
+    ) -> Floats:
         """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
 
         Parameters
@@ -97,10 +99,14 @@ class Model:
         B : array-like or sparse of shape (n_b, n_points), optional
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
+        out : ndarray of float64 and of the shape of the result, optional
+            Where the distances go, block after block of rows. With a `numpy.memmap` the table may be larger than
+            memory.
 
         Returns
         -------
         distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+            `out`, where that is given.
 
         Examples
         --------
@@ -108,9 +114,17 @@ class Model:
         >>> tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]])
         array([[0., 3.],
                [3., 0.]])
+
+        A table in a file:
+
+        >>> import tempfile, numpy as np
+        >>> with tempfile.TemporaryFile() as file:
+        ...     table = np.memmap(file, dtype=np.float64, mode="w+", shape=(2, 2))
+        ...     tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]], out=table)[0].tolist()
+        [0.0, 3.0]
         """
         other = None if B is None else self._measures(B)
-        return self._raw.pairwise(self._measures(A), other, threads_of(n_jobs))
+        return table_of(self._raw, self._measures(A), other, out, threads_of(n_jobs))
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which mass goes where.

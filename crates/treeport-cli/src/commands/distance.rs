@@ -1,14 +1,18 @@
 //! `treeport distance`: distances between measures, of a tree or a forest.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
+use treeport::io::fingerprint::{Job, Mix, of_measures};
 use treeport::io::npy;
+use treeport::io::part::PartFile;
 use treeport::model::Prepared;
-use treeport::progress::State;
+use treeport::progress::{Progress, State};
 use treeport::{Error, Measures, Model};
 
 use crate::args::{ModelArgs, PairArgs};
@@ -16,6 +20,7 @@ use crate::input;
 use crate::interrupt::Interrupted;
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
+use crate::parts::{self, Parts};
 use crate::progress::{Watch, watched};
 use crate::rows::{self, Cell, DISTANCES};
 
@@ -24,7 +29,10 @@ Examples:
   treeport distance model.tree --measures docs.npz > distances.csv
   treeport distance model.tree --measures queries.npz --against docs.npz -o matrix.npy
   treeport distance phylogeny.nwk --names otus.txt --measures samples.csv --normalize
-  treeport distance model.tree --measures docs.npz --measure-names titles.txt > distances.csv";
+  treeport distance model.tree --measures docs.npz --measure-names titles.txt > distances.csv
+
+A table may be larger than memory: with `-o` it is written in blocks, and what is done stays. After Ctrl-C,
+a crash or a kill the same command goes on from `matrix.npy.part`.";
 
 /// Options of `treeport distance`.
 #[derive(Args, Debug)]
@@ -51,6 +59,16 @@ pub(crate) struct DistanceArgs {
 /// Distances between two writes.
 const CHUNK: usize = 1 << 16;
 
+/// What is asked for.
+struct Work<'a> {
+    model: &'a Model,
+    left: &'a Measures,
+    against: Option<&'a Measures>,
+    pairs: &'a Pairs,
+    left_names: Option<Vec<String>>,
+    right_names: Option<Vec<String>>,
+}
+
 /// Runs `treeport distance`.
 pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "distances go", &["csv", "npy"])?;
@@ -65,24 +83,216 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         Some(set) => input::measure_names(args.against_names.as_deref(), set)?,
         None => left_names.clone(),
     };
-    if let Some(path) = file.filter(|path| input::extension(path) == Some("npy")) {
-        let (shape, values) = matrix(&model, &left, against.as_ref(), &pairs, output)?;
-        output::save(path, |out| Ok(npy::write_f64(&shape, &values, out)?))?;
-    } else {
-        let (prepared, offset) = prepare(&model, &left, against.as_ref())?;
+    let (model, left, against, pairs) = (&model, &left, against.as_ref(), &pairs);
+    let work = Work { model, left, against, pairs, left_names, right_names };
+    let Some(path) = parts::regular(file) else {
+        work.print(file, output)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let npy = input::extension(path) == Some("npy");
+    let parts = match pairs {
+        Pairs::Within(_) | Pairs::Across(..) if npy => work.save_table(path, output)?,
+        _ => work.save_list(path, npy, output)?,
+    };
+    let parts = match parts {
+        Ok(parts) => parts,
+        Err(interrupted) => return Ok(interrupted),
+    };
+    let (count, earlier) = (pairs.len(), parts.earlier());
+    parts.file.finish()?;
+    let mut facts = json!({"pairs": count});
+    if earlier > 0 {
+        facts["done_before"] = json!(earlier);
+    }
+    rows::wrote(output, "distance", file, facts, &format!("{count} distances"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All parts, or how a run ends that was interrupted before.
+type Filled<'a> = Result<Parts<'a>, ExitCode>;
+
+impl Work<'_> {
+    /// Rows to stdout, or to a file that is no regular file, such as a pipe.
+    fn print(&self, file: Option<&Path>, output: &Output) -> Result<()> {
         let watch = Watch::of_rows(output, file.is_none());
+        if let Some(path) = file.filter(|path| input::extension(path) == Some("npy")) {
+            let (shape, values) = self.table(output)?;
+            return output::save(path, |out| Ok(npy::write_f64(&shape, &values, out)?));
+        }
+        let (prepared, offset) = self.prepare()?;
         rows::write(file, output, |out, json| {
             rows::header(out, json, &DISTANCES)?;
-            stream(&prepared, offset, &pairs, &watch, |(i, j), distance| {
-                let left = rows::name(left_names.as_deref(), i);
-                let right = rows::name(right_names.as_deref(), j);
-                rows::row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])
-            })
-        })?;
+            let mut rest = self.pairs.iter();
+            let mut done = 0;
+            while done < self.pairs.len() {
+                let total = Some(self.pairs.len());
+                let of_all = |state: &State<'_>| {
+                    watch.hear(&State { done: done + state.done, total, ..*state })
+                };
+                let chunk: Vec<_> = rest.by_ref().take(CHUNK).collect();
+                self.write(out, json, &chunk, &distances(&prepared, offset, &chunk, &of_all)?)?;
+                done += chunk.len();
+            }
+            Ok(())
+        })
     }
-    let count = pairs.len();
-    rows::wrote(output, "distance", file, json!({"pairs": count}), &format!("{count} distances"))?;
-    Ok(ExitCode::SUCCESS)
+
+    /// The rows of some pairs.
+    fn write(
+        &self,
+        out: &mut dyn Write,
+        json: bool,
+        pairs: &[(usize, usize)],
+        distances: &[f64],
+    ) -> Result<()> {
+        for (&(i, j), &distance) in pairs.iter().zip(distances) {
+            let left = rows::name(self.left_names.as_deref(), i);
+            let right = rows::name(self.right_names.as_deref(), j);
+            rows::row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])?;
+        }
+        Ok(())
+    }
+
+    /// Both sets laid out as one, and where the second begins.
+    fn prepare(&self) -> Result<(Prepared, usize)> {
+        Ok(match self.against {
+            Some(right) => (self.model.prepare(&self.left.followed_by(right)?)?, self.left.len()),
+            None => (self.model.prepare(self.left)?, 0),
+        })
+    }
+
+    /// What tells it from other work.
+    fn job(&self, npy: bool) -> Job {
+        let mut which = Mix::new();
+        match self.pairs {
+            Pairs::Listed(pairs) => which.pairs(pairs),
+            pairs => which.word(pairs.len() as u64),
+        }
+        Job::new("treeport-distance-1")
+            .part("format", npy.into())
+            .part("model", parts::of_model(self.model))
+            .part("measures", of_measures(self.left))
+            .part("against", self.against.map_or(0, of_measures))
+            .part("pairs", which.number())
+            .part("measure-names", parts::of_names(self.left_names.as_deref()))
+            .part("against-names", parts::of_names(self.right_names.as_deref()))
+    }
+
+    /// Distances of pairs, as rows or as an array, block after block.
+    fn save_list<'a>(&self, path: &Path, npy: bool, output: &'a Output) -> Result<Filled<'a>> {
+        let count = self.pairs.len();
+        let mut head = Vec::new();
+        if npy {
+            npy::write_f64_header(&[count], &mut head)?;
+        } else {
+            rows::header(&mut head, false, &DISTANCES)?;
+        }
+        let bytes = npy.then(|| head.len() as u64 + 8 * count as u64);
+        let mut parts = Parts::open(path, &self.job(npy), (count, "pairs"), bytes, output)?;
+        let (prepared, offset) = self.prepare()?;
+        let mut rest = self.pairs.iter().skip(parts.earlier());
+        let whole = parts.fill((CHUNK / 16, CHUNK), &head, |_, items, progress| {
+            let pairs: Vec<_> = rest.by_ref().take(items.len()).collect();
+            let distances = prepared_pairs(&prepared, offset, &pairs, progress)?;
+            let mut out = Vec::new();
+            if npy {
+                out.extend(distances.iter().flat_map(|d| d.to_le_bytes()));
+            } else {
+                self.write(&mut out, false, &pairs, &distances)?;
+            }
+            Ok(out)
+        })?;
+        Ok(if whole { Ok(parts) } else { Err(parts.interrupted()) })
+    }
+
+    /// The matrix of all pairs, block after block of rows.
+    fn save_table<'a>(&self, path: &Path, output: &'a Output) -> Result<Filled<'a>> {
+        let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
+        let mut head = Vec::new();
+        npy::write_f64_header(&[rows, columns], &mut head)?;
+        let bytes = (rows as u64).saturating_mul(columns as u64).saturating_mul(8);
+        let bytes = bytes.saturating_add(head.len() as u64);
+        let mut parts = Parts::open(path, &self.job(true), (rows, "rows"), Some(bytes), output)?;
+        let left = self.model.prepare(self.left)?;
+        let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
+        let most = left.rows_at_once(columns);
+        let whole = parts.fill((most, most), &head, |file, rows, progress| {
+            let Some(right) = &right else {
+                let values = left.block(rows.clone(), rows.start..columns, progress)?;
+                return mirrored(file, head.len(), rows, columns, &values);
+            };
+            let values = left.cross_rows(right, rows, progress)?;
+            Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        })?;
+        Ok(if whole { Ok(parts) } else { Err(parts.interrupted()) })
+    }
+
+    /// The matrix of all pairs, or the list of distances where pairs were listed, with its shape.
+    fn table(&self, output: &Output) -> Result<(Vec<usize>, Vec<f64>)> {
+        let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
+        if let Pairs::Listed(pairs) = self.pairs {
+            let (prepared, offset) = self.prepare()?;
+            let watch = Watch::new(output);
+            let values = distances(&prepared, offset, pairs, &|state| watch.hear(state))?;
+            return Ok((vec![values.len()], values));
+        }
+        let values = watched(output, |progress| match self.against {
+            Some(right) => self.model.cross(self.left, right, progress),
+            None => self.model.pairwise(self.left, progress),
+        })?;
+        Ok((vec![rows, columns], values))
+    }
+}
+
+/// Distances of pairs of measures of which the second are counted from `offset`.
+fn prepared_pairs(
+    prepared: &Prepared,
+    offset: usize,
+    pairs: &[(usize, usize)],
+    progress: &Progress<'_>,
+) -> treeport::Result<Vec<f64>> {
+    let pairs: Vec<_> = pairs.iter().map(|&(i, j)| (i, offset + j)).collect();
+    prepared.pairs(&pairs, progress)
+}
+
+/// The same where nothing is kept when it is interrupted.
+fn distances(
+    prepared: &Prepared,
+    offset: usize,
+    pairs: &[(usize, usize)],
+    progress: &Progress<'_>,
+) -> Result<Vec<f64>> {
+    match prepared_pairs(prepared, offset, pairs, progress) {
+        Err(Error::Cancelled) => Err(Interrupted.into()),
+        distances => Ok(distances?),
+    }
+}
+
+/// Whole rows of a symmetric matrix: what is right of the diagonal is in `values`, and the rest in
+/// the rows before, which are in the file after `head` bytes.
+fn mirrored(
+    file: &PartFile,
+    head: usize,
+    rows: Range<usize>,
+    columns: usize,
+    values: &[f64],
+) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; 8 * rows.len() * columns];
+    let mut above = vec![0; 8 * rows.len()];
+    for column in 0..rows.start {
+        let at = head as u64 + 8 * (column as u64 * columns as u64 + rows.start as u64);
+        file.read_at(at, &mut above)?;
+        for (row, value) in above.chunks(8).enumerate() {
+            bytes[8 * (row * columns + column)..][..8].copy_from_slice(value);
+        }
+    }
+    let given = values.chunks((columns - rows.start).max(1));
+    for (row, given) in bytes.chunks_mut(8 * columns).zip(given) {
+        for (out, value) in row[8 * rows.start..].chunks_mut(8).zip(given) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    Ok(bytes)
 }
 
 /// Which pairs are wanted; pairs of different mass are refused before the first row.
@@ -103,70 +313,4 @@ fn which_pairs(args: &DistanceArgs, left: &Measures, against: Option<&Measures>)
         Some(path) => Pairs::Listed(pairs::read(path, left, right)?),
         None => Pairs::Across(left.len(), right.len()),
     })
-}
-
-/// Both sets laid out as one, and where the second begins.
-fn prepare(
-    model: &Model,
-    left: &Measures,
-    against: Option<&Measures>,
-) -> Result<(Prepared, usize)> {
-    Ok(match against {
-        Some(right) => (model.prepare(&left.followed_by(right)?)?, left.len()),
-        None => (model.prepare(left)?, 0),
-    })
-}
-
-/// Computes chunk after chunk and hands over the distances; memory stays small however many there
-/// are.
-fn stream(
-    prepared: &Prepared,
-    offset: usize,
-    pairs: &Pairs,
-    watch: &Watch<'_>,
-    mut take: impl FnMut((usize, usize), f64) -> Result<()>,
-) -> Result<()> {
-    let (mut done, total) = (0, Some(pairs.len()));
-    let mut rest = pairs.iter();
-    loop {
-        let chunk: Vec<_> = rest.by_ref().take(CHUNK).map(|(i, j)| (i, offset + j)).collect();
-        if chunk.is_empty() {
-            return Ok(());
-        }
-        let of_all =
-            |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
-        let distances = match prepared.pairs(&chunk, &of_all) {
-            Err(Error::Cancelled) => return Err(Interrupted.into()),
-            distances => distances?,
-        };
-        for (&(i, j), &distance) in chunk.iter().zip(&distances) {
-            take((i, j - offset), distance)?;
-        }
-        done += chunk.len();
-    }
-}
-
-/// The matrix of all pairs, or the list of distances where pairs were listed, with its shape.
-fn matrix(
-    model: &Model,
-    left: &Measures,
-    against: Option<&Measures>,
-    pairs: &Pairs,
-    output: &Output,
-) -> Result<(Vec<usize>, Vec<f64>)> {
-    let (rows, columns) = (left.len(), against.unwrap_or(left).len());
-    if matches!(pairs, Pairs::Listed(_)) {
-        let (prepared, offset) = prepare(model, left, against)?;
-        let mut values = Vec::with_capacity(pairs.len());
-        stream(&prepared, offset, pairs, &Watch::new(output), |_, distance| {
-            values.push(distance);
-            Ok(())
-        })?;
-        return Ok((vec![values.len()], values));
-    }
-    let values = watched(output, |progress| match against {
-        Some(right) => model.cross(left, right, progress),
-        None => model.pairwise(left, progress),
-    })?;
-    Ok((vec![rows, columns], values))
 }

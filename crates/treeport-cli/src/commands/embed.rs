@@ -1,15 +1,22 @@
 //! `treeport embed`: measures as vectors whose cityblock distance is the model's.
 
-use std::path::PathBuf;
+use std::io::{self, Seek, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::io::npz;
+use treeport::io::fingerprint::{Job, of_measures};
+use treeport::io::npz::{self, Entries};
+use treeport::io::part::{Block, PartFile};
+use treeport::progress::State;
+use treeport::{Csr, Error, Measures, Model};
 
 use crate::args::ModelArgs;
 use crate::output::{self, Output};
+use crate::parts::{self, Parts};
 use crate::rows::{self, Cell};
 use crate::{input, interrupt};
 
@@ -21,7 +28,10 @@ Examples:
 A row has length(v) times the mass below v at every node v of the tree, so that the cityblock distance
 of two rows is the tree distance of the two measures: any index for that distance will do. The trees of a forest
 stand side by side, each times its weight.
-In Python: rows = scipy.sparse.load_npz(\"rows.npz\")";
+In Python: rows = scipy.sparse.load_npz(\"rows.npz\")
+
+With `-o` rows are written in blocks, and what is done stays: after Ctrl-C, a crash or a kill the same command
+goes on from `rows.npz.part`.";
 
 /// Options of `treeport embed`.
 #[derive(Args, Debug)]
@@ -39,33 +49,186 @@ pub(crate) struct EmbedArgs {
 
 const COLUMNS: [&str; 3] = ["measure", "node", "value"];
 
+/// What tells what is being done from other work.
+const TASK: &str = "embedding";
+
+/// What is asked for.
+struct Work<'a> {
+    model: &'a Model,
+    measures: &'a Measures,
+    titles: Option<Vec<String>>,
+    /// The file of the measures, for errors.
+    from: String,
+}
+
 /// Runs `treeport embed`.
 pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "an embedding goes", &["npz", "csv"])?;
     let model = args.of.model()?;
     let measures = args.of.measures.read((&model).into())?;
     let titles = input::measure_names(args.measure_names.as_deref(), &measures)?;
-    let path = args.of.measures.path()?;
-    let embedded = model.embed(&measures).with_context(|| input::name(path))?;
-    interrupt::check()?;
-    if let Some(path) = file.filter(|path| input::extension(path) == Some("npz")) {
-        output::save(path, |out| Ok(npz::write_csr(&embedded, out)?))?;
-    } else {
-        rows::write(file, output, |out, json| {
-            rows::header(out, json, &COLUMNS)?;
-            for (row, bounds) in embedded.start.windows(2).enumerate() {
-                for entry in bounds[0]..bounds[1] {
-                    let (node, value) = (embedded.indices[entry], embedded.values[entry]);
-                    let measure = rows::name(titles.as_deref(), row);
-                    let cells = [measure, Cell::Count(node), Cell::Number(value)];
-                    rows::row(out, json, &COLUMNS, &cells)?;
-                }
-            }
-            Ok(())
-        })?;
+    let from = input::name(args.of.measures.path()?);
+    let work = Work { model: &model, measures: &measures, titles, from };
+    let npz = file.filter(|path| input::extension(path) == Some("npz"));
+    let Some(path) = parts::regular(file) else {
+        work.print(file, npz.is_some(), output)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let mut parts =
+        Parts::open(path, &work.job(npz.is_some()), (measures.len(), "rows"), None, output)?;
+    if !work.fill(&mut parts, npz.is_some())? {
+        return Ok(parts.interrupted());
     }
-    let (count, nodes, entries) = (embedded.rows, embedded.cols, embedded.values.len());
+    let (count, nodes) = (measures.len(), model.nodes());
+    let entries = if npz.is_some() {
+        output::save(path, |out| Ok(assemble(&parts.file, [count, nodes], out)?))?;
+        let entries = entries(parts.file.blocks());
+        parts.file.remove()?;
+        entries
+    } else {
+        let entries = lines(&parts.file)? - 1;
+        parts.file.finish()?;
+        entries
+    };
     let facts = json!({"measures": count, "nodes": nodes, "entries": entries});
     rows::wrote(output, "embed", file, facts, &format!("{count} rows over {nodes} nodes"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Work<'_> {
+    /// What tells it from other work.
+    fn job(&self, npz: bool) -> Job {
+        Job::new("treeport-embed-1")
+            .part("format", npz.into())
+            .part("model", parts::of_model(self.model))
+            .part("measures", of_measures(self.measures))
+            .part("measure-names", parts::of_names(self.titles.as_deref()))
+    }
+
+    /// The rows of some measures.
+    fn rows(&self, which: Range<usize>) -> Result<Csr> {
+        let some = which.map(|row| self.measures.row(row).iter());
+        let some = Measures::from_rows(self.measures.points(), some)?;
+        self.model.embed(&some).with_context(|| self.from.clone())
+    }
+
+    /// Works out what is missing; whether it came to the end.
+    fn fill(&self, parts: &mut Parts<'_>, npz: bool) -> Result<bool> {
+        let mut head = Vec::new();
+        if !npz {
+            rows::header(&mut head, false, &COLUMNS)?;
+        }
+        let threads = rayon::current_num_threads();
+        parts.fill((threads, usize::MAX), &head, |_, which, progress| {
+            let (first, rows) = (which.start, self.rows(which)?);
+            let state =
+                State { task: TASK, done: rows.rows, total: None, error: None, checkpoint: None };
+            if !progress(&state) {
+                return Err(Error::Cancelled.into());
+            }
+            let mut out = Vec::new();
+            if npz {
+                put(&rows, &mut out);
+            } else {
+                self.write(&mut out, false, first, &rows)?;
+            }
+            Ok(out)
+        })
+    }
+
+    /// Entries as rows of text; the first row is that of measure `first`.
+    fn write(&self, out: &mut dyn Write, json: bool, first: usize, rows: &Csr) -> Result<()> {
+        for (row, bounds) in rows.start.windows(2).enumerate() {
+            for entry in bounds[0]..bounds[1] {
+                let (node, value) = (rows.indices[entry], rows.values[entry]);
+                let measure = rows::name(self.titles.as_deref(), first + row);
+                let cells = [measure, Cell::Count(node), Cell::Number(value)];
+                rows::row(out, json, &COLUMNS, &cells)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// All at once to stdout, or to a file that is no regular file, such as a pipe.
+    fn print(&self, file: Option<&Path>, npz: bool, output: &Output) -> Result<()> {
+        let all = self.rows(0..self.measures.len())?;
+        interrupt::check()?;
+        if let Some(path) = file.filter(|_| npz) {
+            return output::save(path, |out| Ok(npz::write_csr(&all, out)?));
+        }
+        rows::write(file, output, |out, json| {
+            rows::header(out, json, &COLUMNS)?;
+            self.write(out, json, 0, &all)
+        })
+    }
+}
+
+/// A block of rows on its way into an archive: the number of entries of every row, then all columns,
+/// then all values, eight bytes each.
+fn put(rows: &Csr, out: &mut Vec<u8>) {
+    let lengths = rows.start.windows(2).map(|bounds| bounds[1] - bounds[0]);
+    let counts = lengths.chain(rows.indices.iter().copied());
+    out.extend(counts.flat_map(|count| (count as u64).to_le_bytes()));
+    out.extend(rows.values.iter().flat_map(|value| value.to_le_bytes()));
+}
+
+/// Entries of all rows of some blocks.
+fn entries(blocks: &[Block]) -> u64 {
+    blocks.iter().map(|block| (block.bytes / 8 - block.items as u64) / 2).sum()
+}
+
+/// Writes the archive from all blocks.
+fn assemble(file: &PartFile, shape: [usize; 2], out: impl Write + Seek) -> io::Result<()> {
+    let count = usize::try_from(entries(file.blocks())).map_err(io::Error::other)?;
+    npz::write_csr_with(shape, count, out, |list, out| {
+        let (mut at, mut sum) = (0, 0u64);
+        if list == Entries::Start {
+            out.write_all(&sum.to_le_bytes())?;
+        }
+        for block in file.blocks() {
+            let (rows, entries) = (8 * block.items as u64, 8 * entries(&[*block]));
+            let (from, size) = match list {
+                Entries::Start => (at, rows),
+                Entries::Indices => (at + rows, entries),
+                Entries::Values => (at + rows + entries, entries),
+            };
+            copy(file, from, size, |bytes| match list {
+                Entries::Start => bytes.chunks(8).try_for_each(|length| {
+                    sum += length.try_into().map_or(0, u64::from_le_bytes);
+                    out.write_all(&sum.to_le_bytes())
+                }),
+                _ => out.write_all(bytes),
+            })?;
+            at += block.bytes;
+        }
+        Ok(())
+    })
+}
+
+/// The lines of a file of text.
+fn lines(file: &PartFile) -> io::Result<u64> {
+    let mut lines = 0;
+    copy(file, 0, file.bytes(), |bytes| {
+        lines += bytes.split(|&byte| byte == b'\n').count() as u64 - 1;
+        Ok(())
+    })?;
+    Ok(lines)
+}
+
+/// Hands over a part of the file, piece after piece.
+fn copy(
+    file: &PartFile,
+    from: u64,
+    size: u64,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut at = 0;
+    while at < size {
+        let piece = &mut buffer[..usize::try_from(size - at).map_or(1 << 16, |n| n.min(1 << 16))];
+        file.read_at(from + at, piece).map_err(io::Error::other)?;
+        take(piece)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
 }

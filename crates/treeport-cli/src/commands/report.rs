@@ -25,7 +25,8 @@ Examples:
 
 One file that works without a network: the tree to walk around in, predicted against exact distances,
 errors, transport plans. Without a ground metric and measures it shows the trees alone. Of a forest one tree is
-shown at a time. Models are judged as by `treeport eval`.";
+shown at a time. Models are judged as by `treeport eval`. Trees of more than 20,000 leaves are shown as a summary of
+at most 2,000 groups of leaves, which keeps the page below 2 MB.";
 
 /// Options of `treeport report`.
 #[derive(Args, Debug)]

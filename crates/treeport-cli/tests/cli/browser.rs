@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use treeport::Tree;
 
 use crate::baselines::with_forest;
 use crate::folder::Folder;
@@ -203,6 +204,36 @@ fn a_tree_of_thirteen_thousand_leaves_stays_readable() {
         assert!((2..=40).contains(&rows), "{view}: {rows}");
     }
     assert_eq!((&result["chain"], &result["tree"]), (&"w3210".into(), &"v4711".into()));
+    assert!(result["elements"].as_u64() < Some(4000), "{result}");
+}
+
+#[test]
+fn a_tree_of_many_leaves_is_a_summary_to_walk_around_in() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::new();
+    let (leaves, nodes) = (100_000, 199_999);
+    let parent = (0..nodes).map(|v: usize| (leaves + v / 2).min(nodes - 1) as u32).collect();
+    let length = (0..nodes).map(|v| if v == nodes - 1 { 0.0 } else { 1.0 }).collect();
+    let tree = Tree::new(leaves, parent, length).expect("children come first");
+    tree.save(&folder.path("big.tree")).expect("a writable folder");
+    let said = folder.json("report big.tree --json -o big.html");
+    assert!(said[0]["bytes"].as_u64() < Some(2_000_000), "{}", said[0]);
+    let script = "
+        result.note = one('#tree-note').textContent; result.first = rows();
+        click(one('.row.more')); result.second = rows();
+        type(one('#find'), '0'); press(one('#find'), 'Enter');
+        result.found = all('.row.found').length; result.closed = one('.row.found .wedge') !== null;
+        const before = rows(); click(one('.row.found')); result.same = String(rows()) === String(before);
+        type(one('#find'), '99999999'); result.missing = one('#tree-note').textContent;
+        one('#rows').value = '320'; one('#rows').dispatchEvent(new Event('change', {bubbles: true}));
+        result.elements = all('*').length;";
+    let result = ask(&browser, &folder, "big.html", false, script);
+    let note = result["note"].as_str().expect("a note");
+    assert!(note.starts_with("A summary: 100,000 leaves, shown as 1,"), "{note}");
+    assert_ne!(result["first"], result["second"]);
+    assert_eq!((&result["found"], &result["closed"]), (&1.into(), &true.into()), "{result}");
+    assert_eq!(result["same"], true, "a group of the summary does not open");
+    assert!(result["missing"].to_string().contains("No point that is named in this summary"));
     assert!(result["elements"].as_u64() < Some(4000), "{result}");
 }
 

@@ -15,6 +15,7 @@ mod pictures;
 mod saving;
 #[cfg(unix)]
 mod signals;
+mod tables;
 
 /// The binary that a [`folder::Folder`] runs.
 const BINARY: &str = env!("CARGO_BIN_EXE_treeport");

@@ -94,7 +94,7 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
     let folder = Folder::with_model();
     folder.write("many.csv", "1,0,0,0\n0,1,0,0\n".repeat(3000));
     let before = folder.files();
-    let args = "distance model.tree --measures many.csv -o distances.csv";
+    let args = "nearest model.tree --measures many.csv -o nearest.csv";
     let mut child = folder.command(args).spawn().expect("the binary runs");
     let begun = std::time::Instant::now();
     let half = || folder.files().iter().any(|file| file.starts_with(".treeport-"));
@@ -104,9 +104,9 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
     child.kill().expect("a running process");
     child.wait().expect("an end");
     assert!(half(), "nobody can clean up after a kill");
-    folder.output("distance model.tree --measures measures.csv -o distances.csv");
+    folder.output("nearest model.tree --measures measures.csv -o nearest.csv");
     assert_eq!(folder.files().len(), before.len() + 1, "{:?}", folder.files());
-    assert!(folder.path("distances.csv").exists() && !half());
+    assert!(folder.path("nearest.csv").exists() && !half());
 }
 
 /// Whatever a command writes, a disk that is full is an error that names the file.

@@ -141,7 +141,7 @@ fn a_second_signal_leaves_no_temporary_file() {
     let row = "1,0,0,0\n0,1,0,0\n";
     folder.write("many.csv", row.repeat(3000));
     let before = folder.files();
-    let args = "distance model.tree --measures many.csv -o distances.csv";
+    let args = "nearest model.tree --measures many.csv -o nearest.csv";
     let child = folder.command(args).spawn().expect("the binary runs");
     let begun = std::time::Instant::now();
     while !folder.files().iter().any(|file| file.starts_with(".treeport-")) {

@@ -100,15 +100,15 @@ pub(crate) fn heaviest(model: &Model) -> usize {
 }
 
 /// Which group a whole subtree belongs to.
-struct Groups {
+pub(crate) struct Groups {
     /// Group names in order of first appearance.
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// For every node, the group all its leaves share.
-    of: Vec<Option<usize>>,
+    pub(crate) of: Vec<Option<usize>>,
 }
 
 impl Groups {
-    fn new(tree: &Tree, of_leaf: Option<&[String]>) -> Self {
+    pub(crate) fn new(tree: &Tree, of_leaf: Option<&[String]>) -> Self {
         let mut names: Vec<String> = Vec::new();
         let mut number = HashMap::new();
         let mut of = vec![None; tree.nodes()];

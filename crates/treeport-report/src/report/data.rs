@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use treeport::progress::{SOLVING, State};
 use treeport::{Coupling, Error, Model, Progress, Result, Tree, exact};
 
-use super::{Report, Test};
+use super::summary::{MOST_SUMMARIES, is_large};
+use super::{Report, Test, large};
 use crate::dendrogram::heaviest;
 
 /// Moves of mass in a page, over all plans: about half a megabyte.
@@ -21,7 +22,9 @@ const MOST_NODES: usize = 500_000;
 pub(super) fn choose_trees(model: &Model) -> Vec<usize> {
     let (trees, weights) = (model.trees(), model.weights());
     let nodes = model.nodes() / trees.len();
-    let fit = (MOST_NODES / nodes.max(1)).clamp(1, MOST_TREES).min(trees.len());
+    let most = (MOST_NODES / nodes.max(1)).clamp(1, MOST_TREES);
+    let most = if is_large(model) { MOST_SUMMARIES } else { most };
+    let fit = most.min(trees.len());
     let mut order: Vec<usize> = (0..trees.len()).collect();
     order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
     order.truncate(fit);
@@ -42,7 +45,9 @@ pub(super) fn choose_plans(report: &Report<'_>) -> Vec<usize> {
     let supports = test.supports();
     let moves: usize =
         order.iter().map(|&k| supports[k]).sum::<usize>() * (report.models.len() + 1);
-    let fit = (order.len() * MOST_MOVES / moves.max(1)).clamp(1, order.len());
+    // The page of a large tree names the ends of all moves.
+    let most = if is_large(model.model) { MOST_MOVES / 4 } else { MOST_MOVES };
+    let fit = (order.len() * most / moves.max(1)).clamp(1, order.len());
     let last = order.len() - 1;
     (0..fit).map(|k| order[if fit == 1 { 0 } else { k * last / (fit - 1) }]).collect()
 }
@@ -63,36 +68,41 @@ pub(super) fn json(
             pairs.push(pair(report, test, k)?);
         }
     }
-    let models: Vec<Value> = report.models.iter().map(|m| model(m.model, &m.name)).collect();
-    let first = report.models.first().map(|m| &m.model.trees()[0]);
-    let names = first.map(|tree| (0..tree.leaves()).map(|i| tree.name(i)));
-    let value = json!({
-        "unit": report.unit,
-        "names": names.map(Iterator::collect::<Vec<_>>),
-        "groups": report.groups,
-        "weights": report.test.as_ref().map(weights),
-        "models": models,
-        "pairs": pairs,
-    });
+    let first = report.models.first().map(|m| m.model);
+    let value = match first.filter(|first| is_large(first)) {
+        Some(first) => large::json(report, first, &pairs),
+        None => json!({
+            "unit": report.unit,
+            "names": first.map(|model| names(&model.trees()[0]).collect::<Vec<_>>()),
+            "groups": report.groups,
+            "weights": report.test.as_ref().map(weights),
+            "models": report.models.iter().map(|m| model(m.model, &m.name, tree)).collect::<Vec<_>>(),
+            "pairs": pairs,
+        }),
+    };
     Ok(safe(&value.to_string()))
 }
 
+/// What the points are called.
+pub(super) fn names(tree: &Tree) -> impl Iterator<Item = String> + '_ {
+    (0..tree.leaves()).map(|i| tree.name(i))
+}
+
 /// A model's trees; the page begins with the one that counts most.
-fn model(model: &Model, name: &str) -> Value {
+pub(super) fn model(model: &Model, name: &str, tree: impl FnMut((&Tree, f64)) -> Value) -> Value {
     let shown = choose_trees(model);
     let first = shown.iter().position(|&k| k == heaviest(model));
-    let trees: Vec<Value> =
-        shown.iter().map(|&k| tree(&model.trees()[k], model.weights()[k])).collect();
+    let trees = shown.iter().map(|&k| (&model.trees()[k], model.weights()[k])).map(tree);
     json!({
         "name": name,
         "forest": model.tree().is_none(),
         "whole": shown.len() == model.trees().len(),
         "first": first,
-        "trees": trees,
+        "trees": trees.collect::<Vec<Value>>(),
     })
 }
 
-fn tree(tree: &Tree, weight: f64) -> Value {
+fn tree((tree, weight): (&Tree, f64)) -> Value {
     let length: Vec<f64> = tree.lengths().iter().map(|&l| short(l)).collect();
     json!({
         "weight": short(weight),
@@ -104,7 +114,7 @@ fn tree(tree: &Tree, weight: f64) -> Value {
 }
 
 /// How much mass each point has over all measures: the page names a subtree by its heaviest points.
-fn weights(test: &Test<'_>) -> Vec<f64> {
+pub(super) fn weights(test: &Test<'_>) -> Vec<f64> {
     let measures = test.data.measures();
     let mut weights = vec![0.0; measures.points()];
     for measure in measures.iter() {
@@ -150,7 +160,7 @@ fn moves(test: &Test<'_>, plan: &Coupling, total: f64) -> Vec<f64> {
 }
 
 /// A number of six digits, enough for pictures and half as long.
-fn short(value: f64) -> f64 {
+pub(super) fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 

@@ -7,7 +7,9 @@
 //! (`plan.js`) are drawn by the page, because people walk around in them.
 
 mod data;
+mod large;
 mod sections;
+mod summary;
 
 use treeport::learn::Epoch;
 use treeport::{GroundMetric, Labelled, Progress, Result, Score, score};

@@ -21,7 +21,7 @@ function treeDistance(t, i, j) {
 
 /** How far apart the model has two points; unknown where the page has only some of its trees. */
 function modelDistance(i, j) {
-  if (!model().whole) return null;
+  if (!model().whole || tree().at) return null;
   return model().trees.reduce((sum, t) => sum + t.weight * treeDistance(t, i, j), 0);
 }
 
@@ -67,7 +67,7 @@ function rank(t, leaf) {
       for (let k = t.children[v].length - 1; k >= 0; k--) stack.push(t.children[v][k]);
     }
   }
-  return t.places[leaf];
+  return t.places[spot(t, leaf)];
 }
 
 function paintPlan(flows, left, right, total) {
@@ -103,7 +103,7 @@ function paintPlan(flows, left, right, total) {
     const group = add(svg, "g", { class: "end", "data-tip": text, [isLeft ? "data-end-from" : "data-end-to"]: e.point });
     const bar = Math.max(1.5, 40 * e.mass / largest);
     const x = isLeft ? x0 - 4 - bar : x1 + 4;
-    add(group, "rect", { x, y: at - 4, width: bar, height: 8, rx: 2, style: `fill:${colour(groupOf ? groupOf[e.point] : -1)}` });
+    add(group, "rect", { x, y: at - 4, width: bar, height: 8, rx: 2, style: `fill:${colour(groupOf(e.point))}` });
     const labelX = isLeft ? x - 6 : x + bar + 6;
     add(group, "text", { x: labelX, y: at + 4.2, "text-anchor": isLeft ? "end" : "start" }, shortened(name(e.point), most));
   };

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use treeport::Tree;
 
 use super::data::choose_trees;
+use super::summary::{MOST_GROUPS, is_large};
 use super::{Model, Report, Test};
 use crate::Place;
 use crate::chart::{Dot, histogram_svg, intervals_svg, scatter_svg, support_svg};
@@ -237,6 +238,10 @@ fn model_facts(report: &Report<'_>, model: &Model<'_>) -> Vec<(String, String)> 
     rows.push(("kind", kind.into()));
     rows.push(("points", count(model.model.points())));
     rows.push(("nodes", count(model.model.nodes())));
+    if is_large(model.model) {
+        let groups = count(MOST_GROUPS);
+        rows.push(("drawn as", format!("a summary: at most {groups} groups of points")));
+    }
     if let Some(tree) = model.model.tree() {
         let facts = tree.statistics();
         let unit = if report.unit.is_empty() { String::new() } else { format!(" {}", report.unit) };

@@ -97,6 +97,76 @@ fn the_trees_of_a_forest_can_be_chosen_and_plans_are_those_of_all() {
     assert!(page.contains("\"plans\":[[0.0,2.0,0.5,1.0,1.0,3.0,0.5,1.0]]"), "{page}");
 }
 
+/// What is between the tags of the page's data.
+fn data_of(page: &str) -> serde_json::Value {
+    let data = page.split_once("id=\"data\">").expect("data").1;
+    serde_json::from_str(data.split_once("</script>").expect("an end").0).expect("JSON")
+}
+
+#[test]
+fn a_small_tree_is_in_the_page_as_a_whole() {
+    let model = treeport::Model::Tree(Tree::star(20_000, 1.0).unwrap());
+    let data = data_of(&html(&report("t", &model), &silent).unwrap());
+    assert_eq!(data["names"].as_array().unwrap().len(), 20_000);
+    let page = html(&report("t", &small()), &silent).unwrap();
+    assert_eq!(
+        data_of(&page),
+        serde_json::json!({
+            "unit": "", "names": ["a", "b", "c"], "groups": null, "weights": null, "pairs": [],
+            "models": [{"name": "m", "forest": false, "whole": true, "first": 0, "trees": [{
+                "weight": 1.0, "leaves": 3, "parent": [3, 3, 4, 4, 4],
+                "length": [1.0, 1.0, 3.0, 2.0, 0.0], "ultrametric": true,
+            }]}],
+        })
+    );
+    assert!(!page.contains("a summary: at most"));
+}
+
+/// A tree of 200,000 leaves whose shape is random: every node hangs below one of the next few.
+fn bushy() -> Tree {
+    let (leaves, nodes) = (200_000, 399_999);
+    let length =
+        (0..nodes).map(|v| if v == nodes - 1 { 0.0 } else { 1.0 + (v * 7919 % 13) as f64 });
+    let parent = (0..nodes).map(|v| (leaves + v / 2 + v * v % 5).max(v + 1).min(nodes - 1) as u32);
+    Tree::new(leaves, parent.collect(), length.collect()).unwrap()
+}
+
+#[test]
+fn a_large_tree_is_a_small_page() {
+    let n = 200_000;
+    let names: Vec<String> = (0..n).map(|p| format!("point number {p}")).collect();
+    let tree = bushy().with_names(names).unwrap();
+    let two = vec![tree.clone(), tree.scaled(2.0).unwrap()];
+    let at = (0..n).map(|p| p as f64).collect();
+    let metric = GroundMetric::from_points(1, at, treeport::PointMetric::Euclidean).unwrap();
+    let row = |r: usize| (0..50).map(move |k| ((k * 3989 + r * 977) % n, 0.02));
+    let measures = Measures::from_rows(n, (0..40).map(row)).unwrap();
+    let pairs: Vec<(usize, usize)> = (1..40).map(|r| (0, r)).collect();
+    let labels = Labelled::new(&measures, pairs, vec![1000.0; 39]).unwrap();
+    for model in [tree.into(), treeport::Model::Forest(Forest::uniform(two).unwrap())] {
+        let mut report = report("t", &model);
+        report.groups = Some((0..n).map(|p| format!("{}", p % 3)).collect());
+        report.models[0].predicted = model.pairs(&measures, labels.pairs(), &silent).unwrap();
+        report.test = Some(Test { metric: &metric, data: &labels, names: None });
+        let page = html(&report, &silent).unwrap();
+        assert!(page.len() < 2_000_000, "{}", page.len());
+        assert!(page.contains("a summary: at most 2,000 groups of points"));
+        let data = data_of(&page);
+        let trees = data["models"][0]["trees"].as_array().unwrap();
+        let groups: u64 = trees.iter().map(|tree| tree["leaves"].as_u64().unwrap()).sum();
+        assert!((400..=2_000).contains(&groups), "{groups}");
+        for tree in trees {
+            let sizes: u64 =
+                tree["size"].as_array().unwrap().iter().filter_map(serde_json::Value::as_u64).sum();
+            assert_eq!(sizes, n as u64);
+            assert!(tree["parent"].as_array().unwrap().len() <= 4_000);
+            // Whatever a plan moves has a place and a name.
+            let moved = data["pairs"][0]["best"][0].as_f64().unwrap().to_string();
+            assert!(tree["at"][&moved].is_u64() && data["names"][&moved].is_string(), "{moved}");
+        }
+    }
+}
+
 #[test]
 fn of_many_trees_those_that_count_most_are_shown() {
     let trees = vec![Tree::star(3, 1.0).unwrap(); 20];

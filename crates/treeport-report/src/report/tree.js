@@ -1,7 +1,9 @@
 // ---- the tree ------------------------------------------------------------------------------
 
-const groups = data.groups ? [...new Set(data.groups)] : [];
-const groupOf = data.groups ? data.groups.map((g) => groups.indexOf(g)) : null;
+// Of a summary, tables of points are objects that hold only those with a name in it.
+const groups = data.groupNames ?? (data.groups ? [...new Set(data.groups)] : []);
+const groupNumber = new Map(groups.map((g, k) => [g, k]));
+const groupOf = (point) => (data.groups ? groupNumber.get(data.groups[point]) : -1);
 const colour = (group) => (group >= 0 ? `var(--g${group % 8})` : "var(--mixed)");
 
 /** What the drawing needs to know of every node; loops only, because trees can be deep. */
@@ -15,10 +17,14 @@ function prepare(bare) {
   const heavy = new Array(nodes); // up to four leaves that stand for all
   const children = Array.from({ length: nodes }, () => []);
   const weight = data.weights || [];
+  if (bare.at) {
+    size.set(bare.size);
+    deepest.set(bare.below);
+  }
   for (let v = 0; v < nodes; v++) {
     if (v < leaves) {
-      heavy[v] = [v];
-      group[v] = groupOf ? groupOf[v] : -1;
+      heavy[v] = bare.at ? bare.points[v] : [v];
+      group[v] = bare.at ? bare.colour[v] ?? -1 : groupOf(v);
     } else {
       // Small subtrees first, as in the static picture.
       children[v].sort((a, b) => size[a] - size[b] || a - b);
@@ -153,6 +159,11 @@ function place(drawn, rows) {
 
 const points = (t, row) => (row.items ? row.items.reduce((sum, i) => sum + t.size[i.node], 0) : t.size[row.node]);
 const isLeaf = (t, row) => !row.items && row.node < t.leaves;
+// A leaf of a summary can stand for many points; it cannot be opened.
+const isPoint = (t, row) => isLeaf(t, row) && t.size[row.node] === 1;
+
+/** The leaf that a point is in: its own, or in a summary that of its group, -1 if nobody knows. */
+const spot = (t, point) => (t.at ? (t.at[point] ?? -1) : point);
 
 /** Up to four points that stand for a row, the heaviest. */
 function heaviest(t, row) {
@@ -176,7 +187,7 @@ function rowGroup(t, row) {
 
 /** The names that stand for a row, as many as fit, and the number of its points. */
 function caption(t, row, most) {
-  if (isLeaf(t, row)) return shortened(name(row.node), most);
+  if (isPoint(t, row)) return shortened(name(t.heavy[row.node][0]), most);
   const size = points(t, row);
   const heavy = heaviest(t, row);
   const tail = ` · ${count(size)}`;
@@ -192,14 +203,16 @@ function caption(t, row, most) {
 }
 
 function describe(t, row) {
-  if (isLeaf(t, row)) {
-    const group = data.groups ? `, ${data.groups[row.node]}` : "";
-    return `${name(row.node)}${group}; ${length(t.length[row.node])} below its node`;
+  if (isPoint(t, row)) {
+    const [point] = t.heavy[row.node];
+    const group = data.groups ? `, ${data.groups[point]}` : "";
+    return `${name(point)}${group}; ${length(t.length[row.node])} below its node`;
   }
   const size = points(t, row);
   const heavy = heaviest(t, row);
   const names = heavy.map(name).join(", ") + (size > heavy.length ? ", …" : "");
-  if (row.items) return `${count(size)} points in ${count(row.items.length)} small branches: ${names}`;
+  const branches = row.items ? row.items.length : isLeaf(t, row) ? t.branches[row.node] : 1;
+  if (branches > 1) return `${count(size)} points in ${count(branches)} small branches: ${names}`;
   const deepest = t.deepest[row.node];
   const spread = t.ultrametric ? `at most ${length(2 * deepest)} apart` : `at most ${length(deepest)} below this node`;
   return `${count(size)} points, ${spread}: ${names}`;
@@ -252,9 +265,12 @@ function drawTree() {
 function sayRows(t, rows) {
   const size = points(t, state.focus);
   const back = state.trail.length ? " Escape goes back." : "";
-  $("tree-note").textContent = rows.every((row) => isLeaf(t, row))
+  const whole = t.at ? `A summary: ${count(t.size[t.root])} leaves, shown as ${count(t.leaves)} groups. ` : "";
+  $("tree-note").textContent = whole + (rows.every((row) => isPoint(t, row))
     ? `${count(size)} points.${back}`
-    : `${count(size)} points in ${rows.length} rows. A wedge is a closed subtree, a dashed one several small branches of the same path; both name their heaviest points. Click or press Enter to open one.${back}`;
+    : rows.every((row) => isLeaf(t, row))
+    ? `${count(size)} points in ${rows.length} groups, which the summary does not open.${back}`
+    : `${count(size)} points in ${rows.length} rows. A wedge is a closed subtree, a dashed one several small branches of the same path; both name their heaviest points. Click or press Enter to open one.${back}`);
 }
 
 function drawAxis(svg, t, far, px, height) {
@@ -272,9 +288,9 @@ function drawAxis(svg, t, far, px, height) {
 }
 
 function drawRow(svg, t, row, px, y, width) {
-  const leaf = isLeaf(t, row);
+  const [leaf, point] = [isLeaf(t, row), isPoint(t, row)];
   const text = describe(t, row);
-  const found = leaf && row.node === state.found;
+  const found = leaf && row.node === spot(t, state.found);
   const group = add(svg, "g", {
     class: `row${leaf ? "" : " more"}${found ? " found" : ""}`,
     tabindex: 0, role: "treeitem", "aria-label": text, "data-tip": text, "data-target": targets.length,
@@ -283,18 +299,19 @@ function drawRow(svg, t, row, px, y, width) {
   const [start, end] = [px(row.x), px(reach(t, row))];
   add(group, "rect", { class: "hit", x: start, y: y - ROW / 2, width: width - start - 1, height: ROW, rx: 4 });
   const paint = colour(rowGroup(t, row));
-  if (!leaf) {
-    group.setAttribute("aria-expanded", "false");
+  if (!leaf) group.setAttribute("aria-expanded", "false");
+  if (!point) {
+    const several = row.items || leaf && t.branches[row.node] > 1;
     const tall = 3 + Math.min(5.5, Math.log2(points(t, row)) / 2);
     add(group, "path", {
-      class: `wedge${row.items ? " bundle" : ""}`,
+      class: `wedge${several ? " bundle" : ""}`,
       d: `M${start} ${y}L${Math.max(end, start + 4)} ${y - tall}V${y + tall}Z`,
       style: `fill:${paint};stroke:${paint}`,
     });
   }
-  const left = Math.max(end, start + (leaf ? 0 : 4)) + 7;
+  const left = Math.max(end, start + (point ? 0 : 4)) + 7;
   const room = Math.max(12, Math.floor((width - left) / 6.7));
-  const style = leaf && t.group[row.node] >= 0 && !found ? `fill:${paint}` : "";
+  const style = point && t.group[row.node] >= 0 && !found ? `fill:${paint}` : "";
   add(group, "text", { x: left, y: y + 4.2, style }, caption(t, row, room));
 }
 
@@ -315,7 +332,7 @@ function drawPath(t) {
       return;
     }
     const piece = document.createElement(last ? "span" : "button");
-    piece.textContent = focus.node === t.root ? `all ${count(t.leaves)}` : caption(t, focus, 26);
+    piece.textContent = focus.node === t.root ? `all ${count(t.size[t.root])}` : caption(t, focus, 26);
     path.append(piece);
     if (last) return;
     piece.type = "button";
@@ -371,8 +388,9 @@ function chooseTree(k) {
 }
 
 /** Opens the row with the point again and again, from the root, until the point has its own row. */
-function showPoint(leaf) {
+function showPoint(point) {
   const t = tree();
+  const leaf = spot(t, point);
   const trail = [];
   let focus = { node: t.root };
   for (;;) {
@@ -384,7 +402,7 @@ function showPoint(leaf) {
   }
   // A point with its neighbors: as far up as all of them have rows.
   while (focus.node < t.root && t.size[t.parent[focus.node]] <= state.rows) focus = { node: t.parent[focus.node] };
-  state.found = leaf;
+  state.found = point;
   goTo(focus, trail);
 }
 
@@ -394,10 +412,13 @@ function find(text, next) {
   if (!next) state.found = -1;
   if (!wanted) return;
   const rank = (n) => (n === wanted ? 0 : n.startsWith(wanted) ? 1 : n.includes(wanted) ? 2 : 3);
-  const matches = data.names.map((n, k) => [rank(n.toLowerCase()), k]).filter((m) => m[0] < 3);
+  const t = tree();
+  const ranked = Object.entries(data.names).map(([k, n]) => [rank(n.toLowerCase()), Number(k)]);
+  const matches = ranked.filter((m) => m[0] < 3 && spot(t, m[1]) >= 0);
   matches.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   if (!matches.length) {
-    $("tree-note").textContent = `No point has “${text.trim()}” in its name.`;
+    const which = t.at ? " that is named in this summary" : "";
+    $("tree-note").textContent = `No point${which} has “${text.trim()}” in its name.`;
     return;
   }
   const at = matches.findIndex((m) => m[1] === state.found);

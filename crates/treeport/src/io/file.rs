@@ -106,7 +106,7 @@ impl Drop for Pending {
 }
 
 /// The file at the end of all links, whether it is there or not.
-fn followed(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&path) {
@@ -169,7 +169,7 @@ fn remove_abandoned(target: &Path) {
 }
 
 /// Waits until the disk has the new name, too.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     // Elsewhere a folder cannot be opened, nor here if it may not be read.
     let (true, Ok(folder)) = (cfg!(unix), File::open(folder)) else { return Ok(()) };
     match folder.sync_all() {
@@ -213,7 +213,7 @@ pub fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn folder(path: &Path) -> &Path {
+pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -1,7 +1,8 @@
 //! Files, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables as other
 //! tools leave them, and our own trees and forests ([`Tree::save`](crate::Tree::save),
 //! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes them whole or not at all;
-//! [`journal`] lets long work go on after a crash.
+//! [`journal`] lets long work go on after a crash, and so does [`part`] with results that are larger
+//! than memory.
 //!
 //! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file,
 //! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
@@ -21,6 +22,7 @@ mod model;
 mod model_file;
 pub mod npy;
 pub mod npz;
+pub mod part;
 pub mod table;
 mod tree;
 

@@ -276,6 +276,31 @@ fn write<T, const N: usize>(
         let message = format!("{} entries do not fill shape {}", data.len(), show_shape(shape));
         return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
     }
+    write_header(descr, shape, &mut out)?;
+    let mut buffer = Vec::with_capacity(CHUNK);
+    for chunk in data.chunks(CHUNK / N) {
+        buffer.clear();
+        buffer.extend(chunk.iter().flat_map(&bytes));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
+/// Writes what comes before the entries of a `float64` array, for entries that follow later as
+/// little-endian bytes.
+///
+/// # Errors
+/// The output fails.
+pub fn write_f64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
+    write_header("<f8", shape, out)
+}
+
+/// The same for an `int64` array.
+pub(super) fn write_i64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
+    write_header("<i8", shape, out)
+}
+
+fn write_header(descr: &str, shape: &[usize], mut out: impl Write) -> io::Result<()> {
     let dict =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {}, }}", show_shape(shape));
     // NumPy aligns the entries to 64 bytes: magic, version and length take 10, the line feed one.
@@ -284,14 +309,7 @@ fn write<T, const N: usize>(
     out.write_all(MAGIC)?;
     out.write_all(&[1, 0])?;
     out.write_all(&u16::try_from(length).map_err(too_long)?.to_le_bytes())?;
-    writeln!(out, "{dict:width$}", width = length - 1)?;
-    let mut buffer = Vec::with_capacity(CHUNK);
-    for chunk in data.chunks(CHUNK / N) {
-        buffer.clear();
-        buffer.extend(chunk.iter().flat_map(&bytes));
-        out.write_all(&buffer)?;
-    }
-    Ok(())
+    writeln!(out, "{dict:width$}", width = length - 1)
 }
 
 #[cfg(test)]

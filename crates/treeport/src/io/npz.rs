@@ -228,11 +228,51 @@ fn sorted(csr: Csr) -> Result<Csr> {
 /// # Errors
 /// The output fails, or a number exceeds `i64`.
 pub fn write_csr(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
+    let shape = [matrix.rows, matrix.cols];
+    write_csr_with(shape, matrix.values.len(), out, |entries, out| match entries {
+        Entries::Indices => put(out, &signed(&matrix.indices)?, |v| v.to_le_bytes()),
+        Entries::Start => put(out, &signed(&matrix.start)?, |v| v.to_le_bytes()),
+        Entries::Values => put(out, &matrix.values, |v| v.to_le_bytes()),
+    })
+}
+
+/// The three lists of a matrix in compressed rows, as in [`Csr`], in the order of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entries {
+    /// Columns, as little-endian `i64`.
+    Indices,
+    /// Bounds of the rows, one more than rows, as little-endian `i64`.
+    Start,
+    /// Values, as little-endian `f64`.
+    Values,
+}
+
+/// Writes a matrix of so many entries that is not in memory: `put` writes the bytes of each list.
+/// The same file as that of [`write_csr`].
+///
+/// # Errors
+/// The output fails, or what `put` says.
+pub fn write_csr_with(
+    shape: [usize; 2],
+    entries: usize,
+    out: impl Write + Seek,
+    put: impl FnMut(Entries, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut failed = None;
     let out = Patient { out, failed: &mut failed, at: 0, end: 0 };
-    let written = write_members(matrix, out);
+    let written = write_members(shape, entries, out, put);
     failed.map_or(written, Err)
 }
+
+/// Writes numbers as bytes, a chunk at a time.
+fn put<T>(out: &mut dyn Write, values: &[T], bytes: fn(&T) -> [u8; 8]) -> io::Result<()> {
+    values
+        .chunks(CHUNK)
+        .try_for_each(|chunk| out.write_all(&chunk.iter().flat_map(bytes).collect::<Vec<u8>>()))
+}
+
+/// Numbers between two writes.
+const CHUNK: usize = 1 << 13;
 
 /// An output that tells of its failure only through `failed`, and from then on forgets what it gets:
 /// an archive that cannot be finished says so on stderr when it is dropped.
@@ -280,16 +320,27 @@ impl<W: Seek> Seek for Patient<'_, W> {
     }
 }
 
-fn write_members(matrix: &Csr, out: impl Write + Seek) -> io::Result<()> {
+fn write_members(
+    shape: [usize; 2],
+    entries: usize,
+    out: impl Write + Seek,
+    mut put: impl FnMut(Entries, &mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut archive = ZipWriter::new(out);
     member(&mut archive, "format", |out| npy::write_name(*b"csr", out))?;
-    let shape = [matrix.rows, matrix.cols];
     member(&mut archive, "shape", |out| npy::write_i64(&[2], &signed(&shape)?, out))?;
-    for (name, values) in [("indices", &matrix.indices), ("indptr", &matrix.start)] {
-        member(&mut archive, name, |out| npy::write_i64(&[values.len()], &signed(values)?, out))?;
-    }
-    let values = &matrix.values;
-    member(&mut archive, "data", |out| npy::write_f64(&[values.len()], values, out))?;
+    member(&mut archive, "indices", |out| {
+        npy::write_i64_header(&[entries], &mut *out)?;
+        put(Entries::Indices, out)
+    })?;
+    member(&mut archive, "indptr", |out| {
+        npy::write_i64_header(&[shape[0] + 1], &mut *out)?;
+        put(Entries::Start, out)
+    })?;
+    member(&mut archive, "data", |out| {
+        npy::write_f64_header(&[entries], &mut *out)?;
+        put(Entries::Values, out)
+    })?;
     archive.finish().map(drop).map_err(into_io)
 }
 

@@ -1,5 +1,7 @@
 //! Measures laid out for one tree, so that each pair of them costs O(s).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::Tree;
@@ -52,10 +54,31 @@ impl Tree {
     }
 }
 
-/// The distances from every one of some measures to every one of others, 0 so far.
-fn table(rows: usize, columns: usize) -> Result<Vec<f64>> {
+/// Columns that one task fills: a table of few long rows is work for many, too.
+const COLUMNS_PER_TASK: usize = 4096;
+
+/// The table of what `distance` says of every row and column, in parallel; progress counts rows.
+fn table(
+    rows: usize,
+    columns: usize,
+    progress: &Progress<'_>,
+    distance: impl Fn(usize, usize, &mut Scratch) -> f64 + Sync,
+) -> Result<Vec<f64>> {
     let step = format_args!("the table of {rows} by {columns} distances");
-    memory::zeros(step, rows.saturating_mul(columns), PARTS)
+    let mut table = memory::zeros(step, rows.saturating_mul(columns), PARTS)?;
+    let counter = Counter::new(progress::DISTANCES, rows, progress);
+    table.par_chunks_mut(columns.max(1)).enumerate().try_for_each(|(i, row)| {
+        row.par_chunks_mut(COLUMNS_PER_TASK).enumerate().for_each_init(
+            Scratch::default,
+            |scratch, (part, out)| {
+                for (j, out) in (part * COLUMNS_PER_TASK..).zip(out) {
+                    *out = distance(i, j, scratch);
+                }
+            },
+        );
+        counter.add(1)
+    })?;
+    Ok(table)
 }
 
 /// Refuses so many tables at once, where they do not fit.
@@ -68,7 +91,7 @@ pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result
 }
 
 /// What to do without the whole table.
-const PARTS: &str = "ask for some rows at a time, for listed pairs, or for the nearest alone";
+const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, `Prepared::block` in Rust), or ask for listed pairs or for the nearest alone";
 
 impl Prepared {
     /// The number of measures.
@@ -113,25 +136,37 @@ impl Prepared {
     /// # Errors
     /// As [`Prepared::pairs`]; progress counts rows.
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        let n = self.len();
+        self.block(0..self.len(), 0..self.len(), progress)
+    }
+
+    /// The part of [`pairwise`](Self::pairwise) in some rows and columns, to the bit, row after row,
+    /// in parallel: for tables that do not fit into memory.
+    ///
+    /// # Errors
+    /// As [`Prepared::pairs`]; progress counts rows.
+    pub fn block(
+        &self,
+        rows: Range<usize>,
+        columns: Range<usize>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        self.check_rows(&rows)?;
+        self.check_rows(&columns)?;
         Measures::check_all_balanced(&[&self.measures])?;
-        let mut matrix = table(n, n)?;
-        let counter = Counter::new(progress::DISTANCES, n, progress);
-        matrix.par_chunks_mut(n.max(1)).enumerate().try_for_each_init(
-            Scratch::default,
-            |scratch, (i, row)| {
-                for j in i + 1..n {
-                    row[j] = self.distance_with(i, j, scratch);
-                }
-                counter.add(1)
-            },
-        )?;
-        for i in 0..n {
-            for j in 0..i {
-                matrix[i * n + j] = matrix[j * n + i];
+        // Where the block holds a pair twice, it is worked out once.
+        let both = rows.start.max(columns.start)..rows.end.min(columns.end);
+        let mut block = table(rows.len(), columns.len(), progress, |i, j, scratch| {
+            let (i, j) = (rows.start + i, columns.start + j);
+            let later = j < i && both.contains(&i) && both.contains(&j);
+            if i == j || later { 0.0 } else { self.distance_with(i.min(j), i.max(j), scratch) }
+        })?;
+        let place = |i, j| (i - rows.start) * columns.len() + (j - columns.start);
+        for i in both.clone() {
+            for j in both.start..i {
+                block[place(i, j)] = block[place(j, i)];
             }
         }
-        Ok(matrix)
+        Ok(block)
     }
 
     /// Distances from every measure here to every one of another set for the same tree, row after
@@ -143,19 +178,33 @@ impl Prepared {
     /// # Panics
     /// If the other set is prepared for another tree.
     pub fn cross(&self, other: &Self, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.cross_rows(other, 0..self.len(), progress)
+    }
+
+    /// Some rows of [`cross`](Self::cross), to the bit.
+    ///
+    /// # Errors
+    /// As [`cross`](Self::cross).
+    ///
+    /// # Panics
+    /// If the other set is prepared for another tree.
+    pub fn cross_rows(
+        &self,
+        other: &Self,
+        rows: Range<usize>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        self.check_rows(&rows)?;
         Measures::check_all_balanced(&[&self.measures, &other.measures])?;
-        let mut matrix = table(self.len(), other.len())?;
-        let counter = Counter::new(progress::DISTANCES, self.len(), progress);
-        matrix.par_chunks_mut(other.len().max(1)).enumerate().try_for_each_init(
-            Scratch::default,
-            |scratch, (i, row)| {
-                for (j, out) in row.iter_mut().enumerate() {
-                    *out = self.distance_to(i, other, j, scratch);
-                }
-                counter.add(1)
-            },
-        )?;
-        Ok(matrix)
+        table(rows.len(), other.len(), progress, |i, j, scratch| {
+            self.distance_to(rows.start + i, other, j, scratch)
+        })
+    }
+
+    /// Refuses rows beyond the last.
+    fn check_rows(&self, rows: &Range<usize>) -> Result<()> {
+        let last = rows.clone().last();
+        last.map_or(Ok(()), |last| self.measures.get(last).map(drop))
     }
 
     /// Distance between measures `i` and `j`, reusing memory: O(s), or O(n) where s is most of n.

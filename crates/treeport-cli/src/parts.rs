@@ -1,0 +1,184 @@
+//! Results that are larger than memory, block after block: what is done stays done.
+
+use std::ops::Range;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use treeport::io::fingerprint::{Job, Mix, of_tree};
+use treeport::io::part::PartFile;
+use treeport::progress::{Progress, State};
+use treeport::{Error, Model, memory};
+
+use crate::interrupt;
+use crate::output::Output;
+use crate::progress::Watch;
+use crate::solved;
+
+/// Work between two blocks: what a kill can cost.
+const BLOCK_TIME: Duration = Duration::from_secs(2);
+/// The size of a block.
+const BLOCK_BYTES: u64 = 1 << 24;
+
+/// A result of so many items on its way to its file.
+pub(crate) struct Parts<'a> {
+    pub(crate) file: PartFile,
+    all: usize,
+    /// What the items are.
+    what: &'a str,
+    output: &'a Output,
+    /// Items that were done before.
+    earlier: usize,
+}
+
+impl<'a> Parts<'a> {
+    /// Begins, or goes on from what an earlier run of the same job has left; `bytes` is the size of
+    /// the whole file where that is known.
+    pub(crate) fn open(
+        target: &Path,
+        job: &Job,
+        (all, what): (usize, &'a str),
+        bytes: Option<u64>,
+        output: &'a Output,
+    ) -> Result<Self> {
+        let file = PartFile::open(target, job, bytes)
+            .map_err(|error| solved::explained(error, "journal of this command"))?;
+        let (earlier, again, path) = (file.items(), file.dropped(), file.journal().display());
+        if again > 0 {
+            let blocks = if again == 1 { "block" } else { "blocks" };
+            output
+                .note(&format!("`{path}`: {again} {blocks} cut off or damaged, to be done again"));
+        }
+        if earlier > 0 {
+            output.note(&format!("{earlier} of {all} {what} were done before"));
+        }
+        Ok(Self { file, all, what, output, earlier })
+    }
+
+    /// Items that were done before this run.
+    pub(crate) fn earlier(&self) -> usize {
+        self.earlier
+    }
+
+    /// Works out what is missing, after the bytes of `head`; whether it came to the end.
+    ///
+    /// Blocks begin with `first` items, follow the clock, the memory and the size of their bytes,
+    /// and have at most `most`; what is in them does not depend on any of that.
+    pub(crate) fn fill(
+        &mut self,
+        (first, most): (usize, usize),
+        head: &[u8],
+        mut work: impl FnMut(&PartFile, Range<usize>, &Progress<'_>) -> Result<Vec<u8>>,
+    ) -> Result<bool> {
+        let watch = Watch::new(self.output);
+        let (total, mut size) = (Some(self.all), first.clamp(1, most));
+        let room = memory::available().map_or(BLOCK_BYTES, |bytes| BLOCK_BYTES.min(bytes / 8));
+        while self.file.items() < self.all {
+            let done = self.file.items();
+            let items = done..self.all.min(done.saturating_add(size));
+            let begun = Instant::now();
+            let of_all =
+                |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
+            let bytes = match work(&self.file, items.clone(), &of_all) {
+                Err(error) if is_cancelled(&error) => return Ok(false),
+                bytes => bytes?,
+            };
+            let size_of_bytes = bytes.len().max(1) as f64;
+            let bytes = if done == 0 { [head, &bytes].concat() } else { bytes };
+            self.file.append(items.len(), &bytes)?;
+            let time = BLOCK_TIME.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-6);
+            let pace = time.min(room as f64 / size_of_bytes).clamp(0.25, 4.0);
+            size = ((items.len() as f64 * pace) as usize).clamp(1, most);
+        }
+        if self.all == 0 {
+            self.file.append(0, head)?;
+        }
+        Ok(true)
+    }
+
+    /// Says where work was stopped, and how it goes on; before the first block there is nothing to
+    /// keep.
+    pub(crate) fn interrupted(&self) -> ExitCode {
+        let (done, all, what) = (self.file.items(), self.all, self.what);
+        let path = self.file.journal().display();
+        let on = if done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
+        self.output.note(&format!("interrupted after {done} of {all} {what}{on}"));
+        ExitCode::from(interrupt::EXIT_CODE)
+    }
+}
+
+fn is_cancelled(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Cancelled))
+}
+
+/// The file, if it can have something beside it: what is no regular file, such as a pipe, has not.
+pub(crate) fn regular(file: Option<&Path>) -> Option<&Path> {
+    file.filter(|path| !path.exists() || path.is_file())
+}
+
+/// The number of a model.
+pub(crate) fn of_model(model: &Model) -> u64 {
+    let mut mix = Mix::new();
+    model.trees().iter().for_each(|tree| mix.word(of_tree(tree)));
+    mix.numbers(model.weights().iter().copied());
+    mix.number()
+}
+
+/// The number of names, where there are any.
+pub(crate) fn of_names(names: Option<&[String]>) -> u64 {
+    let mut mix = Mix::new();
+    names.into_iter().flatten().for_each(|name| mix.text(name));
+    mix.number()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use treeport_report::terminal::Global;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Quiet {
+        #[command(flatten)]
+        global: Global,
+    }
+
+    fn quiet() -> Output {
+        Output::new(&Quiet::parse_from(["test", "--quiet"]).global)
+    }
+
+    /// The numbers from 0 up as bytes, as far as `most` calls get.
+    fn numbers(target: &Path, all: usize, first: usize, most: usize) -> Option<Vec<u8>> {
+        let (output, mut calls) = (quiet(), 0);
+        let job = Job::new("test-1");
+        let mut parts = Parts::open(target, &job, (all, "numbers"), None, &output).expect("a file");
+        let whole = parts.fill((first, 7), b"head", |_, items, _| {
+            calls += 1;
+            if calls > most {
+                return Err(Error::Cancelled.into());
+            }
+            Ok(items.map(|item| item as u8).collect())
+        });
+        if !whole.expect("no other error") {
+            return None;
+        }
+        parts.file.finish().expect("a target");
+        Some(std::fs::read(target).expect("the target"))
+    }
+
+    #[test]
+    fn blocks_of_any_size_and_any_number_of_runs_give_the_same_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for all in [0, 1, 2, 50] {
+            let expected: Vec<u8> = b"head".iter().copied().chain(0..all as u8).collect();
+            for (first, calls) in [(1, 1), (3, 2), (100, 1), (1, 100)] {
+                let target = folder.path().join("numbers");
+                let mut runs = (0..200).filter_map(|_| numbers(&target, all, first, calls));
+                assert_eq!(runs.next().expect("an end"), expected, "{all} {first} {calls}");
+                assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What the page draws of trees with many leaves, as JSON: summaries, and the names of the points
+//! that stand for something in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use treeport::{Model, Tree};
+
+use super::Report;
+use super::data::{model, short, weights};
+use super::summary::Summary;
+use crate::dendrogram::Groups;
+
+/// The data of a page whose models are summarised; tables of points hold those that are shown, by
+/// their numbers.
+pub(super) fn json(report: &Report<'_>, first: &Model, pairs: &[Value]) -> Value {
+    let weights = report.test.as_ref().map(weights).unwrap_or_default();
+    let parts = report.models.iter().map(|m| super::data::choose_trees(m.model).len()).sum();
+    let moved = ends(pairs);
+    let mut shown = moved.clone();
+    let mut colours = Vec::new();
+    let mut tree = |(tree, weight): (&Tree, f64)| {
+        let groups = Groups::new(tree, report.groups.as_deref());
+        let summary = Summary::new(tree, &groups, &weights, parts);
+        colours = groups.names;
+        let named: BTreeSet<usize> = summary.leaves.iter().flat_map(|g| g.points.clone()).collect();
+        shown.extend(&named);
+        summarised(&summary, tree, weight, named.union(&moved))
+    };
+    let models: Vec<Value> =
+        report.models.iter().map(|m| model(m.model, &m.name, &mut tree)).collect();
+    let table = |of: &dyn Fn(usize) -> Value| -> BTreeMap<usize, Value> {
+        shown.iter().map(|&point| (point, of(point))).collect()
+    };
+    let named = &first.trees()[0];
+    json!({
+        "unit": report.unit,
+        "names": table(&|point| named.name(point).into()),
+        "groups": report.groups.as_ref().map(|groups| table(&|point| groups[point].clone().into())),
+        "groupNames": colours,
+        "weights": (!weights.is_empty()).then(|| table(&|point| weights[point].into())),
+        "models": models,
+        "pairs": pairs,
+    })
+}
+
+/// The points that plans move mass from or to.
+fn ends(pairs: &[Value]) -> BTreeSet<usize> {
+    let plans = pairs.iter().flat_map(|pair| {
+        let plans = pair["plans"].as_array().into_iter().flatten();
+        plans.chain([&pair["best"]]).filter_map(Value::as_array)
+    });
+    let ends = plans.flat_map(|moves| moves.chunks(4).flat_map(|one| &one[..2]));
+    ends.filter_map(Value::as_f64).map(|point| point as usize).collect()
+}
+
+/// One tree, with where some points are in it.
+fn summarised<'a>(
+    summary: &Summary,
+    tree: &Tree,
+    weight: f64,
+    points: impl Iterator<Item = &'a usize>,
+) -> Value {
+    let groups = &summary.leaves;
+    let at: BTreeMap<usize, u32> = points.map(|&point| (point, summary.at[point])).collect();
+    json!({
+        "weight": short(weight),
+        "leaves": groups.len(),
+        "parent": summary.parent,
+        "length": summary.length.iter().map(|&l| short(l)).collect::<Vec<_>>(),
+        "ultrametric": tree.is_ultrametric(),
+        "size": groups.iter().map(|g| g.size).collect::<Vec<_>>(),
+        "below": groups.iter().map(|g| short(g.below)).collect::<Vec<_>>(),
+        "branches": groups.iter().map(|g| g.branches).collect::<Vec<_>>(),
+        "colour": groups.iter().map(|g| g.colour).collect::<Vec<_>>(),
+        "points": groups.iter().map(|g| &g.points).collect::<Vec<_>>(),
+        "at": at,
+    })
+}

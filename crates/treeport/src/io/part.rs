@@ -1,0 +1,368 @@
+//! Results that are larger than memory: a file that grows beside its target, block after block, and
+//! takes its place when it is whole.
+//!
+//! The blocks are in `TARGET.data.part`, as they will be in the target. The journal beside them
+//! ([`Journal`], `TARGET.part`) says which job they are of, and of every block how many items and
+//! bytes it has and their CRC-32: after a kill the same job goes on behind the last block that
+//! still is what it was.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::file;
+use super::fingerprint::Job;
+use super::journal::{self, Journal};
+use crate::error::{Error, Result};
+
+/// A file on its way to its target.
+///
+/// One that never got a block goes away again, with its journal.
+///
+/// # Example
+/// ```
+/// use treeport::io::{fingerprint::Job, part::PartFile};
+/// let folder = tempfile::tempdir().expect("a temporary folder");
+/// let (target, job) = (folder.path().join("squares.txt"), Job::new("squares-1").part("to", 3));
+/// PartFile::open(&target, &job, None)?.append(2, b"1\n4\n")?;
+/// // Later, after a crash:
+/// let mut part = PartFile::open(&target, &job, None)?;
+/// assert_eq!(part.items(), 2);
+/// part.append(1, b"9\n")?;
+/// part.finish()?;
+/// assert_eq!(std::fs::read_to_string(target).expect("a file"), "1\n4\n9\n");
+/// # Ok::<(), treeport::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PartFile {
+    target: PathBuf,
+    /// Before the journal, whose lock it needs until it is gone.
+    data: Data,
+    journal: Journal,
+    blocks: Vec<Block>,
+}
+
+/// What was appended at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What the caller counts: rows, pairs.
+    pub items: usize,
+    /// The size.
+    pub bytes: u64,
+}
+
+/// The file of the blocks; one without any goes when this does.
+#[derive(Debug)]
+struct Data {
+    path: PathBuf,
+    file: File,
+    empty: bool,
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        if self.empty {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl PartFile {
+    /// Begins, or goes on from what an earlier run of the same job has left. `bytes` is the size of
+    /// the whole file, where that is known before.
+    ///
+    /// # Errors
+    /// Files that cannot be written, or whose disk has no room for so many bytes
+    /// ([`Error::Disk`]); as [`Journal::open`].
+    pub fn open(target: &Path, job: &Job, bytes: Option<u64>) -> Result<Self> {
+        let broken = |source| Error::Write { path: target.into(), source };
+        // Beside the file that is replaced, so that it can be renamed, wherever links to it are.
+        let target = file::followed(target).map_err(broken)?;
+        let journal = Journal::open(&Journal::beside(&target), job)?;
+        let mut path = target.as_os_str().to_owned();
+        path.push(".data.part");
+        let path = PathBuf::from(path);
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
+        let mut part =
+            Self { target, journal, data: Data { path, file, empty: true }, blocks: Vec::new() };
+        part.find_blocks()?;
+        part.check_disk(bytes)?;
+        let size = part.bytes();
+        part.data.file.set_len(size).map_err(|source| part.unwritten(source))?;
+        // Whether it can be written is better known before the work.
+        part.journal.append(b"")?;
+        Ok(part)
+    }
+
+    /// The items of all blocks.
+    pub fn items(&self) -> usize {
+        self.blocks.iter().map(|block| block.items).sum()
+    }
+
+    /// The size of all blocks.
+    pub fn bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| block.bytes).sum()
+    }
+
+    /// The blocks in their order.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// How many blocks were cut off or damaged: they are to be done again.
+    pub fn dropped(&self) -> usize {
+        self.journal.dropped()
+    }
+
+    /// Where its journal is.
+    pub fn journal(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// Adds a block; a kill after this does not undo it.
+    ///
+    /// # Errors
+    /// The files cannot be written. What was there before still counts.
+    pub fn append(&mut self, items: usize, bytes: &[u8]) -> Result<()> {
+        let end = SeekFrom::Start(self.bytes());
+        let file = &mut self.data.file;
+        let written = file.seek(end).and_then(|_| file.write_all(bytes));
+        written.map_err(|source| self.unwritten(source))?;
+        let block = Block { items, bytes: bytes.len() as u64 };
+        let line = format!("{items} {} {:08x}\n", block.bytes, crc32fast::hash(bytes));
+        self.journal.append(line.as_bytes())?;
+        self.blocks.push(block);
+        self.data.empty = false;
+        Ok(())
+    }
+
+    /// The bytes from `at` on, as many as `bytes` takes.
+    ///
+    /// # Errors
+    /// The file cannot be read, or ends before.
+    pub fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        let mut file = &self.data.file;
+        let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
+        read.map_err(|source| Error::Read { path: self.data.path.clone(), source })
+    }
+
+    /// Puts the file in the place of the target, which keeps its permissions, once the disk has it.
+    ///
+    /// # Errors
+    /// It cannot be renamed; what is at the target is then still there.
+    pub fn finish(mut self) -> Result<()> {
+        let (file, target) = (&self.data.file, &self.target);
+        if let Ok(there) = fs::metadata(target) {
+            // Where the system does not let us, less is allowed, never more.
+            let _ = file.set_permissions(there.permissions());
+        }
+        file.sync_all()
+            .and_then(|()| fs::rename(&self.data.path, target))
+            .and_then(|()| file::sync_folder(file::folder(target)))
+            .map_err(|source| Error::Write { path: target.clone(), source })?;
+        self.data.empty = false;
+        self.journal.remove()
+    }
+
+    /// Removes the blocks and their journal: what was made of them is where it belongs.
+    ///
+    /// # Errors
+    /// They cannot be removed.
+    pub fn remove(mut self) -> Result<()> {
+        self.data.empty = false;
+        journal::remove(&self.data.path)?;
+        self.journal.remove()
+    }
+
+    /// Finds the blocks that are what the journal says.
+    fn find_blocks(&mut self) -> Result<()> {
+        let Self { journal, data, blocks, .. } = self;
+        let unread = |source| Error::Read { path: data.path.clone(), source };
+        let mut reader = BufReader::new(&data.file);
+        journal.take_lines(|line| {
+            let Some((block, sum)) = parse(line) else { return Ok(false) };
+            let whole = sum_of(&mut reader, block.bytes).map_err(unread)? == Some(sum);
+            if whole {
+                blocks.push(block);
+            }
+            Ok::<_, Error>(whole)
+        })?;
+        data.empty = blocks.is_empty();
+        Ok(())
+    }
+
+    /// Refuses a size that the disk has no room for.
+    fn check_disk(&self, bytes: Option<u64>) -> Result<()> {
+        let missing = bytes.map_or(0, |bytes| bytes.saturating_sub(self.bytes()));
+        match free(file::folder(&self.target)) {
+            Some(available) if missing > available => {
+                Err(Error::Disk { path: self.target.clone(), bytes: missing, available })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unwritten(&self, source: io::Error) -> Error {
+        Error::Write { path: self.data.path.clone(), source }
+    }
+}
+
+/// A block and its checksum, from its line in the journal.
+fn parse(line: &str) -> Option<(Block, u32)> {
+    let mut words = line.split(' ');
+    let (items, bytes) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let sum = u32::from_str_radix(words.next()?, 16).ok()?;
+    words.next().is_none().then_some((Block { items, bytes }, sum))
+}
+
+/// The checksum of the next so many bytes; `None` if there are fewer.
+fn sum_of(reader: &mut impl Read, bytes: u64) -> io::Result<Option<u32>> {
+    let mut hasher = Hash(crc32fast::Hasher::new());
+    let read = io::copy(&mut reader.take(bytes), &mut hasher)?;
+    Ok((read == bytes).then(|| hasher.0.finalize()))
+}
+
+/// A checksum that can be written to.
+struct Hash(crc32fast::Hasher);
+
+impl Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The bytes that are free for us on the disk of a folder, where the system says so.
+#[cfg(unix)]
+fn free(folder: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(folder).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job::new("test-1").part("of", 7)
+    }
+
+    fn count(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    /// Adds the blocks that are missing, and finishes; how many there were.
+    fn complete(target: &Path) -> usize {
+        let mut part = PartFile::open(target, &job(), Some(30)).unwrap();
+        let had = part.items();
+        for block in had..3 {
+            part.append(1, &[block as u8; 10]).unwrap();
+        }
+        let mut middle = [9; 4];
+        part.read_at(8, &mut middle).unwrap();
+        assert_eq!(middle, [0, 0, 1, 1]);
+        part.finish().unwrap();
+        let expected: Vec<u8> = (0..30).map(|at| at / 10).collect();
+        assert_eq!(fs::read(target).unwrap(), expected);
+        assert_eq!(count(target.parent().unwrap()), 1);
+        had
+    }
+
+    /// The two files after all blocks, before the end.
+    fn left(target: &Path) -> [(PathBuf, Vec<u8>); 2] {
+        let mut part = PartFile::open(target, &job(), None).unwrap();
+        (0..3).for_each(|block| part.append(1, &[block; 10]).unwrap());
+        [part.journal().to_owned(), part.data.path.clone()].map(|path| {
+            let bytes = fs::read(&path).unwrap();
+            (path, bytes)
+        })
+    }
+
+    #[test]
+    fn what_was_cut_or_changed_is_done_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("table");
+        let files = left(&target);
+        assert_eq!(complete(&target), 3);
+        for which in [0, 1] {
+            let put = |bytes: &[u8]| {
+                for (path, bytes) in &files {
+                    fs::write(path, bytes).unwrap();
+                }
+                fs::write(&files[which].0, bytes).unwrap();
+            };
+            let whole = &files[which].1;
+            let mut had: Vec<usize> = Vec::new();
+            for size in 0..=whole.len() {
+                put(&whole[..size]);
+                had.push(complete(&target));
+            }
+            assert!(had.is_sorted());
+            had.dedup();
+            assert_eq!(had, [0, 1, 2, 3]);
+            for at in whole.len() / 2..whole.len() {
+                let mut changed = whole.clone();
+                changed[at] ^= 1;
+                put(&changed);
+                assert!(complete(&target) < 3, "{at}");
+            }
+        }
+        // Blocks that are gone are none, whatever the journal says.
+        fs::write(&files[0].0, &files[0].1).unwrap();
+        assert_eq!(complete(&target), 0);
+    }
+
+    #[test]
+    fn nothing_done_leaves_nothing_and_other_jobs_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("table");
+        drop(PartFile::open(&target, &job(), None).unwrap());
+        assert_eq!(count(folder.path()), 0);
+        left(&target);
+        let other = PartFile::open(&target, &job().part("more", 1), None).unwrap_err();
+        assert!(matches!(other, Error::OtherJob { parts, .. } if parts == "more"));
+        assert_eq!(complete(&target), 3);
+        left(&target);
+        PartFile::open(&target, &job(), None).unwrap().remove().unwrap();
+        assert_eq!(count(folder.path()), 1, "the target alone");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_disk_without_room_is_named_with_the_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("table");
+        let error = PartFile::open(&target, &job(), Some(1 << 62)).unwrap_err().to_string();
+        assert!(error.contains("table` needs 4.6 EB, and "), "{error}");
+        assert!(error.contains(" are free on its disk; make room"), "{error}");
+        assert_eq!(count(folder.path()), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let [link, file] = ["link", "file"].map(|name| folder.path().join(name));
+        fs::write(&file, "before").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("file", &link).unwrap();
+        let mut part = PartFile::open(&link, &job(), None).unwrap();
+        part.append(1, b"after").unwrap();
+        part.finish().unwrap();
+        assert!(link.is_symlink() && count(folder.path()) == 2);
+        assert_eq!(fs::read(&file).unwrap(), b"after");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}
