@@ -7,6 +7,7 @@
 
 mod convergence;
 mod dial;
+mod few_labels;
 mod linkages;
 mod real;
 mod recovered_tree;
@@ -131,7 +132,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the report.
-pub const ALL: [Experiment; 15] = [
+pub const ALL: [Experiment; 16] = [
     real::REAL,
     runtime::RUNTIME,
     synthetic::UNIFORM,
@@ -147,6 +148,7 @@ pub const ALL: [Experiment; 15] = [
     training_size::TRAINING_SIZE,
     dial::DIAL,
     linkages::LINKAGES,
+    few_labels::FEW_LABELS,
 ];
 
 /// The experiment of this name.

@@ -56,6 +56,13 @@ fn experiments_without_data_have_rows_tables_and_figures() {
 }
 
 #[test]
+fn few_labels_are_enough_to_gain_over_the_start() {
+    let rows = Folder::new().json("reproduce few-labels --quick --json");
+    assert_eq!((rows.len(), &rows[0]["labels"], &rows[0]["seeds"]), (1, &30.into(), &3.into()));
+    assert!(number(&rows[0]["auto"], "mean") <= number(&rows[0]["start"], "mean"), "{}", rows[0]);
+}
+
+#[test]
 fn real_sets_are_judged_by_every_method() {
     let Some(data) = data() else { return };
     let folder = Folder::new();
