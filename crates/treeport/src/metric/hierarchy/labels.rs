@@ -179,10 +179,9 @@ impl Labels {
             for (v, &d) in row.iter().enumerate() {
                 distance[v * count + k] = d;
                 nearest[v] = nearest[v].min(d);
-                if nearest[v] > nearest[landmark] {
-                    landmark = v;
-                }
             }
+            let farther = |best: usize, v: usize| if nearest[v] > nearest[best] { v } else { best };
+            landmark = (0..n).fold(landmark, farther);
             counter.add(0)?;
         }
         Ok(Self {
