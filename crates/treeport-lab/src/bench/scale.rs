@@ -114,8 +114,10 @@ fn stages(
     let n = metric.points();
     let (pairs, unseen) =
         (random_pairs(LABELS, train.len(), rng)?, random_pairs(TEST, test.len(), rng)?);
-    watch.turn("paths");
-    metric.prepare(&silent)?;
+    if metric.edges().is_some() {
+        watch.turn("paths");
+        metric.prepare(&silent)?;
+    }
     watch.turn("labels");
     let data = Labelled::solve(metric, train, pairs, &silent)?;
     let linkage = Linkage::usual(n);

@@ -84,6 +84,21 @@ fn every_stage_of_a_fit_is_timed_and_its_growth_told() {
 }
 
 #[test]
+fn every_stage_of_a_fit_on_a_graph_is_timed() {
+    let folder = Folder::new();
+    let ring: String = (0..120).map(|v| format!("{v},{},{}\n", (v + 1) % 120, 1 + v % 3)).collect();
+    std::fs::create_dir(folder.path("ring")).expect("a new folder");
+    folder.write("ring/edges.csv", ring);
+    let rows = folder.json("bench scale --graph ring/edges.csv --json");
+    let ends: Vec<&Value> = rows.iter().filter(|row| row["stage"] == "all").collect();
+    assert_eq!(ends.len(), 2);
+    for (row, masses) in ends.into_iter().zip(["concentrated", "spread"]) {
+        assert_eq!((&row["graph"], &row["masses"]), (&"ring".into(), &masses.into()));
+        assert!(figure(row, "error") <= figure(row, "null_error"), "{row}");
+    }
+}
+
+#[test]
 fn every_method_is_timed() {
     let rows = Folder::new().json("bench baselines --sizes 60 --json");
     let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a name")).collect();

@@ -56,8 +56,9 @@ impl Noise {
     }
 }
 
-/// What to do without the distances of a few thousand clusters.
-const INSTEAD: &str = "take single linkage or the method `cluster`, which do without them";
+/// What to do without so much memory.
+pub(super) const INSTEAD: &str =
+    "take single linkage or the method `cluster`, which need next to nothing";
 
 /// Merges clusters until one is left.
 pub(super) fn grow<C: Clusters>(

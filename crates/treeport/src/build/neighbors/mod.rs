@@ -19,7 +19,7 @@ mod merging;
 mod points;
 mod representatives;
 
-use merging::{Plan, grow};
+use merging::{INSTEAD, Plan, grow};
 use points::Centers;
 use representatives::Representatives;
 
@@ -78,7 +78,7 @@ pub(super) fn neighbors(
     let n = metric.points();
     let step = format_args!("neighbors linkage of {n} points");
     let width = metric.vectors().map_or(0, |(dim, _)| dim);
-    memory::check(step, memory::size_of::<u8>(&[n, 8 * width + BYTES]), "take single linkage")?;
+    memory::check(step, memory::size_of::<u8>(&[n, 8 * width + BYTES]), INSTEAD)?;
     match (metric.vectors(), metric.point_metric()) {
         (Some((dim, vectors)), Some(point_metric)) => {
             let unit = points::unit(point_metric, vectors);
