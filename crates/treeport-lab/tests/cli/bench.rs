@@ -86,7 +86,8 @@ fn every_stage_of_a_fit_is_timed_and_its_growth_told() {
 #[test]
 fn every_stage_of_a_fit_on_a_graph_is_timed() {
     let folder = Folder::new();
-    let ring: String = (0..120).map(|v| format!("{v},{},{}\n", (v + 1) % 120, 1 + v % 3)).collect();
+    let edge = |v: usize| format!("{v},{},{}", (v + 1) % 120, 1 + v % 3);
+    let ring = (0..120).map(edge).collect::<Vec<_>>().join("\n");
     std::fs::create_dir(folder.path("ring")).expect("a new folder");
     folder.write("ring/edges.csv", ring);
     let rows = folder.json("bench scale --graph ring/edges.csv --json");
