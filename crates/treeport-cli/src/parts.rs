@@ -91,7 +91,7 @@ impl<'a> Parts<'a> {
             let pace = time.min(room as f64 / size_of_bytes).clamp(0.25, 4.0);
             size = ((items.len() as f64 * pace) as usize).clamp(1, most);
         }
-        if self.all == 0 {
+        if self.all == 0 && self.file.blocks().is_empty() {
             self.file.append(0, head)?;
         }
         Ok(true)

@@ -218,6 +218,10 @@ impl Work<'_> {
         let most = left.rows_at_once(columns);
         let whole = parts.fill((most, most), &head, |file, rows, progress| {
             let Some(right) = &right else {
+                if columns > MIRRORED {
+                    let values = left.block(rows, 0..columns, progress)?;
+                    return Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
+                }
                 let values = left.block(rows.clone(), rows.start..columns, progress)?;
                 return mirrored(file, head.len(), rows, columns, &values);
             };
@@ -267,6 +271,10 @@ fn distances(
         distances => Ok(distances?),
     }
 }
+
+/// Rows up to which a column is read back instead of worked out again: the file then fits into the
+/// memory of most machines, and small pieces of it all over the disk need not be waited for.
+const MIRRORED: usize = 1 << 14;
 
 /// Whole rows of a symmetric matrix: what is right of the diagonal is in `values`, and the rest in
 /// the rows before, which are in the file after `head` bytes.

@@ -192,7 +192,8 @@ pub(super) fn load(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })
 }
 
-/// Refuses a place that cannot take a file, before hours are spent on its contents.
+/// Refuses a place that cannot take a file, before hours are spent on its contents; removes what a
+/// killed process has left on its way there.
 ///
 /// # Errors
 /// [`Error::Write`]: there is no such folder, or the place is a folder itself.
@@ -210,6 +211,8 @@ pub fn check_place(path: &Path) -> Result<()> {
     if path.is_dir() {
         return refuse(io::ErrorKind::IsADirectory, "it is a folder".into());
     }
+    // Here already: what follows may be refused for another reason.
+    remove_abandoned(&target);
     Ok(())
 }
 
@@ -330,6 +333,10 @@ mod tests {
         .unwrap();
         assert_eq!(load(&at("file")).unwrap(), b"", "the last one counts");
         assert!(others.exists() && files(folder.path()) == 3);
+        // Before the work, too: it may be refused, and never come to a save.
+        fs::write(&left, "half").unwrap();
+        check_place(&at("file")).unwrap();
+        assert!(!left.exists() && others.exists());
     }
 
     #[test]

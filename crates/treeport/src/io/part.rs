@@ -86,7 +86,7 @@ impl PartFile {
         let file = options.read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
         let mut part =
-            Self { target, journal, data: Data { path, file, empty: true }, blocks: Vec::new() };
+            Self { target, journal, data: Data { path, file, empty: false }, blocks: Vec::new() };
         part.find_blocks()?;
         part.check_disk(bytes)?;
         let size = part.bytes();
@@ -151,7 +151,8 @@ impl PartFile {
     /// Puts the file in the place of the target, which keeps its permissions, once the disk has it.
     ///
     /// # Errors
-    /// It cannot be renamed; what is at the target is then still there.
+    /// It cannot be renamed, and what is at the target is then still there; or its folder cannot be
+    /// brought to the disk.
     pub fn finish(mut self) -> Result<()> {
         let (file, target) = (&self.data.file, &self.target);
         if let Ok(there) = fs::metadata(target) {

@@ -2,8 +2,9 @@
 //!
 //! A subtree with at most one point that any labelled measure holds has no label inside: only the
 //! whole way from that point to the node above counts. So it becomes one leaf, as far below that
-//! node as the point is, and all labelled distances stay what they were. What is left has about as
-//! many leaves as the measures have points, however many points there are. After learning the
+//! node as the point is, and all labelled distances stay what they were. Of a tree without long
+//! chains what is left has a few times as many leaves as the measures have points, however many
+//! points there are; where it is not below half, the tree is learned whole. After learning the
 //! subtrees come back, on the scale of the learned tree, each hung so that its point is where it
 //! was learned to be. Points that no label sees move with their subtree.
 

@@ -22,7 +22,7 @@ pub(super) struct Graph {
     pub(super) edges: Vec<(u32, u32, f64)>,
     /// Bounds of the rows of `neighbor`.
     start: Vec<usize>,
-    /// Neighbors of every node and the length of the edge to them.
+    /// Neighbors of every node and the length of the edge to them, shortest first, then by number.
     neighbor: Vec<(u32, f64)>,
 }
 
@@ -51,6 +51,10 @@ impl Graph {
                 neighbor[next[from as usize]] = (to, weight);
                 next[from as usize] += 1;
             }
+        }
+        for v in 0..nodes {
+            let row = &mut neighbor[start[v]..start[v + 1]];
+            row.sort_unstable_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
         }
         Ok(Self { edges, start, neighbor })
     }

@@ -482,10 +482,10 @@ impl GroundMetric {
     pub(crate) fn labels(&self, progress: &Progress<'_>) -> Result<Option<Labels>> {
         let Source::Graph(graph) = &self.shared.source else { return Ok(None) };
         self.index_paths(progress)?;
-        if let Some(hierarchy) = self.shared.hierarchy.get()
-            && let Some(labels) = hierarchy.labels(progress)?
-        {
-            return Ok(Some(labels));
+        match self.shared.hierarchy.get().map(|hierarchy| hierarchy.labels(progress)) {
+            // Landmarks take less.
+            None | Some(Ok(None) | Err(Error::Memory { .. })) => {}
+            Some(labels) => return labels,
         }
         Labels::of_landmarks(graph, &Counter::new(PATHS, None, progress)).map(Some)
     }
@@ -515,11 +515,16 @@ impl GroundMetric {
     ///
     /// # Complexity
     /// A search that ends at the k-th node for every node, in parallel.
-    pub fn nearest_nodes(&self, k: usize) -> Option<Vec<(u32, f64)>> {
-        match &self.shared.source {
-            Source::Graph(graph) => Some(graph.nearest(k)),
-            _ => None,
-        }
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] when `progress` asks to stop.
+    pub fn nearest_nodes(
+        &self,
+        k: usize,
+        progress: &Progress<'_>,
+    ) -> Result<Option<Vec<(u32, f64)>>> {
+        let Source::Graph(graph) = &self.shared.source else { return Ok(None) };
+        graph.nearest(k, &Counter::new(PATHS, None, progress)).map(Some)
     }
 
     /// Lowers a function on the nodes of a graph to minᵤ f(u) + d(u, v), the largest 1-Lipschitz

@@ -68,14 +68,16 @@ fn table(
     let mut table = memory::zeros(step, rows.saturating_mul(columns), PARTS)?;
     let counter = Counter::new(progress::DISTANCES, rows, progress);
     table.par_chunks_mut(columns.max(1)).enumerate().try_for_each(|(i, row)| {
-        row.par_chunks_mut(COLUMNS_PER_TASK).enumerate().for_each_init(
+        row.par_chunks_mut(COLUMNS_PER_TASK).enumerate().try_for_each_init(
             Scratch::default,
             |scratch, (part, out)| {
+                counter.add(0)?;
                 for (j, out) in (part * COLUMNS_PER_TASK..).zip(out) {
                     *out = distance(i, j, scratch);
                 }
+                Ok(())
             },
-        );
+        )?;
         counter.add(1)
     })?;
     Ok(table)

@@ -170,6 +170,7 @@ fn found(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near
     let n = clusters.len();
     let mut lists = vec![NOBODY; n * k];
     for tree in 0..TREES {
+        counter.add(0)?;
         let mut order: Vec<u32> = (0..n as u32).collect();
         halve(clusters, &mut order, mixed(1, tree));
         in_cells(clusters, &order, k, &mut lists, counter)?;
@@ -203,8 +204,8 @@ fn found(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near
     Ok(lists)
 }
 
-/// Clusters between two questions whether to go on, some tenths of a second.
-const AT_ONCE: usize = 1 << 14;
+/// Clusters between two questions whether to go on.
+const AT_ONCE: usize = 1 << 12;
 
 /// Compares all clusters of a cell.
 fn in_cells(
@@ -227,7 +228,7 @@ fn in_cells(
         found
     };
     // Some cells at a time, so that what they found takes little memory.
-    for cells in cells.chunks(1024) {
+    for cells in cells.chunks(128) {
         counter.add(0)?;
         let found: Vec<Vec<Near>> = cells.par_iter().map(of_cell).collect();
         for (cell, found) in cells.iter().zip(found) {

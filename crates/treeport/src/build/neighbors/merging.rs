@@ -180,9 +180,13 @@ impl<C: Clusters> Growth<'_, C> {
     fn merge_along(&mut self, lists: Vec<Vec<u32>>, goal: usize, most: usize) -> Result<()> {
         let count = self.node.len();
         let measured = |(a, list): (usize, Vec<u32>)| {
-            list.iter().map(|&to| Link { distance: self.distance(a as u32, to), to }).collect()
+            self.ask(a)?;
+            let link = |&to: &u32| Link { distance: self.distance(a as u32, to), to };
+            Ok(list.iter().map(link).collect())
         };
-        let lists = lists.into_par_iter().enumerate().map(measured).collect();
+        let lists: Result<Vec<Vec<Link>>> =
+            lists.into_par_iter().enumerate().map(measured).collect();
+        let lists = lists?;
         let into = (0..count as u32).collect();
         let mut links = Links { lists, heap: BinaryHeap::with_capacity(count), into };
         (0..count as u32).for_each(|a| links.offer(a));
@@ -257,16 +261,23 @@ impl<C: Clusters> Growth<'_, C> {
         let m = self.node.len();
         let step = format_args!("neighbors linkage of the last {m} clusters");
         let mut between: Vec<f64> = memory::zeros(step, m * m, INSTEAD)?;
-        between.par_chunks_mut(m.max(1)).enumerate().for_each(|(a, row)| {
+        between.par_chunks_mut(m.max(1)).enumerate().try_for_each(|(a, row)| {
+            self.counter.add(0)?;
             for (b, out) in row.iter_mut().enumerate().skip(a + 1) {
                 *out = self.distance(a as u32, b as u32);
             }
-        });
+            Ok(())
+        })?;
         for a in 0..m {
             (0..a).for_each(|b| between[a * m + b] = between[b * m + a]);
         }
         dense::finish(&mut self.tree, &mut self.node, &mut self.size, &mut between);
         self.counter.add(m - 1)
+    }
+
+    /// Asks now and then whether to go on.
+    fn ask(&self, number: usize) -> Result<()> {
+        if number.is_multiple_of(256) { self.counter.add(0) } else { Ok(()) }
     }
 
     fn distance(&self, a: u32, b: u32) -> f64 {

@@ -10,6 +10,10 @@
 //! are about equally far apart, as cells are, one cluster takes up the others one by one, a round
 //! each; merging more in such rounds doubled the error of the fit.
 //!
+//! On a graph without a hierarchy, such as a random one or one with hubs, distances are those of
+//! paths past landmarks (`GroundMetric::labels`), and only the order of merges is like that of
+//! average linkage.
+//!
 //! What a cluster is depends on the metric ([`Clusters`]): coordinates have a centre and a spread
 //! ([`points`]), anything else a few of its points ([`representatives`]).
 

@@ -46,7 +46,7 @@ impl<'a> Representatives<'a> {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let mut linked: Vec<(u32, u32)> = edges.iter().map(|&(a, b, _)| (a, b)).collect();
-        let nearest = metric.nearest_nodes(NEAREST).unwrap_or_default();
+        let nearest = metric.nearest_nodes(NEAREST, progress)?.unwrap_or_default();
         let row = NEAREST.min(metric.points() - 1).max(1);
         linked.extend(
             (0..)

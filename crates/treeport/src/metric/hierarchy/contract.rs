@@ -98,6 +98,9 @@ impl Contraction {
     /// Priorities are worked out again when a node comes up, and count only then.
     fn run(&mut self, counter: &Counter<'_>) -> Result<()> {
         let mut shortcuts = Vec::new();
+        if self.has_hubs() {
+            return Ok(());
+        }
         let most_links = self.remaining + self.remaining / 4;
         let mut queue = BinaryHeap::with_capacity(self.links.len());
         for v in 0..self.links.len() as u32 {
@@ -105,7 +108,12 @@ impl Contraction {
             let links = self.links[v as usize].len() as u64;
             queue.push(Reverse((1000 * links.saturating_sub(1), v)));
         }
+        let mut looked_at = 0usize;
         while let Some(Reverse((_, v))) = queue.pop() {
+            looked_at += 1;
+            if looked_at.is_multiple_of(COUNTED) {
+                counter.add(0)?;
+            }
             if self.remaining > most_links {
                 return Ok(());
             }
@@ -125,14 +133,18 @@ impl Contraction {
         Ok(())
     }
 
+    /// Whether some nodes have so many neighbors that looking through them again and again takes
+    /// longer than the searches that a hierarchy saves: stars, social networks.
+    fn has_hubs(&self) -> bool {
+        let squares = |list: &Vec<Link>| (list.len() as u64).saturating_mul(list.len() as u64);
+        let all: u64 = self.links.iter().map(squares).fold(0, u64::saturating_add);
+        all > MOST_SQUARES * (self.links.len() + self.remaining) as u64
+    }
+
     /// How late a node should go, and the shortcuts that it would leave now.
     fn priority(&mut self, v: u32, shortcuts: &mut Vec<Shortcut>) -> u64 {
         shortcuts.clear();
         let links = std::mem::take(&mut self.links[v as usize]);
-        if links.len() > MOST_LINKS {
-            self.links[v as usize] = links;
-            return u64::MAX;
-        }
         for (k, from) in links.iter().enumerate() {
             self.shortcuts_from(v, from, &links[k + 1..], shortcuts);
         }
@@ -246,6 +258,9 @@ const COUNTED: usize = 256;
 
 /// Nodes that a search for a path around a node settles.
 const MOST_SETTLED: usize = 60;
+
+/// Mean square of the number of neighbors up to which a graph is contracted.
+const MOST_SQUARES: u64 = 500;
 
 /// A node with more neighbors stays in the core.
 const MOST_LINKS: usize = 48;

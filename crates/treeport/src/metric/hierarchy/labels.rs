@@ -7,8 +7,9 @@
 //! know a shorter way.
 //!
 //! # Invariant
-//! Left out is only what is longer than a path by more than [`MARGIN`], so rounding takes no hub
-//! from a shortest path: distances are those of a search up to rounding.
+//! Left out is only what is longer than a path by more than [`MARGIN`], so that rounding takes no hub
+//! from a shortest path of fewer than some thousand arcs of the hierarchy: distances are those of a
+//! search up to rounding.
 //!
 //! # Complexity
 //! Some 50 to 100 hubs a node on roads. It takes the product of a node's candidates and their labels
@@ -72,14 +73,14 @@ impl Hierarchy {
     }
 }
 
-/// Nodes of a core that may have each other as hubs.
-const MOST_CORE: usize = 1_000;
+/// Nodes of a core that may have each other as hubs: all of them are in every label.
+const MOST_CORE: usize = 100;
 
 /// Landmarks of a graph without a hierarchy.
 const LANDMARKS: usize = 64;
 
 /// Nodes between two reports.
-const COUNTED: usize = 1_024;
+const COUNTED: usize = 256;
 
 /// Hubs that a node may have; `distance` is infinite wherever `hubs` does not say otherwise.
 struct Candidates {
@@ -171,6 +172,7 @@ impl Labels {
         let n = graph.len();
         let count = LANDMARKS.min(n);
         let step = format_args!("the labels of a graph of {n} nodes");
+        memory::check(step, memory::size_of::<(f64, u32)>(&[n, count]), INSTEAD)?;
         let mut distance: Vec<f64> = memory::zeros(step, n * count, INSTEAD)?;
         let (mut row, mut heap) = (vec![0.0; n], Heap::new());
         let (mut nearest, mut landmark) = (vec![f64::INFINITY; n], 0);

@@ -11,7 +11,8 @@
 //! Goldberg, Nowatzyk, Werneck 2011).
 //!
 //! Graphs without a hierarchy, such as random ones, soon have more shortcuts than edges. There the
-//! contraction stops, and what is left, the core, is searched by Dijkstra.
+//! contraction stops, and what is left, the core, is searched by Dijkstra. Graphs with hubs are all
+//! core.
 //!
 //! # Rounding
 //! Lengths are added up along the same paths as Dijkstra does it, but shortcuts first, and of two

@@ -37,7 +37,8 @@ impl Hierarchy {
     ///
     /// # Complexity
     /// O(part) for every eight sources, where the part is what lies above sources and targets, and
-    /// a search of the core for every source; 4 bytes for every node of the graph.
+    /// a search of the core for every source; 5 bytes for every node of the graph, and 64 for
+    /// every node of the part on each thread.
     pub(in crate::metric) fn block(&self, sources: &[usize], targets: &[usize], out: &mut [f64]) {
         if targets.is_empty() {
             return;

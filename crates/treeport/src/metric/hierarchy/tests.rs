@@ -109,6 +109,18 @@ fn a_graph_without_a_hierarchy_keeps_a_core() {
 }
 
 #[test]
+fn a_graph_with_hubs_is_all_core() {
+    // Leaves that hang on two hubs.
+    let leaves = 2..2_000;
+    let edges: Vec<_> = leaves.flat_map(|v| [(0, v, 1.0), (1, v, 1.0 + v as f64)]).collect();
+    let graph = Graph::new(2_000, &edges).unwrap();
+    let hierarchy = Hierarchy::new(2_000, &graph.edges, &silent).unwrap();
+    assert_eq!(hierarchy.core_nodes(), 2_000);
+    assert!(hierarchy.labels(&silent).unwrap().is_none());
+    assert_eq!(hierarchy.distance(1, 5), 6.0);
+}
+
+#[test]
 fn one_thread_and_many_agree_to_the_bit() {
     let edges = grid(20, 5);
     let graph = Graph::new(400, &edges).unwrap();
