@@ -33,12 +33,14 @@ fn check(n: usize, edges: &[(usize, usize, f64)]) -> Result<usize, TestCaseError
             prop_assert!(close(swept) && close(climbed), "{i} {j}: {swept} {climbed} {expected}");
         }
     }
-    let labels = hierarchy.labels(&silent).unwrap().expect("a small core");
+    let labels = hierarchy.labels(&silent).unwrap();
+    prop_assert_eq!(labels.is_some(), hierarchy.core_nodes() <= 100);
     let counter = Counter::new(PATHS, None, &silent);
     let landmarks = Labels::of_landmarks(&graph, &counter).unwrap();
     for i in 0..n {
         for j in 0..n {
-            let (expected, found) = (judge[i][j], labels.between(i as u32, j as u32));
+            let expected = judge[i][j];
+            let found = labels.as_ref().map_or(expected, |it| it.between(i as u32, j as u32));
             prop_assert!(
                 (found - expected).abs() <= 1e-13 * expected,
                 "{i} {j}: {found} {expected}"
@@ -117,7 +119,7 @@ fn a_graph_with_hubs_is_all_core() {
     let hierarchy = Hierarchy::new(2_000, &graph.edges, &silent).unwrap();
     assert_eq!(hierarchy.core_nodes(), 2_000);
     assert!(hierarchy.labels(&silent).unwrap().is_none());
-    assert_eq!(hierarchy.distance(1, 5), 6.0);
+    assert_eq!(hierarchy.distance(1, 5), 5.0, "by way of 2 and 0");
 }
 
 #[test]
