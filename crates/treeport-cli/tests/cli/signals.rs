@@ -125,7 +125,14 @@ fn every_wish_to_end_is_heard() {
     before.push("labels.csv.part".into());
     before.sort();
     for signal in ["-TERM", "-HUP", "-INT"] {
-        let output = folder.stopped_in_the_middle(&args, "labels.csv.part", signal);
+        // On a busy machine it may come to its end before it hears of the wish.
+        let output = (0..10)
+            .map(|_| {
+                let _ = std::fs::remove_file(folder.path("labels.csv"));
+                folder.stopped_in_the_middle(&args, "labels.csv.part", signal)
+            })
+            .find(|output| !output.status.success())
+            .expect("caught in the middle once in ten times");
         assert_eq!(output.status.code(), Some(130), "{}", show(&output));
         assert_eq!(folder.files(), before);
     }
