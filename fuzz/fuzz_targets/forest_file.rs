@@ -1,8 +1,7 @@
 //! See `forest_file` in `src/targets.rs`.
 #![no_main]
-#![allow(dead_code)]
 
 #[path = "../src/targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::forest_file(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::run("forest_file", bytes));

@@ -1,8 +1,7 @@
 //! See `newick` in `src/targets.rs`.
 #![no_main]
-#![allow(dead_code)]
 
 #[path = "../src/targets.rs"]
 mod targets;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::newick(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::run("newick", bytes));

@@ -15,7 +15,7 @@ use treeport::{
 };
 
 /// What is done with bytes from anywhere.
-pub(crate) type Target = fn(&[u8]);
+type Target = fn(&[u8]);
 
 /// Every target of this file, by its name.
 pub(crate) const TARGETS: [(&str, Target); 11] = [
@@ -32,8 +32,17 @@ pub(crate) const TARGETS: [(&str, Target); 11] = [
     ("names", names),
 ];
 
+/// Gives bytes to the target of that name.
+///
+/// # Panics
+/// If there is none, and where a target finds a fault.
+pub(crate) fn run(name: &str, bytes: &[u8]) {
+    let target = TARGETS.iter().find(|target| target.0 == name);
+    target.expect("a target of that name").1(bytes);
+}
+
 /// `.npy`: arrays, points, distance matrices and measures.
-pub(crate) fn npy(bytes: &[u8]) {
+fn npy(bytes: &[u8]) {
     if let Ok(array) = npy::read(bytes) {
         assert_eq!(array.data.len(), array.shape.iter().product::<usize>());
     }
@@ -43,7 +52,7 @@ pub(crate) fn npy(bytes: &[u8]) {
 }
 
 /// `.npz`: archives, sparse matrices, graphs and measures.
-pub(crate) fn npz(bytes: &[u8]) {
+fn npz(bytes: &[u8]) {
     let _ = npz::read(Cursor::new(bytes));
     if let Ok(matrix) = npz::read_csr(Cursor::new(bytes)) {
         let mut written = Cursor::new(Vec::new());
@@ -57,7 +66,7 @@ pub(crate) fn npz(bytes: &[u8]) {
 }
 
 /// CSV: tables, edge lists, and what is made of them.
-pub(crate) fn csv(bytes: &[u8]) {
+fn csv(bytes: &[u8]) {
     if let Ok(found) = table::read_matrix(bytes) {
         assert_eq!(found.values.len() % found.columns, 0);
     }
@@ -71,7 +80,7 @@ pub(crate) fn csv(bytes: &[u8]) {
 }
 
 /// Newick; what is read is written and read again.
-pub(crate) fn newick(bytes: &[u8]) {
+fn newick(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let Ok(tree) = Tree::from_newick(text) else { return };
     let written = tree.to_newick();
@@ -90,21 +99,21 @@ pub(crate) fn newick(bytes: &[u8]) {
 }
 
 /// A tree file; what is read is written and read again.
-pub(crate) fn tree_file(bytes: &[u8]) {
+fn tree_file(bytes: &[u8]) {
     let Ok(tree) = Tree::from_bytes(bytes) else { return };
     let written = tree.to_bytes().expect("a tree that was read can be written");
     assert_eq!(tree, Tree::from_bytes(&written).expect("what is written reads back"));
 }
 
 /// A forest file; what is read is written and read again.
-pub(crate) fn forest_file(bytes: &[u8]) {
+fn forest_file(bytes: &[u8]) {
     let Ok(forest) = Forest::from_bytes(bytes) else { return };
     let written = forest.to_bytes().expect("a forest that was read can be written");
     assert_eq!(forest, Forest::from_bytes(&written).expect("what is written reads back"));
 }
 
 /// A checkpoint as it is, and with a right checksum; one of four points is gone on from.
-pub(crate) fn checkpoint(bytes: &[u8]) {
+fn checkpoint(bytes: &[u8]) {
     let _ = Checkpoint::from_bytes(bytes);
     let body = &bytes[..bytes.len().saturating_sub(4)];
     let signed = [body, &crc32fast::hash(body).to_le_bytes()].concat();
@@ -122,7 +131,7 @@ pub(crate) fn checkpoint(bytes: &[u8]) {
 
 /// A journal, after a `+` one of the right job: what is appended comes back, after whatever of the
 /// old still counts.
-pub(crate) fn journal(bytes: &[u8]) {
+fn journal(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (path, job) = (folder.path().join("x.part"), Job::new("fuzz-1").part("to", 3));
     let file = match bytes {
@@ -146,7 +155,7 @@ pub(crate) fn journal(bytes: &[u8]) {
 }
 
 /// A history.
-pub(crate) fn history(bytes: &[u8]) {
+fn history(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     if let Ok(epochs) = history::read(text) {
         assert_eq!(epochs.len(), text.lines().count() - 1);
@@ -154,7 +163,7 @@ pub(crate) fn history(bytes: &[u8]) {
 }
 
 /// Labels of four measures: pairs and distances in a table.
-pub(crate) fn labels(bytes: &[u8]) {
+fn labels(bytes: &[u8]) {
     let Ok(table) = table::read_matrix(bytes) else { return };
     let measures = Measures::from_dense(2, &[1.0, 0.0, 0.5, 0.5, 0.0, 1.0, 0.25, 0.75]);
     let measures = measures.expect("measures");
@@ -174,7 +183,7 @@ pub(crate) fn labels(bytes: &[u8]) {
 }
 
 /// Names, one a line up to an empty line, and then a table or Newick text that is matched to them.
-pub(crate) fn names(bytes: &[u8]) {
+fn names(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     let (names, rest) = text.split_once("\n\n").unwrap_or((text, ""));
     let names: Vec<String> = names.lines().map(str::to_owned).collect();
