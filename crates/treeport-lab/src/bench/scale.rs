@@ -4,8 +4,6 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use rand::RngExt;
-use rand::seq::index;
 use treeport::build::linkage_watched;
 use treeport::fit::Start;
 use treeport::io::npy;
@@ -19,7 +17,8 @@ use super::graph::read;
 use super::memory::{peak_now_mib, reset_peak};
 use crate::Result;
 use crate::generate::{
-    Random, clustered_measures, clustered_points, random_pairs, seeded, sparse_measures,
+    Random, clustered_measures, clustered_points, near_measures, random_pairs, seeded,
+    sparse_measures,
 };
 
 /// Coordinates and clusters of the points, and points in a measure.
@@ -70,9 +69,10 @@ pub fn scale_graph(path: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Resu
         let watch = Watch::new("read");
         let metric = read(path)?;
         watch.turn(DRAWING);
+        let nodes = NODES.min(metric.points());
         let draw = |count, rng: &mut Random| match masses {
-            "spread" => sparse_measures(metric.points(), NODES.min(metric.points()), count, rng),
-            _ => concentrated(&metric, count, rng),
+            "spread" => sparse_measures(metric.points(), nodes, count, rng),
+            _ => near_measures(&metric, (nodes, AROUND), count, rng),
         };
         let (train, test) = (draw(MEASURES / 3, &mut rng)?, draw(2 * TEST, &mut rng)?);
         let errors = stages(&watch, &metric, &train, &test, &mut rng)?;
@@ -81,26 +81,6 @@ pub fn scale_graph(path: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Resu
         tell(metric.points(), &case, watch, &errors, &mut report);
     }
     Ok(())
-}
-
-/// Measures on some of the nodes nearest to a random one.
-fn concentrated(
-    metric: &GroundMetric,
-    count: usize,
-    rng: &mut Random,
-) -> treeport::Result<Measures> {
-    let n = metric.points();
-    let mut distances = vec![0.0; n];
-    let rows = (0..count).map(|_| {
-        metric.row(rng.random_range(0..n), &mut distances);
-        let mut order: Vec<usize> = (0..n).collect();
-        let nearest = AROUND.min(n);
-        let key = |i: &usize, j: &usize| distances[*i].total_cmp(&distances[*j]).then(i.cmp(j));
-        order.select_nth_unstable_by(nearest - 1, key);
-        let chosen = index::sample(rng, nearest, NODES.min(nearest));
-        chosen.into_iter().map(|k| (order[k], 1.0 - rng.random::<f64>())).collect::<Vec<_>>()
-    });
-    Ok(Measures::from_rows(n, rows)?.normalized())
 }
 
 /// Goes through all stages; the errors on unseen pairs.

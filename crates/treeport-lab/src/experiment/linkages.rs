@@ -1,17 +1,13 @@
 //! `fit` from neighbors linkage beside `fit` from average linkage.
 
-use rand::RngExt;
-use rand::seq::index;
 use serde_json::json;
 use treeport::fit::Start;
-use treeport::{
-    FitOptions, GroundMetric, Labelled, Linkage, Measures, PointMetric, Progress, fit, silent,
-};
+use treeport::{FitOptions, GroundMetric, Labelled, Linkage, PointMetric, Progress, fit, silent};
 
 use super::{Cell, Experiment, Setup, Show, Table, no_figures, score};
 use crate::Result;
 use crate::generate::{
-    Random, clustered_measures, clustered_points, random_pairs, seeded, sparse_measures,
+    clustered_measures, clustered_points, near_measures, random_pairs, seeded, sparse_measures,
     uniform_points,
 };
 use crate::scene::{Masses, Scene, SceneOptions};
@@ -117,7 +113,7 @@ fn problem(
             let options = SceneOptions { train: 1, test: 1, seed };
             let data = setup.data.as_deref();
             let scene = Scene::new("rnaseq_10x", Masses::Subset, data, options, progress)?;
-            let drawn = [(); 2].map(|()| near_measures(&scene.metric, measures, rng));
+            let drawn = [(); 2].map(|()| near_measures(&scene.metric, (50, 500), measures, rng));
             (scene.metric, drawn)
         }
         _ => {
@@ -135,22 +131,4 @@ fn problem(
     let pairs = random_pairs(TEST, test.len(), rng)?;
     let test = Labelled::solve(&metric, &test, pairs, progress)?;
     Ok((metric, train, test))
-}
-
-/// Measures around a point: masses on 50 of its 500 nearest.
-fn near_measures(
-    metric: &GroundMetric,
-    count: usize,
-    rng: &mut Random,
-) -> treeport::Result<Measures> {
-    let n = metric.points();
-    let mut distances = vec![0.0; n];
-    let rows = (0..count).map(|_| {
-        metric.row(rng.random_range(0..n), &mut distances);
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|&i, &j| distances[i].total_cmp(&distances[j]));
-        let chosen = index::sample(rng, 500.min(n), 50.min(n));
-        chosen.into_iter().map(|k| (order[k], 1.0 - rng.random::<f64>())).collect::<Vec<_>>()
-    });
-    Ok(Measures::from_rows(n, rows)?.normalized())
 }

@@ -3,7 +3,7 @@
 use super::Random;
 use rand::RngExt;
 use rand::seq::index;
-use treeport::{Error, Measures, Result};
+use treeport::{Error, GroundMetric, Measures, Result};
 use treeport_report::sample::positive;
 
 /// Measures with independent uniform masses on all points, divided by their sum.
@@ -38,14 +38,7 @@ pub fn sparse_measures(
     count: usize,
     rng: &mut Random,
 ) -> Result<Measures> {
-    check_points(points)?;
-    if support == 0 || support > points {
-        return Err(Error::BadOption {
-            option: "support",
-            value: support.to_string(),
-            expected: "it must be at least 1 and at most the number of points",
-        });
-    }
+    check_support(support, points)?;
     let rows = (0..count).map(|_| {
         let chosen = index::sample(rng, points, support);
         chosen.into_iter().map(|p| (p, positive(rng))).collect::<Vec<_>>()
@@ -76,6 +69,44 @@ pub fn clustered_measures(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
+/// Measures with independent uniform masses on `support` of the `around` points nearest to a random
+/// one, divided by their sum.
+///
+/// # Errors
+/// There are fewer than `support` points around, or none.
+pub fn near_measures(
+    metric: &GroundMetric,
+    (support, around): (usize, usize),
+    count: usize,
+    rng: &mut Random,
+) -> Result<Measures> {
+    let n = metric.points();
+    let around = around.min(n);
+    check_support(support, around)?;
+    let mut distances = vec![0.0; n];
+    let rows = (0..count).map(|_| {
+        metric.row(rng.random_range(0..n), &mut distances);
+        let mut order: Vec<usize> = (0..n).collect();
+        let nearer = |&i: &usize, &j: &usize| distances[i].total_cmp(&distances[j]).then(i.cmp(&j));
+        order.select_nth_unstable_by(around - 1, nearer);
+        let chosen = index::sample(rng, around, support);
+        chosen.into_iter().map(|k| (order[k], positive(rng))).collect::<Vec<_>>()
+    });
+    Ok(Measures::from_rows(n, rows)?.normalized())
+}
+
+fn check_support(support: usize, points: usize) -> Result<()> {
+    check_points(points)?;
+    if support == 0 || support > points {
+        return Err(Error::BadOption {
+            option: "support",
+            value: support.to_string(),
+            expected: "it must be at least 1 and at most the number of points",
+        });
+    }
+    Ok(())
+}
+
 fn check_points(points: usize) -> Result<()> {
     if points == 0 { Err(Error::NoPoints) } else { Ok(()) }
 }
@@ -85,6 +116,7 @@ mod tests {
     use super::*;
     use crate::generate::seeded;
     use std::collections::HashSet;
+    use treeport::PointMetric;
 
     fn assert_normalized(measures: &Measures) {
         assert!(measures.iter().all(|m| (m.total() - 1.0).abs() < 1e-12));
@@ -118,6 +150,20 @@ mod tests {
             assert!(clusters.len() <= 3);
         }
         assert!(clustered_measures(5, 10, 1, 1, &mut seeded(0)).is_err());
+    }
+
+    #[test]
+    fn near_measures_are_on_the_nearest_points() {
+        let line: Vec<f64> = (0..50).map(f64::from).collect();
+        let metric = GroundMetric::from_points(1, line, PointMetric::Euclidean).expect("a line");
+        let rng = &mut seeded(0);
+        let measures = near_measures(&metric, (4, 9), 40, rng).expect("4 of 9");
+        assert_normalized(&measures);
+        for m in measures.iter() {
+            assert_eq!(m.support().len(), 4);
+            assert!(m.support()[3] - m.support()[0] <= 8, "nine in a row hold them");
+        }
+        assert!(near_measures(&metric, (4, 3), 1, rng).is_err());
     }
 
     #[test]

@@ -15,7 +15,9 @@ mod measures;
 mod points;
 mod trees;
 
-pub use measures::{clustered_measures, sparse_measures, subset_measures, uniform_measures};
+pub use measures::{
+    clustered_measures, near_measures, sparse_measures, subset_measures, uniform_measures,
+};
 pub use points::{clustered_points, gaussian_points, uniform_points};
 pub use treeport_report::sample::{Random, random_pairs, seeded};
 pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_tree};
