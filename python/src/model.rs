@@ -311,9 +311,10 @@ fn fill(
             continue;
         }
         // What is left of the diagonal was right of it in the rows above.
-        here.slice_mut(s![.., ..first]).assign(&above.slice(s![.., rows.clone()]).t());
-        let values = left.block(rows, first..columns, &of_all)?;
-        put(here.slice_mut(s![.., first..]), values);
+        let copied = left.first_column(first);
+        here.slice_mut(s![.., ..copied]).assign(&above.slice(s![..copied, rows.clone()]).t());
+        let values = left.block(rows, copied..columns, &of_all)?;
+        put(here.slice_mut(s![.., copied..]), values);
     }
     Ok(())
 }

@@ -219,6 +219,9 @@ impl From<Forest> for Model {
     }
 }
 
+/// Rows of a symmetric table up to which half of it is copied: 2 GiB.
+const MOST_COPIED: usize = 1 << 14;
+
 /// What a block of a table may take.
 const AT_ONCE: u64 = 1 << 26;
 
@@ -320,6 +323,13 @@ impl Prepared {
         let room = memory::available().map_or(AT_ONCE, |bytes| AT_ONCE.min(bytes / 4));
         let row = memory::size_of::<f64>(&[columns.max(1), self.tables() + 1]);
         usize::try_from(room / row).map_or(usize::MAX, |rows| rows.max(1))
+    }
+
+    /// The first column that is worked out where [`pairwise`](Self::pairwise) is made in blocks of
+    /// rows: those before it are copied from the rows above. Of a table that hardly fits into memory
+    /// nothing is copied, for a column of it lies in small pieces all over the disk.
+    pub fn first_column(&self, row: usize) -> usize {
+        if self.measures().len() > MOST_COPIED { 0 } else { row }
     }
 
     /// Distance between measure `i` here and measure `j` of another set prepared by the same model,

@@ -218,12 +218,9 @@ impl Work<'_> {
         let most = left.rows_at_once(columns);
         let whole = parts.fill((most, most), &head, |file, rows, progress| {
             let Some(right) = &right else {
-                if columns > MIRRORED {
-                    let values = left.block(rows, 0..columns, progress)?;
-                    return Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
-                }
-                let values = left.block(rows.clone(), rows.start..columns, progress)?;
-                return mirrored(file, head.len(), rows, columns, &values);
+                let copied = left.first_column(rows.start);
+                let values = left.block(rows.clone(), copied..columns, progress)?;
+                return whole_rows(file, head.len(), rows, (copied, columns), &values);
             };
             let values = left.cross_rows(right, rows, progress)?;
             Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect())
@@ -272,31 +269,27 @@ fn distances(
     }
 }
 
-/// Rows up to which a column is read back instead of worked out again: the file then fits into the
-/// memory of most machines, and small pieces of it all over the disk need not be waited for.
-const MIRRORED: usize = 1 << 14;
-
-/// Whole rows of a symmetric matrix: what is right of the diagonal is in `values`, and the rest in
-/// the rows before, which are in the file after `head` bytes.
-fn mirrored(
+/// Whole rows of a symmetric matrix: from column `copied` on they are in `values`, and the rest in the
+/// rows above, which are in the file after `head` bytes.
+fn whole_rows(
     file: &PartFile,
     head: usize,
     rows: Range<usize>,
-    columns: usize,
+    (copied, columns): (usize, usize),
     values: &[f64],
 ) -> Result<Vec<u8>> {
     let mut bytes = vec![0; 8 * rows.len() * columns];
     let mut above = vec![0; 8 * rows.len()];
-    for column in 0..rows.start {
+    for column in 0..copied {
         let at = head as u64 + 8 * (column as u64 * columns as u64 + rows.start as u64);
         file.read_at(at, &mut above)?;
         for (row, value) in above.chunks(8).enumerate() {
             bytes[8 * (row * columns + column)..][..8].copy_from_slice(value);
         }
     }
-    let given = values.chunks((columns - rows.start).max(1));
+    let given = values.chunks((columns - copied).max(1));
     for (row, given) in bytes.chunks_mut(8 * columns).zip(given) {
-        for (out, value) in row[8 * rows.start..].chunks_mut(8).zip(given) {
+        for (out, value) in row[8 * copied..].chunks_mut(8).zip(given) {
             out.copy_from_slice(&value.to_le_bytes());
         }
     }

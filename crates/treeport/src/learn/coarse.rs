@@ -135,7 +135,8 @@ impl Coarse {
             .subtrees
             .iter()
             .zip(learned.lengths())
-            // A subtree may be deeper than its leaf was learned to be.
+            // A subtree may be deeper than its leaf was learned to be; it shrinks as a whole, so that
+            // an ultrametric tree stays one.
             .map(
                 |(subtree, l)| if subtree.way > 0.0 { factor.min(l / subtree.way) } else { factor },
             )

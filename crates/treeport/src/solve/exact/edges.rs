@@ -154,7 +154,11 @@ impl Solver {
                 break;
             }
         }
-        let Proved { value, gap, .. } = self.on_edges(network, &goes_on)?;
+        let (value, gap) = match proved(short, network, supply, &mass) {
+            Some(proved) => proved,
+            // Lengths too far apart for 64 bits.
+            None => self.on_edges(network, &goes_on).map(|proved| (proved.value, proved.gap))?,
+        };
         Ok(((value - gap).max(0.0), value))
     }
 
@@ -266,14 +270,23 @@ fn run<C: graph::Whole>(
 ) -> Result<Option<(f64, f64)>> {
     simplex.set(network, supply, clip);
     simplex.run(network, usize::MAX, goes_on)?;
+    Ok(proved(simplex, network, supply, mass))
+}
+
+/// The value and the gap of a simplex that has come to its end, if they are proved.
+fn proved<C: graph::Whole>(
+    simplex: &mut Simplex<C>,
+    network: Network<'_>,
+    supply: &[i128],
+    mass: &impl Fn(i128) -> f64,
+) -> Option<(f64, f64)> {
     let (mut value, mut gap) = (0.0, 0.0);
     for (edge, flow) in simplex.flows(network) {
         let mass = mass(flow).abs();
         value += mass * network.edges[edge].2;
         gap += mass * simplex.lowered(network, edge);
     }
-    let proved = is_proof(value, gap) && simplex.is_proof(network, supply);
-    Ok(proved.then_some((value, gap)))
+    (is_proof(value, gap) && simplex.is_proof(network, supply)).then_some((value, gap))
 }
 
 /// What potentials of all nodes prove that are 1-Lipschitz up to the rounding of a search.
