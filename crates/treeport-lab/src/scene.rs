@@ -162,17 +162,16 @@ impl Bare {
                 let metric = GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?;
                 Self::with_random_measures(metric, masses, options, rng)
             }
-            Files::Text { embeddings, docs, docs_with_stop_words, split, .. } => {
+            Files::Text { embeddings, split, .. } => {
                 let metric =
                     GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
-                let docs = docs_with_stop_words.as_ref().unwrap_or(docs);
-                let docs = Measures::read_npz(open(docs)?)?;
+                let docs = documents(set)?;
                 let part = |name| some_rows(&docs, &rows_of(split, name)?);
                 Ok(Self { metric, train: part("train")?, test: part("test")? })
             }
-            Files::Tree { dist, docs, .. } => {
+            Files::Tree { dist, .. } => {
                 let metric = GroundMetric::read_matrix_npy(open(dist)?)?;
-                let docs = Measures::read_npz(open(docs)?)?;
+                let docs = documents(set)?;
                 Ok(Self { metric, train: docs.clone(), test: docs })
             }
         }
@@ -198,7 +197,17 @@ impl Bare {
 /// Random measures of a set at the most; pairs are drawn among them.
 const MOST_MEASURES: usize = 600;
 
-fn open(path: &Path) -> Result<File> {
+/// The documents of a set, with stop words where there are such; none where it has no documents.
+pub(crate) fn documents(set: &Dataset) -> Result<Measures> {
+    let docs = match &set.files {
+        Files::Text { docs, docs_with_stop_words, .. } => docs_with_stop_words.as_ref().unwrap_or(docs),
+        Files::Tree { docs, .. } => docs,
+        _ => return Ok(Measures::from_dense(1, &[])?),
+    };
+    Ok(Measures::read_npz(open(docs)?)?)
+}
+
+pub(crate) fn open(path: &Path) -> Result<File> {
     Ok(File::open(path).map_err(|source| Error::Read { path: path.into(), source })?)
 }
 

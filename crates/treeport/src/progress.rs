@@ -31,6 +31,10 @@ pub const SOLVING: &str = "exact distances";
 pub const DISTANCES: &str = "distances";
 /// A graph is prepared for questions of distances; counts nodes.
 pub const PATHS: &str = "shortest paths";
+/// A collection is laid out for searches; counts measures.
+pub const INDEXING: &str = "indexing";
+/// Neighbors are looked for; counts queries.
+pub const SEARCHING: &str = "searching";
 /// Trees are built; counts trees or clusters.
 pub const BUILDING: &str = "building trees";
 /// Edges are fitted to the distances of points; counts iterations.

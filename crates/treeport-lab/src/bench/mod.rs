@@ -14,6 +14,7 @@ mod memory;
 mod mixture;
 mod project;
 mod scale;
+mod search;
 
 use std::time::Instant;
 
@@ -26,6 +27,7 @@ pub use instances::{Replay, dump, dump_graphs, replay};
 pub use learn::learn;
 pub use project::project;
 pub use scale::{scale, scale_graph};
+pub use search::search;
 
 /// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
 #[derive(Clone, Debug, PartialEq)]

@@ -23,6 +23,7 @@ Examples:
   treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
   treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
+  treeport-lab bench search                  nearest neighbors against solving every pair
   treeport-lab bench scale --graph edges.csv      the same on a graph
 
 Times are medians of repeats on this machine; quote the ratio, not the time.";
@@ -72,6 +73,8 @@ enum What {
     Estimate,
     /// Every stage of a fit on points in R^32, with its peak memory and growth.
     Scale,
+    /// Nearest neighbors among so many measures of every set of the data folder.
+    Search,
 }
 
 /// Support sizes of `bench estimate`.
@@ -92,6 +95,7 @@ impl What {
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
             Self::Graph => &[2_500, 10_000, 40_000],
             Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
+            Self::Search => &[2_000],
         }
     }
 
@@ -102,13 +106,16 @@ impl What {
             Self::Project | Self::Distance | Self::Learn | Self::Graph => n.saturating_mul(1_000),
             Self::Baselines | Self::Estimate => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
+            // The largest vocabulary, and a table of potentials.
+            Self::Search => n.saturating_mul(30_000).saturating_add(2 << 30),
             // All distances of 2n points, and costs of n by n.
             Self::Exact => n.saturating_mul(n).saturating_mul(32),
         }
     }
 
     /// The rows of one size.
-    fn measure(self, n: usize, seed: u64) -> Result<Vec<Row>> {
+    fn measure(self, n: usize, args: &BenchArgs) -> Result<Vec<Row>> {
+        let seed = args.seed;
         let step = format_args!("a benchmark of {n} points");
         memory::check(step, self.bytes(n), "take smaller `--sizes`")?;
         let mut done = Vec::new();
@@ -122,6 +129,7 @@ impl What {
             Self::Graph => bench::graph(&[n], seed, report)?,
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
             Self::Scale => bench::scale(n, seed, report)?,
+            Self::Search => bench::search(n, &data_folder(args), seed, report)?,
         }
         Ok(done)
     }
@@ -146,6 +154,9 @@ impl What {
             }
             Self::Scale => {
                 "one fit by `auto` on points in 50 clusters in R^32, 300 labels between measures of 30 points; every stage, once"
+            }
+            Self::Search => {
+                "ours: one query of an index, one thread; peer: every pair solved by the batch solver, all distances given to both"
             }
             Self::Graph => {
                 "ours: one certified pair, one thread (labels: all of them, all threads), on the edges where all nodes have mass, else by the hierarchy; peer: the solver with all distances given, or plain searches"
@@ -179,7 +190,7 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     let mut rows = Vec::new();
     for &n in sizes {
         let spinner = output.spinner(&format!("{n} points"));
-        let mut done = args.what.measure(n, args.seed)?;
+        let mut done = args.what.measure(n, args)?;
         spinner.finish_and_clear();
         if let What::Scale = args.what {
             for row in &mut done {

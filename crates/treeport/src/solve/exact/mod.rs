@@ -92,11 +92,12 @@ pub struct Solution {
 
 /// Solves many problems in one piece of memory.
 #[derive(Clone, Debug, Default)]
-struct Solver {
-    left: Vec<usize>,
-    right: Vec<usize>,
-    supply: Vec<f64>,
-    demand: Vec<f64>,
+pub(crate) struct Solver {
+    /// The points that give mass and those that take it, and how much.
+    pub(crate) left: Vec<usize>,
+    pub(crate) right: Vec<usize>,
+    pub(crate) supply: Vec<f64>,
+    pub(crate) demand: Vec<f64>,
     shared: Vec<(usize, f64)>,
     cost: Vec<f64>,
     units: Units,
@@ -190,7 +191,7 @@ pub fn solve_watched(
 }
 
 /// Asks now and then whether to go on.
-pub(super) type GoesOn<'a> = dyn Fn() -> bool + 'a;
+pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
 
 /// Pivots, and steps towards the first basis, between two questions: some milliseconds where it
 /// takes long, and none where it does not.
@@ -267,7 +268,7 @@ fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> 
 
 impl Solver {
     /// W₁ of two measures that fit the metric and each other, and its gap.
-    fn value_and_gap(
+    pub(crate) fn value_and_gap(
         &mut self,
         metric: &GroundMetric,
         a: &Measure<'_>,
@@ -332,8 +333,16 @@ impl Solver {
         Ok(())
     }
 
+    /// W₁ of what is laid out, by these costs of all who give to all who take.
+    pub(crate) fn value_at(&mut self, fill: impl FnOnce(&[usize], &[usize], &mut [f64])) -> Result<f64> {
+        let count = room_for_costs(&mut self.cost, self.left.len(), self.right.len())?;
+        self.cost.resize(count, 0.0);
+        fill(&self.left, &self.right, &mut self.cost);
+        self.certified(&|| true).map(|(value, ..)| value)
+    }
+
     /// Who gives and who takes; nobody if the measures are equal.
-    fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+    pub(crate) fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
         self.left.clear();
         self.right.clear();
         self.supply.clear();

@@ -1,0 +1,201 @@
+//! Nearest neighbors by an index against solving every pair, on one thread.
+
+use std::path::Path;
+
+use rand::RngExt;
+use rand::seq::index::sample;
+use treeport::search::Neighbors;
+use treeport::{
+    Accuracy, Error, GroundMetric, Index, IndexOptions, Measures, PointMetric, exact, silent,
+};
+
+use super::exact::on_threads;
+use super::{Peer, Row};
+use crate::Result;
+use crate::datasets::{self, Dataset, Files};
+use crate::generate::{Random, gaussian_points, near_measures, seeded, sparse_measures};
+use crate::scene::{documents, open};
+
+/// Queries, none of them in the collection.
+const QUERIES: usize = 50;
+
+/// Points of a drawn measure, and the nearest ones it is drawn from where it is concentrated.
+const SUPPORT: usize = 30;
+const AROUND: usize = 60;
+
+/// Sets of documents, and sets that measures are drawn on.
+const SETS: [&str; 8] = [
+    "twitter", "bbcsport", "bbcsport_w2v1k", "usca312", "usair97", "belfast", "kuopio", "rnaseq_10x",
+];
+
+/// A collection and queries.
+struct Collection {
+    name: String,
+    metric: GroundMetric,
+    measures: Measures,
+    queries: Measures,
+}
+
+/// How neighbors are asked for.
+const ASKED: [(usize, Accuracy); 4] = [
+    (10, Accuracy::Exact),
+    (1, Accuracy::Exact),
+    (10, Accuracy::Within(0.02)),
+    (10, Accuracy::Approximate),
+];
+
+/// Times searches among up to `count` measures of every set in the data folder, and of short texts
+/// that are made here.
+///
+/// # Errors
+/// A file that cannot be read.
+///
+/// # Panics
+/// If neighbors that are said to be exact are not those of solving every pair.
+pub fn search(count: usize, data: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
+    let found = datasets::find(data);
+    let mut rng = seeded(seed);
+    for set in SETS.iter().filter_map(|name| found.get(name)) {
+        for collection in Collection::read(set, count, &mut rng)? {
+            on_threads(1, || collection.rows())?.iter().for_each(&mut report);
+        }
+    }
+    let texts = Collection::short_texts(count, &mut rng)?;
+    on_threads(1, || texts.rows())?.iter().for_each(report);
+    Ok(())
+}
+
+impl Collection {
+    fn new(name: &str, metric: GroundMetric, all: &Measures, count: usize) -> Result<Self> {
+        let queries = QUERIES.min(all.len() / 2);
+        let count = count.min(all.len() - queries);
+        let part = |rows: std::ops::Range<usize>| {
+            Measures::from_rows(all.points(), rows.map(|row| all.row(row).iter().collect::<Vec<_>>()))
+        };
+        let (measures, queries) = (part(queries..queries + count)?, part(0..queries)?);
+        Ok(Self { name: name.into(), metric, measures, queries })
+    }
+
+    /// The documents of a set in random order, or measures drawn on its points.
+    fn read(set: &Dataset, count: usize, rng: &mut Random) -> Result<Vec<Self>> {
+        if let Files::Text { embeddings, .. } = &set.files {
+            let metric = GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
+            let documents = documents(set)?;
+            let order = sample(rng, documents.len(), documents.len());
+            let rows = order.iter().map(|row| documents.row(row).iter().collect::<Vec<_>>());
+            let documents = Measures::from_rows(documents.points(), rows)?;
+            return Ok(vec![Self::new(set.name, metric.materialized()?, &documents, count)?]);
+        }
+        let metric = match &set.files {
+            Files::Graph { edges, .. } => GroundMetric::read_graph_csv(open(edges)?, None)?.0,
+            Files::Points { points, .. } => {
+                GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?
+            }
+            Files::Matrix { dist, .. } | Files::Tree { dist, .. } => {
+                GroundMetric::read_matrix_npy(open(dist)?)?
+            }
+            Files::Text { .. } => return Ok(vec![]),
+        };
+        let metric = metric.materialized()?;
+        let drawn = count + QUERIES;
+        let random = sparse_measures(metric.points(), SUPPORT, drawn, rng)?;
+        let near = near_measures(&metric, (SUPPORT, AROUND), drawn, rng)?;
+        let random = Self::new(&format!("{}, random", set.name), metric.clone(), &random, count)?;
+        let near = Self::new(&format!("{}, concentrated", set.name), metric, &near, count)?;
+        Ok(vec![random, near])
+    }
+
+    /// Ten words each of 8,000, the common ones more often, around one of a thousand topics.
+    fn short_texts(count: usize, rng: &mut Random) -> Result<Self> {
+        const WORDS: usize = 8_000;
+        let metric = GroundMetric::from_points(
+            50,
+            gaussian_points(WORDS, 50, rng),
+            PointMetric::Euclidean,
+        )?;
+        let rows = (0..count + QUERIES).map(|_| {
+            let topic: f64 = rng.random();
+            let words = (0..10).map(|word| {
+                let common: f64 = rng.random::<f64>().powi(3);
+                let near = (topic + 0.02 * common).fract();
+                let at = if word < 5 { near } else { common };
+                ((at * WORDS as f64) as usize, 0.1)
+            });
+            words.collect::<Vec<_>>()
+        });
+        let all = Measures::from_rows(WORDS, rows.collect::<Vec<_>>())?.normalized();
+        Self::new("short texts", metric.materialized()?, &all, count)
+    }
+
+    fn rows(&self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        let (begun, brute) = (std::time::Instant::now(), self.brute()?);
+        let brute_seconds = begun.elapsed().as_secs_f64() / self.queries.len() as f64;
+        let begun = std::time::Instant::now();
+        let index = Index::new(&self.metric, &self.measures, &IndexOptions::default(), &silent)?;
+        let built = begun.elapsed().as_secs_f64();
+        for (k, accuracy) in ASKED {
+            let found = index.nearest(&self.queries, k, accuracy, &silent)?;
+            let seconds = super::median_seconds(|| index.nearest(&self.queries, k, accuracy, &silent));
+            let recall = self.judge(&found, &brute, k, accuracy);
+            let each = |of: fn(&Neighbors) -> usize| {
+                found.iter().map(of).sum::<usize>() as f64 / found.len() as f64
+            };
+            let mut more = vec![
+                ("recall", recall),
+                ("transformed", each(|n| n.steps.transformed)),
+                ("swept", each(|n| n.steps.swept)),
+                ("solved", each(|n| n.steps.exact)),
+            ];
+            more.push(("index_seconds", built));
+            more.push(("index_mib", index.bytes() as f64 / f64::from(1 << 20)));
+            let asked = match accuracy {
+                Accuracy::Exact => "exact".to_owned(),
+                Accuracy::Within(epsilon) => format!("within {epsilon}"),
+                Accuracy::Approximate => "approximate".to_owned(),
+            };
+            let case = vec![("set", self.name.clone()), ("k", k.to_string()), ("accuracy", asked)];
+            let peer = Some(Peer { name: "every pair solved", seconds: brute_seconds });
+            let seconds = seconds / self.queries.len() as f64;
+            rows.push(Row { bench: "search", n: self.measures.len(), case, seconds, peer, more });
+        }
+        Ok(rows)
+    }
+
+    /// The distances from every query to every measure, sorted.
+    fn brute(&self) -> Result<Vec<Vec<(f64, usize)>>> {
+        let all = self.queries.followed_by(&self.measures)?;
+        let first = self.queries.len();
+        let of_query = |query: usize| {
+            let pairs: Vec<_> = (0..self.measures.len()).map(|j| (query, first + j)).collect();
+            let distances = exact::pairs(&self.metric, &all, &pairs, &silent)?;
+            let mut order: Vec<_> = distances.into_iter().zip(0..).collect();
+            order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            Ok(order)
+        };
+        (0..first).map(of_query).collect::<std::result::Result<_, Error>>().map_err(Into::into)
+    }
+
+    /// The share of the true neighbors that were found.
+    fn judge(
+        &self,
+        found: &[Neighbors],
+        brute: &[Vec<(f64, usize)>],
+        k: usize,
+        accuracy: Accuracy,
+    ) -> f64 {
+        let mut right = 0;
+        for (found, brute) in found.iter().zip(brute) {
+            if accuracy == Accuracy::Exact {
+                for (ours, theirs) in found.found.iter().zip(brute) {
+                    let close = (ours.1 - theirs.0).abs() <= 1e-9 * theirs.0;
+                    assert!(close, "{}: found {ours:?}, expected {theirs:?}", self.name);
+                }
+            }
+            let last = brute[k - 1].0 * (1.0 + 1e-9);
+            let distance = |number: usize| brute.iter().find(|b| b.1 == number).map(|b| b.0);
+            right += found.found.iter().filter(|f| distance(f.0).is_some_and(|d| d <= last)).count();
+        }
+        right as f64 / (k * found.len()) as f64
+    }
+}

@@ -1,0 +1,152 @@
+//! One potential for a measure against all others at once.
+//!
+//! For a measure μ take duals u of its points that are nearly optimal against a sample of the *mean*
+//! of the collection, by a few sweeps of Sinkhorn's, and extend them to all points x in use:
+//! f(x) = min_p d(p, x) − u_p. Raise u in turn to φ_p = min_x d(p, x) − f(x). Then f(x) + φ_p ≤
+//! d(p, x) everywhere, so Σ ρf + Σ μφ ≤ W₁(μ, ρ) for every ρ on these points: one sparse sum for each
+//! measure of the collection. With u = 0 that would be the relaxed word mover's distance.
+//!
+//! Neither step needs the triangle inequality, and both are minima, which single precision rounds
+//! once: see [`super::small`].
+
+use super::small::Small;
+use super::space::{Rows, Space, least_of_row, reach_row};
+use crate::measure::{Measure, Measures};
+
+/// The sample of the mean of a collection that potentials are made against.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reference {
+    pub(super) points: Vec<usize>,
+    pub(super) mass: Vec<f32>,
+    /// The mean distance between its points, in units of the space.
+    pub(super) scale: f32,
+}
+
+/// Widths of the blur, in typical distances, of the sweeps against the reference, and sweeps at each.
+const BLURS: [f32; 4] = [0.2, 0.1, 0.05, 0.025];
+const SWEEPS: usize = 4;
+
+impl Reference {
+    /// Draws `size` points evenly from the mean of all measures; the mean distance among them.
+    pub(super) fn draw(space: &Space, measures: &Measures, size: usize) -> (Self, f64) {
+        let mut mean = vec![0.0; space.used.len()];
+        for measure in measures.iter() {
+            for (point, mass) in measure.iter() {
+                mean[space.place[point] as usize] += mass / measure.total();
+            }
+        }
+        let total: f64 = mean.iter().sum();
+        let (mut points, mut mass) = (Vec::new(), Vec::new());
+        let (mut below, mut drawn) = (0.0, 0);
+        for (share, &point) in mean.iter().zip(&space.used) {
+            below += share / total;
+            let first = drawn;
+            while drawn < size && (drawn as f64 + 0.5) < below * size as f64 {
+                drawn += 1;
+            }
+            if drawn > first {
+                points.push(point);
+                mass.push((drawn - first) as f32 / size as f32);
+            }
+        }
+        let some: Vec<usize> = points.iter().copied().step_by(3).collect();
+        let mut distances = vec![0.0; some.len() * some.len()];
+        space.metric.block(&some, &some, &mut distances);
+        let pairs = some.len() * some.len().saturating_sub(1);
+        let typical = distances.iter().sum::<f64>() / pairs.max(1) as f64;
+        (Self { points, mass, scale: 1.0 }, typical)
+    }
+
+    /// Leaves in `small` duals of a measure's points that are good against the reference.
+    pub(super) fn settle(
+        &self,
+        space: &Space,
+        measure: &Measure<'_>,
+        rows: Option<&Rows>,
+        small: &mut Small,
+    ) {
+        let mass = |(_, mass)| (mass / measure.total()) as f32;
+        small.begin(measure.iter().map(mass), self.mass.iter().copied());
+        let mut costs = Vec::new();
+        if rows.is_none() {
+            let from: Vec<usize> = measure.iter().map(|(point, _)| point).collect();
+            costs.resize(from.len() * self.points.len(), 0.0);
+            space.metric.block(&from, &self.points, &mut costs);
+        }
+        for source in 0..measure.support().len() {
+            if let Some(rows) = rows {
+                let row = space.row(rows, source);
+                let place = |&point: &usize| space.place[point] as usize;
+                small.fill(source, self.points.iter().map(|p| space.lowered(row[place(p)])));
+            } else {
+                let costs = &costs[source * self.points.len()..][..self.points.len()];
+                small.fill(source, costs.iter().map(|&d| space.lowered(d)));
+            }
+        }
+        for blur in BLURS {
+            small.sweep(blur * self.scale, SWEEPS);
+        }
+    }
+}
+
+/// A measure's potential on all points in use, and on its own points. In units of the space, for a
+/// total mass of 1.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Potential {
+    /// At the points in use.
+    pub(super) f: Vec<f32>,
+    /// At the measure's own points.
+    pub(super) own: Vec<f32>,
+    /// Σ μφ.
+    pub(super) constant: f64,
+    /// The largest |f|.
+    pub(super) largest: f32,
+}
+
+/// Twice the largest relative error of a rounding to single precision.
+const ROUNDING: f32 = 1.0 / (1u32 << 23) as f32;
+
+/// A number that is below the one it is rounded from.
+pub(super) fn below(x: f32) -> f32 {
+    x - x.abs() * ROUNDING
+}
+
+impl Potential {
+    /// Extends duals of a measure's points to all points in use.
+    pub(super) fn extend(&mut self, space: &Space, measure: &Measure<'_>, rows: &Rows, u: &[f32]) {
+        if space.by_search() {
+            self.extend_by_search(space, measure, u);
+        } else {
+            let shrink = space.shrink();
+            self.f.clear();
+            self.f.resize(space.used.len(), f32::INFINITY);
+            for (i, &u) in u.iter().enumerate() {
+                reach_row(space.row(rows, i), shrink, u, &mut self.f);
+            }
+            self.own.clear();
+            let own = (0..u.len()).map(|i| least_of_row(space.row(rows, i), shrink, &self.f));
+            self.own.extend(own.map(below));
+        }
+        let own = measure.iter().zip(&self.own);
+        self.constant = own.map(|((_, mass), &own)| mass / measure.total() * f64::from(own)).sum();
+        self.largest = self.f.iter().fold(0.0, |most: f32, f| most.max(f.abs()));
+    }
+
+    /// On a graph, in one search from all points of the measure: f is then 1-Lipschitz up to the
+    /// rounding of sums, and −f a dual of the measure's own points.
+    fn extend_by_search(&mut self, space: &Space, measure: &Measure<'_>, u: &[f32]) {
+        let mut values = vec![f64::MAX / 4.0; space.metric.points()];
+        for ((point, _), &u) in measure.iter().zip(u) {
+            values[point] = -f64::from(u) * space.unit;
+        }
+        space.metric.make_lipschitz(&mut values);
+        let at = |point: usize| (values[point] / space.unit) as f32;
+        let largest = space.used.iter().fold(0.0, |most: f32, &point| most.max(at(point).abs()));
+        // A rounding of each, and those of the sums, which are in double precision.
+        let slack = 4.0 * ROUNDING * largest;
+        self.f.clear();
+        self.f.extend(space.used.iter().map(|&point| at(point) - slack));
+        self.own.clear();
+        self.own.extend(measure.iter().map(|(point, _)| below(-at(point))));
+    }
+}
