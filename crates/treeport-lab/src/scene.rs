@@ -200,7 +200,9 @@ const MOST_MEASURES: usize = 600;
 /// The documents of a set, with stop words where there are such; none where it has no documents.
 pub(crate) fn documents(set: &Dataset) -> Result<Measures> {
     let docs = match &set.files {
-        Files::Text { docs, docs_with_stop_words, .. } => docs_with_stop_words.as_ref().unwrap_or(docs),
+        Files::Text { docs, docs_with_stop_words, .. } => {
+            docs_with_stop_words.as_ref().unwrap_or(docs)
+        }
         Files::Tree { docs, .. } => docs,
         _ => return Ok(Measures::from_dense(1, &[])?),
     };

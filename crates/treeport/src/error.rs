@@ -132,6 +132,8 @@ pub enum Error {
     NotATree { path: PathBuf, reason: String },
     #[error("`{path}` is not a treeport forest: {reason}")]
     NotAForest { path: PathBuf, reason: String },
+    #[error("`{path}` is not a treeport index: {reason}")]
+    NotAnIndex { path: PathBuf, reason: String },
     #[error("`{path}` is damaged: {reason}; copy it again or write it anew")]
     DamagedTree { path: PathBuf, reason: String },
     #[error(

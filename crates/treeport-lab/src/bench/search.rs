@@ -25,8 +25,18 @@ const AROUND: usize = 60;
 
 /// Sets of documents, and sets that measures are drawn on.
 const SETS: [&str; 8] = [
-    "twitter", "bbcsport", "bbcsport_w2v1k", "usca312", "usair97", "belfast", "kuopio", "rnaseq_10x",
+    "twitter",
+    "bbcsport",
+    "bbcsport_w2v1k",
+    "usca312",
+    "usair97",
+    "belfast",
+    "kuopio",
+    "rnaseq_10x",
 ];
+
+/// The name of the texts that are made here.
+const SHORT_TEXTS: &str = "short-texts";
 
 /// A collection and queries.
 struct Collection {
@@ -52,16 +62,23 @@ const ASKED: [(usize, Accuracy); 4] = [
 ///
 /// # Panics
 /// If neighbors that are said to be exact are not those of solving every pair.
-pub fn search(count: usize, data: &Path, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
+pub fn search(
+    count: usize,
+    (data, sets): (&Path, &[String]),
+    seed: u64,
+    mut report: impl FnMut(&Row),
+) -> Result<()> {
     let found = datasets::find(data);
-    let mut rng = seeded(seed);
-    for set in SETS.iter().filter_map(|name| found.get(name)) {
-        for collection in Collection::read(set, count, &mut rng)? {
+    let wanted = |name: &str| sets.is_empty() || sets.iter().any(|set| set == name);
+    for set in SETS.iter().filter(|name| wanted(name)).filter_map(|name| found.get(name)) {
+        for collection in Collection::read(set, count, &mut seeded(seed))? {
             on_threads(1, || collection.rows())?.iter().for_each(&mut report);
         }
     }
-    let texts = Collection::short_texts(count, &mut rng)?;
-    on_threads(1, || texts.rows())?.iter().for_each(report);
+    if wanted(SHORT_TEXTS) {
+        let texts = Collection::short_texts(count, &mut seeded(seed))?;
+        on_threads(1, || texts.rows())?.iter().for_each(report);
+    }
     Ok(())
 }
 
@@ -70,7 +87,10 @@ impl Collection {
         let queries = QUERIES.min(all.len() / 2);
         let count = count.min(all.len() - queries);
         let part = |rows: std::ops::Range<usize>| {
-            Measures::from_rows(all.points(), rows.map(|row| all.row(row).iter().collect::<Vec<_>>()))
+            Measures::from_rows(
+                all.points(),
+                rows.map(|row| all.row(row).iter().collect::<Vec<_>>()),
+            )
         };
         let (measures, queries) = (part(queries..queries + count)?, part(0..queries)?);
         Ok(Self { name: name.into(), metric, measures, queries })
@@ -108,11 +128,8 @@ impl Collection {
     /// Ten words each of 8,000, the common ones more often, around one of a thousand topics.
     fn short_texts(count: usize, rng: &mut Random) -> Result<Self> {
         const WORDS: usize = 8_000;
-        let metric = GroundMetric::from_points(
-            50,
-            gaussian_points(WORDS, 50, rng),
-            PointMetric::Euclidean,
-        )?;
+        let metric =
+            GroundMetric::from_points(50, gaussian_points(WORDS, 50, rng), PointMetric::Euclidean)?;
         let rows = (0..count + QUERIES).map(|_| {
             let topic: f64 = rng.random();
             let words = (0..10).map(|word| {
@@ -124,7 +141,7 @@ impl Collection {
             words.collect::<Vec<_>>()
         });
         let all = Measures::from_rows(WORDS, rows.collect::<Vec<_>>())?.normalized();
-        Self::new("short texts", metric.materialized()?, &all, count)
+        Self::new(SHORT_TEXTS, metric.materialized()?, &all, count)
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
@@ -136,7 +153,8 @@ impl Collection {
         let built = begun.elapsed().as_secs_f64();
         for (k, accuracy) in ASKED {
             let found = index.nearest(&self.queries, k, accuracy, &silent)?;
-            let seconds = super::median_seconds(|| index.nearest(&self.queries, k, accuracy, &silent));
+            let seconds =
+                super::median_seconds(|| index.nearest(&self.queries, k, accuracy, &silent));
             let recall = self.judge(&found, &brute, k, accuracy);
             let each = |of: fn(&Neighbors) -> usize| {
                 found.iter().map(of).sum::<usize>() as f64 / found.len() as f64
@@ -194,7 +212,8 @@ impl Collection {
             }
             let last = brute[k - 1].0 * (1.0 + 1e-9);
             let distance = |number: usize| brute.iter().find(|b| b.1 == number).map(|b| b.0);
-            right += found.found.iter().filter(|f| distance(f.0).is_some_and(|d| d <= last)).count();
+            right +=
+                found.found.iter().filter(|f| distance(f.0).is_some_and(|d| d <= last)).count();
         }
         right as f64 / (k * found.len()) as f64
     }

@@ -41,10 +41,13 @@ pub(crate) struct BenchArgs {
     /// Graphs as files of edges, for `scale`; without `--sizes` nothing else is measured.
     #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
     graph: Vec<PathBuf>,
+    /// Sets of the data folder, for `search` [default: all, and `short-texts`, which are made here].
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    sets: Vec<String>,
     /// Seed of the random data.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder of the real data sets, for `exact` and `graph` on networks [default: TREEPORT_DATA].
+    /// Folder of the real data sets, for `search`, and `exact` and `graph` on networks [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Write the problems of `exact` or `graph` for other solvers, and stop.
@@ -129,7 +132,7 @@ impl What {
             Self::Graph => bench::graph(&[n], seed, report)?,
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
             Self::Scale => bench::scale(n, seed, report)?,
-            Self::Search => bench::search(n, &data_folder(args), seed, report)?,
+            Self::Search => bench::search(n, (&data_folder(args), &args.sets), seed, report)?,
         }
         Ok(done)
     }

@@ -1,4 +1,4 @@
-//! What the files of trees and forests share.
+//! What the files of trees, forests and indexes share.
 //!
 //! A file is a safetensors container with a text entry `treeport` in its header: a JSON object that
 //! says what the file holds, its version, a checksum and the names of the points. It is one entry
@@ -22,22 +22,24 @@ pub(crate) const ENTRY: &str = "treeport";
 pub(crate) enum Content {
     Tree,
     Forest,
+    Index,
 }
 
 impl Content {
-    const ALL: [Self; 2] = [Self::Tree, Self::Forest];
+    const ALL: [Self; 3] = [Self::Tree, Self::Forest, Self::Index];
 
     pub(crate) fn format(self) -> &'static str {
         match self {
             Self::Tree => "treeport.tree",
             Self::Forest => "treeport.forest",
+            Self::Index => "treeport.index",
         }
     }
 
     /// The newest version that is read, and the one that is written.
     fn version(self) -> u64 {
         match self {
-            Self::Tree | Self::Forest => 1,
+            Self::Tree | Self::Forest | Self::Index => 1,
         }
     }
 
@@ -46,6 +48,7 @@ impl Content {
         match self {
             Self::Tree => Error::NotATree { path, reason },
             Self::Forest => Error::NotAForest { path, reason },
+            Self::Index => Error::NotAnIndex { path, reason },
         }
     }
 
@@ -54,6 +57,7 @@ impl Content {
         match Self::ALL.into_iter().find(|other| Some(other.format()) == format) {
             Some(Self::Tree) => "it holds a single tree; open it as one".into(),
             Some(Self::Forest) => "it holds a forest; open it as one".into(),
+            Some(Self::Index) => "it holds an index of measures; open it as one".into(),
             None => format!("its format is not `{}`", self.format()),
         }
     }

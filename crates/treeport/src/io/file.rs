@@ -182,13 +182,13 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// The same for bytes that are there already.
-pub(super) fn save_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn save_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let broken = |source| Error::Write { path: path.into(), source };
     save(path, |out| out.write_all(bytes).map_err(broken))
 }
 
 /// The bytes of a file.
-pub(super) fn load(path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn load(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })
 }
 

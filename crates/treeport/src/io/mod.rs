@@ -8,7 +8,7 @@
 //! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
 //! that really arrive, never with the size a header announces.
 
-mod container;
+pub(crate) mod container;
 pub mod file;
 pub mod fingerprint;
 mod forest;
@@ -19,7 +19,7 @@ mod lock;
 mod measures;
 mod metric;
 mod model;
-mod model_file;
+pub(crate) mod model_file;
 pub mod npy;
 pub mod npz;
 pub mod part;

@@ -193,10 +193,10 @@ fn read_calibration(value: &Value) -> Option<Calibration> {
     calibration.check().ok().map(|()| calibration)
 }
 
-type Tensors<'a> = Vec<(&'static str, Dtype, Cow<'a, [u8]>)>;
+pub(crate) type Tensors<'a> = Vec<(&'static str, Dtype, Cow<'a, [u8]>)>;
 
 /// A metric in words and numbers; a promise about a matrix is part of it.
-fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
+pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
     let doubles = |values: &[f64]| -> Cow<'_, [u8]> {
         values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
     };
@@ -232,7 +232,7 @@ fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
 }
 
 /// The tensors of a metric, in the order in which they are written.
-fn tensors_of<'a>(file: &File<'a>, value: &Value) -> Result<Vec<&'a [u8]>> {
+pub(crate) fn tensors_of<'a>(file: &File<'a>, value: &Value) -> Result<Vec<&'a [u8]>> {
     match value.get("kind").and_then(Value::as_str) {
         Some("points") => Ok(vec![file.tensor("metric.coordinates", Dtype::F64)?]),
         Some("matrix") => {
@@ -250,7 +250,11 @@ fn tensors_of<'a>(file: &File<'a>, value: &Value) -> Result<Vec<&'a [u8]>> {
 }
 
 /// The metric of `n` points; `None` where words are missing.
-fn read_metric(value: &Value, tensors: &[&[u8]], n: usize) -> Option<Result<GroundMetric>> {
+pub(crate) fn read_metric(
+    value: &Value,
+    tensors: &[&[u8]],
+    n: usize,
+) -> Option<Result<GroundMetric>> {
     let doubles = |bytes: &[u8]| -> Vec<f64> {
         bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()
     };

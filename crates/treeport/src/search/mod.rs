@@ -13,6 +13,8 @@
 //! What comes up with its exact distance is nearer than all that is left: a neighbor, proved. Bounds
 //! are in single precision, and never above the truth (see `small` and `potentials`).
 
+#[cfg(feature = "io")]
+mod file;
 mod potentials;
 mod query;
 mod side;
@@ -28,8 +30,10 @@ use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, INDEXING, Progress, SEARCHING};
+#[cfg(feature = "io")]
+pub use file::IndexFile;
 use potentials::{Potential, Reference};
-use query::{Searcher, Until};
+use query::{Asked, Searcher, Until};
 use side::Side;
 use small::Small;
 use space::{Rows, Space};
@@ -44,11 +48,21 @@ pub struct IndexOptions {
     pub reference: usize,
 }
 
+impl IndexOptions {
+    fn bytes(&self) -> u64 {
+        let spare = || memory::available().map(|bytes| bytes / 4);
+        self.memory.or_else(spare).unwrap_or(1 << 30)
+    }
+}
+
 impl Default for IndexOptions {
     fn default() -> Self {
         Self { memory: None, reference: 256 }
     }
 }
+
+/// Queries that the recall of approximate answers is measured on.
+const RECALL_QUERIES: usize = 64;
 
 /// How good neighbors have to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,7 +133,9 @@ pub struct Index {
     places: Vec<u32>,
     masses: Vec<f32>,
     own: Vec<f32>,
+    /// Nothing, or the potentials of all measures.
     side: Side,
+    options: IndexOptions,
 }
 
 impl Index {
@@ -137,10 +153,10 @@ impl Index {
         measures.check_points(metric.points())?;
         Measures::check_all_balanced(&[measures])?;
         metric.prepare(progress)?;
-        let bytes = options.memory.or_else(|| memory::available().map(|bytes| bytes / 4));
-        let bytes = bytes.unwrap_or(1 << 30);
-        let mut space = Space::new(metric, measures, bytes);
-        let (mut reference, typical) = Reference::draw(&space, measures, options.reference.max(1));
+        let bytes = options.bytes();
+        let mut reference = Reference::draw(metric, measures, options.reference.max(1));
+        let mut space = Space::new(metric, measures, &reference.points, bytes);
+        let typical = reference.typical_distance(metric);
         space.set_unit(typical);
         reference.scale = if typical > 0.0 { (0.8 * typical / space.unit) as f32 } else { 1.0 };
         let mut index = Self {
@@ -153,14 +169,84 @@ impl Index {
             masses: Vec::new(),
             own: Vec::new(),
             side: Side::default(),
+            options: options.clone(),
         };
         index.enter(measures);
-        let rows = memory::size_of::<f64>(&[index.space.used.len(), index.space.used.len()]);
-        let table = Side::size(index.space.used.len(), measures.len());
+        let columns = index.space.points.len();
+        let rows = (index.space.used as u64).saturating_mul(Space::row_size(columns));
+        let table = Side::size(columns, measures.len());
         let fits = rows.saturating_add(table) <= bytes && index.space.holds_all();
         let counter = Counter::new(INDEXING, measures.len(), progress);
-        if fits { index.fill_side(&counter)? } else { index.settle_all(&counter)? }
+        if fits {
+            index.fill_side(0, &counter)?
+        } else {
+            index.settle_from(0, &counter)?
+        }
         Ok(index)
+    }
+
+    /// Adds measures, whose numbers follow those that were there: the first of them is returned.
+    ///
+    /// Potentials stay those against the collection as it was built; where many measures are added of
+    /// another kind, a new index is faster. Answers are right in any case.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); the index is then as it was.
+    ///
+    /// # Complexity
+    /// As for an index of the added measures alone, unless one has a point that none had before: then
+    /// that of building anew.
+    pub fn add(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<usize> {
+        let first = self.measures.len();
+        measures.check_points(self.space.metric.points())?;
+        Measures::check_all_balanced(&[&self.measures, measures])?;
+        let all = self.measures.followed_by(measures)?;
+        let mut points = measures.iter().flat_map(|measure| measure.support().to_vec());
+        if points.any(|point| self.space.place[point as usize] == space::NO_PLACE) {
+            let mut index = Self::new(&self.space.metric, &all, &self.options, progress)?;
+            index.removed[..first].copy_from_slice(&self.removed);
+            *self = index;
+            return Ok(first);
+        }
+        let counter = Counter::new(INDEXING, measures.len(), progress);
+        let entries = self.places.len();
+        // From here on columns that no measure had may be in use.
+        self.space.used = self.space.points.len();
+        self.measures = all;
+        self.enter(measures);
+        let tabled = self.side.len() == first && first > 0;
+        let done = if tabled {
+            self.fill_side(first, &counter)
+        } else {
+            self.settle_from(first, &counter)
+        };
+        if let Err(error) = done {
+            self.start.truncate(first + 1);
+            self.places.truncate(entries);
+            self.masses.truncate(entries);
+            let rows = (0..first).map(|row| self.measures.row(row).iter().collect::<Vec<_>>());
+            self.measures = Measures::from_rows(self.measures.points(), rows)?;
+            return Err(error);
+        }
+        self.removed.resize(self.measures.len(), false);
+        Ok(first)
+    }
+
+    /// Removes measures; the others keep their numbers.
+    ///
+    /// # Errors
+    /// A number that no measure has, or that was removed before; nothing is removed then.
+    pub fn remove(&mut self, numbers: &[usize]) -> Result<()> {
+        let measures = self.measures.len();
+        let mut removed = self.removed.clone();
+        for &measure in numbers {
+            match removed.get_mut(measure) {
+                Some(removed) if !*removed => *removed = true,
+                _ => return Err(Error::NoSuchMeasure { measure, measures }),
+            }
+        }
+        self.removed = removed;
+        Ok(())
     }
 
     /// Lays out the entries of measures.
@@ -174,8 +260,8 @@ impl Index {
         }
     }
 
-    /// Duals of all measures, without a table.
-    fn settle_all(&mut self, counter: &Counter<'_>) -> Result<()> {
+    /// Duals of the measures from a number on, without a table.
+    fn settle_from(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let settle = |(rows, small): &mut (Rows, Small), number: usize| {
             counter.add(1)?;
             let measure = self.measures.row(number);
@@ -186,33 +272,43 @@ impl Index {
             self.reference.settle(&self.space, &measure, kept.then_some(rows), small);
             Ok(small.u.clone())
         };
-        let numbers = 0..self.measures.len();
+        let numbers = first..self.measures.len();
         let own: Result<Vec<Vec<f32>>> =
             numbers.into_par_iter().map_init(<(Rows, Small)>::default, settle).collect();
-        self.own = own?.concat();
+        self.own.extend(own?.concat());
         Ok(())
     }
 
-    /// Duals of all measures and the table of their potentials.
-    fn fill_side(&mut self, counter: &Counter<'_>) -> Result<()> {
+    /// Duals of the measures from a number on, and the table of their potentials.
+    fn fill_side(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let count = self.measures.len();
-        let of_block = |first: usize| {
-            let mut block = Side::begin_block(self.space.used.len())?;
+        // A block that is not full is filled up first.
+        let begin = first / side::BLOCK * side::BLOCK;
+        let old = if begin < first { self.side.blocks.last() } else { None };
+        let of_block = |begin: usize| {
+            let columns = side::BLOCK.min(count - begin);
+            let mut block = Side::begin_block(self.space.points.len(), columns)?;
+            let known = first.saturating_sub(begin);
+            if let Some(old) = old.filter(|_| known > 0) {
+                let rows = block.chunks_exact_mut(columns).zip(old.chunks_exact(known));
+                rows.for_each(|(row, old)| row[..known].copy_from_slice(old));
+            }
             let mut work = <(Rows, Small, Potential)>::default();
-            let (mut own, mut columns) = (Vec::new(), Vec::new());
-            for number in first..count.min(first + side::BLOCK) {
+            let (mut own, mut scales) = (Vec::new(), Vec::new());
+            for column in known..columns {
                 counter.add(1)?;
-                let measure = self.measures.row(number);
-                self.potential(&measure, &mut work)?;
-                columns.push(Side::enter(&mut block, number - first, &work.2));
+                self.potential(&self.measures.row(begin + column), &mut work)?;
+                scales.push(Side::enter(&mut block, (column, columns), &work.2));
                 own.extend_from_slice(&work.2.own);
             }
-            Ok((block, columns, own))
+            Ok((block, scales, own))
         };
-        let blocks = (0..count.div_ceil(side::BLOCK)).into_par_iter();
-        let blocks: Result<Vec<_>> = blocks.map(|block| of_block(block * side::BLOCK)).collect();
-        for (block, columns, own) in blocks? {
-            self.side.push(block, &columns);
+        let blocks = (begin..count).into_par_iter().step_by(side::BLOCK);
+        let blocks: Result<Vec<_>> = blocks.map(of_block).collect();
+        let blocks = blocks?;
+        self.side.blocks.truncate(begin / side::BLOCK);
+        for (block, scales, own) in blocks {
+            self.side.push(block, &scales);
             self.own.extend(own);
         }
         Ok(())
@@ -227,7 +323,7 @@ impl Index {
         self.space.rows(measure.iter().map(|(point, _)| point), rows)?;
         let kept = (!self.space.by_search()).then_some(&*rows);
         self.reference.settle(&self.space, measure, kept, small);
-        potential.extend(&self.space, measure, rows, &small.u);
+        potential.extend(&self.space, measure, (rows, self.space.points.len()), &small.u);
         Ok(())
     }
 
@@ -255,7 +351,10 @@ impl Index {
     /// that queries have.
     pub fn bytes(&self) -> u64 {
         let entries = memory::size_of::<(u32, f32, f32)>(&[self.places.len()]);
-        self.space.bytes() + self.side.bytes() + entries + memory::size_of::<usize>(&[self.start.len()])
+        self.space.bytes()
+            + self.side.bytes()
+            + entries
+            + memory::size_of::<usize>(&[self.start.len()])
     }
 
     /// The `k` nearest measures of every query, in parallel over queries; the same for any number of
@@ -305,6 +404,32 @@ impl Index {
         self.search(&self.measures, (Until::Count(k), accuracy), true, progress)
     }
 
+    /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the
+    /// measures of the collection as queries, each among the others; 1 if there is none to ask about.
+    ///
+    /// # Errors
+    /// As [`nearest`](Self::nearest).
+    pub fn expected_recall(&self, k: usize, progress: &Progress<'_>) -> Result<f64> {
+        let present: Vec<usize> = (0..self.removed.len()).filter(|&i| !self.removed[i]).collect();
+        let step = present.len().div_ceil(RECALL_QUERIES).max(1);
+        let some: Vec<usize> = present.into_iter().step_by(step).collect();
+        let counter = Counter::new(SEARCHING, some.len(), progress);
+        let recall = |searcher: &mut Searcher, &number: &usize| {
+            counter.add(1)?;
+            let mut ask = |accuracy| {
+                let asked = Asked { until: Until::Count(k), accuracy, skipped: Some(number) };
+                searcher.search(self, &self.measures.row(number), asked, &counter)
+            };
+            let (best, found) = (ask(Accuracy::Exact)?, ask(Accuracy::Approximate)?);
+            let right = found.found.iter().filter(|a| best.found.iter().any(|b| a.0 == b.0));
+            Ok((right.count(), best.found.len()))
+        };
+        let counts: Result<Vec<(usize, usize)>> =
+            some.par_iter().map_init(Searcher::default, recall).collect();
+        let (right, all) = counts?.iter().fold((0, 0), |sum, c| (sum.0 + c.0, sum.1 + c.1));
+        Ok(if all > 0 { right as f64 / all as f64 } else { 1.0 })
+    }
+
     fn search(
         &self,
         queries: &Measures,
@@ -320,8 +445,9 @@ impl Index {
             if own && self.removed[number] {
                 return Ok(Neighbors::default());
             }
-            let skipped = own.then_some(number);
-            let found = searcher.search(self, &queries.row(number), until, skipped, &counter)?;
+            let (until, accuracy) = until;
+            let asked = Asked { until, accuracy, skipped: own.then_some(number) };
+            let found = searcher.search(self, &queries.row(number), asked, &counter)?;
             counter.add(1)?;
             Ok(found)
         };

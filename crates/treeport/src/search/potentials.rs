@@ -12,6 +12,7 @@
 use super::small::Small;
 use super::space::{Rows, Space, least_of_row, reach_row};
 use crate::measure::{Measure, Measures};
+use crate::metric::GroundMetric;
 
 /// The sample of the mean of a collection that potentials are made against.
 #[derive(Clone, Debug, Default)]
@@ -23,22 +24,20 @@ pub(super) struct Reference {
 }
 
 /// Widths of the blur, in typical distances, of the sweeps against the reference, and sweeps at each.
-const BLURS: [f32; 4] = [0.2, 0.1, 0.05, 0.025];
+const BLURS: [f32; 3] = [0.2, 0.1, 0.05];
 const SWEEPS: usize = 4;
 
 impl Reference {
-    /// Draws `size` points evenly from the mean of all measures; the mean distance among them.
-    pub(super) fn draw(space: &Space, measures: &Measures, size: usize) -> (Self, f64) {
-        let mut mean = vec![0.0; space.used.len()];
+    /// Draws `size` points evenly from the mean of all measures.
+    pub(super) fn draw(metric: &GroundMetric, measures: &Measures, size: usize) -> Self {
+        let mut mean = vec![0.0; metric.points()];
         for measure in measures.iter() {
-            for (point, mass) in measure.iter() {
-                mean[space.place[point] as usize] += mass / measure.total();
-            }
+            measure.iter().for_each(|(point, mass)| mean[point] += mass / measure.total());
         }
         let total: f64 = mean.iter().sum();
         let (mut points, mut mass) = (Vec::new(), Vec::new());
         let (mut below, mut drawn) = (0.0, 0);
-        for (share, &point) in mean.iter().zip(&space.used) {
+        for (point, share) in mean.iter().enumerate() {
             below += share / total;
             let first = drawn;
             while drawn < size && (drawn as f64 + 0.5) < below * size as f64 {
@@ -49,12 +48,16 @@ impl Reference {
                 mass.push((drawn - first) as f32 / size as f32);
             }
         }
-        let some: Vec<usize> = points.iter().copied().step_by(3).collect();
+        Self { points, mass, scale: 1.0 }
+    }
+
+    /// The mean distance between some of its points.
+    pub(super) fn typical_distance(&self, metric: &GroundMetric) -> f64 {
+        let some: Vec<usize> = self.points.iter().copied().step_by(3).collect();
         let mut distances = vec![0.0; some.len() * some.len()];
-        space.metric.block(&some, &some, &mut distances);
+        metric.block(&some, &some, &mut distances);
         let pairs = some.len() * some.len().saturating_sub(1);
-        let typical = distances.iter().sum::<f64>() / pairs.max(1) as f64;
-        (Self { points, mass, scale: 1.0 }, typical)
+        distances.iter().sum::<f64>() / pairs.max(1) as f64
     }
 
     /// Leaves in `small` duals of a measure's points that are good against the reference.
@@ -65,23 +68,18 @@ impl Reference {
         rows: Option<&Rows>,
         small: &mut Small,
     ) {
-        let mass = |(_, mass)| (mass / measure.total()) as f32;
-        small.begin(measure.iter().map(mass), self.mass.iter().copied());
-        let mut costs = Vec::new();
-        if rows.is_none() {
+        small.begin(self.mass.iter().copied());
+        let count = self.points.len();
+        let mass = measure.iter().map(|(_, mass)| (mass / measure.total()) as f32);
+        if let Some(rows) = rows {
+            // The points of the reference have the first columns.
+            mass.enumerate().for_each(|(i, mass)| small.push(mass, &space.row(rows, i)[..count]));
+        } else {
             let from: Vec<usize> = measure.iter().map(|(point, _)| point).collect();
-            costs.resize(from.len() * self.points.len(), 0.0);
+            let mut costs = vec![0.0; from.len() * count];
             space.metric.block(&from, &self.points, &mut costs);
-        }
-        for source in 0..measure.support().len() {
-            if let Some(rows) = rows {
-                let row = space.row(rows, source);
-                let place = |&point: &usize| space.place[point] as usize;
-                small.fill(source, self.points.iter().map(|p| space.lowered(row[place(p)])));
-            } else {
-                let costs = &costs[source * self.points.len()..][..self.points.len()];
-                small.fill(source, costs.iter().map(|&d| space.lowered(d)));
-            }
+            let lowered: Vec<f32> = costs.iter().map(|&d| space.lowered(d)).collect();
+            mass.zip(lowered.chunks_exact(count)).for_each(|(mass, costs)| small.push(mass, costs));
         }
         for blur in BLURS {
             small.sweep(blur * self.scale, SWEEPS);
@@ -93,7 +91,7 @@ impl Reference {
 /// total mass of 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Potential {
-    /// At the points in use.
+    /// At the points in use, or all that have a column.
     pub(super) f: Vec<f32>,
     /// At the measure's own points.
     pub(super) own: Vec<f32>,
@@ -112,19 +110,24 @@ pub(super) fn below(x: f32) -> f32 {
 }
 
 impl Potential {
-    /// Extends duals of a measure's points to all points in use.
-    pub(super) fn extend(&mut self, space: &Space, measure: &Measure<'_>, rows: &Rows, u: &[f32]) {
+    /// Extends duals of a measure's points to so many columns of the space, those in use at least.
+    pub(super) fn extend(
+        &mut self,
+        space: &Space,
+        measure: &Measure<'_>,
+        (rows, columns): (&Rows, usize),
+        u: &[f32],
+    ) {
         if space.by_search() {
             self.extend_by_search(space, measure, u);
         } else {
-            let shrink = space.shrink();
             self.f.clear();
-            self.f.resize(space.used.len(), f32::INFINITY);
+            self.f.resize(columns, f32::INFINITY);
             for (i, &u) in u.iter().enumerate() {
-                reach_row(space.row(rows, i), shrink, u, &mut self.f);
+                reach_row(space.row(rows, i), u, &mut self.f);
             }
             self.own.clear();
-            let own = (0..u.len()).map(|i| least_of_row(space.row(rows, i), shrink, &self.f));
+            let own = (0..u.len()).map(|i| least_of_row(space.row(rows, i), &self.f));
             self.own.extend(own.map(below));
         }
         let own = measure.iter().zip(&self.own);
@@ -141,11 +144,12 @@ impl Potential {
         }
         space.metric.make_lipschitz(&mut values);
         let at = |point: usize| (values[point] / space.unit) as f32;
-        let largest = space.used.iter().fold(0.0, |most: f32, &point| most.max(at(point).abs()));
+        let used = &space.points[..space.used];
+        let largest = used.iter().fold(0.0, |most: f32, &point| most.max(at(point).abs()));
         // A rounding of each, and those of the sums, which are in double precision.
         let slack = 4.0 * ROUNDING * largest;
         self.f.clear();
-        self.f.extend(space.used.iter().map(|&point| at(point) - slack));
+        self.f.extend(used.iter().map(|&point| at(point) - slack));
         self.own.clear();
         self.own.extend(measure.iter().map(|(point, _)| below(-at(point))));
     }

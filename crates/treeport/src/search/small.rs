@@ -65,16 +65,19 @@ pub(super) fn smallest(lanes: [f32; LANES]) -> f32 {
 }
 
 widened! {
-    /// out = minᵢ(cᵢ − uᵢ), entry by entry over padded rows.
+    /// out = minᵢ(cᵢ − uᵢ), entry by entry over padded rows: for eight columns at a time, so that the
+    /// minima stay in a register.
     reach, reach_wide, (cost: &[f32], u: &[f32], out: &mut [f32]), {
-        out.fill(f32::INFINITY);
-        for (row, &u) in cost.chunks_exact(out.len()).zip(u) {
-            let (rows, outs) = (row.as_chunks::<LANES>().0, out.as_chunks_mut::<LANES>().0);
-            for (out, row) in outs.iter_mut().zip(rows) {
+        let width = out.len();
+        for (at, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let mut least = [f32::INFINITY; LANES];
+            for (row, &u) in cost.chunks_exact(width).zip(u) {
+                let cost = &row.as_chunks::<LANES>().0[at];
                 for lane in 0..LANES {
-                    out[lane] = smaller(row[lane] - u, out[lane]);
+                    least[lane] = smaller(cost[lane] - u, least[lane]);
                 }
             }
+            *out = least;
         }
     }
 }
@@ -113,6 +116,20 @@ fn exponential(x: f32) -> f32 {
     f32::from_bits(power) * series
 }
 
+/// The natural logarithm of a positive number, to about 10⁻⁵.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn logarithm(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let exponent = (bits >> 23) as i32 - 127;
+    let mantissa = f32::from_bits((bits & 0x7f_ffff) | 0x3f80_0000);
+    // The series of 2·artanh(z), for z up to ⅓.
+    let z = (mantissa - 1.0) / (mantissa + 1.0);
+    let square = z * z;
+    let series = 1.0 + square * (0.333_333_3 + square * (0.2 + square * 0.142_857));
+    exponent as f32 * std::f32::consts::LN_2 + 2.0 * z * series
+}
+
 /// What the sweeps of a problem work with.
 pub(super) struct Sweep<'a> {
     cost: &'a [f32],
@@ -139,22 +156,16 @@ widened! {
         for ((row, cost), &u) in
             kernel.chunks_exact_mut(width).zip(cost.chunks_exact(width)).zip(u.iter())
         {
-            let chunks = cost.as_chunks::<LANES>().0.iter().zip(v.as_chunks::<LANES>().0);
-            for (row, (cost, v)) in row.as_chunks_mut::<LANES>().0.iter_mut().zip(chunks) {
-                for lane in 0..LANES {
-                    row[lane] = exponential((u + v[lane] - cost[lane]) * inverse);
-                }
+            for ((out, cost), v) in row.iter_mut().zip(cost).zip(v) {
+                *out = exponential((u + v - cost) * inverse);
             }
         }
         x.fill(1.0);
         for _ in 0..sweeps {
             sums.fill(TINY);
             for (row, &x) in kernel.chunks_exact(width).zip(x.iter()) {
-                let rows = row.as_chunks::<LANES>().0;
-                for (sum, row) in sums.as_chunks_mut::<LANES>().0.iter_mut().zip(rows) {
-                    for lane in 0..LANES {
-                        sum[lane] += row[lane] * x;
-                    }
+                for (sum, kernel) in sums.iter_mut().zip(row) {
+                    *sum += kernel * x;
                 }
             }
             for ((y, &b), &sum) in y.iter_mut().zip(b).zip(sums.iter()) {
@@ -172,21 +183,20 @@ widened! {
             }
         }
         for (u, &x) in u.iter_mut().zip(x.iter()) {
-            *u += epsilon * x.clamp(TINY, 1.0 / TINY).ln();
+            *u += epsilon * logarithm(x.clamp(TINY, 1.0 / TINY));
         }
     }
 }
 
-/// A transport problem with padded rows of costs, and duals for it.
+/// A transport problem with padded rows of costs, and duals for it. A target without mass takes no
+/// part, and neither does the padding.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Small {
-    targets: usize,
     width: usize,
     cost: Vec<f32>,
-    /// Masses; those of the padding are 0.
     a: Vec<f32>,
     b: Vec<f32>,
-    /// Duals of the sources and, padded, of the targets.
+    /// Duals of the sources, and of the targets.
     pub(super) u: Vec<f32>,
     pub(super) v: Vec<f32>,
     kernel: Vec<f32>,
@@ -196,40 +206,38 @@ pub(super) struct Small {
 }
 
 impl Small {
-    /// Begins a problem with these masses; duals are 0, and costs are still to be filled in.
-    pub(super) fn begin(
-        &mut self,
-        supply: impl Iterator<Item = f32>,
-        demand: impl Iterator<Item = f32>,
-    ) {
-        self.a.clear();
-        self.a.extend(supply);
+    /// Begins a problem with these demands; duals are 0, and sources are still to be added.
+    pub(super) fn begin(&mut self, demand: impl Iterator<Item = f32>) {
         self.b.clear();
         self.b.extend(demand);
-        let sources = self.a.len();
-        self.targets = self.b.len();
-        self.width = self.targets.next_multiple_of(LANES);
+        self.width = self.b.len().next_multiple_of(LANES);
         self.b.resize(self.width, 0.0);
-        // What is filled in need not be cleared before.
-        self.cost.resize(sources * self.width, FAR);
-        self.u.clear();
-        self.u.resize(sources, 0.0);
         self.v.clear();
         self.v.resize(self.width, 0.0);
+        self.a.clear();
+        self.u.clear();
+        self.cost.clear();
     }
 
-    /// Fills in the costs of a source, one for each target.
-    pub(super) fn fill(&mut self, source: usize, costs: impl Iterator<Item = f32>) {
-        let row = &mut self.cost[source * self.width..][..self.width];
-        let (costs_of, padding) = row.split_at_mut(self.targets);
-        costs_of.iter_mut().zip(costs).for_each(|(out, cost)| *out = cost);
-        padding.fill(FAR);
+    /// Adds a source with its costs to all targets.
+    pub(super) fn push(&mut self, supply: f32, costs: &[f32]) {
+        self.a.push(supply);
+        self.u.push(0.0);
+        self.cost.extend_from_slice(costs);
+        self.cost.resize(self.a.len() * self.width, FAR);
     }
 
     /// The best v for u.
-    pub(super) fn set_targets(&mut self) {
+    fn set_targets(&mut self) {
         reach(&self.cost, &self.u, &mut self.v);
-        self.v[self.targets..].fill(0.0);
+        self.leave_out();
+    }
+
+    /// Targets without mass allow everything.
+    pub(super) fn leave_out(&mut self) {
+        for (v, &b) in self.v.iter_mut().zip(&self.b) {
+            *v = if b > 0.0 { *v } else { -FAR };
+        }
     }
 
     /// The best u for v.
@@ -258,20 +266,29 @@ impl Small {
         sweep(on, epsilon, sweeps);
     }
 
-    /// What the duals prove, after the best v for u and the best u for that v.
-    pub(super) fn bound(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
+    /// What u proves, with the best v for it and then the best u for that.
+    pub(super) fn bound_by_sources(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
         self.set_targets();
         self.set_sources();
-        proved(supply, &self.u, demand, &self.v)
+        proved((supply, &self.u), (demand, &self.v))
+    }
+
+    /// What v proves, with the best u for it and then the best v for that.
+    pub(super) fn bound_by_targets(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
+        self.leave_out();
+        self.set_sources();
+        self.set_targets();
+        proved((demand, &self.v), (supply, &self.u))
     }
 }
 
-/// Σ a·u + Σ b·v, where u are computed minima, lowered by all that rounding may have added.
-pub(super) fn proved(a: &[f64], u: &[f32], b: &[f64], v: &[f32]) -> f64 {
-    let side = |masses: &[f64], duals: &[f32]| {
+/// Σ mass·dual of both sides, where those of the first are computed minima, lowered by all that
+/// rounding may have added.
+fn proved(computed: (&[f64], &[f32]), given: (&[f64], &[f32])) -> f64 {
+    let side = |(masses, duals): (&[f64], &[f32])| {
         let terms = masses.iter().zip(duals).map(|(mass, &dual)| mass * f64::from(dual));
         terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
     };
-    let ((sources, lowered), (targets, size)) = (side(a, u), side(b, v));
-    sources + targets - ROUNDING * lowered - SUMS * (lowered + size)
+    let ((first, lowered), (second, size)) = (side(computed), side(given));
+    first + second - ROUNDING * lowered - SUMS * (lowered + size)
 }

@@ -1,1 +1,349 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
 
+use super::query::ROUNDING;
+use super::*;
+use crate::{PointMetric, exact, silent};
+
+/// Metrics of many kinds over ten points: some at distance 0 of each other, one matrix without the
+/// triangle inequality, lengths far from 1.
+fn metrics() -> Vec<GroundMetric> {
+    let n = 10;
+    let coordinates: Vec<f64> = (0..2 * n).map(|k| ((k * 7919) % 13) as f64 - 5.5).collect();
+    let scaled = |by: f64| coordinates.iter().map(|x| x * by).collect::<Vec<_>>();
+    let points = |by: f64, metric| GroundMetric::from_points(2, scaled(by), metric).unwrap();
+    let pairs = n * (n - 1) / 2;
+    let odd: Vec<f64> = (0..pairs).map(|k| f64::from((k * 31 % 17) as u32)).collect();
+    let edges: Vec<_> = (1..n).map(|i| (i / 2, i, f64::from(i as u32 % 3))).collect();
+    vec![
+        points(1.0, PointMetric::Euclidean),
+        points(1e-200, PointMetric::Manhattan),
+        points(1e150, PointMetric::Euclidean),
+        points(1.0, PointMetric::Cosine),
+        GroundMetric::from_condensed(n, odd).unwrap(),
+        GroundMetric::from_condensed(n, vec![0.0; pairs]).unwrap(),
+        GroundMetric::from_edges(n, &edges).unwrap(),
+        GroundMetric::discrete(n).unwrap(),
+    ]
+}
+
+/// Measures on ten points, many of them equal or with equal parts.
+fn some_measures(count: std::ops::Range<usize>) -> impl Strategy<Value = Measures> {
+    let mass = prop_oneof![Just(0.0), Just(0.0), Just(1.0), Just(2.0), Just(1e-9), 0.0..1.0];
+    let row = vec(mass, 10).prop_map(|mut row: Vec<f64>| {
+        row[3] += 0.25;
+        row
+    });
+    vec(row, count).prop_map(|rows| {
+        Measures::from_dense(10, &rows.concat()).expect("rows of ten").normalized()
+    })
+}
+
+/// The distances of a query to all measures, sorted as neighbors are.
+fn brute(metric: &GroundMetric, measures: &Measures, query: &Measure<'_>) -> Vec<(usize, f64)> {
+    let distance = |j: usize| (j, exact::distance(metric, query, &measures.row(j)).unwrap());
+    let mut all: Vec<_> = (0..measures.len()).map(distance).collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    all
+}
+
+fn assert_close(found: &[(usize, f64)], expected: &[(usize, f64)]) {
+    assert_eq!(found.len(), expected.len());
+    for (a, b) in found.iter().zip(expected) {
+        assert!((a.1 - b.1).abs() <= 1e-9 * b.1, "{found:?}, expected {expected:?}");
+    }
+}
+
+fn index_of(metric: &GroundMetric, measures: &Measures, memory: Option<u64>) -> Index {
+    let options = IndexOptions { memory, reference: 5 };
+    Index::new(metric, measures, &options, &silent).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn neighbors_are_those_of_solving_every_pair(
+        measures in some_measures(1..12), queries in some_measures(1..4), k in 1..14usize,
+        kept in any::<bool>(),
+    ) {
+        for metric in metrics() {
+            let index = index_of(&metric, &measures, (!kept).then_some(0));
+            prop_assert_eq!(index.side.len() > 0, kept);
+            let found = index.nearest(&queries, k, Accuracy::Exact, &silent).unwrap();
+            for (found, query) in found.iter().zip(queries.iter()) {
+                let all = brute(&metric, &measures, &query);
+                let k = k.min(all.len());
+                assert_close(&found.found, &all[..k]);
+                // What is left out is not nearer than the bound says.
+                let left = all.get(k).map_or(f64::INFINITY, |next| next.1);
+                prop_assert!(found.bound <= left * (1.0 + 1e-12), "{} {left}", found.bound);
+                prop_assert!(found.bound >= all[k - 1].1 * (1.0 - 1e-9));
+            }
+        }
+    }
+
+    #[test]
+    fn no_bound_is_above_the_distance(
+        measures in some_measures(1..12), query in some_measures(1..2), kept in any::<bool>(),
+    ) {
+        for metric in metrics() {
+            let index = index_of(&metric, &measures, (!kept).then_some(0));
+            let query = query.row(0);
+            let mut searcher = Searcher::default();
+            let shared = searcher.shared_bounds(&index, &query).unwrap();
+            let rough = index.nearest(&Measures::from_rows(10, [query.iter()]).unwrap(),
+                measures.len(), Accuracy::Approximate, &silent).unwrap();
+            for (j, distance) in brute(&metric, &measures, &query) {
+                let bound = f64::from(shared[j]) * index.space.unit;
+                prop_assert!(bound <= distance * (1.0 + 1e-12), "{j}: {bound} {distance}");
+                let found = rough[0].found.iter().find(|found| found.0 == j).unwrap();
+                prop_assert!(found.1 <= distance * (1.0 + 1e-12), "{found:?} {distance}");
+            }
+        }
+    }
+
+    #[test]
+    fn within_is_as_near_as_it_says(
+        measures in some_measures(2..12), queries in some_measures(1..4), epsilon in 0.0..0.5f64,
+    ) {
+        for metric in metrics() {
+            let index = index_of(&metric, &measures, None);
+            let found = index.nearest(&queries, 3, Accuracy::Within(epsilon), &silent).unwrap();
+            for (found, query) in found.iter().zip(queries.iter()) {
+                let all = brute(&metric, &measures, &query);
+                for (ours, best) in found.found.iter().zip(&all) {
+                    prop_assert!(ours.1 <= best.1 * (1.0 + epsilon) * (1.0 + 1e-9));
+                    let own = all.iter().find(|other| other.0 == ours.0).unwrap();
+                    prop_assert!((own.1 - ours.1).abs() <= 1e-9 * own.1, "its own distance");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_radius_holds_all_that_are_within(
+        measures in some_measures(1..12), queries in some_measures(1..3), at in 0..12usize,
+    ) {
+        for metric in metrics() {
+            let index = index_of(&metric, &measures, None);
+            let all = brute(&metric, &measures, &queries.row(0));
+            let radius = all[at % all.len()].1 * (1.0 + 1e-9);
+            let expected: Vec<_> = all.into_iter().filter(|other| other.1 <= radius).collect();
+            let found = index.radius(&queries, radius, &silent).unwrap();
+            assert_close(&found[0].found, &expected);
+            prop_assert!(found[0].bound >= radius);
+        }
+    }
+
+    #[test]
+    fn added_and_removed_measures_count(
+        first in some_measures(1..6), second in some_measures(1..6), query in some_measures(1..2),
+        removed in 0..12usize, kept in any::<bool>(),
+    ) {
+        for metric in metrics() {
+            let mut index = index_of(&metric, &first, (!kept).then_some(0));
+            prop_assert_eq!(index.add(&second, &silent).unwrap(), first.len());
+            let all = first.followed_by(&second).unwrap();
+            let removed = removed % all.len();
+            index.remove(&[removed]).unwrap();
+            prop_assert!(index.remove(&[removed]).is_err());
+            prop_assert_eq!(index.len(), all.len() - 1);
+            let mut expected = brute(&metric, &all, &query.row(0));
+            expected.retain(|other| other.0 != removed);
+            let found = index.nearest(&query, 12, Accuracy::Exact, &silent).unwrap();
+            assert_close(&found[0].found, &expected);
+            prop_assert!(found[0].found.iter().all(|found| found.0 != removed));
+        }
+    }
+}
+
+/// A grid whose distances are not all kept.
+fn large_grid() -> GroundMetric {
+    let side = 64;
+    let node = |x: usize, y: usize| x * side + y;
+    let mut edges = Vec::new();
+    for x in 0..side {
+        for y in 0..side {
+            let weight = 1.0 + ((x * 7 + y * 13) % 5) as f64;
+            edges.extend((x + 1 < side).then(|| (node(x, y), node(x + 1, y), weight)));
+            edges.extend((y + 1 < side).then(|| (node(x, y), node(x, y + 1), weight + 0.5)));
+        }
+    }
+    GroundMetric::from_edges(side * side, &edges).unwrap()
+}
+
+fn drawn(points: usize, support: usize, rows: std::ops::Range<usize>) -> Measures {
+    let row = |row: usize| {
+        (0..support).map(move |k| {
+            let at = (row * 7919 + k * (row + 3) * 104_729) % points;
+            (at, 1.0 + ((row + k) % 4) as f64)
+        })
+    };
+    Measures::from_rows(points, rows.map(row)).unwrap().normalized()
+}
+
+#[test]
+fn a_large_graph_is_searched() {
+    let metric = large_grid();
+    let (measures, queries) = (drawn(4096, 6, 0..60), drawn(4096, 6, 60..63));
+    let index = index_of(&metric, &measures, None);
+    assert!(index.space.by_search());
+    let found = index.nearest(&queries, 5, Accuracy::Exact, &silent).unwrap();
+    for (found, query) in found.iter().zip(queries.iter()) {
+        assert_close(&found.found, &brute(&metric, &measures, &query)[..5]);
+        assert!(found.steps.exact < 30, "{:?}", found.steps);
+    }
+}
+
+#[test]
+fn a_collection_on_few_of_many_points_knows_others_too() {
+    let coordinates: Vec<f64> = (0..600).map(|k| f64::from((k * 7919) % 503)).collect();
+    let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
+    let few = drawn(40, 5, 0..50);
+    let measures = Measures::from_rows(300, few.iter().map(|row| row.iter())).unwrap();
+    let queries = drawn(300, 5, 50..55);
+    let mut index = index_of(&metric, &measures, None);
+    assert!(index.space.points.len() < 300 && index.side.len() == 50);
+    let found = index.nearest(&queries, 4, Accuracy::Exact, &silent).unwrap();
+    for (found, query) in found.iter().zip(queries.iter()) {
+        assert_close(&found.found, &brute(&metric, &measures, &query)[..4]);
+    }
+    // Measures on other points are added, too.
+    index.add(&queries, &silent).unwrap();
+    let again = index.nearest(&queries, 1, Accuracy::Exact, &silent).unwrap();
+    let own: Vec<_> = again.iter().map(|found| found.found[0]).collect();
+    assert_eq!(own, (50..55).map(|number| (number, 0.0)).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_graph_is_the_neighbors_of_each_among_the_others() {
+    let metric = metrics().swap_remove(0);
+    let measures = drawn(10, 4, 0..20);
+    let mut index = index_of(&metric, &measures, None);
+    index.remove(&[7]).unwrap();
+    let graph = index.graph(3, Accuracy::Exact, &silent).unwrap();
+    assert!(graph[7].found.is_empty());
+    for number in (0..20).filter(|&number| number != 7) {
+        let mut expected = brute(&metric, &measures, &measures.row(number));
+        expected.retain(|other| other.0 != number && other.0 != 7);
+        assert_close(&graph[number].found, &expected[..3]);
+    }
+}
+
+#[test]
+fn any_number_of_threads_finds_the_same() {
+    let metric = metrics().swap_remove(0);
+    let (measures, queries) = (drawn(10, 4, 0..40), drawn(10, 4, 40..60));
+    let on = |threads: usize, accuracy| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let index = index_of(&metric, &measures, None);
+            index.nearest(&queries, 5, accuracy, &silent).unwrap()
+        })
+    };
+    for accuracy in [Accuracy::Exact, Accuracy::Within(0.1), Accuracy::Approximate] {
+        assert_eq!(on(1, accuracy), on(3, accuracy));
+    }
+}
+
+#[test]
+fn few_pairs_are_solved() {
+    let coordinates: Vec<f64> = (0..900).map(|k| (f64::from(k) * 0.7).sin() * 10.0).collect();
+    let metric = GroundMetric::from_points(3, coordinates, PointMetric::Euclidean).unwrap();
+    let (measures, queries) = (drawn(300, 12, 0..400), drawn(300, 12, 400..420));
+    let index = index_of(&metric, &measures, None);
+    let found = index.nearest(&queries, 5, Accuracy::Exact, &silent).unwrap();
+    let solved: usize = found.iter().map(|found| found.steps.exact).sum();
+    assert!(solved < 20 * 5 * 4, "{solved} solves for 20 queries");
+    let recall = index.expected_recall(5, &silent).unwrap();
+    assert!((0.5..=1.0).contains(&recall), "{recall}");
+}
+
+#[test]
+fn bad_questions_are_refused() {
+    let metric = metrics().swap_remove(0);
+    let measures = drawn(10, 4, 0..5);
+    let index = index_of(&metric, &measures, None);
+    let heavy = Measures::from_dense(10, &[1.0; 10]).unwrap();
+    let ask = |queries: &Measures, accuracy| index.nearest(queries, 3, accuracy, &silent);
+    assert!(matches!(ask(&heavy, Accuracy::Exact), Err(Error::Unbalanced { .. })));
+    let other = Measures::from_dense(2, &[0.5, 0.5]).unwrap();
+    assert!(matches!(ask(&other, Accuracy::Exact), Err(Error::PointCount { .. })));
+    for epsilon in [-0.1, f64::NAN, f64::INFINITY] {
+        assert!(matches!(ask(&measures, Accuracy::Within(epsilon)), Err(Error::BadOption { .. })));
+    }
+    assert!(index.radius(&measures, f64::NAN, &silent).is_err());
+    assert!(index.radius(&measures, -1.0, &silent).is_err());
+    let stopped = index.nearest(&measures, 3, Accuracy::Exact, &|_| false);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+    let options = IndexOptions::default();
+    assert!(matches!(
+        Index::new(&metric, &other, &options, &silent),
+        Err(Error::PointCount { .. })
+    ));
+    let none = Measures::from_dense(10, &[]).unwrap();
+    let empty = Index::new(&metric, &none, &options, &silent).unwrap();
+    assert!(empty.is_empty());
+    let found = empty.nearest(&measures, 3, Accuracy::Exact, &silent).unwrap();
+    assert!(found.iter().all(|found| found.found.is_empty() && found.bound == f64::INFINITY));
+}
+
+#[test]
+fn one_rounding_is_two_to_the_minus_24() {
+    assert_eq!(ROUNDING, f32::EPSILON / 2.0);
+}
+
+#[cfg(feature = "io")]
+mod files {
+    use super::*;
+
+    fn whole(metric: &GroundMetric, memory: Option<u64>) -> IndexFile {
+        let mut index = index_of(metric, &drawn(10, 4, 0..9), memory);
+        index.remove(&[4]).unwrap();
+        let names = |count: usize| Some((0..count).map(|i| format!("n{i}")).collect());
+        IndexFile { index, point_names: names(10), measure_names: names(9) }
+    }
+
+    #[test]
+    fn an_index_comes_back_whole() {
+        let queries = drawn(10, 4, 9..14);
+        for metric in metrics() {
+            for memory in [None, Some(0)] {
+                let file = whole(&metric, memory);
+                let bytes = file.to_bytes().unwrap();
+                let again = IndexFile::from_bytes(&bytes).unwrap();
+                assert_eq!(again.to_bytes().unwrap(), bytes);
+                assert_eq!(again.measure_names, file.measure_names);
+                assert_eq!(again.point_names, file.point_names);
+                let ask = |index: &Index| index.nearest(&queries, 5, Accuracy::Exact, &silent);
+                assert_eq!(ask(&again.index).unwrap(), ask(&file.index).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn no_byte_can_change_unnoticed() {
+        let metric = metrics().swap_remove(0);
+        let good = whole(&metric, None).to_bytes().unwrap();
+        for at in 0..good.len() {
+            let mut bytes = good.clone();
+            bytes[at] ^= 1;
+            // Blanks may change; what is read may not.
+            if let Ok(read) = IndexFile::from_bytes(&bytes) {
+                assert_eq!(read.to_bytes().unwrap(), good, "byte {at}");
+            }
+        }
+        for end in (0..good.len()).step_by(7) {
+            assert!(IndexFile::from_bytes(&good[..end]).is_err());
+        }
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        let tree = crate::Tree::from_newick("(a:1,b:2);").unwrap();
+        let error = IndexFile::from_bytes(&tree.to_bytes().unwrap()).unwrap_err();
+        assert!(matches!(error, Error::NotAnIndex { .. }), "{error}");
+        let index = whole(&metrics()[0], None).to_bytes().unwrap();
+        let error = crate::Tree::from_bytes(&index).unwrap_err().to_string();
+        assert!(error.contains("holds an index of measures"), "{error}");
+    }
+}

@@ -240,7 +240,7 @@ impl Solver {
         for mass in demand.iter_mut() {
             *mass *= factor;
         }
-        self.balance_totals();
+        super::balance_totals(&self.supply, &mut self.demand);
         self.units.set(&self.supply, &self.demand);
         Ok(())
     }

@@ -93,11 +93,10 @@ pub struct Solution {
 /// Solves many problems in one piece of memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
-    /// The points that give mass and those that take it, and how much.
-    pub(crate) left: Vec<usize>,
-    pub(crate) right: Vec<usize>,
-    pub(crate) supply: Vec<f64>,
-    pub(crate) demand: Vec<f64>,
+    left: Vec<usize>,
+    right: Vec<usize>,
+    supply: Vec<f64>,
+    demand: Vec<f64>,
     shared: Vec<(usize, f64)>,
     cost: Vec<f64>,
     units: Units,
@@ -333,8 +332,18 @@ impl Solver {
         Ok(())
     }
 
-    /// W₁ of what is laid out, by these costs of all who give to all who take.
-    pub(crate) fn value_at(&mut self, fill: impl FnOnce(&[usize], &[usize], &mut [f64])) -> Result<f64> {
+    /// W₁ of two measures that fit the metric and each other, by these costs of all who give to all
+    /// who take.
+    pub(crate) fn value_by(
+        &mut self,
+        metric: &GroundMetric,
+        (a, b): (&Measure<'_>, &Measure<'_>),
+        fill: impl FnOnce(&[usize], &[usize], &mut [f64]),
+    ) -> Result<f64> {
+        self.lay_out(metric, a, b);
+        if self.left.is_empty() {
+            return Ok(0.0);
+        }
         let count = room_for_costs(&mut self.cost, self.left.len(), self.right.len())?;
         self.cost.resize(count, 0.0);
         fill(&self.left, &self.right, &mut self.cost);
@@ -342,7 +351,7 @@ impl Solver {
     }
 
     /// Who gives and who takes; nobody if the measures are equal.
-    pub(crate) fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+    fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
         self.left.clear();
         self.right.clear();
         self.supply.clear();
@@ -378,18 +387,8 @@ impl Solver {
             self.right.clear();
             return;
         }
-        self.balance_totals();
+        balance_totals(&self.supply, &mut self.demand);
         self.units.set(&self.supply, &self.demand);
-    }
-
-    /// Gives what the totals differ by, which is rounding, to the largest demand: where only little
-    /// mass moves, it would be a large share of that.
-    fn balance_totals(&mut self) {
-        let missing = self.supply.iter().sum::<f64>() - self.demand.iter().sum::<f64>();
-        let largest = self.demand.iter_mut().max_by(|a, b| a.total_cmp(b));
-        if let Some(largest) = largest.filter(|largest| **largest + missing > 0.0) {
-            *largest += missing;
-        }
     }
 
     /// Solves what is prepared: value, gap, and whether it took integers.
@@ -481,6 +480,16 @@ impl Solver {
     }
 }
 
+/// Gives what the totals differ by, which is rounding, to the largest demand: where only little mass
+/// moves, it would be a large share of that.
+pub(crate) fn balance_totals(supply: &[f64], demand: &mut [f64]) {
+    let missing = supply.iter().sum::<f64>() - demand.iter().sum::<f64>();
+    let largest = demand.iter_mut().max_by(|a, b| a.total_cmp(b));
+    if let Some(largest) = largest.filter(|largest| **largest + missing > 0.0) {
+        *largest += missing;
+    }
+}
+
 /// Makes room for the costs between two supports, if there is any; how many they are.
 fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result<usize> {
     let count = n.saturating_mul(m);
@@ -494,7 +503,7 @@ const AT_ONCE: usize = 1 << 24;
 
 /// Unequal totals: the right-hand side is brought to the left's by this factor. Not for the last
 /// few bits, which would keep equal masses from cancelling; the conversion to units settles those.
-fn rescaling(left: f64, right: f64) -> f64 {
+pub(crate) fn rescaling(left: f64, right: f64) -> f64 {
     if (left - right).abs() <= ROUNDING * left { 1.0 } else { left / right }
 }
 

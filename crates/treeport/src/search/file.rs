@@ -1,0 +1,257 @@
+//! An index in a file: the container of trees, with everything that it takes long to work out.
+//!
+//! It holds the ground metric as a model's file does, and the tensors `measures.start` (`U64`),
+//! `measures.point` (`U32`), `measures.mass` (`F64`), `removed` (`U8`), `order` (`U32`, the points
+//! that have a column), `reference.point` (`U32`), `reference.mass` (`F32`), `own` (`F32`), `scales`
+//! (`F32`, three for each measure that has a potential) and `steps` (`U16`, block after block). The
+//! header entry `treeport` has the format `treeport.index`, names of points and of measures, and
+//! the CRC-32 of all of it. Distances that queries have asked for are not in it.
+
+use std::path::Path;
+
+use safetensors::tensor::Dtype;
+use serde_json::{Value, json};
+
+use super::potentials::Reference;
+use super::side::{BLOCK, Side};
+use super::space::Space;
+use super::{Index, IndexOptions};
+use crate::error::Result;
+use crate::io::container::{self, Checksum, Content, Extra, File};
+use crate::io::{file, model_file};
+use crate::measure::Measures;
+
+/// What the file of an index holds.
+#[derive(Debug)]
+pub struct IndexFile {
+    /// The index.
+    pub index: Index,
+    /// The names of the points.
+    pub point_names: Option<Vec<String>>,
+    /// The names of the measures.
+    pub measure_names: Option<Vec<String>>,
+}
+
+/// Tensors of the index by name, in the order of the checksum; those of the metric follow.
+const TENSORS: [(&str, Dtype); 10] = [
+    ("measures.start", Dtype::U64),
+    ("measures.point", Dtype::U32),
+    ("measures.mass", Dtype::F64),
+    ("removed", Dtype::U8),
+    ("order", Dtype::U32),
+    ("reference.point", Dtype::U32),
+    ("reference.mass", Dtype::F32),
+    ("own", Dtype::F32),
+    ("scales", Dtype::F32),
+    ("steps", Dtype::U16),
+];
+
+impl IndexFile {
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        file::save_bytes(path, &self.to_bytes()?)
+    }
+
+    /// Reads a file that [`save`](Self::save) has written.
+    ///
+    /// # Errors
+    /// It cannot be read, is no index of ours, is damaged, or comes from a newer treeport.
+    pub fn load(path: &Path) -> Result<Self> {
+        decode(&file::load(path)?, path)
+    }
+
+    /// The bytes of the file; the same contents give the same bytes.
+    ///
+    /// # Errors
+    /// The names take more than the 100 MB a header may have.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let index = &self.index;
+        let tensors = index.tensors();
+        let (metric, metric_tensors) = model_file::metric_parts(&index.space.metric);
+        let facts = json!({
+            "columns_used": index.space.used,
+            "memory": index.options.memory,
+            "reference": index.options.reference,
+            "scale": index.reference.scale,
+            "unit": index.space.unit,
+        });
+        let mut keys = vec![("metric", metric), ("index", facts)];
+        keys.extend(self.measure_names.as_ref().map(|names| ("measure_names", json!(names))));
+        let all: Vec<&[u8]> = tensors.iter().map(|tensor| &tensor[..]).collect();
+        let also: Vec<&[u8]> = metric_tensors.iter().map(|(.., bytes)| &bytes[..]).collect();
+        let texts = keys.iter().map(|(_, value)| value);
+        let sum = checksum(texts, all.iter().chain(&also), self.point_names.as_deref());
+        let extra = Extra { keys, tensors: metric_tensors };
+        let (points, names) = (index.space.metric.points(), self.point_names.as_deref());
+        let entry = container::entry(Content::Index, points, &sum, names, &extra);
+        let named: Vec<(&str, Dtype, &[u8])> =
+            TENSORS.iter().zip(&all).map(|(&(name, dtype), &bytes)| (name, dtype, bytes)).collect();
+        container::encode(Content::Index, entry, &named, &extra)
+    }
+
+    /// The index in the bytes of a file; messages call the file `<bytes>`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), but for reading the file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        decode(bytes, Path::new("<bytes>"))
+    }
+}
+
+impl Index {
+    /// Everything but the metric as bytes, in the order of [`TENSORS`].
+    fn tensors(&self) -> [Vec<u8>; 10] {
+        let numbers = |values: &[usize]| -> Vec<u8> {
+            values.iter().flat_map(|&value| (value as u32).to_le_bytes()).collect()
+        };
+        let singles = |values: &[f32]| -> Vec<u8> {
+            values.iter().flat_map(|value| value.to_le_bytes()).collect()
+        };
+        let rows = || self.measures.iter();
+        let scales = self.side.base.iter().zip(&self.side.step).zip(&self.side.constant);
+        let scales: Vec<f32> = scales.flat_map(|((&a, &b), &c)| [a, b, c]).collect();
+        [
+            self.start.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect(),
+            rows().flat_map(|row| row.support().to_vec()).flat_map(u32::to_le_bytes).collect(),
+            rows().flat_map(|row| row.masses().to_vec()).flat_map(f64::to_le_bytes).collect(),
+            self.removed.iter().map(|&removed| u8::from(removed)).collect(),
+            numbers(&self.space.points),
+            numbers(&self.reference.points),
+            singles(&self.reference.mass),
+            singles(&self.own),
+            singles(&scales),
+            self.side.blocks.iter().flatten().flat_map(|steps| steps.to_le_bytes()).collect(),
+        ]
+    }
+}
+
+fn checksum<'a>(
+    texts: impl Iterator<Item = &'a Value>,
+    tensors: impl Iterator<Item = &'a &'a [u8]>,
+    names: Option<&[String]>,
+) -> String {
+    let sum = texts.fold(Checksum::default(), |sum, value| {
+        let text = value.to_string();
+        sum.number(text.len()).bytes(text.as_bytes())
+    });
+    tensors.fold(sum, |sum, bytes| sum.number(bytes.len()).bytes(bytes)).names(names)
+}
+
+fn decode(bytes: &[u8], path: &Path) -> Result<IndexFile> {
+    let file = File::open(Content::Index, bytes, path)?;
+    let missing = |key: &'static str| move |file: &File<'_>| file.missing(key);
+    let metric = file.key("metric").ok_or_else(|| missing("metric")(&file))?;
+    let facts = file.key("index").ok_or_else(|| missing("index")(&file))?;
+    let mut tensors = Vec::with_capacity(TENSORS.len());
+    for (name, dtype) in TENSORS {
+        tensors.push(file.tensor(name, dtype)?);
+    }
+    let of_metric = model_file::tensors_of(&file, metric)?;
+    let names = file.key("measure_names");
+    let point_names = file.names()?;
+    let texts = [metric, facts].into_iter().chain(names);
+    file.check(&checksum(texts, tensors.iter().chain(&of_metric), point_names.as_deref()))?;
+    let measure_names = names.map(|names| {
+        let names = names.as_array().map(|names| names.iter().map(Value::as_str));
+        let names = names.and_then(|mut names| {
+            names.try_fold(Vec::new(), |mut all, name| {
+                all.push(name?.to_owned());
+                Some(all)
+            })
+        });
+        names.ok_or_else(|| file.missing("measure_names"))
+    });
+    let measure_names = measure_names.transpose()?;
+    let read = model_file::read_metric(metric, &of_metric, file.leaves()?);
+    let metric = read.unwrap_or_else(|| Err(file.missing("metric")))?;
+    let index = assemble(&metric, facts, &tensors).ok_or_else(|| file.missing("index"))??;
+    Ok(IndexFile { index, point_names, measure_names })
+}
+
+/// The index of what a file holds; `None` where it does not fit together.
+fn assemble(
+    metric: &crate::GroundMetric,
+    facts: &Value,
+    tensors: &[&[u8]],
+) -> Option<Result<Index>> {
+    let [start, point, mass, removed, order, reference, reference_mass, own, scales, steps] =
+        tensors
+    else {
+        return None;
+    };
+    let numbers = |bytes: &[u8]| -> Vec<usize> {
+        bytes.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b) as usize).collect()
+    };
+    let singles = |bytes: &[u8]| -> Vec<f32> {
+        bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
+    };
+    let start: Vec<usize> = start
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&b| usize::try_from(u64::from_le_bytes(b)).ok())
+        .collect::<Option<_>>()?;
+    let mass: Vec<f64> = mass.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
+    let measures = match Measures::from_csr(metric.points(), &start, &numbers(point), &mass) {
+        Ok(measures) => measures,
+        Err(error) => return Some(Err(error)),
+    };
+    let (points, reference_points) = (numbers(order), numbers(reference));
+    let used = usize::try_from(facts.get("columns_used")?.as_u64()?).ok()?;
+    let (scale, unit) = (facts.get("scale")?.as_f64()? as f32, facts.get("unit")?.as_f64()?);
+    let options = IndexOptions {
+        memory: facts.get("memory")?.as_u64(),
+        reference: usize::try_from(facts.get("reference")?.as_u64()?).ok()?,
+    };
+    let fits = points.iter().chain(&reference_points).all(|&p| p < metric.points())
+        && used <= points.len()
+        && points.starts_with(&reference_points)
+        && removed.len() == measures.len();
+    if !fits {
+        return None;
+    }
+    if let Err(error) = metric.prepare(&crate::silent) {
+        return Some(Err(error));
+    }
+    let mut space = Space::with_order(metric, points, used, options.bytes());
+    space.unit = unit;
+    let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
+    let side = side(&singles(scales), steps, space.points.len())?;
+    let mut index = Index {
+        space,
+        measures: measures.clone(),
+        removed: removed.iter().map(|&removed| removed != 0).collect(),
+        reference,
+        start: vec![0],
+        places: Vec::new(),
+        masses: Vec::new(),
+        own: singles(own),
+        side,
+        options,
+    };
+    index.enter(&measures);
+    let complete = index.own.len() == index.places.len()
+        && index.places.iter().all(|&place| (place as usize) < index.space.used)
+        && [0, measures.len()].contains(&index.side.len());
+    complete.then_some(Ok(index))
+}
+
+/// The potentials from their scales and steps.
+fn side(scales: &[f32], steps: &[u8], columns: usize) -> Option<Side> {
+    let steps: Vec<u16> = steps.as_chunks().0.iter().map(|&b| u16::from_le_bytes(b)).collect();
+    let scales = scales.as_chunks::<3>().0;
+    if scales.len().checked_mul(columns) != Some(steps.len()) {
+        return None;
+    }
+    let mut side = Side::default();
+    let mut rest = &steps[..];
+    for scales in scales.chunks(BLOCK) {
+        let (block, others) = rest.split_at(scales.len() * columns);
+        side.push(block.to_vec(), scales);
+        rest = others;
+    }
+    Some(side)
+}
