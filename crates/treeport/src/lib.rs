@@ -35,6 +35,7 @@
 mod binary;
 pub mod build;
 pub mod condensed;
+pub mod contract;
 pub mod error;
 pub mod estimate;
 pub mod fit;

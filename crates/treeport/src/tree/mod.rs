@@ -304,6 +304,12 @@ impl Tree {
         Self::new(self.shape.leaves, self.shape.parent.clone(), length)?.named_as(self)
     }
 
+    /// The same tree with other lengths; that of the root stays 0.
+    pub(crate) fn with_lengths(&self, mut length: Vec<f64>) -> Result<Self> {
+        length[self.root()] = 0.0;
+        Self::new(self.leaves(), self.parents().to_vec(), length)?.named_as(self)
+    }
+
     /// Distance of every node from the root. O(n).
     pub fn root_distances(&self) -> Vec<f64> {
         let mut from_root = vec![0.0; self.nodes()];

@@ -6,7 +6,7 @@
 //! nowhere: soft ones take hundreds of iterations and seldom win.
 
 use super::design::Design;
-use super::points::{EdgeOptions, FittedEdges, with_lengths};
+use super::points::{EdgeOptions, FittedEdges};
 use super::solver::{Problem, Solved, solve};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
@@ -167,7 +167,7 @@ impl<'a> Shrunk<'a> {
 
     fn fitted(&self, solved: &Solved) -> Result<FittedEdges> {
         let lengths = solved.x.iter().map(|x| x * self.unit).collect();
-        let tree = with_lengths(self.tree, lengths)?;
+        let tree = self.tree.with_lengths(lengths)?;
         Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
     }
 }

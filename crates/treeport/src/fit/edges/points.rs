@@ -144,7 +144,7 @@ pub fn fit_points(
         Problem { design: &design, target: &target, lambda, shrinkage: 0.0, towards: &towards };
     let start = scaled_start(tree, &design, &target);
     let solved = solve(&problem, &start, options, (POINTS, progress))?;
-    let tree = with_lengths(tree, solved.x.iter().map(|x| x * unit).collect())?;
+    let tree = tree.with_lengths(solved.x.iter().map(|x| x * unit).collect())?;
     Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
 }
 
@@ -158,9 +158,4 @@ fn scaled_start(tree: &Tree, design: &Design, target: &[f64]) -> Vec<f64> {
     let product: f64 = predicted.iter().zip(target).map(|(p, d)| p * d).sum();
     let factor = if squares > 0.0 { product / squares } else { 0.0 };
     lengths.iter().map(|l| factor * l).collect()
-}
-
-pub(super) fn with_lengths(tree: &Tree, mut length: Vec<f64>) -> Result<Tree> {
-    length[tree.root()] = 0.0;
-    Tree::new(tree.leaves(), tree.parents().to_vec(), length)?.named_as(tree)
 }

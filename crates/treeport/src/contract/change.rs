@@ -1,0 +1,199 @@
+//! How much other lengths change distances: for every pair, or a bound for all of them.
+//!
+//! With edges longer by δ the distance of x and y changes by Σ δ_v |x_v − y_v|, where x_v and y_v are
+//! the masses below v. As |x − y| = x + y − 2 min(x, y), that is
+//!
+//! D(x) + D(y) − 2 Σ δ_v min(x_v, y_v), where D(x) = Σ δ_v x_v.
+//!
+//! The sum has terms only where both measures have mass, so a pair takes one pass over the shorter
+//! list of changed nodes. Without looking at pairs: let t_v be the largest mass below v of the other
+//! measures. Then −Σ δ_v min(x_v, y_v) is at most U(x) = Σ over δ_v < 0 of |δ_v| min(x_v, t_v), and at
+//! most U(y) for the same reason, so at most the lesser of the two: over all pairs at most the second
+//! largest U. D(x) + D(y) is at most the sum of the two largest D. The same with the other sign bounds
+//! the change from below.
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::progress::{self, Counter, Progress};
+use crate::sparse::Csr;
+
+/// What a contraction does to distances.
+///
+/// # Complexity
+/// Up to 2²⁵ pairs (8,000 measures) all are looked at, O(s) each for s nodes with other lengths above
+/// the points of a measure; more have a bound in O(s) a measure, which is several times as large.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Change {
+    /// No distance changes by less; below 0 where some become shorter.
+    pub least: f64,
+    /// No distance changes by more.
+    pub most: f64,
+    /// Whether some pairs do change by `least` and by `most`: all pairs were looked at. Otherwise
+    /// these are bounds.
+    pub exact: bool,
+    /// The mean distance of two of the measures before, to compare with.
+    pub mean_distance: f64,
+}
+
+impl Change {
+    /// The largest change in either direction.
+    pub fn largest(&self) -> f64 {
+        self.most.max(-self.least)
+    }
+}
+
+/// Pairs that are looked at one by one, at most.
+const PAIRS: u64 = 1 << 25;
+
+/// The least and the largest change of a distance between rows, the first `asked` of which are only
+/// compared with the others; whether they are that or bounds. `below` has the masses below nodes.
+pub(super) fn range(
+    longer: Vec<f64>,
+    below: &Csr,
+    asked: usize,
+    progress: &Progress<'_>,
+) -> Result<(f64, f64, bool)> {
+    let rows = Rows::new(longer, below);
+    let (asked, others) = (asked as u64, (below.rows - asked) as u64);
+    let pairs = asked * others + others * others.saturating_sub(1) / 2;
+    if pairs <= PAIRS {
+        let (least, most) = rows.all_pairs(asked as usize, progress)?;
+        return Ok((least, most, true));
+    }
+    let most = rows.bound(|longer| longer);
+    Ok((-rows.bound(|longer| -longer), most, false))
+}
+
+/// What of the measures lies below edges with other lengths.
+struct Rows {
+    /// By how much every edge is longer.
+    longer: Vec<f64>,
+    start: Vec<usize>,
+    entries: Vec<(u32, f64)>,
+    /// D of every row.
+    sums: Vec<f64>,
+}
+
+impl Rows {
+    fn new(longer: Vec<f64>, below: &Csr) -> Self {
+        let (mut start, mut entries, mut sums) = (vec![0], Vec::new(), Vec::new());
+        for row in 0..below.rows {
+            let places = below.start[row]..below.start[row + 1];
+            let all = below.indices[places.clone()].iter().zip(&below.values[places]);
+            let changed = all.filter(|&(&v, _)| longer[v] != 0.0);
+            entries.extend(changed.map(|(&v, &mass)| (v as u32, mass)));
+            let own: &[(u32, f64)] = &entries[start[row]..];
+            sums.push(own.iter().map(|&(v, mass)| longer[v as usize] * mass).sum());
+            start.push(entries.len());
+        }
+        Self { longer, start, entries, sums }
+    }
+
+    fn row(&self, row: usize) -> &[(u32, f64)] {
+        &self.entries[self.start[row]..self.start[row + 1]]
+    }
+
+    /// The least and the largest change over pairs of a row and a later one that is not `asked`; 0
+    /// is between them.
+    fn all_pairs(&self, asked: usize, progress: &Progress<'_>) -> Result<(f64, f64)> {
+        let count = self.sums.len();
+        let counter = Counter::new(progress::DISTANCES, count, progress);
+        let of_row = |mass: &mut Vec<f64>, left: usize| -> Result<(f64, f64)> {
+            counter.add(1)?;
+            self.row(left).iter().for_each(|&(v, x)| mass[v as usize] = x);
+            let change = |right: usize| {
+                let shared =
+                    |&(v, y): &(u32, f64)| self.longer[v as usize] * y.min(mass[v as usize]);
+                let both: f64 = self.row(right).iter().map(shared).sum();
+                self.sums[left] + self.sums[right] - 2.0 * both
+            };
+            let range = (asked.max(left + 1)..count).map(change);
+            let range = range.fold((0.0, 0.0), |(a, b), c| (c.min(a), c.max(b)));
+            self.row(left).iter().for_each(|&(v, _)| mass[v as usize] = 0.0);
+            Ok(range)
+        };
+        (0..count)
+            .into_par_iter()
+            .map_init(|| vec![0.0; self.longer.len()], of_row)
+            .try_reduce(|| (0.0, 0.0), |a, b| Ok((b.0.min(a.0), b.1.max(a.1))))
+    }
+
+    /// At least the change of every pair, and 0, where edges are longer by `sign` of what they are.
+    fn bound(&self, sign: impl Fn(f64) -> f64) -> f64 {
+        // The two largest masses below every node: one of them is another row's.
+        let mut top = vec![[0.0f64; 2]; self.longer.len()];
+        self.entries.iter().for_each(|&(v, x)| raise(&mut top[v as usize], x));
+        let (mut sums, mut shares) = ([f64::NEG_INFINITY; 2], [0.0; 2]);
+        for (row, &sum) in self.sums.iter().enumerate() {
+            let share = |&(v, x): &(u32, f64)| {
+                let [first, second] = top[v as usize];
+                let other = if x == first { second } else { first };
+                (-sign(self.longer[v as usize])).max(0.0) * x.min(other)
+            };
+            raise(&mut sums, sign(sum));
+            raise(&mut shares, self.row(row).iter().map(share).sum());
+        }
+        (sums[0] + sums[1] + 2.0 * shares[1]).max(0.0)
+    }
+}
+
+/// Puts a value among the two largest.
+fn raise(top: &mut [f64; 2], value: f64) {
+    if value > top[0] {
+        *top = [value, top[0]];
+    } else if value > top[1] {
+        top[1] = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::progress::silent;
+
+    /// Masses of six rows below eight nodes of any sizes, many of them 0.
+    fn below() -> impl Strategy<Value = Csr> {
+        let mass = prop_oneof![2 => Just(0.0), 1 => Just(0.5), 2 => 0.0..1.0];
+        vec(vec(mass, 8), 6).prop_map(|rows| {
+            let mut below = Csr { rows: 6, cols: 8, start: vec![0], ..Csr::default() };
+            for row in rows {
+                let entries = row.into_iter().enumerate().filter(|entry| entry.1 > 0.0);
+                entries.for_each(|(v, mass)| {
+                    below.indices.push(v);
+                    below.values.push(mass);
+                });
+                below.start.push(below.indices.len());
+            }
+            below
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_bound_holds_for_every_pair(below in below(), longer in vec(-1.0..1.0, 8)) {
+            let rows = Rows::new(longer, &below);
+            let (least, most) = rows.all_pairs(0, &silent).unwrap();
+            prop_assert!(rows.bound(|longer| longer) >= most - 1e-12);
+            prop_assert!(rows.bound(|longer| -longer) >= -least - 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_bound_is_tight_for_two_rows_that_share_all() {
+        // Both have half their mass at two points, one of which lost its edge.
+        let below = Csr {
+            rows: 2,
+            cols: 2,
+            start: vec![0, 2, 4],
+            indices: vec![0, 1, 0, 1],
+            values: vec![0.5; 4],
+        };
+        let rows = Rows::new(vec![-1.0, 0.0], &below);
+        assert_eq!(rows.all_pairs(0, &silent).unwrap(), (0.0, 0.0));
+        assert_eq!(rows.bound(|longer| longer), 0.0);
+    }
+}

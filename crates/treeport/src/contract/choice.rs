@@ -1,0 +1,174 @@
+//! Which edges to contract, and what becomes of their lengths.
+
+use rayon::prelude::*;
+
+use super::Nodes;
+use crate::error::Result;
+use crate::memory;
+use crate::sparse::Csr;
+
+/// What becomes of the edge above a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Kept,
+    /// Its length goes to the edges below.
+    Lowered,
+    /// Its length is lost.
+    Dropped,
+}
+
+/// What is contracted, so that every row fits.
+pub(super) struct Choice {
+    pub(super) fates: Vec<Fate>,
+    /// The mean distance of two of the measures.
+    pub(super) mean_distance: f64,
+}
+
+/// The lengths that are left. O(n).
+pub(super) fn lengths(parent: &[usize], length: &[f64], fates: &[Fate]) -> Vec<f64> {
+    let mut left = vec![0.0; length.len()];
+    // What comes down from contracted edges above.
+    let mut lowered = vec![0.0; length.len()];
+    for v in (0..length.len()).rev() {
+        let above = if parent[v] == v { 0.0 } else { lowered[parent[v]] };
+        match fates[v] {
+            Fate::Kept => left[v] = length[v] + above,
+            Fate::Lowered => lowered[v] = length[v] + above,
+            Fate::Dropped => lowered[v] = above,
+        }
+    }
+    left
+}
+
+/// Contracts the least harmful edges of rows that have too many entries; `below` has the masses below
+/// nodes.
+pub(super) fn choose(nodes: &Nodes, below: &Csr, most: usize) -> Result<Choice> {
+    let columns = transposed(below)?;
+    let spread: Vec<f64> =
+        (0..columns.rows).into_par_iter().map(|v| spread(&columns, v, below.rows)).collect();
+    let mean_distance = spread.iter().zip(&nodes.length).map(|(s, l)| s * l).sum();
+    let mut work = Work {
+        nodes,
+        columns,
+        spread,
+        most,
+        fates: vec![Fate::Kept; nodes.length.len()],
+        entries: Vec::new(),
+        gone: Vec::new(),
+    };
+    while work.round(below) {}
+    work.put_back();
+    Ok(Choice { fates: work.fates, mean_distance })
+}
+
+struct Work<'a> {
+    nodes: &'a Nodes,
+    /// The rows that have mass below a node.
+    columns: Csr,
+    /// The mean of |x − y| over all pairs of rows, for every column.
+    spread: Vec<f64>,
+    most: usize,
+    fates: Vec<Fate>,
+    /// The entries of every row, or more.
+    entries: Vec<usize>,
+    /// The contracted nodes, with the harm of it.
+    gone: Vec<(f64, usize)>,
+}
+
+impl Work<'_> {
+    /// Contracts about half of what is too much, for what is contracted changes the harm of the
+    /// rest; whether there was anything to do.
+    fn round(&mut self, below: &Csr) -> bool {
+        let left = lengths(&self.nodes.parent, &self.nodes.length, &self.fates);
+        let count = |row: usize| {
+            let columns = &below.indices[below.start[row]..below.start[row + 1]];
+            columns.iter().filter(|&&v| left[v] > 0.0).count()
+        };
+        self.entries = (0..below.rows).into_par_iter().map(count).collect();
+        let excess: usize = self.entries.iter().map(|n| n.saturating_sub(self.most)).sum();
+        let mut wanted = excess.div_ceil(2);
+        for (harm, v, fate) in self.candidates(&left) {
+            if wanted == 0 {
+                break;
+            }
+            let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
+            let full = rows.iter().filter(|&&row| self.entries[row] > self.most).count();
+            if full > 0 {
+                rows.iter().for_each(|&row| self.entries[row] -= 1);
+                self.fates[v] = fate;
+                self.gone.push((harm, v));
+                wanted = wanted.saturating_sub(full);
+            }
+        }
+        excess > 0
+    }
+
+    /// Edges that could go, the least harmful first.
+    fn candidates(&self, left: &[f64]) -> Vec<(f64, usize, Fate)> {
+        // The spreads of the kept nodes next below.
+        let mut next = vec![0.0; left.len()];
+        for v in 0..left.len() {
+            let parent = self.nodes.parent[v];
+            if parent != v {
+                next[parent] += if self.fates[v] == Fate::Kept { self.spread[v] } else { next[v] };
+            }
+        }
+        let candidate = |v: usize| {
+            let drop = left[v] * self.spread[v];
+            let lower = left[v] * (next[v] - self.spread[v]).abs();
+            let dropped = self.nodes.leaf[v] || drop < lower;
+            if dropped { (drop, v, Fate::Dropped) } else { (lower, v, Fate::Lowered) }
+        };
+        let longer = (0..left.len()).filter(|&v| left[v] > 0.0);
+        let mut all: Vec<_> = longer.map(candidate).collect();
+        all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        all
+    }
+
+    /// Keeps edges after all where every row has room for them. Edges below only lose by that.
+    fn put_back(&mut self) {
+        self.gone.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for &(_, v) in &self.gone {
+            let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
+            if rows.iter().all(|&row| self.entries[row] < self.most) {
+                rows.iter().for_each(|&row| self.entries[row] += 1);
+                self.fates[v] = Fate::Kept;
+            }
+        }
+    }
+}
+
+/// The mean of |x − y| over all pairs of `rows` values, most of which are 0: the k-th of the sorted
+/// ones is above k others and below the rest.
+fn spread(columns: &Csr, v: usize, rows: usize) -> f64 {
+    let mut values = columns.values[columns.start[v]..columns.start[v + 1]].to_vec();
+    values.sort_unstable_by(f64::total_cmp);
+    let (all, zeros) = (rows as f64, (rows - values.len()) as f64);
+    let ranked = values.iter().enumerate();
+    let sum: f64 = ranked.map(|(k, x)| x * (2.0 * (zeros + k as f64) - all + 1.0)).sum();
+    sum / (all * (all - 1.0) / 2.0).max(1.0)
+}
+
+/// The columns of a matrix as rows.
+fn transposed(matrix: &Csr) -> Result<Csr> {
+    let step = format_args!("the columns of the embedding");
+    let fewer = "contract for fewer measures";
+    let entries = matrix.values.len();
+    memory::check(step, memory::size_of::<(usize, f64)>(&[entries]), fewer)?;
+    let mut start: Vec<usize> = memory::zeros(step, matrix.cols + 1, fewer)?;
+    matrix.indices.iter().for_each(|&column| start[column + 1] += 1);
+    for column in 0..matrix.cols {
+        start[column + 1] += start[column];
+    }
+    let mut place = start.clone();
+    let mut indices: Vec<usize> = memory::zeros(step, entries, fewer)?;
+    let mut values: Vec<f64> = memory::zeros(step, entries, fewer)?;
+    for row in 0..matrix.rows {
+        for entry in matrix.start[row]..matrix.start[row + 1] {
+            let at = &mut place[matrix.indices[entry]];
+            (indices[*at], values[*at]) = (row, matrix.values[entry]);
+            *at += 1;
+        }
+    }
+    Ok(Csr { rows: matrix.cols, cols: matrix.rows, start, indices, values })
+}
