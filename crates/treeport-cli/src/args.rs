@@ -59,8 +59,8 @@ pub(crate) enum Command {
     Embed(embed::EmbedArgs),
     /// The measures closest to each measure.
     Nearest(nearest::NearestArgs),
-    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding.
-    Export(export::ExportArgs),
+    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a table of pgvector.
+    Export(Box<export::ExportArgs>),
     /// One page to look at: the trees, how well they predict, which mass goes where.
     Report(Box<report::ReportArgs>),
     /// The figures of the report, one at a time, for papers (SVG, PNG).
@@ -202,13 +202,13 @@ pub(crate) struct TestArgs {
 }
 
 /// Options that name a file to write.
-const OUTPUTS: [&str; 2] = ["output", "history"];
+const OUTPUTS: [&str; 3] = ["output", "history", "contracted"];
 
 /// Refuses to write a file that the same command reads, or writes twice: what it needs would be gone.
 pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
     let Some((command, matches)) = matches.subcommand() else { return Ok(()) };
     // Only `fit` writes a history; others read it.
-    let writes = |id: &str| OUTPUTS.contains(&id) && (id == "output" || command == "fit");
+    let writes = |id: &str| OUTPUTS.contains(&id) && (id != "history" || command == "fit");
     let mut files: Vec<(&str, PathBuf)> = Vec::new();
     for id in matches.ids().map(Id::as_str) {
         let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();

@@ -11,6 +11,7 @@ mod exact;
 mod folder;
 mod library;
 mod memory;
+mod pgvector;
 mod pictures;
 mod saving;
 #[cfg(unix)]

@@ -87,24 +87,33 @@ impl Work<'_> {
         self.entries = (0..below.rows).into_par_iter().map(count).collect();
         let excess: usize = self.entries.iter().map(|n| n.saturating_sub(self.most)).sum();
         let mut wanted = excess.div_ceil(2);
-        for (harm, v, fate) in self.candidates(&left) {
-            if wanted == 0 {
-                break;
+        for (_, v, harm, fate) in self.candidates(&left) {
+            let full = self.full(v);
+            if full == 0 {
+                continue;
             }
             let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
-            let full = rows.iter().filter(|&&row| self.entries[row] > self.most).count();
-            if full > 0 {
-                rows.iter().for_each(|&row| self.entries[row] -= 1);
-                self.fates[v] = fate;
-                self.gone.push((harm, v));
-                wanted = wanted.saturating_sub(full);
+            rows.iter().for_each(|&row| self.entries[row] -= 1);
+            self.fates[v] = fate;
+            self.gone.push((harm, v));
+            wanted = wanted.saturating_sub(full);
+            if wanted == 0 {
+                break;
             }
         }
         excess > 0
     }
 
-    /// Edges that could go, the least harmful first.
-    fn candidates(&self, left: &[f64]) -> Vec<(f64, usize, Fate)> {
+    /// Rows with too many entries that have one of this node.
+    fn full(&self, v: usize) -> usize {
+        let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
+        rows.iter().filter(|&&row| self.entries[row] > self.most).count()
+    }
+
+    /// Edges that could go with the harm of it, first those with the least for a row that has them:
+    /// the largest change is smaller for it than in the order of the whole harm (2 % on BBC Sport,
+    /// where that gave 8 %).
+    fn candidates(&self, left: &[f64]) -> Vec<(f64, usize, f64, Fate)> {
         // The spreads of the kept nodes next below.
         let mut next = vec![0.0; left.len()];
         for v in 0..left.len() {
@@ -117,10 +126,14 @@ impl Work<'_> {
             let drop = left[v] * self.spread[v];
             let lower = left[v] * (next[v] - self.spread[v]).abs();
             let dropped = self.nodes.leaf[v] || drop < lower;
-            if dropped { (drop, v, Fate::Dropped) } else { (lower, v, Fate::Lowered) }
+            let (harm, fate) = if dropped { (drop, Fate::Dropped) } else { (lower, Fate::Lowered) };
+            // A word of one document does that one all its harm: it is shared by no others.
+            let rows = self.columns.start[v + 1] - self.columns.start[v];
+            (harm / rows as f64, v, harm, fate)
         };
-        let longer = (0..left.len()).filter(|&v| left[v] > 0.0);
-        let mut all: Vec<_> = longer.map(candidate).collect();
+        let helpful = |&v: &usize| left[v] > 0.0 && self.full(v) > 0;
+        let mut all: Vec<_> =
+            (0..left.len()).into_par_iter().filter(helpful).map(candidate).collect();
         all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         all
     }

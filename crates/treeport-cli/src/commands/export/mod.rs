@@ -1,5 +1,7 @@
 //! `treeport export`: a model in the formats of other tools.
 
+mod pgvector;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +13,8 @@ use treeport::Model;
 use treeport::io::{npy, npz};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
-use crate::args::NamesArgs;
+use self::pgvector::PgvectorArgs;
+use crate::args::{MeasureArgs, NamesArgs};
 use crate::input;
 use crate::output::{self, Output};
 use crate::rows::{self, Cell};
@@ -22,13 +25,21 @@ Examples:
   treeport export model.tree -o dendrogram.svg
   treeport export model.tree --format linkage -o Z.npy      # scipy.cluster.hierarchy
   treeport export model.tree --measures docs.npz -o rows.npz
+  treeport export model.tree --measures docs.npz --table docs -o rows.sql && psql -f rows.sql
+  treeport export model.tree --measures docs.npz --queries new.npz --contracted small.tree -o rows.sql
 
 The rows of the embedding are sparse vectors whose cityblock distance is that of the model. Of a forest Newick has
-a line for every tree, without the weights; the picture is of the tree that counts most.";
+a line for every tree, without the weights; the picture is of the tree that counts most.
+
+The format pgvector (.sql) makes a table of PostgreSQL with an index for that distance, `<+>`. The index takes rows
+of up to 1,000 entries. Where measures have more, edges of the model are contracted, their lengths going to the edges
+below, and it says by how much that changes distances at most. Queries have to come from the same contraction: give
+them as `--queries`, or embed them later with the model that `--contracted` writes.";
 
 /// Options of `treeport export`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
+#[command(mut_arg("measures", |arg| arg.help("Measures to embed, one per row (.npz, .npy, .csv); for the formats npz and pgvector")))]
 pub(crate) struct ExportArgs {
     /// A tree or a forest that `fit` has written, or Newick text (.nwk).
     #[arg(value_name = "MODEL")]
@@ -38,9 +49,10 @@ pub(crate) struct ExportArgs {
     /// What to write [default: by the name of the output file, else newick].
     #[arg(long, value_enum, value_name = "NAME")]
     format: Option<Format>,
-    /// Measures to embed, one per row (.npz, .npy, .csv); for the format npz.
-    #[arg(long, value_name = "FILE")]
-    measures: Option<PathBuf>,
+    #[command(flatten)]
+    measures: MeasureArgs,
+    #[command(flatten)]
+    pgvector: PgvectorArgs,
     /// Where it goes [default: stdout].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -58,6 +70,8 @@ enum Format {
     Svg,
     /// The measures as sparse vectors (SciPy CSR) with the same distances.
     Npz,
+    /// The same as SQL: a table of PostgreSQL with pgvector.
+    Pgvector,
 }
 
 const LINKAGE: [&str; 4] = ["left", "right", "distance", "points"];
@@ -73,10 +87,10 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
     if format == Format::Svg && model.tree().is_none() {
         output.note("the picture is of the tree that counts most");
     }
+    let mut facts = json!({});
     match (format, file) {
         (Format::Npz, Some(path)) => {
-            let from = args.measures.as_deref().context("an embedding needs `--measures`")?;
-            let rows = model.embed(&input::measures((&model).into(), from, false)?)?;
+            let rows = model.embed(&args.measures.read((&model).into())?)?;
             output::save(path, |out| Ok(npz::write_csr(&rows, out)?))?;
         }
         (Format::Linkage, Some(path)) if input::extension(path) == Some("npy") => {
@@ -85,11 +99,19 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
                 Ok(npy::write_f64(&[rows.len(), 4], rows.as_flattened(), out)?)
             })?;
         }
+        (Format::Pgvector, _) => {
+            let export = args.pgvector.read(&model, &args.measures, output)?;
+            rows::write(file, output, |out, _| export.write(out))?;
+            export.note().iter().for_each(|note| output.note(note));
+            facts = export.facts();
+        }
         _ => rows::write(file, output, |out, _| write(args, &model, format, out))?,
     }
     let (leaves, value) = (model.points(), format.to_possible_value());
     let name = value.as_ref().map_or("", |value| value.get_name());
-    let facts = json!({"format": name, "leaves": leaves, "trees": model.trees().len()});
+    facts["format"] = json!(name);
+    facts["leaves"] = json!(leaves);
+    facts["trees"] = json!(model.trees().len());
     rows::wrote(output, "export", file, facts, &format!("{name} of {leaves} leaves"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -101,6 +123,7 @@ fn format(args: &ExportArgs, file: Option<&Path>, output: &Output) -> Result<For
         Some("json") => Format::Json,
         Some("npy" | "csv") => Format::Linkage,
         Some("npz") => Format::Npz,
+        Some("sql") => Format::Pgvector,
         None if output.json => Format::Json,
         _ => Format::Newick,
     };
@@ -108,8 +131,15 @@ fn format(args: &ExportArgs, file: Option<&Path>, output: &Output) -> Result<For
     if output.json && file.is_none() && format != Format::Json {
         bail!("`--json` on stdout is the format json; for another one give `-o FILE`");
     }
-    if format == Format::Npz && (args.measures.is_none() || file.is_none()) {
+    let measures = args.measures.measures.is_some();
+    if format == Format::Npz && (!measures || file.is_none()) {
         bail!("an embedding needs measures and a file: `--measures M.npz -o rows.npz`");
+    }
+    if format == Format::Pgvector && !measures {
+        bail!("a table of vectors needs measures: `--measures M.npz`");
+    }
+    if let Some(option) = args.pgvector.given().filter(|_| format != Format::Pgvector) {
+        bail!("`{option}` is of the format pgvector; say `--format pgvector`, or leave it out");
     }
     Ok(format)
 }
@@ -130,7 +160,7 @@ fn write(args: &ExportArgs, model: &Model, format: Format, out: &mut dyn Write) 
                 rows::row(out, false, &LINKAGE, &row.map(Cell::Number))?;
             }
         }
-        Format::Newick | Format::Npz => writeln!(out, "{}", model.to_newick())?,
+        Format::Newick | Format::Npz | Format::Pgvector => writeln!(out, "{}", model.to_newick())?,
     }
     Ok(())
 }
