@@ -96,6 +96,10 @@ pub(super) const CASES: &[Case] = &[
     short("export model.forest --format json -o out.json"),
     short("export model.nwk --names names.txt -o out.svg"),
     short("export model.tree --measures measures.npz -o out.npz"),
+    short("export model.forest --measures measures.npz --queries measures.npz --most 5 -o out.sql"),
+    short(
+        "export model.tree --measures measures.csv --measure-names titles.txt --table t -o out.sql",
+    ),
     timed(long(
         "report -q model.tree model.forest --points points.npy --names names.txt \
          --measures measures.csv --measure-names titles.txt --history history.csv \

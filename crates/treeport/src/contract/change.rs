@@ -5,8 +5,8 @@
 //!
 //! D(x) + D(y) − 2 Σ δ_v min(x_v, y_v), where D(x) = Σ δ_v x_v.
 //!
-//! The sum has terms only where both measures have mass, so a pair takes one pass over the shorter
-//! list of changed nodes. Without looking at pairs: let t_v be the largest mass below v of the other
+//! The sum has terms only where both measures have mass, so a pair takes one pass over the changed
+//! nodes of one of them. Without looking at pairs: let t_v be the largest mass below v of the other
 //! measures. Then −Σ δ_v min(x_v, y_v) is at most U(x) = Σ over δ_v < 0 of |δ_v| min(x_v, t_v), and at
 //! most U(y) for the same reason, so at most the lesser of the two: over all pairs at most the second
 //! largest U. D(x) + D(y) is at most the sum of the two largest D. The same with the other sign bounds
@@ -21,8 +21,9 @@ use crate::sparse::Csr;
 /// What a contraction does to distances.
 ///
 /// # Complexity
-/// Up to 2²⁵ pairs (8,000 measures) all are looked at, O(s) each for s nodes with other lengths above
-/// the points of a measure; more have a bound in O(s) a measure, which is several times as large.
+/// Up to 2²⁶ pairs (11,000 measures) all are looked at, O(s) each for s nodes with other lengths above
+/// the points of a measure: about a microsecond. More have a bound in O(s) a measure, which is far
+/// larger: on BBC Sport 34 % of the mean distance, where all pairs say 2 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// No distance changes by less; below 0 where some become shorter.
@@ -44,7 +45,7 @@ impl Change {
 }
 
 /// Pairs that are looked at one by one, at most.
-const PAIRS: u64 = 1 << 25;
+const PAIRS: u64 = 1 << 26;
 
 /// The least and the largest change of a distance between rows, the first `asked` of which are only
 /// compared with the others; whether they are that or bounds. `below` has the masses below nodes.

@@ -93,7 +93,9 @@ impl Work<'_> {
                 continue;
             }
             let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
-            rows.iter().for_each(|&row| self.entries[row] -= 1);
+            for &row in rows {
+                self.entries[row] -= 1;
+            }
             self.fates[v] = fate;
             self.gone.push((harm, v));
             wanted = wanted.saturating_sub(full);
@@ -144,7 +146,9 @@ impl Work<'_> {
         for &(_, v) in &self.gone {
             let rows = &self.columns.indices[self.columns.start[v]..self.columns.start[v + 1]];
             if rows.iter().all(|&row| self.entries[row] < self.most) {
-                rows.iter().for_each(|&row| self.entries[row] += 1);
+                for &row in rows {
+                    self.entries[row] += 1;
+                }
                 self.fates[v] = Fate::Kept;
             }
         }

@@ -82,7 +82,10 @@ impl Model {
             None => below,
         };
         let longer = model.flat().length.iter().zip(&nodes.length).map(|(a, b)| a - b).collect();
-        let (least, most, exact) = change::range(longer, &all, asked, progress)?;
+        let (mut least, most, exact) = change::range(longer, &all, asked, progress)?;
+        if !choice.fates.contains(&Fate::Dropped) {
+            least = 0.0; // Lengths that go down only add.
+        }
         let mean_distance = choice.mean_distance;
         Ok(Contracted { model, edges, change: Some(Change { least, most, exact, mean_distance }) })
     }

@@ -223,10 +223,9 @@ impl Table {
     /// Checks what pgvector would refuse.
     fn check(&self) -> Result<()> {
         let name = &self.name;
-        if let Some(titles) = &self.titles {
-            if let Some(row) = titles.iter().position(|title| title.contains('\0')) {
-                bail!("the name of row {row} of {name} has a zero byte");
-            }
+        let titles = self.titles.as_deref().unwrap_or_default();
+        if let Some(row) = titles.iter().position(|title| title.contains('\0')) {
+            bail!("the name of row {row} of {name} has a zero byte");
         }
         for (row, bounds) in self.rows.start.windows(2).enumerate() {
             let count = bounds[1] - bounds[0];
