@@ -229,6 +229,55 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Collections so large that they are scanned, in several tasks.
+    #[test]
+    fn tables_agree_with_the_dense_loop_whoever_asks(
+        tree in common::trees(100..700),
+        queries in 1..5usize,
+        words in 2..12usize,
+        seed in any::<u64>(),
+    ) {
+        let n = tree.leaves();
+        // Multiples of 2^-20 again, the first of them what is left of 1.
+        let row = |r: u64| {
+            let random = move |k: u64| (seed ^ (97 * r + k)).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+            let mut units: Vec<u64> = (0..words as u64).map(|k| 1 + (random(k) >> 28)).collect();
+            units[0] = (1 << 20) - units[1..].iter().sum::<u64>();
+            let mass = |units: u64| units as f64 / f64::from(1 << 20);
+            units.into_iter().zip(0..).map(move |(u, k)| ((random(k) % n as u64) as usize, mass(u)))
+        };
+        let measures = |rows: std::ops::Range<u64>| Measures::from_rows(n, rows.map(row)).unwrap();
+        // The last that ask are in the collection.
+        let (many, few) = (measures(0..1100), measures(1098..1098 + queries as u64));
+        let on = |threads: usize| common::on_threads(threads, || {
+            let (many, few) = (tree.prepare(&many).unwrap(), tree.prepare(&few).unwrap());
+            let asked = few.cross(&many, &silent).unwrap();
+            let block = many.block(1000..1003, 0..1100, &silent).unwrap();
+            let some = many.cross_rows(&few, 1020..1030, &silent).unwrap();
+            (asked, many.cross(&few, &silent).unwrap(), some, block)
+        });
+        let one = on(1);
+        prop_assert_eq!(&one, &on(3));
+        let (asked, turned, some, block) = one;
+        prop_assert_eq!(&turned[1020 * queries..1030 * queries], &some[..]);
+        let mut scratch = Scratch::default();
+        for j in (0..1100).step_by(7).chain([1023, 1024, 1098, 1099]) {
+            for i in 0..queries {
+                let judge = tree.distance_dense(&few.row(i), &many.row(j), &mut scratch);
+                assert_close(&tree, asked[i * 1100 + j], judge);
+                prop_assert_eq!(asked[i * 1100 + j], turned[j * queries + i]);
+            }
+            for i in 0..3 {
+                assert_close(&tree, block[i * 1100 + j], dense(&tree, &many, 1000 + i, j));
+            }
+        }
+        prop_assert_eq!(block[1100 + 1001], 0.0);
+    }
+}
+
 fn large_trees_with_measures() -> impl Strategy<Value = (Tree, Measures)> {
     common::trees(300..2500).prop_flat_map(|tree| {
         let measures = measures(tree.leaves(), 6);

@@ -64,7 +64,7 @@ impl Tree {
     }
 
     /// The entries of one row; `below` is 0 everywhere before and after.
-    fn embed_row(&self, measure: &Measure<'_>, below: &mut [f64]) -> Vec<(usize, f64)> {
+    pub(super) fn embed_row(&self, measure: &Measure<'_>, below: &mut [f64]) -> Vec<(usize, f64)> {
         // Masses are above 0, so a 0 marks a node that no path has reached yet.
         let mut touched: Vec<usize> = Vec::new();
         for (point, mass) in measure.iter() {

@@ -9,11 +9,13 @@ mod distance;
 mod embed;
 mod index;
 mod linkage_matrix;
+mod lists;
 mod matching;
 mod newick;
 mod potentials;
 mod prepared;
 mod reroot;
+mod scan;
 mod skeleton;
 
 pub use coupling::Coupling;

@@ -1,11 +1,14 @@
 //! Measures laid out for one tree, so that each pair of them costs O(s).
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::Tree;
 use super::distance::{PAIRS_PER_TASK, Scratch, sparse};
+use super::lists::Lists;
+use super::scan::{Scan, zeros};
 use super::skeleton::Skeleton;
 use crate::error::Result;
 use crate::measure::Measures;
@@ -13,13 +16,17 @@ use crate::memory;
 use crate::progress::{self, Counter, Progress};
 
 /// Measures laid out for one tree: rows sorted by the depth-first order of its leaves.
+///
+/// What else makes distances fast is worked out when it is first needed, and kept: for pairs some 200
+/// bytes for every point of a measure, for tables and scans some 150.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    tree: Tree,
-    measures: Measures,
+    pub(super) tree: Tree,
+    pub(super) measures: Measures,
     /// The same rows with leaf ranks in place of points.
-    ranked: Measures,
-    skeleton: Option<Skeleton>,
+    pub(super) ranked: Measures,
+    skeleton: OnceLock<Option<Skeleton>>,
+    lists: OnceLock<Option<Lists>>,
 }
 
 /// Rows that one task sorts.
@@ -35,7 +42,6 @@ impl Tree {
         // The rows of every task, and those of all in one.
         let step = format_args!("the layout of {} measures for a tree", measures.len());
         memory::check(step, 2 * measures.bytes(), "take some of the measures at a time")?;
-        let index = self.index();
         let tasks = measures.len().div_ceil(ROWS_PER_TASK);
         let sorted = |task: usize| {
             let first = task * ROWS_PER_TASK;
@@ -49,8 +55,9 @@ impl Tree {
                 Measures::concat(&parts)?
             }
         };
-        let skeleton = Skeleton::new(self, index, &ranked);
-        Ok(Prepared { tree: self.clone(), measures: measures.clone(), ranked, skeleton })
+        let (tree, measures) = (self.clone(), measures.clone());
+        let (skeleton, lists) = (OnceLock::new(), OnceLock::new());
+        Ok(Prepared { tree, measures, ranked, skeleton, lists })
     }
 }
 
@@ -64,8 +71,7 @@ fn table(
     progress: &Progress<'_>,
     distance: impl Fn(usize, usize, &mut Scratch) -> f64 + Sync,
 ) -> Result<Vec<f64>> {
-    let step = format_args!("the table of {rows} by {columns} distances");
-    let mut table = memory::zeros(step, rows.saturating_mul(columns), PARTS)?;
+    let mut table = zeros(rows, columns)?;
     let counter = Counter::new(progress::DISTANCES, rows, progress);
     table.par_chunks_mut(columns.max(1)).enumerate().try_for_each(|(i, row)| {
         row.par_chunks_mut(COLUMNS_PER_TASK).enumerate().try_for_each_init(
@@ -93,7 +99,7 @@ pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result
 }
 
 /// What to do without the whole table.
-const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, `Prepared::block` in Rust), or ask for listed pairs or for the nearest alone";
+pub(super) const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, `Prepared::block` in Rust), or ask for listed pairs or for the nearest alone";
 
 impl Prepared {
     /// The number of measures.
@@ -157,11 +163,21 @@ impl Prepared {
         Measures::check_all_balanced(&[&self.measures])?;
         // Where the block holds a pair twice, it is worked out once.
         let both = rows.start.max(columns.start)..rows.end.min(columns.end);
-        let mut block = table(rows.len(), columns.len(), progress, |i, j, scratch| {
-            let (i, j) = (rows.start + i, columns.start + j);
-            let later = j < i && both.contains(&i) && both.contains(&j);
-            if i == j || later { 0.0 } else { self.distance_with(i.min(j), i.max(j), scratch) }
-        })?;
+        let later = |i: usize, j: usize| j < i && both.contains(&i) && both.contains(&j);
+        let mut block = if let Some(lists) = self.lists() {
+            let scan = Scan { asking: self, among: self, lists };
+            let wanted =
+                |i: usize, part: &Range<usize>| !(later(i, part.start) && later(i, part.end - 1));
+            scan.rows(rows.clone(), &columns, progress, wanted)?
+        } else {
+            table(rows.len(), columns.len(), progress, |i, j, scratch| {
+                let (i, j) = (rows.start + i, columns.start + j);
+                if i == j || later(i, j) {
+                    return 0.0;
+                }
+                self.distance_with(i.min(j), i.max(j), scratch)
+            })?
+        };
         let place = |i, j| (i - rows.start) * columns.len() + (j - columns.start);
         for i in both.clone() {
             for j in both.start..i {
@@ -198,6 +214,16 @@ impl Prepared {
     ) -> Result<Vec<f64>> {
         self.check_rows(&rows)?;
         Measures::check_all_balanced(&[&self.measures, &other.measures])?;
+        self.check_tree(other);
+        // The lists of the larger set, which is the one that is asked again and again.
+        if self.len() > other.len() {
+            if let Some(lists) = self.lists() {
+                return Scan { asking: other, among: self, lists }.columns(&rows, progress);
+            }
+        } else if let Some(lists) = other.lists() {
+            let (scan, all) = (Scan { asking: self, among: other, lists }, 0..other.len());
+            return scan.rows(rows, &all, progress, |_, _| true);
+        }
         table(rows.len(), other.len(), progress, |i, j, scratch| {
             self.distance_to(rows.start + i, other, j, scratch)
         })
@@ -232,7 +258,7 @@ impl Prepared {
     /// # Panics
     /// If there is no such measure, or the other set is prepared for another tree.
     pub fn distance_to(&self, i: usize, other: &Self, j: usize, scratch: &mut Scratch) -> f64 {
-        assert!(self.tree.is_copy_of(&other.tree), "both sets must be prepared for one tree");
+        self.check_tree(other);
         let (a, b) = (self.ranked.row(i), other.ranked.row(j));
         if self.tree.prefers_dense(a.support().len() + b.support().len()) {
             return self.tree.distance_dense(
@@ -241,7 +267,7 @@ impl Prepared {
                 scratch,
             );
         }
-        let by_skeleton = match (&self.skeleton, &other.skeleton) {
+        let by_skeleton = match (self.skeleton(), other.skeleton()) {
             (Some(left), Some(right)) if left.fits(right) => {
                 let theirs = (right, &other.ranked, j);
                 left.distance(self.tree.index(), (&self.ranked, i), theirs, &mut scratch.stack)
@@ -249,5 +275,26 @@ impl Prepared {
             _ => None,
         };
         by_skeleton.unwrap_or_else(|| sparse(self.tree.index(), &a, &b, scratch))
+    }
+
+    fn check_tree(&self, other: &Self) {
+        assert!(self.tree.is_copy_of(&other.tree), "both sets must be prepared for one tree");
+    }
+
+    /// The cut, made on one thread: whoever waits for it may be a task of the one that makes it.
+    fn skeleton(&self) -> Option<&Skeleton> {
+        let make = || Skeleton::new(&self.tree, self.tree.index(), &self.ranked);
+        self.skeleton.get_or_init(make).as_ref()
+    }
+
+    /// The lists, made on all threads; two that ask for the first time at once both make them.
+    fn lists(&self) -> Option<&Lists> {
+        if self.lists.get().is_none() {
+            let mean = self.measures.entries() / self.len().max(1);
+            let sparse = !self.tree.prefers_dense(2 * mean);
+            let make = || Lists::new(&self.tree, &self.measures, &self.ranked);
+            let _kept = self.lists.set(sparse.then(make).flatten());
+        }
+        self.lists.get()?.as_ref()
     }
 }

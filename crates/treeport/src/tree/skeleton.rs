@@ -10,8 +10,6 @@
 //!
 //! Trees that are nearly a path have no such cut; they are swept, which is what paths are good at.
 
-use rayon::prelude::*;
-
 use super::Tree;
 use super::distance::surpluses;
 use super::index::{Depth, Index};
@@ -190,7 +188,7 @@ impl Skeleton {
             skeleton.push_groups(index, ranked, row);
         }
         let Self { top, cut, .. } = &mut skeleton;
-        top.par_chunks_mut(cut.length.len()).for_each(|row| cut.fill_top(row));
+        top.chunks_mut(cut.length.len()).for_each(|row| cut.fill_top(row));
         Some(skeleton)
     }
 

@@ -1,0 +1,291 @@
+//! For every node of a tree the measures that have mass below it: one measure against many.
+//!
+//! With μ(v) the mass below v times the length above it, |μ(v) − ρ(v)| = μ(v) + ρ(v) − 2 min(μ(v),
+//! ρ(v)), so that W_T is what both measures pay up to the root alone, less twice the sum of minima.
+//! A minimum is above 0 only where both have mass. So one pass over the lists of the nodes above a
+//! query's points compares it with all measures, and looks at nothing but what a pair shares: a
+//! tenth of what two rows of a [`Skeleton`](super::skeleton::Skeleton) hold.
+//!
+//! Deep trees have too many nodes above a point for that; there are no lists of them.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::Tree;
+use super::index::Depth;
+use crate::measure::{Measure, Measures};
+use crate::memory;
+
+/// Measures in one part of the lists: a task, whose sums stay in the nearest cache.
+pub(super) const PART: usize = 1024;
+
+/// Entries of lists for each point of a measure, at most. Linkages of word vectors have 9 to 15.
+const MOST_PER_POINT: usize = 32;
+
+/// Below this share of what both pay alone, a difference has lost digits.
+const LEAST_SHARE: f64 = 1.0 / 32.0;
+
+/// A collection of measures by nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Lists {
+    parts: Vec<Part>,
+    /// What it costs to take each measure to the root.
+    alone: Vec<f64>,
+}
+
+/// The lists of up to [`PART`] measures in a row.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Where the list of every node but the root begins; one bound more than lists.
+    start: Vec<u32>,
+    /// Which measure, within the part.
+    row: Vec<u16>,
+    /// Its mass below the node times the length above.
+    share: Vec<f64>,
+}
+
+/// A measure that is compared with a collection.
+pub(super) struct Query {
+    /// Nodes above its points, increasing, with its mass below times the length above.
+    shares: Vec<(usize, f64)>,
+    alone: f64,
+}
+
+/// What a query shares with the measures of a part.
+pub(super) type Sums = [f64; PART];
+
+/// Children of every inner node, in increasing order.
+struct Children {
+    start: Vec<u32>,
+    child: Vec<u32>,
+}
+
+impl Lists {
+    /// Lists of measures, in parallel; `None` where they would be longer than they are useful, or
+    /// there is no room for them.
+    pub(super) fn new(tree: &Tree, measures: &Measures, ranked: &Measures) -> Option<Self> {
+        let count = measures.len().div_ceil(PART);
+        // A list that is empty takes room, too.
+        let most = (MOST_PER_POINT * measures.entries()).checked_sub(count * tree.nodes() / 2)?;
+        let entries = entries(tree, ranked, most.min(u32::MAX as usize))?;
+        let bytes = memory::size_of::<(u32, f64)>(&[entries])
+            + memory::size_of::<u32>(&[count, tree.nodes()]);
+        memory::check(format_args!("lists of measures"), bytes, "").ok()?;
+        let children = Children::new(tree);
+        let part = |(_, rows)| Part::new(tree, &children, measures, rows);
+        let parts: Vec<_> = parts_of(&(0..measures.len())).collect();
+        Some(Self {
+            parts: parts.into_par_iter().map(part).collect(),
+            alone: measures.iter().map(|measure| alone(tree, &measure)).collect(),
+        })
+    }
+
+    /// Compares a query with all measures of a part.
+    pub(super) fn share(&self, part: usize, query: &Query, sums: &mut Sums) {
+        let part = &self.parts[part];
+        sums.fill(0.0);
+        for &(node, share) in &query.shares {
+            let list = part.start[node] as usize..part.start[node + 1] as usize;
+            for (&row, theirs) in part.row[list.clone()].iter().zip(&part.share[list]) {
+                // Always below, and so the compiler need not check it.
+                sums[usize::from(row) % PART] += share.min(*theirs);
+            }
+        }
+    }
+
+    /// The distance of a query to measure `row`, of whose part `sums` is; `None` where it is too
+    /// small for this to be exact.
+    pub(super) fn distance(&self, query: &Query, row: usize, sums: &Sums) -> Option<f64> {
+        let alone = query.alone + self.alone[row];
+        let distance = alone - 2.0 * sums[row % PART];
+        (distance >= LEAST_SHARE * alone && distance.is_finite()).then_some(distance)
+    }
+}
+
+impl Query {
+    /// A measure of the same tree; `below` is 0 for every node, before and after.
+    pub(super) fn new(tree: &Tree, measure: &Measure<'_>, below: &mut [f64]) -> Self {
+        Self { shares: tree.embed_row(measure, below), alone: alone(tree, measure) }
+    }
+}
+
+/// The parts that hold some of the measures, each with which of them it holds.
+pub(super) fn parts_of(rows: &Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+    let (first, end) = (rows.start, rows.end);
+    let parts = if first < end { first / PART..end.div_ceil(PART) } else { 0..0 };
+    parts.map(move |part| (part, first.max(part * PART)..end.min((part + 1) * PART)))
+}
+
+/// What it costs to take a measure to the root.
+fn alone(tree: &Tree, measure: &Measure<'_>) -> f64 {
+    let index = tree.index();
+    let depth = |point: usize| index.leaf_depth(index.rank[point]).minus(Depth::default());
+    measure.iter().map(|(point, mass)| mass * depth(point)).sum()
+}
+
+/// Nodes above the points of each measure, the root left out, all together; `None` above `most`.
+fn entries(tree: &Tree, ranked: &Measures, most: usize) -> Option<usize> {
+    let index = tree.index();
+    let (mut leaf, mut inner) = (vec![0; tree.leaves()], vec![0; tree.nodes() - tree.leaves()]);
+    let mut edges = vec![0usize; tree.nodes()];
+    for v in (0..tree.nodes()).rev() {
+        if v != tree.root() {
+            edges[v] = edges[tree.parents()[v] as usize] + 1;
+        }
+        match index.rank.get(v) {
+            Some(&rank) => leaf[rank as usize] = edges[v],
+            None => inner[index.number(tree, v)] = edges[v],
+        }
+    }
+    let mut entries = 0;
+    for measure in ranked.iter() {
+        let ranks = measure.support();
+        let above = ranks.iter().map(|&rank| leaf[rank as usize]).sum::<usize>();
+        // Each leaf shares with the one before it what is above the node where they part.
+        let parts =
+            |pair: &[u32]| inner[index.ancestor(pair[0] as usize, pair[1] as usize) as usize];
+        entries += above - ranks.windows(2).map(parts).sum::<usize>();
+        if entries > most {
+            return None;
+        }
+    }
+    Some(entries)
+}
+
+impl Children {
+    fn new(tree: &Tree) -> Self {
+        let inner = |v: usize| tree.parents()[v] as usize - tree.leaves();
+        let mut start = vec![0; tree.nodes() - tree.leaves() + 1];
+        (0..tree.root()).for_each(|v| start[inner(v) + 1] += 1);
+        for k in 1..start.len() {
+            start[k] += start[k - 1];
+        }
+        let (mut next, mut child) = (start.clone(), vec![0; tree.root()]);
+        for v in 0..tree.root() {
+            let place = &mut next[inner(v)];
+            child[*place as usize] = v as u32;
+            *place += 1;
+        }
+        Self { start, child }
+    }
+
+    /// Those of the inner node with number `inner` after the leaves.
+    fn of(&self, inner: usize) -> &[u32] {
+        &self.child[self.start[inner] as usize..self.start[inner + 1] as usize]
+    }
+}
+
+impl Part {
+    fn new(tree: &Tree, children: &Children, measures: &Measures, rows: Range<usize>) -> Self {
+        let mut part = Self::leaves(tree.leaves(), measures, rows);
+        let (mut sums, mut found) = ([0.0; PART], Vec::with_capacity(PART));
+        for v in tree.leaves()..tree.root() {
+            // The lists of the children, merged: masses are above 0, so a 0 marks a row not found.
+            for &child in children.of(v - tree.leaves()) {
+                for k in part.list(child as usize) {
+                    let sum = &mut sums[usize::from(part.row[k])];
+                    if *sum == 0.0 {
+                        found.push(part.row[k]);
+                    }
+                    *sum += part.share[k];
+                }
+            }
+            for row in found.drain(..) {
+                part.row.push(row);
+                part.share.push(std::mem::take(&mut sums[usize::from(row)]));
+            }
+            part.start.push(part.row.len() as u32);
+        }
+        for v in 0..tree.root() {
+            let list = part.list(v);
+            part.share[list].iter_mut().for_each(|share| *share *= tree.lengths()[v]);
+        }
+        part
+    }
+
+    /// The lists of the leaves: rows of measures turned into columns.
+    fn leaves(leaves: usize, measures: &Measures, rows: Range<usize>) -> Self {
+        let entries = || {
+            let numbered =
+                rows.clone().zip(0_u16..).map(|(row, number)| (number, measures.row(row)));
+            numbered.flat_map(|(number, row)| row.iter().map(move |(p, mass)| (number, p, mass)))
+        };
+        let mut start = vec![0; leaves + 1];
+        entries().for_each(|(_, point, _)| start[point + 1] += 1);
+        for point in 0..leaves {
+            start[point + 1] += start[point];
+        }
+        let (count, mut next) = (start[leaves] as usize, start.clone());
+        let (mut row, mut share) = (vec![0; count], vec![0.0; count]);
+        for (number, point, mass) in entries() {
+            let place = next[point] as usize;
+            (row[place], share[place]) = (number, mass);
+            next[point] += 1;
+        }
+        Self { start, row, share }
+    }
+
+    fn list(&self, node: usize) -> Range<usize> {
+        self.start[node] as usize..self.start[node + 1] as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every node has the two before it that have no parent yet: as balanced as can be.
+    fn balanced(leaves: usize) -> Tree {
+        let nodes = 2 * leaves - 1;
+        let parents = (0..nodes).map(|v| (leaves + v / 2).min(nodes - 1) as u32);
+        let lengths = (0..nodes).map(|v| if v == nodes - 1 { 0.0 } else { (v % 4) as f64 });
+        Tree::new(leaves, parents.collect(), lengths.collect()).expect("children come first")
+    }
+
+    fn documents(points: usize, count: usize) -> Measures {
+        let row = |r: usize| (0..6).map(move |k| ((r * r * 31 + k * (k + r) * 17) % points, 1.0));
+        Measures::from_rows(points, (0..count).map(row)).expect("points in range").normalized()
+    }
+
+    #[test]
+    fn lists_hold_what_the_embedding_has_and_give_its_distances() {
+        let (tree, measures) = (balanced(256), documents(256, PART + 9));
+        let ranked = tree.by_rank(measures.iter());
+        let lists = Lists::new(&tree, &measures, &ranked).expect("a bushy tree");
+        assert_eq!(
+            parts_of(&(PART - 1..PART + 2)).collect::<Vec<_>>(),
+            [(0, PART - 1..PART), (1, PART..PART + 2)]
+        );
+        let held: usize = lists.parts.iter().map(|part| part.row.len()).sum();
+        assert_eq!(entries(&tree, &ranked, usize::MAX), Some(held));
+        let embedded = tree.embed(&measures).expect("of the same points");
+        let above_0 = lists.parts.iter().flat_map(|part| &part.share).filter(|share| **share > 0.0);
+        assert_eq!(above_0.count(), embedded.values.len());
+        let query = Query::new(&tree, &measures.row(5), &mut vec![0.0; tree.nodes()]);
+        let mut sums = [0.0; PART];
+        lists.share(1, &query, &mut sums);
+        let judge = tree.distance(&measures.row(5), &measures.row(PART + 3)).expect("equal masses");
+        let ours = lists.distance(&query, PART + 3, &sums).expect("far from 0");
+        assert!((ours - judge).abs() < 1e-13 * judge, "{ours} is not {judge}");
+        // Of equal measures a sweep says that they are 0 apart.
+        lists.share(0, &query, &mut sums);
+        assert_eq!(lists.distance(&query, 5, &sums), None);
+    }
+
+    #[test]
+    fn deep_trees_and_few_measures_have_no_lists() {
+        let n = 600_usize;
+        let path = (0..2 * n - 1).map(|v| {
+            let above = if v < n { n + v.saturating_sub(1) } else { v + 1 };
+            above.min(2 * n - 2) as u32
+        });
+        let path = Tree::new(n, path.collect(), vec![0.0; 2 * n - 1]).expect("a path");
+        let lists = |tree: &Tree, measures: &Measures| {
+            Lists::new(tree, measures, &tree.by_rank(measures.iter()))
+        };
+        assert!(lists(&path, &documents(n, 2000)).is_none());
+        assert!(lists(&balanced(n), &documents(n, 2000)).is_some());
+        assert!(lists(&balanced(n), &documents(n, 2)).is_none());
+    }
+}

@@ -1,0 +1,129 @@
+//! Tables of distances from the lists of a collection.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::distance::{Scratch, sparse};
+use super::lists::{Lists, PART, Query, Sums, parts_of};
+use super::prepared::{PARTS, Prepared};
+use crate::error::Result;
+use crate::memory;
+use crate::progress::{self, Counter, Progress};
+
+/// Measures that are compared with a collection that has lists.
+pub(super) struct Scan<'a> {
+    pub(super) asking: &'a Prepared,
+    pub(super) among: &'a Prepared,
+    pub(super) lists: &'a Lists,
+}
+
+impl Scan<'_> {
+    /// Distances from some of those that ask to some of the collection, row after row, in parallel;
+    /// 0 for what is not `wanted` of a row. Progress counts rows.
+    pub(super) fn rows(
+        &self,
+        asking: Range<usize>,
+        among: &Range<usize>,
+        progress: &Progress<'_>,
+        wanted: impl Fn(usize, &Range<usize>) -> bool + Sync,
+    ) -> Result<Vec<f64>> {
+        let mut table = zeros(asking.len(), among.len())?;
+        let counter = Counter::new(progress::DISTANCES, asking.len(), progress);
+        let rows = table.par_chunks_mut(among.len().max(1)).zip(asking);
+        rows.try_for_each_init(
+            || self.below(),
+            |below, (out, row)| {
+                let query = self.query(row, below);
+                let parts = Self::tasks(out, 1, among).into_par_iter();
+                let parts = parts.filter(|(_, columns, _)| wanted(row, columns));
+                parts.try_for_each_init(
+                    Self::memory,
+                    |(sums, scratch), (part, columns, out)| {
+                        self.lists.share(part, &query, sums);
+                        for (out, column) in out.iter_mut().zip(columns) {
+                            *out = self.distance((row, &query), column, sums, scratch);
+                        }
+                        counter.add(0)
+                    },
+                )?;
+                counter.add(1)
+            },
+        )?;
+        Ok(table)
+    }
+
+    /// The same for all that ask, with a row for every one of the collection. Progress counts rows.
+    pub(super) fn columns(
+        &self,
+        among: &Range<usize>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        let columns = self.asking.len();
+        let mut table = zeros(among.len(), columns)?;
+        let counter = Counter::new(progress::DISTANCES, among.len(), progress);
+        let query = |below: &mut Vec<f64>, column| self.query(column, below);
+        let queries: Vec<Query> =
+            (0..columns).into_par_iter().map_init(|| self.below(), query).collect();
+        let parts = Self::tasks(&mut table, columns, among).into_par_iter();
+        parts.try_for_each_init(Self::memory, |(sums, scratch), (part, rows, out)| {
+            for (column, query) in queries.iter().enumerate() {
+                self.lists.share(part, query, sums);
+                for (out, row) in out.chunks_exact_mut(columns).zip(rows.clone()) {
+                    out[column] = self.distance((column, query), row, sums, scratch);
+                }
+                counter.add(0)?;
+            }
+            counter.add(rows.len())
+        })?;
+        Ok(table)
+    }
+
+    /// The parts of the lists that hold some measures, each with those it holds and its share of
+    /// `out`, where each measure has `width` numbers.
+    fn tasks<'b>(
+        mut out: &'b mut [f64],
+        width: usize,
+        among: &Range<usize>,
+    ) -> Vec<(usize, Range<usize>, &'b mut [f64])> {
+        let mut tasks = Vec::new();
+        for (part, rows) in parts_of(among) {
+            let (here, rest) = out.split_at_mut(rows.len() * width);
+            tasks.push((part, rows, here));
+            out = rest;
+        }
+        tasks
+    }
+
+    fn query(&self, row: usize, below: &mut [f64]) -> Query {
+        Query::new(&self.asking.tree, &self.asking.measures.row(row), below)
+    }
+
+    fn distance(
+        &self,
+        (row, query): (usize, &Query),
+        other: usize,
+        sums: &Sums,
+        scratch: &mut Scratch,
+    ) -> f64 {
+        self.lists.distance(query, other, sums).unwrap_or_else(|| {
+            let (a, b) = (self.asking.ranked.row(row), self.among.ranked.row(other));
+            sparse(self.asking.tree.index(), &a, &b, scratch)
+        })
+    }
+
+    /// A 0 for every node.
+    fn below(&self) -> Vec<f64> {
+        vec![0.0; self.asking.tree.nodes()]
+    }
+
+    fn memory() -> (Sums, Scratch) {
+        ([0.0; PART], Scratch::default())
+    }
+}
+
+/// An empty table, if there is room for it.
+pub(super) fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
+    let step = format_args!("the table of {rows} by {columns} distances");
+    memory::zeros(step, rows.saturating_mul(columns), PARTS)
+}
