@@ -15,6 +15,7 @@ mod mixture;
 mod project;
 mod scale;
 mod search;
+mod scan;
 
 use std::time::Instant;
 
@@ -28,6 +29,7 @@ pub use learn::learn;
 pub use project::project;
 pub use scale::{scale, scale_graph};
 pub use search::search;
+pub use scan::{scan, scan_documents};
 
 /// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,6 +22,7 @@ Examples:
   treeport-lab bench exact                   exact transport against the plain solver, by support
   treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
+  treeport-lab bench scan                    one document against many, by their length
   treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
   treeport-lab bench search                  nearest neighbors against solving every pair
   treeport-lab bench scale --graph edges.csv      the same on a graph
@@ -78,7 +79,15 @@ enum What {
     Scale,
     /// Nearest neighbors among so many measures of every set of the data folder.
     Search,
+    /// One document against so many prepared ones, and against those of the data folder.
+    Scan,
 }
+
+/// Words in a document of `bench scan`, and words there are: long documents up to this many, as
+/// newsgroups have them, then short ones.
+const LONG: usize = 11_314;
+const LONG_WORDS: (usize, usize) = (60, 20_000);
+const SHORT_WORDS: (usize, usize) = (10, 8_000);
 
 /// Support sizes of `bench estimate`.
 const ESTIMATE_SUPPORTS: [usize; 4] = [30, 100, 300, 1_000];
@@ -97,6 +106,7 @@ impl What {
             Self::Baselines => &[6_344],
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
             Self::Graph => &[2_500, 10_000, 40_000],
+            Self::Scan => &[LONG, 20_000, 100_000],
             Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
             Self::Search => &[2_000],
         }
@@ -107,7 +117,7 @@ impl What {
         let n = n as u64;
         match self {
             Self::Project | Self::Distance | Self::Learn | Self::Graph => n.saturating_mul(1_000),
-            Self::Baselines | Self::Estimate => n.saturating_mul(20_000),
+            Self::Baselines | Self::Estimate | Self::Scan => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
             // The largest vocabulary, and a table of potentials.
             Self::Search => n.saturating_mul(30_000).saturating_add(2 << 30),
@@ -133,6 +143,10 @@ impl What {
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
             Self::Scale => bench::scale(n, seed, report)?,
             Self::Search => bench::search(n, (&data_folder(args), &args.sets), seed, report)?,
+            Self::Scan => {
+                let words = if n <= LONG { LONG_WORDS } else { SHORT_WORDS };
+                bench::scan(n, words, seed, report)?;
+            }
         }
         Ok(done)
     }
@@ -160,6 +174,9 @@ impl What {
             }
             Self::Search => {
                 "ours: one query of an index, one thread; peer: every pair solved by the batch solver, all distances given to both"
+            }
+            Self::Scan => {
+                "ours: one new document laid out and compared with a prepared collection, one thread; peer: the same pair after pair"
             }
             Self::Graph => {
                 "ours: one certified pair, one thread (labels: all of them, all threads), on the edges where all nodes have mass, else by the hierarchy; peer: the solver with all distances given, or plain searches"
@@ -204,6 +221,7 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     }
     match args.what {
         What::Scale => finish(scale_graphs(args, output)?, &mut rows, args, output)?,
+        What::Scan => finish(collections(args, output)?, &mut rows, args, output)?,
         What::Exact => finish(network(args, output)?, &mut rows, args, output)?,
         What::Graph => finish(networks(args, output)?, &mut rows, args, output)?,
         _ => {}
@@ -261,6 +279,18 @@ fn networks(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
     spinner.finish_and_clear();
     if rows.is_empty() {
         output.note("without networks: `--data DIR` or TREEPORT_DATA names the data folder");
+    }
+    Ok(rows)
+}
+
+/// The rows on documents of the data folder that are there.
+fn collections(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
+    let spinner = output.spinner("documents");
+    let mut rows = Vec::new();
+    bench::scan_documents(&data_folder(args), |row| rows.push(row.clone()))?;
+    spinner.finish_and_clear();
+    if rows.is_empty() {
+        output.note("without documents: `--data DIR` or TREEPORT_DATA names the data folder");
     }
     Ok(rows)
 }

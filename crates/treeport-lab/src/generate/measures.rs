@@ -69,6 +69,36 @@ pub fn clustered_measures(
     Ok(Measures::from_rows(points, rows)?.normalized())
 }
 
+/// Measures like documents: about `words` words each, from half to one and a half times as many, seven
+/// of ten from three of the clusters, where point k is in cluster k mod `clusters`, the others from
+/// any; some words of a cluster are much more frequent than others.
+///
+/// # Errors
+/// There are fewer points than clusters, or no words.
+pub fn documents(
+    points: usize,
+    clusters: usize,
+    words: usize,
+    count: usize,
+    rng: &mut Random,
+) -> Result<Measures> {
+    let each = points / clusters.max(1);
+    check_points(each)?;
+    check_support(words, points)?;
+    let rows = (0..count).map(|_| {
+        let three: [usize; 3] = std::array::from_fn(|_| rng.random_range(0..clusters));
+        let length = rng.random_range(words.div_ceil(2)..=words + words / 2);
+        let mut word = || {
+            let (about, other) = (rng.random_range(0..10), rng.random_range(0..clusters));
+            let cluster = if about < 7 { three[about % 3] } else { other };
+            let rank = each as f64 * rng.random::<f64>().powi(3);
+            (clusters * rank as usize + cluster, 1.0)
+        };
+        (0..length).map(|_| word()).collect::<Vec<_>>()
+    });
+    Ok(Measures::from_rows(points, rows)?.normalized())
+}
+
 /// Measures with independent uniform masses on `support` of the `around` points nearest to a random
 /// one, divided by their sum.
 ///
@@ -150,6 +180,21 @@ mod tests {
             assert!(clusters.len() <= 3);
         }
         assert!(clustered_measures(5, 10, 1, 1, &mut seeded(0)).is_err());
+    }
+
+    #[test]
+    fn documents_have_about_so_many_words_most_of_them_of_three_clusters() {
+        let measures = documents(1000, 10, 20, 50, &mut seeded(0)).expect("100 each");
+        assert_normalized(&measures);
+        for m in measures.iter() {
+            assert!((1..=30).contains(&m.support().len()));
+            let mut by_cluster = [0.0; 10];
+            m.iter().for_each(|(point, mass)| by_cluster[point % 10] += mass);
+            by_cluster.sort_by(f64::total_cmp);
+            assert!(by_cluster[7..].iter().sum::<f64>() > 0.5, "{by_cluster:?}");
+        }
+        assert!(documents(5, 10, 1, 1, &mut seeded(0)).is_err());
+        assert!(documents(50, 10, 0, 1, &mut seeded(0)).is_err());
     }
 
     #[test]

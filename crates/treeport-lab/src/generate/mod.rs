@@ -16,7 +16,8 @@ mod points;
 mod trees;
 
 pub use measures::{
-    clustered_measures, near_measures, sparse_measures, subset_measures, uniform_measures,
+    clustered_measures, documents, near_measures, sparse_measures, subset_measures,
+    uniform_measures,
 };
 pub use points::{clustered_points, gaussian_points, uniform_points};
 pub use treeport_report::sample::{Random, random_pairs, seeded};
