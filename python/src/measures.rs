@@ -1,10 +1,12 @@
 //! Many measures, checked once and used often.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use treeport::model::Prepared;
 use treeport::{Csr, Error};
 
 use crate::convert::{self, Compressed, to_py_err};
@@ -21,7 +23,9 @@ pub(crate) enum Positions<'py> {
 pub(crate) struct Measures {
     pub(crate) rows: treeport::Measures,
     /// Whether they are to be asked about again, so that what is laid out for them is kept.
-    pub(crate) kept: AtomicBool,
+    kept: AtomicBool,
+    /// How they are laid out for models, as long as those are there.
+    laid_out: Mutex<Vec<(Weak<()>, Arc<Prepared>)>>,
 }
 
 #[pymethods]
@@ -125,7 +129,30 @@ impl Measures {
     }
 
     fn of(rows: treeport::Measures) -> Self {
-        Self { rows, kept: AtomicBool::new(false) }
+        Self { rows, kept: AtomicBool::new(false), laid_out: Mutex::default() }
+    }
+
+    /// Whether what is laid out for them is kept.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// The layout for a model, from before or made now; kept until they or the model go away.
+    pub(crate) fn laid_out(
+        &self,
+        model: &Arc<()>,
+        make: impl FnOnce() -> treeport::Result<Arc<Prepared>>,
+    ) -> treeport::Result<Arc<Prepared>> {
+        let kept = || self.laid_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |of: &Weak<()>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(model));
+        if let Some((_, found)) = kept().iter().find(|(of, _)| same(of)) {
+            return Ok(Arc::clone(found));
+        }
+        let made = make()?;
+        let mut kept = kept();
+        kept.retain(|(of, _)| of.strong_count() > 0 && !same(of));
+        kept.push((Arc::downgrade(model), Arc::clone(&made)));
+        Ok(made)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One tree or several: what answers.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::ndarray::{ArrayViewMut2, Axis, s};
@@ -26,13 +26,16 @@ use crate::watch;
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Model {
     pub(crate) model: treeport::Model,
-    /// What was laid out last: whoever asks about the same measures again does not pay for that
-    /// again.
-    prepared: Mutex<Vec<Arc<Prepared>>>,
+    /// What layouts that measures keep know it by.
+    token: Arc<()>,
+    /// The plain collection that few were compared with last: whoever sends the same again does not
+    /// pay for its layout again.
+    collection: Mutex<Option<Arc<Prepared>>>,
+    layouts: AtomicUsize,
 }
 
-/// Sets of measures that stay laid out.
-const KEPT: usize = 2;
+/// A collection has so many times the measures that it is compared with.
+const COLLECTION: usize = 8;
 
 /// What a tree and its making take, in times the lengths of its edges.
 const TREE: u64 = 6;
@@ -174,6 +177,12 @@ impl Model {
         self.model.nodes()
     }
 
+    /// How many sets of measures it has laid out.
+    #[getter]
+    fn layouts(&self) -> usize {
+        self.layouts.load(Ordering::Relaxed)
+    }
+
     #[getter]
     fn names(&self) -> Option<Vec<String>> {
         self.model.names().map(<[String]>::to_vec)
@@ -243,12 +252,9 @@ impl Model {
         b: Option<&Measures>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let distances = watch::run(py, threads, None, |progress| {
-            let left = self.prepared(a)?;
-            match b {
-                Some(b) => left.cross(&*self.prepared(b)?, progress),
-                None => left.pairwise(progress),
-            }
+        let distances = watch::run(py, threads, None, |progress| match self.prepared(a, b)? {
+            (left, Some(right)) => left.cross(&right, progress),
+            (left, None) => left.pairwise(progress),
         })?;
         distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
     }
@@ -265,8 +271,7 @@ impl Model {
     ) -> PyResult<()> {
         let mut out = out.as_array_mut();
         watch::run(py, threads, None, |progress| {
-            let left = self.prepared(a)?;
-            let right = b.map(|b| self.prepared(b)).transpose()?;
+            let (left, right) = self.prepared(a, b)?;
             fill(&left, right.as_deref(), &mut out, progress)
         })
     }
@@ -321,7 +326,8 @@ fn fill(
 
 impl Model {
     pub(crate) fn new(model: impl Into<treeport::Model>) -> Self {
-        Self { model: model.into(), prepared: Mutex::default() }
+        let (token, collection, layouts) = Default::default();
+        Self { model: model.into(), token, collection, layouts }
     }
 
     fn read(model: treeport::Result<impl Into<treeport::Model>>) -> PyResult<Self> {
@@ -333,23 +339,44 @@ impl Model {
         &self.model.trees()[0]
     }
 
-    /// The measures laid out, from before or now; only those that will come again are kept.
-    fn prepared(&self, measures: &Measures) -> treeport::Result<Arc<Prepared>> {
-        if !measures.kept.load(Ordering::Relaxed) {
-            return Ok(Arc::new(self.model.prepare(&measures.rows)?));
-        }
-        let kept = || self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |laid_out: &Arc<Prepared>| laid_out.measures().same(&measures.rows);
-        let found = kept().iter().find(|laid_out| same(laid_out)).map(Arc::clone);
-        let laid_out = match found {
-            Some(found) => found,
-            None => Arc::new(self.model.prepare(&measures.rows)?),
+    /// One or two sets laid out, from before or now.
+    fn prepared(
+        &self,
+        a: &Measures,
+        b: Option<&Measures>,
+    ) -> treeport::Result<(Arc<Prepared>, Option<Arc<Prepared>>)> {
+        let many = |one: &Measures, other: &Measures| {
+            one.rows.len() >= COLLECTION.saturating_mul(other.rows.len())
         };
-        // The one used last is the first.
-        let mut kept = kept();
-        kept.retain(|laid_out| !same(laid_out));
-        kept.truncate(KEPT - 1);
-        kept.insert(0, Arc::clone(&laid_out));
-        Ok(laid_out)
+        let left = self.laid_out(a, b.is_some_and(|b| many(a, b)))?;
+        let right = b.map(|b| self.laid_out(b, many(b, a))).transpose()?;
+        Ok((left, right))
+    }
+
+    fn laid_out(
+        &self,
+        measures: &Measures,
+        is_collection: bool,
+    ) -> treeport::Result<Arc<Prepared>> {
+        let make = || {
+            self.layouts.fetch_add(1, Ordering::Relaxed);
+            Ok(Arc::new(self.model.prepare(&measures.rows)?))
+        };
+        if measures.is_kept() {
+            return measures.laid_out(&self.token, make);
+        }
+        if !is_collection {
+            return make();
+        }
+        // Plain arrays may have changed: every number is compared, which is far less than a layout.
+        let last = || self.collection.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = last().clone().filter(|laid_out| *laid_out.measures() == measures.rows);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        *last() = None; // before there are two of them
+        let made = make()?;
+        *last() = Some(Arc::clone(&made));
+        Ok(made)
     }
 }

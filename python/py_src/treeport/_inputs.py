@@ -124,8 +124,9 @@ def measures_of(
 class Measures:
     """Measures that are read once and used often.
 
-    Everything that takes rows of masses takes them, too, and what a tree or a forest has worked out for them stays:
-    a second `pairwise` does not pay for the first.
+    Everything that takes rows of masses takes them, too, and what a tree or a forest has worked out for them stays as
+    long as both are there: a second `pairwise` does not pay for the first, and a query against a collection pays
+    for the query alone.
 
     Parameters
     ----------
