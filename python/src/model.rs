@@ -26,12 +26,19 @@ use crate::watch;
 #[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Model {
     pub(crate) model: treeport::Model,
-    /// What layouts that measures keep know it by.
+    layouts: Layouts,
+}
+
+/// What a model knows of measures that were laid out for it.
+#[derive(Default)]
+struct Layouts {
+    /// What measures that keep their layout know the model by.
     token: Arc<()>,
     /// The plain collection that few were compared with last: whoever sends the same again does not
     /// pay for its layout again.
     collection: Mutex<Option<Arc<Prepared>>>,
-    layouts: AtomicUsize,
+    /// How many there were.
+    made: AtomicUsize,
 }
 
 /// A collection has so many times the measures that it is compared with.
@@ -180,7 +187,7 @@ impl Model {
     /// How many sets of measures it has laid out.
     #[getter]
     fn layouts(&self) -> usize {
-        self.layouts.load(Ordering::Relaxed)
+        self.layouts.made.load(Ordering::Relaxed)
     }
 
     #[getter]
@@ -326,8 +333,7 @@ fn fill(
 
 impl Model {
     pub(crate) fn new(model: impl Into<treeport::Model>) -> Self {
-        let (token, collection, layouts) = Default::default();
-        Self { model: model.into(), token, collection, layouts }
+        Self { model: model.into(), layouts: Layouts::default() }
     }
 
     fn read(model: treeport::Result<impl Into<treeport::Model>>) -> PyResult<Self> {
@@ -359,17 +365,17 @@ impl Model {
         is_collection: bool,
     ) -> treeport::Result<Arc<Prepared>> {
         let make = || {
-            self.layouts.fetch_add(1, Ordering::Relaxed);
+            self.layouts.made.fetch_add(1, Ordering::Relaxed);
             Ok(Arc::new(self.model.prepare(&measures.rows)?))
         };
         if measures.is_kept() {
-            return measures.laid_out(&self.token, make);
+            return measures.laid_out(&self.layouts.token, make);
         }
         if !is_collection {
             return make();
         }
         // Plain arrays may have changed: every number is compared, which is far less than a layout.
-        let last = || self.collection.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = || self.layouts.collection.lock().unwrap_or_else(PoisonError::into_inner);
         let found = last().clone().filter(|laid_out| *laid_out.measures() == measures.rows);
         if let Some(found) = found {
             return Ok(found);
