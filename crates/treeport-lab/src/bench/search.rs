@@ -1,6 +1,7 @@
 //! Nearest neighbors by an index against solving every pair, on one thread.
 
 use std::path::Path;
+use std::time::Instant;
 
 use rand::RngExt;
 use rand::seq::index::sample;
@@ -10,7 +11,7 @@ use treeport::{
 };
 
 use super::exact::on_threads;
-use super::{Peer, Row};
+use super::{Peer, Row, median_seconds};
 use crate::Result;
 use crate::datasets::{self, Dataset, Files};
 use crate::generate::{Random, gaussian_points, near_measures, seeded, sparse_measures};
@@ -61,7 +62,8 @@ const ASKED: [(usize, Accuracy); 4] = [
 /// A file that cannot be read.
 ///
 /// # Panics
-/// If neighbors that are said to be exact are not those of solving every pair.
+/// If neighbors that are said to be exact are not those of solving every pair, or a bound is above
+/// the distance.
 pub fn search(
     count: usize,
     (data, sets): (&Path, &[String]),
@@ -145,39 +147,55 @@ impl Collection {
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
-        let (begun, brute) = (std::time::Instant::now(), self.brute()?);
+        let (begun, brute) = (Instant::now(), self.brute()?);
         let brute_seconds = begun.elapsed().as_secs_f64() / self.queries.len() as f64;
-        let begun = std::time::Instant::now();
-        let index = Index::new(&self.metric, &self.measures, &IndexOptions::default(), &silent)?;
-        let built = begun.elapsed().as_secs_f64();
-        for (k, accuracy) in ASKED {
-            let found = index.nearest(&self.queries, k, accuracy, &silent)?;
-            let seconds =
-                super::median_seconds(|| index.nearest(&self.queries, k, accuracy, &silent));
-            let recall = self.judge(&found, &brute, k, accuracy);
-            let each = |of: fn(&Neighbors) -> usize| {
-                found.iter().map(of).sum::<usize>() as f64 / found.len() as f64
-            };
-            let mut more = vec![
-                ("recall", recall),
-                ("transformed", each(|n| n.steps.transformed)),
-                ("swept", each(|n| n.steps.swept)),
-                ("solved", each(|n| n.steps.exact)),
-            ];
-            more.push(("index_seconds", built));
-            more.push(("index_mib", index.bytes() as f64 / f64::from(1 << 20)));
-            let asked = match accuracy {
-                Accuracy::Exact => "exact".to_owned(),
-                Accuracy::Within(epsilon) => format!("within {epsilon}"),
-                Accuracy::Approximate => "approximate".to_owned(),
-            };
-            let case = vec![("set", self.name.clone()), ("k", k.to_string()), ("accuracy", asked)];
-            let peer = Some(Peer { name: "every pair solved", seconds: brute_seconds });
-            let seconds = seconds / self.queries.len() as f64;
-            rows.push(Row { bench: "search", n: self.measures.len(), case, seconds, peer, more });
+        let mut rows = Vec::new();
+        // With the potentials of all measures, and with room for distances alone.
+        let points = self.metric.points() as u64;
+        for (kept, memory) in [("all", Some(u64::MAX)), ("distances", Some(12 * points * points))] {
+            let options = IndexOptions { memory, ..IndexOptions::default() };
+            let begun = Instant::now();
+            let index = Index::new(&self.metric, &self.measures, &options, &silent)?;
+            let built = begun.elapsed().as_secs_f64();
+            let asked = if kept == "all" { &ASKED[..] } else { &ASKED[..1] };
+            for &(k, accuracy) in asked {
+                let mut row = self.row(&index, &brute, (k, accuracy))?;
+                row.case.push(("kept", kept.into()));
+                row.peer = Some(Peer { name: "every pair solved", seconds: brute_seconds });
+                row.more.push(("index_seconds", built));
+                row.more.push(("index_mib", index.bytes() as f64 / f64::from(1 << 20)));
+                rows.push(row);
+            }
         }
         Ok(rows)
+    }
+
+    /// The time of a query, and what it took.
+    fn row(
+        &self,
+        index: &Index,
+        brute: &[Vec<(f64, usize)>],
+        (k, accuracy): (usize, Accuracy),
+    ) -> Result<Row> {
+        let found = index.nearest(&self.queries, k, accuracy, &silent)?;
+        let seconds = median_seconds(|| index.nearest(&self.queries, k, accuracy, &silent));
+        let each = |of: fn(&Neighbors) -> usize| {
+            found.iter().map(of).sum::<usize>() as f64 / found.len() as f64
+        };
+        let more = vec![
+            ("recall", self.judge(&found, brute, k, accuracy)),
+            ("transformed", each(|n| n.steps.transformed)),
+            ("swept", each(|n| n.steps.swept)),
+            ("solved", each(|n| n.steps.exact)),
+        ];
+        let asked = match accuracy {
+            Accuracy::Exact => "exact".to_owned(),
+            Accuracy::Within(epsilon) => format!("within {epsilon}"),
+            Accuracy::Approximate => "approximate".to_owned(),
+        };
+        let case = vec![("set", self.name.clone()), ("k", k.to_string()), ("accuracy", asked)];
+        let seconds = seconds / self.queries.len() as f64;
+        Ok(Row { bench: "search", n: self.measures.len(), case, seconds, peer: None, more })
     }
 
     /// The distances from every query to every measure, sorted.
@@ -204,6 +222,12 @@ impl Collection {
     ) -> f64 {
         let mut right = 0;
         for (found, brute) in found.iter().zip(brute) {
+            if accuracy == Accuracy::Approximate {
+                for &(number, bound) in &found.found {
+                    let exact = brute.iter().find(|b| b.1 == number).map_or(0.0, |b| b.0);
+                    assert!(bound <= exact * (1.0 + 1e-12), "{}: {bound} above {exact}", self.name);
+                }
+            }
             if accuracy == Accuracy::Exact {
                 for (ours, theirs) in found.found.iter().zip(brute) {
                     let close = (ours.1 - theirs.0).abs() <= 1e-9 * theirs.0;
