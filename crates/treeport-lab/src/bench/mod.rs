@@ -14,8 +14,8 @@ mod memory;
 mod mixture;
 mod project;
 mod scale;
-mod search;
 mod scan;
+mod search;
 
 use std::time::Instant;
 
@@ -28,8 +28,8 @@ pub use instances::{Replay, dump, dump_graphs, replay};
 pub use learn::learn;
 pub use project::project;
 pub use scale::{scale, scale_graph};
-pub use search::search;
 pub use scan::{scan, scan_documents};
+pub use search::search;
 
 /// One line of a benchmark: our time, a peer's where there is one, and what else was measured.
 #[derive(Clone, Debug, PartialEq)]

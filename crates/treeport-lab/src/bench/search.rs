@@ -1,5 +1,6 @@
 //! Nearest neighbors by an index against solving every pair, on one thread.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -151,8 +152,8 @@ impl Collection {
         let brute_seconds = begun.elapsed().as_secs_f64() / self.queries.len() as f64;
         let mut rows = Vec::new();
         // With the potentials of all measures, and with room for distances alone.
-        let points = self.metric.points() as u64;
-        for (kept, memory) in [("all", Some(u64::MAX)), ("distances", Some(12 * points * points))] {
+        for (kept, memory) in [("all", u64::MAX), ("distances", self.bytes_of_distances())] {
+            let memory = Some(memory);
             let options = IndexOptions { memory, ..IndexOptions::default() };
             let begun = Instant::now();
             let index = Index::new(&self.metric, &self.measures, &options, &silent)?;
@@ -170,6 +171,14 @@ impl Collection {
         Ok(rows)
     }
 
+    /// What the distances that an index keeps take.
+    fn bytes_of_distances(&self) -> u64 {
+        let used: HashSet<u32> =
+            self.measures.iter().flat_map(|measure| measure.support().to_vec()).collect();
+        let (all, used) = (self.metric.points() as u64, used.len() as u64);
+        12 * used * if all > 2 * used { used } else { all }
+    }
+
     /// The time of a query, and what it took.
     fn row(
         &self,
@@ -185,7 +194,7 @@ impl Collection {
         let more = vec![
             ("recall", self.judge(&found, brute, k, accuracy)),
             ("transformed", each(|n| n.steps.transformed)),
-            ("swept", each(|n| n.steps.swept)),
+            ("swept", each(|n| n.steps.swept.iter().sum())),
             ("solved", each(|n| n.steps.exact)),
         ];
         let asked = match accuracy {

@@ -13,6 +13,7 @@ use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
 use super::potentials::Reference;
+use super::query::ROUNDS;
 use super::side::{BLOCK, Side};
 use super::space::Space;
 use super::{Index, IndexOptions};
@@ -75,6 +76,7 @@ impl IndexFile {
             "columns_used": index.space.used,
             "memory": index.options.memory,
             "reference": index.options.reference,
+            "rounds": index.rounds,
             "scale": index.reference.scale,
             "unit": index.space.unit,
         });
@@ -230,6 +232,7 @@ fn assemble(
         masses: Vec::new(),
         own: singles(own),
         side,
+        rounds: usize::try_from(facts.get("rounds")?.as_u64()?).ok()?.clamp(1, ROUNDS),
         options,
     };
     index.enter(&measures);

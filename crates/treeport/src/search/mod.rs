@@ -61,6 +61,10 @@ impl Default for IndexOptions {
     }
 }
 
+/// Queries that decide how many rounds of sweeps pay, and the neighbors they ask for.
+const ROUNDS_QUERIES: usize = 16;
+const ROUNDS_K: usize = 10;
+
 /// Queries that the recall of approximate answers is measured on.
 const RECALL_QUERIES: usize = 64;
 
@@ -108,8 +112,8 @@ pub struct Neighbors {
 pub struct Steps {
     /// Bounded by shared potentials on the pair.
     pub transformed: usize,
-    /// Bounded by sweeps.
-    pub swept: usize,
+    /// Bounded by sweeps, by round.
+    pub swept: [usize; 3],
     /// Solved.
     pub exact: usize,
 }
@@ -135,6 +139,8 @@ pub struct Index {
     own: Vec<f32>,
     /// Nothing, or the potentials of all measures.
     side: Side,
+    /// Rounds of sweeps before a pair is solved.
+    rounds: usize,
     options: IndexOptions,
 }
 
@@ -169,6 +175,7 @@ impl Index {
             masses: Vec::new(),
             own: Vec::new(),
             side: Side::default(),
+            rounds: query::ROUNDS,
             options: options.clone(),
         };
         index.enter(measures);
@@ -182,7 +189,44 @@ impl Index {
         } else {
             index.settle_from(0, &counter)?
         }
+        index.rounds = index.choose_rounds(progress)?;
         Ok(index)
+    }
+
+    /// How many rounds of sweeps pay before a pair is solved: the last is one after which as large a
+    /// share of candidates need not be looked into further as it takes of the time of a solve.
+    ///
+    /// Shares are counted on a few measures of the collection, each among the others; times are
+    /// those of one machine, so that the same collection always gives the same index.
+    fn choose_rounds(&self, progress: &Progress<'_>) -> Result<usize> {
+        let count = self.measures.len();
+        if self.space.by_search() || count <= ROUNDS_K {
+            return Ok(query::ROUNDS);
+        }
+        let counter = Counter::new(SEARCHING, None, progress);
+        let some: Vec<usize> = (0..count).step_by(count.div_ceil(ROUNDS_QUERIES)).collect();
+        let (until, rounds) = (Until::Count(ROUNDS_K), query::ROUNDS);
+        let one = |searcher: &mut Searcher, &number: &usize| {
+            let asked = Asked { until, accuracy: Accuracy::Exact, skipped: Some(number), rounds };
+            searcher.search(self, &self.measures.row(number), asked, &counter)
+        };
+        let found: Result<Vec<Neighbors>> =
+            some.par_iter().map_init(Searcher::default, one).collect();
+        let found = found?;
+        let sum = |of: &dyn Fn(&Steps) -> usize| found.iter().map(|n| of(&n.steps)).sum::<usize>();
+        let points = self.measures.entries() as f64 / count as f64;
+        let costs = points * points;
+        let solve = 1_000.0 + 25.0 * costs * (points / 100.0).max(1.0).powf(0.4);
+        let mut rounds = 1;
+        for (round, per_cost) in [(1, 2.0), (2, 3.5)] {
+            let entered = sum(&|steps| steps.swept[round]);
+            let left = sum(&|steps| steps.swept.get(round + 1).copied().unwrap_or(steps.exact));
+            let spared = entered.saturating_sub(left) as f64;
+            if spared * solve > entered as f64 * (300.0 + per_cost * costs) {
+                rounds = round + 1;
+            }
+        }
+        Ok(rounds)
     }
 
     /// Adds measures, whose numbers follow those that were there: the first of them is returned.
@@ -417,7 +461,8 @@ impl Index {
         let recall = |searcher: &mut Searcher, &number: &usize| {
             counter.add(1)?;
             let mut ask = |accuracy| {
-                let asked = Asked { until: Until::Count(k), accuracy, skipped: Some(number) };
+                let (until, skipped) = (Until::Count(k), Some(number));
+                let asked = Asked { until, accuracy, skipped, rounds: self.rounds };
                 searcher.search(self, &self.measures.row(number), asked, &counter)
             };
             let (best, found) = (ask(Accuracy::Exact)?, ask(Accuracy::Approximate)?);
@@ -446,7 +491,8 @@ impl Index {
                 return Ok(Neighbors::default());
             }
             let (until, accuracy) = until;
-            let asked = Asked { until, accuracy, skipped: own.then_some(number) };
+            let (skipped, rounds) = (own.then_some(number), self.rounds);
+            let asked = Asked { until, accuracy, skipped, rounds };
             let found = searcher.search(self, &queries.row(number), asked, &counter)?;
             counter.add(1)?;
             Ok(found)

@@ -24,10 +24,11 @@ pub(super) const ROUNDING: f32 = 1.0 / (1u32 << 24) as f32;
 /// Costs up to which a pair is bounded before it is solved: 64 MiB.
 const MOST_COSTS: usize = 1 << 24;
 
-/// Rounds of sweeps on a pair: blurs, in typical distances, and sweeps at each. A round takes about a
-/// tenth of the time of a solve; with these a third to a half of the pairs that one round leaves to
-/// be solved are not (`treeport-lab bench search`).
-const ROUNDS: [&[(f32, usize)]; 3] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
+/// The most rounds of sweeps on a pair.
+pub(super) const ROUNDS: usize = 3;
+
+/// Rounds of sweeps on a pair: blurs, in typical distances, and sweeps at each.
+const SWEEPS: [&[(f32, usize)]; ROUNDS] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
 
 /// Rounds where nothing is solved: after these the order hardly changes.
 const ROUNDS_APPROXIMATE: usize = 2;
@@ -109,6 +110,8 @@ pub(super) struct Asked {
     pub(super) accuracy: Accuracy,
     /// A measure that is not to be found.
     pub(super) skipped: Option<usize>,
+    /// Rounds of sweeps before a pair is solved.
+    pub(super) rounds: usize,
 }
 
 impl Searcher {
@@ -241,7 +244,7 @@ impl Searcher {
         }
         self.set_problem(index, query, candidate);
         let approximate = asked.accuracy == Accuracy::Approximate;
-        let rounds = if approximate { ROUNDS_APPROXIMATE } else { ROUNDS.len() };
+        let rounds = if approximate { ROUNDS_APPROXIMATE } else { asked.rounds };
         let last = TRANSFORMED + rounds as u8;
         let unit = index.space.unit;
         while candidate.step < last {
@@ -278,8 +281,9 @@ impl Searcher {
             small.v[..demand.len()].copy_from_slice(&self.potential.own);
             return small.bound_by_targets(supply, demand);
         }
-        steps.swept += 1;
-        for &(blur, sweeps) in ROUNDS[usize::from(candidate.step - TRANSFORMED)] {
+        let round = usize::from(candidate.step - TRANSFORMED);
+        steps.swept[round] += 1;
+        for &(blur, sweeps) in SWEEPS[round] {
             small.sweep(blur * index.reference.scale, sweeps);
         }
         small.bound_by_sources(supply, demand)
