@@ -185,9 +185,9 @@ impl Index {
         let fits = rows.saturating_add(table) <= bytes && index.space.holds_all();
         let counter = Counter::new(INDEXING, measures.len(), progress);
         if fits {
-            index.fill_side(0, &counter)?
+            index.fill_side(0, &counter)?;
         } else {
-            index.settle_from(0, &counter)?
+            index.settle_from(0, &counter)?;
         }
         index.rounds = index.choose_rounds(progress)?;
         Ok(index)
@@ -428,7 +428,7 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        if !(radius >= 0.0) {
+        if radius.is_nan() || radius < 0.0 {
             let expected = "a number, at least 0";
             return Err(Error::BadOption { option: "radius", value: radius.to_string(), expected });
         }

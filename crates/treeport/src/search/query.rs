@@ -397,14 +397,14 @@ struct Costs {
     /// For each column where its distances begin, counted from 1; 0 if they are not known yet.
     at: Vec<u32>,
     set: Vec<u32>,
-    costs: Vec<f32>,
+    known: Vec<f32>,
 }
 
 impl Costs {
     fn begin(&mut self, index: &Index) {
         self.at.resize(index.space.points.len(), 0);
         self.set.drain(..).for_each(|column| self.at[column as usize] = 0);
-        self.costs.clear();
+        self.known.clear();
     }
 
     fn of(&mut self, index: &Index, query: &Measure<'_>, rows: &Rows, column: u32) -> &[f32] {
@@ -418,14 +418,14 @@ impl Costs {
                 let mut exact = vec![0.0; count];
                 let from = space.points[column as usize];
                 space.metric.distances_from(from, query.support(), &mut exact);
-                self.costs.extend(exact.iter().map(|&d| space.lowered(d)));
+                self.known.extend(exact.iter().map(|&d| space.lowered(d)));
             } else {
                 let costs = (0..count).map(|slot| space.row(rows, slot)[column as usize]);
-                self.costs.extend(costs);
+                self.known.extend(costs);
             }
         }
         let first = (*at as usize - 1) * count;
-        &self.costs[first..first + count]
+        &self.known[first..first + count]
     }
 }
 

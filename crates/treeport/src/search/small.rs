@@ -112,7 +112,7 @@ fn exponential(x: f32) -> f32 {
     let rest = x - (rounded - WHOLE);
     // The series of 2ˣ, for |x| ≤ ½.
     let series = 0.055_504_1 + rest * 0.009_618_1;
-    let series = 1.0 + rest * (0.693_147_2 + rest * (0.240_226_5 + rest * series));
+    let series = 1.0 + rest * (std::f32::consts::LN_2 + rest * (0.240_226_5 + rest * series));
     f32::from_bits(power) * series
 }
 
@@ -121,7 +121,7 @@ fn exponential(x: f32) -> f32 {
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn logarithm(x: f32) -> f32 {
     let bits = x.to_bits();
-    let exponent = (bits >> 23) as i32 - 127;
+    let exponent = (bits >> 23).cast_signed() - 127;
     let mantissa = f32::from_bits((bits & 0x7f_ffff) | 0x3f80_0000);
     // The series of 2·artanh(z), for z up to ⅓.
     let z = (mantissa - 1.0) / (mantissa + 1.0);

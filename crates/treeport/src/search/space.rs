@@ -68,7 +68,9 @@ impl Space {
             measure.support().iter().for_each(|&point| count[point as usize] += 1);
         }
         let used = count.iter().filter(|&&count| count > 0).count();
-        first.iter().for_each(|&point| count[point] = u32::MAX);
+        for &point in first {
+            count[point] = u32::MAX;
+        }
         let mut points: Vec<usize> = (0..count.len()).collect();
         points.sort_by_key(|&point| std::cmp::Reverse(count[point]));
         if points.len() > 2 * used {
