@@ -10,21 +10,24 @@ use treeport::io::fingerprint::Job;
 use treeport::io::journal::Journal;
 use treeport::io::{history, npy, npz, table};
 use treeport::learn::Checkpoint;
+use treeport::search::IndexFile;
 use treeport::{
-    FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric, Tree, fit, silent,
+    Accuracy, FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric, Tree, fit,
+    silent,
 };
 
 /// What is done with bytes from anywhere.
 type Target = fn(&[u8]);
 
 /// Every target of this file, by its name.
-pub(crate) const TARGETS: [(&str, Target); 11] = [
+pub(crate) const TARGETS: [(&str, Target); 12] = [
     ("npy", npy),
     ("npz", npz),
     ("csv", csv),
     ("newick", newick),
     ("tree_file", tree_file),
     ("forest_file", forest_file),
+    ("index_file", index_file),
     ("checkpoint", checkpoint),
     ("journal", journal),
     ("history", history),
@@ -110,6 +113,17 @@ fn forest_file(bytes: &[u8]) {
     let Ok(forest) = Forest::from_bytes(bytes) else { return };
     let written = forest.to_bytes().expect("a forest that was read can be written");
     assert_eq!(forest, Forest::from_bytes(&written).expect("what is written reads back"));
+}
+
+/// `.index`: what reads back answers, and is the same again.
+fn index_file(bytes: &[u8]) {
+    let Ok(file) = IndexFile::from_bytes(bytes) else { return };
+    if file.index.measures().len() < 100 {
+        let _ = file.index.graph(3, Accuracy::Exact, &silent);
+    }
+    let written = file.to_bytes().expect("what was read can be written");
+    let again = IndexFile::from_bytes(&written).expect("what is written reads back");
+    assert_eq!(again.to_bytes().expect("it can be written"), written);
 }
 
 /// A checkpoint as it is, and with a right checksum; one of four points is gone on from.

@@ -211,8 +211,11 @@ fn assemble(
     let fits = points.iter().chain(&reference_points).all(|&p| p < metric.points())
         && used <= points.len()
         && points.starts_with(&reference_points)
+        && reference_points.is_empty() == measures.is_empty()
+        && reference_mass.len() == 4 * reference_points.len()
         && removed.len() == measures.len();
-    if !fits {
+    let sound = unit.is_normal() && unit > 0.0 && scale.is_normal() && scale > 0.0;
+    if !fits || !sound {
         return None;
     }
     if let Err(error) = metric.prepare(&crate::silent) {

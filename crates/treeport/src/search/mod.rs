@@ -12,6 +12,23 @@
 //!
 //! What comes up with its exact distance is nearer than all that is left: a neighbor, proved. Bounds
 //! are in single precision, and never above the truth (see `small` and `potentials`).
+//!
+//! ```
+//! use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
+//! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+//! let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 1.0])?;
+//! let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent)?;
+//! let query = Measures::from_dense(3, &[0.0, 1.0, 0.0])?;
+//! let found = index.nearest(&query, 2, Accuracy::Exact, &silent)?;
+//! assert_eq!(found[0].found, [(1, 0.5), (0, 1.0)]);
+//! assert!(found[0].bound > 1.0); // the third is farther than this
+//! # Ok::<(), treeport::Error>(())
+//! ```
+//!
+//! # What was tried
+//! Not kept: *a first basis by the duals of the sweeps* for the exact solver (35 pivots instead of 36 on
+//! Belfast, 7.1 instead of 6.5 on tweets); *potentials of measures alone*, without the query's (1.3 to 4
+//! times as many candidates to transform).
 
 #[cfg(feature = "io")]
 mod file;
