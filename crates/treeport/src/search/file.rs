@@ -239,7 +239,8 @@ fn assemble(
         options,
     };
     index.enter(&measures);
-    let complete = index.own.len() == index.places.len()
+    let owned = if index.side.len() > 0 { index.places.len() } else { 0 };
+    let complete = index.own.len() == owned
         && index.places.iter().all(|&place| (place as usize) < index.space.used)
         && [0, measures.len()].contains(&index.side.len());
     complete.then_some(Ok(index))

@@ -149,7 +149,7 @@ pub struct Index {
     removed: Vec<bool>,
     reference: Reference,
     /// Where the entries of each measure begin; their places in the space, masses of a total of 1,
-    /// and the measure's own duals.
+    /// and, if there are potentials, the measure's own duals.
     start: Vec<usize>,
     places: Vec<u32>,
     masses: Vec<f32>,
@@ -203,8 +203,6 @@ impl Index {
         let counter = Counter::new(INDEXING, measures.len(), progress);
         if fits {
             index.fill_side(0, &counter)?;
-        } else {
-            index.settle_from(0, &counter)?;
         }
         index.rounds = index.choose_rounds(progress)?;
         Ok(index)
@@ -273,22 +271,17 @@ impl Index {
         let entries = self.places.len();
         // From here on columns that no measure had may be in use.
         self.space.used = self.space.points.len();
-        self.measures = all;
+        let before = std::mem::replace(&mut self.measures, all);
         self.enter(measures);
         let tabled = self.side.len() == first && first > 0;
-        let done = if tabled {
-            self.fill_side(first, &counter)
-        } else {
-            self.settle_from(first, &counter)
-        };
-        if let Err(error) = done {
+        let done = if tabled { self.fill_side(first, &counter) } else { Ok(()) };
+        if done.is_err() {
+            self.measures = before;
             self.start.truncate(first + 1);
             self.places.truncate(entries);
             self.masses.truncate(entries);
-            let rows = (0..first).map(|row| self.measures.row(row).iter().collect::<Vec<_>>());
-            self.measures = Measures::from_rows(self.measures.points(), rows)?;
-            return Err(error);
         }
+        done?;
         self.removed.resize(self.measures.len(), false);
         Ok(first)
     }
@@ -319,25 +312,6 @@ impl Index {
             }
             self.start.push(self.places.len());
         }
-    }
-
-    /// Duals of the measures from a number on, without a table.
-    fn settle_from(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
-        let settle = |(rows, small): &mut (Rows, Small), number: usize| {
-            counter.add(1)?;
-            let measure = self.measures.row(number);
-            let kept = self.space.holds_all();
-            if kept {
-                self.space.rows(measure.iter().map(|(point, _)| point), rows)?;
-            }
-            self.reference.settle(&self.space, &measure, kept.then_some(rows), small);
-            Ok(small.u.clone())
-        };
-        let numbers = first..self.measures.len();
-        let own: Result<Vec<Vec<f32>>> =
-            numbers.into_par_iter().map_init(<(Rows, Small)>::default, settle).collect();
-        self.own.extend(own?.concat());
-        Ok(())
     }
 
     /// Duals of the measures from a number on, and the table of their potentials.

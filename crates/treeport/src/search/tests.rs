@@ -215,6 +215,20 @@ fn a_collection_on_few_of_many_points_knows_others_too() {
 }
 
 #[test]
+fn what_could_not_be_added_was_never_there() {
+    let metric = metrics().swap_remove(0);
+    let (measures, more) = (drawn(10, 4, 0..9), drawn(10, 4, 9..14));
+    let mut index = index_of(&metric, &measures, None);
+    let before = index.nearest(&more, 4, Accuracy::Exact, &silent).unwrap();
+    assert!(matches!(index.add(&more, &|_| false), Err(Error::Cancelled)));
+    assert!(index.add(&drawn(11, 4, 0..2), &silent).is_err());
+    assert_eq!(index.len(), 9);
+    assert_eq!(index.nearest(&more, 4, Accuracy::Exact, &silent).unwrap(), before);
+    assert_eq!(index.add(&more, &silent).unwrap(), 9);
+    assert_eq!(index.nearest(&more, 1, Accuracy::Exact, &silent).unwrap()[2].found[0].1, 0.0);
+}
+
+#[test]
 fn the_graph_is_the_neighbors_of_each_among_the_others() {
     let metric = metrics().swap_remove(0);
     let measures = drawn(10, 4, 0..20);
