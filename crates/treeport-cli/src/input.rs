@@ -76,17 +76,26 @@ pub(crate) fn metric_or_kept(
     args: &GroundArgs,
     model: Option<&PathBuf>,
 ) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    if args.metric.source.file().is_some() {
-        return named_metric(args);
-    }
     let hint = "give `--points`, `--matrix` or `--graph`";
-    let Some(path) = model else { bail!("{hint}") };
+    metric_if_any(args, model)?.with_context(|| match model.map(|path| name(path)) {
+        Some(name) => {
+            format!("{name}: it has no ground metric, which `fit --with-metric` keeps; {hint}")
+        }
+        None => hint.into(),
+    })
+}
+
+/// As [`metric_or_kept`]; nothing where there is neither.
+pub(crate) fn metric_if_any(
+    args: &GroundArgs,
+    model: Option<&PathBuf>,
+) -> Result<Option<(GroundMetric, Option<Vec<String>>)>> {
+    if args.metric.source.file().is_some() {
+        return named_metric(args).map(Some);
+    }
+    let Some(path) = model else { return Ok(None) };
     let file = ModelFile::read(path, None).map_err(|error| in_file(error, path))?;
-    let name = name(path);
-    let metric = file.metric.with_context(|| {
-        format!("{name}: it has no ground metric, which `fit --with-metric` keeps; {hint}")
-    })?;
-    called(metric, None, &args.names)
+    file.metric.map(|metric| called(metric, None, &args.names)).transpose()
 }
 
 /// The points that measures live on: how many, and what they are called, if anything.

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use treeport::estimate::{Accuracy, Answer, Estimator, Level};
 use treeport::learn::Epoch;
-use treeport::{GroundMetric, Labelled, Model, Score};
-use treeport_report::report::{self, Report, Test, html};
+use treeport::{GroundMetric, Labelled, Measures, Model, Score};
+use treeport_report::report::{self, MOST_QUERIES, Report, Search, Test, html};
 
 use crate::args::TestArgs;
 use crate::input;
@@ -24,7 +24,8 @@ Examples:
   treeport report model.tree start.nwk --graph roads.csv --measures M.npz --history loss.csv -o roads.html
 
 One file that works without a network: the tree to walk around in, predicted against exact distances,
-errors, transport plans. Without a ground metric and measures it shows the trees alone. Of a forest one tree is
+errors, transport plans, and the nearest measures of some, each with the plan that explains its distance. Without a
+ground metric neighbors are those of the first model, and without measures it shows the trees alone. Of a forest one tree is
 shown at a time. Models are judged as by `treeport eval`. Trees of more than 20,000 leaves are shown as a summary of
 at most 2,000 groups of leaves, which keeps the page below 2 MB.";
 
@@ -41,6 +42,11 @@ pub(crate) struct ReportArgs {
     /// Names of the measures, one per line.
     #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
+    /// Measures whose neighbors are shown, at most 30; they count from 0 [default: some, evenly over
+    /// all].
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "measures")]
+    #[arg(help_heading = "What to show")]
+    neighbors_of: Vec<usize>,
     /// Losses that `fit --history` has written, for the first model (.csv).
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     history: Option<PathBuf>,
@@ -63,6 +69,8 @@ struct Inputs {
     models: Vec<Model>,
     /// What judges them, if anything.
     test: Option<(GroundMetric, Labelled)>,
+    /// Measures that nothing judges: there is no ground metric.
+    measures: Option<Measures>,
     measure_names: Option<Vec<String>>,
     history: Vec<Epoch>,
     groups: Option<Vec<String>>,
@@ -81,7 +89,9 @@ pub(crate) fn run(args: &ReportArgs, output: &Output) -> Result<ExitCode> {
         "bytes": page.len(),
         "scores": scores.collect::<Vec<_>>(),
     });
-    let note = format!("report of {} kB", page.len() / 1000);
+    let unjudged = inputs.measures.is_some();
+    let what = if unjudged { "unjudged report (no ground metric)" } else { "report" };
+    let note = format!("{what} of {} kB", page.len() / 1000);
     rows::wrote(output, "report", file, facts, &note)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -98,15 +108,22 @@ impl Inputs {
             has_measures || args.test.ground.metric.source.file().is_none(),
             "predictions are judged with both a ground metric and `--measures`; give both or neither"
         );
-        let kept = || input::metric_or_kept(&args.test.ground, args.models.first());
-        let metric = has_measures.then(kept);
-        let (metric, names) = metric.transpose()?.unzip();
+        let (ground, pairs) = (&args.test.ground, &args.test.data.pairs);
+        // Labels and pairs are there to judge by, which needs the metric.
+        let judged =
+            args.test.data.labels.is_some() || pairs.pairs.is_some() || pairs.n_pairs.is_some();
+        let metric = match (has_measures, judged) {
+            (true, true) => Some(input::metric_or_kept(ground, args.models.first())?),
+            (true, false) => input::metric_if_any(ground, args.models.first())?,
+            _ => None,
+        };
+        let (metric, names) = metric.unzip();
         let names = names.flatten();
         let mut models: Vec<Model> = Vec::with_capacity(args.models.len());
         for path in &args.models {
             let model = match &metric {
                 Some(metric) => input::model_on(metric, path, names.as_deref())?,
-                None => input::named_model(path, &args.test.ground.names)?,
+                None => input::named_model(path, &ground.names)?,
             };
             let (leaves, name) = (model.points(), input::name(path));
             let first = models.first().map_or(leaves, Model::points);
@@ -117,17 +134,55 @@ impl Inputs {
         let groups = groups.map(|path| input::counted_names(path, models[0].points(), "points"));
         let (groups, history) = (groups.transpose()?, args.history.as_deref().map(input::history));
         let history = history.transpose()?.unwrap_or_default();
-        let (mut test, mut measure_names) = (None, None);
+        let (mut test, mut measures) = (None, None);
         if let Some(metric) = metric {
             prepare(&metric, output)?;
             let data = args.test.data.test(&metric, models[0].names(), output)?;
-            measure_names = input::measure_names(args.measure_names.as_deref(), data.measures())?;
             test = Some((metric, data));
+        } else if has_measures {
+            measures = Some(args.test.data.measures.read((&models[0]).into())?);
         }
-        Ok(Self { models, test, measure_names, history, groups })
+        let inputs = Self { models, test, measures, measure_names: None, history, groups };
+        let names = inputs
+            .measures()
+            .map(|measures| input::measure_names(args.measure_names.as_deref(), measures));
+        let measure_names = names.transpose()?.flatten();
+        Ok(Self { measure_names, ..inputs })
+    }
+
+    /// All measures, judged or not.
+    fn measures(&self) -> Option<&Measures> {
+        self.test.as_ref().map(|(_, data)| data.measures()).or(self.measures.as_ref())
+    }
+
+    /// What neighbors are shown, which have to be of the same mass: without, those are left out that
+    /// nobody asked for.
+    fn search(&self, args: &ReportArgs) -> Result<Option<Search<'_>>> {
+        let Some(measures) = self.measures() else { return Ok(None) };
+        let mut of: Vec<usize> = Vec::new();
+        for &number in &args.neighbors_of {
+            measures.get(number).context("--neighbors-of")?;
+            if !of.contains(&number) {
+                of.push(number);
+            }
+        }
+        let (given, most) = (of.len(), MOST_QUERIES);
+        ensure!(
+            given <= most,
+            "`--neighbors-of` has {given} measures; a page shows {most} at most"
+        );
+        let balanced = Measures::check_all_balanced(&[measures]);
+        if balanced.is_err() && of.is_empty() && self.test.is_some() {
+            return Ok(None);
+        }
+        let path = input::name(args.test.data.measures.path()?);
+        balanced.context(path)?;
+        let metric = self.test.as_ref().map(|(metric, _)| metric);
+        Ok(Some(Search { measures, names: self.measure_names.clone(), metric, of }))
     }
 
     fn report<'a>(&'a self, args: &ReportArgs, output: &Output) -> Result<Report<'a>> {
+        let search = self.search(args)?;
         let (mut models, mut scores) = (Vec::with_capacity(self.models.len()), Vec::new());
         for (k, (model, path)) in self.models.iter().zip(&args.models).enumerate() {
             let (mut predicted, mut bounds) = (Vec::new(), None);
@@ -172,6 +227,7 @@ impl Inputs {
             tiles: tiles(&scores, self.models.len()),
             models,
             test,
+            search,
             facts: self.facts(args, scores.first().map_or(0, |(_, score)| score.left_out)),
             scores,
             groups: self.groups.clone(),

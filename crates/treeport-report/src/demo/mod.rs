@@ -16,7 +16,7 @@ use treeport::{
 };
 
 use crate::cities::{City, cities, condensed_distances};
-use crate::report::{self, Report, Test};
+use crate::report::{self, Report, Search, Test};
 use crate::sample::{random_pairs, seeded};
 use crate::timing::{time_exact, time_model};
 
@@ -157,6 +157,7 @@ impl Demo {
             tiles.insert(0, (percent(score.mean), "mean error".into()));
         }
         let fact = |key: &str, value: String| (key.to_owned(), value);
+        let names: Vec<String> = measures.iter().map(|m| self.region_name(&m)).collect();
         Ok(Report {
             title: "200 cities: a tree learned from transport distances".into(),
             summary: format!(
@@ -168,10 +169,12 @@ impl Demo {
             unit: "km".into(),
             tiles,
             models: vec![model],
-            test: Some(Test {
-                metric: &self.metric,
-                data: &self.test,
-                names: Some(measures.iter().map(|m| self.region_name(&m)).collect()),
+            test: Some(Test { metric: &self.metric, data: &self.test, names: Some(names.clone()) }),
+            search: Some(Search {
+                measures,
+                names: Some(names),
+                metric: Some(&self.metric),
+                of: vec![],
             }),
             scores: table.iter().rev().map(|line| (line.name.to_owned(), line.score)).collect(),
             groups: Some(self.cities.iter().map(|city| city.continent.to_owned()).collect()),

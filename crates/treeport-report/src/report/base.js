@@ -1,8 +1,8 @@
-// What tree.js, plan.js and page.js share. The four are one script, inside one function.
+// What tree.js, plan.js, neighbors.js and page.js share. The five are one script, inside one function.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
-const state = { model: 0, tree: 0, focus: null, trail: [], rows: 40, found: -1, pair: 0, exact: false };
+const state = { model: 0, tree: 0, focus: null, trail: [], rows: 40, found: -1, pair: 0, exact: false, asked: 0, near: 0 };
 
 // ---- small helpers -------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ use treeport::progress::{SOLVING, State};
 use treeport::{Coupling, Error, Model, Progress, Result, Tree, exact};
 
 use super::summary::{MOST_SUMMARIES, is_large};
-use super::{Report, Test, large};
+use super::{Report, Test, large, neighbors};
 use crate::dendrogram::heaviest;
 
 /// Moves of mass in a page, over all plans: about half a megabyte.
@@ -68,9 +68,15 @@ pub(super) fn json(
             pairs.push(pair(report, test, k)?);
         }
     }
+    let neighbors = match (&report.search, report.models.first()) {
+        (Some(search), Some(first)) => {
+            neighbors::json(search, (&first.name, first.model), progress)?
+        }
+        _ => Value::Null,
+    };
     let first = report.models.first().map(|m| m.model);
     let value = match first.filter(|first| is_large(first)) {
-        Some(first) => large::json(report, first, &pairs),
+        Some(first) => large::json(report, first, &pairs, &neighbors),
         None => json!({
             "unit": report.unit,
             "names": first.map(|model| names(&model.trees()[0]).collect::<Vec<_>>()),
@@ -78,6 +84,7 @@ pub(super) fn json(
             "weights": report.test.as_ref().map(weights),
             "models": report.models.iter().map(|m| model(m.model, &m.name, tree)).collect::<Vec<_>>(),
             "pairs": pairs,
+            "neighbors": neighbors,
         }),
     };
     Ok(safe(&value.to_string()))
@@ -130,9 +137,10 @@ fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
     let (left, right) = test.data.pairs()[k];
     let (a, b) = (test.data.measures().get(left)?, test.data.measures().get(right)?);
     let total = a.total();
+    let flat = |plan: &Coupling| moves(plan, total, |ends| test.metric.pairs(ends)).concat();
     let mut plans = Vec::with_capacity(report.models.len());
     for model in &report.models {
-        plans.push(moves(test, &model.model.coupling(&a, &b)?, total));
+        plans.push(flat(&model.model.coupling(&a, &b)?));
     }
     let best = exact::coupling(test.metric, &a, &b)?;
     let predicted: Vec<f64> = report.models.iter().map(|m| short(m.predicted[k])).collect();
@@ -142,21 +150,24 @@ fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
         "exact": short(test.data.distances()[k]),
         "predicted": predicted,
         "plans": plans,
-        "best": moves(test, &best, total),
+        "best": flat(&best),
     }))
 }
 
-/// A plan as a flat list of from, to, share of the mass, ground distance.
-fn moves(test: &Test<'_>, plan: &Coupling, total: f64) -> Vec<f64> {
+/// The moves of a plan by their ends: from, to, share of the mass, distance.
+pub(super) fn moves(
+    plan: &Coupling,
+    total: f64,
+    distances: impl Fn(&[(usize, usize)]) -> Vec<f64>,
+) -> Vec<[f64; 4]> {
     let mut moves: Vec<(usize, usize, f64)> = plan.iter().collect();
     // A graph is searched once for each run of moves from the same point.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<(usize, usize)> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
-    let distances = test.metric.pairs(&ends);
     let row = |((from, to, mass), distance): ((usize, usize, f64), f64)| {
         [from as f64, to as f64, short(mass / total), short(distance)]
     };
-    moves.into_iter().zip(distances).flat_map(row).collect()
+    moves.into_iter().zip(distances(&ends)).map(row).collect()
 }
 
 /// A number of six digits, enough for pictures and half as long.

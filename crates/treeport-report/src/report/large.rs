@@ -13,10 +13,15 @@ use crate::dendrogram::Groups;
 
 /// The data of a page whose models are summarised; tables of points hold those that are shown, by
 /// their numbers.
-pub(super) fn json(report: &Report<'_>, first: &Model, pairs: &[Value]) -> Value {
+pub(super) fn json(
+    report: &Report<'_>,
+    first: &Model,
+    pairs: &[Value],
+    neighbors: &Value,
+) -> Value {
     let weights = report.test.as_ref().map(weights).unwrap_or_default();
     let parts = report.models.iter().map(|m| super::data::choose_trees(m.model).len()).sum();
-    let moved = ends(pairs);
+    let moved = ends(pairs, neighbors);
     let mut shown = moved.clone();
     let mut colours = Vec::new();
     let mut tree = |(tree, weight): (&Tree, f64)| {
@@ -41,17 +46,21 @@ pub(super) fn json(report: &Report<'_>, first: &Model, pairs: &[Value]) -> Value
         "weights": (!weights.is_empty()).then(|| table(&|point| weights[point].into())),
         "models": models,
         "pairs": pairs,
+        "neighbors": neighbors,
     })
 }
 
 /// The points that plans move mass from or to.
-fn ends(pairs: &[Value]) -> BTreeSet<usize> {
-    let plans = pairs.iter().flat_map(|pair| {
-        let plans = pair["plans"].as_array().into_iter().flatten();
-        plans.chain([&pair["best"]]).filter_map(Value::as_array)
-    });
-    let ends = plans.flat_map(|moves| moves.chunks(4).flat_map(|one| &one[..2]));
+fn ends(pairs: &[Value], neighbors: &Value) -> BTreeSet<usize> {
+    let tested = pairs.iter().flat_map(|pair| list(&pair["plans"]).iter().chain([&pair["best"]]));
+    let found = list(&neighbors["queries"]).iter().flat_map(|query| list(&query["found"]));
+    let plans = tested.chain(found.map(|row| &row["plan"]));
+    let ends = plans.flat_map(|moves| list(moves).chunks(4)).flat_map(|one| &one[..2]);
     ends.filter_map(Value::as_f64).map(|point| point as usize).collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 /// One tree, with where some points are in it.

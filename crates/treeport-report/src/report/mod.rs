@@ -3,11 +3,12 @@
 //!
 //! The page is a single file without any reference to another one: style, script, drawings and data
 //! are inside, and a content policy forbids it to load anything. Charts are drawn here, by the
-//! functions that also draw them for papers; the tree (`tree.js`) and the transport plans
-//! (`plan.js`) are drawn by the page, because people walk around in them.
+//! functions that also draw them for papers; the tree (`tree.js`), the transport plans (`plan.js`)
+//! and the neighbors (`neighbors.js`) are drawn by the page, because people walk around in them.
 
 mod data;
 mod large;
+mod neighbors;
 mod sections;
 mod summary;
 
@@ -15,6 +16,7 @@ use treeport::learn::Epoch;
 use treeport::{GroundMetric, Labelled, Progress, Result, Score, score};
 
 use crate::svg::{self, escape};
+pub use neighbors::{MOST_QUERIES, Search};
 
 /// Everything a page shows. Lists may be empty and options missing: the page leaves those parts
 /// out.
@@ -32,6 +34,8 @@ pub struct Report<'a> {
     pub models: Vec<Model<'a>>,
     /// Pairs of measures with known distances.
     pub test: Option<Test<'a>>,
+    /// Measures whose neighbors are shown.
+    pub search: Option<Search<'a>>,
     /// What predicts, and how well: the models and what they have to beat.
     pub scores: Vec<(String, Score)>,
     /// A group for every point, which gives it a colour.
@@ -73,8 +77,7 @@ pub struct Test<'a> {
 impl Test<'_> {
     /// What a measure is called.
     fn name(&self, measure: usize) -> String {
-        let given = self.names.as_ref().and_then(|names| names.get(measure).cloned());
-        given.unwrap_or_else(|| format!("measure {measure}"))
+        measure_name(self.names.as_deref(), measure)
     }
 
     /// Signed relative errors; NaN where the exact distance is too near 0 ([`score::least_label`]).
@@ -92,20 +95,28 @@ impl Test<'_> {
     }
 }
 
+/// What a measure is called, by names if there are any.
+fn measure_name(names: Option<&[String]>, measure: usize) -> String {
+    let given = names.and_then(|names| names.get(measure).cloned());
+    given.unwrap_or_else(|| format!("measure {measure}"))
+}
+
 /// The script, in the order in which its parts need one another.
 const SCRIPT: &str = concat!(
     "\"use strict\";\n(() => {\n",
     include_str!("base.js"),
     include_str!("tree.js"),
     include_str!("plan.js"),
+    include_str!("neighbors.js"),
     include_str!("page.js"),
     "})();\n",
 );
 
-/// The page as HTML text; `progress` counts plans and may stop.
+/// The page as HTML text; `progress` counts what is solved and may stop.
 ///
 /// # Errors
-/// Models on other points than the measures; `Cancelled` when asked to stop.
+/// Models on other points than the measures; measures of unequal totals in a [`Search`], or numbers
+/// of none; `Cancelled` when asked to stop.
 ///
 /// # Panics
 /// If a model does not have one prediction for every test pair.
@@ -121,8 +132,8 @@ const SCRIPT: &str = concat!(
 /// };
 /// let report = Report {
 ///     title: "Pets".into(), summary: String::new(), unit: String::new(), tiles: vec![],
-///     models: vec![model], test: None, scores: vec![], groups: None, facts: vec![],
-///     version: "1".into(),
+///     models: vec![model], test: None, search: None, scores: vec![], groups: None,
+///     facts: vec![], version: "1".into(),
 /// };
 /// assert!(html(&report, &treeport::silent)?.contains("<h1>Pets</h1>"));
 /// # Ok::<(), treeport::Error>(())
@@ -143,6 +154,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
             ("SCORES", &sections::scores(report)),
             ("CHARTS", &sections::charts(report, &plans)),
             ("PLANS", if plans.is_empty() { "hidden" } else { "" }),
+            ("NEIGHBORS", sections::neighbors(report)),
             ("FACTS", &sections::facts(report)),
             ("LOAD", &sections::load(report)),
             ("VERSION", &escape(&report.version)),

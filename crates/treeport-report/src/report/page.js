@@ -8,10 +8,13 @@ function chooseModel(k) {
   for (const choice of document.querySelectorAll(`.trees[data-model="${k}"] select`)) choice.value = state.tree;
   $("by-tree").textContent = data.models[k].forest ? "Forest" : "Tree";
   drawTree();
-  if (data.pairs.length) {
-    listPairs();
-    drawPlan();
-  }
+  if (data.pairs.length) listPairs();
+  drawPlans();
+}
+
+function drawPlans() {
+  if (data.pairs.length) drawPlan();
+  if (data.neighbors) drawNear();
 }
 
 function drawLegend() {
@@ -59,7 +62,7 @@ $("model")?.addEventListener("change", (event) => chooseModel(Number(event.targe
 for (const choice of document.querySelectorAll(".tree-choice")) {
   choice.addEventListener("change", (event) => {
     chooseTree(Number(event.target.value));
-    if (data.pairs.length) drawPlan();
+    drawPlans();
   });
 }
 $("pair").addEventListener("change", (event) => choosePair(Number(event.target.value)));
@@ -81,9 +84,10 @@ new ResizeObserver(([entry]) => {
   if (Math.abs(entry.contentRect.width - width) < 2) return;
   width = entry.contentRect.width;
   drawTree();
-  if (data.pairs.length) drawPlan();
+  drawPlans();
 }).observe($("tree-view"));
 
 drawLegend();
+if (data.neighbors) beginNeighbors();
 state.pair = Math.floor(data.pairs.length / 2);
 chooseModel(0);

@@ -30,7 +30,6 @@ const what = () => (model().forest ? "the forest" : "the tree");
 
 function drawPlan() {
   const pair = data.pairs[state.pair];
-  const t = tree();
   const all = moves(state.exact ? pair.best : pair.plans[state.model]);
   const stays = all.filter((m) => m.from === m.to).reduce((sum, m) => sum + m.mass, 0);
   const moving = all.filter((m) => m.from !== m.to);
@@ -44,12 +43,7 @@ function drawPlan() {
     `${pair.left} → ${pair.right}: exact ${length(pair.exact)}, ${what()} says ${length(said)} (${signed(said / pair.exact - 1)}). ` +
     (stays > 0.0005 ? `${percent(stays)} of the mass stays where it is. ` : "") +
     (rest > 0 ? `The ${FLOWS} most costly of ${count(moving.length)} moves, ${percent(1 - rest / total)} of the cost, are drawn.` : `${count(moving.length)} moves.`);
-  const ends = (side) => {
-    const sums = new Map();
-    for (const m of shown) sums.set(m[side], (sums.get(m[side]) || 0) + m.mass);
-    return [...sums].map(([point, mass]) => ({ point, mass })).sort((a, b) => rank(t, a.point) - rank(t, b.point));
-  };
-  paintPlan(shown, ends("from"), ends("to"), total);
+  paintPlan($("plan-view"), shown, total);
   for (const dot of document.querySelectorAll("[data-plan]")) {
     dot.classList.toggle("chosen", Number(dot.dataset.plan) === state.pair);
   }
@@ -70,8 +64,15 @@ function rank(t, leaf) {
   return t.places[spot(t, leaf)];
 }
 
-function paintPlan(flows, left, right, total) {
-  const view = $("plan-view");
+/** Draws moves of mass as flows between two columns of points; `total` is what all moves cost. */
+function paintPlan(view, flows, total) {
+  const t = tree();
+  const ends = (side) => {
+    const sums = new Map();
+    for (const m of flows) sums.set(m[side], (sums.get(m[side]) || 0) + m.mass);
+    return [...sums].map(([point, mass]) => ({ point, mass })).sort((a, b) => rank(t, a.point) - rank(t, b.point));
+  };
+  const [left, right] = [ends("from"), ends("to")];
   const width = Math.max(360, view.clientWidth);
   const side = Math.min(260, width * 0.3);
   const step = 21;
@@ -115,7 +116,7 @@ function paintPlan(flows, left, right, total) {
 /** Lights the flows of the point under the pointer. */
 function light(event) {
   const end = event.target.closest?.(".end");
-  const svg = $("plan-view").firstElementChild;
+  const svg = event.currentTarget.firstElementChild;
   if (!svg) return;
   svg.classList.toggle("dim", Boolean(end));
   for (const flow of svg.querySelectorAll(".flow")) {

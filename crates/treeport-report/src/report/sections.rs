@@ -194,6 +194,14 @@ fn figure(value: f64) -> String {
     tick_text(rounded)
 }
 
+/// The neighbors of some measures, which the page draws.
+pub(super) fn neighbors(report: &Report<'_>) -> &'static str {
+    match &report.search {
+        Some(search) if search.measures.len() > 1 => include_str!("neighbors.html"),
+        _ => "",
+    }
+}
+
 /// Facts about the data and about every model.
 pub(super) fn facts(report: &Report<'_>) -> String {
     let mut out = String::new();

@@ -26,6 +26,7 @@ fn report<'a>(title: &str, model: &'a treeport::Model) -> Report<'a> {
         tiles: vec![],
         models: vec![page_model(model)],
         test: None,
+        search: None,
         scores: vec![],
         groups: None,
         facts: vec![],
@@ -113,6 +114,7 @@ fn a_small_tree_is_in_the_page_as_a_whole() {
         data_of(&page),
         serde_json::json!({
             "unit": "", "names": ["a", "b", "c"], "groups": null, "weights": null, "pairs": [],
+            "neighbors": null,
             "models": [{"name": "m", "forest": false, "whole": true, "first": 0, "trees": [{
                 "weight": 1.0, "leaves": 3, "parent": [3, 3, 4, 4, 4],
                 "length": [1.0, 1.0, 3.0, 2.0, 0.0], "ultrametric": true,
@@ -148,6 +150,7 @@ fn a_large_tree_is_a_small_page() {
         report.groups = Some((0..n).map(|p| format!("{}", p % 3)).collect());
         report.models[0].predicted = model.pairs(&measures, labels.pairs(), &silent).unwrap();
         report.test = Some(Test { metric: &metric, data: &labels, names: None });
+        report.search = Some(search(&measures, Some(&metric)));
         let page = html(&report, &silent).unwrap();
         assert!(page.len() < 2_000_000, "{}", page.len());
         assert!(page.contains("a summary: at most 2,000 groups of points"));
@@ -161,10 +164,54 @@ fn a_large_tree_is_a_small_page() {
             assert_eq!(sizes, n as u64);
             assert!(tree["parent"].as_array().unwrap().len() <= 4_000);
             // Whatever a plan moves has a place and a name.
-            let moved = data["pairs"][0]["best"][0].as_f64().unwrap().to_string();
-            assert!(tree["at"][&moved].is_u64() && data["names"][&moved].is_string(), "{moved}");
+            let near = &data["neighbors"]["queries"][3]["found"][7]["plan"][1];
+            for moved in [&data["pairs"][0]["best"][0], near] {
+                let moved = moved.as_f64().unwrap().to_string();
+                assert!(tree["at"][&moved].is_u64() && data["names"][&moved].is_string());
+            }
         }
     }
+}
+
+fn search<'a>(measures: &'a Measures, metric: Option<&'a GroundMetric>) -> Search<'a> {
+    Search { measures, names: None, metric, of: vec![] }
+}
+
+#[test]
+fn neighbors_are_there_if_measures_are() {
+    let model = small();
+    let mut report = report("t", &model);
+    let section = "<section class=\"card\" id=\"neighbors\">";
+    let shown = |report: &Report<'_>| {
+        let page = html(report, &silent).unwrap();
+        assert_eq!(page.contains(section), data_of(&page)["neighbors"].is_object());
+        page.contains(section)
+    };
+    assert!(!shown(&report));
+    let measures = Measures::unit_masses(3, [0, 1, 2]).unwrap();
+    report.search = Some(search(&measures, None));
+    assert!(shown(&report));
+    let one = Measures::unit_masses(3, [1]).unwrap();
+    report.search = Some(search(&one, None));
+    assert!(!shown(&report));
+    let unequal = Measures::from_rows(3, [vec![(0, 1.0)], vec![(1, 2.0)]]).unwrap();
+    report.search = Some(search(&unequal, None));
+    assert!(html(&report, &silent).is_err());
+}
+
+#[test]
+fn names_of_neighbors_stay_text() {
+    let model = small();
+    let mut report = report("t", &model);
+    let measures = Measures::unit_masses(3, [0, 1]).unwrap();
+    let names = ["</script><script>boom()</script>", "%DATA%<img src=x>"].map(String::from);
+    let names = Some(names.to_vec());
+    report.search = Some(Search { names: names.clone(), ..search(&measures, None) });
+    let page = html(&report, &silent).unwrap();
+    assert!(!page.contains("boom()</script>") && !page.contains("<img"));
+    assert_eq!(page.matches("</script>").count(), 2);
+    let found = &data_of(&page)["neighbors"]["queries"][0]["found"][0];
+    assert_eq!(found["name"].as_str(), names.map(|names| names[1].clone()).as_deref());
 }
 
 #[test]
