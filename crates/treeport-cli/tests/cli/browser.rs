@@ -252,11 +252,52 @@ fn names_with_markup_and_many_models_are_only_text() {
         result.rows = rows().sort(); result.bold = all('b, img').length;
         const model = one('#model'); model.value = '1'; model.dispatchEvent(new Event('change', {bubbles: true}));
         result.shown = all('.charts:not([hidden])').map((e) => e.dataset.model);
-        result.pairs = all('#pair option').length; result.plan = one('#plan-note').textContent;";
+        result.pairs = all('#pair option').length; result.plan = one('#plan-note').textContent;
+        result.near = one('[data-near]').textContent; result.asked = one('#asked').textContent;
+        result.bold += all('b, img').length;";
     let result = ask(&browser, &folder, "page.html", false, script);
     assert_eq!(result["bold"], 0);
+    assert!(result["near"].as_str().expect("a name").starts_with("<!-- -->"), "{result}");
+    assert_eq!(result["asked"], "</select><b>\"'<!-- -->");
     assert!(result["rows"].to_string().contains("onerror"), "{result}");
     assert_eq!(result["shown"], serde_json::json!(["1"]));
+}
+
+#[test]
+fn neighbors_and_their_plans_can_be_chosen() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::new();
+    folder.json("demo --json -o demo");
+    let script = "
+        const near = () => all('[data-near]').map((b) => b.textContent);
+        const flows = () => all('#near-view .flow').length, moves = () => all('#near-moves tbody tr').length;
+        result.asked = all('#asked option').length; result.first = near(); result.note = one('#near-note').textContent;
+        result.pressed = all('[data-near][aria-pressed=true]').length;
+        result.flows = flows(); result.moves = moves(); result.plan = one('#near-plan-note').textContent;
+        result.overFlow = hover(one('#near-view .flow'));
+        hover(one('#near-view .end')); result.lit = all('#near-view .flow.lit').length;
+        result.others = all('#plan-view .flow.lit').length;
+        click(all('[data-near]')[2]); result.third = one('#near-plan-note').textContent;
+        const choice = one('#asked'); choice.value = '4'; choice.dispatchEvent(new Event('change', {bubbles: true}));
+        result.second = near(); result.title = one('#near-note').textContent;
+        result.chosen = choice.options[4].textContent;
+        click(one('#asked-before')); result.before = choice.value; result.width = document.documentElement.scrollWidth;";
+    let result = ask(&browser, &folder, "demo/report.html", false, script);
+    assert_eq!((&result["asked"], &result["pressed"]), (&30.into(), &1.into()), "{result}");
+    assert_eq!(result["first"].as_array().expect("neighbors").len(), 8);
+    let note = result["note"].as_str().expect("a note");
+    assert!(
+        note.contains("by exact transport distance. Proved: none of the other 91 is"),
+        "{note}"
+    );
+    assert!(result["flows"].as_u64() > Some(0) && result["moves"].as_u64() > Some(0), "{result}");
+    assert!(result["lit"].as_u64() > Some(0) && result["others"] == 0, "{result}");
+    assert!(result["overFlow"].as_str().expect("a tip").contains("of the cost"), "{result}");
+    assert_ne!(result["plan"], result["third"]);
+    assert_ne!(result["first"], result["second"]);
+    let (title, chosen) = (result["title"].as_str(), result["chosen"].as_str());
+    assert!(title.expect("a note").contains(chosen.expect("a name")), "{result}");
+    assert_eq!((&result["before"], &result["width"]), (&"3".into(), &1280.into()), "{result}");
 }
 
 #[test]

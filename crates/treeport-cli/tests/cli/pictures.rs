@@ -1,6 +1,7 @@
 //! `report`, `plot`, `embed`, `nearest`, `completions` and `man`.
 
 use insta::assert_snapshot;
+use serde_json::Value;
 use treeport::io::npz;
 
 use crate::folder::Folder;
@@ -39,6 +40,74 @@ fn reports() {
         !tree_alone.contains("Predicted and exact") && tree_alone.contains("id=\"plan\" hidden")
     );
     assert!(folder.run("report model.tree -o -").starts_with("<!doctype html>"));
+}
+
+/// The neighbors in a page: what they are by, and for every query the numbers found.
+fn neighbors_of(page: &str) -> (Value, Vec<(u64, Vec<u64>)>) {
+    let data = page.split_once("id=\"data\">").expect("data").1;
+    let data: Value =
+        serde_json::from_str(data.split_once("</script>").expect("an end").0).unwrap();
+    let number = |row: &Value| row["measure"].as_u64().expect("a number");
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let queries = list(&data["neighbors"]["queries"]);
+    let found = |query: &Value| list(&query["found"]).iter().map(number).collect();
+    let found = queries.iter().map(|query| (number(query), found(query))).collect();
+    (data["neighbors"]["by"].clone(), found)
+}
+
+#[test]
+fn reports_with_neighbors() {
+    let folder = Folder::with_model();
+    let all = vec![(0, vec![2, 1]), (1, vec![0, 2]), (2, vec![0, 1])];
+    folder.run(&format!("report model.tree {TEST} -o a.html"));
+    assert_eq!(neighbors_of(&folder.text("a.html")), (Value::Null, all.clone()));
+    // Without a metric they are the model's, and nothing is judged.
+    let shown = folder.run("report model.tree --measures measures.csv -o b.html");
+    assert!(shown.contains("unjudged report (no ground metric) of "), "{shown}");
+    let page = folder.text("b.html");
+    assert_eq!(neighbors_of(&page), ("model.tree".into(), all.clone()));
+    assert!(!page.contains("Predicted and exact") && page.contains("id=\"plan\" hidden"));
+    folder.run("report model.tree --measures measures.csv --neighbors-of 2,1,2 -o c.html");
+    assert_eq!(neighbors_of(&folder.text("c.html")).1, [all[2].clone(), all[1].clone()]);
+
+    let report = "report model.tree --measures measures.csv -o d.html";
+    assert_snapshot!(folder.error(&format!("{report} --neighbors-of 3")),
+        @"--neighbors-of: there is no measure 3: the set holds 3, numbered from 0");
+    assert_snapshot!(folder.error(&format!("{report} --n-pairs 2")),
+        @"model.tree: it has no ground metric, which `fit --with-metric` keeps; give `--points`, `--matrix` or `--graph`");
+    assert_snapshot!(folder.error("report model.tree --neighbors-of 1 -o d.html"), @r#"
+    the following required arguments were not provided:
+      --measures <FILE>
+
+    Usage: treeport report --output <FILE> --measures <FILE> --neighbors-of <N,…> <MODEL>...
+
+    For more information, try '--help'.
+    "#);
+    folder.write("many.csv", "1,0,0,0\n".repeat(31));
+    let numbers: Vec<String> = (0..31).map(|k| k.to_string()).collect();
+    let many = format!(
+        "report model.tree --measures many.csv -o d.html --neighbors-of {}",
+        numbers.join(",")
+    );
+    assert_snapshot!(folder.error(&many),
+        @"`--neighbors-of` has 31 measures; a page shows 30 at most");
+    folder.write("unequal.csv", "1,0,0,0\n0,1,0,0\n0,0,0,2\n0,0,2,0\n");
+    folder.write("pairs.csv", "left,right\n0,1\n2,3\n");
+    let report = "report model.tree --measures unequal.csv -o d.html";
+    assert_snapshot!(folder.error(report), @r#"
+    unequal.csv: measures 0 and 3 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+
+    hint: `--normalize` divides every measure by its total mass
+    "#);
+    // What can be judged is; neighbors are left out unless they are asked for.
+    let judged = format!("{report} --points line.csv --pairs pairs.csv");
+    folder.run(&judged);
+    assert!(!folder.text("d.html").contains("id=\"neighbors\""));
+    assert_snapshot!(folder.error(&format!("{judged} --neighbors-of 0")), @r#"
+    unequal.csv: measures 0 and 3 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+
+    hint: `--normalize` divides every measure by its total mass
+    "#);
 }
 
 #[test]

@@ -29,6 +29,9 @@ const MOVES_IN_ALL_LARGE: usize = 1_200;
 /// Points of measures in the plans that are solved where nobody says for which measures.
 const MOST_ENTRIES: usize = 200_000;
 
+/// Memory of the index: with more it takes longer to build than a few queries win back.
+const INDEX_BYTES: u64 = 1 << 26;
+
 /// A collection of measures whose neighbors the page shows.
 #[derive(Clone, Debug)]
 pub struct Search<'a> {
@@ -140,7 +143,8 @@ fn nearest(
     // One more, for every measure is nearest to itself.
     let found = match by {
         By::Metric(metric) => {
-            let index = Index::new(metric, measures, &IndexOptions::default(), progress)?;
+            let options = IndexOptions { memory: Some(INDEX_BYTES), ..IndexOptions::default() };
+            let index = Index::new(metric, measures, &options, progress)?;
             index.nearest(&queries, MOST_NEIGHBORS + 1, Accuracy::Exact, progress)?
         }
         By::Model(model) => {
