@@ -4,11 +4,12 @@ const LISTED = 8;
 
 const asked = () => data.neighbors.queries[state.asked];
 
-/** A bound with as many digits as are shown, never rounded up. */
+/** A bound: more digits than distances have, so that it is not below those, and never rounded up. */
 function below(x) {
-  if (!(x > 0)) return 0;
-  const step = 10 ** (Math.floor(Math.log10(x)) - (x >= 1000 ? 3 : 2));
-  return Math.floor(x / step) * step;
+  if (!(x > 0)) return length(0);
+  const step = 10 ** (Math.floor(Math.log10(x)) - 4);
+  const text = (Math.floor(x / step) * step).toLocaleString("en", { maximumSignificantDigits: 5 });
+  return text + (data.unit ? " " + data.unit : "");
 }
 
 /** Sentences about how the neighbors of the chosen measure are known. */
@@ -21,7 +22,7 @@ function nearNote() {
   const rest = measures - 1 - found.length;
   const proof = bound === null || rest === 0
     ? "All others are listed."
-    : `${by === null ? "Proved: none" : "None"} of the other ${count(rest)} is nearer than ${length(below(bound))}.`;
+    : `${by === null ? "Proved: none" : "None"} of the other ${count(rest)} is nearer than ${below(bound)}.`;
   return `The measures nearest to ${name}, ${how}. ${proof}`;
 }
 
