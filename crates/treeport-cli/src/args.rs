@@ -10,8 +10,8 @@ use treeport::names::Named;
 use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::{
-    compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, nearest, plot,
-    report, shell,
+    compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, index, nearest,
+    plot, report, shell,
 };
 use crate::input;
 
@@ -57,7 +57,9 @@ pub(crate) enum Command {
     Compare(compare::CompareArgs),
     /// Measures as sparse vectors with the same distances.
     Embed(embed::EmbedArgs),
-    /// The measures closest to each measure.
+    /// Make a collection of measures searchable by exact distance, in a file for `nearest`.
+    Index(index::IndexArgs),
+    /// The measures closest to each measure: by exact distance, proved, or by a model.
     Nearest(nearest::NearestArgs),
     /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a table of pgvector.
     Export(Box<export::ExportArgs>),
@@ -218,7 +220,12 @@ pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
         }));
     }
     for (k, (id, path)) in files.iter().enumerate() {
-        let other = files.iter().enumerate().find(|(l, other)| *l != k && other.1 == *path);
+        // An index is read whole before it is written: it may take its own place.
+        let safe = |other: &str| command == "index" && other == "index";
+        let other = files
+            .iter()
+            .enumerate()
+            .find(|(l, other)| *l != k && other.1 == *path && !safe(other.0));
         if let Some((_, (other, _))) = other.filter(|_| writes(id)) {
             let (option, other) = (id.replace('_', "-"), other.replace('_', "-"));
             bail!(

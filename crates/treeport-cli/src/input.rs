@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use treeport::estimate::Calibration;
 use treeport::io::{ModelFile, is_newick, table};
 use treeport::learn::Epoch;
+use treeport::search::IndexFile;
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
 use crate::args::{GroundArgs, MetricArgs, NamesArgs};
@@ -139,13 +140,30 @@ fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
     Model::read(path, names).map_err(|error| in_file(error, path))
 }
 
-/// What is wrong with the file of a model.
+/// An index of measures.
+pub(crate) fn index(path: &Path) -> Result<IndexFile> {
+    IndexFile::load(path).map_err(|error| in_file(error, path))
+}
+
+/// The index in a file that may hold a model as well: `None` where it holds no index.
+pub(crate) fn index_if_any(path: &Path) -> Result<Option<IndexFile>> {
+    if is_newick(path) {
+        return Ok(None);
+    }
+    match IndexFile::load(path) {
+        Err(Error::NotAnIndex { .. }) => Ok(None),
+        index => index.map(Some).map_err(|error| in_file(error, path)),
+    }
+}
+
+/// What is wrong with the file of a model or of an index.
 fn in_file(error: Error, path: &Path) -> anyhow::Error {
     match error {
         // These messages name the file themselves.
         Error::Read { .. }
         | Error::NotATree { .. }
         | Error::NotAForest { .. }
+        | Error::NotAnIndex { .. }
         | Error::DamagedTree { .. }
         | Error::NewerTree { .. } => error.into(),
         other => anyhow::Error::from(other).context(name(path)),

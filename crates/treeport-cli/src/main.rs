@@ -41,6 +41,7 @@ fn run() -> Result<ExitCode> {
         Command::Eval(args) => commands::eval::run(args, &output),
         Command::Compare(args) => commands::compare::run(args, &output),
         Command::Embed(args) => commands::embed::run(args, &output),
+        Command::Index(args) => commands::index::run(args, &output),
         Command::Nearest(args) => commands::nearest::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),

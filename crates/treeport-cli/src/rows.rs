@@ -48,6 +48,8 @@ pub(crate) fn row(
         }
         match cell {
             Cell::Count(count) => write!(out, "{count}")?,
+            // JSON has no word for it.
+            Cell::Number(value) if json && !value.is_finite() => write!(out, "null")?,
             Cell::Number(value) => write!(out, "{}", number(*value))?,
             Cell::Text(text) if json => write!(out, "{}", Value::from(*text))?,
             Cell::Text(text) => write!(out, "{}", quoted(text))?,
@@ -122,11 +124,15 @@ mod tests {
     fn names_with_commas_stay_one_cell() {
         let shown = |json| {
             let mut out = Vec::new();
-            let cells = [Cell::Text("York, \"New\""), Cell::Count(3), Cell::Number(0.5)];
-            row(&mut out, json, &["name", "count", "value"], &cells).expect("memory");
+            let (name, most) = (Cell::Text("York, \"New\""), Cell::Number(f64::INFINITY));
+            let cells = [name, Cell::Count(3), Cell::Number(0.5), most];
+            row(&mut out, json, &["name", "count", "value", "most"], &cells).expect("memory");
             String::from_utf8(out).expect("text")
         };
-        assert_eq!(shown(false), "\"York, \"\"New\"\"\",3,0.5\n");
-        assert_eq!(shown(true), "{\"name\":\"York, \\\"New\\\"\",\"count\":3,\"value\":0.5}\n");
+        assert_eq!(shown(false), "\"York, \"\"New\"\"\",3,0.5,inf\n");
+        assert_eq!(
+            shown(true),
+            "{\"name\":\"York, \\\"New\\\"\",\"count\":3,\"value\":0.5,\"most\":null}\n"
+        );
     }
 }

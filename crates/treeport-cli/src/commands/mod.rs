@@ -13,6 +13,7 @@ pub(crate) mod eval;
 pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
+pub(crate) mod index;
 pub(crate) mod nearest;
 pub(crate) mod plot;
 pub(crate) mod report;

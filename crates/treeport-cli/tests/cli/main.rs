@@ -9,6 +9,7 @@ mod demonstrations;
 mod determinism;
 mod exact;
 mod folder;
+mod index;
 mod library;
 mod memory;
 mod pgvector;

@@ -126,6 +126,7 @@ fn a_full_disk_names_the_file() {
         ("distance model.tree --measures measures.csv -o".into(), "full.csv"),
         ("distance model.tree --measures measures.csv -o".into(), "full.npy"),
         ("nearest model.tree --measures measures.csv -o".into(), "full.csv"),
+        (format!("index {data} -o"), "/dev/full"),
         ("embed model.tree --measures measures.csv -o".into(), "full.npz"),
         ("coupling model.tree --measures measures.csv --pair 0 1 -o".into(), "full.csv"),
         ("export model.tree --format newick -o".into(), "/dev/full"),

@@ -419,11 +419,7 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        if radius.is_nan() || radius < 0.0 {
-            let expected = "a number, at least 0";
-            return Err(Error::BadOption { option: "radius", value: radius.to_string(), expected });
-        }
-        self.search(queries, (Until::Radius(radius), Accuracy::Exact), false, progress)
+        self.search(queries, (Until::radius(radius)?, Accuracy::Exact), false, progress)
     }
 
     /// The `k` nearest others of every measure of the collection; none for those removed.
@@ -437,6 +433,15 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         self.search(&self.measures, (Until::Count(k), accuracy), true, progress)
+    }
+
+    /// All others within a distance of every measure of the collection, the distance included; none
+    /// for those removed.
+    ///
+    /// # Errors
+    /// As [`radius`](Self::radius).
+    pub fn radius_graph(&self, radius: f64, progress: &Progress<'_>) -> Result<Vec<Neighbors>> {
+        self.search(&self.measures, (Until::radius(radius)?, Accuracy::Exact), true, progress)
     }
 
     /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the

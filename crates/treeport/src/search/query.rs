@@ -13,7 +13,7 @@ use super::side::Side;
 use super::small::Small;
 use super::space::{NO_PLACE, Rows};
 use super::{Accuracy, Index, Neighbors, Steps};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exact::{Solver, balance_totals, rescaling};
 use crate::measure::Measure;
 use crate::progress::Counter;
@@ -78,6 +78,17 @@ pub(super) enum Until {
     Count(usize),
     /// With all within a distance.
     Radius(f64),
+}
+
+impl Until {
+    /// All within a distance, which is not negative.
+    pub(super) fn radius(radius: f64) -> Result<Self> {
+        if radius >= 0.0 {
+            return Ok(Self::Radius(radius));
+        }
+        let expected = "a number, at least 0";
+        Err(Error::BadOption { option: "radius", value: radius.to_string(), expected })
+    }
 }
 
 /// The memory of searches on one thread.

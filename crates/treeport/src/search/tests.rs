@@ -240,7 +240,13 @@ fn the_graph_is_the_neighbors_of_each_among_the_others() {
         let mut expected = brute(&metric, &measures, &measures.row(number));
         expected.retain(|other| other.0 != number && other.0 != 7);
         assert_close(&graph[number].found, &expected[..3]);
+        let radius = expected[5].1 * (1.0 + 1e-9);
+        expected.retain(|other| other.1 <= radius);
+        let within = index.radius_graph(radius, &silent).unwrap();
+        assert_close(&within[number].found, &expected);
+        assert!(within[7].found.is_empty());
     }
+    assert!(index.radius_graph(-1.0, &silent).is_err());
 }
 
 #[test]

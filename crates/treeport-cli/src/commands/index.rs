@@ -1,0 +1,143 @@
+//! `treeport index`: a collection of measures in a file, to be searched by exact distance.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::json;
+use treeport::search::IndexFile;
+use treeport::{Index, IndexOptions, Measures, memory};
+
+use crate::args::{GroundArgs, MeasureArgs};
+use crate::input::{self, Space};
+use crate::output::{self, Output};
+use crate::progress::watched;
+
+const EXAMPLE: &str = "\
+Examples:
+  treeport index --points words.npy --measures docs.npz --measure-names titles.txt -o docs.index
+  treeport index --graph roads.csv --measures M.npz --normalize -o M.index
+  treeport nearest docs.index --queries new.npz -k 5
+  treeport index docs.index --add more.npz --measure-names more.txt --remove 3,7 -o docs.index
+
+The file holds the distances' source and the measures: `nearest` needs nothing else. Measures that are added
+go by the numbers after the last, and those that are removed leave their numbers unused. An index
+answers right whatever was added; where most of it is new, one made anew answers faster.
+
+Ctrl-C leaves no file, and one that was there as it was. `--quiet` only writes the file.";
+
+/// Options of `treeport index`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE, mut_group("MetricSource", |group| group.required(false)))]
+#[command(mut_arg("measures", |arg| arg.required_unless_present("index").visible_alias("add")))]
+pub(crate) struct IndexArgs {
+    /// An index to add measures to or to remove some from, in place of a ground metric.
+    #[arg(value_name = "INDEX", required_unless_present = "MetricSource")]
+    #[arg(conflicts_with_all = ["MetricSource", "metric", "assume_metric", "names", "keep"])]
+    index: Option<PathBuf>,
+    #[command(flatten)]
+    ground: GroundArgs,
+    #[command(flatten)]
+    measures: MeasureArgs,
+    /// Names of the measures, one per line; neighbors go by them.
+    #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
+    measure_names: Option<PathBuf>,
+    /// Measures of INDEX that are to be found no more, by number, such as 3,7.
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', requires = "index")]
+    #[arg(help_heading = "Measures")]
+    remove: Vec<usize>,
+    /// What may be kept in memory to answer faster, such as 2GB [default: a quarter of what the
+    /// machine can spare]; the answers are the same.
+    #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
+    keep: Option<u64>,
+    /// Where the index goes; it may be INDEX itself.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Runs `treeport index`.
+pub(crate) fn run(args: &IndexArgs, output: &Output) -> Result<ExitCode> {
+    let begun = Instant::now();
+    if input::is_standard(&args.output) {
+        bail!("`index` prints a summary on stdout; give the index a file of its own");
+    }
+    output::check_place(&args.output)?;
+    let file = match &args.index {
+        None => build(args, output)?,
+        Some(path) => change(args, path, output)?,
+    };
+    file.save(&args.output)?;
+    say(args, &file.index, begun.elapsed().as_secs_f64(), output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
+    let (metric, point_names) = input::named_metric(&args.ground)?;
+    let measures = args.measures.read(Space::of(&metric, point_names.as_ref()))?;
+    let path = args.measures.path()?;
+    Measures::check_all_balanced(&[&measures]).with_context(|| input::name(path))?;
+    let measure_names = input::measure_names(args.measure_names.as_deref(), &measures)?;
+    let options = IndexOptions { memory: args.keep, ..IndexOptions::default() };
+    let index = watched(output, |progress| Index::new(&metric, &measures, &options, progress))?;
+    Ok(IndexFile { index, point_names, measure_names })
+}
+
+/// The index of a file, less what is removed, with what is added.
+fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
+    if args.measures.measures.is_none() && args.remove.is_empty() {
+        bail!("there is nothing to do; give `--add` or `--remove`, or search with `nearest`");
+    }
+    let mut file = input::index(path)?;
+    file.index.remove(&args.remove).with_context(|| input::name(path))?;
+    let Some(from) = &args.measures.measures else { return Ok(file) };
+    let space = Space::of(file.index.metric(), file.point_names.as_ref());
+    let more = args.measures.read(space)?;
+    Measures::check_all_balanced(&[&more, file.index.measures()])
+        .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
+    let names = input::measure_names(args.measure_names.as_deref(), &more)?;
+    match (&mut file.measure_names, names) {
+        (None, None) => {}
+        (Some(known), Some(more)) => known.extend(more),
+        (Some(_), None) => {
+            bail!("{}: its measures have names; give `--measure-names`", input::name(path))
+        }
+        (None, Some(_)) => {
+            bail!("{}: its measures have no names; leave `--measure-names` out", input::name(path))
+        }
+    }
+    watched(output, |progress| file.index.add(&more, progress))?;
+    Ok(file)
+}
+
+/// What the index holds: as JSON, or a table.
+fn say(args: &IndexArgs, index: &Index, seconds: f64, output: &Output) -> Result<()> {
+    let (measures, points, used) = (index.len(), index.metric().points(), points_in_use(index));
+    let (bytes, file) = (index.bytes(), args.output.display().to_string());
+    if output.json {
+        return output::json(json!({
+            "command": "index", "file": file, "measures": measures, "points": points,
+            "points_in_use": used, "bytes": bytes, "seconds": seconds,
+        }));
+    }
+    if output.quiet {
+        return Ok(());
+    }
+    let rows = [
+        ("measures", measures.to_string()),
+        ("points", format!("{used} in use of {points}")),
+        ("memory", format!("{} beside points and measures", memory::show(bytes))),
+        ("seconds", format!("{seconds:.1}")),
+        ("written", file),
+    ];
+    rows.into_iter().try_for_each(|(key, value)| output::line(format!("{key:<10}{value}")))
+}
+
+fn points_in_use(index: &Index) -> usize {
+    let mut used = vec![false; index.metric().points()];
+    for measure in index.measures().iter() {
+        measure.iter().for_each(|(point, _)| used[point] = true);
+    }
+    used.into_iter().filter(|used| *used).count()
+}

@@ -1,0 +1,102 @@
+//! Neighbors by exact distance, which an index proves.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use treeport::search::{IndexFile, Neighbors};
+use treeport::{Accuracy, Error, Index, Measures};
+
+use super::{COLUMNS, Names, NearestArgs, write};
+use crate::commands::spelled;
+use crate::input::{self, Space};
+use crate::output::Output;
+use crate::progress::watched;
+use crate::rows;
+
+/// Writes the neighbors of all queries.
+pub(super) fn run(
+    args: &NearestArgs,
+    from: IndexFile,
+    file: Option<&Path>,
+    output: &Output,
+) -> Result<()> {
+    let index = &from.index;
+    let space = Space::of(index.metric(), from.point_names.as_ref());
+    let read = |path: &Path| input::measures(space, path, args.normalize);
+    let queries = args.queries.as_deref().map(read).transpose()?;
+    if let (Some(queries), Some(path)) = (&queries, &args.queries) {
+        Measures::check_all_balanced(&[queries, index.measures()]).with_context(|| {
+            format!("{} against {}", input::name(path), input::name(&args.model))
+        })?;
+    }
+    let names = Names::new(args, queries.as_ref(), from.measure_names)?;
+    let begun = Instant::now();
+    let found = search(args, index, queries.as_ref(), output)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    // Worth its time only where somebody reads it, and worth stopping before there is a file.
+    let told = file.is_some() && (output.json || !output.quiet);
+    let recall = (args.approximate && told)
+        .then(|| watched(output, |progress| index.expected_recall(args.k, progress)))
+        .transpose()?;
+    rows::write(file, output, |out, json| {
+        rows::header(out, json, &COLUMNS)?;
+        let mut all = found.iter().enumerate();
+        all.try_for_each(|(query, n)| write(out, json, &names, (query, &n.found), Some(n.bound)))
+    })?;
+    let count = queries.as_ref().map_or(index.len(), Measures::len);
+    let solved: usize = found.iter().map(|found| found.steps.exact).sum();
+    let facts = facts(args, (count, solved, seconds), recall);
+    let how = match recall {
+        Some(recall) => format!("about {:.1} % of the true ones", 100.0 * recall),
+        None => format!("{solved} pairs solved"),
+    };
+    rows::wrote(output, "nearest", file, facts, &format!("neighbors of {count} measures, {how},"))
+}
+
+fn search(
+    args: &NearestArgs,
+    index: &Index,
+    queries: Option<&Measures>,
+    output: &Output,
+) -> Result<Vec<Neighbors>> {
+    let accuracy = match args.within {
+        Some(share) => Accuracy::Within(share),
+        None if args.approximate => Accuracy::Approximate,
+        None => Accuracy::Exact,
+    };
+    let found = watched(output, |progress| match (queries, args.radius) {
+        (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
+        (Some(queries), None) => index.nearest(queries, args.k, accuracy, progress),
+        (None, Some(radius)) => index.radius_graph(radius, progress),
+        (None, None) => index.graph(args.k, accuracy, progress),
+    });
+    found.map_err(|error| match error.downcast::<Error>() {
+        Ok(error) => spelled(error),
+        Err(other) => other,
+    })
+}
+
+fn facts(
+    args: &NearestArgs,
+    (queries, solved, seconds): (usize, usize, f64),
+    recall: Option<f64>,
+) -> Value {
+    let accuracy = match args.within {
+        Some(share) => json!(share),
+        None if args.approximate => json!("approximate"),
+        None => json!("exact"),
+    };
+    let mut facts = json!({
+        "accuracy": accuracy, "queries": queries, "solved": solved, "seconds": seconds,
+    });
+    match args.radius {
+        Some(radius) => facts["radius"] = json!(radius),
+        None => facts["k"] = json!(args.k),
+    }
+    if let Some(recall) = recall {
+        facts["expected_recall"] = json!(recall);
+    }
+    facts
+}

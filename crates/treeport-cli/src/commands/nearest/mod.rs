@@ -1,0 +1,180 @@
+//! `treeport nearest`: the measures closest to each measure, by an index or by a model.
+
+mod index;
+mod model;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use treeport::Measures;
+use treeport_report::terminal::at_least_one;
+
+use crate::args::NamesArgs;
+use crate::input;
+use crate::output::Output;
+use crate::rows::{self, Cell};
+
+const EXAMPLE: &str = "\
+Examples:
+  treeport nearest docs.index --queries new.npz -k 5
+  treeport nearest docs.index --queries new.npz --within 0.02 -o neighbors.csv
+  treeport nearest docs.index --queries new.npz --radius 0.3
+  treeport nearest model.tree --measures docs.npz -k 5
+  treeport nearest model.tree --measures docs.npz --measure-names titles.txt --queries new.npz
+
+Without `--queries` every measure is asked about its neighbors among the others.
+
+Which one to take:
+  an index (`treeport index`)   the nearest by exact distance, proved; few pairs are solved for that
+    --within 0.02               the same up to 2 % of a distance, proved; faster where many are about as near
+    --approximate               the nearest by lower bounds, which stand in place of distances: solves nothing.
+                                With `-o` it says which share of the true ones to expect, which takes
+                                64 proved searches
+    --radius R                  all within a distance: duplicates, say
+  a model (`treeport fit`)      the quick way: the nearest by the model's distances. All measures are
+                                compared, a microsecond each
+
+An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`, in JSON
+`null`, where none was left out. Ties go to the smaller number.";
+
+/// Options of `treeport nearest`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct NearestArgs {
+    /// An index that `index` has written; or a tree or a forest of `fit`, or Newick text (.nwk).
+    #[arg(value_name = "INDEX|MODEL")]
+    model: PathBuf,
+    #[command(flatten)]
+    names: NamesArgs,
+    /// Measures to look among, with a model: one per row, one point per column (.npz, .npy, .csv).
+    #[arg(long, value_name = "FILE", help_heading = "Measures")]
+    measures: Option<PathBuf>,
+    /// Names of the measures, one per line.
+    #[arg(long, value_name = "FILE", help_heading = "Measures")]
+    measure_names: Option<PathBuf>,
+    /// Measures whose neighbors are wanted [default: the measures themselves].
+    #[arg(long, value_name = "FILE", help_heading = "Measures")]
+    queries: Option<PathBuf>,
+    /// Names of the queries, one per line.
+    #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Measures")]
+    query_names: Option<PathBuf>,
+    /// Divide every measure and every query by its total mass.
+    #[arg(long, help_heading = "Measures")]
+    normalize: bool,
+    /// Neighbors of each.
+    #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    k: usize,
+    /// Distances may be so much larger than the true ones of their rank, such as 0.02.
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, help_heading = "Of an index")]
+    #[arg(conflicts_with_all = ["approximate", "radius"])]
+    within: Option<f64>,
+    /// Go by lower bounds alone, and print those in place of distances.
+    #[arg(long, conflicts_with = "radius", help_heading = "Of an index")]
+    approximate: bool,
+    /// All measures within this distance in place of the N nearest.
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Of an index")]
+    #[arg(conflicts_with = "k")]
+    radius: Option<f64>,
+    /// Write to a file: rows query, rank, neighbor, distance (.csv), and of an index bound.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The last is of an index only.
+const COLUMNS: [&str; 5] = ["query", "rank", "neighbor", "distance", "bound"];
+
+/// What queries and measures are called.
+struct Names {
+    queries: Option<Vec<String>>,
+    measures: Option<Vec<String>>,
+}
+
+impl Names {
+    /// Those of measures, and of queries that are not the measures themselves.
+    fn new(
+        args: &NearestArgs,
+        queries: Option<&Measures>,
+        measures: Option<Vec<String>>,
+    ) -> Result<Self> {
+        let queries = match queries {
+            Some(queries) => input::measure_names(args.query_names.as_deref(), queries)?,
+            None => measures.clone(),
+        };
+        Ok(Self { queries, measures })
+    }
+}
+
+/// Runs `treeport nearest`.
+pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
+    let file = rows::target(args.output.as_deref(), "neighbors go", &["csv"])?;
+    if let Some(index) = input::index_if_any(&args.model)? {
+        args.check_for_index()?;
+        index::run(args, index, file, output)?;
+    } else {
+        model::run(args, file, output)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl NearestArgs {
+    /// Refuses what an index has within.
+    fn check_for_index(&self) -> Result<()> {
+        let name = input::name(&self.model);
+        if self.measures.is_some() {
+            bail!(
+                "{name}: an index looks among its own measures; leave `--measures` out, ask with \
+                 `--queries`, or add measures with `treeport index {name} --add`"
+            );
+        }
+        if self.names.names.is_some() || self.measure_names.is_some() {
+            bail!("{name}: an index keeps its names, which are given to `treeport index`");
+        }
+        if self.normalize && self.queries.is_none() {
+            bail!("{name}: an index keeps its measures as they are; leave `--normalize` out");
+        }
+        Ok(())
+    }
+
+    /// Refuses what only an index can do.
+    fn check_for_model(&self) -> Result<()> {
+        let name = input::name(&self.model);
+        for (option, given) in [
+            ("--within", self.within.is_some()),
+            ("--approximate", self.approximate),
+            ("--radius", self.radius.is_some()),
+        ] {
+            if given {
+                bail!(
+                    "{name}: it is no index, which `{option}` is for; `treeport index` makes one"
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of one query, and for an index what was proved of those left out.
+fn write(
+    out: &mut dyn Write,
+    json: bool,
+    names: &Names,
+    (query, found): (usize, &[(usize, f64)]),
+    bound: Option<f64>,
+) -> Result<()> {
+    for (&(neighbor, distance), rank) in found.iter().zip(1..) {
+        let query = rows::name(names.queries.as_deref(), query);
+        let neighbor = rows::name(names.measures.as_deref(), neighbor);
+        let (rank, distance) = (Cell::Count(rank), Cell::Number(distance));
+        match bound {
+            Some(bound) => {
+                let cells = [query, rank, neighbor, distance, Cell::Number(bound)];
+                rows::row(out, json, &COLUMNS, &cells)?;
+            }
+            None => rows::row(out, json, &COLUMNS[..4], &[query, rank, neighbor, distance])?,
+        }
+    }
+    Ok(())
+}

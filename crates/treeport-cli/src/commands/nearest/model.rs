@@ -1,0 +1,83 @@
+//! Neighbors by the distances of a model: all measures are compared.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use rayon::prelude::*;
+use serde_json::json;
+use treeport::progress::State;
+use treeport::{Error, Measures, Model};
+
+use super::{COLUMNS, Names, NearestArgs, write};
+use crate::input;
+use crate::interrupt::Interrupted;
+use crate::output::Output;
+use crate::progress::Watch;
+use crate::rows;
+
+/// Writes the neighbors of all queries.
+pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> Result<()> {
+    let model = input::named_model(&args.model, &args.names)?;
+    args.check_for_model()?;
+    let (measures, queries, names) = read(args, &model)?;
+    let among = model.prepare(&measures)?;
+    let apart = queries.as_ref().map(|queries| model.prepare(queries)).transpose()?;
+    let prepared = apart.as_ref().unwrap_or(&among);
+    let (count, columns) = (prepared.measures().len(), measures.len());
+    let watch = Watch::of_rows(output, file.is_none());
+    let size = prepared.rows_at_once(columns);
+    // A measure is no neighbor of itself.
+    let itself = |query| if apart.is_some() { None } else { Some(query) };
+    rows::write(file, output, |out, json| {
+        rows::header(out, json, &COLUMNS[..4])?;
+        for first in (0..count).step_by(size) {
+            let queries = first..count.min(first + size);
+            let progress = |state: &State<'_>| {
+                let (done, total) = (first + state.done, Some(count));
+                watch.hear(&State { task: "neighbors", done, total, ..*state })
+            };
+            let table = match prepared.cross_rows(&among, queries.clone(), &progress) {
+                Err(Error::Cancelled) => return Err(Interrupted.into()),
+                table => table?,
+            };
+            let rows = queries.clone().into_par_iter().zip(table.par_chunks(columns.max(1)));
+            let found: Vec<_> =
+                rows.map(|(query, row)| nearest(args.k, row, itself(query))).collect();
+            for (query, found) in queries.zip(found) {
+                write(out, json, &names, (query, &found), None)?;
+            }
+        }
+        Ok(())
+    })?;
+    let note = format!("neighbors of {count} measures");
+    rows::wrote(output, "nearest", file, json!({"queries": count}), &note)
+}
+
+/// The measures to look among, the queries if they are others, and what all are called.
+fn read(args: &NearestArgs, model: &Model) -> Result<(Measures, Option<Measures>, Names)> {
+    let none = || format!("{}: it holds no measures; give `--measures`", input::name(&args.model));
+    let path = args.measures.as_deref().with_context(none)?;
+    let read = |path: &Path| input::measures(model.into(), path, args.normalize);
+    let (measures, queries) = (read(path)?, args.queries.as_deref().map(read).transpose()?);
+    let asking = queries.as_ref().unwrap_or(&measures);
+    Measures::check_all_balanced(&[asking, &measures]).with_context(|| match &args.queries {
+        Some(queries) => format!("{} against {}", input::name(queries), input::name(path)),
+        None => input::name(path),
+    })?;
+    let names = input::measure_names(args.measure_names.as_deref(), &measures)?;
+    let names = Names::new(args, queries.as_ref(), names)?;
+    Ok((measures, queries, names))
+}
+
+/// The closest first.
+fn nearest(k: usize, distances: &[f64], itself: Option<usize>) -> Vec<(usize, f64)> {
+    let all = distances.iter().copied().enumerate();
+    let mut found: Vec<(usize, f64)> = all.filter(|&(m, _)| itself != Some(m)).collect();
+    let order = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+    if k < found.len() {
+        found.select_nth_unstable_by(k, order);
+        found.truncate(k);
+    }
+    found.sort_unstable_by(order);
+    found
+}
