@@ -115,6 +115,16 @@ pub(super) const CASES: &[Case] = &[
     lab(timed(long("reproduce uniform --quick --dims 2 --runs 1 -o out"))),
     lab(timed(short("reproduce four-points --quick -o out"))),
     lab(timed(long("reproduce recovered-tree --quick -o out"))),
+    // What fits into memory is in the file, so that little of it makes another one.
+    long("index -q --points points.npy --measures measures.npz --keep 1MB -o out.index"),
+    long("index -q --graph edges.csv --measures measures.csv --keep 0 -o out.index"),
+    short(
+        "index -q docs.index --add measures.csv --measure-names titles.txt --remove 0,1 -o out.index",
+    ),
+    short("nearest docs.index --queries measures.csv --query-names titles.txt -k 3 -o out.csv"),
+    short("nearest docs.index --radius 0.5 --json"),
+    short("nearest docs.index --within 0.1 -o out.csv"),
+    short("nearest docs.index --queries measures.npy --approximate"),
 ];
 
 impl Case {

@@ -16,7 +16,7 @@ use super::process::{Job, MEMORY};
 use super::random::Random;
 
 /// The files of a scene.
-pub(super) const INPUTS: [&str; 19] = [
+pub(super) const INPUTS: [&str; 20] = [
     "points.csv",
     "points.npy",
     "matrix.csv",
@@ -36,6 +36,7 @@ pub(super) const INPUTS: [&str; 19] = [
     "model.nwk",
     "labels.csv",
     "history.csv",
+    "docs.index",
 ];
 
 /// What every command may take longer than it does undisturbed.
@@ -98,6 +99,11 @@ impl Scene {
             (
                 "exact -q --points points.csv --measures measures.csv --n-pairs 40 -o out.csv",
                 &[("out.csv", "labels.csv")],
+            ),
+            (
+                "index -q --points points.csv --names names.txt --measures measures.csv \
+                 --measure-names titles.txt --keep 1MB -o out.index",
+                &[("out.index", "docs.index")],
             ),
         ] {
             let words: Vec<String> = args.split_whitespace().map(ToString::to_string).collect();
