@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde_json::json;
 use treeport::search::IndexFile;
-use treeport::{Index, IndexOptions, Measures, memory};
+use treeport::{Error, Index, IndexOptions, Measures, memory};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::input::{self, Space};
@@ -22,8 +22,8 @@ Examples:
   treeport nearest docs.index --queries new.npz -k 5
   treeport index docs.index --add more.npz --measure-names more.txt --remove 3,7 -o docs.index
 
-The file holds the distances' source and the measures: `nearest` needs nothing else. Measures that are added
-go by the numbers after the last, and those that are removed leave their numbers unused. An index
+The file holds the ground metric and the measures: `nearest` needs nothing else. Measures that
+are added get the numbers after the last; those that are removed leave theirs unused. An index
 answers right whatever was added; where most of it is new, one made anew answers faster.
 
 Ctrl-C leaves no file, and one that was there as it was. `--quiet` only writes the file.";
@@ -90,7 +90,13 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
         bail!("there is nothing to do; give `--add` or `--remove`, or search with `nearest`");
     }
     let mut file = input::index(path)?;
-    file.index.remove(&args.remove).with_context(|| input::name(path))?;
+    file.index.remove(&args.remove).map_err(|error| match error {
+        Error::NoSuchMeasure { measure, measures } if measure < measures => anyhow!(
+            "{}: measure {measure} was removed before, or is listed twice",
+            input::name(path)
+        ),
+        other => anyhow::Error::from(other).context(input::name(path)),
+    })?;
     let Some(from) = &args.measures.measures else { return Ok(file) };
     let space = Space::of(file.index.metric(), file.point_names.as_ref());
     let more = args.measures.read(space)?;

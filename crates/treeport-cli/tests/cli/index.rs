@@ -292,6 +292,8 @@ fn bad_questions_name_what_is_wrong() {
     "#);
     assert_snapshot!(folder.error("index docs.index --remove 3 -o docs.index"),
         @"docs.index: there is no measure 3: the set holds 3, numbered from 0");
+    assert_snapshot!(folder.error("index docs.index --remove 2,2 -o docs.index"),
+        @"docs.index: measure 2 was removed before, or is listed twice");
     assert_snapshot!(folder.error("index docs.index -o docs.index"),
         @"there is nothing to do; give `--add` or `--remove`, or search with `nearest`");
     assert_snapshot!(folder.error(&format!("{BUILD} -o -")),

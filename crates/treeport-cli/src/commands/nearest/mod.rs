@@ -28,17 +28,17 @@ Examples:
 Without `--queries` every measure is asked about its neighbors among the others.
 
 Which one to take:
-  an index (`treeport index`)   the nearest by exact distance, proved; few pairs are solved for that
-    --within 0.02               the same up to 2 % of a distance, proved; faster where many are about as near
-    --approximate               the nearest by lower bounds, which stand in place of distances: solves nothing.
-                                With `-o` it says which share of the true ones to expect, which takes
-                                64 proved searches
-    --radius R                  all within a distance: duplicates, say
-  a model (`treeport fit`)      the quick way: the nearest by the model's distances. All measures are
-                                compared, a microsecond each
+  INDEX           the nearest by exact distance, proved; only a few pairs are solved for that
+  --within 0.02   the same up to 2 % of a distance; faster where many are about as near
+  --approximate   the nearest by lower bounds, which stand in place of distances; solves
+                  nothing. With `-o` it says which share of the true ones to expect, measured
+                  by 64 proved searches
+  --radius R      all within a distance: duplicates, say
+  MODEL           the quick way: the nearest by the distances of a tree or a forest, all of
+                  which are worked out
 
-An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`, in JSON
-`null`, where none was left out. Ties go to the smaller number.";
+An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`,
+in JSON `null`, where none was left out. Ties go to the smaller number.";
 
 /// Options of `treeport nearest`.
 #[derive(Args, Debug)]
