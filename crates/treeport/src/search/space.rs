@@ -133,9 +133,10 @@ impl Space {
         if !missing.is_empty() {
             self.work_out(&missing, rows)?;
         }
-        let mut next = 0;
+        // Not what is kept by now: another thread may have kept a row that was worked out here too.
+        let (mut next, mut missing) = (0, missing.into_iter().peekable());
         for &point in &rows.points {
-            if self.kept(point).is_some() {
+            if missing.next_if_eq(&point).is_none() {
                 rows.at.push(None);
                 continue;
             }
@@ -162,6 +163,9 @@ impl Space {
 
     /// Keeps a row if there is room; two threads may both work out the same.
     fn keep(&self, point: usize, single: &[f32], exact: &[f64]) -> bool {
+        if self.kept(point).is_some() {
+            return true;
+        }
         let take = |room: usize| room.checked_sub(1);
         if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
             return false;

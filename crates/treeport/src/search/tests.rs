@@ -265,6 +265,32 @@ fn any_number_of_threads_finds_the_same() {
     }
 }
 
+/// A row that another thread keeps in the meantime is no other point's row.
+#[test]
+fn threads_that_need_the_same_rows_get_them_right() {
+    let points = 60;
+    let coordinates = (0..2 * points).map(|k| ((k * 7919) % 101) as f64).collect();
+    let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
+    let measures = drawn(points, 30, 0..8);
+    let order: Vec<usize> = (0..points).collect();
+    let mut expected = vec![0.0; points * points];
+    metric.block(&order, &order, &mut expected);
+    for _ in 0..200 {
+        let space = Space::with_order(&metric, order.clone(), points, 1 << 20);
+        (0..measures.len()).into_par_iter().with_max_len(1).for_each(|number| {
+            let (measure, mut rows) = (measures.row(number), Rows::default());
+            let support = || measure.iter().map(|(point, _)| point);
+            space.rows(support(), &mut rows).unwrap();
+            for (slot, point) in support().enumerate() {
+                let found = space.exact_row(&rows, slot);
+                for (a, b) in found.iter().zip(&expected[point * points..]) {
+                    assert!((a - b).abs() <= 1e-9, "point {point}");
+                }
+            }
+        });
+    }
+}
+
 #[test]
 fn few_pairs_are_solved() {
     let coordinates: Vec<f64> = (0..900).map(|k| (f64::from(k) * 0.7).sin() * 10.0).collect();
