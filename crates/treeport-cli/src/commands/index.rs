@@ -48,8 +48,8 @@ pub(crate) struct IndexArgs {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', requires = "index")]
     #[arg(help_heading = "Measures")]
     remove: Vec<usize>,
-    /// What may be kept in memory to answer faster, such as 2GB [default: a quarter of what the
-    /// machine can spare]; the answers are the same.
+    /// What may be kept in memory to answer faster, such as 2GB [default: 4 GiB]; the answers
+    /// are the same.
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     keep: Option<u64>,
     /// Where the index goes; it may be INDEX itself.

@@ -120,7 +120,7 @@ impl Index {
             rows().flat_map(|row| row.support().to_vec()).flat_map(u32::to_le_bytes).collect(),
             rows().flat_map(|row| row.masses().to_vec()).flat_map(f64::to_le_bytes).collect(),
             self.removed.iter().map(|&removed| u8::from(removed)).collect(),
-            numbers(&self.space.points),
+            self.space.points.iter().flat_map(|point| point.to_le_bytes()).collect(),
             numbers(&self.reference.points),
             singles(&self.reference.mass),
             singles(&self.own),
@@ -201,16 +201,18 @@ fn assemble(
         Ok(measures) => measures,
         Err(error) => return Some(Err(error)),
     };
-    let (points, reference_points) = (numbers(order), numbers(reference));
+    let points: Vec<u32> = order.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b)).collect();
+    let reference_points = numbers(reference);
     let used = usize::try_from(facts.get("columns_used")?.as_u64()?).ok()?;
     let (scale, unit) = (facts.get("scale")?.as_f64()? as f32, facts.get("unit")?.as_f64()?);
     let options = IndexOptions {
         memory: facts.get("memory")?.as_u64(),
         reference: usize::try_from(facts.get("reference")?.as_u64()?).ok()?,
     };
-    let fits = points.iter().chain(&reference_points).all(|&p| p < metric.points())
+    let fits = points.iter().all(|&p| (p as usize) < metric.points())
         && used <= points.len()
-        && points.starts_with(&reference_points)
+        && used >= reference_points.len()
+        && points.iter().zip(&reference_points).all(|(&a, &b)| a as usize == b)
         && reference_points.is_empty() == measures.is_empty()
         && reference_mass.len() == 4 * reference_points.len()
         && removed.len() == measures.len();

@@ -58,8 +58,8 @@ use space::{Rows, Space};
 /// How an index is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexOptions {
-    /// Bytes for distances and potentials that are kept to answer faster; by default a quarter of
-    /// what the machine has to spare when the index is built. Answers are the same with any.
+    /// Bytes for distances and potentials that are kept to answer faster, 4 GiB by default; of what
+    /// the machine has to spare distances take half at most. Answers are the same with any.
     pub memory: Option<u64>,
     /// Points of the mean of the collection that potentials are made against.
     pub reference: usize,
@@ -67,8 +67,7 @@ pub struct IndexOptions {
 
 impl IndexOptions {
     fn bytes(&self) -> u64 {
-        let spare = || memory::available().map(|bytes| bytes / 4);
-        self.memory.or_else(spare).unwrap_or(1 << 30)
+        self.memory.unwrap_or(4 << 30)
     }
 }
 
@@ -199,7 +198,7 @@ impl Index {
         let columns = index.space.points.len();
         let rows = (index.space.used as u64).saturating_mul(Space::row_size(columns));
         let table = Side::size(columns, measures.len());
-        let fits = rows.saturating_add(table) <= bytes && index.space.holds_all();
+        let fits = rows.saturating_add(table) <= bytes && !index.space.by_search();
         let counter = Counter::new(INDEXING, measures.len(), progress);
         if fits {
             index.fill_side(0, &counter)?;

@@ -145,11 +145,11 @@ impl Potential {
         space.metric.make_lipschitz(&mut values);
         let at = |point: usize| (values[point] / space.unit) as f32;
         let used = &space.points[..space.used];
-        let largest = used.iter().fold(0.0, |most: f32, &point| most.max(at(point).abs()));
+        let largest = used.iter().fold(0.0, |most: f32, &point| most.max(at(point as usize).abs()));
         // A rounding of each, and those of the sums, which are in double precision.
         let slack = 4.0 * ROUNDING * largest;
         self.f.clear();
-        self.f.extend(used.iter().map(|&point| at(point) - slack));
+        self.f.extend(used.iter().map(|&point| at(point as usize) - slack));
         self.own.clear();
         self.own.extend(measure.iter().map(|(point, _)| below(-at(point))));
     }

@@ -427,7 +427,7 @@ impl Costs {
             let space = &index.space;
             if space.by_search() {
                 let mut exact = vec![0.0; count];
-                let from = space.points[column as usize];
+                let from = space.points[column as usize] as usize;
                 space.metric.distances_from(from, query.support(), &mut exact);
                 self.known.extend(exact.iter().map(|&d| space.lowered(d)));
             } else {

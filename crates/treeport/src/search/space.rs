@@ -26,7 +26,7 @@ const LANES: usize = 8;
 pub(super) struct Space {
     pub(super) metric: GroundMetric,
     /// The points that have a column, and the place of each among them.
-    pub(super) points: Vec<usize>,
+    pub(super) points: Vec<u32>,
     pub(super) place: Vec<u32>,
     /// How many of them the collection uses; these come first.
     pub(super) used: usize,
@@ -71,8 +71,8 @@ impl Space {
         for &point in first {
             count[point] = u32::MAX;
         }
-        let mut points: Vec<usize> = (0..count.len()).collect();
-        points.sort_by_key(|&point| std::cmp::Reverse(count[point]));
+        let mut points: Vec<u32> = (0..count.len() as u32).collect();
+        points.sort_by_key(|&point| std::cmp::Reverse(count[point as usize]));
         if points.len() > 2 * used {
             points.truncate(used);
         }
@@ -82,12 +82,14 @@ impl Space {
     /// The space of these points, in this order.
     pub(super) fn with_order(
         metric: &GroundMetric,
-        points: Vec<usize>,
+        points: Vec<u32>,
         used: usize,
         bytes: u64,
     ) -> Self {
         let mut place = vec![NO_PLACE; metric.points()];
-        points.iter().zip(0..).for_each(|(&point, at)| place[point] = at);
+        points.iter().zip(0..).for_each(|(&point, at)| place[point as usize] = at);
+        // What is kept does not change an answer, so it may depend on the machine.
+        let bytes = memory::available().map_or(bytes, |spare| bytes.min(spare / 2));
         let room = usize::try_from(bytes / Self::row_size(points.len())).unwrap_or(usize::MAX);
         let rows = if by_search(metric) { 0 } else { metric.points() };
         let kept = (0..rows).map(|_| OnceLock::new()).collect();
@@ -108,12 +110,6 @@ impl Space {
     /// Whether distances to all columns are the searches of a graph: then there are no rows.
     pub(super) fn by_search(&self) -> bool {
         by_search(&self.metric)
-    }
-
-    /// Whether the rows of all points in use are kept, or fit beside those that are.
-    pub(super) fn holds_all(&self) -> bool {
-        let missing = self.points[..self.used].iter().filter(|&&point| self.kept(point).is_none());
-        !self.by_search() && missing.count() <= self.room.load(Ordering::Relaxed)
     }
 
     fn kept(&self, point: usize) -> Option<&Row> {
@@ -155,7 +151,11 @@ impl Space {
         memory::resize_room(&mut rows.exact, step, count, instead)?;
         memory::resize_room(&mut rows.single, step, count, instead)?;
         rows.exact.resize(count, 0.0);
-        self.metric.block(points, &self.points, &mut rows.exact);
+        // One point after the other, not as a matrix product, whose last bits depend on what is worked
+        // out together, and with it on the threads.
+        for (&point, row) in points.iter().zip(rows.exact.chunks_exact_mut(self.points.len())) {
+            self.metric.distances_from(point, &self.points, row);
+        }
         rows.single.clear();
         rows.single.extend(rows.exact.iter().map(|&d| self.lowered(d)));
         Ok(())

@@ -276,7 +276,8 @@ fn threads_that_need_the_same_rows_get_them_right() {
     let mut expected = vec![0.0; points * points];
     metric.block(&order, &order, &mut expected);
     for _ in 0..200 {
-        let space = Space::with_order(&metric, order.clone(), points, 1 << 20);
+        let columns = order.iter().map(|&point| point as u32).collect();
+        let space = Space::with_order(&metric, columns, points, 1 << 20);
         (0..measures.len()).into_par_iter().with_max_len(1).for_each(|number| {
             let (measure, mut rows) = (measures.row(number), Rows::default());
             let support = || measure.iter().map(|(point, _)| point);
