@@ -13,6 +13,7 @@ mod labelled;
 mod measures;
 mod memory;
 mod model;
+mod neighbors;
 mod transport;
 mod watch;
 
@@ -38,6 +39,8 @@ mod _core {
     use crate::memory::set_memory_limit;
     #[pymodule_export]
     use crate::model::Model;
+    #[pymodule_export]
+    use crate::neighbors::{Index, check_accuracy};
     #[pymodule_export]
     use crate::transport::{emd, emd_matrix, emd_pairs, sinkhorn};
 }

@@ -206,6 +206,7 @@ print("ready", flush=True)
         "tp.TreeWasserstein(n_pairs=79_000, epochs=100_000).fit(measures)",
         "tp.TreeWasserstein(points, method='forest', n_trees=100_000, n_pairs=1).fit(measures)",
         "tp.TreeWasserstein(points, n_pairs=1).fit(measures[:2]).estimate(many := np.tile(measures, (20, 1)), many[::-1], 0)",
+        "tp.WassersteinNeighbors(points).fit(measures).kneighbors()",
     ],
 )
 def test_ctrl_c_ends_long_work(work):

@@ -15,5 +15,8 @@ lower, upper = tw.bounds(np.eye(3), np.eye(3), accuracy="flow")
 several = upper - lower
 names: "list[str] | None" = tree.names
 back: tp.TreeWasserstein = tp.load("model.tree")
+near: tp.WassersteinNeighbors = tp.WassersteinNeighbors(points, accuracy=0.1).fit(np.eye(3))
+whole: "np.typing.NDArray[np.int64]" = near.add(np.eye(3))
+near = tp.WassersteinNeighbors.load("documents.index")
 wrong: str = tree.to_newick()
 wrong = tree.n_points  # type: ignore[assignment]

@@ -2,7 +2,8 @@
 
 `TreeWasserstein` learns a tree over your points from exact transport distances; after that a distance
 costs time linear in the supports of its two measures. `Tree` is what it learns, or what you bring: a
-phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once. `emd` and `sinkhorn` solve single problems exactly and with entropy.
+phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once. `WassersteinNeighbors` finds
+those of a collection that are nearest by exact transport. `emd` and `sinkhorn` solve single problems exactly and with entropy.
 """
 
 from ._core import __version__
@@ -10,6 +11,7 @@ from ._estimator import TreeWasserstein, load
 from ._forest import Forest
 from ._inputs import Measures
 from ._memory import set_memory_limit
+from ._neighbors import WassersteinNeighbors
 from ._transport import emd, emd_pairs, sinkhorn
 from ._tree import Tree, linkage
 
@@ -18,6 +20,7 @@ __all__ = [
     "Measures",
     "Tree",
     "TreeWasserstein",
+    "WassersteinNeighbors",
     "__version__",
     "emd",
     "emd_pairs",

@@ -11,11 +11,13 @@ __all__ = [
     "DEFAULT_PAIRS",
     "Estimator",
     "Ground",
+    "Index",
     "Labelled",
     "Measures",
     "Model",
     "__version__",
     "calibration",
+    "check_accuracy",
     "check_options",
     "emd",
     "emd_matrix",
@@ -35,6 +37,7 @@ _Integers = npt.NDArray[np.int64]
 _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
 _Costs = Union[tuple[_Floats, str], _Floats, Ground]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
+_Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
 _Report = Optional[Callable[[str, int, int], None]]
 
 @final
@@ -165,6 +168,48 @@ class Estimator:
         report: _Report = None,
     ) -> tuple[_Floats, _Floats]: ...
 
+@final
+class Index:
+    def __new__(
+        cls,
+        ground: Ground,
+        measures: Measures,
+        memory: Optional[int],
+        names: Optional[list[str]],
+        threads: int,
+        report: _Report = None,
+    ) -> Index: ...
+    def nearest(
+        self,
+        queries: Optional[Measures],
+        k: int,
+        accuracy: Union[str, float],
+        threads: int,
+        report: _Report = None,
+    ) -> _Found: ...
+    def radius(
+        self, queries: Optional[Measures], radius: float, threads: int, report: _Report = None
+    ) -> _Found: ...
+    def expected_recall(self, k: int, threads: int, report: _Report = None) -> float: ...
+    def add(self, measures: Measures, threads: int, report: _Report = None) -> int: ...
+    def remove(self, numbers: _Integers) -> None: ...
+    @staticmethod
+    def load(path: str) -> Index: ...
+    def save(self, path: str) -> None: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Index: ...
+    def to_bytes(self) -> bytes: ...
+    @property
+    def ground(self) -> Ground: ...
+    @property
+    def names(self) -> Optional[list[str]]: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def present(self) -> int: ...
+    def __len__(self) -> int: ...
+
+def check_accuracy(accuracy: Union[str, float]) -> None: ...
 def calibration(
     ground: Ground, model: Model, labelled: Labelled, threads: int, report: _Report = None
 ) -> Calibration: ...

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._estimates import Calibration, Estimates, Options
@@ -19,15 +19,13 @@ from ._inputs import (
     Seed,
     fingerprint,
     ground_of,
-    in_order,
-    is_sparse,
     measures_of,
     moves_matrix,
     names_of,
     pairs_of,
     row,
+    rows_of,
     seed_of,
-    sound,
     table_of,
     threads_of,
     width,
@@ -447,34 +445,10 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Rows as scikit-learn checks them."""
-        if isinstance(X, Measures):
-            X = X._rows()
-        if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
-            X = X.X
-        if is_sparse(X):
-            X = sound(X)
         names = names_of(self.graph)
         if not reset and not hasattr(self, "feature_names_in_"):  # read from a file
             names = names or self._model.names
-            X = np.asarray(in_order(X, names)) if hasattr(X, "columns") else X
-        else:
-            X = in_order(X, names)
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_min_samples=2 if reset else 1,
-        )
-        masses = X.data if is_sparse(X) else X
-        if masses.size and masses.min() < 0:
-            try:
-                measures_of(X)
-            except ValueError as error:
-                # How scikit-learn's own estimators begin; the rest says where.
-                raise ValueError(f"Negative values in data: {error}") from None
-        return X
+        return rows_of(self, X, names, reset, least=2 if reset else 1)
 
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)

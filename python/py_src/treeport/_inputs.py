@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
+from sklearn.utils.validation import validate_data
 
 from . import _core
 
@@ -170,6 +171,37 @@ class Measures:
 
     def __repr__(self) -> str:
         return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
+
+
+def rows_of(
+    estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool, least: int = 1
+) -> Any:
+    """Rows as scikit-learn checks them, at least so many; columns with names are matched to points with names."""
+    if isinstance(X, Measures):
+        X = X._rows()
+    if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
+        X = X.X
+    if is_sparse(X):
+        X = sound(X)
+    X = in_order(X, names)
+    if not reset and not hasattr(estimator, "feature_names_in_") and hasattr(X, "columns"):
+        X = np.asarray(X)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=np.float64,
+        ensure_min_samples=least,
+    )
+    masses = X.data if is_sparse(X) else X
+    if masses.size and masses.min() < 0:
+        try:
+            measures_of(X)
+        except ValueError as error:
+            # How scikit-learn's own estimators begin; the rest says where.
+            raise ValueError(f"Negative values in data: {error}") from None
+    return X
 
 
 def with_mass(X: Any) -> Any:
