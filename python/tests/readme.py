@@ -5,12 +5,13 @@ import pathlib
 import re
 import tempfile
 
-README = pathlib.Path(__file__).parents[2] / "README.md"
+ROOT = pathlib.Path(__file__).parents[2]
 
 
-def run_readme():
-    blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
-    assert blocks, "the README has no Python"
+def run_readme(page="README.md"):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert blocks, f"{page} has no Python"
     names = {}
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:

@@ -32,8 +32,9 @@ def test_everything_public_is_documented():
                 assert method.__doc__, f"{name}.{part}"
 
 
-def test_the_readme():
-    run_readme()
+@pytest.mark.parametrize("page", ["README.md", "docs/SEARCH-python.md"])
+def test_pages_run(page):
+    run_readme(page)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
