@@ -15,12 +15,13 @@ use crate::watch;
 
 /// How good neighbors have to be, as Python says it.
 #[derive(FromPyObject)]
-pub(crate) enum Asked {
+pub(crate) enum Asked<'py> {
     Within(f64),
     Named(String),
+    Other(Bound<'py, PyAny>),
 }
 
-impl Asked {
+impl Asked<'_> {
     fn read(self) -> PyResult<Accuracy> {
         let expected = "it must be exact, approximate or a finite number, at least 0";
         let bad = |value| to_py_err(Error::BadOption { option: "accuracy", value, expected });
@@ -32,13 +33,14 @@ impl Asked {
                 "approximate" => Ok(Accuracy::Approximate),
                 _ => Err(bad(format!("{name:?}"))),
             },
+            Self::Other(what) => Err(bad(what.repr()?.to_string())),
         }
     }
 }
 
 /// Refuses an accuracy that is none.
 #[pyfunction]
-pub(crate) fn check_accuracy(accuracy: Asked) -> PyResult<()> {
+pub(crate) fn check_accuracy(accuracy: Asked<'_>) -> PyResult<()> {
     accuracy.read().map(|_| ())
 }
 
@@ -86,7 +88,7 @@ impl Index {
         py: Python<'py>,
         queries: Option<&Measures>,
         k: usize,
-        accuracy: Asked,
+        accuracy: Asked<'_>,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Found<'py>> {
@@ -213,15 +215,16 @@ impl Index {
 }
 
 fn flat<'py>(py: Python<'py>, found: &[Neighbors]) -> Found<'py> {
+    let whole = |count: usize| i64::try_from(count).expect("memory ends long before");
     let mut start = vec![0];
     let (mut numbers, mut distances) = (Vec::new(), Vec::new());
     for neighbors in found {
-        numbers.extend(neighbors.found.iter().map(|&(number, _)| number as i64));
+        numbers.extend(neighbors.found.iter().map(|&(number, _)| whole(number)));
         distances.extend(neighbors.found.iter().map(|&(_, distance)| distance));
-        start.push(numbers.len() as i64);
+        start.push(whole(numbers.len()));
     }
     let bounds: Vec<f64> = found.iter().map(|neighbors| neighbors.bound).collect();
-    let solved: Vec<i64> = found.iter().map(|neighbors| neighbors.steps.exact as i64).collect();
+    let solved: Vec<i64> = found.iter().map(|neighbors| whole(neighbors.steps.exact)).collect();
     (
         start.into_pyarray(py),
         numbers.into_pyarray(py),

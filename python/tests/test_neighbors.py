@@ -365,6 +365,7 @@ def test_the_collection_is_paid_for_once(fitted, halves):
         ({"accuracy": "best"}, 'accuracy is "best"; it must be exact, approximate or a finite number'),
         ({"accuracy": -0.5}, "accuracy is -0.5"),
         ({"accuracy": float("nan")}, "accuracy is NaN"),
+        ({"accuracy": None}, "accuracy is None"),
         ({"memory": -1}, "memory is -1"),
         ({"memory": 0.5}, "memory is 0.5"),
         ({"metric": "far"}, "far"),
