@@ -135,6 +135,7 @@ def test_graphs_are_sound(fitted, halves):
     distances, numbers = fitted.kneighbors(queries, 5)
     graph = fitted.kneighbors_graph(queries, 5, mode="distance")
     graph.check_format(full_check=True)
+    assert isinstance(graph, sparse.csr_matrix)  # scanpy cannot take an array
     assert graph.shape == (15, 45) and graph.dtype == np.float64
     assert (graph.indices.reshape(15, 5) == numbers).all()
     assert (graph.data.reshape(15, 5) == distances).all()

@@ -216,7 +216,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def kneighbors_graph(
         self, X: Any = None, n_neighbors: Optional[int] = None, mode: str = "connectivity"
-    ) -> sparse.csr_array:
+    ) -> sparse.csr_matrix:
         """The graph of nearest neighbors, which scikit-learn takes for ``metric="precomputed"``.
 
         Parameters
@@ -228,7 +228,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Returns
         -------
-        graph : scipy.sparse.csr_array of shape (n_queries, n_samples_fit_)
+        graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
             The entries of a row by distance; a distance of 0 is an entry, too.
         """
         _check_mode(mode)
@@ -240,7 +240,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         radius: Optional[float] = None,
         mode: str = "connectivity",
         sort_results: bool = True,
-    ) -> sparse.csr_array:
+    ) -> sparse.csr_matrix:
         """The graph of neighbors within a distance; see `radius_neighbors` and `kneighbors_graph`.
 
         Parameters
@@ -252,12 +252,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Returns
         -------
-        graph : scipy.sparse.csr_array of shape (n_queries, n_samples_fit_)
+        graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
         """
         _check_mode(mode)
         return self._matrix(self._within(X, radius), mode)
 
-    def transform(self, X: Any) -> sparse.csr_array:
+    def transform(self, X: Any) -> sparse.csr_matrix:
         """Distances to the nearest measures, for a next step that has ``metric="precomputed"``.
 
         As scikit-learn's `KNeighborsTransformer` has it, these are ``n_neighbors + 1``, for whoever is in the
@@ -269,12 +269,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Returns
         -------
-        graph : scipy.sparse.csr_array of shape (n_queries, n_samples_fit_)
+        graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
         """
         check_is_fitted(self)
         return self.kneighbors_graph(X, _whole_number(self.n_neighbors) + 1, mode="distance")
 
-    def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_array:
+    def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
         """Builds the index, and the graph of every measure with itself and its `n_neighbors` nearest others.
 
         Parameters
@@ -284,7 +284,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Returns
         -------
-        graph : scipy.sparse.csr_array of shape (n_measures, n_measures)
+        graph : scipy.sparse.csr_matrix of shape (n_measures, n_measures)
             Each is its own first neighbor, at distance 0, even where others are equal to it.
         """
         start, numbers, distances, bounds, solved = self.fit(X)._nearest(None, None)
@@ -295,7 +295,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return self._matrix((start, numbers, distances, bounds, solved), "distance")
 
     def add(self, X: Any) -> Integers:
-        """Adds measures to the collection.
+        """Adds measures to the collection; `RuntimeError` while another thread searches it.
 
         Parameters
         ----------
@@ -457,11 +457,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         with bar("searching", self.verbose) as report:
             return self._index.radius(queries, radius, threads_of(self.n_jobs), report)
 
-    def _matrix(self, found: _core._Found, mode: str) -> sparse.csr_array:
+    def _matrix(self, found: _core._Found, mode: str) -> sparse.csr_matrix:
         start, numbers, distances, *_ = found
         values = np.ones_like(distances) if mode == "connectivity" else distances
         shape = (len(start) - 1, self.n_samples_fit_)
-        return sparse.csr_array((values, numbers, start), shape=shape)
+        # Not an array: scanpy, for one, asks graphs for what only a matrix has.
+        return sparse.csr_matrix((values, numbers, start), shape=shape)
 
 
 def _whole_number(n_neighbors: Any) -> int:
