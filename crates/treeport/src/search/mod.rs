@@ -495,11 +495,3 @@ impl Index {
         (0..queries.len()).into_par_iter().map_init(Searcher::default, one).collect()
     }
 }
-
-fn until_radius(radius: f64) -> Result<Until> {
-    if radius.is_nan() || radius < 0.0 {
-        let expected = "a number, at least 0";
-        return Err(Error::BadOption { option: "radius", value: radius.to_string(), expected });
-    }
-    Ok(Until::Radius(radius))
-}
