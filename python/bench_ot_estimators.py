@@ -5,8 +5,9 @@
 REPOSITORY is a copy of github.com/ilyaraz/ot_estimators with its extension built as its README says
 (`ot_estimators*.so` in its folder `python`); POT has to be installed. DATA is a folder with
 `embeddings.npy` and `docs.npz`. Documents are drawn at random into queries and a collection; equal
-documents and queries with two nearest ones are left out, for its pipelines are judged by the number
-of the document. A pipeline's accuracy is the share of queries whose true nearest document it ends
+documents and queries with two nearest ones (to 1e-4, for it works in single precision) are left out,
+for its pipelines are judged by the number of the document. Those with Sinkhorn's method fail in its
+copy of today unless it comes first. A pipeline's accuracy is the share of queries whose true nearest document it ends
 with; its time is what it prints itself. All on one thread.
 """
 
@@ -32,13 +33,10 @@ ASKED = 1_000
 # Methods, and candidates that each leaves, as shares of the collection.
 PIPELINES = [
     ("quadtree-flowtree-exact", (0.3, 0.01)),
+    ("quadtree-flowtree-exact", (0.5, 0.03)),
     ("flowtree-exact", (0.01,)),
     ("flowtree-exact", (0.03,)),
     ("flowtree-exact", (0.1,)),
-    ("flowtree-exact", (0.3,)),
-    ("mean-sinkhorn-exact", (0.3, 0.01)),
-    ("flowtree-sinkhorn-exact", (0.1, 0.01)),
-    ("flowtree-sinkhorn-exact", (0.3, 0.02)),
 ]
 
 
@@ -97,12 +95,12 @@ def main():
     queries = [rows[i] for i in order[:asked]]
     collection = [rows[i] for i in order[asked:]]
     begun = time.perf_counter()
-    neighbors = tp.WassersteinNeighbors(points=points, n_jobs=1, progress=False)
+    neighbors = tp.WassersteinNeighbors(points=points, n_jobs=1)
     neighbors.fit(measures(collection, len(points)))
     built = time.perf_counter() - begun
 
     two, _ = neighbors.kneighbors(measures(queries, len(points)), 2)
-    clear = two[:, 1] > two[:, 0] * (1 + 1e-6)
+    clear = two[:, 1] > two[:, 0] * (1 + 1e-4)
     queries = [query for query, one in zip(queries, clear) if one]
     batch = measures(queries, len(points))
     times = []

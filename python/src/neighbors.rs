@@ -16,6 +16,8 @@ use crate::watch;
 /// How good neighbors have to be, as Python says it.
 #[derive(FromPyObject)]
 pub(crate) enum Asked<'py> {
+    /// First, because it would pass for a number.
+    Truth(bool),
     Within(f64),
     Named(String),
     Other(Bound<'py, PyAny>),
@@ -26,6 +28,7 @@ impl Asked<'_> {
         let expected = "it must be exact, approximate or a finite number, at least 0";
         let bad = |value| to_py_err(Error::BadOption { option: "accuracy", value, expected });
         match self {
+            Self::Truth(value) => Err(bad(if value { "True" } else { "False" }.into())),
             Self::Within(value) if value >= 0.0 && value.is_finite() => Ok(Accuracy::Within(value)),
             Self::Within(value) => Err(bad(value.to_string())),
             Self::Named(name) => match name.as_str() {

@@ -54,8 +54,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         of their distances, which are given in place of these; `expected_recall` says how many are right.
         `radius_neighbors` is exact at any.
     memory : int, optional
-        Bytes to keep distances and potentials in, which make answers faster, never others; by default a quarter of
-        what the machine can spare.
+        Bytes to keep distances and potentials in, which make answers faster, never others; 4 GiB by default.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool

@@ -17,7 +17,7 @@ use super::query::ROUNDS;
 use super::side::{BLOCK, Side};
 use super::space::Space;
 use super::{Index, IndexOptions};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::container::{self, Checksum, Content, Extra, File};
 use crate::io::{file, model_file};
 use crate::measure::Measures;
@@ -70,6 +70,12 @@ impl IndexFile {
     /// The names take more than the 100 MB a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let index = &self.index;
+        let (points, measures) = (index.space.metric.points(), index.measures.len());
+        for (names, count) in [(&self.point_names, points), (&self.measure_names, measures)] {
+            if let Some(names) = names.as_ref().filter(|names| names.len() != count) {
+                return Err(Error::NameCount { names: names.len(), points: count });
+            }
+        }
         let tensors = index.tensors();
         let (metric, metric_tensors) = model_file::metric_parts(&index.space.metric);
         let facts = json!({
@@ -170,6 +176,12 @@ fn decode(bytes: &[u8], path: &Path) -> Result<IndexFile> {
     let read = model_file::read_metric(metric, &of_metric, file.leaves()?);
     let metric = read.unwrap_or_else(|| Err(file.missing("metric")))?;
     let index = assemble(&metric, facts, &tensors).ok_or_else(|| file.missing("index"))??;
+    let fits = |names: &Option<Vec<String>>, count: usize| {
+        names.as_ref().is_none_or(|names| names.len() == count)
+    };
+    if !fits(&point_names, metric.points()) || !fits(&measure_names, index.measures.len()) {
+        return Err(file.missing("names"));
+    }
     Ok(IndexFile { index, point_names, measure_names })
 }
 
@@ -227,6 +239,7 @@ fn assemble(
     space.unit = unit;
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
     let side = side(&singles(scales), steps, space.points.len())?;
+    space.leave_room(side.bytes());
     let mut index = Index {
         space,
         measures: measures.clone(),
@@ -243,6 +256,7 @@ fn assemble(
     index.enter(&measures);
     let owned = if index.side.len() > 0 { index.places.len() } else { 0 };
     let complete = index.own.len() == owned
+        && !(index.space.by_search() && owned > 0)
         && index.places.iter().all(|&place| (place as usize) < index.space.used)
         && [0, measures.len()].contains(&index.side.len());
     complete.then_some(Ok(index))

@@ -77,6 +77,9 @@ impl Default for IndexOptions {
     }
 }
 
+/// The most points of a reference.
+const MOST_REFERENCE: usize = 1 << 16;
+
 /// Queries that decide how many rounds of sweeps pay, and the neighbors they ask for.
 const ROUNDS_QUERIES: usize = 16;
 const ROUNDS_K: usize = 10;
@@ -115,7 +118,8 @@ impl Accuracy {
 /// The neighbors of one query.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Neighbors {
-    /// Numbers of measures and their distances, the nearest first; ties by number.
+    /// Numbers of measures and their distances as computed, which are certified to 10⁻⁹; the nearest
+    /// first, ties by number.
     pub found: Vec<(usize, f64)>,
     /// No measure that was left out is nearer than this; infinite if none was.
     pub bound: f64,
@@ -164,8 +168,8 @@ impl Index {
     /// Builds an index of measures on the points of a metric.
     ///
     /// # Errors
-    /// Measures on other points than the metric's or of unequal totals, no memory, or
-    /// [`Error::Cancelled`] when `progress`, which counts measures, asks to stop.
+    /// Measures on other points than the metric's or of unequal totals, no memory, a pair that cannot be
+    /// solved, or [`Error::Cancelled`] when `progress`, which counts measures, asks to stop.
     pub fn new(
         metric: &GroundMetric,
         measures: &Measures,
@@ -176,11 +180,13 @@ impl Index {
         Measures::check_all_balanced(&[measures])?;
         metric.prepare(progress)?;
         let bytes = options.bytes();
-        let mut reference = Reference::draw(metric, measures, options.reference.max(1));
+        let mut reference =
+            Reference::draw(metric, measures, options.reference.clamp(1, MOST_REFERENCE));
         let mut space = Space::new(metric, measures, &reference.points, bytes);
         let typical = reference.typical_distance(metric);
         space.set_unit(typical);
-        reference.scale = if typical > 0.0 { (0.8 * typical / space.unit) as f32 } else { 1.0 };
+        let scale = (0.8 * typical / space.unit) as f32;
+        reference.scale = if scale.is_normal() { scale } else { 1.0 };
         let mut index = Self {
             space,
             measures: measures.clone(),
@@ -201,6 +207,7 @@ impl Index {
         let fits = rows.saturating_add(table) <= bytes && !index.space.by_search();
         let counter = Counter::new(INDEXING, measures.len(), progress);
         if fits {
+            index.space.leave_room(table);
             index.fill_side(0, &counter)?;
         }
         index.rounds = index.choose_rounds(progress)?;
@@ -252,8 +259,8 @@ impl Index {
     /// As [`new`](Self::new); the index is then as it was.
     ///
     /// # Complexity
-    /// As for an index of the added measures alone, unless one has a point that none had before: then
-    /// that of building anew.
+    /// As for an index of the added measures alone, and a copy of the collection and of up to 2,048
+    /// potentials: add many at once. Where one has a point that none had before, that of building anew.
     pub fn add(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<usize> {
         let first = self.measures.len();
         measures.check_points(self.space.metric.points())?;
@@ -269,13 +276,14 @@ impl Index {
         let counter = Counter::new(INDEXING, measures.len(), progress);
         let entries = self.places.len();
         // From here on columns that no measure had may be in use.
-        self.space.used = self.space.points.len();
+        let used = std::mem::replace(&mut self.space.used, self.space.points.len());
         let before = std::mem::replace(&mut self.measures, all);
         self.enter(measures);
         let tabled = self.side.len() == first && first > 0;
         let done = if tabled { self.fill_side(first, &counter) } else { Ok(()) };
         if done.is_err() {
             self.measures = before;
+            self.space.used = used;
             self.start.truncate(first + 1);
             self.places.truncate(entries);
             self.masses.truncate(entries);
@@ -483,7 +491,7 @@ impl Index {
         let counter = Counter::new(SEARCHING, queries.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {
             if own && self.removed[number] {
-                return Ok(Neighbors::default());
+                return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
             }
             let (until, accuracy) = until;
             let (skipped, rounds) = (own.then_some(number), self.rounds);

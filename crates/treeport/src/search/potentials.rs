@@ -57,7 +57,8 @@ impl Reference {
         let mut distances = vec![0.0; some.len() * some.len()];
         metric.block(&some, &some, &mut distances);
         let pairs = some.len() * some.len().saturating_sub(1);
-        distances.iter().sum::<f64>() / pairs.max(1) as f64
+        // Divided first, for their sum may be beyond all numbers.
+        distances.iter().map(|d| d / pairs.max(1) as f64).sum()
     }
 
     /// Leaves in `small` duals of a measure's points that are good against the reference.

@@ -24,6 +24,10 @@ pub(super) const ROUNDING: f32 = 1.0 / (1u32 << 24) as f32;
 /// Costs up to which a pair is bounded before it is solved: 64 MiB.
 const MOST_COSTS: usize = 1 << 24;
 
+/// Points of a query without a column up to which measures are bounded by their own potentials: each
+/// takes a pass over the whole collection.
+const MOST_BEYOND: usize = 8;
+
 /// The most rounds of sweeps on a pair.
 pub(super) const ROUNDS: usize = 3;
 
@@ -142,7 +146,8 @@ impl Searcher {
         self.pair.begin(index, query);
         self.duals.clear();
         self.known.clear();
-        let unit = query.total() * index.space.unit;
+        // Not their product, which may be beyond all numbers where no distance is.
+        let unit = (index.space.unit, query.total());
         let mut fresh = self.by_bound(index, asked);
         let mut heap = BinaryHeap::new();
         let mut found = Neighbors { bound: f64::INFINITY, ..Neighbors::default() };
@@ -161,7 +166,13 @@ impl Searcher {
                 continue;
             }
             let least = least(&fresh, &heap, unit);
-            self.look_into(index, query, &mut candidate, (least, asked), &mut found.steps)?;
+            self.look_into(
+                index,
+                query,
+                &mut candidate,
+                (least, asked, counter),
+                &mut found.steps,
+            )?;
             if candidate.step == KNOWN {
                 counter.add(0)?;
             }
@@ -206,6 +217,11 @@ impl Searcher {
         let space = &index.space;
         self.seen.clear();
         self.beyond.clear();
+        self.own_bounds.clear();
+        let beyond = query.support().iter().filter(|&&p| space.place[p as usize] == NO_PLACE);
+        if beyond.count() > MOST_BEYOND {
+            return;
+        }
         for (i, (point, mass)) in query.iter().enumerate() {
             let (place, mass) = (space.place[point], (mass / query.total()) as f32);
             if place != NO_PLACE {
@@ -226,7 +242,9 @@ impl Searcher {
         let keys = self.bounds.iter().enumerate().filter(|&(number, _)| present(number));
         let key = |(number, &bound): (usize, &f32)| {
             let own = self.own_bounds.get(number).copied().unwrap_or(0.0);
-            let bound = bound.max(own).max(0.0);
+            let bound = bound.max(own);
+            // Zero without a sign, whose bits would be the largest.
+            let bound = if bound > 0.0 { bound } else { 0.0 };
             Reverse(u64::from(bound.to_bits()) << 32 | number as u64)
         };
         keys.map(key).collect()
@@ -239,13 +257,17 @@ impl Searcher {
         index: &Index,
         query: &Measure<'_>,
         candidate: &mut Candidate,
-        (least, asked): (f64, Asked),
+        (least, asked, counter): (f64, Asked, &Counter<'_>),
         steps: &mut Steps,
     ) -> Result<()> {
         let other = index.measures.row(candidate.number as usize);
         if query.support().len() * other.support().len() > MOST_COSTS {
+            if asked.accuracy == Accuracy::Approximate {
+                self.know(candidate, candidate.bound, asked.accuracy);
+                return Ok(());
+            }
             steps.exact += 1;
-            let distance = self.solve(index, query, &other)?;
+            let distance = self.solve(index, query, &other, counter)?;
             self.know(candidate, distance, asked.accuracy);
             return Ok(());
         }
@@ -255,6 +277,7 @@ impl Searcher {
         }
         self.set_problem(index, query, candidate);
         let approximate = asked.accuracy == Accuracy::Approximate;
+        let went_back = candidate.step > SHARED;
         let rounds = if approximate { ROUNDS_APPROXIMATE } else { asked.rounds };
         let last = TRANSFORMED + rounds as u8;
         let unit = index.space.unit;
@@ -263,8 +286,7 @@ impl Searcher {
             candidate.bound = candidate.bound.max(proved * unit);
             candidate.step += 1;
             if candidate.bound > least {
-                candidate.at = self.duals.len() as u32;
-                self.duals.extend_from_slice(&self.small.v);
+                self.put_back(candidate, went_back);
                 return Ok(());
             }
         }
@@ -273,9 +295,20 @@ impl Searcher {
             return Ok(());
         }
         steps.exact += 1;
-        let distance = self.solve(index, query, &other)?;
+        let distance = self.solve(index, query, &other, counter)?;
         self.know(candidate, distance, asked.accuracy);
         Ok(())
+    }
+
+    /// Keeps the duals of a candidate that goes back, in the place of those it had if it did before.
+    fn put_back(&mut self, candidate: &mut Candidate, went_back: bool) {
+        let duals = &self.small.v;
+        if went_back {
+            self.duals[candidate.at as usize..][..duals.len()].copy_from_slice(duals);
+        } else {
+            candidate.at = self.duals.len() as u32;
+            self.duals.extend_from_slice(duals);
+        }
     }
 
     /// The bound of the next level for the problem at hand.
@@ -326,13 +359,20 @@ impl Searcher {
     }
 
     /// W₁ between the query and a measure of the collection.
-    fn solve(&mut self, index: &Index, query: &Measure<'_>, other: &Measure<'_>) -> Result<f64> {
+    fn solve(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        other: &Measure<'_>,
+        counter: &Counter<'_>,
+    ) -> Result<f64> {
         let (space, rows) = (&index.space, &self.rows);
+        let goes_on = || counter.add(0).is_ok();
         if space.by_search() {
-            let solved = self.solver.value_and_gap(&space.metric, query, other, &|| true);
+            let solved = self.solver.value_and_gap(&space.metric, query, other, &goes_on);
             return solved.map(|(value, _)| value);
         }
-        self.solver.value_by(&space.metric, (query, other), |left, right, costs| {
+        let fill = |left: &[usize], right: &[usize], costs: &mut [f64]| {
             let slots = slots(left, query.support());
             for (slot, costs) in slots.zip(costs.chunks_exact_mut(right.len())) {
                 let row = space.exact_row(rows, slot);
@@ -340,7 +380,8 @@ impl Searcher {
                     *cost = row[space.place[point] as usize];
                 }
             }
-        })
+        };
+        self.solver.value_by(&space.metric, (query, other), fill, &goes_on)
     }
 }
 
@@ -441,12 +482,12 @@ impl Costs {
 }
 
 /// The bound that the key of a fresh candidate stands for.
-fn bound_of(key: u64, unit: f64) -> f64 {
-    f64::from(f32::from_bits((key >> 32) as u32)) * unit
+fn bound_of(key: u64, (unit, total): (f64, f64)) -> f64 {
+    f64::from(f32::from_bits((key >> 32) as u32)) * unit * total
 }
 
 /// The least bound of all candidates.
-fn least(fresh: &BinaryHeap<Reverse<u64>>, heap: &BinaryHeap<Candidate>, unit: f64) -> f64 {
+fn least(fresh: &BinaryHeap<Reverse<u64>>, heap: &BinaryHeap<Candidate>, unit: (f64, f64)) -> f64 {
     let fresh = fresh.peek().map_or(f64::INFINITY, |key| bound_of(key.0, unit));
     heap.peek().map_or(fresh, |candidate| fresh.min(candidate.bound))
 }
@@ -455,7 +496,7 @@ fn least(fresh: &BinaryHeap<Reverse<u64>>, heap: &BinaryHeap<Candidate>, unit: f
 fn next(
     fresh: &mut BinaryHeap<Reverse<u64>>,
     heap: &mut BinaryHeap<Candidate>,
-    unit: f64,
+    unit: (f64, f64),
 ) -> Option<Candidate> {
     if let Some(&Reverse(key)) = fresh.peek() {
         let bound = bound_of(key, unit);

@@ -32,6 +32,9 @@ pub(super) struct Space {
     pub(super) used: usize,
     /// A power of two, about the distance between typical points.
     pub(super) unit: f64,
+    /// Whether distances to all columns are searches of a graph: then there are no rows. Settled when
+    /// the space is made, for a metric may learn all distances later.
+    searched: bool,
     kept: Vec<OnceLock<Row>>,
     /// Rows that may still be kept.
     room: AtomicUsize,
@@ -91,15 +94,23 @@ impl Space {
         // What is kept does not change an answer, so it may depend on the machine.
         let bytes = memory::available().map_or(bytes, |spare| bytes.min(spare / 2));
         let room = usize::try_from(bytes / Self::row_size(points.len())).unwrap_or(usize::MAX);
-        let rows = if by_search(metric) { 0 } else { metric.points() };
+        let searched = metric.is_searched() || metric.is_indexed();
+        let rows = if searched { 0 } else { metric.points() };
         let kept = (0..rows).map(|_| OnceLock::new()).collect();
         let room = AtomicUsize::new(room);
-        Self { metric: metric.clone(), points, place, used, unit: 1.0, kept, room }
+        Self { metric: metric.clone(), points, place, used, unit: 1.0, searched, kept, room }
     }
 
     /// Bytes of a row of so many columns.
     pub(super) fn row_size(columns: usize) -> u64 {
         12 * columns.max(1) as u64
+    }
+
+    /// Leaves room for so many bytes beside the rows.
+    pub(super) fn leave_room(&self, bytes: u64) {
+        let rows = usize::try_from(bytes / Self::row_size(self.points.len())).unwrap_or(usize::MAX);
+        let less = |room: usize| Some(room.saturating_sub(rows));
+        let _ = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }
 
     /// Takes a typical distance as the unit.
@@ -109,7 +120,7 @@ impl Space {
 
     /// Whether distances to all columns are the searches of a graph: then there are no rows.
     pub(super) fn by_search(&self) -> bool {
-        by_search(&self.metric)
+        self.searched
     }
 
     fn kept(&self, point: usize) -> Option<&Row> {
@@ -205,11 +216,6 @@ impl Space {
         memory::size_of::<(OnceLock<Row>, u32)>(&[self.place.len()])
             + kept * Self::row_size(self.points.len())
     }
-}
-
-/// A graph of which not all distances are at hand.
-fn by_search(metric: &GroundMetric) -> bool {
-    metric.is_searched() || metric.is_indexed()
 }
 
 const TWO_ROUNDINGS: f64 = 1.0 / (1u32 << 23) as f64;

@@ -215,6 +215,40 @@ fn a_collection_on_few_of_many_points_knows_others_too() {
 }
 
 #[test]
+fn totals_and_lengths_near_the_end_of_the_range_lose_nothing() {
+    let n = 10;
+    let pairs = n * (n - 1) / 2;
+    let far: Vec<f64> = (0..pairs).map(|k| 1e300 * (1.0 + (k * 31 % 17) as f64 / 17.0)).collect();
+    let metric = GroundMetric::from_condensed(n, far).unwrap();
+    let heavy = |measures: Measures| {
+        let rows = measures.iter().map(|m| m.iter().map(|(p, x)| (p, 1e7 * x)).collect::<Vec<_>>());
+        Measures::from_rows(n, rows.collect::<Vec<_>>()).unwrap()
+    };
+    let (measures, queries) = (heavy(drawn(n, 4, 0..30)), heavy(drawn(n, 4, 30..33)));
+    let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent).unwrap();
+    let found = index.nearest(&queries, 5, Accuracy::Exact, &silent).unwrap();
+    for (found, query) in found.iter().zip(queries.iter()) {
+        let all = brute(&metric, &measures, &query);
+        assert_close(&found.found, &all[..5]);
+        let within = index.radius(&queries, all[4].1, &silent).unwrap();
+        assert!(!within[0].found.is_empty());
+    }
+}
+
+#[test]
+fn a_graph_that_learns_its_distances_later_goes_on() {
+    let metric = large_grid();
+    let (measures, queries) = (drawn(4096, 6, 0..20), drawn(4096, 6, 20..22));
+    let index = index_of(&metric, &measures, None);
+    let before = index.nearest(&queries, 3, Accuracy::Exact, &silent).unwrap();
+    metric.materialize(&silent).unwrap();
+    let after = index.nearest(&queries, 3, Accuracy::Exact, &silent).unwrap();
+    for (before, after) in before.iter().zip(&after) {
+        assert_close(&after.found, &before.found);
+    }
+}
+
+#[test]
 fn what_could_not_be_added_was_never_there() {
     let metric = metrics().swap_remove(0);
     let (measures, more) = (drawn(10, 4, 0..9), drawn(10, 4, 9..14));
