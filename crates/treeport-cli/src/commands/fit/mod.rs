@@ -21,15 +21,22 @@ use self::checkpoint::Checkpoints;
 use self::summary::Summary;
 use super::spelled;
 use crate::input::Space;
-use crate::interrupt::{self, Paused};
+use crate::interrupt::{self, Interrupted, Paused};
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
 use crate::progress::{Watch, prepare, watched};
 use crate::solved::{Rows, Work};
 use crate::{input, labels};
 
-/// Runs `treeport fit`.
+/// Runs `treeport fit`. Wherever Ctrl-C finds it, the user hears what stays.
 pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
+    run_to_the_end(args, output).map_err(|error| match goes_on(args) {
+        Some(on) if error.is::<Interrupted>() => Paused(format!("interrupted; {on}")).into(),
+        _ => error,
+    })
+}
+
+fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let begun = Instant::now();
     for path in std::iter::once(&args.output).chain(&args.history) {
         if input::is_standard(path) {
@@ -168,18 +175,14 @@ fn learn(
     drop(watch);
     let (at, _, written) = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
     written?;
-    let nothing_yet = || {
-        let on = goes_on(args).unwrap_or_else(|| "no file was written".into());
-        Err(Paused(format!("interrupted; {on}")).into())
-    };
     match (fitted, at.and_then(place)) {
-        (Err(Error::Cancelled), _) => nothing_yet(),
+        (Err(Error::Cancelled), _) => Err(Interrupted.into()),
         (Err(error), _) => Err(spelled(error)),
         // Ctrl-C after the last step has nothing left to stop.
         (Ok(fitted), _) if fitted.finished || !interrupt::asked() => Ok((fitted, None)),
         (Ok(fitted), Some(place)) => Ok((fitted, Some(place))),
         // No tree worth a file.
-        (Ok(_), None) => nothing_yet(),
+        (Ok(_), None) => Err(Interrupted.into()),
     }
 }
 
