@@ -30,8 +30,11 @@
 //! Belfast, 7.1 instead of 6.5 on tweets); *potentials of measures alone*, without the query's (1.3 to 4
 //! times as many candidates to transform).
 
+mod build;
+mod candidates;
 #[cfg(feature = "io")]
 mod file;
+mod pair;
 mod potentials;
 mod query;
 mod side;
@@ -43,17 +46,16 @@ mod tests;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures};
+use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, INDEXING, Progress, SEARCHING};
+use crate::progress::{Counter, Progress, SEARCHING};
 #[cfg(feature = "io")]
 pub use file::IndexFile;
-use potentials::{Potential, Reference};
+use potentials::Reference;
 use query::{Asked, Searcher, Until};
 use side::Side;
-use small::Small;
-use space::{Rows, Space};
+use space::Space;
 
 /// How an index is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,13 +78,6 @@ impl Default for IndexOptions {
         Self { memory: None, reference: 256 }
     }
 }
-
-/// The most points of a reference.
-const MOST_REFERENCE: usize = 1 << 16;
-
-/// Queries that decide how many rounds of sweeps pay, and the neighbors they ask for.
-const ROUNDS_QUERIES: usize = 16;
-const ROUNDS_K: usize = 10;
 
 /// Queries that the recall of approximate answers is measured on.
 const RECALL_QUERIES: usize = 64;
@@ -165,210 +160,6 @@ pub struct Index {
 }
 
 impl Index {
-    /// Builds an index of measures on the points of a metric.
-    ///
-    /// # Errors
-    /// Measures on other points than the metric's or of unequal totals, no memory, a pair that cannot be
-    /// solved, or [`Error::Cancelled`] when `progress`, which counts measures, asks to stop.
-    pub fn new(
-        metric: &GroundMetric,
-        measures: &Measures,
-        options: &IndexOptions,
-        progress: &Progress<'_>,
-    ) -> Result<Self> {
-        measures.check_points(metric.points())?;
-        Measures::check_all_balanced(&[measures])?;
-        metric.prepare(progress)?;
-        let bytes = options.bytes();
-        let mut reference =
-            Reference::draw(metric, measures, options.reference.clamp(1, MOST_REFERENCE));
-        let mut space = Space::new(metric, measures, &reference.points, bytes);
-        let typical = reference.typical_distance(metric);
-        space.set_unit(typical);
-        let scale = (0.8 * typical / space.unit) as f32;
-        reference.scale = if scale.is_normal() { scale } else { 1.0 };
-        let mut index = Self {
-            space,
-            measures: measures.clone(),
-            removed: vec![false; measures.len()],
-            reference,
-            start: vec![0],
-            places: Vec::new(),
-            masses: Vec::new(),
-            own: Vec::new(),
-            side: Side::default(),
-            rounds: query::ROUNDS,
-            options: options.clone(),
-        };
-        index.enter(measures);
-        let columns = index.space.points.len();
-        let rows = (index.space.used as u64).saturating_mul(Space::row_size(columns));
-        let table = Side::size(columns, measures.len());
-        let fits = rows.saturating_add(table) <= bytes && !index.space.by_search();
-        let counter = Counter::new(INDEXING, measures.len(), progress);
-        if fits {
-            index.space.leave_room(table);
-            index.fill_side(0, &counter)?;
-        }
-        index.rounds = index.choose_rounds(progress)?;
-        Ok(index)
-    }
-
-    /// How many rounds of sweeps pay before a pair is solved: the last is one after which as large a
-    /// share of candidates need not be looked into further as it takes of the time of a solve.
-    ///
-    /// Shares are counted on a few measures of the collection, each among the others; times are
-    /// those of one machine, so that the same collection always gives the same index.
-    fn choose_rounds(&self, progress: &Progress<'_>) -> Result<usize> {
-        let count = self.measures.len();
-        if self.space.by_search() || count <= ROUNDS_K {
-            return Ok(query::ROUNDS);
-        }
-        let counter = Counter::new(SEARCHING, None, progress);
-        let some: Vec<usize> = (0..count).step_by(count.div_ceil(ROUNDS_QUERIES)).collect();
-        let (until, rounds) = (Until::Count(ROUNDS_K), query::ROUNDS);
-        let one = |searcher: &mut Searcher, &number: &usize| {
-            let asked = Asked { until, accuracy: Accuracy::Exact, skipped: Some(number), rounds };
-            searcher.search(self, &self.measures.row(number), asked, &counter)
-        };
-        let found: Result<Vec<Neighbors>> =
-            some.par_iter().map_init(Searcher::default, one).collect();
-        let found = found?;
-        let sum = |of: &dyn Fn(&Steps) -> usize| found.iter().map(|n| of(&n.steps)).sum::<usize>();
-        let points = self.measures.entries() as f64 / count as f64;
-        let costs = points * points;
-        let solve = 1_000.0 + 25.0 * costs * (points / 100.0).max(1.0).powf(0.4);
-        let mut rounds = 1;
-        for (round, per_cost) in [(1, 2.0), (2, 3.5)] {
-            let entered = sum(&|steps| steps.swept[round]);
-            let left = sum(&|steps| steps.swept.get(round + 1).copied().unwrap_or(steps.exact));
-            let spared = entered.saturating_sub(left) as f64;
-            if spared * solve > entered as f64 * (300.0 + per_cost * costs) {
-                rounds = round + 1;
-            }
-        }
-        Ok(rounds)
-    }
-
-    /// Adds measures, whose numbers follow those that were there: the first of them is returned.
-    ///
-    /// Potentials stay those against the collection as it was built; where many measures are added of
-    /// another kind, a new index is faster. Answers are right in any case.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new); the index is then as it was.
-    ///
-    /// # Complexity
-    /// As for an index of the added measures alone, and a copy of the collection and of up to 2,048
-    /// potentials: add many at once. Where one has a point that none had before, that of building anew.
-    pub fn add(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<usize> {
-        let first = self.measures.len();
-        measures.check_points(self.space.metric.points())?;
-        Measures::check_all_balanced(&[&self.measures, measures])?;
-        let all = self.measures.followed_by(measures)?;
-        let mut points = measures.iter().flat_map(|measure| measure.support().to_vec());
-        if points.any(|point| self.space.place[point as usize] == space::NO_PLACE) {
-            let mut index = Self::new(&self.space.metric, &all, &self.options, progress)?;
-            index.removed[..first].copy_from_slice(&self.removed);
-            *self = index;
-            return Ok(first);
-        }
-        let counter = Counter::new(INDEXING, measures.len(), progress);
-        let entries = self.places.len();
-        // From here on columns that no measure had may be in use.
-        let used = std::mem::replace(&mut self.space.used, self.space.points.len());
-        let before = std::mem::replace(&mut self.measures, all);
-        self.enter(measures);
-        let tabled = self.side.len() == first && first > 0;
-        let done = if tabled { self.fill_side(first, &counter) } else { Ok(()) };
-        if done.is_err() {
-            self.measures = before;
-            self.space.used = used;
-            self.start.truncate(first + 1);
-            self.places.truncate(entries);
-            self.masses.truncate(entries);
-        }
-        done?;
-        self.removed.resize(self.measures.len(), false);
-        Ok(first)
-    }
-
-    /// Removes measures; the others keep their numbers.
-    ///
-    /// # Errors
-    /// A number that no measure has, or that was removed before; nothing is removed then.
-    pub fn remove(&mut self, numbers: &[usize]) -> Result<()> {
-        let measures = self.measures.len();
-        let mut removed = self.removed.clone();
-        for &measure in numbers {
-            match removed.get_mut(measure) {
-                Some(removed) if !*removed => *removed = true,
-                _ => return Err(Error::NoSuchMeasure { measure, measures }),
-            }
-        }
-        self.removed = removed;
-        Ok(())
-    }
-
-    /// Lays out the entries of measures.
-    fn enter(&mut self, measures: &Measures) {
-        for measure in measures.iter() {
-            for (point, mass) in measure.iter() {
-                self.places.push(self.space.place[point]);
-                self.masses.push((mass / measure.total()) as f32);
-            }
-            self.start.push(self.places.len());
-        }
-    }
-
-    /// Duals of the measures from a number on, and the table of their potentials.
-    fn fill_side(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
-        let count = self.measures.len();
-        // A block that is not full is filled up first.
-        let begin = first / side::BLOCK * side::BLOCK;
-        let old = if begin < first { self.side.blocks.last() } else { None };
-        let of_block = |begin: usize| {
-            let columns = side::BLOCK.min(count - begin);
-            let mut block = Side::begin_block(self.space.points.len(), columns)?;
-            let known = first.saturating_sub(begin);
-            if let Some(old) = old.filter(|_| known > 0) {
-                let rows = block.chunks_exact_mut(columns).zip(old.chunks_exact(known));
-                rows.for_each(|(row, old)| row[..known].copy_from_slice(old));
-            }
-            let mut work = <(Rows, Small, Potential)>::default();
-            let (mut own, mut scales) = (Vec::new(), Vec::new());
-            for column in known..columns {
-                counter.add(1)?;
-                self.potential(&self.measures.row(begin + column), &mut work)?;
-                scales.push(Side::enter(&mut block, (column, columns), &work.2));
-                own.extend_from_slice(&work.2.own);
-            }
-            Ok((block, scales, own))
-        };
-        let blocks = (begin..count).into_par_iter().step_by(side::BLOCK);
-        let blocks: Result<Vec<_>> = blocks.map(of_block).collect();
-        let blocks = blocks?;
-        self.side.blocks.truncate(begin / side::BLOCK);
-        for (block, scales, own) in blocks {
-            self.side.push(block, &scales);
-            self.own.extend(own);
-        }
-        Ok(())
-    }
-
-    /// The potential of a measure.
-    fn potential(
-        &self,
-        measure: &Measure<'_>,
-        (rows, small, potential): &mut (Rows, Small, Potential),
-    ) -> Result<()> {
-        self.space.rows(measure.iter().map(|(point, _)| point), rows)?;
-        let kept = (!self.space.by_search()).then_some(&*rows);
-        self.reference.settle(&self.space, measure, kept, small);
-        potential.extend(&self.space, measure, (rows, self.space.points.len()), &small.u);
-        Ok(())
-    }
-
     /// The number of measures that can be found.
     pub fn len(&self) -> usize {
         self.removed.iter().filter(|removed| !**removed).count()

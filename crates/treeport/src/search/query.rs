@@ -5,16 +5,15 @@
 //! exact distance is the next neighbor, for nothing left can be nearer. Ties go to the smaller
 //! number, because what is not solved yet comes up before what is.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-
+use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
+use super::pair::{Costs, Pair};
 use super::potentials::Potential;
 use super::side::Side;
 use super::small::Small;
 use super::space::{NO_PLACE, Rows};
 use super::{Accuracy, Index, Neighbors, Steps};
 use crate::error::{Error, Result};
-use crate::exact::{Solver, balance_totals, rescaling};
+use crate::exact::Solver;
 use crate::measure::Measure;
 use crate::progress::Counter;
 
@@ -36,44 +35,6 @@ const SWEEPS: [&[(f32, usize)]; ROUNDS] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)]
 
 /// Rounds where nothing is solved: after these the order hardly changes.
 const ROUNDS_APPROXIMATE: usize = 2;
-
-/// How far a candidate has been looked into: not at all beyond the bound that all have; transformed;
-/// swept once, and so on.
-const SHARED: u8 = 0;
-const TRANSFORMED: u8 = 1;
-/// Its distance is known.
-const KNOWN: u8 = u8::MAX;
-
-/// A measure of the collection with a lower bound of its distance; the heap has the least on top.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    bound: f64,
-    number: u32,
-    /// Where its duals are, or its distance once that is known.
-    at: u32,
-    step: u8,
-}
-
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_bound = other.bound.total_cmp(&self.bound);
-        by_bound.then(other.step.cmp(&self.step)).then(other.number.cmp(&self.number))
-    }
-}
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Candidate {}
 
 /// When a search ends.
 #[derive(Clone, Copy, Debug)]
@@ -146,12 +107,9 @@ impl Searcher {
         self.pair.begin(index, query);
         self.duals.clear();
         self.known.clear();
-        // Not their product, which may be beyond all numbers where no distance is.
-        let unit = (index.space.unit, query.total());
-        let mut fresh = self.by_bound(index, asked);
-        let mut heap = BinaryHeap::new();
+        let mut candidates = self.candidates(index, query, asked);
         let mut found = Neighbors { bound: f64::INFINITY, ..Neighbors::default() };
-        while let Some(mut candidate) = next(&mut fresh, &mut heap, unit) {
+        while let Some(mut candidate) = candidates.next() {
             let ended = match asked.until {
                 Until::Count(count) => found.found.len() == count,
                 Until::Radius(radius) => candidate.bound > radius,
@@ -165,7 +123,7 @@ impl Searcher {
                 found.found.push((candidate.number as usize, distance));
                 continue;
             }
-            let least = least(&fresh, &heap, unit);
+            let least = candidates.least();
             self.look_into(
                 index,
                 query,
@@ -176,7 +134,7 @@ impl Searcher {
             if candidate.step == KNOWN {
                 counter.add(0)?;
             }
-            heap.push(candidate);
+            candidates.push(candidate);
         }
         found.sort();
         Ok(found)
@@ -235,19 +193,15 @@ impl Searcher {
         index.side.bounds(&self.seen, &self.beyond, &mut self.own_bounds);
     }
 
-    /// All measures by the larger of their two bounds: a number whose order is theirs, for bounds are
-    /// not negative, with the measure's number in the lower half.
-    fn by_bound(&self, index: &Index, asked: Asked) -> BinaryHeap<Reverse<u64>> {
+    /// All measures that may be found, by the larger of their two bounds.
+    fn candidates(&self, index: &Index, query: &Measure<'_>, asked: Asked) -> Candidates {
         let present = |number: usize| !index.removed[number] && Some(number) != asked.skipped;
-        let keys = self.bounds.iter().enumerate().filter(|&(number, _)| present(number));
-        let key = |(number, &bound): (usize, &f32)| {
+        let bounds = self.bounds.iter().enumerate().filter(|&(number, _)| present(number));
+        let larger = |(number, bound): (usize, &f32)| {
             let own = self.own_bounds.get(number).copied().unwrap_or(0.0);
-            let bound = bound.max(own);
-            // Zero without a sign, whose bits would be the largest.
-            let bound = if bound > 0.0 { bound } else { 0.0 };
-            Reverse(u64::from(bound.to_bits()) << 32 | number as u64)
+            (number, bound.max(own))
         };
-        keys.map(key).collect()
+        Candidates::new(bounds.map(larger), (index.space.unit, query.total()))
     }
 
     /// Raises the bound of a candidate by the next level, and by those after it for as long as it
@@ -383,129 +337,6 @@ impl Searcher {
         };
         self.solver.value_by(&space.metric, (query, other), fill, &goes_on)
     }
-}
-
-/// What moves between the query and a measure: its entries that have too much give to the query's
-/// points, of which those without demand take nothing.
-#[derive(Debug, Default)]
-struct Pair {
-    /// For each column the query's point there, counted from 1; 0 if there is none.
-    slot_at: Vec<u32>,
-    /// The columns that are not 0.
-    set: Vec<u32>,
-    entries: Vec<usize>,
-    supply: Vec<f64>,
-    demand: Vec<f64>,
-}
-
-impl Pair {
-    fn begin(&mut self, index: &Index, query: &Measure<'_>) {
-        self.slot_at.resize(index.space.points.len(), 0);
-        self.set.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
-        for (&point, slot) in query.support().iter().zip(1..) {
-            let column = index.space.place[point as usize];
-            if column != NO_PLACE {
-                self.slot_at[column as usize] = slot;
-                self.set.push(column);
-            }
-        }
-    }
-
-    /// Lays out a pair, as the exact solver does; false if nothing moves.
-    fn set(&mut self, index: &Index, query: &Measure<'_>, number: usize) -> bool {
-        let other = index.measures.row(number);
-        let factor = rescaling(query.total(), other.total());
-        let stays_put = index.space.metric.is_metric();
-        let columns = &index.places[index.start[number]..index.start[number + 1]];
-        self.entries.clear();
-        self.supply.clear();
-        self.demand.clear();
-        self.demand.extend_from_slice(query.masses());
-        for (entry, (&column, &mass)) in columns.iter().zip(other.masses()).enumerate() {
-            let mass = mass * factor;
-            let slot = self.slot_at[column as usize] as usize;
-            let mut given = mass;
-            if slot > 0 && stays_put {
-                let stays = self.demand[slot - 1].min(mass);
-                self.demand[slot - 1] -= stays;
-                given -= stays;
-            }
-            if given > 0.0 {
-                self.entries.push(entry);
-                self.supply.push(given);
-            }
-        }
-        let moves = !self.entries.is_empty() && self.demand.iter().any(|&mass| mass > 0.0);
-        if moves {
-            balance_totals(&self.demand, &mut self.supply);
-        }
-        moves
-    }
-}
-
-/// Distances from columns to the query's points, in single precision, worked out once.
-#[derive(Debug, Default)]
-struct Costs {
-    /// For each column where its distances begin, counted from 1; 0 if they are not known yet.
-    at: Vec<u32>,
-    set: Vec<u32>,
-    known: Vec<f32>,
-}
-
-impl Costs {
-    fn begin(&mut self, index: &Index) {
-        self.at.resize(index.space.points.len(), 0);
-        self.set.drain(..).for_each(|column| self.at[column as usize] = 0);
-        self.known.clear();
-    }
-
-    fn of(&mut self, index: &Index, query: &Measure<'_>, rows: &Rows, column: u32) -> &[f32] {
-        let count = query.support().len();
-        let at = &mut self.at[column as usize];
-        if *at == 0 {
-            self.set.push(column);
-            *at = self.set.len() as u32;
-            let space = &index.space;
-            if space.by_search() {
-                let mut exact = vec![0.0; count];
-                let from = space.points[column as usize] as usize;
-                space.metric.distances_from(from, query.support(), &mut exact);
-                self.known.extend(exact.iter().map(|&d| space.lowered(d)));
-            } else {
-                let costs = (0..count).map(|slot| space.row(rows, slot)[column as usize]);
-                self.known.extend(costs);
-            }
-        }
-        let first = (*at as usize - 1) * count;
-        &self.known[first..first + count]
-    }
-}
-
-/// The bound that the key of a fresh candidate stands for.
-fn bound_of(key: u64, (unit, total): (f64, f64)) -> f64 {
-    f64::from(f32::from_bits((key >> 32) as u32)) * unit * total
-}
-
-/// The least bound of all candidates.
-fn least(fresh: &BinaryHeap<Reverse<u64>>, heap: &BinaryHeap<Candidate>, unit: (f64, f64)) -> f64 {
-    let fresh = fresh.peek().map_or(f64::INFINITY, |key| bound_of(key.0, unit));
-    heap.peek().map_or(fresh, |candidate| fresh.min(candidate.bound))
-}
-
-/// Takes out the candidate with the least bound; a fresh one before others.
-fn next(
-    fresh: &mut BinaryHeap<Reverse<u64>>,
-    heap: &mut BinaryHeap<Candidate>,
-    unit: (f64, f64),
-) -> Option<Candidate> {
-    if let Some(&Reverse(key)) = fresh.peek() {
-        let bound = bound_of(key, unit);
-        if heap.peek().is_none_or(|candidate| bound <= candidate.bound) {
-            fresh.pop();
-            return Some(Candidate { bound, number: key as u32, at: 0, step: SHARED });
-        }
-    }
-    heap.pop()
 }
 
 /// The number of each point among those of a measure; both ascend.

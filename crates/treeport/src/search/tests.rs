@@ -2,7 +2,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::query::ROUNDING;
+use super::space::Rows;
 use super::*;
+use crate::measure::Measure;
 use crate::{PointMetric, exact, silent};
 
 /// Metrics of many kinds over ten points: some at distance 0 of each other, one matrix without the
