@@ -1,6 +1,7 @@
 """Data that several tests share; every test makes its own from a seed."""
 
 import os
+from pathlib import Path
 
 # One of scikit-learn's checks is skipped otherwise; SciPy reads it when it is first imported.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -10,6 +11,19 @@ import numpy as np
 import pytest
 
 matplotlib.use("Agg")
+
+ROOT = Path(__file__).parents[2]
+BINARY = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "treeport"
+
+
+@pytest.fixture(scope="session")
+def binary():
+    """The command line, where it was built."""
+    if not BINARY.exists():
+        if "TREEPORT_TESTS_NEED_BINARY" in os.environ:
+            pytest.fail(f"there is no {BINARY}; `cargo build` makes it")
+        pytest.skip(f"there is no {BINARY}; `cargo build` makes it")
+    return BINARY
 
 
 @pytest.fixture

@@ -369,6 +369,8 @@ def test_the_collection_is_paid_for_once(fitted, halves):
         ({"accuracy": None}, "accuracy is None"),
         ({"memory": -1}, "memory is -1"),
         ({"memory": 0.5}, "memory is 0.5"),
+        ({"memory": True}, "memory is True"),
+        ({"accuracy": True}, "accuracy is True"),
         ({"metric": "far"}, "far"),
         ({"cost": np.zeros((25, 25))}, "at most one of points, cost, graph and model; 2 of them"),
         ({"points": np.zeros((24, 2))}, "25 points"),

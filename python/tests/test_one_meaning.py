@@ -4,18 +4,15 @@ The command line's own tests hold it to the library, so that all three agree.
 """
 
 import json
-import os
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 import treeport as tp
+from conftest import BINARY
 from scipy import sparse
 from treeport import _core
 
-ROOT = Path(__file__).parents[2]
-BINARY = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "treeport"
 METHODS = [name for name, *_ in _core.methods()]
 
 
@@ -26,12 +23,8 @@ def run(*arguments):
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(tmp_path_factory, binary):
     """Points and counts, as arrays and as files."""
-    if not BINARY.exists():
-        if "TREEPORT_TESTS_NEED_BINARY" in os.environ:
-            pytest.fail(f"there is no {BINARY}; `cargo build` makes it")
-        pytest.skip(f"there is no {BINARY}; `cargo build` makes it")
     rng = np.random.default_rng(7)
     points = rng.normal(size=(40, 3))
     counts = rng.poisson(0.4, size=(50, 40)) + np.eye(50, 40, dtype=np.int64)
@@ -113,3 +106,17 @@ def test_estimates_are_the_same_digits(files, accuracy, tmp_path):
     level = float(accuracy) if accuracy[0].isdigit() else accuracy
     ours = tw.estimate(counts[left], counts[right], level)
     np.testing.assert_allclose(ours, rows[:, 2], rtol=1e-14)
+
+
+def test_an_index_is_the_same_bytes_and_finds_the_same(files, tmp_path):
+    folder, points, counts = files
+    ours, theirs = tmp_path / "python", tmp_path / "command-line"
+    neighbors = tp.WassersteinNeighbors(points, n_neighbors=4).fit(counts)
+    neighbors.save(ours)
+    run("index", *data(folder), "-o", theirs)
+    assert ours.read_bytes() == theirs.read_bytes()
+    shown = run("nearest", theirs, "-k", 4)
+    rows = np.array([line.split(",") for line in shown.splitlines()[1:]], dtype=float)
+    distances, numbers, bounds, _ = neighbors.kneighbors(return_bounds=True)
+    assert (rows[:, 2] == numbers.ravel()).all() and (rows[:, 3] == distances.ravel()).all()
+    assert (rows[::4, 4] == bounds).all()

