@@ -22,6 +22,8 @@ pub(crate) struct Calibration {
     levels: [String; 4],
     mean_of_plans: bool,
     flow_width: f64,
+    flow_blend: Option<[f64; 2]>,
+    arcs_blend: [f64; 2],
 }
 
 impl From<treeport::estimate::Calibration> for Calibration {
@@ -29,7 +31,8 @@ impl From<treeport::estimate::Calibration> for Calibration {
         let [tree, flow, arcs, exact] = found.factors;
         let (levels, flow_width) = (found.levels.map(|level| level.to_string()), found.flow_width);
         let mean_of_plans = found.statistic == Statistic::Mean;
-        Self { tree, flow, arcs, exact, levels, mean_of_plans, flow_width }
+        let (flow_blend, arcs_blend) = (found.flow_blend, found.arcs_blend);
+        Self { tree, flow, arcs, exact, levels, mean_of_plans, flow_width, flow_blend, arcs_blend }
     }
 }
 
@@ -42,8 +45,16 @@ impl Calibration {
         for (level, name) in levels.iter_mut().zip(&self.levels) {
             *level = name.parse().map_err(to_py_err)?;
         }
-        let flow_width = self.flow_width;
-        Ok(treeport::estimate::Calibration { factors, levels, statistic, flow_width })
+        let (flow_width, flow_blend) = (self.flow_width, self.flow_blend);
+        let arcs_blend = self.arcs_blend;
+        Ok(treeport::estimate::Calibration {
+            factors,
+            levels,
+            statistic,
+            flow_width,
+            flow_blend,
+            arcs_blend,
+        })
     }
 }
 

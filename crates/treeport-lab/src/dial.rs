@@ -24,6 +24,8 @@ pub struct LevelRow {
     pub scaled: Score,
     /// Mean and median of upper/lower − 1; only where there are bounds.
     pub width: Option<(f64, f64)>,
+    /// What lies between those bounds, by the same labels.
+    pub between: Option<Score>,
     /// Seconds for one pair, on one thread, and how many times that the exact solver takes.
     pub seconds: f64,
     /// Exact seconds divided by these.
@@ -66,6 +68,7 @@ pub fn run(
             plain: test.score(&found.iter().map(|e| e.raw).collect::<Vec<_>>()),
             scaled: test.score(&found.iter().map(|e| e.value).collect::<Vec<_>>()),
             width: Some((widths.iter().sum::<f64>() / widths.len() as f64, median(&widths))),
+            between: Some(test.score(&answers.iter().map(|a| a.value).collect::<Vec<_>>())),
             seconds,
             ratio: exact_seconds / seconds,
         });
@@ -88,7 +91,7 @@ fn single_trees(
         let (measures, pairs) = (test.measures(), test.pairs());
         let (_, seconds) = time_model(&model, measures, pairs, Duration::MAX, progress)?;
         let ratio = exact_seconds / seconds;
-        rows.push(LevelRow { level, plain, scaled, width: None, seconds, ratio });
+        rows.push(LevelRow { level, plain, scaled, width: None, between: None, seconds, ratio });
     }
     Ok(rows)
 }

@@ -62,6 +62,7 @@ mod spanning;
 mod sparse;
 pub mod tree;
 mod units;
+mod wide;
 
 pub use build::{Linkage, linkage};
 pub use error::{Error, Result};

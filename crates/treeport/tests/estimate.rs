@@ -89,9 +89,12 @@ proptest! {
                 interval.lower <= exact && exact <= interval.upper,
                 "{level:?}: {exact} is not in {interval:?}"
             );
-            prop_assert!(interval.upper <= upper * (1.0 + 1e-9), "{level:?} is no step back");
-            prop_assert!(interval.lower >= lower * (1.0 - 1e-9), "{level:?} is no step back");
-            (lower, upper) = (interval.lower, interval.upper);
+            if level != Level::Arcs {
+                // Arcs ask no tree, which may for once know more.
+                prop_assert!(interval.upper <= upper * (1.0 + 1e-9), "{level:?} is no step back");
+                prop_assert!(interval.lower >= lower * (1.0 - 1e-9), "{level:?} is no step back");
+                (lower, upper) = (interval.lower, interval.upper);
+            }
         }
         for tolerance in [0.5, 0.02, 0.0] {
             let answer = estimator.within(tolerance, &a, &b).unwrap();
@@ -113,7 +116,6 @@ proptest! {
             .map(|level| estimator.distance(level, &a, &b).unwrap().raw);
         prop_assert!(flow >= exact - 1e-6 * largest, "{flow} {exact}");
         prop_assert!(arcs >= exact * (1.0 - 1e-9), "{arcs} {exact}");
-        prop_assert!(arcs <= flow + 1e-6 * largest, "{arcs} {flow}");
     }
 }
 
@@ -387,7 +389,7 @@ fn calibration_brings_every_level_to_the_labels() {
     let statistic = estimator.calibration().statistic;
     let plain =
         plain.with_calibration(Calibration { statistic, ..Calibration::default() }).unwrap();
-    for level in [Level::Tree, Level::Flow, Level::Arcs] {
+    for level in [Level::Tree, Level::Flow] {
         let estimates = estimator.pairs(level, measures, pairs, &silent).unwrap();
         let raw = plain.pairs(level, measures, pairs, &silent).unwrap();
         let over = |found: &[f64]| {
@@ -427,6 +429,42 @@ fn calibration_brings_every_level_to_the_labels() {
         let values: Vec<f64> = found.iter().map(|answer| answer.value).collect();
         assert!(data.score(&values).max <= most);
     }
+}
+
+#[test]
+fn values_between_bounds_come_closer_than_either_of_them() {
+    let (metric, _) = scene();
+    let wave = |k: usize| ((k * 40_503) % 10_007) as f64 / 10_007.0;
+    let masses: Vec<f64> = (0..80 * 80).map(|k| 0.01 + wave(k)).collect();
+    let measures = Measures::from_dense(80, &masses).unwrap().normalized();
+    let [train, test] = [0, 20].map(|first| {
+        let pairs = (first..first + 20).map(|k| (2 * k, 2 * k + 1)).collect();
+        Labelled::solve(&metric, &measures, pairs, &silent).unwrap()
+    });
+    let plain =
+        Estimator::new(&metric, &linked(&metric, Linkage::Average)).unwrap().by_trees_alone();
+    assert_eq!((plain.calibration().flow_blend, plain.calibration().arcs_blend), (None, [0.5; 2]));
+    let estimator = plain.clone().calibrated(Level::Arcs, &train, &silent).unwrap();
+    assert!(estimator.calibration().flow_blend.is_some());
+    for level in [Level::Flow, Level::Arcs] {
+        let asked = Accuracy::Level(level);
+        let answers = estimator.answers(asked, &measures, test.pairs(), &silent).unwrap();
+        let error = |value: &dyn Fn(usize) -> f64| {
+            test.score(&(0..answers.len()).map(value).collect::<Vec<_>>()).mean
+        };
+        let ours = error(&|k| answers[k].value);
+        assert!(ours < error(&|k| answers[k].interval.lower), "{level}");
+        assert!(ours < error(&|k| answers[k].interval.upper), "{level}");
+        let scaled = estimator.pairs(level, &measures, test.pairs(), &silent).unwrap();
+        let scaled = error(&|k| scaled[k].value);
+        assert!(if level == Level::Flow { ours < scaled } else { ours == scaled }, "{level}");
+    }
+    // Too few labels to fit two shares to.
+    let few = Labelled::solve(&metric, &measures, vec![(0, 1), (2, 3)], &silent).unwrap();
+    let few = plain.clone().calibrated(Level::Arcs, &few, &silent).unwrap().calibration();
+    assert_eq!((few.flow_blend, few.arcs_blend), (None, [0.5; 2]));
+    let calibration = Calibration { arcs_blend: [f64::NAN, 1.0], ..Calibration::default() };
+    assert!(plain.with_calibration(calibration).is_err());
 }
 
 #[test]

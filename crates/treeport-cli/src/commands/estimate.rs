@@ -26,11 +26,11 @@ Examples:
   treeport estimate --graph roads.csv --measures M.npz --labels labels.csv --accuracy tree
 
 Accuracies, each slower than the one before: `tree` (the mean distance of the trees), `flow` (the true
-cost of their plans), `arcs` (the best plan on what they suggest), `exact`; or the largest relative
-error, certified for every pair. Labels bring each level to their scale: those that `fit` learned from,
+cost of their plans), `arcs` (a value between the bounds that a few Sinkhorn sweeps prove; it asks no
+tree), `exact`; or the largest relative error, certified for every pair. Labels bring each level to their scale: those that `fit` learned from,
 which the model's file remembers, or `--labels`. A level that errs more on them than a lower one gives the
-value of the lower one, so that there none is worse than the one before; without labels flow and arcs are
-upper bounds, which may be farther off than the tree. Where no model is given, labels weigh the trees, as
+value of the lower one, so that there none is worse than the one before; without labels flow is an
+upper bound, which may be farther off than the tree, and arcs the middle of its bounds. Where no model is given, labels weigh the trees, as
 `fit --method forest` does.
 
 A model that was fitted `--with-metric` needs no other file of distances:

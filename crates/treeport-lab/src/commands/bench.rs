@@ -22,6 +22,7 @@ Examples:
   treeport-lab bench exact                   exact transport against the plain solver, by support
   treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
+  treeport-lab bench intervals               certified intervals against exact transport, by support
   treeport-lab bench scan                    one document against many, by their length
   treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
   treeport-lab bench search                  nearest neighbors against solving every pair
@@ -42,13 +43,14 @@ pub(crate) struct BenchArgs {
     /// Graphs as files of edges, for `scale`; without `--sizes` nothing else is measured.
     #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
     graph: Vec<PathBuf>,
-    /// Sets of the data folder, for `search` [default: all, and `short-texts`, which are made here].
+    /// Sets of the data folder, for `search` and `intervals` [default: all, and `short-texts` and `plane`,
+    /// which are made here].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     sets: Vec<String>,
     /// Seed of the random data.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder of the real data sets, for `search`, and `exact` and `graph` on networks [default: TREEPORT_DATA].
+    /// Folder of the real data sets, for `search`, `intervals`, and `exact` and `graph` on networks [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Write the problems of `exact` or `graph` for other solvers, and stop.
@@ -75,6 +77,8 @@ enum What {
     Graph,
     /// The levels of `estimate` between points in R^300, by support.
     Estimate,
+    /// Certified intervals between measures of so many points of the plane and of the data folder's sets.
+    Intervals,
     /// Every stage of a fit on points in R^32, with its peak memory and growth.
     Scale,
     /// Nearest neighbors among so many measures of every set of the data folder.
@@ -103,6 +107,7 @@ impl What {
             Self::Project => &[1_000, 4_000, 13_243, 100_000, 1_000_000],
             Self::Distance | Self::Estimate => &[13_243],
             Self::Learn => &[800, 1_000, 1_500],
+            Self::Intervals => &[300, 1_000],
             Self::Baselines => &[6_344],
             Self::Exact => &[10, 30, 100, 300, 1_000, 2_000],
             Self::Graph => &[2_500, 10_000, 40_000],
@@ -121,6 +126,7 @@ impl What {
             Self::Scale => n.saturating_mul(2_500),
             // The largest vocabulary, and a table of potentials.
             Self::Search => n.saturating_mul(30_000).saturating_add(2 << 30),
+            Self::Intervals => n.saturating_mul(n).saturating_mul(16).saturating_add(1 << 30),
             // All distances of 2n points, and costs of n by n.
             Self::Exact => n.saturating_mul(n).saturating_mul(32),
         }
@@ -142,6 +148,7 @@ impl What {
             Self::Graph => bench::graph(&[n], seed, report)?,
             Self::Estimate => bench::estimate(n, &ESTIMATE_SUPPORTS, seed, report)?,
             Self::Scale => bench::scale(n, seed, report)?,
+            Self::Intervals => bench::intervals(n, (&data_folder(args), &args.sets), seed, report)?,
             Self::Search => bench::search(n, (&data_folder(args), &args.sets), seed, report)?,
             Self::Scan => {
                 let words = if n <= LONG { LONG_WORDS } else { SHORT_WORDS };
@@ -174,6 +181,9 @@ impl What {
             }
             Self::Search => {
                 "ours: one query of an index, one thread; peer: every pair solved by the batch solver, all distances given to both"
+            }
+            Self::Intervals => {
+                "ours: one pair with its interval, distances included, one thread; peer: the exact solver, the same"
             }
             Self::Scan => {
                 "ours: one new document laid out and compared with a prepared collection, one thread; peer: the same pair after pair"

@@ -24,12 +24,18 @@ impl Interval {
     pub fn width(&self) -> f64 {
         if self.upper <= self.lower { 0.0 } else { self.upper / self.lower - 1.0 }
     }
+
+    /// So much of the lower bound and so much of the upper one, but never outside.
+    pub(super) fn between(&self, [lower, upper]: [f64; 2]) -> f64 {
+        (lower * self.lower + upper * self.upper).clamp(self.lower, self.upper)
+    }
 }
 
 /// A value that is as close to W₁ as it was asked to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
-    /// The calibrated estimate, moved into the interval.
+    /// The calibrated estimate: between the bounds where both tell more than a tree, else moved into
+    /// the interval.
     pub value: f64,
     /// Where W₁ is.
     pub interval: Interval,
@@ -90,7 +96,11 @@ impl Estimator {
         rows: Rows<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
-        if accuracy != Accuracy::Level(Level::Exact) {
+        let asks_trees = match accuracy {
+            Accuracy::Level(level) => level <= Level::Flow,
+            Accuracy::Within(tolerance) => tolerance >= self.calibration.flow_width,
+        };
+        if asks_trees {
             self.below(progress)?; // once, before many threads ask for it
         }
         match accuracy {
@@ -146,30 +156,27 @@ impl Estimator {
             let interval = widened((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });
         }
+        let by = self.calibration.levels[level as usize];
         let (value, interval) = match level {
             Level::Tree => {
                 let upper = self.cost_above(&self.model.trees()[0].coupling(a, b)?);
-                (self.model.distance(a, b)?, widened(self.lower(a, b)?, upper))
+                let value = self.scaled(level, self.model.distance(a, b)?).value;
+                (value, widened(self.lower(a, b)?, upper))
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
-                let value = self.flow_value(&flow);
-                (value, self.flow_interval(&flow, enough, a, b)?)
+                let interval = self.flow_interval(&flow, enough, a, b)?;
+                let blend = self.calibration.flow_blend;
+                let plain = self.scaled(level, self.flow_value(&flow)).value;
+                (blend.map_or(plain, |blend| interval.between(blend)), interval)
             }
             Level::Arcs | Level::Exact => {
-                let potentials = self.potentials(a, b);
-                let found = self.restricted(a, b, Some(&|point| potentials.at(point)))?;
-                let lower = self.lower(a, b)?.max(found.lower);
-                (found.value, widened(lower, found.value))
+                let interval = self.swept(a, b)?;
+                (interval.between(self.calibration.arcs_blend), interval)
             }
         };
-        let by = self.calibration.levels[level as usize];
-        let value = match by {
-            _ if by == level => self.scaled(level, value),
-            _ => self.value_by(by, a, b)?,
-        };
-        let value = value.value.clamp(interval.lower, interval.upper);
-        Ok(Answer { value, interval, level })
+        let value = if by == level { value } else { self.value_by(by, a, b)?.value };
+        Ok(Answer { value: value.clamp(interval.lower, interval.upper), interval, level })
     }
 
     /// What the plans of the trees tell, and their duals unless the interval is narrow `enough`
@@ -263,7 +270,7 @@ fn digits(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
 }
 
 /// Widens bounds by more than sums of products can lose.
-fn widened(lower: f64, upper: f64) -> Interval {
+pub(super) fn widened(lower: f64, upper: f64) -> Interval {
     let (lower, upper) = (lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING));
     // A metric whose triangle inequality only holds up to rounding may cross them by as much.
     Interval { lower: lower.min(upper), upper }

@@ -1,6 +1,6 @@
 //! What labels tell about the levels.
 
-use super::{Estimator, Level, Rows, Statistic, in_parallel};
+use super::{Estimator, Interval, Level, Rows, Statistic, in_parallel};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::measure::Measure;
@@ -20,13 +20,21 @@ pub struct Calibration {
     pub statistic: Statistic,
     /// Tolerances below this are not worth a try at the flow level.
     pub flow_width: f64,
+    /// How much of the lower and of the upper bound the value at the flow level takes where both are
+    /// computed; none without labels.
+    pub flow_blend: Option<[f64; 2]>,
+    /// The same at the level of arcs, where they always are.
+    pub arcs_blend: [f64; 2],
 }
 
 impl Default for Calibration {
-    /// Raw values; at the flow level intervals narrower than 0.03 are rare.
+    /// Raw values, and the middle of the bounds of arcs; at the flow level intervals narrower than
+    /// 0.03 are rare.
     fn default() -> Self {
         let (factors, levels) = ([1.0; 4], Level::ALL);
-        Self { factors, levels, statistic: Statistic::Least, flow_width: 0.03 }
+        let (flow_blend, arcs_blend) = (None, [0.5; 2]);
+        let statistic = Statistic::Least;
+        Self { factors, levels, statistic, flow_width: 0.03, flow_blend, arcs_blend }
     }
 }
 
@@ -43,6 +51,11 @@ impl Calibration {
         if self.flow_width.is_nan() || self.flow_width < 0.0 {
             let width = self.flow_width.to_string();
             return bad("the width of the calibration", width, "it must be at least 0");
+        }
+        let blends = self.flow_blend.iter().flatten().chain(&self.arcs_blend);
+        if let Some(share) = blends.into_iter().find(|share| !share.is_finite()) {
+            let option = "a share of a bound in the calibration";
+            return bad(option, share.to_string(), "it must be finite");
         }
         for (level, by) in Level::ALL.into_iter().zip(self.levels) {
             // Nothing answers for W₁ itself.
@@ -103,7 +116,7 @@ impl Estimator {
     }
 
     /// Fits the factor of every level up to `highest` to labels (the median of W₁ over the raw
-    /// value), takes the statistic of the plans' costs that then errs less, lets a lower level answer
+    /// value) and what values take of bounds (least squares of relative errors), takes the statistic of the plans' costs that then errs less, lets a lower level answer
     /// for one that errs more than it, and notes which tolerances the flow level can meet. Labels
     /// without a raw value tell nothing. What lies above `highest` is not looked at, which is most of
     /// the work.
@@ -141,14 +154,21 @@ impl Estimator {
             let share = |state: &State<'_>| {
                 progress(&State::new(CALIBRATING, k * count + state.done, Some(total)))
             };
-            let raw: Vec<f64> = if level == Level::Flow {
-                self.calibrate_flow(widths, data, &share)?
-            } else {
-                let found = self.pairs(level, data.measures(), data.pairs(), &share)?;
-                found.iter().map(|e| if e.exact { 0.0 } else { e.raw }).collect()
+            let (raw, values) = match level {
+                Level::Tree => {
+                    let found = self.pairs(level, data.measures(), data.pairs(), &share)?;
+                    let raw: Vec<f64> = found.iter().map(|e| e.raw).collect();
+                    let values = scaled(&raw, data);
+                    (raw, values)
+                }
+                Level::Flow => {
+                    let raw = self.calibrate_flow(widths, data, &share)?;
+                    let values = scaled(&raw, data);
+                    (raw, values)
+                }
+                Level::Arcs | Level::Exact => self.calibrate_arcs(data, &share)?,
             };
             let factor = data.factor(&raw);
-            let values: Vec<f64> = raw.iter().map(|raw| factor * raw).collect();
             if level == Level::Tree
                 || error_where(&values, &values, data) <= error_where(&values, &best.1, data)
             {
@@ -174,31 +194,89 @@ impl Estimator {
         let weights = self.model.weights();
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
             if self.is_small(Level::Flow, false, a, b) {
-                return Ok(([0.0; 2], 0.0));
+                return Ok(([0.0; 2], None));
             }
             let flow = self.flow(a, b)?;
             let both = [flow.least(), flow.mean(weights)];
             // Where bounds are exact, no tolerance is too narrow for the flow.
             let solved = !widths || self.is_small(Level::Flow, true, a, b);
-            let width = if solved { 0.0 } else { self.flow_interval(&flow, 0.0, a, b)?.width() };
-            Ok((both, width))
+            let interval = if solved { None } else { Some(self.flow_interval(&flow, 0.0, a, b)?) };
+            Ok((both, interval))
         };
         let flows = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
         let [least, mean] = [0, 1].map(|k| flows.iter().map(|(both, _)| both[k]).collect());
         let error = |raw: &Vec<f64>| {
-            let factor = data.factor(raw);
-            let values: Vec<f64> = raw.iter().map(|raw| factor * raw).collect();
+            let values = scaled(raw, data);
             error_where(&values, &values, data)
         };
         let by_mean = error(&mean) < error(&least);
         self.calibration.statistic = if by_mean { Statistic::Mean } else { Statistic::Least };
-        let widths = flows.iter().map(|(_, width)| *width).filter(|&width| width > 0.0);
+        let intervals: Vec<Option<Interval>> =
+            flows.iter().map(|(_, interval)| *interval).collect();
+        let widths = intervals.iter().flatten().map(Interval::width).filter(|&width| width > 0.0);
         if let Some(least) = widths.min_by(f64::total_cmp) {
             self.calibration.flow_width = least;
         }
+        self.calibration.flow_blend = blend(&intervals, data.distances());
         Ok(if by_mean { mean } else { least })
     }
+
+    /// Raw and calibrated values of the level of arcs, 0 where it is exact; what they take of the
+    /// bounds is set.
+    fn calibrate_arcs(
+        &mut self,
+        data: &Labelled,
+        progress: &Progress<'_>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
+        let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
+            let solved = self.is_small(Level::Arcs, true, a, b);
+            if solved { Ok(None) } else { self.swept(a, b).map(Some) }
+        };
+        let found = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
+        if let Some(blend) = blend(&found, data.distances()) {
+            self.calibration.arcs_blend = blend;
+        }
+        let raw = found.iter().map(|found| found.map_or(0.0, |interval| interval.upper)).collect();
+        let blend = self.calibration.arcs_blend;
+        let value =
+            |found: &Option<Interval>| found.map_or(0.0, |interval| interval.between(blend));
+        Ok((raw, found.iter().map(value).collect()))
+    }
 }
+
+/// Raw values times their one factor.
+fn scaled(raw: &[f64], data: &Labelled) -> Vec<f64> {
+    let factor = data.factor(raw);
+    raw.iter().map(|raw| factor * raw).collect()
+}
+
+/// The shares of lower and upper bounds whose sum comes closest to labels, by least squares of
+/// relative errors; none from fewer than [`FEW_LABELS`] that tell something.
+///
+/// Where bounds are nearly multiples of each other any shares would do: they are drawn, a little, to
+/// the middle.
+fn blend(intervals: &[Option<Interval>], labels: &[f64]) -> Option<[f64; 2]> {
+    let told = intervals.iter().zip(labels).filter_map(|(interval, &label)| {
+        let Interval { lower, upper } = (*interval)?;
+        (label > 0.0 && upper > lower).then_some((lower / label, upper / label))
+    });
+    let (mut count, mut sums) = (0, [0.0; 5]);
+    for (l, u) in told {
+        count += 1;
+        for (sum, term) in sums.iter_mut().zip([l * l, l * u, u * u, l, u]) {
+            *sum += term;
+        }
+    }
+    let drawn = 1e-4 * f64::from(count);
+    let [ll, lu, uu, l, u] = sums;
+    let (ll, uu, l, u) = (ll + drawn, uu + drawn, l + drawn / 2.0, u + drawn / 2.0);
+    let determinant = ll * uu - lu * lu;
+    let shares = [(l * uu - u * lu) / determinant, (u * ll - l * lu) / determinant];
+    (count >= FEW_LABELS && shares.iter().all(|share| share.is_finite())).then_some(shares)
+}
+
+/// Labels below which two shares would be fitted to chance.
+const FEW_LABELS: i32 = 10;
 
 /// The mean relative error of some values, over the labels for which others are above 0.
 fn error_where(others: &[f64], values: &[f64], data: &Labelled) -> f64 {

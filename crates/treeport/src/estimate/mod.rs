@@ -7,14 +7,15 @@
 //! | --- | --- | --- | --- |
 //! | `Tree` | weighted mean of the trees' distances | either | K·O(s) |
 //! | `Flow` | true cost of the trees' plans and of one merged from them, the least or the mean | above | K·O(s log s), K·s distances |
-//! | `Arcs` | best plan on the arcs of all those plans and between neighbors in the trees | above | pivots on 3·K·s arcs |
+//! | `Arcs` | between the bounds that a few Sinkhorn sweeps and a plan on the arcs they use give | either | some 20 passes over s² costs in single precision, s/2 pivots |
 //! | `Exact` | W₁ | equal | a solve with all s² distances |
 //!
-//! [`Estimator::calibrated`] fits one factor per level to labels; the raw value stays beside it.
+//! [`Estimator::calibrated`] fits one factor per level to labels, and how much of either bound a value
+//! takes where both are at hand; the raw value stays beside it.
 //! A level that then errs more on them than a lower one, as the plans of a single tree may, answers
 //! with the value of the lower one, so that on the labels a slower level is never a worse one.
-//! Where the supports are so small that the trees would cost more than the exact solver, every
-//! level above `Tree` answers exactly ([`Estimate::exact`]).
+//! Where the supports are so small that a level would cost more than the exact solver, it answers
+//! exactly ([`Estimate::exact`]).
 //!
 //! # Certified bounds
 //! [`Estimator::bounds`] gives an interval that holds W₁. Above: every plan is one of those W₁ is
@@ -24,10 +25,13 @@
 //!   less in D than in d, and W_T ≤ W₁.
 //! - **Centroids** (Euclidean and Manhattan distances of points). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖
 //!   = ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
-//! - **Duals** (above `Tree`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j),
+//! - **Duals** (`Flow`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j),
 //!   so Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean over the trees of their
 //!   own duals, which err in different places, first made to respect all distances (s² of them, but
-//!   no solve); at `Arcs` also those of the restricted problem.
+//!   no solve).
+//!
+//! At `Arcs` no tree is asked: the duals are those of a few sweeps of Sinkhorn's method, which are
+//! worth more, and the plan is on the arcs that those use.
 //!
 //! Each is lowered (raised) by more than what rounding can have added (taken).
 
@@ -59,7 +63,7 @@ pub enum Level {
     Tree,
     /// The true cost of the trees' plans.
     Flow,
-    /// The best plan on the arcs that the trees suggest.
+    /// What a few Sinkhorn sweeps and a plan on the arcs they use say.
     Arcs,
     /// W₁.
     Exact,
@@ -68,7 +72,7 @@ pub enum Level {
 named! { Level, "the level", {
     Tree: "tree", "the mean distance of the trees";
     Flow: "flow", "the true cost of their plans";
-    Arcs: "arcs", "the best plan on what they suggest";
+    Arcs: "arcs", "between the bounds of a few Sinkhorn sweeps";
     Exact: "exact", "W₁ itself";
 } }
 
@@ -118,9 +122,10 @@ pub enum Statistic {
 /// An estimate of W₁.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The raw value times a factor.
+    /// The raw value times a factor; at [`Level::Arcs`] a value between the bounds.
     pub value: f64,
-    /// What the level computed, or the lower one that answers for it ([`Calibration::levels`]).
+    /// What the level computed, or the lower one that answers for it ([`Calibration::levels`]); at
+    /// [`Level::Arcs`] the cost of its plan.
     pub raw: f64,
     /// Whether it is W₁ itself.
     pub exact: bool,
@@ -320,9 +325,19 @@ impl Estimator {
         let raw = match level {
             Level::Tree => self.model.distance(a, b)?,
             Level::Flow => self.flow_value(&self.flow(a, b)?),
-            _ => self.restricted(a, b, None)?.value,
+            Level::Arcs | Level::Exact => {
+                let interval = self.swept(a, b)?;
+                let value = interval.between(self.calibration.arcs_blend);
+                return Ok(Estimate { value, raw: interval.upper, exact: false });
+            }
         };
         Ok(self.scaled(level, raw))
+    }
+
+    /// The bounds of a few sweeps.
+    fn swept(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
+        let (lower, upper) = exact::interval(&self.metric, a, b)?;
+        Ok(bounds::widened(lower, upper))
     }
 
     fn scaled(&self, level: Level, raw: f64) -> Estimate {
@@ -338,7 +353,6 @@ impl Estimator {
             _ if !self.shortcut => return false,
             Level::Flow if bounds => FLOW_BOUNDS_CROSSING,
             Level::Flow => FLOW_CROSSING,
-            Level::Arcs if bounds => ARCS_BOUNDS_CROSSING,
             Level::Arcs => ARCS_CROSSING,
         };
         let (mut n, mut m) = (a.support().len(), b.support().len());
@@ -352,22 +366,12 @@ impl Estimator {
                     },
                 );
         }
+        if level == Level::Arcs && exact::is_quick_on_edges(&self.metric, n, m) {
+            return true;
+        }
         let (n, m) = (n as f64, m as f64);
-        n * m <= crossing * self.model.trees().len() as f64 * (n + m)
-    }
-
-    /// The best plan on the arcs of the trees' plans and between neighbors in the trees; bounded
-    /// from below where there are potentials.
-    fn restricted(
-        &self,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
-        potentials: Option<&dyn Fn(usize) -> f64>,
-    ) -> Result<exact::Restricted> {
-        let flow = self.flow(a, b)?;
-        let near = self.model.trees().iter().flat_map(|tree| tree.adjacent(a, b));
-        let arcs = flow.arcs().chain(near);
-        exact::restricted(&self.metric, a, b, arcs, potentials)
+        let trees = if level == Level::Arcs { 1 } else { self.model.trees().len() };
+        n * m <= crossing * trees as f64 * (n + m)
     }
 }
 
@@ -423,10 +427,5 @@ const FLOW_CROSSING: f64 = 1.5;
 /// 1,000 points 6, 5 and 2 times as fast. Where both take the same time, the solver says more.
 const FLOW_BOUNDS_CROSSING: f64 = 6.0;
 
-/// The same for their arcs: 320 points each for 16 trees in R^300 (0.5 times as fast at 100 points,
-/// 0.97 at 300, 1.7 at 1,000).
-const ARCS_CROSSING: f64 = 10.0;
-
-/// The same for the bounds of their arcs, which ask for all distances: 960 points each for 16 trees
-/// in R^300.
-const ARCS_BOUNDS_CROSSING: f64 = 30.0;
+/// The same for sweeps, which ask no tree: 60 points on each side.
+const ARCS_CROSSING: f64 = 30.0;

@@ -1,7 +1,7 @@
 //! The plans of several trees, the plan merged from them, and what they cost.
 
 use super::merge::merged;
-use super::{Arc, Far, Lengths};
+use super::{Far, Lengths};
 use crate::error::Result;
 use crate::measure::{Measure, rescaled};
 use crate::tree::{Coupling, Move, Plans, Tree};
@@ -9,8 +9,6 @@ use crate::tree::{Coupling, Move, Plans, Tree};
 /// One plan for each tree and one from all of them, with their true costs.
 pub(crate) struct Flow {
     plans: Plans,
-    /// Every arc that a tree's plan uses, once.
-    arcs: Vec<Arc>,
     costs: Vec<f64>,
     merged: Vec<Move>,
     merged_cost: f64,
@@ -30,9 +28,8 @@ impl Flow {
         let plans = Plans::new(trees, a, b)?;
         let lengths = Lengths::new(&plans, far);
         let costs = lengths.costs(&plans);
-        let arcs = lengths.arcs;
-        let (merged, merged_cost) = merged(&plans, &arcs, &trees[0], far);
-        Ok(Self { plans, arcs, costs, merged, merged_cost })
+        let (merged, merged_cost) = merged(&plans, &lengths.arcs, &trees[0], far);
+        Ok(Self { plans, costs, merged, merged_cost })
     }
 
     /// The cheapest of the trees' plans; the first of them.
@@ -48,12 +45,6 @@ impl Flow {
             return self.plans.of(best);
         }
         self.plans.plan(&self.merged)
-    }
-
-    /// The arcs of all plans.
-    pub(crate) fn arcs(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let trees = self.arcs.iter().map(|arc| (arc.from, arc.to));
-        self.plans.arcs(trees.chain(self.merged.iter().map(|step| (step.from, step.to))))
     }
 
     /// The cost of the cheapest plan of all.

@@ -171,7 +171,9 @@ fn checksum<'a>(keys: impl Iterator<Item = &'a Value>, tensors: &[&[u8]]) -> Str
 fn calibration_value(calibration: &Calibration) -> Value {
     let levels = calibration.levels.map(Named::name);
     object(vec![
+        ("arcs_blend", json!(calibration.arcs_blend)),
         ("factors", json!(calibration.factors)),
+        ("flow_blend", json!(calibration.flow_blend)),
         ("flow_width", json!(calibration.flow_width)),
         ("levels", json!(levels)),
         ("mean_of_plans", json!(calibration.statistic == Statistic::Mean)),
@@ -184,11 +186,21 @@ fn read_calibration(value: &Value) -> Option<Calibration> {
     let level = |name: &Value| name.as_str()?.parse::<Level>().ok();
     let levels: Vec<Level> = list("levels")?.iter().map(level).collect::<Option<_>>()?;
     let mean = value.get("mean_of_plans")?.as_bool()?;
+    let blend = |key: &str| -> Option<Option<[f64; 2]>> {
+        let Some(shares) = value.get(key).filter(|shares| !shares.is_null()) else {
+            return Some(None);
+        };
+        let shares = shares.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?;
+        Some(Some(shares.try_into().ok()?))
+    };
     let calibration = Calibration {
         factors: factors.try_into().ok()?,
         levels: levels.try_into().ok()?,
         statistic: if mean { Statistic::Mean } else { Statistic::Least },
         flow_width: value.get("flow_width")?.as_f64()?,
+        flow_blend: blend("flow_blend")?,
+        // Files from before there were blends have another level of arcs: nothing is known of this one.
+        arcs_blend: blend("arcs_blend")?.unwrap_or(Calibration::default().arcs_blend),
     };
     calibration.check().ok().map(|()| calibration)
 }
@@ -313,7 +325,9 @@ mod tests {
     fn calibration() -> Calibration {
         let levels = [Level::Tree, Level::Tree, Level::Arcs, Level::Exact];
         let factors = [0.1 + 0.2, 1.0 / 3.0, 1e-9, 1.0];
-        Calibration { factors, levels, statistic: Statistic::Mean, flow_width: 0.07 }
+        let (flow_blend, arcs_blend) = (Some([0.3, 0.6]), [0.25, 0.5]);
+        let statistic = Statistic::Mean;
+        Calibration { factors, levels, statistic, flow_width: 0.07, flow_blend, arcs_blend }
     }
 
     fn whole(metric: &GroundMetric) -> ModelFile {

@@ -12,6 +12,7 @@ mod paths;
 mod points;
 mod product;
 mod reach;
+mod single;
 mod triangles;
 
 use std::cmp::Ordering;
@@ -32,6 +33,7 @@ use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Labels;
 pub(crate) use network::{Network, SpanningTree};
 use points::Points;
+pub(crate) use single::{Below, FAR, lowered};
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
 const MAX_POINTS: usize = u32::MAX as usize / 2;
@@ -274,17 +276,8 @@ impl GroundMetric {
                     graph.search(i, None, &mut scratch, &mut heap);
                     cols.iter().zip(out).for_each(|(&j, out)| *out = scratch[j]);
                 }
-                (Some(Storage::F64(distances)), _) => {
-                    assert!(i < n && cols.iter().all(|j| *j < n), "points are 0..{n}");
-                    // In row i what comes after i is contiguous.
-                    let after = &distances[row_start(n, i)..];
-                    let distance = |j: usize| match j.cmp(&i) {
-                        Ordering::Greater => after[j - i - 1],
-                        Ordering::Equal => 0.0,
-                        Ordering::Less => distances[place(n, j, i)],
-                    };
-                    cols.iter().zip(out).for_each(|(&j, out)| *out = distance(j));
-                }
+                (Some(Storage::F64(distances)), _) => some_of_row(distances, (n, i), cols, out),
+                (Some(Storage::F32(distances)), _) => some_of_row(distances, (n, i), cols, out),
                 _ => cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j)),
             }
         }
@@ -536,6 +529,24 @@ pub(crate) fn for_each_row<T: Send>(
         }
         rows.add(block.end - block.first)
     })
+}
+
+/// Some distances of row i from those of all pairs of n points.
+fn some_of_row<T: Copy + Into<f64>>(
+    distances: &[T],
+    (n, i): (usize, usize),
+    cols: &[usize],
+    out: &mut [f64],
+) {
+    assert!(i < n && cols.iter().all(|j| *j < n), "points are 0..{n}");
+    // In row i what comes after i is contiguous.
+    let after = &distances[row_start(n, i)..];
+    let distance = |j: usize| match j.cmp(&i) {
+        Ordering::Greater => after[j - i - 1].into(),
+        Ordering::Equal => 0.0,
+        Ordering::Less => distances[place(n, j, i)].into(),
+    };
+    cols.iter().zip(out).for_each(|(&j, out)| *out = distance(j));
 }
 
 #[cfg(test)]

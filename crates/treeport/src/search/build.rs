@@ -5,13 +5,13 @@ use rayon::prelude::*;
 use super::potentials::{Potential, Reference};
 use super::query::{self, Asked, Searcher, Until};
 use super::side::{self, Side};
-use super::small::Small;
 use super::space::{self, Rows, Space};
 use super::{Accuracy, Index, IndexOptions, Neighbors, Steps};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, INDEXING, Progress, SEARCHING};
+use crate::solve::small::Small;
 
 /// The most points of a reference.
 const MOST_REFERENCE: usize = 1 << 16;

@@ -38,7 +38,6 @@ mod pair;
 mod potentials;
 mod query;
 mod side;
-mod small;
 mod space;
 #[cfg(test)]
 mod tests;

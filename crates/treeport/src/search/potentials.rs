@@ -7,12 +7,12 @@
 //! measure of the collection. With u = 0 that would be the relaxed word mover's distance.
 //!
 //! Neither step needs the triangle inequality, and both are minima, which single precision rounds
-//! once: see [`super::small`].
+//! once: see [`crate::solve::small`].
 
-use super::small::Small;
 use super::space::{Rows, Space, least_of_row, reach_row};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
+use crate::solve::small::Small;
 
 /// The sample of the mean of a collection that potentials are made against.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl Reference {
             mass.zip(lowered.chunks_exact(count)).for_each(|(mass, costs)| small.push(mass, costs));
         }
         for blur in BLURS {
-            small.sweep(blur * self.scale, SWEEPS);
+            small.sweep(blur * self.scale, 1, SWEEPS);
         }
     }
 }

@@ -9,13 +9,13 @@ use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
 use super::pair::{Costs, Pair};
 use super::potentials::Potential;
 use super::side::Side;
-use super::small::Small;
 use super::space::{NO_PLACE, Rows};
 use super::{Accuracy, Index, Neighbors, Steps};
 use crate::error::{Error, Result};
 use crate::exact::Solver;
 use crate::measure::Measure;
 use crate::progress::Counter;
+use crate::solve::small::Small;
 
 /// The largest relative error of one rounding to single precision.
 pub(super) const ROUNDING: f32 = 1.0 / (1u32 << 24) as f32;
@@ -282,7 +282,7 @@ impl Searcher {
         let round = usize::from(candidate.step - TRANSFORMED);
         steps.swept[round] += 1;
         for &(blur, sweeps) in SWEEPS[round] {
-            small.sweep(blur * index.reference.scale, sweeps);
+            small.sweep(blur * index.reference.scale, 1, sweeps);
         }
         small.bound_by_sources(supply, demand)
     }

@@ -5,11 +5,11 @@
 //! That costs a bound 1/65,535 of its range and half the memory of single precision.
 
 use super::potentials::{Potential, below};
-use super::small::widened;
 use super::space::Space;
 use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
+use crate::wide::widened;
 
 /// Measures in a block: 4 KiB of a row. The last block may have fewer.
 pub(super) const BLOCK: usize = 2048;

@@ -9,12 +9,13 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::small::{FAR, smaller, smallest, widened};
 use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
-use crate::metric::GroundMetric;
+use crate::metric::{GroundMetric, lowered};
+use crate::solve::small::{smaller, smallest};
 use crate::units::power_of_two;
+use crate::wide::widened;
 
 /// The place of a point that has no column.
 pub(super) const NO_PLACE: u32 = u32::MAX;
@@ -201,13 +202,9 @@ impl Space {
         }
     }
 
-    /// A distance in units, in single precision, not above the truth: lowered by one rounding to
-    /// single precision, 2⁻²⁴ relatively, and by as much again for what the same distance may differ
-    /// by from one way of computing it to another.
+    /// A distance in units, in single precision, not above the truth.
     pub(super) fn lowered(&self, distance: f64) -> f32 {
-        let single = (distance * ((1.0 - TWO_ROUNDINGS) / self.unit)) as f32;
-        // Below this rounding is no longer relative.
-        if single > 1e-30 { smaller(single, FAR) } else { 0.0 }
+        lowered(distance, self.unit)
     }
 
     /// Bytes of the rows that are kept.
@@ -217,8 +214,6 @@ impl Space {
             + kept * Self::row_size(self.points.len())
     }
 }
-
-const TWO_ROUNDINGS: f64 = 1.0 / (1u32 << 23) as f64;
 
 widened! {
     /// Lowers `out` to d − u, wherever that is less.

@@ -3,3 +3,4 @@
 pub mod exact;
 mod graph;
 pub mod sinkhorn;
+pub(crate) mod small;

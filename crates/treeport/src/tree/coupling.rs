@@ -142,16 +142,6 @@ impl Plans {
         moves.extend(rest.iter().map(moved));
     }
 
-    /// The points of arcs between places, and of what stays.
-    pub(crate) fn arcs<'a>(
-        &'a self,
-        places: impl Iterator<Item = (u32, u32)> + 'a,
-    ) -> impl Iterator<Item = (u32, u32)> + 'a {
-        let stay = self.stays.left.iter().map(|&point| (point, point));
-        let point = |place: u32| self.points[place as usize];
-        stay.chain(places.map(move |(from, to)| (point(from), point(to))))
-    }
-
     /// The points of a move.
     pub(crate) fn between(&self, step: &Move) -> (u32, u32) {
         (self.points[step.from as usize], self.points[step.to as usize])

@@ -97,35 +97,6 @@ impl Tree {
     }
 }
 
-impl Tree {
-    /// Pairs of a point that gives and one that takes, next to each other in the order of the
-    /// leaves: at most two for every point. O(s log s), like [`Tree::coupling`].
-    pub(crate) fn adjacent(&self, a: &Measure<'_>, b: &Measure<'_>) -> Vec<(u32, u32)> {
-        let rank = &self.index().rank;
-        let mut leaves: Vec<_> = surpluses(a, b).collect();
-        leaves.sort_unstable_by_key(|&(point, _)| rank[point as usize]);
-        let mut arcs = Vec::with_capacity(2 * leaves.len());
-        let mut last = [None; 2];
-        for &(point, surplus) in &leaves {
-            arcs.extend(arc(point, surplus, &mut last));
-        }
-        last = [None; 2];
-        for &(point, surplus) in leaves.iter().rev() {
-            arcs.extend(arc(point, surplus, &mut last));
-        }
-        arcs
-    }
-}
-
-/// The arc between a leaf and the last one of the other sign; `last` holds the last giver and
-/// taker.
-fn arc(point: u32, surplus: f64, last: &mut [Option<u32>; 2]) -> Option<(u32, u32)> {
-    let takes = usize::from(surplus < 0.0);
-    last[takes] = Some(point);
-    let other = last[1 - takes]?;
-    Some(if takes == 1 { (other, point) } else { (point, other) })
-}
-
 /// Matches two lists against each other if their signs differ, joins them if not.
 fn matched(
     entries: &mut [Entry],

@@ -173,23 +173,48 @@ impl<C: Cost> Arcs<C> for FewArcs<C> {
 }
 
 impl FewArcs<f64> {
-    /// As [`Cost::prices`], from these arcs alone; 0 where none ends.
-    pub(super) fn prices(&self, m: usize, out: &mut Vec<f64>) {
-        let mut count = vec![0.0; m];
-        let mut least = vec![f64::INFINITY; m];
-        out.clear();
-        out.resize(m, 0.0);
-        for (&j, &cost) in self.sink.iter().zip(&self.cost) {
-            let j = j as usize;
-            count[j] += 1.0;
-            out[j] -= cost;
-            least[j] = least[j].min(cost);
+    /// The largest of their costs.
+    pub(super) fn largest(&self) -> f64 {
+        self.cost.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// Every source with every sink: padded rows of costs in single precision.
+pub(super) struct SingleArcs<'a> {
+    pub(super) cost: &'a [f32],
+    pub(super) width: usize,
+}
+
+impl SingleArcs<'_> {
+    pub(super) fn cost(&self, source: usize, sink: usize) -> f64 {
+        f64::from(self.cost[source * self.width + sink])
+    }
+}
+
+impl Arcs<f64> for SingleArcs<'_> {
+    fn count(&self) -> usize {
+        self.cost.len()
+    }
+
+    fn least(&self, source: usize, sinks: &[f64]) -> f64 {
+        (0..sinks.len()).map(|j| self.cost(source, j) + sinks[j]).fold(f64::INFINITY, f64::min)
+    }
+
+    fn find(&self, source: usize, sinks: &[f64], sum: f64) -> usize {
+        let hit = (0..sinks.len()).find(|&j| self.cost(source, j) + sinks[j] == sum);
+        hit.expect("the sum was found in this row")
+    }
+
+    fn regret(&self, source: usize, price: &[f64]) -> (f64, usize) {
+        let (mut first, mut second, mut at) = (f64::INFINITY, f64::INFINITY, usize::MAX);
+        let row = &self.cost[source * self.width..(source + 1) * self.width];
+        for (j, (&cost, price)) in row.iter().zip(price).enumerate() {
+            let sum = f64::from(cost) + price;
+            at = if sum < first { j } else { at };
+            second = second.min(first.max(sum));
+            first = first.min(sum);
         }
-        for ((price, count), least) in out.iter_mut().zip(count).zip(least) {
-            if count > 0.0 {
-                *price = 0.75 * *price / count - 0.25 * least;
-            }
-        }
+        (if at == usize::MAX { 0.0 } else { second - first }, at)
     }
 }
 

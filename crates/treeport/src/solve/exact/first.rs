@@ -41,8 +41,8 @@ impl<C: Cost> FirstBasis<C> {
     /// choice, as far as it goes. Regrets are as of when a source was last looked at: an old one
     /// may be too small, no more.
     ///
-    /// Sources whose arcs all end at full sinks give to any sink in the end, on arcs that need not
-    /// exist.
+    /// Sources whose arcs all end at full sinks go on with the arcs of `rest`, and those that have
+    /// none there either give to any sink in the end, on arcs that need not exist.
     ///
     /// Flows are never 0, so each allocation uses up exactly one row or one column and the n + m −
     /// 1 of them form a spanning tree. O((n + m)²) and the arcs looked at, which is far above n·m
@@ -54,7 +54,7 @@ impl<C: Cost> FirstBasis<C> {
         &mut self,
         supply: &[i128],
         demand: &[i128],
-        arcs: &impl Arcs<C>,
+        (arcs, rest): (&impl Arcs<C>, &impl Arcs<C>),
         price: &mut [C],
         goes_on: &GoesOn<'_>,
     ) -> Result<()> {
@@ -66,20 +66,39 @@ impl<C: Cost> FirstBasis<C> {
             self.hang();
             return Ok(());
         }
+        self.zeros.clear();
+        self.zeros.resize(n, C::default());
+        self.place_by(arcs, price, goes_on)?;
+        self.place_by(rest, price, goes_on)?;
+        self.place_rest();
+        self.hang();
+        Ok(())
+    }
+
+    /// Gives each source what it would miss most, for as long as there are arcs to open sinks.
+    fn place_by(
+        &mut self,
+        arcs: &impl Arcs<C>,
+        price: &mut [C],
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
+        let (n, m) = (self.n, self.m);
+        if arcs.count() == 0 {
+            return Ok(());
+        }
         let wish = |source: usize, price: &[C]| {
             let (regret, sink) = arcs.regret(source, price);
             // A source whose arcs are all full waits until the end.
             if sink < m { (sink, -regret) } else { (m, C::FAR) }
         };
-        self.zeros.clear();
-        self.zeros.resize(n, C::default());
         self.choice.clear();
         self.negative_regret.clear();
         for i in 0..n {
             if i % ASKED == ASKED - 1 {
                 ask(goes_on)?;
             }
-            let (choice, negative_regret) = wish(i, price);
+            let (choice, negative_regret) =
+                if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
             self.choice.push(choice);
             self.negative_regret.push(negative_regret);
         }
@@ -104,8 +123,6 @@ impl<C: Cost> FirstBasis<C> {
             (self.choice[i], self.negative_regret[i]) =
                 if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
         }
-        self.place_rest();
-        self.hang();
         Ok(())
     }
 

@@ -47,8 +47,8 @@ pub(super) mod fixed;
 mod linked;
 mod paths;
 mod price;
-mod restricted;
 mod simplex;
+mod sweeps;
 
 use std::cell::Cell;
 
@@ -60,12 +60,13 @@ use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
+pub(crate) use choice::is_quick_on_edges;
 pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
 pub use edges::{solve_on_edges, within};
 use fixed::Units;
-pub(crate) use restricted::{Restricted, restricted};
 use simplex::Simplex;
+pub(crate) use sweeps::interval;
 
 /// The largest gap between plan and dual bound, relative to the value, that counts as proof.
 pub const TOLERANCE: f64 = 1e-9;
@@ -105,6 +106,7 @@ pub(crate) struct Solver {
     integer: Simplex<i128>,
     edges: edges::OnEdges,
     bound: Vec<f64>,
+    rough: sweeps::Rough,
 }
 
 /// W₁ between two measures.
@@ -249,7 +251,7 @@ fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     }
     let mut solver = SOLVER.take().unwrap_or_default();
     let result = work(&mut solver);
-    if solver.cost.capacity() <= MOST_KEPT && solver.edges.is_small() {
+    if solver.cost.capacity() <= MOST_KEPT && solver.edges.is_small() && solver.rough.is_small() {
         SOLVER.set(Some(solver));
     }
     result
@@ -353,6 +355,11 @@ impl Solver {
 
     /// Who gives and who takes; nobody if the measures are equal.
     fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
+        self.lay_out_all(a, b, metric.is_metric());
+    }
+
+    /// The same, where mass that both have stays or may have to move.
+    fn lay_out_all(&mut self, a: &Measure<'_>, b: &Measure<'_>, shared_stays: bool) {
         self.left.clear();
         self.right.clear();
         self.supply.clear();
@@ -369,7 +376,7 @@ impl Solver {
             };
             let mine = left.next_if(|x| x.0 == point).map_or(0.0, |x| x.1);
             let theirs = right.next_if(|y| y.0 == point).map_or(0.0, |y| y.1 * factor);
-            let stays = if metric.is_metric() { mine.min(theirs) } else { 0.0 };
+            let stays = if shared_stays { mine.min(theirs) } else { 0.0 };
             if stays > 0.0 {
                 self.shared.push((point, stays));
             }

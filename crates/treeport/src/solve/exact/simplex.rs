@@ -21,7 +21,7 @@ use super::first::{BasisNode, FirstBasis};
 use super::linked::Linked;
 use super::paths::Paths;
 use super::price::Cost;
-use super::{ASKED, GoesOn, ask};
+use super::{ASKED, GoesOn, SLACK, ask};
 use crate::error::Result;
 
 /// A spanning tree of basic arcs with their flows, rooted at the last sink.
@@ -76,7 +76,7 @@ impl<C: Cost> Simplex<C> {
             self.few.cheapest(cost, &self.potential);
         }
         let all = AllArcs { cost, m };
-        self.first.by_regret(supply, demand, &all, &mut self.potential, goes_on)?;
+        self.first.by_regret(supply, demand, (&all, &NoArcs), &mut self.potential, goes_on)?;
         self.reset_potentials(|i, j| cost[i * m + j]);
         Ok(self.run(&all, slack, most_pivots, goes_on)? && self.is_plan(supply, demand))
     }
@@ -211,20 +211,24 @@ const SMALL: usize = 256;
 const FEW_FIRST: usize = 1 << 20;
 
 impl Simplex<f64> {
-    /// Solves on the arcs in [`few`](Self::few) alone. Mass that finds no way on them moves on arcs
-    /// outside, whose costs only `cost` knows.
-    pub(super) fn solve_on_few(
+    /// Moves a plan on the arcs in [`few`](Self::few) on by some pivots among them: it need not be
+    /// the best. It begins with regrets against the prices of the sinks; what finds no way on those
+    /// arcs moves on the arcs of `rest`, whose costs only `cost` knows.
+    pub(super) fn improve_on_few(
         &mut self,
-        supply: &[i128],
-        demand: &[i128],
+        (supply, demand): (&[i128], &[i128]),
+        price: impl Iterator<Item = f64>,
+        rest: &impl Arcs<f64>,
         cost: impl Fn(usize, usize) -> f64,
-        slack: f64,
         most_pivots: usize,
-    ) -> Result<bool> {
-        self.few.prices(demand.len(), &mut self.potential);
-        self.first.by_regret(supply, demand, &self.few, &mut self.potential, &|| true)?;
+    ) -> Result<()> {
+        self.potential.clear();
+        self.potential.extend(price);
+        let arcs = (&self.few, rest);
+        self.first.by_regret(supply, demand, arcs, &mut self.potential, &|| true)?;
         self.reset_potentials(cost);
-        self.run(&NoArcs, slack, most_pivots, &|| true)
+        let slack = self.few.largest() * SLACK;
+        self.run(&NoArcs, slack, most_pivots, &|| true).map(drop)
     }
 }
 
@@ -274,7 +278,10 @@ mod tests {
             simplex.few.cheapest(cost, &simplex.potential);
         }
         let all = AllArcs { cost, m };
-        simplex.first.by_regret(supply, demand, &all, &mut simplex.potential, &|| true).unwrap();
+        simplex
+            .first
+            .by_regret(supply, demand, (&all, &NoArcs), &mut simplex.potential, &|| true)
+            .unwrap();
         simplex.reset_potentials(|i, j| cost[i * m + j]);
         prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX, &|| true).unwrap());
         let (mut left, mut right, mut value) = (supply.clone(), demand.clone(), 0);

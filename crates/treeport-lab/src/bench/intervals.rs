@@ -1,0 +1,155 @@
+//! Certified intervals against the exact solver: what they cost, how wide they are, and how far a
+//! value between their ends is off.
+
+use std::path::Path;
+use std::time::Instant;
+
+use treeport::estimate::{Accuracy, Estimator, Level};
+use treeport::{
+    GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, exact, linkage, silent,
+};
+
+use super::exact::on_threads;
+use super::{Peer, Row};
+use crate::Result;
+use crate::datasets::{self, Files};
+use crate::generate::{couples, near_measures, seeded, sparse_measures, uniform_points};
+use crate::scene::open;
+
+/// Points of the plane, and the sets that measures are drawn on.
+const PLANE: usize = 5_000;
+const SETS: [&str; 7] =
+    ["usca312", "usair97", "belfast", "kuopio", "twitter", "bbcsport", "rnaseq_10x"];
+
+/// Pairs that calibrate, and pairs that are then judged and timed.
+const PAIRS: usize = 40;
+
+/// A pair at every level in turn, so many times, so that noise falls on all alike.
+const TURNS: usize = 3;
+
+/// Random and concentrated measures of one support on the plane and on every set of a data folder that
+/// has twice as many points, one thread.
+///
+/// # Errors
+/// A file that cannot be read.
+///
+/// # Panics
+/// If an interval does not hold the exact distance.
+pub fn intervals(
+    support: usize,
+    (data, sets): (&Path, &[String]),
+    seed: u64,
+    mut report: impl FnMut(&Row),
+) -> Result<()> {
+    let wanted = |name: &str| sets.is_empty() || sets.iter().any(|set| set == name);
+    let mut rng = seeded(seed);
+    let plane = uniform_points(PLANE, 2, 0.0, 1.0, &mut rng);
+    let plane = GroundMetric::from_points(2, plane, PointMetric::Euclidean)?;
+    let found = datasets::find(data);
+    let mut metrics = vec![("plane", plane)];
+    for set in SETS.iter().filter_map(|name| found.get(name)) {
+        if wanted(set.name) {
+            metrics.push((set.name, read(&set.files)?));
+        }
+    }
+    for (name, metric) in metrics.iter().filter(|(name, _)| wanted(name)) {
+        // On a set that is a little larger than that, nearly all points.
+        if metric.points() < support {
+            continue;
+        }
+        let random = sparse_measures(metric.points(), support, 4 * PAIRS, &mut rng)?;
+        let around = (2 * support).min(metric.points());
+        let near = near_measures(metric, (support, around), 4 * PAIRS, &mut rng)?;
+        for (kind, measures) in [("random", random), ("concentrated", near)] {
+            if kind == "random" || metric.points() >= 2 * support {
+                on_threads(1, || rows(name, kind, metric, &measures))?.iter().for_each(&mut report);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read(files: &Files) -> Result<GroundMetric> {
+    let metric = match files {
+        Files::Text { embeddings: points, .. } | Files::Points { points, .. } => {
+            GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?
+        }
+        Files::Graph { edges, .. } => GroundMetric::read_graph_csv(open(edges)?, None)?.0,
+        Files::Matrix { dist, .. } | Files::Tree { dist, .. } => {
+            GroundMetric::read_matrix_npy(open(dist)?)?
+        }
+    };
+    metric.prepare(&silent)?;
+    Ok(metric)
+}
+
+/// What is asked of a pair, besides its exact distance.
+const ASKED: [(&str, Accuracy); 3] = [
+    ("arcs", Accuracy::Level(Level::Arcs)),
+    ("within 0.1", Accuracy::Within(0.1)),
+    ("within 0.05", Accuracy::Within(0.05)),
+];
+
+fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> Result<Vec<Row>> {
+    let pairs = couples(2 * PAIRS);
+    let (train, test) = pairs.split_at(PAIRS);
+    let train = Labelled::solve(metric, measures, train.to_vec(), &silent)?;
+    let model = Model::Tree(linkage(metric, Linkage::Neighbors)?);
+    let estimator = Estimator::new(metric, &model)?.calibrated(Level::Arcs, &train, &silent)?;
+    let (mut exact_seconds, mut seconds) = (0.0, [0.0; ASKED.len()]);
+    let (mut width, mut error, mut solved) = ([0.0; 3], [0.0; 3], [0.0; 3]);
+    for &(i, j) in test {
+        let (a, b) = (measures.row(i), measures.row(j));
+        let mut truth = 0.0;
+        for _ in 0..TURNS {
+            let begun = Instant::now();
+            truth = exact::distance(metric, &a, &b)?;
+            exact_seconds += begun.elapsed().as_secs_f64();
+            for (k, (_, accuracy)) in ASKED.iter().enumerate() {
+                let begun = Instant::now();
+                let answers = estimator.answers(*accuracy, measures, &[(i, j)], &silent)?;
+                seconds[k] += begun.elapsed().as_secs_f64();
+                let interval = answers[0].interval;
+                assert!(interval.lower <= truth && truth <= interval.upper, "{interval:?} {truth}");
+            }
+        }
+        for (k, (_, accuracy)) in ASKED.iter().enumerate() {
+            let answer = estimator.answers(*accuracy, measures, &[(i, j)], &silent)?[0];
+            width[k] += answer.interval.width() / PAIRS as f64;
+            error[k] += (answer.value - truth).abs() / truth / PAIRS as f64;
+            solved[k] += f64::from(u8::from(answer.level == Level::Exact)) / PAIRS as f64;
+        }
+    }
+    let share = (PAIRS * TURNS) as f64;
+    let row = |k: usize| Row {
+        bench: "intervals",
+        n: measures.row(0).support().len(),
+        case: vec![
+            ("set", format!("{name}, {kind}")),
+            ("points", metric.points().to_string()),
+            ("asked", ASKED[k].0.into()),
+        ],
+        seconds: seconds[k] / share,
+        peer: Some(Peer { name: "exact", seconds: exact_seconds / share }),
+        more: vec![("width", width[k]), ("error", error[k]), ("solved", solved[k])],
+    };
+    Ok((0..ASKED.len()).map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_has_a_row() {
+        let mut rows = vec![];
+        let nowhere = Path::new("no such folder");
+        intervals(70, (nowhere, &[]), 1, |row| rows.push(row.clone())).unwrap();
+        assert_eq!(rows.len(), 2 * ASKED.len());
+        for row in &rows {
+            let figure = |name: &str| row.more.iter().find(|(known, _)| *known == name).unwrap().1;
+            assert!(row.seconds > 0.0 && row.ratio().is_some());
+            assert!(figure("width") < 0.2 && figure("error") < 0.02, "{row:?}");
+        }
+    }
+}

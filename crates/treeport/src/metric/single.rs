@@ -1,0 +1,393 @@
+//! Distances in single precision, none above the truth: what bounds are computed from, in half the
+//! memory and time.
+
+use matrixmultiply::sgemm;
+
+use super::points::Points;
+use super::{GroundMetric, PointMetric, Source};
+use crate::units::of_largest;
+use crate::wide::widened;
+
+/// Half the distance from 1 to the next number: the largest relative error of one rounding.
+const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
+
+/// The largest distance there is, in units.
+pub(crate) const FAR: f32 = 1e30;
+
+/// Less than this is nothing: rounding would no longer be relative.
+const NOTHING: f32 = 1e-18;
+
+/// A distance in single precision, not above the truth: lowered by one rounding, and by as much
+/// again for what the same distance may differ by from one way of computing it to another.
+pub(crate) fn lowered(distance: f64, unit: f64) -> f32 {
+    let single = (distance * ((1.0 - 2.0 * ROUNDING) / unit)) as f32;
+    if single > 1e-30 { single.min(FAR) } else { 0.0 }
+}
+
+/// Distances in single precision, none above the truth, and what is known of the truth.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Below {
+    /// Distances are in units of this power of two.
+    pub(crate) unit: f64,
+    /// The largest relative loss of a distance.
+    lost: f64,
+    /// How far the rows and columns may have moved, and what else their squared distances have lost.
+    left: Vec<(f32, f32)>,
+    right: Vec<(f32, f32)>,
+}
+
+impl Below {
+    /// What the distance of a row and a column is not above, where it came out as `single`.
+    pub(crate) fn above(&self, (row, column): (usize, usize), single: f64) -> f64 {
+        let end = |ends: &[(f32, f32)], at: usize| {
+            ends.get(at).map_or((0.0, 0.0), |&(moved, lost)| (f64::from(moved), f64::from(lost)))
+        };
+        let (x, y) = (end(&self.left, row), end(&self.right, column));
+        let moved = x.0 + y.0;
+        let length = (single + moved) * (1.0 + self.lost);
+        ((length * length + x.1 + y.1).sqrt() + moved + f64::from(NOTHING)) * self.unit
+    }
+}
+
+impl GroundMetric {
+    /// Distances from some points to others in a unit of its choice, none above the truth. Rows of
+    /// `out` are `width` long, of which one entry for each of `cols` is written.
+    ///
+    /// # Panics
+    /// As [`block`](Self::block).
+    pub(crate) fn block_below(
+        &self,
+        rows: &[usize],
+        cols: &[usize],
+        width: usize,
+        out: &mut [f32],
+    ) -> Below {
+        assert_eq!(out.len(), rows.len() * width, "rows of one width");
+        if let Source::Points(points) = &self.shared.source {
+            let straight = points.metric == PointMetric::Euclidean;
+            if straight && points.dim > DIRECT {
+                return by_product(points, (rows, cols), width, out);
+            }
+            if straight || points.metric == PointMetric::Manhattan {
+                return directly(points, (rows, cols), width, out);
+            }
+        }
+        let at_once = (AT_ONCE / cols.len().max(1)).max(1);
+        let mut exact = vec![0.0; at_once.min(rows.len()) * cols.len()];
+        let mut unit = None;
+        for (rows, out) in rows.chunks(at_once).zip(out.chunks_mut(at_once * width)) {
+            let exact = &mut exact[..rows.len() * cols.len()];
+            self.block(rows, cols, exact);
+            let unit = *unit.get_or_insert_with(|| of_largest(exact.iter().copied()));
+            let exact = exact.chunks_exact(cols.len().max(1));
+            for (exact, out) in exact.zip(out.chunks_exact_mut(width)) {
+                exact.iter().zip(out).for_each(|(&d, out)| *out = lowered(d, unit));
+            }
+        }
+        Below { unit: unit.unwrap_or(1.0), lost: 4.0 * ROUNDING, ..Below::default() }
+    }
+}
+
+/// Coordinates up to which distances are added up one by one: a product loses the digits of points
+/// that are near each other, of which there are many in few dimensions.
+const DIRECT: usize = 16;
+
+/// Distances worked out before they are lowered.
+const AT_ONCE: usize = 1 << 16;
+
+/// Vectors seen from a centre, in units and single precision, with what that rounding may have moved
+/// each of them by, twice.
+struct Rounded {
+    unit: f64,
+    left: Vec<f32>,
+    right: Vec<f32>,
+    left_moved: Vec<f32>,
+    right_moved: Vec<f32>,
+}
+
+impl Rounded {
+    fn new(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
+        let centre = centre(points, rows, cols);
+        let span = |i: &usize| {
+            let offsets = points.vector(*i).iter().zip(&centre).map(|(x, c)| (x - c).abs());
+            offsets.fold(0.0, f64::max)
+        };
+        let all = rows.iter().chain(cols);
+        let some = all.clone().step_by((rows.len() + cols.len()).div_ceil(SOME));
+        let rounded = Self::in_units(points, (rows, cols), &centre, of_largest(some.map(span)));
+        let moved = rounded.left_moved.iter().chain(&rounded.right_moved);
+        if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
+            return rounded;
+        }
+        // A few points did not tell how large the others are.
+        Self::in_units(points, (rows, cols), &centre, of_largest(all.map(span)))
+    }
+
+    fn in_units(
+        points: &Points,
+        (rows, cols): (&[usize], &[usize]),
+        centre: &[f64],
+        unit: f64,
+    ) -> Self {
+        let [left, right] = [rows, cols].map(|chosen| round(points, chosen, centre, 1.0 / unit));
+        let moved = |vectors: &[f32]| -> Vec<f32> {
+            let size = |x: &[f32]| match points.metric {
+                PointMetric::Manhattan => sum_of(x, |x| f64::from(x.abs())),
+                _ => sum_of(x, |x| f64::from(x) * f64::from(x)).sqrt(),
+            };
+            let sizes = vectors.chunks_exact(points.dim).map(size);
+            // A rounded vector may be shorter, by less than a thousandth.
+            sizes.map(|size| (2.001 * ROUNDING * size) as f32 + NOTHING).collect()
+        };
+        let (left_moved, right_moved) = (moved(&left), moved(&right));
+        Self { unit, left, right, left_moved, right_moved }
+    }
+
+    /// What is then known of the truth: each end has lost this much of its squared distances.
+    fn below(self, lost: f64, squares: [Vec<f32>; 2]) -> Below {
+        let [left, right] = squares;
+        let left = self.left_moved.into_iter().zip(left).collect();
+        let right = self.right_moved.into_iter().zip(right).collect();
+        Below { unit: self.unit, lost, left, right }
+    }
+}
+
+/// Points that are looked at for what holds for all.
+const SOME: usize = 32;
+
+/// What vectors of a million units are moved by; of such no square overflows, but much larger ones
+/// would.
+const MOST_MOVED: f32 = 0.1;
+
+/// Some vectors, seen from a centre. Rounding to single precision is the last step, and the only one
+/// that loses more than double precision does.
+fn round(points: &Points, chosen: &[usize], centre: &[f64], inverse: f64) -> Vec<f32> {
+    let mut out = Vec::with_capacity(chosen.len() * points.dim);
+    for &i in chosen {
+        out.extend(points.vector(i).iter().zip(centre).map(|(x, c)| ((x - c) * inverse) as f32));
+    }
+    out
+}
+
+/// A sum in eight lanes, so that the loop is not one chain.
+fn sum_of(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
+    let (chunks, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for chunk in chunks {
+        for lane in 0..8 {
+            sums[lane] += term(chunk[lane]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&x| term(x)).sum::<f64>()
+}
+
+/// A point in the middle of some, roughly: no distance depends on it.
+fn centre(points: &Points, rows: &[usize], cols: &[usize]) -> Vec<f64> {
+    let step = (rows.len() + cols.len()).div_ceil(SOME);
+    let some: Vec<usize> = rows.iter().chain(cols).copied().step_by(step).collect();
+    let share = 1.0 / some.len() as f64;
+    let mut centre = vec![0.0; points.dim];
+    for i in some {
+        centre.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
+    }
+    centre
+}
+
+/// √Σ(x − y)² or Σ|x − y|, for all columns side by side. A sum of k terms, each of two or three
+/// roundings, is off by less than k + 4 of them.
+fn directly(
+    points: &Points,
+    (rows, cols): (&[usize], &[usize]),
+    width: usize,
+    out: &mut [f32],
+) -> Below {
+    let (dim, count) = (points.dim, cols.len());
+    let rounded = Rounded::new(points, rows, cols);
+    let mut axes = vec![0.0f32; dim * count];
+    for (j, y) in rounded.right.chunks_exact(dim).enumerate() {
+        y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
+    }
+    let share = (1.0 - ROUNDING * (dim + 6) as f64) as f32;
+    let row = if points.metric == PointMetric::Euclidean { straight } else { along_axes };
+    let out = out.chunks_exact_mut(width.max(1));
+    for ((x, &moved), out) in rounded.left.chunks_exact(dim).zip(&rounded.left_moved).zip(out) {
+        row(x, &axes, &mut out[..count]);
+        lower(share, (moved, &rounded.right_moved), out);
+    }
+    let none = [rows, cols].map(|ends| vec![0.0; ends.len()]);
+    rounded.below(2.0 * ROUNDING * (dim + 8) as f64, none)
+}
+
+widened! {
+    /// Less a share, and less what both ends may have moved by.
+    lower, lower_wide, (share: f32, moved: (f32, &[f32]), out: &mut [f32]), {
+        for (out, &also_moved) in out.iter_mut().zip(moved.1) {
+            *out = (*out * share - (moved.0 + also_moved)).clamp(0.0, FAR);
+        }
+    }
+}
+
+widened! {
+    /// √Σ(x − y)² to vectors y that are given axis by axis.
+    straight, straight_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
+        out.fill(0.0);
+        for (&x, axis) in x.iter().zip(axes.chunks_exact(out.len().max(1))) {
+            out.iter_mut().zip(axis).for_each(|(sum, y)| *sum += (x - y) * (x - y));
+        }
+        for sum in out {
+            *sum = sum.sqrt();
+        }
+    }
+}
+
+widened! {
+    /// Σ|x − y| to vectors y that are given axis by axis.
+    along_axes, along_axes_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
+        out.fill(0.0);
+        for (&x, axis) in x.iter().zip(axes.chunks_exact(out.len().max(1))) {
+            out.iter_mut().zip(axis).for_each(|(sum, y)| *sum += (x - y).abs());
+        }
+    }
+}
+
+/// √(‖x‖² + ‖y‖² − 2⟨x, y⟩). In whatever order it is added up, an inner product is off by at most
+/// dim roundings of ‖x‖‖y‖, which is at most half of ‖x‖² + ‖y‖²: norms that much too small make up
+/// for it, and for the few roundings after it.
+fn by_product(
+    points: &Points,
+    (rows, cols): (&[usize], &[usize]),
+    width: usize,
+    out: &mut [f32],
+) -> Below {
+    let dim = points.dim;
+    let rounded = Rounded::new(points, rows, cols);
+    let slack = ROUNDING * (dim + 16) as f64;
+    let norms = |vectors: &[f32]| -> Vec<f64> {
+        let norm = |x: &[f32]| sum_of(x, |x| f64::from(x) * f64::from(x));
+        vectors.chunks_exact(dim).map(norm).collect()
+    };
+    let [left, right] = [norms(&rounded.left), norms(&rounded.right)];
+    let smaller =
+        |norms: &[f64]| norms.iter().map(|x| (x * (1.0 - slack)) as f32).collect::<Vec<_>>();
+    let (left_norms, right_norms) = (smaller(&left), smaller(&right));
+    product(dim, &rounded.left, &rounded.right, (width, out));
+    let rows = out.chunks_exact_mut(width.max(1)).zip(&left_norms).zip(&rounded.left_moved);
+    for ((out, &norm), &moved) in rows {
+        let out = &mut out[..right_norms.len()];
+        lengths(norm, &right_norms, out);
+        lower(1.0 - 4.0 * ROUNDING as f32, (moved, &rounded.right_moved), out);
+    }
+    // Twice: what was taken off, and what may have been off in the same direction.
+    let lost = [left, right].map(|norms| norms.iter().map(|x| (2.01 * slack * x) as f32).collect());
+    rounded.below(8.0 * ROUNDING, lost)
+}
+
+widened! {
+    /// √(a + b − 2p), or 0.
+    lengths, lengths_wide, (norm: f32, norms: &[f32], out: &mut [f32]), {
+        for (out, &also) in out.iter_mut().zip(norms) {
+            let square = norm + also - 2.0 * *out;
+            *out = square.max(0.0).sqrt();
+        }
+    }
+}
+
+/// All inner products of the rows of `a` with the rows of `b`, both `dim` wide, in rows of `width`.
+fn product(dim: usize, a: &[f32], b: &[f32], (width, out): (usize, &mut [f32])) {
+    assert!(dim > 0, "vectors have at least one coordinate");
+    let (rows, columns) = (a.len() / dim, b.len() / dim);
+    assert_eq!((rows * dim, columns * dim), (a.len(), b.len()), "whole vectors");
+    assert!(columns <= width && rows * width <= out.len(), "room for every pair of vectors");
+    #[expect(unsafe_code, reason = "the matrix product takes pointers; no safe crate is as fast")]
+    // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` has rows of
+    // `width` with room for the columns, all asserted above; slices never exceed `isize::MAX`, so the
+    // strides fit; `out` is borrowed mutably, so it overlaps neither; β = 0, so it is only written.
+    unsafe {
+        sgemm(
+            rows,
+            dim,
+            columns,
+            1.0,
+            a.as_ptr(),
+            dim.cast_signed(),
+            1,
+            b.as_ptr(),
+            1,
+            dim.cast_signed(),
+            0.0,
+            out.as_mut_ptr(),
+            width.cast_signed(),
+            1,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Clusters, near and equal points among them, anywhere and of any size.
+    fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
+        let spread = prop::sample::select(vec![0.0, 1e-9, 1e-4, 1.0]);
+        let size = prop::sample::select(vec![1e-120, 1e-9, 1.0, 1e9, 1e120]);
+        let offset = prop::sample::select(vec![0.0, 1.0, 1e3, -1e7]);
+        let dim = prop_oneof![1usize..6, 15usize..40, Just(300usize)];
+        (dim, 2usize..60, spread, size, offset, any::<u64>()).prop_map(
+            |(dim, n, spread, size, offset, seed)| {
+                let mut state = seed | 1;
+                let mut random = move || {
+                    state ^= state << 13;
+                    state ^= state >> 7;
+                    state ^= state << 17;
+                    (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+                };
+                let centres: Vec<f64> = (0..4 * dim).map(|_| random()).collect();
+                let point = |e: usize| centres[(e / dim % 4) * dim + e % dim];
+                let at = |e: usize, random: f64| size * (point(e) + spread * random + offset);
+                (dim, (0..n * dim).map(|e| at(e, random())).collect())
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn none_is_above_the_distance_and_none_far_below((dim, coordinates) in clouds()) {
+            let n = coordinates.len() / dim;
+            for kind in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::SqEuclidean] {
+                let Ok(metric) = GroundMetric::from_points(dim, coordinates.clone(), kind) else { continue };
+                let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..n).step_by(2).collect(), (0..n).collect());
+                let width = n + 3;
+                let mut out = vec![-1.0; rows.len() * width];
+                let known = metric.block_below(&rows, &cols, width, &mut out);
+                let largest = cols.iter().map(|&j| metric.distance(0, j)).fold(0.0, f64::max);
+                for (at, (&i, row)) in rows.iter().zip(out.chunks_exact(width)).enumerate() {
+                    for (j, &below) in row[..n].iter().enumerate() {
+                        let distance = metric.distance(i, j);
+                        let below = f64::from(below);
+                        prop_assert!(0.0 <= below && below * known.unit <= distance, "{below} {distance}");
+                        let above = known.above((at, j), below);
+                        prop_assert!(above >= distance, "{above} {distance}");
+                        let lost = if dim > DIRECT { 1e-1 } else { 1e-4 };
+                        prop_assert!(above - below * known.unit <= lost * largest + 1e-15 * known.unit);
+                    }
+                    prop_assert!(row[n..].iter().all(|&other| other == -1.0), "only columns are written");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_is_lowered_entry_by_entry() {
+        let metric = GroundMetric::from_condensed(3, vec![1.0, 1e-3, 7.5]).unwrap();
+        let mut out = [0.0; 6];
+        assert_eq!(metric.block_below(&[2, 0], &[0, 1, 2], 3, &mut out).unit, 4.0);
+        let exact = [1e-3, 7.5, 0.0, 0.0, 1.0, 1e-3].map(|d| d / 4.0);
+        for (below, exact) in out.into_iter().map(f64::from).zip(exact) {
+            assert!(below <= exact && below >= exact * (1.0 - 1e-6), "{below} {exact}");
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! An interval that holds W₁, from a few sweeps of Sinkhorn's method: a fraction of what the solver
+//! takes.
+//!
+//! **Below**: whatever duals the sweeps leave, made to respect all costs they are a proof
+//! ([`small`](crate::solve::small)). **Above**: the plan of the sweeps is blurred, but the arcs it
+//! uses are those of good plans; a plan on them, begun with regrets against the duals and moved on by
+//! a few pivots, is nearly the best.
+//!
+//! Where the triangle inequality is not promised, shared mass may have to move, but it seldom does:
+//! the sweeps still leave it where it is, and so does the plan, which is one of those W₁ is the least
+//! of. Only the proof has to hold for all of the mass: the duals of what moves are extended to all
+//! points of both supports.
+
+use std::cmp::Ordering;
+
+use super::arcs::SingleArcs;
+use super::fixed::Units;
+use super::{Solver, reused};
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::memory;
+use crate::metric::{Below, FAR, GroundMetric};
+use crate::solve::small::Small;
+
+/// Certified lower and upper bounds of W₁ between two measures that fit the metric and each other.
+///
+/// # Errors
+/// [`Error::Memory`](crate::Error::Memory), where the costs do not fit.
+///
+/// # Complexity
+/// s² distances for s points on either side, and some twenty passes over them; s/2 pivots.
+pub(crate) fn interval(
+    metric: &GroundMetric,
+    a: &Measure<'_>,
+    b: &Measure<'_>,
+) -> Result<(f64, f64)> {
+    reused(|solver| {
+        solver.lay_out(metric, a, b);
+        if solver.left.is_empty() {
+            return Ok((0.0, 0.0));
+        }
+        // Sweeps begin on one side: the same one, whoever comes first.
+        if precedes(b, a) {
+            solver.turn_round();
+        }
+        solver.swept(metric, a, b)
+    })
+}
+
+/// Whether one of two measures comes before the other, in an order of no meaning.
+fn precedes(a: &Measure<'_>, b: &Measure<'_>) -> bool {
+    match (a.support().len(), a.support()).cmp(&(b.support().len(), b.support())) {
+        Ordering::Equal => {
+            let other = a.masses().iter().zip(b.masses()).find(|(x, y)| x != y);
+            other.is_some_and(|(x, y)| x < y)
+        }
+        order => order == Ordering::Less,
+    }
+}
+
+/// ε of the first sweeps and how often it is halved, in shares of the mean cost; sweeps at each. Where
+/// mass moves as far as points are apart, as it does in many dimensions, a few sweeps at a small ε are
+/// enough; where it moves to neighbors, they have to come to it.
+const FAR_MOVES: (f64, usize, usize) = (0.025, 2, 4);
+const NEAR_MOVES: (f64, usize, usize) = (0.1, 4, 5);
+
+/// Far below any cost that counts.
+const LEAST_EPSILON: f32 = 1e-30;
+
+/// Pivots that move the plan on: one for so many points.
+const POINTS_PER_PIVOT: usize = 4;
+
+/// Problems in single precision; their memory serves one after another.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rough {
+    /// What moves.
+    moving: Small,
+    /// All mass, where shared mass may have to move.
+    all: Small,
+}
+
+impl Rough {
+    /// Whether a thread may keep it.
+    pub(super) fn is_small(&self) -> bool {
+        self.moving.room() + self.all.room() <= MOST_KEPT
+    }
+}
+
+/// Costs that a thread keeps room for, with their kernel 8 MiB.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Who has how much.
+#[derive(Default)]
+struct Sides {
+    left: Vec<usize>,
+    right: Vec<usize>,
+    supply: Vec<f64>,
+    demand: Vec<f64>,
+}
+
+impl Solver {
+    /// Bounds for what is laid out.
+    fn swept(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<(f64, f64)> {
+        let mut rough = std::mem::take(&mut self.rough);
+        let bounds = self.swept_by(metric, (a, b), &mut rough);
+        self.rough = rough;
+        bounds
+    }
+
+    fn swept_by(
+        &mut self,
+        metric: &GroundMetric,
+        (a, b): (&Measure<'_>, &Measure<'_>),
+        rough: &mut Rough,
+    ) -> Result<(f64, f64)> {
+        let Rough { moving, all } = rough;
+        if metric.is_metric() {
+            let below = self.fill(metric, moving)?;
+            let lower = self.sweep(moving);
+            let upper = self.plan_cost(metric, moving, |at, cost| below.above(at, cost))?;
+            return Ok((lower * below.unit, upper));
+        }
+        let below = self.fill(metric, all)?;
+        let whole = self.take_sides();
+        self.lay_out_all(a, b, true);
+        if precedes(b, a) {
+            self.turn_round();
+        }
+        if self.left.is_empty() {
+            // All mass can stay, which costs nothing.
+            return Ok((0.0, 0.0));
+        }
+        let (rows, columns) = (places(&whole.left, &self.left), places(&whole.right, &self.right));
+        self.gather((&rows, &columns), all, moving);
+        self.sweep(moving);
+        let lower = extend(&whole, &columns, moving, all);
+        let above = |(i, j): (usize, usize), cost| below.above((rows[i], columns[j]), cost);
+        Ok((lower * below.unit, self.plan_cost(metric, moving, above)?))
+    }
+
+    /// The costs of what is laid out, and masses as shares of their total.
+    fn fill(&self, metric: &GroundMetric, out: &mut Small) -> Result<Below> {
+        let (n, m) = (self.left.len(), self.right.len());
+        let bytes = memory::size_of::<[f32; 2]>(&[n, m]);
+        let step = format_args!("bounds of transport between {n} and {m} points");
+        memory::check(step, bytes, "take an estimate at the level `flow`")?;
+        let total: f64 = self.supply.iter().sum();
+        out.begin(self.demand.iter().map(|&mass| (mass / total) as f32));
+        let supply = self.supply.iter().map(|&mass| (mass / total) as f32);
+        let (width, costs) = out.push_all(supply);
+        Ok(metric.block_below(&self.left, &self.right, width, costs))
+    }
+
+    /// Lets those who take give, and those who give take: W₁ is the same.
+    fn turn_round(&mut self) {
+        std::mem::swap(&mut self.left, &mut self.right);
+        std::mem::swap(&mut self.supply, &mut self.demand);
+        if !self.left.is_empty() {
+            self.units.set(&self.supply, &self.demand);
+        }
+    }
+
+    fn take_sides(&mut self) -> Sides {
+        Sides {
+            left: std::mem::take(&mut self.left),
+            right: std::mem::take(&mut self.right),
+            supply: std::mem::take(&mut self.supply),
+            demand: std::mem::take(&mut self.demand),
+        }
+    }
+
+    /// The problem of what moves, from some rows and columns of that of all mass.
+    fn gather(&self, (rows, columns): (&[usize], &[usize]), all: &Small, out: &mut Small) {
+        let total: f64 = self.supply.iter().sum();
+        out.begin(self.demand.iter().map(|&mass| (mass / total) as f32));
+        let mut row = vec![0.0; columns.len()];
+        for (&mass, &i) in self.supply.iter().zip(rows) {
+            let costs = all.costs(i);
+            row.iter_mut().zip(columns).for_each(|(out, &j)| *out = costs[j]);
+            out.push((mass / total) as f32, &row);
+        }
+    }
+
+    /// Sweeps; what the duals then prove.
+    fn sweep(&self, small: &mut Small) -> f64 {
+        let (supply, demand) = (&self.supply, &self.demand);
+        let at_first = small.bound_by_sources(supply, demand);
+        let mean = small.mean_cost();
+        let total: f64 = supply.iter().sum();
+        let far = at_first >= 0.5 * mean * total;
+        let (epsilon, rounds, sweeps) = if far { FAR_MOVES } else { NEAR_MOVES };
+        // Without any cost it does not matter.
+        let epsilon = if mean > 0.0 { epsilon * mean } else { 1.0 };
+        small.sweep((epsilon as f32).max(LEAST_EPSILON), rounds, sweeps);
+        small.bound_by_sources(supply, demand).max(at_first).max(0.0)
+    }
+
+    /// What a plan on the arcs that the sweeps use costs at most, where `above` knows what a cost
+    /// stands for.
+    fn plan_cost(
+        &mut self,
+        metric: &GroundMetric,
+        small: &Small,
+        above: impl Fn((usize, usize), f64) -> f64,
+    ) -> Result<f64> {
+        let (n, m) = (self.left.len(), self.right.len());
+        let few = &mut self.float.few;
+        few.clear();
+        for i in 0..n {
+            small.used(i, |j, cost| few.push(j, f64::from(cost)));
+            few.end_row();
+        }
+        let Units { supply, demand, .. } = &self.units;
+        let (cost, width) = small.arcs();
+        let rest = SingleArcs { cost, width };
+        let price = small.v[..m].iter().map(|&v| -f64::from(v));
+        let pivots = (n + m) / POINTS_PER_PIVOT;
+        self.float.improve_on_few(
+            (supply, demand),
+            price,
+            &rest,
+            |i, j| rest.cost(i, j),
+            pivots,
+        )?;
+        let mass = self.units.masses();
+        let price = |&(i, j, flow): &(u32, u32, i128)| {
+            let (i, j) = (i as usize, j as usize);
+            let cost = rest.cost(i, j);
+            // The largest cost there is stands for all above it.
+            let is_far = cost >= f64::from(FAR);
+            let distance = if is_far {
+                metric.distance(self.left[i], self.right[j])
+            } else {
+                above((i, j), cost)
+            };
+            mass(flow) * distance
+        };
+        Ok(self.float.flows.iter().map(price).sum())
+    }
+}
+
+/// Where some points stand among others, both in order.
+fn places(among: &[usize], some: &[usize]) -> Vec<usize> {
+    some.iter().filter_map(|point| among.binary_search(point).ok()).collect()
+}
+
+/// What the duals of what moves prove about all mass; its sinks stand in some columns.
+fn extend(whole: &Sides, columns: &[usize], moving: &Small, all: &mut Small) -> f64 {
+    all.v.fill(f32::NEG_INFINITY);
+    for (&j, &v) in columns.iter().zip(&moving.v) {
+        all.v[j] = v;
+    }
+    all.set_sources();
+    all.bound_by_sources(&whole.supply, &whole.demand).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::exact;
+    use crate::measure::Measures;
+    use crate::metric::PointMetric;
+
+    /// Every kind of metric: points in few and many dimensions, some of them equal or nearly so, a
+    /// matrix without promise, and a graph.
+    fn metrics() -> impl Strategy<Value = GroundMetric> {
+        let kinds = prop::sample::select(vec![
+            PointMetric::Euclidean,
+            PointMetric::Manhattan,
+            PointMetric::SqEuclidean,
+            PointMetric::Cosine,
+        ]);
+        let dims = prop::sample::select(vec![1usize, 2, 7, 20, 60]);
+        let sizes = prop::sample::select(vec![1e-140, 1e-3, 1.0, 1e7, 1e140]);
+        let points = (kinds, dims, sizes, 10usize..120, any::<u64>()).prop_filter_map(
+            "no such metric",
+            |(kind, dim, size, n, seed)| {
+                let mut random = random(seed);
+                let grid = seed % 3 == 0;
+                let mut coordinate = || {
+                    let x = random();
+                    size * if grid { (4.0 * x).round() + 1.0 } else { x }
+                };
+                let coordinates = (0..n * dim).map(|_| coordinate()).collect();
+                GroundMetric::from_points(dim, coordinates, kind).ok()
+            },
+        );
+        let others = (10usize..90, any::<u64>(), any::<bool>()).prop_map(|(n, seed, graph)| {
+            let mut random = random(seed);
+            if graph {
+                let mut edges: Vec<_> = (1..n).map(|v| (v / 2, v, random())).collect();
+                edges.extend((0..n).map(|v| (v, (7 * v + 3) % n, random())));
+                edges.retain(|edge| edge.0 != edge.1);
+                return GroundMetric::from_edges(n, &edges).unwrap();
+            }
+            let entry = |x: f64| if x < 0.1 { 0.0 } else { x.powi(3) };
+            let distances = (0..n * (n - 1) / 2).map(|_| entry(random())).collect();
+            GroundMetric::from_condensed(n, distances).unwrap()
+        });
+        prop_oneof![3 => points, 2 => others]
+    }
+
+    fn random(seed: u64) -> impl FnMut() -> f64 {
+        let mut state = seed | 1;
+        move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        }
+    }
+
+    /// Two measures that share some points, of masses that may lie far apart.
+    fn measures(n: usize, masses: &[(bool, f64)]) -> Option<Measures> {
+        let row = |k: usize| {
+            let entries = (0..n).map(move |p| (p, masses[(p + k * n) % masses.len()]));
+            entries.filter(|(_, (is_there, _))| *is_there).map(|(p, (_, mass))| (p, mass)).collect()
+        };
+        let rows: [Vec<(usize, f64)>; 2] = [row(0), row(1)];
+        Some(Measures::from_rows(n, rows).ok()?.normalized())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(600))]
+
+        #[test]
+        fn w1_is_never_outside_and_nobody_comes_first(
+            metric in metrics(),
+            masses in vec((any::<bool>(), prop_oneof![Just(1.0), 1e-9..1.0f64, Just(1e-12)]), 241),
+        ) {
+            let Some(measures) = measures(metric.points(), &masses) else { return Ok(()) };
+            let (a, b) = (measures.row(0), measures.row(1));
+            let exact = exact::distance(&metric, &a, &b).unwrap();
+            let (lower, upper) = interval(&metric, &a, &b).unwrap();
+            prop_assert!(lower <= exact * (1.0 + 1e-11) && exact <= upper * (1.0 + 1e-11), "{lower} {exact} {upper}");
+            let back = interval(&metric, &b, &a).unwrap();
+            // Where nearly all mass stays, what moves is rounded one way or the other.
+            let largest = metric.condensed().unwrap().into_iter().fold(0.0, f64::max);
+            let near = |x: f64, y: f64| (x - y).abs() <= 1e-6 * x + 1e-13 * largest;
+            prop_assert!(near(lower, back.0) && near(upper, back.1), "{lower} {upper} {back:?}");
+        }
+    }
+
+    #[test]
+    fn they_are_narrow_where_mass_moves_to_neighbors_and_where_it_moves_far() {
+        for (dim, support, most) in [(2, 200, 0.08), (5, 200, 0.04), (100, 200, 0.02)] {
+            let mut random = random(7);
+            let points = (0..2 * support * dim).map(|_| random()).collect();
+            let metric = GroundMetric::from_points(dim, points, PointMetric::Euclidean).unwrap();
+            let rows = [0, support].map(|first| {
+                (first..first + support).map(|p| (p, random() + 0.01)).collect::<Vec<_>>()
+            });
+            let measures = Measures::from_rows(2 * support, rows).unwrap().normalized();
+            let (a, b) = (measures.row(0), measures.row(1));
+            let (lower, upper) = interval(&metric, &a, &b).unwrap();
+            assert!(upper / lower - 1.0 < most, "{dim} {}", upper / lower - 1.0);
+            let exact = exact::distance(&metric, &a, &b).unwrap();
+            assert!(lower <= exact && exact <= upper);
+            // A matrix that promises nothing is bounded as well, though shared mass may move.
+            let matrix = GroundMetric::from_condensed(2 * support, metric.condensed().unwrap());
+            let bounds = interval(&matrix.unwrap(), &a, &b).unwrap();
+            assert!(bounds.1 / bounds.0 - 1.0 < most && bounds.0 <= exact && exact <= bounds.1);
+        }
+    }
+
+    #[test]
+    fn equal_measures_and_points_in_one_place_cost_nothing() {
+        let metric = GroundMetric::from_points(1, vec![3.0; 6], PointMetric::Euclidean).unwrap();
+        let matrix = GroundMetric::from_condensed(6, vec![1.0; 15]).unwrap();
+        let measures = Measures::from_dense(6, &[1.0, 2.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
+        let moved = Measures::from_dense(6, &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]).unwrap();
+        let (a, b) = (measures.row(0), moved.row(0));
+        let (lower, upper) = interval(&metric, &a, &b).unwrap();
+        assert!(lower == 0.0 && upper < 1e-15, "{lower} {upper}");
+        assert_eq!(interval(&matrix, &a, &a).unwrap(), (0.0, 0.0));
+        let (lower, upper) = interval(&matrix, &a, &b).unwrap();
+        assert!(lower <= 1.0 && 1.0 <= upper && upper - lower < 1e-5, "{lower} {upper}");
+    }
+}
