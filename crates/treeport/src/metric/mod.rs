@@ -5,6 +5,7 @@
 
 mod graph;
 mod hierarchy;
+mod laid;
 mod matrix;
 mod network;
 mod pairs;
@@ -31,6 +32,7 @@ use crate::progress::{Counter, DISTANCES, Progress, silent};
 use graph::{Graph, Heap};
 use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Labels;
+pub(crate) use laid::Laid;
 pub(crate) use network::{Network, SpanningTree};
 use points::Points;
 pub(crate) use single::{Below, FAR, lowered};
@@ -281,6 +283,24 @@ impl GroundMetric {
                 _ => cols.iter().zip(out).for_each(|(&j, out)| *out = self.distance(i, j)),
             }
         }
+    }
+
+    /// As [`block`](Self::block), where the rows are among the points `from`, and both increase: those
+    /// are laid out, unless `laid` holds them already. As near to [`distance`](Self::distance).
+    pub(crate) fn block_from(
+        &self,
+        laid: &mut Laid,
+        from: &[u32],
+        rows: &[usize],
+        cols: &[usize],
+        out: &mut [f64],
+    ) {
+        if let Source::Points(points) = &self.shared.source
+            && laid.block(points, from, rows, cols, out)
+        {
+            return;
+        }
+        self.block(rows, cols, out);
     }
 
     /// The distances from point `i` to some others, those of [`distance`](Self::distance) to the

@@ -156,14 +156,14 @@ fn squared_norms(dim: usize, vectors: &[f64]) -> Vec<f64> {
 ///
 /// The product adds up at most 256 terms at a time, then the partial sums, and each addition may
 /// lose half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
-fn threshold(dim: usize) -> f64 {
+pub(super) fn threshold(dim: usize) -> f64 {
     let terms = (dim.min(256) + dim / 256 + 8) as f64;
     terms * f64::EPSILON / ACCURACY
 }
 
 /// ‖x‖² + ‖y‖² − 2⟨x, y⟩, unless too many digits are lost.
 #[inline]
-fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
+pub(super) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
     let fast = norms - 2.0 * dot;
     (fast > threshold * norms + TINY).then_some(fast)
 }

@@ -45,10 +45,12 @@ mod edges;
 mod first;
 pub(super) mod fixed;
 mod linked;
+mod lopsided;
 mod paths;
 mod price;
 mod simplex;
 mod sweeps;
+mod word;
 
 use std::cell::Cell;
 
@@ -57,7 +59,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::memory;
-use crate::metric::GroundMetric;
+use crate::metric::{GroundMetric, Laid};
 use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
 pub(crate) use choice::is_quick_on_edges;
@@ -99,6 +101,9 @@ pub(crate) struct Solver {
     supply: Vec<f64>,
     demand: Vec<f64>,
     shared: Vec<(usize, f64)>,
+    /// The points of the measure on the left, and how they are laid out to measure from.
+    from: Vec<u32>,
+    laid: Laid,
     cost: Vec<f64>,
     units: Units,
     cost_units: fixed::CostUnits,
@@ -250,6 +255,8 @@ fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
         static SOLVER: Cell<Option<Box<Solver>>> = Cell::default();
     }
     let mut solver = SOLVER.take().unwrap_or_default();
+    // What it measured last may have been other points.
+    solver.laid.forget();
     let result = work(&mut solver);
     if solver.cost.capacity() <= MOST_KEPT && solver.edges.is_small() && solver.rough.is_small() {
         SOLVER.set(Some(solver));
@@ -323,7 +330,8 @@ impl Solver {
         // Every entry is written next; only what is new needs a value before.
         self.cost.resize(count, 0.0);
         if count <= AT_ONCE {
-            metric.block(&self.left, &self.right, &mut self.cost);
+            let Self { left, right, from, laid, cost, .. } = self;
+            metric.block_from(laid, from, left, right, cost);
             return Ok(());
         }
         let rows = (AT_ONCE / m).max(1);
@@ -365,6 +373,8 @@ impl Solver {
         self.supply.clear();
         self.demand.clear();
         self.shared.clear();
+        self.from.clear();
+        self.from.extend_from_slice(a.support());
         let factor = rescaling(a.total(), b.total());
         let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
         loop {
@@ -404,10 +414,9 @@ impl Solver {
         let largest = price::largest(&self.cost);
         let (n, m) = (self.left.len(), self.right.len());
         let units = &self.units;
-        let slack = largest * SLACK;
         let mut clip = largest;
         let Units { supply, demand, .. } = units;
-        if self.float.solve(supply, demand, &self.cost, slack, most_pivots(n, m), goes_on)? {
+        if self.float.solve_fast(supply, demand, &self.cost, largest, goes_on)? {
             let value = self.value(false);
             let (bound, rounding) = self.dual_bound();
             // No plan is cheaper than the bound: a value below it is as wrong as one above.

@@ -19,9 +19,11 @@
 use super::arcs::{AllArcs, Arcs, Entering, FewArcs, NoArcs, Pricing};
 use super::first::{BasisNode, FirstBasis};
 use super::linked::Linked;
+use super::lopsided::{self, Lopsided, Table};
 use super::paths::Paths;
 use super::price::Cost;
-use super::{ASKED, GoesOn, SLACK, ask};
+use super::word;
+use super::{ASKED, GoesOn, SLACK, ask, most_pivots};
 use crate::error::Result;
 
 /// A spanning tree of basic arcs with their flows, rooted at the last sink.
@@ -210,7 +212,77 @@ const SMALL: usize = 256;
 /// sixth in the plane, at 1,000 × 1,000 a tenth less and a tenth more.
 const FEW_FIRST: usize = 1 << 20;
 
+/// Where a solver of some kind of problem puts what it found.
+pub(super) struct Found<'a> {
+    pub(super) potential: &'a mut Vec<f64>,
+    pub(super) flows: &'a mut Vec<(u32, u32, i128)>,
+    pub(super) pivots: &'a mut usize,
+}
+
 impl Simplex<f64> {
+    /// As [`solve`](Self::solve), by the way that is fastest for so many sources and sinks; no cost
+    /// is above `largest`.
+    ///
+    /// # Errors
+    /// `Cancelled`, where it shall not go on.
+    pub(super) fn solve_fast(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        cost: &[f64],
+        largest: f64,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
+        let (n, m) = (supply.len(), demand.len());
+        let (slack, most_pivots) = (largest * SLACK, most_pivots(n, m));
+        if n.max(m) <= word::MOST && largest <= word::LARGEST {
+            self.first.n = n;
+            let Self { potential, flows, pivots, .. } = self;
+            let mut found = Found { potential, flows, pivots };
+            let solved = word::solve((supply, demand), cost, slack, most_pivots, &mut found);
+            return Ok(solved && self.is_plan(supply, demand));
+        }
+        if lopsided::is_lopsided(n, m) && self.solve_lopsided(supply, demand, cost, goes_on)? {
+            return Ok(true);
+        }
+        self.solve(supply, demand, cost, slack, most_pivots, goes_on)
+    }
+
+    /// Solves where one side is far larger than the other; false if that takes too long.
+    fn solve_lopsided(
+        &mut self,
+        supply: &[i128],
+        demand: &[i128],
+        cost: &[f64],
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
+        let (n, m) = (supply.len(), demand.len());
+        let mut solver = Lopsided::default();
+        let few_give = n < m;
+        let (masses, strides) =
+            if few_give { ((supply, demand), (m, 1)) } else { ((demand, supply), (1, m)) };
+        if !solver.solve(masses, Table { cost, strides }, goes_on)? {
+            return Ok(false);
+        }
+        let arc = |(few, many, mass): (usize, usize, i128)| {
+            let (i, j) = if few_give { (few, many) } else { (many, few) };
+            (i as u32, j as u32, mass)
+        };
+        self.flows.clear();
+        self.flows.extend(solver.shares().map(arc));
+        self.pivots = solver.rounds;
+        self.first.n = n;
+        self.potential.clear();
+        if few_give {
+            self.potential.extend_from_slice(&solver.price);
+            self.potential.extend((0..m).map(|j| -least(&solver.price, |i| cost[i * m + j])));
+        } else {
+            self.potential.extend((0..n).map(|i| least(&solver.price, |j| cost[i * m + j])));
+            self.potential.extend(solver.price.iter().map(|price| -price));
+        }
+        Ok(self.is_plan(supply, demand))
+    }
+
     /// Moves a plan on the arcs in [`few`](Self::few) on by some pivots among them: it need not be
     /// the best. It begins with regrets against the prices of the sinks; what finds no way on those
     /// arcs moves on the arcs of `rest`, whose costs only `cost` knows.
@@ -232,6 +304,11 @@ impl Simplex<f64> {
     }
 }
 
+/// The smallest of cost − price.
+fn least(price: &[f64], cost: impl Fn(usize) -> f64) -> f64 {
+    price.iter().enumerate().map(|(k, price)| cost(k) - price).fold(f64::INFINITY, f64::min)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
@@ -239,9 +316,15 @@ mod tests {
 
     use super::*;
 
-    /// Supplies, demands and integer costs with many ties, on up to 240 nodes.
-    fn problems() -> impl Strategy<Value = (Vec<i128>, Vec<i128>, Vec<i128>)> {
-        let sizes = prop_oneof![(1..20usize, 1..20usize), (1..120usize, 1..120usize)];
+    type Problem = (Vec<i128>, Vec<i128>, Vec<i128>);
+
+    /// Problems on up to 240 nodes.
+    fn problems() -> impl Strategy<Value = Problem> {
+        problems_of(prop_oneof![(1..20usize, 1..20usize), (1..120usize, 1..120usize)])
+    }
+
+    /// Supplies, demands and integer costs with many ties, on so many nodes.
+    fn problems_of(sizes: impl Strategy<Value = (usize, usize)>) -> impl Strategy<Value = Problem> {
         let problem = |(n, m)| {
             let masses = |count| vec(prop_oneof![Just(5i128), 1..1000i128], count);
             (masses(n), masses(m), vec(prop_oneof![0..3i128, 0..100_000i128], n * m))
@@ -266,7 +349,7 @@ mod tests {
     /// Solves on a basis of one kind, a few arcs first if asked, and checks the optimum from both
     /// ends.
     fn value(
-        (supply, demand, cost): &(Vec<i128>, Vec<i128>, Vec<i128>),
+        (supply, demand, cost): &Problem,
         basis: &mut impl Basis<i128>,
         few: bool,
     ) -> std::result::Result<i128, TestCaseError> {
@@ -284,14 +367,7 @@ mod tests {
             .unwrap();
         simplex.reset_potentials(|i, j| cost[i * m + j]);
         prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX, &|| true).unwrap());
-        let (mut left, mut right, mut value) = (supply.clone(), demand.clone(), 0);
-        for &(i, j, flow) in &simplex.flows {
-            prop_assert!(flow > 0);
-            left[i as usize] -= flow;
-            right[j as usize] -= flow;
-            value += flow * cost[i as usize * m + j as usize];
-        }
-        prop_assert!(left.iter().chain(&right).all(|&rest| rest == 0), "all mass moves");
+        let value = value_of(&simplex.flows, (supply, demand, cost))?;
         let (u, v) = simplex.potentials();
         prop_assert_eq!(v[m - 1], 0, "the root stays at 0");
         for (arc, &cost) in cost.iter().enumerate() {
@@ -304,8 +380,68 @@ mod tests {
         Ok(value)
     }
 
+    /// The cost of flows that move all mass.
+    fn value_of(
+        flows: &[(u32, u32, i128)],
+        (supply, demand, cost): (&[i128], &[i128], &[i128]),
+    ) -> std::result::Result<i128, TestCaseError> {
+        let (mut left, mut right, mut value) = (supply.to_vec(), demand.to_vec(), 0);
+        for &(i, j, flow) in flows {
+            prop_assert!(flow > 0);
+            left[i as usize] -= flow;
+            right[j as usize] -= flow;
+            value += flow * cost[i as usize * demand.len() + j as usize];
+        }
+        prop_assert!(left.iter().chain(&right).all(|&rest| rest == 0), "all mass moves");
+        Ok(value)
+    }
+
+    /// The value of a problem by a solver for its kind, on costs that do not round, with its proof.
+    fn value_by(
+        (supply, demand, cost): &Problem,
+        solve: impl FnOnce(&mut Simplex<f64>, &[f64]) -> bool,
+    ) -> std::result::Result<i128, TestCaseError> {
+        let mut simplex = Simplex::default();
+        let costs: Vec<f64> = cost.iter().map(|&cost| cost as f64).collect();
+        prop_assert!(solve(&mut simplex, &costs));
+        let (u, v) = simplex.potentials();
+        prop_assert_eq!((u.len(), v.len()), (supply.len(), demand.len()));
+        for (arc, cost) in costs.iter().enumerate() {
+            prop_assert!(u[arc / v.len()] - v[arc % v.len()] <= *cost);
+        }
+        for &(i, j, _) in &simplex.flows {
+            let (i, j) = (i as usize, j as usize);
+            prop_assert_eq!(u[i] - v[j], costs[i * v.len() + j]);
+        }
+        value_of(&simplex.flows, (supply, demand, cost))
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn one_word_finds_the_optimum(problem in problems_of((1..=word::MOST, 1..=word::MOST))) {
+            let (supply, demand, _) = &problem;
+            let fast = value_by(&problem, |simplex, costs| {
+                simplex.solve_fast(supply, demand, costs, 1e5, &|| true).unwrap()
+            })?;
+            prop_assert_eq!(fast, value(&problem, &mut Linked::default(), false)?);
+        }
+
+        #[test]
+        fn few_and_many_find_the_optimum(
+            problem in prop_oneof![
+                problems_of((2..12usize, 50..300usize)),
+                problems_of((50..300usize, 2..12usize)),
+                problems_of((2..4usize, 300..2000usize)),
+            ],
+        ) {
+            let (supply, demand, _) = &problem;
+            let fast = value_by(&problem, |simplex, costs| {
+                simplex.solve_lopsided(supply, demand, costs, &|| true).unwrap()
+            })?;
+            prop_assert_eq!(fast, value(&problem, &mut Linked::default(), false)?);
+        }
 
         #[test]
         fn both_bases_and_both_orders_of_arcs_find_the_optimum(problem in problems()) {

@@ -1,0 +1,439 @@
+//! Problems so small that a set of basic arcs is one word.
+//!
+//! The method of [`simplex`](super::simplex), its first basis and its bit sets ([`paths`]) in arrays
+//! of a fixed size: rows of costs are padded, so that loops have no end to look for and stay in
+//! registers. A smallest number brings its place along in its last bits, so that nobody has to look
+//! for it; what it costs is then asked exactly, so that rounding decides nothing but an order.
+//!
+//! [`paths`]: super::paths
+
+use super::simplex::Found;
+
+/// Most sources, and most sinks.
+pub(super) const MOST: usize = 32;
+
+/// Rows priced before the best arc is taken.
+const BLOCK: usize = 8;
+
+/// The last bits of a number, where its place in a row is written.
+const PLACE: u64 = MOST as u64 - 1;
+
+/// Costs of the padding and prices of sinks that are full, and the largest costs there may be: sums
+/// of them stay in the range of numbers, where a place can be written.
+const FAR: f64 = 1e305;
+pub(super) const LARGEST: f64 = 1e300;
+
+/// A problem between at most `W` sources and as many sinks.
+struct Word<const W: usize> {
+    n: usize,
+    m: usize,
+    /// Rows, padded with numbers that are never the smallest.
+    cost: [[f64; W]; W],
+    /// Potentials of sources and of sinks.
+    potential: [[f64; W]; 2],
+    /// The arcs between a node and the root, which is the last sink.
+    path: [[u64; W]; 2],
+    /// The arcs whose source is below them.
+    source_below: u64,
+    /// Source and sink of every basic arc, and its flow.
+    ends: [[u8; 2]; 2 * MOST],
+    flow: [i128; 2 * MOST],
+    arcs: usize,
+    next_row: usize,
+}
+
+/// Solves for balanced supplies and demands and row-major costs, at most [`MOST`] by as many.
+/// Reduced costs above `-slack` count as 0. False if `most_pivots` do not suffice.
+pub(super) fn solve(
+    (supply, demand): (&[i128], &[i128]),
+    cost: &[f64],
+    slack: f64,
+    most_pivots: usize,
+    found: &mut Found<'_>,
+) -> bool {
+    debug_assert!(supply.len().max(demand.len()) <= MOST);
+    if supply.len().max(demand.len()) <= MOST / 2 {
+        solve_in::<{ MOST / 2 }>((supply, demand), cost, slack, most_pivots, found)
+    } else {
+        solve_in::<MOST>((supply, demand), cost, slack, most_pivots, found)
+    }
+}
+
+/// [`solve`] by wide registers where there are some: the same numbers in less time.
+fn solve_in<const W: usize>(
+    masses: (&[i128], &[i128]),
+    cost: &[f64],
+    slack: f64,
+    most_pivots: usize,
+    found: &mut Found<'_>,
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2")]
+    fn wide<const W: usize>(
+        masses: (&[i128], &[i128]),
+        cost: &[f64],
+        slack: f64,
+        most_pivots: usize,
+        found: &mut Found<'_>,
+    ) -> bool {
+        plain::<W>(masses, cost, slack, most_pivots, found)
+    }
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("bmi2")
+    {
+        #[expect(
+            unsafe_code,
+            reason = "a function for a newer processor may not run on an older one"
+        )]
+        // SAFETY: this processor was just asked whether it is new enough.
+        return unsafe { wide::<W>(masses, cost, slack, most_pivots, found) };
+    }
+    plain::<W>(masses, cost, slack, most_pivots, found)
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn plain<const W: usize>(
+    (supply, demand): (&[i128], &[i128]),
+    cost: &[f64],
+    slack: f64,
+    most_pivots: usize,
+    found: &mut Found<'_>,
+) -> bool {
+    let mut word = Word::<W>::new(supply.len(), demand.len(), cost);
+    word.begin(supply, demand);
+    word.hang();
+    let mut pivots = 0;
+    let solved = loop {
+        let Some((i, j, reduced)) = word.next(slack) else { break true };
+        if pivots == most_pivots {
+            break false;
+        }
+        word.pivot(i, j, reduced);
+        pivots += 1;
+        if pivots % (2 * W) == 0 {
+            word.recentre();
+        }
+    };
+    word.recentre();
+    word.tell(pivots, found);
+    solved
+}
+
+impl<const W: usize> Word<W> {
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn new(n: usize, m: usize, costs: &[f64]) -> Self {
+        let mut cost = [[FAR; W]; W];
+        for (padded, row) in cost.iter_mut().zip(costs.chunks_exact(m)) {
+            padded[..m].copy_from_slice(row);
+        }
+        Self {
+            n,
+            m,
+            cost,
+            potential: [[0.0; W]; 2],
+            path: [[0; W]; 2],
+            source_below: 0,
+            ends: [[0; 2]; 2 * MOST],
+            flow: [0; 2 * MOST],
+            arcs: 0,
+            next_row: 0,
+        }
+    }
+
+    /// The first basis, as [`FirstBasis`](super::first::FirstBasis) finds it.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn begin(&mut self, supply: &[i128], demand: &[i128]) {
+        let mut rest = [[0; W]; 2];
+        rest[0][..self.n].copy_from_slice(supply);
+        rest[1][..self.m].copy_from_slice(demand);
+        let mut price = self.prices();
+        let mut choice = [0; W];
+        let mut urgency = [FAR; W];
+        for i in 0..self.n {
+            (choice[i], urgency[i]) = self.wish(i, &price);
+        }
+        while self.arcs < self.n + self.m - 1 {
+            let most = smallest(urgency);
+            if most >= FAR {
+                break;
+            }
+            let i = place_of(most) % W;
+            let j = choice[i];
+            self.place(&mut rest, i, j);
+            if rest[1][j] == 0 {
+                price[j] = FAR;
+            }
+            (choice[i], urgency[i]) = if rest[0][i] > 0 { self.wish(i, &price) } else { (0, FAR) };
+        }
+    }
+
+    /// As [`Cost::prices`](super::price::Cost::prices).
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn prices(&self) -> [f64; W] {
+        let share = 0.75 / self.n as f64;
+        let (mut sum, mut least) = ([0.0; W], [FAR; W]);
+        for row in &self.cost[..self.n] {
+            for k in 0..W {
+                sum[k] -= share * row[k];
+                least[k] = smaller(least[k], row[k]);
+            }
+        }
+        for k in 0..W {
+            sum[k] -= 0.25 * least[k];
+        }
+        sum
+    }
+
+    /// The sink that a source would miss most, and a number that is the smaller the more.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn wish(&self, i: usize, price: &[f64; W]) -> (usize, f64) {
+        let cost = &self.cost[i];
+        let mut sums = [0.0; W];
+        for k in 0..W {
+            sums[k] = at_place(cost[k] + price[k], k);
+        }
+        let first = smallest(sums);
+        for sum in &mut sums {
+            // No two have the same place.
+            *sum = if *sum == first { FAR } else { *sum };
+        }
+        let second = smallest(sums);
+        (place_of(first) % W, at_place(first - second, i))
+    }
+
+    /// Moves as much as source i has and sink j takes; an arc that moves nothing is none.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn place(&mut self, rest: &mut [[i128; W]; 2], i: usize, j: usize) {
+        let flow = rest[0][i].min(rest[1][j]);
+        if flow > 0 {
+            rest[0][i] -= flow;
+            rest[1][j] -= flow;
+            self.ends[self.arcs] = [i as u8, j as u8];
+            self.flow[self.arcs] = flow;
+            self.arcs += 1;
+        }
+    }
+
+    /// Paths and potentials from the root downwards.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn hang(&mut self) {
+        let mut arcs_at = [[0u64; W]; 2];
+        for (a, &[i, j]) in self.ends[..self.arcs].iter().enumerate() {
+            arcs_at[0][i as usize] |= 1 << a;
+            arcs_at[1][j as usize] |= 1 << a;
+        }
+        let mut waiting = [(0u8, 0u8); 2 * MOST];
+        waiting[0] = (1, self.m as u8 - 1);
+        let (mut count, mut open) = (1, u64::MAX);
+        while count > 0 {
+            count -= 1;
+            let (side, v) = (waiting[count].0 as usize, waiting[count].1 as usize);
+            let below = 1 - side;
+            let mut arcs = arcs_at[side][v] & open;
+            open &= !arcs;
+            while arcs != 0 {
+                let a = arcs.trailing_zeros() as usize;
+                arcs &= arcs - 1;
+                let [i, j] = self.ends[a].map(usize::from);
+                let w = if below == 0 { i } else { j };
+                let cost = self.cost[i][j];
+                self.path[below][w] = self.path[side][v] | 1 << a;
+                self.source_below |= u64::from(below == 0) << a;
+                self.potential[below][w] =
+                    self.potential[side][v] + if below == 0 { cost } else { -cost };
+                waiting[count] = (below as u8, w as u8);
+                count += 1;
+            }
+        }
+    }
+
+    /// The most negative arc of the next rows, by source, sink and reduced cost; `None` if no arc is
+    /// below `-slack`.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn next(&mut self, slack: f64) -> Option<(usize, usize, f64)> {
+        let [sources, sinks] = &self.potential;
+        let mut looked_at = 0;
+        while looked_at < self.n {
+            let rows = self.next_row..self.n.min(self.next_row + BLOCK);
+            let least = least_of_rows(&self.cost[rows.clone()], &sources[rows.clone()], sinks);
+            looked_at += rows.len();
+            self.next_row = if rows.end == self.n { 0 } else { rows.end };
+            if least < -slack {
+                let i = (rows.start + place_of(least)) % W;
+                let mut sums = [0.0; W];
+                for k in 0..W {
+                    sums[k] = at_place(self.cost[i][k] + sinks[k], k);
+                }
+                let j = place_of(smallest(sums)) % W;
+                let reduced = self.cost[i][j] + sinks[j] - sources[i];
+                if reduced < -slack {
+                    return Some((i, j, reduced));
+                }
+            }
+        }
+        None
+    }
+
+    /// Lets an arc in and another one out, as [`Paths`](super::paths::Paths) does.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn pivot(&mut self, i: usize, j: usize, reduced: f64) {
+        let (up_i, up_j) = (self.path[0][i], self.path[1][j]);
+        let mut cycle = up_i ^ up_j;
+        let source_below = self.source_below;
+        let falling = (up_i & !up_j & source_below) | (up_j & !up_i & !source_below);
+        let (mut leaving, mut step) = (0, i128::MAX);
+        for_each(falling, |a| {
+            let flow = self.flow[a];
+            leaving = if flow < step { a } else { leaving };
+            step = flow.min(step);
+        });
+        for_each(falling, |a| self.flow[a] -= step);
+        for_each(cycle & !falling, |a| self.flow[a] += step);
+        self.flow[leaving] = step;
+        let bit = 1u64 << leaving;
+        let [source, sink] = self.ends[leaving].map(|end| end as usize % W);
+        let lower = if source_below & bit != 0 { self.path[0][source] } else { self.path[1][sink] };
+        let holds_i = up_i & bit != 0;
+        let inner = if holds_i { up_i } else { up_j };
+        // Arcs between there and the leaving one are turned around; the new one has its bit.
+        self.source_below ^= inner & !lower;
+        self.source_below = self.source_below & !bit | if holds_i { bit } else { 0 };
+        self.ends[leaving] = [i as u8, j as u8];
+        cycle &= !bit;
+        let by = if holds_i { reduced } else { -reduced };
+        for side in 0..2 {
+            let (path, potential) = (&mut self.path[side], &mut self.potential[side]);
+            for k in 0..W {
+                let moved = (path[k] >> leaving & 1).wrapping_neg();
+                potential[k] += f64::from_bits(by.to_bits() & moved);
+                path[k] ^= moved & cycle;
+            }
+        }
+    }
+
+    /// Brings the root back to 0.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn recentre(&mut self) {
+        let root = self.potential[1][self.m - 1];
+        self.potential.as_flattened_mut().iter_mut().for_each(|potential| *potential -= root);
+    }
+
+    /// Hands over what was found.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn tell(&self, pivots: usize, found: &mut Found<'_>) {
+        *found.pivots = pivots;
+        found.flows.clear();
+        let arcs = self.ends[..self.arcs].iter().zip(&self.flow);
+        found.flows.extend(arcs.map(|(&[i, j], &flow)| (u32::from(i), u32::from(j), flow)));
+        found.potential.clear();
+        found.potential.extend_from_slice(&self.potential[0][..self.n]);
+        found.potential.extend_from_slice(&self.potential[1][..self.m]);
+    }
+}
+
+/// The smallest reduced cost in some rows, with the row.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn least_of_rows<const W: usize>(cost: &[[f64; W]], sources: &[f64], sinks: &[f64; W]) -> f64 {
+    let mut all = [FAR; LANES];
+    for (at, (row, source)) in cost.iter().zip(sources).enumerate() {
+        let mut least = [FAR; LANES];
+        for (row, sinks) in row.as_chunks::<LANES>().0.iter().zip(sinks.as_chunks::<LANES>().0) {
+            for k in 0..LANES {
+                least[k] = smaller(least[k], row[k] + sinks[k]);
+            }
+        }
+        for k in 0..LANES {
+            all[k] = smaller(all[k], at_place(least[k] - source, at));
+        }
+    }
+    smallest(all)
+}
+
+/// Minima side by side.
+const LANES: usize = 4;
+
+/// The same number but for its last bits, which say a place.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn at_place(x: f64, place: usize) -> f64 {
+    f64::from_bits(x.to_bits() & !PLACE | place as u64)
+}
+
+/// The place that a number says.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn place_of(x: f64) -> usize {
+    (x.to_bits() & PLACE) as usize
+}
+
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn smaller(a: f64, b: f64) -> f64 {
+    if b < a { b } else { a }
+}
+
+/// The smallest of some numbers.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn smallest<const W: usize>(mut x: [f64; W]) -> f64 {
+    let mut width = W;
+    while width > 1 {
+        width /= 2;
+        for k in 0..width {
+            x[k] = smaller(x[k], x[k + width]);
+        }
+    }
+    x[0]
+}
+
+/// Visits the members of a set.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn for_each(mut set: u64, mut visit: impl FnMut(usize)) {
+    while set != 0 {
+        visit(set.trailing_zeros() as usize);
+        set &= set - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_processors_give_the_same_bits() {
+        let wave = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 1009.0;
+        for (n, m) in [(1, 1), (5, 16), (16, 3), (17, 20), (32, 32)] {
+            let cost: Vec<f64> = (0..n * m).map(|k| wave(k) + wave(k * k)).collect();
+            // As many units as both sides have points: every source has m, every sink n.
+            let supply = vec![64 * m as i128 + 1; n];
+            let mut demand = vec![64 * n as i128; m];
+            demand[m - 1] += n as i128;
+            let solve = |by: &dyn Fn(&mut Found<'_>) -> bool| {
+                let (mut potential, mut flows, mut pivots) = (vec![], vec![], 0);
+                let (potential, flows, pivots) = (&mut potential, &mut flows, &mut pivots);
+                assert!(by(&mut Found { potential, flows, pivots }));
+                (potential.clone(), flows.clone(), *pivots)
+            };
+            let masses = (&*supply, &*demand);
+            let fast = solve(&|found| super::solve(masses, &cost, 1e-14, 1000, found));
+            let wide = solve(&|found| plain::<MOST>(masses, &cost, 1e-14, 1000, found));
+            assert_eq!(fast, wide, "{n} × {m}");
+            assert!(fast.2 < 1000 && fast.1.len() == n + m - 1);
+        }
+    }
+}
