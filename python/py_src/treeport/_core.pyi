@@ -22,6 +22,7 @@ __all__ = [
     "emd",
     "emd_matrix",
     "emd_pairs",
+    "emd_points",
     "fit",
     "match_names",
     "methods",
@@ -227,6 +228,7 @@ def fit(
 ]: ...
 def emd(a: _Row, b: _Row, costs: _Costs, plan: bool) -> tuple[float, Optional[_Moves]]: ...
 def emd_matrix(a: _Floats, b: _Floats, costs: _Floats) -> float: ...
+def emd_points(a: _Floats, b: _Floats, points: _Floats, metric: str) -> float: ...
 def emd_pairs(
     ground: Ground,
     measures: Measures,

@@ -38,6 +38,11 @@ def sound(matrix: Any) -> Any:
     return matrix
 
 
+def _is_table(what: Any) -> bool:
+    """Whether it is a plain table of float64, as most callers have; quick to say."""
+    return type(what) is np.ndarray and what.ndim == 2 and what.dtype == np.float64
+
+
 def _whole(values: Any) -> Any:
     """The same; an entry that is masked has no value, and what is behind the mask is not meant."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -50,11 +55,13 @@ def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
 
     Labels that only count from 0 are no names.
     """
+    if names is None:
+        return table
     labels = getattr(table, "columns", None)
     axis = 1
     if labels is None and hasattr(table, "reindex") and getattr(table, "ndim", 0) == 1:
         labels, axis = table.index, 0
-    if names is None or labels is None or list(labels) in (list(range(len(labels))), list(names)):
+    if labels is None or list(labels) in (list(range(len(labels))), list(names)):
         return table
     places = _core.match_names([str(label) for label in labels], [str(name) for name in names])
     order = np.argsort(places)
@@ -92,6 +99,8 @@ def support(measure: Any) -> tuple[Integers, Floats]:
 
 def table(measures: Any) -> Any:
     """Many measures as float64: a two-dimensional array, or compressed rows."""
+    if _is_table(measures):
+        return measures
     if hasattr(measures, "obsm") and hasattr(measures, "X"):  # AnnData: observations are measures
         measures = measures.X
     if is_sparse(measures):
@@ -226,6 +235,8 @@ def pairs_of(pairs: Any) -> Integers:
 
 def coordinates(points: Any) -> Floats:
     """Points as rows of coordinates."""
+    if _is_table(points):
+        return points  # type: ignore[no-any-return]
     if hasattr(points, "obsm"):  # AnnData: observations are points
         maps = points.obsm
         key = "X_pca" if "X_pca" in maps else next(iter(maps), None)
@@ -272,7 +283,7 @@ def ground_of(
 
 def one_of(points: Any, cost: Any, graph: Any) -> None:
     """Refuses no ground metric, and more than one."""
-    given = sum(what is not None for what in (points, cost, graph))
+    given = 3 - (points is None) - (cost is None) - (graph is None)
     if given != 1:
         raise ValueError(f"give one of points, cost and graph; {given} of them are given")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Optional, Union, overload
 
+import numpy as np
 from scipy import sparse
 
 from . import _core
@@ -152,9 +153,12 @@ def emd(
     array([[0.25, 0.75],
            [0.  , 0.  ]])
     """
-    if points is None and graph is None and not return_plan:
+    if graph is None and not return_plan and type(a) is type(b) is np.ndarray:
         try:
-            return _core.emd_matrix(a, b, cost)
+            if points is None and type(cost) is np.ndarray:
+                return _core.emd_matrix(a, b, cost)
+            if cost is None and type(points) is np.ndarray:
+                return _core.emd_points(a, b, points, metric)
         except TypeError:
             pass  # other than arrays of float64, which `row` and `costs` convert
     problem = _Problem(a, b, points, cost, graph, metric, weight)

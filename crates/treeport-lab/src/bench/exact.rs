@@ -8,6 +8,7 @@ use rand::seq::index;
 use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact, silent};
 use treeport_report::sample::positive;
 
+use super::batches::{BATCHES, FEW, MANY_POINTS, batches, lopsided};
 use super::{Peer, Row, median_seconds, memory::peak_mib};
 use crate::datasets::{self, Files};
 use crate::exact::transport;
@@ -42,7 +43,8 @@ pub(super) struct Problem {
 }
 
 /// Times exact transport at each support size, on one thread: first with all distances given, then
-/// from coordinates. At [`MANY_SUPPORT`] it adds [`MANY`] pairs on one and on two threads; from
+/// from coordinates. At 10, 30 and 100 it adds batches in low and high dimension, at 10 also a
+/// problem of 10 points against 20,000; at [`MANY_SUPPORT`] [`MANY`] pairs on one and on two threads; from
 /// 5,000 on there is one solve from coordinates, with its memory.
 ///
 /// # Errors
@@ -60,6 +62,12 @@ pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate:
         report(&problem.row(&problem.metric, "coordinates", plain)?);
         if n == MANY_SUPPORT {
             many(SIDE, seed, &mut report)?;
+        }
+        if let Some(&batch) = BATCHES.iter().find(|batch| batch.0 == n) {
+            batches(batch, seed, &mut report)?;
+        }
+        if n == FEW {
+            report(&lopsided(FEW, MANY_POINTS, seed)?);
         }
     }
     Ok(())
@@ -104,12 +112,17 @@ impl Problem {
     /// Small measures, each on points of its own: every one of `side` with every one of as many
     /// others.
     pub(super) fn many(side: usize, seed: u64) -> Result<Self> {
+        Self::apart(side, MANY_SUPPORT, DIM, seed)
+    }
+
+    /// [`many`](Self::many) of any support, in any dimension.
+    pub(super) fn apart(side: usize, support: usize, dim: usize, seed: u64) -> Result<Self> {
         let mut rng = seeded(seed);
-        let n = 2 * side * MANY_SUPPORT;
-        let points = gaussian_points(n, DIM, &mut rng);
-        let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
+        let n = 2 * side * support;
+        let points = gaussian_points(n, dim, &mut rng);
+        let metric = GroundMetric::from_points(dim, points, PointMetric::Euclidean)?;
         let rows = (0..2 * side).map(|row| {
-            let own = row * MANY_SUPPORT..(row + 1) * MANY_SUPPORT;
+            let own = row * support..(row + 1) * support;
             own.map(|point| (point, positive(&mut rng))).collect::<Vec<_>>()
         });
         let measures = Measures::from_rows(n, rows.collect::<Vec<_>>())?.normalized();
@@ -147,7 +160,7 @@ fn halves(n: usize, rng: &mut Random) -> [Vec<(usize, f64)>; 2] {
 }
 
 /// A row whose case says where the distances come from, and on how many pairs and threads it ran.
-fn row(
+pub(super) fn row(
     n: usize,
     distances: &str,
     (pairs, threads): (usize, usize),

@@ -4,6 +4,7 @@
 //! ratio to the peer.
 
 mod baselines;
+mod batches;
 mod distance;
 mod estimate;
 mod exact;
@@ -68,6 +69,27 @@ impl Row {
 
 /// Least time spent on repeats of one measurement.
 const REPEAT_SECONDS: f64 = 0.4;
+
+/// Median seconds of two jobs that take turns, so that both see the same machine.
+fn median_seconds_of_both<T, U>(
+    mut ours: impl FnMut() -> T,
+    mut theirs: impl FnMut() -> U,
+) -> (f64, f64) {
+    let mut times = [Vec::new(), Vec::new()];
+    std::hint::black_box((ours(), theirs()));
+    let begun = Instant::now();
+    while times[0].len() < 3
+        || (begun.elapsed().as_secs_f64() < 2.0 * REPEAT_SECONDS && times[0].len() < 1000)
+    {
+        let start = Instant::now();
+        std::hint::black_box(ours());
+        let between = Instant::now();
+        std::hint::black_box(theirs());
+        times[0].push((between - start).as_secs_f64());
+        times[1].push(between.elapsed().as_secs_f64());
+    }
+    (treeport::score::median(&times[0]), treeport::score::median(&times[1]))
+}
 
 /// Median seconds of a job, over at least three runs, after one that warms the caches.
 fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {

@@ -71,7 +71,8 @@ enum What {
     Learn,
     /// Every method built over points in R^300, and then one pair.
     Baselines,
-    /// Exact transport between points in R^50, by support; size 5000 measures memory.
+    /// Exact transport between points in R^50, by support; batches of small ones, few points against many; size
+    /// 5000 measures memory.
     Exact,
     /// Exact transport on street grids of so many nodes, and on networks of the data folder.
     Graph,
@@ -174,7 +175,7 @@ impl What {
                 "ours: the method built once from points and 200 labels; ns per pair: measures with 30 points, prepared and compared, all threads"
             }
             Self::Exact => {
-                "ours: one certified pair, distances included; peer: successive shortest paths, its matrix given"
+                "ours: one certified pair, distances included; peer: successive shortest paths, its matrix given, or as the row says"
             }
             Self::Scale => {
                 "one fit by `auto` on points in 50 clusters in R^32, 300 labels between measures of 30 points; every stage, once"

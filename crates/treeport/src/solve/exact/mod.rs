@@ -228,16 +228,30 @@ pub fn pairs(
     let counter = Counter::new(SOLVING, pairs.len(), progress);
     choice::prepare(metric, measures, pairs, progress)?;
     let goes_on = || counter.add(0).is_ok();
-    pairs
-        .par_iter()
-        .map_init(Solver::default, |solver, &(i, j)| {
-            let (a, b) = (measures.row(i), measures.row(j));
-            let (value, _) = solver.value_and_gap(metric, &a, &b, &goes_on)?;
-            counter.add(1)?;
-            Ok(value)
-        })
-        .collect()
+    let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
+        let (a, b) = (measures.row(i), measures.row(j));
+        let (value, _) = solver.value_and_gap(metric, &a, &b, &goes_on)?;
+        counter.add(1)?;
+        Ok(value)
+    };
+    if are_few(metric, measures, pairs) {
+        return reused(|solver| pairs.iter().map(|pair| solve(solver, pair)).collect());
+    }
+    pairs.par_iter().map_init(Solver::default, solve).collect()
 }
+
+/// Whether [`pairs`] takes less time than it does to hand them to other threads, about 0.1 ms: the
+/// thread that asks then solves them itself.
+pub fn are_few(metric: &GroundMetric, measures: &Measures, pairs: &[(usize, usize)]) -> bool {
+    let support = |i: usize| if i < measures.len() { measures.row(i).support().len() } else { 0 };
+    let arcs = |&(i, j): &(usize, usize)| support(i).saturating_mul(support(j));
+    metric.edges().is_none()
+        && pairs.len() <= FEW_ARCS
+        && pairs.iter().fold(0usize, |sum, pair| sum.saturating_add(arcs(pair))) <= FEW_ARCS
+}
+
+/// Costs of all pairs together that are [few](are_few).
+const FEW_ARCS: usize = 1 << 12;
 
 /// Refuses pairs whose tables of costs do not fit, one for each thread.
 fn check_tables(measures: &Measures, pairs: &[(usize, usize)]) -> Result<()> {
