@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import treeport as tp
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
 ROUNDS = 5
@@ -26,15 +27,9 @@ def problem(support, side, dim, seed=0):
 def treeport(points, masses):
     count, support = masses.shape
     at = np.repeat(np.arange(count), support), np.arange(count * support)
-    measures = tp.Measures(tp_rows(masses, at, len(points)))
+    measures = tp.Measures(sparse.csr_matrix((masses.ravel(), at), shape=(count, len(points))))
     pairs = np.array([(i, j) for i in range(count // 2) for j in range(count // 2, count)])
     return lambda: tp.emd_pairs(measures, pairs, points=points, n_jobs=1)
-
-
-def tp_rows(masses, at, points):
-    from scipy import sparse
-
-    return sparse.csr_matrix((masses.ravel(), at), shape=(len(masses), points))
 
 
 def pairwise_emd(points, masses):

@@ -42,5 +42,5 @@ mod _core {
     #[pymodule_export]
     use crate::neighbors::{Index, check_accuracy};
     #[pymodule_export]
-    use crate::transport::{emd, emd_matrix, emd_pairs, emd_points, sinkhorn};
+    use crate::transport::{emd, emd_few_pairs, emd_matrix, emd_pairs, emd_points, sinkhorn};
 }

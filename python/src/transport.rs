@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use numpy::ndarray::ArrayView2;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use treeport::condensed::{place, size_for};
 use treeport::exact::CostMatrix;
@@ -232,6 +232,40 @@ pub(crate) fn emd_pairs<'py>(
     })?;
     Ok(distances.into_pyarray(py))
 }
+
+/// [`emd_pairs`] on points, for arrays that are as they should be and so small that it is done
+/// before other threads would have begun; nothing if they are not.
+#[pyfunction]
+pub(crate) fn emd_few_pairs<'py>(
+    py: Python<'py>,
+    measures: PyReadonlyArray2<'py, f64>,
+    pairs: PyReadonlyArray2<'py, i64>,
+    points: PyReadonlyArray2<'py, f64>,
+    metric: &str,
+) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    let (measures, points) = (measures.as_array(), points.as_array());
+    // Row after row, and not column after column.
+    let (Some(masses), Some(coordinates)) = (measures.as_slice(), points.as_slice()) else {
+        return Ok(None);
+    };
+    let sizes = [masses.len(), coordinates.len(), pairs.len()];
+    let (dim, width) = (points.ncols(), measures.ncols());
+    if sizes.iter().any(|size| !(1..=FEW).contains(size)) {
+        return Ok(None);
+    }
+    let metric = metric.parse().map_err(to_py_err)?;
+    let metric = GroundMetric::from_points(dim, coordinates.to_vec(), metric).map_err(to_py_err)?;
+    let measures = treeport::Measures::from_dense(width, masses).map_err(to_py_err)?;
+    let pairs = convert::pairs(&pairs)?;
+    if !exact::are_few(&metric, &measures, &pairs) {
+        return Ok(None);
+    }
+    let distances = exact::pairs(&metric, &measures, &pairs, &silent).map_err(to_py_err)?;
+    Ok(Some(distances.into_pyarray(py)))
+}
+
+/// Numbers of an array that is worth a look at whether its problems are few.
+const FEW: usize = 1 << 12;
 
 /// Reads what the two measures need of the costs.
 fn problem<'a>(a: &'a Row<'_>, b: &'a Row<'_>, costs: &'a Costs<'_>) -> PyResult<Problem<'a>> {

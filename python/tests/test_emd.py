@@ -176,3 +176,62 @@ def test_sinkhorn_agrees_with_pot(rng):
         np.testing.assert_allclose(plan.sum(axis=1), a, atol=1e-12)
         np.testing.assert_allclose(plan.sum(axis=0), b, atol=1e-12)
         assert value >= tp.emd(a, b, points=points)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "cosine", "sqeuclidean"])
+def test_plain_arrays_take_a_short_way_to_the_same_bits(metric):
+    rng = np.random.default_rng(3)
+    rows, points = rng.random((5, 12)), rng.normal(size=(12, 4))
+    rows[rng.random(rows.shape) < 0.4] = 0
+    rows[:, 0] += 0.1
+    rows /= rows.sum(axis=1, keepdims=True)
+    pairs = np.array([(i, j) for i in range(5) for j in range(5)])
+    found = tp.emd_pairs(rows, pairs, points=points, metric=metric)
+    for same in [
+        tp.emd_pairs(rows.tolist(), pairs.tolist(), points=points.tolist(), metric=metric),
+        tp.emd_pairs(np.asfortranarray(rows), pairs, points=np.asfortranarray(points), metric=metric),
+        tp.emd_pairs(tp.Measures(rows), pairs.astype(np.int32), points=points, metric=metric),
+        # Many at once go to other threads.
+        tp.emd_pairs(rows, np.tile(pairs, (30, 1)), points=points, metric=metric)[-len(pairs) :],
+    ]:
+        np.testing.assert_array_equal(found, same)
+    for (i, j), value in zip(pairs, found):
+        np.testing.assert_allclose(tp.emd(rows[i], rows[j], points=points, metric=metric), value, rtol=1e-12)
+        assert tp.emd(rows[i], rows[j], points=points, metric=metric) == tp.emd(
+            rows[i].tolist(), rows[j].tolist(), points=points.tolist(), metric=metric
+        )
+
+
+def test_the_short_way_keeps_promises_and_refuses_alike():
+    rows, points = np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]), np.array([[0.0], [1.0], [2.0]])
+    pairs = np.array([[0, 1]])
+    both = {"points": points, "metric": "sqeuclidean"}
+    assert tp.emd_pairs(rows, pairs, **both) == [1.0]
+    with pytest.raises(ValueError, match="promised to obey"):
+        tp.emd_pairs(rows, pairs, **both, assume_metric=True)
+    wrong = [
+        ((rows, pairs), {"points": points, "metric": "L7"}),
+        ((rows, np.array([[0, 2]])), {"points": points}),
+        ((rows, np.array([[0, -1]])), {"points": points}),
+        ((rows, np.array([[0, 1, 1]])), {"points": points}),
+        ((rows * [[1.0], [2.0]], pairs), {"points": points}),
+        ((-rows, pairs), {"points": points}),
+        ((rows, pairs), {"points": points[:2]}),
+        ((rows, pairs), {"points": points * np.nan}),
+    ]
+    for (table, some), ground in wrong:
+        with pytest.raises(ValueError) as short:
+            tp.emd_pairs(table, some, **ground)
+        with pytest.raises(ValueError) as long:
+            tp.emd_pairs(table.tolist(), some, **ground)
+        assert str(short.value) == str(long.value)
+
+
+@pytest.mark.parametrize("which", ["a", "b", "cost", "points"])
+def test_masked_entries_are_refused(which):
+    given = {"a": np.array([0.5, 0.5]), "b": np.array([0.25, 0.75])}
+    given["points" if which == "points" else "cost"] = np.array([[0.0, 1.0], [1.0, 0.0]])
+    given[which] = np.ma.masked_greater(given[which], 0.6 if which in "cost points" else 0.4)
+    a, b = given.pop("a"), given.pop("b")
+    with pytest.raises(ValueError, match="masked"):
+        tp.emd(a, b, **given)

@@ -20,6 +20,7 @@ __all__ = [
     "check_accuracy",
     "check_options",
     "emd",
+    "emd_few_pairs",
     "emd_matrix",
     "emd_pairs",
     "emd_points",
@@ -227,6 +228,9 @@ def fit(
     Model, tuple[_Floats, _Floats, int], tuple[Optional[str], list[tuple[str, float]]]
 ]: ...
 def emd(a: _Row, b: _Row, costs: _Costs, plan: bool) -> tuple[float, Optional[_Moves]]: ...
+def emd_few_pairs(
+    measures: _Floats, pairs: _Integers, points: _Floats, metric: str
+) -> Optional[_Floats]: ...
 def emd_matrix(a: _Floats, b: _Floats, costs: _Floats) -> float: ...
 def emd_points(a: _Floats, b: _Floats, points: _Floats, metric: str) -> float: ...
 def emd_pairs(

@@ -207,6 +207,13 @@ def emd_pairs(
     array([1., 3.])
     """
     threads = threads_of(n_jobs)
+    plain = cost is graph is None and not (assume_metric or verbose)
+    if plain and type(measures) is type(pairs) is type(points) is np.ndarray:
+        try:
+            if (few := _core.emd_few_pairs(measures, pairs, points, metric)) is not None:
+                return few
+        except TypeError:
+            pass  # other than arrays of float64 and int64, which are converted
     ground = ground_of(points, cost, graph, metric, weight)
     if assume_metric:
         ground = ground.assume_metric()

@@ -21,6 +21,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::price::Cost;
 use super::{ASKED, GoesOn, ask};
 use crate::error::Result;
 use crate::memory;
@@ -57,8 +58,10 @@ pub(super) struct Lopsided {
     least: Vec<f64>,
     /// Of the search for a shortest path.
     distance: Vec<f64>,
-    before: Vec<usize>,
-    settled: Vec<bool>,
+    /// The distance of those that have not been the nearest.
+    open: Vec<f64>,
+    before: Vec<u64>,
+    zeros: Vec<f64>,
     /// Times that mass was handed on.
     pub(super) rounds: usize,
 }
@@ -72,6 +75,7 @@ struct Share {
 }
 
 const NONE: u32 = u32::MAX;
+const NOBODY: u64 = u64::MAX;
 
 /// A share that can be handed on at a cost; the cheapest is the greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,9 +104,10 @@ pub(super) fn is_lopsided(n: usize, m: usize) -> bool {
     few > 1 && few <= MOST_FEW && many >= TIMES * few
 }
 
-/// Most points on the smaller side, and how many times as many the other side has at least.
+/// Most points on the smaller side, and how many times as many the other side has at least: where
+/// this and the simplex take as long, between points in space.
 const MOST_FEW: usize = 64;
-const TIMES: usize = 16;
+const TIMES: usize = 64;
 
 /// Of the many a sample has one in so many of the next larger one, and so many for each of the few
 /// at least.
@@ -127,8 +132,11 @@ impl Lopsided {
             return Ok(false);
         }
         self.few = few.len();
-        self.price.clear();
-        self.price.resize(few.len(), 0.0);
+        for numbers in [&mut self.price, &mut self.distance, &mut self.open, &mut self.zeros] {
+            numbers.clear();
+            numbers.resize(few.len(), 0.0);
+        }
+        self.before.resize(few.len(), NOBODY);
         let mut stride = 1;
         while many.len() / (stride * THINNER) >= SAMPLE * few.len() {
             stride *= THINNER;
@@ -228,38 +236,22 @@ impl Lopsided {
     /// Who lacks mass and is nearest to those who have too much, and new prices, at which the way
     /// there costs nothing and no way less than that. `None` if nobody lacks any.
     fn shortest_path(&mut self) -> Option<usize> {
-        let f = self.few;
-        self.settled.clear();
-        self.settled.resize(f, false);
-        self.before.clear();
-        self.before.resize(f, usize::MAX);
-        self.distance.clear();
-        let start = |&surplus: &i128| if surplus > 0 { 0.0 } else { f64::INFINITY };
-        self.distance.extend(self.surplus.iter().map(start));
+        self.before.fill(NOBODY);
+        for (distance, &surplus) in self.distance.iter_mut().zip(&self.surplus) {
+            *distance = if surplus > 0 { 0.0 } else { f64::INFINITY };
+        }
+        self.open.copy_from_slice(&self.distance);
         let end = loop {
-            let mut near = (f64::INFINITY, usize::MAX);
-            for i in 0..f {
-                if !self.settled[i] && self.distance[i] < near.0 {
-                    near = (self.distance[i], i);
-                }
-            }
-            let (distance, i) = near;
-            if i == usize::MAX {
+            let distance = f64::least(&self.open, &self.zeros);
+            if distance == f64::INFINITY {
                 return None;
             }
+            let i = f64::find(&self.open, &self.zeros, distance);
             if self.surplus[i] < 0 {
                 break i;
             }
-            self.settled[i] = true;
-            let base = distance + self.price[i];
-            for k in 0..f {
-                // Not below 0, but for rounding.
-                let way = (base + (self.least[i * f + k] - self.price[k])).max(distance);
-                if !self.settled[k] && way < self.distance[k] {
-                    self.distance[k] = way;
-                    self.before[k] = i;
-                }
-            }
+            self.open[i] = f64::INFINITY;
+            self.go_on_from(i, distance);
         };
         let all = self.distance[end];
         for (price, distance) in self.price.iter_mut().zip(&self.distance) {
@@ -268,11 +260,30 @@ impl Lopsided {
         Some(end)
     }
 
+    /// The ways that lead on from the nearest, for all others at once: no way is shorter than that
+    /// to the nearest, so those that have been it keep theirs.
+    fn go_on_from(&mut self, i: usize, distance: f64) {
+        let f = self.few;
+        let base = distance + self.price[i];
+        let least = &self.least[i * f..][..f];
+        let (price, before) = (&self.price[..f], &mut self.before[..f]);
+        let (shortest, open) = (&mut self.distance[..f], &mut self.open[..f]);
+        for k in 0..f {
+            let way = base + (least[k] - price[k]);
+            // Not below, but for rounding.
+            let way = if way < distance { distance } else { way };
+            let better = way < shortest[k];
+            shortest[k] = if better { way } else { shortest[k] };
+            open[k] = if better { way } else { open[k] };
+            before[k] = if better { i as u64 } else { before[k] };
+        }
+    }
+
     /// Hands on as much as all of the way to `end` can take.
     fn hand_on(&mut self, end: usize, table: Table<'_>) {
         let (mut mass, mut to) = (-self.surplus[end], end);
-        while self.before[to] != usize::MAX {
-            let from = self.before[to];
+        while self.before[to] != NOBODY {
+            let from = self.before[to] as usize;
             let share = self.share(from, self.cheapest_share(from, to));
             mass = mass.min(self.shares[share.expect("an offer is a share")].mass);
             to = from;
@@ -281,8 +292,8 @@ impl Lopsided {
         self.surplus[to] -= mass;
         self.surplus[end] += mass;
         let mut to = end;
-        while self.before[to] != usize::MAX {
-            let from = self.before[to];
+        while self.before[to] != NOBODY {
+            let from = self.before[to] as usize;
             let many = self.cheapest_share(from, to);
             self.give(many, to, mass, table);
             self.take(many, from, mass);

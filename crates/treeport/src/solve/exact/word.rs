@@ -102,7 +102,10 @@ fn plain<const W: usize>(
     most_pivots: usize,
     found: &mut Found<'_>,
 ) -> bool {
-    let mut word = Word::<W>::new(supply.len(), demand.len(), cost);
+    let mut word = Word::<W>::new(supply.len(), demand.len());
+    for (padded, row) in word.cost.iter_mut().zip(cost.chunks_exact(demand.len())) {
+        padded[..row.len()].copy_from_slice(row);
+    }
     word.begin(supply, demand);
     word.hang();
     let mut pivots = 0;
@@ -125,15 +128,11 @@ fn plain<const W: usize>(
 impl<const W: usize> Word<W> {
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-    fn new(n: usize, m: usize, costs: &[f64]) -> Self {
-        let mut cost = [[FAR; W]; W];
-        for (padded, row) in cost.iter_mut().zip(costs.chunks_exact(m)) {
-            padded[..m].copy_from_slice(row);
-        }
+    fn new(n: usize, m: usize) -> Self {
         Self {
             n,
             m,
-            cost,
+            cost: [[FAR; W]; W],
             potential: [[0.0; W]; 2],
             path: [[0; W]; 2],
             source_below: 0,
@@ -144,7 +143,9 @@ impl<const W: usize> Word<W> {
         }
     }
 
-    /// The first basis, as [`FirstBasis`](super::first::FirstBasis) finds it.
+    /// The first basis, nearly as [`FirstBasis`](super::first::FirstBasis) finds it: regrets are those
+    /// at the beginning, and a source gives all it has before it is the next one's turn. A tenth more
+    /// pivots, and less time.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn begin(&mut self, supply: &[i128], demand: &[i128]) {
@@ -152,10 +153,9 @@ impl<const W: usize> Word<W> {
         rest[0][..self.n].copy_from_slice(supply);
         rest[1][..self.m].copy_from_slice(demand);
         let mut price = self.prices();
-        let mut choice = [0; W];
         let mut urgency = [FAR; W];
         for i in 0..self.n {
-            (choice[i], urgency[i]) = self.wish(i, &price);
+            (_, urgency[i]) = self.wish(i, &price);
         }
         while self.arcs < self.n + self.m - 1 {
             let most = smallest(urgency);
@@ -163,12 +163,19 @@ impl<const W: usize> Word<W> {
                 break;
             }
             let i = place_of(most) % W;
-            let j = choice[i];
-            self.place(&mut rest, i, j);
-            if rest[1][j] == 0 {
-                price[j] = FAR;
+            urgency[i] = FAR;
+            while rest[0][i] > 0 {
+                let cost = &self.cost[i];
+                let mut sums = [0.0; W];
+                for k in 0..W {
+                    sums[k] = at_place(cost[k] + price[k], k);
+                }
+                let j = place_of(smallest(sums)) % W;
+                self.place(&mut rest, i, j);
+                if rest[1][j] == 0 {
+                    price[j] = FAR;
+                }
             }
-            (choice[i], urgency[i]) = if rest[0][i] > 0 { self.wish(i, &price) } else { (0, FAR) };
         }
     }
 
