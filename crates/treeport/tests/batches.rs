@@ -64,7 +64,7 @@ fn lopsided_supports_are_proved_from_both_sides() {
     for (solution, first, second) in [(&there, &a, &b), (&back, &b, &a)] {
         assert!(solution.gap <= exact::TOLERANCE * solution.value && !solution.integers);
         let sent = |from: usize| -> f64 {
-            solution.plan.iter().filter(|m| m.0 as usize == from).map(|m| m.2).sum()
+            solution.plan.iter().filter(|m| m.0 == from).map(|m| m.2).sum()
         };
         for (point, mass) in first.iter() {
             assert!((sent(point) - mass).abs() <= 1e-15, "{point}");

@@ -164,8 +164,8 @@ impl Laid {
         (column, group): (usize, &[usize]),
         (width, out): (usize, &mut [f64]),
     ) {
-        let coarse =
-            tile.as_flattened().iter().fold(false, |any, &distance| any | (distance < 0.0));
+        let least = |least: f64, &distance: &f64| if distance < least { distance } else { least };
+        let coarse = tile.as_flattened().iter().fold(0.0, least) < 0.0;
         let lanes = panel * LANES..self.points.len().min((panel + 1) * LANES);
         for ((&point, &row), lane) in
             self.points[lanes.clone()].iter().zip(&self.rows[lanes]).zip(0..)
