@@ -39,20 +39,13 @@ pub(crate) struct Laid {
     /// Only for inner products: the mean, which all are moved by, and the squared lengths.
     mean: Vec<f64>,
     norms: Vec<[f64; LANES]>,
-    /// Some points of a group, moved by the mean, and their squared lengths.
+    /// Some points of a group, moved by the mean.
     others: Vec<f64>,
     /// The row of every point laid out that has one.
     rows: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
-
-/// How distances come from coordinates.
-#[derive(Clone, Copy, PartialEq)]
-enum Way {
-    Differences,
-    Products,
-}
 
 impl Laid {
     /// Forgets the points, which may be those of another metric.
@@ -73,25 +66,25 @@ impl Laid {
         if from.len() < FEWEST || from.len().saturating_mul(points.dim) > MOST {
             return false;
         }
-        let way = way(points);
         if self.points != from {
-            self.lay_out(points, from, way);
+            self.lay_out(points, from);
         }
         self.find_rows(rows);
-        match way {
-            Way::Differences => self.by_differences(points, cols, out),
-            Way::Products => self.by_products(points, cols, out),
+        if takes_products(points) {
+            self.by_products(points, cols, out);
+        } else {
+            self.by_differences(points, cols, out);
         }
         true
     }
 
-    fn lay_out(&mut self, points: &Points, from: &[u32], way: Way) {
+    fn lay_out(&mut self, points: &Points, from: &[u32]) {
         let dim = points.dim;
         self.points.clear();
         self.points.extend_from_slice(from);
         self.mean.clear();
         self.mean.resize(dim, 0.0);
-        if way == Way::Products {
+        if takes_products(points) {
             let share = 1.0 / from.len() as f64;
             for &i in from {
                 let vector = points.vector(i as usize);
@@ -189,12 +182,8 @@ impl Laid {
 /// The distances of eight points to some others; below 0 where too few digits are left.
 type Tile = [[f64; LANES]; ABREAST];
 
-fn way(points: &Points) -> Way {
-    if points.metric == PointMetric::Manhattan || points.dim < PRODUCTS {
-        Way::Differences
-    } else {
-        Way::Products
-    }
+fn takes_products(points: &Points) -> bool {
+    points.metric != PointMetric::Manhattan && points.dim >= PRODUCTS
 }
 
 /// Some vectors; the last one again for those that are missing.

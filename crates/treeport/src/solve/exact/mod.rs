@@ -99,7 +99,7 @@ pub struct Solution {
     pub integers: bool,
 }
 
-/// Solves many problems in one piece of memory.
+/// Solves many problems on one ground metric in one piece of memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Solver {
     left: Vec<usize>,

@@ -155,23 +155,20 @@ impl<const W: usize> Word<W> {
         let mut price = self.prices();
         let mut urgency = [FAR; W];
         for i in 0..self.n {
-            (_, urgency[i]) = self.wish(i, &price);
+            urgency[i] = at_place(-self.regret(i, &price), i);
         }
-        while self.arcs < self.n + self.m - 1 {
-            let most = smallest(urgency);
-            if most >= FAR {
-                break;
-            }
-            let i = place_of(most) % W;
+        for _ in 0..self.n {
+            let i = place_of(smallest(urgency)) % W;
             urgency[i] = FAR;
+            // Each time one of the two has nothing left, and all have nothing left in the end.
             while rest[0][i] > 0 {
-                let cost = &self.cost[i];
-                let mut sums = [0.0; W];
-                for k in 0..W {
-                    sums[k] = at_place(cost[k] + price[k], k);
-                }
-                let j = place_of(smallest(sums)) % W;
-                self.place(&mut rest, i, j);
+                let j = place_of(smallest(self.sums(i, &price))) % W;
+                let flow = rest[0][i].min(rest[1][j]);
+                rest[0][i] -= flow;
+                rest[1][j] -= flow;
+                self.ends[self.arcs] = [i as u8, j as u8];
+                self.flow[self.arcs] = flow;
+                self.arcs += 1;
                 if rest[1][j] == 0 {
                     price[j] = FAR;
                 }
@@ -192,41 +189,34 @@ impl<const W: usize> Word<W> {
             }
         }
         for k in 0..W {
-            sum[k] -= 0.25 * least[k];
+            // What pads a row is not made cheap.
+            sum[k] = if least[k] < FAR { sum[k] - 0.25 * least[k] } else { 0.0 };
         }
         sum
     }
 
-    /// The sink that a source would miss most, and a number that is the smaller the more.
+    /// What the sinks cost a source at these prices, each with its place.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-    fn wish(&self, i: usize, price: &[f64; W]) -> (usize, f64) {
-        let cost = &self.cost[i];
+    fn sums(&self, i: usize, price: &[f64; W]) -> [f64; W] {
         let mut sums = [0.0; W];
         for k in 0..W {
-            sums[k] = at_place(cost[k] + price[k], k);
+            sums[k] = at_place(self.cost[i][k] + price[k], k);
         }
+        sums
+    }
+
+    /// By how much the second choice of a source costs more than its first.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+    fn regret(&self, i: usize, price: &[f64; W]) -> f64 {
+        let mut sums = self.sums(i, price);
         let first = smallest(sums);
         for sum in &mut sums {
             // No two have the same place.
             *sum = if *sum == first { FAR } else { *sum };
         }
-        let second = smallest(sums);
-        (place_of(first) % W, at_place(first - second, i))
-    }
-
-    /// Moves as much as source i has and sink j takes; an arc that moves nothing is none.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-    fn place(&mut self, rest: &mut [[i128; W]; 2], i: usize, j: usize) {
-        let flow = rest[0][i].min(rest[1][j]);
-        if flow > 0 {
-            rest[0][i] -= flow;
-            rest[1][j] -= flow;
-            self.ends[self.arcs] = [i as u8, j as u8];
-            self.flow[self.arcs] = flow;
-            self.arcs += 1;
-        }
+        smallest(sums) - first
     }
 
     /// Paths and potentials from the root downwards.
@@ -277,11 +267,7 @@ impl<const W: usize> Word<W> {
             self.next_row = if rows.end == self.n { 0 } else { rows.end };
             if least < -slack {
                 let i = (rows.start + place_of(least)) % W;
-                let mut sums = [0.0; W];
-                for k in 0..W {
-                    sums[k] = at_place(self.cost[i][k] + sinks[k], k);
-                }
-                let j = place_of(smallest(sums)) % W;
+                let j = place_of(smallest(self.sums(i, sinks))) % W;
                 let reduced = self.cost[i][j] + sinks[j] - sources[i];
                 if reduced < -slack {
                     return Some((i, j, reduced));
