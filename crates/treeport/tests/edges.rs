@@ -4,8 +4,10 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::fit::{EdgeOptions, FittedEdges, fit_labels, fit_points};
-use treeport::{Error, GroundMetric, Labelled, Measures, Tree, silent};
+use treeport::fit::{
+    EdgeOptions, FittedEdges, TreeWeightOptions, fit_labels, fit_points, fit_together, weighted,
+};
+use treeport::{Error, Forest, GroundMetric, Labelled, Measures, Tree, silent};
 
 /// ½Σ(Ax − d)² + λΣx + ½μΣ(x − x₀)² over x ≥ 0.
 struct Dense {
@@ -158,6 +160,32 @@ proptest! {
         check_labels(&fitted, &dense_labels(&tree, &data, shrinkage))?;
     }
 
+    #[test]
+    fn edges_of_several_trees_come_near_the_dense_solver(
+        (trees, masses, distances) in (3..10usize).prop_flat_map(|n| {
+            let tree = move || vec((any::<u32>(), 0.01..10.0), 2 * n).prop_map(move |draws| joined(n, &draws));
+            let masses = prop_oneof![vec(0.01..1.0, 12 * n), vec(prop_oneof![3 => Just(0.0), 1 => 0.01..1.0], 12 * n)];
+            (vec(tree(), 1..4), masses, vec(1.0..3.0, 6))
+        }),
+        shrinkage in prop_oneof![Just(1e-3), Just(1e-2), Just(1.0)],
+    ) {
+        let n = trees[0].leaves();
+        // Every measure has some mass.
+        let masses: Vec<f64> = masses.iter().enumerate().map(|(k, m)| if k % n == k / n % n { m + 1.0 } else { *m }).collect();
+        let measures = Measures::from_dense(n, &masses).unwrap().normalized();
+        let pairs: Vec<(usize, usize)> = (0..6).map(|k| (2 * k, 2 * k + 1)).collect();
+        let data = Labelled::new(&measures, pairs, distances).unwrap();
+        let options = EdgeOptions { shrinkage: Some(shrinkage), ..EdgeOptions::default() };
+        let forest = Forest::uniform(trees.clone()).unwrap();
+        let fitted = fit_together(&forest, &data, &options, &silent).unwrap();
+        prop_assert!(fitted.weights().iter().all(|w| *w == fitted.weights()[0]));
+        let dense = dense_forest(&trees, &data, shrinkage);
+        let edges: Vec<f64> = fitted.trees().iter().flat_map(|t| t.lengths().to_vec()).collect();
+        let [ours, best, start] = [&edges, &dense.solve(), &dense.towards].map(|x| dense.objective(x));
+        // It ends after some steps, not at the last digit, and its rows are in single precision.
+        prop_assert!(start - ours >= 0.7 * (start - best) - 1e-5, "{} {} {}", start, ours, best);
+    }
+
     /// Their rows are not stored, and their masses need not be 1.
     #[test]
     fn edges_for_pairs_of_single_points_agree_with_the_dense_solver(
@@ -228,6 +256,68 @@ fn dense_labels(tree: &Tree, data: &Labelled, shrinkage: f64) -> Dense {
         shrinkage: shrinkage * all,
         towards: tree.lengths().iter().map(|l| factor * l).collect(),
     }
+}
+
+/// A binary tree over n points whose merges and edges were drawn.
+fn joined(n: usize, draws: &[(u32, f64)]) -> Tree {
+    let mut clusters: Vec<usize> = (0..n).collect();
+    let mut parent = vec![0; 2 * n - 1];
+    parent[2 * n - 2] = 2 * n as u32 - 2;
+    for node in n..2 * n - 1 {
+        for draw in [draws[node - n].0, draws[2 * n - 1 - (node - n)].0] {
+            let child = clusters.swap_remove(draw as usize % clusters.len());
+            parent[child] = node as u32;
+        }
+        clusters.push(node);
+    }
+    let mut length: Vec<f64> = draws[..2 * n - 1].iter().map(|draw| draw.1).collect();
+    length[2 * n - 2] = 0.0;
+    Tree::new(n, parent, length).expect("every node but the last has a parent")
+}
+
+/// The problem of [`fit_together`], written down: the trees' columns side by side.
+fn dense_forest(trees: &[Tree], data: &Labelled, shrinkage: f64) -> Dense {
+    let each: Vec<Dense> = trees.iter().map(|tree| dense_labels(tree, data, 0.0)).collect();
+    let count = trees.len() as f64;
+    let row = |p: usize| each.iter().flat_map(|d| d.rows[p].iter().map(|a| a / count)).collect();
+    let rows: Vec<Vec<f64>> = (0..data.len()).map(row).collect();
+    let all: f64 = rows.iter().flatten().map(|a| a * a).sum();
+    let lengths: Vec<f64> = trees.iter().flat_map(|tree| tree.lengths().to_vec()).collect();
+    let predicted: Vec<f64> =
+        rows.iter().zip(data.distances()).map(|(row, d)| d * dot(row, &lengths)).collect();
+    let factor = data.factor(&predicted);
+    Dense {
+        target: vec![1.0; rows.len()],
+        rows,
+        lambda: 0.0,
+        shrinkage: shrinkage * all,
+        towards: lengths.iter().map(|l| factor * l).collect(),
+    }
+}
+
+#[test]
+fn trees_fitted_together_do_better_than_trees_weighted_and_keep_their_unit() {
+    let metric = common::cloud(40, 2);
+    let (data, unseen) = common::lessons(&metric, 60).split(0.3, 1);
+    let grown = treeport::build::PerturbedOptions { n_trees: 5, ..Default::default() };
+    let forest = treeport::build::perturbed(&metric, &grown, &silent).unwrap();
+    let options = EdgeOptions::default();
+    let error = |forest: &Forest| {
+        unseen.score(&forest.pairs(unseen.measures(), unseen.pairs(), &silent).unwrap()).mean
+    };
+    let weighted = weighted(&forest, &data, &TreeWeightOptions::default(), &silent).unwrap();
+    let fit =
+        |data: &Labelled, forest: &Forest| fit_together(forest, data, &options, &silent).unwrap();
+    let together = fit(&data, &forest);
+    let (before, after) = (error(&weighted), error(&together));
+    assert!(after < before, "{before} {after}");
+    assert_eq!(common::on_threads(1, || fit(&data, &forest)), together);
+    let unit = 2f64.powi(-200);
+    let far = common::relabelled(&data, |_, d| d * unit);
+    assert_eq!(fit(&far, &forest), together.scaled(unit).unwrap());
+    // Weights go into the edges that it starts from.
+    let uneven = Forest::new(forest.trees().to_vec(), vec![1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+    assert_ne!(fit(&data, &uneven), together);
 }
 
 #[test]

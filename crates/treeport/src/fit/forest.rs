@@ -1,13 +1,18 @@
-//! Several trees, each fitted to labels on its own.
+//! Several trees, each fitted to labels on its own, then all of them together.
 
 use rayon::prelude::*;
 
+use super::edges::{EdgeOptions, choose_together, fit_labels_as, fit_together_at};
+use super::stages::{ROUNDING, distances_of_points, error_after_factor, gains, margin};
+use super::weights::{TreeWeightOptions, weighted};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
-use crate::learn::{LearnOptions, learn};
-use crate::progress::{Counter, LEARNING, Progress, State};
-use crate::seed::mixed;
+use crate::learn::{LearnOptions, Learned, learn, learn_judged};
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, LEARNING, POINTS, Progress, State, silent};
+use crate::score::relative_errors;
+use crate::seed::{generator, mixed};
 use crate::tree::Tree;
 
 /// The forest with each tree [learned](learn()) from labels on its own.
@@ -28,17 +33,106 @@ pub fn learned(
 ) -> Result<Forest> {
     data.check_for(forest.leaves())?;
     let held_back = (data.len() as f64 * options.validation_fraction).round() as usize;
-    let batches = (data.len() - held_back.min(data.len() - 1)).div_ceil(options.batch_size.max(1));
+    let lessons = data.len() - held_back.min(data.len() - 1);
+    learn_each(forest, lessons, options, progress, |tree, options, counts| {
+        learn(tree, data, options, counts)
+    })
+}
+
+/// The forest with each tree learned by itself; `lessons` are the labels that one learns from.
+fn learn_each(
+    forest: &Forest,
+    lessons: usize,
+    options: &LearnOptions,
+    progress: &Progress<'_>,
+    learned: impl Fn(&Tree, &LearnOptions, &Progress<'_>) -> Result<Learned> + Sync,
+) -> Result<Forest> {
+    let batches = lessons.div_ceil(options.batch_size.max(1));
     let steps = options.epochs.saturating_mul(batches).saturating_mul(forest.trees().len());
     let counter = Counter::new(LEARNING, steps, progress);
     let fitted = |(k, tree): (usize, &Tree)| {
         let options = LearnOptions { seed: mixed(options.seed, k as u64), ..options.clone() };
         let counts = |_: &State<'_>| counter.add(1).is_ok();
-        let learned = learn(tree, data, &options, &counts)?;
+        let learned = learned(tree, &options, &counts)?;
         // A tree whose heights ran away is kept; only who was asked to stop gives none.
         if counter.is_stopped() { Err(Error::Cancelled) } else { Ok(learned.tree) }
     };
     let trees: Result<Vec<Tree>> = forest.trees().par_iter().enumerate().map(fitted).collect();
     // Not divided by their sum again, which rounds.
+    Ok(Forest { trees: trees?, weights: forest.weights.clone() })
+}
+
+/// Fits a forest to labels as well as we can, in the stages of `auto`:
+///
+/// 1. **points**: the edges of every tree that fit the distances of points, where they do better on
+///    the labels after one factor. It is what helped most: learning starts where one tree would
+///    have come in hundreds of epochs.
+/// 2. **learned**: every tree by itself; labels held back choose its best state.
+/// 3. **together**: the edges of all trees, shrunk towards those they had
+///    ([`fit_together`](super::fit_together)), where they win by a [`margin`] on the labels held
+///    back over trees that are only weighted. What wins is then fitted to all labels.
+pub(super) fn stages(
+    forest: &Forest,
+    metric: &GroundMetric,
+    data: &Labelled,
+    (learn, edges): (&LearnOptions, &EdgeOptions),
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    data.check_for(forest.leaves())?;
+    let parts = data.split_by(learn.validation_fraction, &mut generator(learn.seed));
+    let forest = fitted_to_points(forest, metric, data, edges, progress)?;
+    let forest = learn_each(&forest, parts.0.len(), learn, progress, |tree, options, counts| {
+        learn_judged(None, tree, &parts, options, counts)
+    })?;
+    let weights = TreeWeightOptions { seed: learn.seed, ..Default::default() };
+    if !parts.0.is_all_zero() && !parts.1.is_all_zero() {
+        let apart = weighted_or_not(&forest, &parts.0, &weights, progress)?;
+        let (together, shrinkage) = choose_together(&forest, &parts, progress)?;
+        let (before, after) = (errors(&apart, &parts.1)?, errors(&together, &parts.1)?);
+        if gains(&before, &after, margin(data.len())) {
+            return fit_together_at(&forest, shrinkage, data, progress);
+        }
+    }
+    weighted(&forest, data, &weights, progress)
+}
+
+/// The forest as it is where its trees see no difference in a part of the labels.
+fn weighted_or_not(
+    forest: &Forest,
+    data: &Labelled,
+    options: &TreeWeightOptions,
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    match weighted(forest, data, options, progress) {
+        Err(Error::NothingToLearn { .. }) => Ok(forest.clone()),
+        other => other,
+    }
+}
+
+fn errors(forest: &Forest, data: &Labelled) -> Result<Vec<f64>> {
+    let predicted = forest.pairs(data.measures(), data.pairs(), &silent)?;
+    Ok(relative_errors(&predicted, data.distances()))
+}
+
+/// Every tree with edges shrunk from its own towards the distances of points, unless labels find it
+/// worse after one factor; `progress` counts trees.
+fn fitted_to_points(
+    forest: &Forest,
+    metric: &GroundMetric,
+    data: &Labelled,
+    edges: &EdgeOptions,
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    let Some(points) = distances_of_points(metric, edges)? else { return Ok(forest.clone()) };
+    let counter = Counter::new(POINTS, forest.trees().len(), progress);
+    // Within a tree it only asks whether to go on.
+    let goes_on = |_: &State<'_>| counter.add(0).is_ok();
+    let fitted = |tree: &Tree| {
+        let fitted = fit_labels_as(POINTS, tree, &points, edges, &goes_on)?.tree;
+        counter.add(1)?;
+        let (before, after) = (error_after_factor(tree, data)?, error_after_factor(&fitted, data)?);
+        Ok(if after < before * (1.0 - ROUNDING) { fitted } else { tree.clone() })
+    };
+    let trees: Result<Vec<Tree>> = forest.trees().par_iter().map(fitted).collect();
     Ok(Forest { trees: trees?, weights: forest.weights.clone() })
 }

@@ -27,6 +27,19 @@ pub(super) struct Job<'a> {
     pub(super) progress: &'a Progress<'a>,
 }
 
+/// Epochs of `auto`: one for every ten labels, from 50 to 200, but 50 where they would take long.
+///
+/// On maps with 2,000 labels 200 epochs had a twentieth less error than 50, and 800 no less than
+/// 200; with 200 labels in the plane 200 epochs learned those labels by heart, and unseen pairs were
+/// a twentieth worse.
+fn usual_epochs(labels: usize, points: usize) -> usize {
+    let affordable = AFFORDABLE / labels.saturating_mul(points).max(1);
+    (labels / 10).min(affordable).clamp(50, 200)
+}
+
+/// Labels times points times epochs: some seconds.
+const AFFORDABLE: usize = 200_000_000;
+
 /// The shapes whose edges are fitted.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
@@ -53,7 +66,14 @@ impl Job<'_> {
     }
 
     fn learn_options(&self) -> LearnOptions {
-        self.options.learn_options(self.method, self.data.is_some())
+        let usual = self.options.learn_options(self.method, self.data.is_some());
+        let labels = self.data.filter(|_| self.method == Method::Auto).map(Labelled::len);
+        match (self.options.epochs, labels) {
+            (None, Some(labels)) => {
+                LearnOptions { epochs: usual_epochs(labels, self.metric.points()), ..usual }
+            }
+            _ => usual,
+        }
     }
 
     fn start(&self) -> Result<Tree> {
@@ -106,13 +126,20 @@ impl Job<'_> {
         Ok(Model::Forest(weighted).into())
     }
 
-    /// The same with every tree learned.
+    /// The same with every tree learned, and edges fitted together where there are labels to say
+    /// how far.
     pub(super) fn learned_forest(&self) -> Result<Fit> {
         let forest = self.grown()?;
         let Some(data) = self.lessons()? else { return Ok(Model::Forest(forest).into()) };
-        let learned = forest::learned(&forest, &data, &self.learn_options(), self.progress)?;
-        let weighted = if self.options.scale { self.weighted(&learned, &data)? } else { learned };
-        Ok(Model::Forest(weighted).into())
+        let learn = self.learn_options();
+        let fitted = if self.data.is_some() && self.options.scale && !data.is_all_zero() {
+            let edges = self.options.edge_options(self.method);
+            forest::stages(&forest, self.metric, &data, (&learn, &edges), self.progress)?
+        } else {
+            let learned = forest::learned(&forest, &data, &learn, self.progress)?;
+            if self.options.scale { self.weighted(&learned, &data)? } else { learned }
+        };
+        Ok(Model::Forest(fitted).into())
     }
 
     fn weighted(&self, forest: &Forest, data: &Labelled) -> Result<Forest> {

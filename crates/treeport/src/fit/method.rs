@@ -141,7 +141,7 @@ const TABLE: &[Row] = &[
     row(Method::Forest, "forest", Forest, GROWS, |job| job.forest(),
         "linkages of randomly perturbed distances, with weights that fit the labels"),
     row(Method::LearnedForest, "learned-forest", Forest, Takes { learning: true, point_pairs: true, ..GROWS }, |job| job.learned_forest(),
-        "the same with every tree learned, then weighted"),
+        "the same trees with edges fitted to points, learned, and fitted to labels together"),
     row(Method::Quadtree, "quadtree", Compared, GRID, |job| job.shape(QUADTREE),
         "a randomly shifted grid (Indyk, Thaper 2003)"),
     row(Method::Cluster, "cluster", Compared, CLUSTERS, |job| job.shape(FARTHEST),

@@ -20,8 +20,8 @@
 //! [`FitOptions::seed`], and any number of threads gives the same bits.
 //!
 //! The pieces are public, too: the learner ([`learn`](crate::learn())), [edges fitted to
-//! points](fit_points) and [to labels](fit_labels), [trees of a forest learned](learned) and
-//! [weighted].
+//! points](fit_points) and [to labels](fit_labels), [trees of a forest learned](learned),
+//! [weighted] and [fitted together](fit_together).
 
 mod edges;
 mod forest;
@@ -32,7 +32,7 @@ mod stages;
 mod ultratwd;
 mod weights;
 
-pub use edges::{EdgeOptions, FittedEdges, fit_labels, fit_points};
+pub use edges::{EdgeOptions, FittedEdges, fit_labels, fit_points, fit_together};
 pub use forest::learned;
 pub use method::{Family, Method, Takes};
 pub use options::{FitOptions, Start};

@@ -32,10 +32,11 @@ pub struct FitOptions {
     /// Trees of a forest (default: 16, of a sliced method 3, as Yamada et al. have it).
     pub n_trees: Option<usize>,
     /// Pairs of points that are drawn: to learn from where there are no labels (default: 10,000),
-    /// and to fit edges to (default: 100,000, of `auto` 200,000).
+    /// and to fit edges to (default: 100,000, of `auto` 200,000, of `learned-forest` 50,000 for
+    /// every tree).
     pub point_pairs: Option<usize>,
-    /// Passes over the training pairs (default: 50, of a learned forest 30; over pairs of points
-    /// 10).
+    /// Passes over the training pairs (default: 50, of `auto` up to 200 where labels are many, of a
+    /// learned forest 30; over pairs of points 10).
     pub epochs: Option<usize>,
     /// Pairs in one step (default: 20).
     pub batch_size: Option<usize>,
@@ -45,7 +46,8 @@ pub struct FitOptions {
     pub schedule: Option<Schedule>,
     /// Which errors count how much (default: relative ones).
     pub loss: Option<Loss>,
-    /// Share of the labels that choose the best tree (default: 0.2 of `auto`, 0.1 of others).
+    /// Share of the labels that choose the best tree (default: 0.2 of `auto` and of a
+    /// learned forest with labels, 0.1 of others).
     pub validation_fraction: Option<f64>,
     /// Stop after so many epochs without a better tree; 0 never stops early (default: 0).
     pub patience: Option<usize>,
@@ -187,7 +189,8 @@ impl FitOptions {
             _ => defaults.epochs,
         };
         let auto = method == Method::Auto;
-        let validation = if auto { 0.2 } else { defaults.validation_fraction };
+        let staged = auto || (labels && method == Method::LearnedForest);
+        let validation = if staged { 0.2 } else { defaults.validation_fraction };
         LearnOptions {
             kind: method.kind().unwrap_or(Kind::Additive),
             epochs: self.epochs.unwrap_or(epochs),
@@ -207,10 +210,12 @@ impl FitOptions {
     /// its errors by less than 2 %.
     pub(crate) fn edge_options(&self, method: Method) -> EdgeOptions {
         let defaults = EdgeOptions { seed: self.seed, ..EdgeOptions::default() };
-        let usual = if method == Method::Auto {
-            EdgeOptions { pairs: 200_000, tolerance: 1e-5, max_iterations: 100, ..defaults }
-        } else {
-            defaults
+        let rough = EdgeOptions { tolerance: 1e-5, max_iterations: 100, ..defaults.clone() };
+        let usual = match method {
+            Method::Auto => EdgeOptions { pairs: 200_000, ..rough },
+            // For every one of its trees.
+            Method::LearnedForest => EdgeOptions { pairs: 50_000, ..rough },
+            _ => defaults,
         };
         EdgeOptions { pairs: self.point_pairs.unwrap_or(usual.pairs), ..usual }
     }

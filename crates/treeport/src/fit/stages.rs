@@ -118,14 +118,23 @@ fn fit_to_points(
     edges: &EdgeOptions,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
-    if metric.points() < 2 {
-        return Ok(start.clone());
+    match distances_of_points(metric, edges)? {
+        Some(points) => Ok(fit_labels_as(POINTS, start, &points, edges, progress)?.tree),
+        None => Ok(start.clone()),
+    }
+}
+
+/// Pairs of points with their distances; nothing where those say nothing.
+pub(super) fn distances_of_points(
+    metric: &GroundMetric,
+    edges: &EdgeOptions,
+) -> Result<Option<Labelled>> {
+    // Points that nothing is known about have no distances to fit.
+    if metric.is_discrete() || metric.points() < 2 {
+        return Ok(None);
     }
     let points = Labelled::of_points(metric, edges.pairs, edges.seed)?;
-    if points.is_all_zero() {
-        return Ok(start.clone());
-    }
-    Ok(fit_labels_as(POINTS, start, &points, edges, progress)?.tree)
+    Ok((!points.is_all_zero()).then_some(points))
 }
 
 /// The tree times the one factor that labels give it.
@@ -134,7 +143,7 @@ fn calibrated(tree: &Tree, data: &Labelled) -> Result<Tree> {
 }
 
 /// The error of a tree on labels, after one factor fitted to them.
-fn error_after_factor(tree: &Tree, data: &Labelled) -> Result<f64> {
+pub(super) fn error_after_factor(tree: &Tree, data: &Labelled) -> Result<f64> {
     let predicted = tree.pairs(data.measures(), data.pairs(), &silent)?;
     let factor = data.factor(&predicted);
     let scaled: Vec<f64> = predicted.iter().map(|p| factor * p).collect();
@@ -179,8 +188,8 @@ impl<'a> Search<'a> {
         let better = match stage {
             Stage::Start => true,
             Stage::Points => self.is_better_on_all(&tree)?,
-            Stage::Learned => self.gains(&errors, 0.0),
-            Stage::Edges => self.gains(&errors, margin(self.data.len())),
+            Stage::Learned => gains(&self.best.errors, &errors, 0.0),
+            Stage::Edges => gains(&self.best.errors, &errors, margin(self.data.len())),
         };
         if better {
             self.best = Best { tree, stage, errors };
@@ -192,16 +201,16 @@ impl<'a> Search<'a> {
         let error = |tree| error_after_factor(tree, self.data);
         Ok(error(tree)? < error(&self.best.tree)? * (1.0 - ROUNDING))
     }
+}
 
-    /// Whether errors are below those of the best, by so many standard errors of the difference.
-    fn gains(&self, errors: &[f64], margin: f64) -> bool {
-        let gains: Vec<f64> = self.best.errors.iter().zip(errors).map(|(a, b)| a - b).collect();
-        let (gain, count) = (mean(&gains), gains.len() as f64);
-        let wins = gain > ROUNDING * mean(&self.best.errors);
-        let squares = gains.iter().map(|g| (g - gain).powi(2)).sum::<f64>();
-        // One label alone has no standard error, and is not enough.
-        wins && (margin == 0.0 || gain > margin * (squares / (count - 1.0) / count).sqrt())
-    }
+/// Whether errors on the same labels went down, by so many standard errors of the difference.
+pub(super) fn gains(before: &[f64], after: &[f64], margin: f64) -> bool {
+    let gains: Vec<f64> = before.iter().zip(after).map(|(a, b)| a - b).collect();
+    let (gain, count) = (mean(&gains), gains.len() as f64);
+    let wins = gain > ROUNDING * mean(before);
+    let squares = gains.iter().map(|g| (g - gain).powi(2)).sum::<f64>();
+    // One label alone has no standard error, and is not enough.
+    wins && (margin == 0.0 || gain > margin * (squares / (count - 1.0) / count).sqrt())
 }
 
 /// By how many standard errors edges fitted to so many labels have to win: one for every halving
@@ -211,16 +220,16 @@ impl<'a> Search<'a> {
 /// shrinkage before: the best of seven by ten labels looks good by luck. On 100 points of a square
 /// they were kept 15 times of 20 with 50 labels, and were worse than what they came from. With
 /// enough labels a margin costs: on the graph of airports it turned away edges that were better.
-fn margin(labels: usize) -> f64 {
+pub(super) fn margin(labels: usize) -> f64 {
     (ENOUGH / labels as f64).log2().max(0.0)
 }
 
 /// Labels from which on the better edges are kept.
 const ENOUGH: f64 = 300.0;
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// A stage that changes nothing but the last digits is no better.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;

@@ -59,7 +59,8 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "K", alias = "trees", value_parser = at_least_one)]
     #[arg(help_heading = "Method")]
     pub(super) n_trees: Option<usize>,
-    /// Passes over the pairs [default: 50, of a learned forest 30; over pairs of points 10].
+    /// Passes over the pairs [default: 50, of auto one for every ten labels, from 50 to 200, of a
+    /// learned forest 30; over pairs of points 10].
     #[arg(long, value_name = "N", help_heading = "Learning")]
     pub(super) epochs: Option<usize>,
     /// Pairs in one step [default: 20].
@@ -75,7 +76,8 @@ pub(crate) struct FitArgs {
     /// Which errors count how much [default: relative].
     #[arg(long, value_name = "NAME", value_parser = choice::<Loss>(), help_heading = "Learning")]
     pub(super) loss: Option<Loss>,
-    /// Share of the pairs kept for choosing the best tree [default: 0.2 of auto, 0.1 of others].
+    /// Share of the pairs kept for choosing the best tree [default: 0.2 of learned-forest and of
+    /// auto, 0.1 of others].
     #[arg(long, value_name = "X", alias = "validation", allow_negative_numbers = true)]
     #[arg(help_heading = "Learning")]
     pub(super) validation_fraction: Option<f64>,

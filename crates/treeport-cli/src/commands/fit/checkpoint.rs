@@ -73,7 +73,7 @@ impl Checkpoints {
 
 /// What tells one job from another.
 fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> Job {
-    let mut job = Job::new("treeport-fit-3").part("metric", of_metric(metric));
+    let mut job = Job::new("treeport-fit-4").part("metric", of_metric(metric));
     if let Some(data) = data {
         let mut labels = Mix::new();
         labels.pairs(data.pairs());

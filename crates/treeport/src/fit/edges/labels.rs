@@ -5,6 +5,8 @@
 //! choose how hard. From hard to soft each solution starts the next, and the way ends once it leads
 //! nowhere: soft ones take hundreds of iterations and seldom win.
 
+use std::slice::from_ref;
+
 use super::design::Design;
 use super::points::{EdgeOptions, FittedEdges};
 use super::solver::{Problem, Solved, solve};
@@ -65,42 +67,36 @@ pub(in crate::fit) fn fit_labels_as(
         let parts = data.split(HELD_BACK, options.seed);
         choose_shrinkage(tree, &parts, options, (task, progress))?.1
     };
-    let problem = Shrunk::new(tree, data)?;
-    problem.fitted(&problem.solve(shrinkage, &problem.towards, options, (task, progress))?)
+    let problem = Shrunk::new(from_ref(tree), data)?;
+    let solved = problem.solve(shrinkage, &problem.towards, options, (task, progress))?;
+    let tree = problem.with_edges(&solved.x)?.remove(0);
+    Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
 }
 
 /// The shrinkage whose edges do best on labels they have not seen, and those edges.
 pub(in crate::fit) fn choose_shrinkage(
     tree: &Tree,
-    (train, held_back): &(Labelled, Labelled),
+    parts: &(Labelled, Labelled),
     options: &EdgeOptions,
     progress: (&'static str, &Progress<'_>),
 ) -> Result<(Tree, f64)> {
-    let problem = Shrunk::new(tree, train)?;
-    let judge = if held_back.is_empty() { train } else { held_back };
     // An edge that is not fitted to the last digit serves to choose.
     let tolerance = options.tolerance.max(1e-5);
     let max_iterations = options.max_iterations.min(MOST_ITERATIONS);
     let rough = EdgeOptions { tolerance, max_iterations, ..options.clone() };
-    let mut best: Option<(f64, Tree, f64)> = None;
-    let (mut edges, mut worse) = (problem.towards.clone(), 0);
-    for shrinkage in TRIED {
-        let solved = problem.solve(shrinkage, &edges, &rough, progress)?;
-        let tree = problem.fitted(&solved)?.tree;
-        edges = solved.x;
-        let predicted = tree.pairs(judge.measures(), judge.pairs(), &silent)?;
-        let loss = relative_loss(&predicted, judge.distances());
-        if best.as_ref().is_none_or(|best| loss < best.0) {
-            (best, worse) = (Some((loss, tree, shrinkage)), 0);
-        } else {
-            worse += 1;
-            if worse == PATIENCE {
-                break;
-            }
-        }
-    }
-    let (_, tree, shrinkage) = best.expect("shrinkages were tried");
-    Ok((tree, shrinkage))
+    let problem = Shrunk::new(from_ref(tree), &parts.0)?;
+    let solve =
+        |shrinkage: f64, edges: &[f64]| Ok(problem.solve(shrinkage, edges, &rough, progress)?.x);
+    let (mut trees, shrinkage) = problem.choose(&TRIED, parts, solve)?;
+    Ok((trees.remove(0), shrinkage))
+}
+
+/// What several trees say about labelled pairs in the mean.
+fn means(trees: &[Tree], data: &Labelled) -> Result<Vec<f64>> {
+    let one = |tree: &Tree| tree.pairs(data.measures(), data.pairs(), &silent);
+    let all = trees.iter().map(one).collect::<Result<Vec<_>>>()?;
+    let mean = |p: usize| all.iter().map(|of| of[p]).sum::<f64>() / trees.len() as f64;
+    Ok((0..data.len()).map(mean).collect())
 }
 
 /// Iterations for one of the shrinkages that are tried.
@@ -116,12 +112,13 @@ fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
     errors.sum()
 }
 
-/// The problem of [`fit_labels`] for any shrinkage; not all labels are 0.
-struct Shrunk<'a> {
-    tree: &'a Tree,
+/// The problem of [`fit_labels`] for any shrinkage, for the mean of one or more trees; not all
+/// labels are 0.
+pub(super) struct Shrunk<'a> {
+    trees: &'a [Tree],
     design: Design,
     target: Vec<f64>,
-    /// The edges of the tree, rescaled to the labels.
+    /// The edges of the trees, one tree after another, rescaled to the labels.
     towards: Vec<f64>,
     /// Sum of all squared coefficients.
     squares: f64,
@@ -130,9 +127,9 @@ struct Shrunk<'a> {
 }
 
 impl<'a> Shrunk<'a> {
-    fn new(tree: &'a Tree, data: &Labelled) -> Result<Self> {
+    pub(super) fn new(trees: &'a [Tree], data: &Labelled) -> Result<Self> {
         let measures = data.measures();
-        let factor = data.factor(&tree.pairs(measures, data.pairs(), &silent)?);
+        let factor = data.factor(&means(trees, data)?);
         let largest = data.distances().iter().copied().fold(0.0, f64::max);
         let largest = if largest > 0.0 { largest } else { 1.0 };
         let mass = measures.iter().map(|m| m.total()).fold(0.0, f64::max);
@@ -140,12 +137,65 @@ impl<'a> Shrunk<'a> {
         // 1.
         let unit = largest / mass;
         let importance = Loss::Relative.importance(data.distances());
-        let factors: Vec<f64> = importance.iter().map(|w| w.sqrt() / mass).collect();
-        let design = Design::surpluses(tree, measures, data.pairs(), &factors)?;
+        let count = trees.len() as f64;
+        let factors: Vec<f64> = importance.iter().map(|w| w.sqrt() / mass / count).collect();
+        let design = match trees {
+            [tree] => Design::surpluses(tree, measures, data.pairs(), &factors)?,
+            _ => Design::several(trees, measures, data.pairs(), &factors)?,
+        };
         let target = data.distances().iter().zip(&importance).map(|(d, w)| d / largest * w.sqrt());
-        let towards = tree.lengths().iter().map(|l| l * factor / unit).collect();
+        let lengths = trees.iter().flat_map(Tree::lengths);
+        let towards = lengths.map(|l| l * factor / unit).collect();
         let squares = design.squares().iter().sum();
-        Ok(Self { tree, target: target.collect(), towards, squares, unit, design })
+        Ok(Self { trees, target: target.collect(), towards, squares, unit, design })
+    }
+
+    /// The shrinkage whose edges do best on labels they have not seen, and the trees with them.
+    /// `solve` takes a shrinkage and where to start.
+    pub(super) fn choose(
+        &self,
+        tried: &[f64],
+        (train, held_back): &(Labelled, Labelled),
+        solve: impl Fn(f64, &[f64]) -> Result<Vec<f64>>,
+    ) -> Result<(Vec<Tree>, f64)> {
+        let judge = if held_back.is_empty() { train } else { held_back };
+        let mut best: Option<(f64, Vec<Tree>, f64)> = None;
+        let (mut edges, mut worse) = (self.towards.clone(), 0);
+        for &shrinkage in tried {
+            edges = solve(shrinkage, &edges)?;
+            let trees = self.with_edges(&edges)?;
+            let loss = relative_loss(&means(&trees, judge)?, judge.distances());
+            if best.as_ref().is_none_or(|best| loss < best.0) {
+                (best, worse) = (Some((loss, trees, shrinkage)), 0);
+            } else {
+                worse += 1;
+                if worse == PATIENCE {
+                    break;
+                }
+            }
+        }
+        let (_, trees, shrinkage) = best.expect("shrinkages were tried");
+        Ok((trees, shrinkage))
+    }
+
+    /// Bytes of what the problem stores.
+    pub(super) fn bytes(&self) -> usize {
+        self.design.bytes()
+    }
+
+    /// The edges of the trees, rescaled to the labels.
+    pub(super) fn towards(&self) -> &[f64] {
+        &self.towards
+    }
+
+    pub(super) fn problem(&self, shrinkage: f64) -> Problem<'_> {
+        Problem {
+            design: &self.design,
+            target: &self.target,
+            lambda: 0.0,
+            shrinkage: shrinkage * self.squares,
+            towards: &self.towards,
+        }
     }
 
     fn solve(
@@ -155,19 +205,17 @@ impl<'a> Shrunk<'a> {
         options: &EdgeOptions,
         progress: (&'static str, &Progress<'_>),
     ) -> Result<Solved> {
-        let problem = Problem {
-            design: &self.design,
-            target: &self.target,
-            lambda: 0.0,
-            shrinkage: shrinkage * self.squares,
-            towards: &self.towards,
-        };
-        solve(&problem, from, options, progress)
+        solve(&self.problem(shrinkage), from, options, progress)
     }
 
-    fn fitted(&self, solved: &Solved) -> Result<FittedEdges> {
-        let lengths = solved.x.iter().map(|x| x * self.unit).collect();
-        let tree = self.tree.with_lengths(lengths)?;
-        Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
+    /// The trees with other edges.
+    pub(super) fn with_edges(&self, edges: &[f64]) -> Result<Vec<Tree>> {
+        let mut rest = edges;
+        let next = |tree: &Tree| {
+            let (own, others) = rest.split_at(tree.nodes());
+            rest = others;
+            tree.with_lengths(own.iter().map(|x| x * self.unit).collect())
+        };
+        self.trees.iter().map(next).collect()
     }
 }

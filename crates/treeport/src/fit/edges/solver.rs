@@ -27,6 +27,58 @@ pub(super) struct Problem<'a> {
     pub(super) towards: &'a [f64],
 }
 
+impl Problem<'_> {
+    /// One over the length of each column; 0 where no sample uses the edge, which then stays 0.
+    pub(super) fn scale(&self) -> Vec<f64> {
+        let inverse = |c: f64| if c > 0.0 { 1.0 / c.sqrt() } else { 0.0 };
+        self.design.squares().iter().map(|c| inverse(c + self.shrinkage)).collect()
+    }
+
+    /// The slope at edges y·scale, by y.
+    pub(super) fn gradient(&self, y: &[f64], scale: &[f64]) -> Vec<f64> {
+        let x: Vec<f64> = y.iter().zip(scale).map(|(y, s)| y * s).collect();
+        let mut residual = self.design.apply(&x);
+        residual.iter_mut().zip(self.target).for_each(|(r, d)| *r -= d);
+        let mut slope = self.design.transpose(&residual);
+        for v in 0..x.len() {
+            let shrink = self.shrinkage * (x[v] - self.towards[v]);
+            slope[v] = scale[v] * (slope[v] + self.lambda + shrink);
+        }
+        slope
+    }
+
+    /// H·p, with H = S(AᵀA + μ)S.
+    fn curvature(&self, p: &[f64], scale: &[f64]) -> Vec<f64> {
+        let x: Vec<f64> = p.iter().zip(scale).map(|(p, s)| p * s).collect();
+        let mut out = self.design.transpose(&self.design.apply(&x));
+        for (v, out) in out.iter_mut().enumerate() {
+            *out = scale[v] * (*out + self.shrinkage * x[v]);
+        }
+        out
+    }
+}
+
+/// Somewhat above the largest eigenvalue of H. Its entries are at least 0, so a start with all
+/// entries above 0 has a share of the vector that belongs to it.
+pub(super) fn largest_curvature(problem: &Problem<'_>, scale: &[f64]) -> f64 {
+    let mut p: Vec<f64> = scale.iter().map(|s| f64::from(u8::from(*s > 0.0))).collect();
+    let mut value = 1.0;
+    for _ in 0..20 {
+        let norm = dot(&p, &p).sqrt();
+        if norm == 0.0 {
+            return 1.0;
+        }
+        let unit: Vec<f64> = p.iter().map(|p| p / norm).collect();
+        p = problem.curvature(&unit, scale);
+        let before = std::mem::replace(&mut value, dot(&p, &p).sqrt());
+        // One direction, that of all edges growing, has far more curvature than any other.
+        if (value - before).abs() < 1e-3 * value {
+            break;
+        }
+    }
+    1.2 * value.max(1.0)
+}
+
 /// Edges, and how close to optimal they are.
 pub(super) struct Solved {
     pub(super) x: Vec<f64>,
@@ -82,14 +134,12 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(problem: &'a Problem<'a>, start: &[f64]) -> Self {
-        let squares = problem.design.squares();
-        let inverse = |c: f64| if c > 0.0 { 1.0 / c.sqrt() } else { 0.0 };
-        let scale: Vec<f64> = squares.iter().map(|c| inverse(c + problem.shrinkage)).collect();
+        let scale = problem.scale();
         let y = start.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 });
         let (y, zeros) = (y.collect(), vec![0.0; scale.len()]);
         let (gradient, direction) = (zeros.clone(), zeros);
         let mut state = Self { problem, scale, y, gradient, direction, safe: 1.0 };
-        state.safe = 1.0 / state.largest_curvature();
+        state.safe = 1.0 / largest_curvature(problem, &state.scale);
         state.refresh();
         state
     }
@@ -115,33 +165,6 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// H·p, with H = S(AᵀA + μ)S.
-    fn curvature(&self, p: &[f64]) -> Vec<f64> {
-        let x: Vec<f64> = p.iter().zip(&self.scale).map(|(p, s)| p * s).collect();
-        let mut out = self.problem.design.transpose(&self.problem.design.apply(&x));
-        for (v, out) in out.iter_mut().enumerate() {
-            *out = self.scale[v] * (*out + self.problem.shrinkage * x[v]);
-        }
-        out
-    }
-
-    /// Somewhat above the largest eigenvalue of H. Its entries are at least 0, so a start with all
-    /// entries above 0 has a share of the vector that belongs to it.
-    fn largest_curvature(&self) -> f64 {
-        let mut p: Vec<f64> = self.scale.iter().map(|s| f64::from(u8::from(*s > 0.0))).collect();
-        let mut value = 1.0;
-        for _ in 0..20 {
-            let norm = dot(&p, &p).sqrt();
-            if norm == 0.0 {
-                return 1.0;
-            }
-            let unit: Vec<f64> = p.iter().map(|p| p / norm).collect();
-            p = self.curvature(&unit);
-            value = dot(&p, &p).sqrt();
-        }
-        1.2 * value.max(1.0)
-    }
-
     /// The gradient from scratch, and the steepest way down over the free edges.
     fn refresh(&mut self) {
         self.take_gradient();
@@ -149,14 +172,7 @@ impl<'a> Search<'a> {
     }
 
     fn take_gradient(&mut self) {
-        let x = self.x();
-        let mut residual = self.problem.design.apply(&x);
-        residual.iter_mut().zip(self.problem.target).for_each(|(r, d)| *r -= d);
-        let slope = self.problem.design.transpose(&residual);
-        for v in 0..x.len() {
-            let shrink = self.problem.shrinkage * (x[v] - self.problem.towards[v]);
-            self.gradient[v] = self.scale[v] * (slope[v] + self.problem.lambda + shrink);
-        }
+        self.gradient = self.problem.gradient(&self.y, &self.scale);
     }
 
     /// The gradient over edges above 0.
@@ -192,7 +208,7 @@ impl<'a> Search<'a> {
 
     /// Lets the held edges go, as far as that pays.
     fn release(&mut self, held: &[f64]) {
-        let product = self.curvature(held);
+        let product = self.problem.curvature(held, &self.scale);
         let curve = dot(held, &product);
         let along = if curve > 0.0 { dot(&self.gradient, held) / curve } else { self.safe };
         self.advance(along, held, &product);
@@ -202,7 +218,7 @@ impl<'a> Search<'a> {
     /// A step of conjugate gradients, cut off where an edge reaches 0 and then projected.
     fn conjugate(&mut self) {
         let direction = std::mem::take(&mut self.direction);
-        let product = self.curvature(&direction);
+        let product = self.problem.curvature(&direction, &self.scale);
         let curve = dot(&direction, &product);
         let flat = curve <= FLAT * dot(&direction, &direction);
         let wanted = if flat { f64::INFINITY } else { dot(&self.gradient, &direction) / curve };

@@ -1,0 +1,136 @@
+//! Edge lengths of all trees of a forest, fitted to labels together.
+//!
+//! The mean of trees is linear in all their edges, so what [`fit_labels`](super::fit_labels) does
+//! for one tree is the same least squares problem for several, with as many more edges. Trees that
+//! are fitted one by one all make up for the same errors; fitted together, each makes up for what
+//! the others leave.
+
+use super::accelerated::descend;
+use super::labels::Shrunk;
+use super::points::EdgeOptions;
+use crate::error::{Error, Result};
+use crate::forest::Forest;
+use crate::labelled::Labelled;
+use crate::memory;
+use crate::progress::{EDGES, Progress};
+use crate::tree::Tree;
+
+/// Shrinkages that are tried, from hard to soft.
+const TRIED: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
+
+/// Steps for each of them.
+const STEPS: usize = 30;
+
+/// Bytes of the problem at the most; where labels need more, evenly spaced ones are taken.
+const MOST_BYTES: usize = 1 << 29;
+
+/// Share of the labels that choose the shrinkage.
+const HELD_BACK: f64 = 0.2;
+
+/// The forest with the edges of all its trees fitted to labels together, and trees that count the
+/// same:
+///
+/// ```text
+/// min over x ≥ 0 of  Σ ((Σ_k W_k/K − W₁)/W₁)² + μ·S Σ_k Σ_v (x_k(v) − x₀_k(v))²
+/// ```
+///
+/// in the notation of [`fit_labels`](super::fit_labels). `options` says how hard the edges are held
+/// (or labels held back choose) and the seed; 30 steps are done for every
+/// shrinkage on the way to that one, from hard to soft. The weights that the forest had go into the
+/// edges it starts from.
+///
+/// # Errors
+/// Labels that are all 0, measures on other points, bad options, too little memory, or
+/// [`Error::Cancelled`].
+///
+/// # Complexity
+/// O(trees · entries) an iteration, for the nodes above the points of each pair, and as much
+/// memory, up to half a gigabyte: of more labels only so many are used.
+///
+/// # Example
+/// ```
+/// use treeport::fit::{EdgeOptions, fit_together};
+/// use treeport::{Forest, GroundMetric, Labelled, PointMetric, Tree, silent};
+/// // Neither tree alone can tell the middle from both ends; their mean can.
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 2.0], PointMetric::Euclidean)?;
+/// let left = Tree::from_newick("((a:1,b:1):1,c:2);")?;
+/// let right = Tree::from_newick("(a:2,(b:1,c:1):1);")?;
+/// let data = Labelled::of_points(&metric, 3, 0)?;
+/// let options = EdgeOptions { shrinkage: Some(1e-6), ..EdgeOptions::default() };
+/// let forest = Forest::uniform(vec![left, right])?;
+/// let fitted = fit_together(&forest, &data, &options, &silent)?;
+/// let found = fitted.pairs(data.measures(), data.pairs(), &silent)?;
+/// assert!(data.score(&found).mean < 1e-3);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn fit_together(
+    forest: &Forest,
+    data: &Labelled,
+    options: &EdgeOptions,
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    options.check()?;
+    data.check_for(forest.leaves())?;
+    if data.is_all_zero() {
+        return Err(Error::NothingToLearn { what: "there is no label above 0".to_owned() });
+    }
+    let forest = with_equal_weights(forest)?;
+    let shrinkage = if let Some(shrinkage) = options.shrinkage {
+        shrinkage
+    } else {
+        let parts = data.split(HELD_BACK, options.seed);
+        choose_together(&forest, &parts, progress)?.1
+    };
+    fit_together_at(&forest, shrinkage, data, progress)
+}
+
+/// The shrinkage whose edges do best on labels they have not seen, and the forest with those edges;
+/// trees count the same.
+pub(in crate::fit) fn choose_together(
+    forest: &Forest,
+    (train, held_back): &(Labelled, Labelled),
+    progress: &Progress<'_>,
+) -> Result<(Forest, f64)> {
+    let parts = (affordable(forest, train)?, held_back.clone());
+    let problem = Shrunk::new(forest.trees(), &parts.0)?;
+    let solve = |shrinkage: f64, edges: &[f64]| {
+        descend(&problem.problem(shrinkage), edges, STEPS, (EDGES, progress))
+    };
+    let (trees, shrinkage) = problem.choose(&TRIED, &parts, solve)?;
+    Ok((Forest::uniform(trees)?, shrinkage))
+}
+
+/// The forest with edges fitted as hard as told; trees count the same.
+pub(in crate::fit) fn fit_together_at(
+    forest: &Forest,
+    shrinkage: f64,
+    data: &Labelled,
+    progress: &Progress<'_>,
+) -> Result<Forest> {
+    let data = affordable(forest, data)?;
+    let harder = TRIED.into_iter().filter(|&tried| tried > shrinkage);
+    let problem = Shrunk::new(forest.trees(), &data)?;
+    let mut edges = problem.towards().to_vec();
+    for shrinkage in harder.chain([shrinkage]) {
+        edges = descend(&problem.problem(shrinkage), &edges, STEPS, (EDGES, progress))?;
+    }
+    Forest::uniform(problem.with_edges(&edges)?)
+}
+
+/// The same mean by trees that count the same.
+pub(in crate::fit) fn with_equal_weights(forest: &Forest) -> Result<Forest> {
+    let count = forest.trees().len() as f64;
+    let scaled = |(tree, weight): (&Tree, &f64)| tree.scaled(weight * count);
+    let trees = forest.trees().iter().zip(forest.weights()).map(scaled);
+    Forest::uniform(trees.collect::<Result<_>>()?)
+}
+
+/// As many of the labels as [`MOST_BYTES`] allow, judged by a few of them.
+fn affordable(forest: &Forest, data: &Labelled) -> Result<Labelled> {
+    let few = data.some(16);
+    let each = Shrunk::new(forest.trees(), &few)?.bytes().div_ceil(few.len()).max(1);
+    let some = data.some((MOST_BYTES / each).max(1));
+    let step = format_args!("edges of {} trees fitted together", forest.trees().len());
+    memory::check(step, (some.len() * each) as u64, "give it fewer trees or fewer labels")?;
+    Ok(some)
+}
