@@ -17,7 +17,8 @@ pub(super) fn descend(
     (task, progress): (&'static str, &Progress<'_>),
 ) -> Result<Vec<f64>> {
     let scale = problem.scale();
-    let step = 1.0 / largest_curvature(problem, &scale);
+    // One direction, that of all edges growing, has far more curvature than any other.
+    let step = 1.0 / largest_curvature(problem, &scale, 1e-3);
     // In the unit of the columns: an edge is y times its scale.
     let mut y: Vec<f64> =
         start.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 }).collect();

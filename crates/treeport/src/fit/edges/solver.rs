@@ -59,8 +59,9 @@ impl Problem<'_> {
 }
 
 /// Somewhat above the largest eigenvalue of H. Its entries are at least 0, so a start with all
-/// entries above 0 has a share of the vector that belongs to it.
-pub(super) fn largest_curvature(problem: &Problem<'_>, scale: &[f64]) -> f64 {
+/// entries above 0 has a share of the vector that belongs to it. It is looked for until it grows by
+/// no more than a share of `enough`.
+pub(super) fn largest_curvature(problem: &Problem<'_>, scale: &[f64], enough: f64) -> f64 {
     let mut p: Vec<f64> = scale.iter().map(|s| f64::from(u8::from(*s > 0.0))).collect();
     let mut value = 1.0;
     for _ in 0..20 {
@@ -71,8 +72,7 @@ pub(super) fn largest_curvature(problem: &Problem<'_>, scale: &[f64]) -> f64 {
         let unit: Vec<f64> = p.iter().map(|p| p / norm).collect();
         p = problem.curvature(&unit, scale);
         let before = std::mem::replace(&mut value, dot(&p, &p).sqrt());
-        // One direction, that of all edges growing, has far more curvature than any other.
-        if (value - before).abs() < 1e-3 * value {
+        if (value - before).abs() < enough * value {
             break;
         }
     }
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
         let (y, zeros) = (y.collect(), vec![0.0; scale.len()]);
         let (gradient, direction) = (zeros.clone(), zeros);
         let mut state = Self { problem, scale, y, gradient, direction, safe: 1.0 };
-        state.safe = 1.0 / largest_curvature(problem, &state.scale);
+        state.safe = 1.0 / largest_curvature(problem, &state.scale, 0.0);
         state.refresh();
         state
     }

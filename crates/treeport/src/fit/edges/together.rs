@@ -19,7 +19,7 @@ use crate::tree::Tree;
 const TRIED: [f64; 4] = [1e-3, 1e-4, 1e-5, 1e-6];
 
 /// Steps for each of them.
-const STEPS: usize = 30;
+const STEPS: usize = 40;
 
 /// Bytes of the problem at the most; where labels need more, evenly spaced ones are taken.
 const MOST_BYTES: usize = 1 << 29;
@@ -35,7 +35,7 @@ const HELD_BACK: f64 = 0.2;
 /// ```
 ///
 /// in the notation of [`fit_labels`](super::fit_labels). `options` says how hard the edges are held
-/// (or labels held back choose) and the seed; 30 steps are done for every
+/// (or labels held back choose) and the seed; 40 steps are done for every
 /// shrinkage on the way to that one, from hard to soft. The weights that the forest had go into the
 /// edges it starts from.
 ///
