@@ -43,7 +43,7 @@ untrained `average` and `single` linkage times one factor: most of what a table 
 that factor. `ult-tree (paper)` is the paper's method with its options (single linkage start, squared loss). Ours at the cost \
 of a tree are `additive`, `additive + points` (pairs of single points mixed into the training pairs), `auto` (what \
 `treeport fit` does; from average linkage, and from single linkage to see what the start is worth), `forest mean` (perturbed linkages, equally \
-weighted) and `learned-forest` (the same trees learned, then weighted); `forest flow` is the cost of the plans of the same unlearned trees, and \
+weighted) and `learned-forest` (the same trees with edges fitted to points, learned, and fitted to labels together); `forest flow` is the cost of the plans of the same unlearned trees, and \
 no ℓ₁ embedding: it also asks the ground metric. Where we win: on every set the flow has the least error, a fifth \
 to under a half of that of the best tree of others on text and about half or less on maps; at the cost of a tree \
 the learned forest or `auto` is better than every tree of others, calibrated ones included, text included. Where we hardly do: \
