@@ -1,9 +1,9 @@
 //! Edge lengths of all trees of a forest, fitted to labels together.
 //!
 //! The mean of trees is linear in all their edges, so what [`fit_labels`](super::fit_labels) does
-//! for one tree is the same least squares problem for several, with as many more edges. Trees that
-//! are fitted one by one all make up for the same errors; fitted together, each makes up for what
-//! the others leave.
+//! for one tree is the same least squares problem for several, with as many more edges. On maps it
+//! did better than weights of the same trees; beside edges fitted tree by tree it was not measured
+//! but for 40 points of a test, where both were even.
 
 use super::accelerated::descend;
 use super::labels::Shrunk;
