@@ -104,6 +104,26 @@ mod tests {
     use crate::scene::{Masses, SceneOptions};
 
     #[test]
+    fn on_unseen_pairs_no_level_errs_more_than_the_one_before() {
+        let options = SceneOptions { train: 40, test: 40, seed: 2 };
+        let scenes = [
+            ("uniform-2", Masses::Full),
+            ("uniform-5", Masses::Subset),
+            ("uniform-17", Masses::Full),
+            ("plane-100", Masses::Full),
+        ];
+        for (name, masses) in scenes {
+            let scene = Scene::new(name, masses, None, options, &silent).unwrap();
+            let rows = run(&scene, 4, 1, &silent).unwrap();
+            let errors: Vec<f64> = rows[2..].iter().map(|row| row.scaled.mean).collect();
+            assert!(errors.is_sorted_by(|low, high| high <= low), "{name}: {errors:?}");
+            // With their bounds at hand flow and arcs come at least as close.
+            let between = |k: usize| rows[k].between.as_ref().unwrap().mean;
+            assert!(between(3) <= errors[1] && between(4) <= errors[2] * (1.0 + 1e-9), "{name}");
+        }
+    }
+
+    #[test]
     fn the_higher_the_level_the_smaller_the_error() {
         let options = SceneOptions { train: 40, test: 20, seed: 1 };
         let scene = Scene::new("uniform-2", Masses::Full, None, options, &silent).unwrap();

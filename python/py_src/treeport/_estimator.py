@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._estimates import Calibration, Estimates, Options
+from ._estimates import Calibration, Estimates, Options, whole
 from ._forest import Forest
 from ._inputs import (
     Floats,
@@ -386,7 +386,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         check_is_fitted(self)
         ground = self._ground() if with_metric and not self._is_without_metric() else None
-        calibration = getattr(self, "calibration_", None)
+        calibration = whole(getattr(self, "calibration_", None))
         self._model._raw.save_file(os.fspath(path), calibration, ground)
 
     def to_torch(self, dtype: Any = None) -> TreeDistance:
@@ -489,7 +489,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """What answers `estimate`; made once for the same ground metric."""
         ground = self._ground()
         if self._made.estimator is None:
-            calibration = getattr(self, "calibration_", None)
+            calibration = whole(getattr(self, "calibration_", None))
             estimator = _core.Estimator(ground, self._model._raw, calibration, threads)
             self._made = self._made._replace(estimator=estimator)
             return estimator

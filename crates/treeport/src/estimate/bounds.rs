@@ -44,7 +44,8 @@ pub struct Answer {
 }
 
 impl Estimator {
-    /// An interval that holds W₁; the higher the level, the narrower.
+    /// An interval that holds W₁; a higher level is narrower, but for pairs of which trees know more
+    /// than a few sweeps tell.
     ///
     /// [`Level::Tree`] takes its upper bound from the plan of the first tree only.
     ///

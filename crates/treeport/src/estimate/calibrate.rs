@@ -12,7 +12,7 @@ use crate::score::relative_errors;
 /// What labels tell about the levels: a few numbers, to be kept with a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
-    /// One factor for each of [`Level::ALL`].
+    /// One factor for each of [`Level::ALL`]; values of arcs are between bounds instead.
     pub factors: [f64; 4],
     /// The level whose value answers at each of them: itself, or a lower one that erred less.
     pub levels: [Level; 4],
@@ -102,8 +102,8 @@ impl Estimator {
     /// The same with a calibration from before.
     ///
     /// # Errors
-    /// A factor that is not finite and above 0, a width that is negative or not a number, or a level
-    /// that a higher one answers for.
+    /// A factor that is not finite and above 0, a width that is negative or not a number, a share that
+    /// is not finite, or a level that a higher one answers for.
     pub fn with_calibration(mut self, calibration: Calibration) -> Result<Self> {
         calibration.check()?;
         self.calibration = calibration;

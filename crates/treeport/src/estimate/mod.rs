@@ -334,10 +334,16 @@ impl Estimator {
         Ok(self.scaled(level, raw))
     }
 
-    /// The bounds of a few sweeps.
+    /// The bounds of a few sweeps; those of the exact solver where they tell nothing, as where one
+    /// point is so far away that single precision cannot tell the others apart.
     fn swept(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         let (lower, upper) = exact::interval(&self.metric, a, b)?;
-        Ok(bounds::widened(lower, upper))
+        let interval = bounds::widened(lower, upper);
+        if interval.width() <= 1.0 {
+            return Ok(interval);
+        }
+        let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
+        Ok(bounds::widened((value - gap).max(0.0), value))
     }
 
     fn scaled(&self, level: Level, raw: f64) -> Estimate {

@@ -193,14 +193,21 @@ fn read_calibration(value: &Value) -> Option<Calibration> {
         let shares = shares.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?;
         Some(Some(shares.try_into().ok()?))
     };
+    let (mut factors, mut levels): ([f64; 4], [Level; 4]) =
+        (factors.try_into().ok()?, levels.try_into().ok()?);
+    let arcs_blend = blend("arcs_blend")?;
+    if arcs_blend.is_none() {
+        // A file from when arcs were another level: nothing is known of this one.
+        let arcs = Level::Arcs as usize;
+        (factors[arcs], levels[arcs]) = (1.0, Level::Arcs);
+    }
     let calibration = Calibration {
-        factors: factors.try_into().ok()?,
-        levels: levels.try_into().ok()?,
+        factors,
+        levels,
         statistic: if mean { Statistic::Mean } else { Statistic::Least },
         flow_width: value.get("flow_width")?.as_f64()?,
         flow_blend: blend("flow_blend")?,
-        // Files from before there were blends have another level of arcs: nothing is known of this one.
-        arcs_blend: blend("arcs_blend")?.unwrap_or(Calibration::default().arcs_blend),
+        arcs_blend: arcs_blend.unwrap_or(Calibration::default().arcs_blend),
     };
     calibration.check().ok().map(|()| calibration)
 }
@@ -320,6 +327,21 @@ mod tests {
             GroundMetric::from_edges(3, &edges).unwrap(),
             GroundMetric::discrete(3).unwrap(),
         ]
+    }
+
+    #[test]
+    fn what_older_files_say_of_arcs_is_not_used() {
+        let mut value = calibration_value(&calibration());
+        let keys = value.as_object_mut().unwrap();
+        keys.remove("arcs_blend");
+        keys.remove("flow_blend");
+        keys["levels"] = json!(["tree", "tree", "tree", "exact"]);
+        let read = read_calibration(&value).unwrap();
+        let by_default = Calibration::default();
+        let arcs = Level::Arcs as usize;
+        assert_eq!((read.levels[arcs], read.factors[arcs]), (Level::Arcs, 1.0));
+        assert_eq!((read.arcs_blend, read.flow_blend), (by_default.arcs_blend, None));
+        assert_eq!(read.levels[Level::Flow as usize], Level::Tree);
     }
 
     fn calibration() -> Calibration {

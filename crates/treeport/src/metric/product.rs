@@ -1,4 +1,4 @@
-//! The one call into a matrix product, made safe.
+//! A matrix product in double precision, made safe (`single` has that of single precision).
 
 use matrixmultiply::dgemm;
 

@@ -63,7 +63,9 @@ impl GroundMetric {
         out: &mut [f32],
     ) -> Below {
         assert_eq!(out.len(), rows.len() * width, "rows of one width");
-        if let Source::Points(points) = &self.shared.source {
+        if let Source::Points(points) = &self.shared.source
+            && points.dim <= MOST_DIM
+        {
             let straight = points.metric == PointMetric::Euclidean;
             if straight && points.dim > DIRECT {
                 return by_product(points, (rows, cols), width, out);
@@ -91,6 +93,9 @@ impl GroundMetric {
 /// Coordinates up to which distances are added up one by one: a product loses the digits of points
 /// that are near each other, of which there are many in few dimensions.
 const DIRECT: usize = 16;
+
+/// Coordinates up to which the roundings of a sum are a small share of it.
+const MOST_DIM: usize = 1 << 16;
 
 /// Distances worked out before they are lowered.
 const AT_ONCE: usize = 1 << 16;
@@ -162,11 +167,20 @@ const MOST_MOVED: f32 = 0.1;
 /// Some vectors, seen from a centre. Rounding to single precision is the last step, and the only one
 /// that loses more than double precision does.
 fn round(points: &Points, chosen: &[usize], centre: &[f64], inverse: f64) -> Vec<f32> {
-    let mut out = Vec::with_capacity(chosen.len() * points.dim);
-    for &i in chosen {
-        out.extend(points.vector(i).iter().zip(centre).map(|(x, c)| ((x - c) * inverse) as f32));
+    let mut out = vec![0.0; chosen.len() * points.dim];
+    for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(points.dim)) {
+        round_one(points.vector(i), centre, inverse, out);
     }
     out
+}
+
+widened! {
+    /// One vector.
+    round_one, round_one_wide, (x: &[f64], centre: &[f64], inverse: f64, out: &mut [f32]), {
+        for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
+            *out = ((x - centre) * inverse) as f32;
+        }
+    }
 }
 
 /// A sum in eight lanes, so that the loop is not one chain.

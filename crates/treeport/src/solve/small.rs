@@ -16,8 +16,11 @@ const LANES: usize = 8;
 /// Twice the largest relative error of one rounding.
 const ROUNDING: f64 = 1.0 / (1u32 << 23) as f64;
 
-/// More than what sums of products in double precision can be off by, for each unit of their size.
-const SUMS: f64 = 1e-12;
+/// More than what sums of products of so many terms can be off by in double precision, and totals
+/// that were balanced, for each unit of their size.
+fn sums_off(terms: usize) -> f64 {
+    (f64::EPSILON * (terms + 8) as f64).max(1e-12)
+}
 
 /// The smaller of two numbers that are not NaN, in one instruction.
 #[inline(always)]
@@ -107,6 +110,10 @@ const TINY: f32 = 1e-30;
 /// Factors of the sweeps stay between this and its inverse.
 const LEAST_FACTOR: f32 = 1e-18;
 
+/// Shares of all mass up to this take no part once a kernel is squared: what their duals are does not
+/// matter, and that they do not spoil those of others does.
+const LEAST_MASS: f32 = 1e-14;
+
 /// What is left of a kernel after it has been squared: below this it is 0, and stays so. Far from
 /// where single precision loses digits, and processors their speed.
 const LEAST_KERNEL: f32 = 1e-24;
@@ -159,35 +166,48 @@ widened! {
 }
 
 widened! {
-    /// Factors of the sources for those of the targets, and the sums over the rows that they leave:
-    /// every row is looked at twice while it is near.
+    /// Factors of the sources for those of the targets, and the sums over the rows that they leave.
+    /// Every row is looked at twice while it is near, and two at a time, so that one goes on while the
+    /// other waits for its sums.
     pass, pass_wide,
     (kernel: &[f32], sources: (&[f32], &mut [f32]), y: &[f32], sums: &mut [f32], relaxed: bool), {
-        let (a, x) = sources;
         sums.fill(TINY);
         let ys = y.as_chunks::<LANES>().0;
         let sums = sums.as_chunks_mut::<LANES>().0;
-        for ((row, x), &a) in kernel.chunks_exact(y.len()).zip(x).zip(a) {
-            let row = row.as_chunks::<LANES>().0;
-            // Two chains of sums, so that one goes on while the other waits.
+        let (a, x) = sources;
+        let next = |sum: [f32; LANES], a: f32, x: f32| {
+            let fits = a / (sum.iter().sum::<f32>() + TINY);
+            if relaxed { beyond(fits, x) } else { fits.clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR) }
+        };
+        let two = kernel.chunks_exact(2 * y.len());
+        let (last, (xs, x_last)) = (two.remainder(), x.as_chunks_mut::<2>());
+        let (pairs, a_last) = a.as_chunks::<2>();
+        for ((rows, x), a) in two.zip(xs).zip(pairs) {
+            let (first, second) = rows.split_at(y.len());
+            let (first, second) = (first.as_chunks::<LANES>().0, second.as_chunks::<LANES>().0);
             let mut sum = [[0.0; LANES]; 2];
-            let (pairs, last) = row.as_chunks::<2>();
-            let (y_pairs, y_last) = ys.as_chunks::<2>();
-            for (row, y) in pairs.iter().zip(y_pairs) {
-                for chain in 0..2 {
-                    for lane in 0..LANES {
-                        sum[chain][lane] += row[chain][lane] * y[chain][lane];
-                    }
-                }
-            }
-            for (row, y) in last.iter().zip(y_last) {
+            for ((first, second), y) in first.iter().zip(second).zip(ys) {
                 for lane in 0..LANES {
-                    sum[0][lane] += row[lane] * y[lane];
+                    sum[0][lane] += first[lane] * y[lane];
+                    sum[1][lane] += second[lane] * y[lane];
                 }
             }
-            let total: f32 = (0..LANES).map(|lane| sum[0][lane] + sum[1][lane]).sum();
-            let fits = a / (total + TINY);
-            *x = if relaxed { beyond(fits, *x) } else { fits.clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR) };
+            *x = [next(sum[0], a[0], x[0]), next(sum[1], a[1], x[1])];
+            for ((sum, first), second) in sums.iter_mut().zip(first).zip(second) {
+                for lane in 0..LANES {
+                    sum[lane] += first[lane] * x[0] + second[lane] * x[1];
+                }
+            }
+        }
+        for (x, &a) in x_last.iter_mut().zip(a_last) {
+            let row = last.as_chunks::<LANES>().0;
+            let mut sum = [0.0; LANES];
+            for (row, y) in row.iter().zip(ys) {
+                for lane in 0..LANES {
+                    sum[lane] += row[lane] * y[lane];
+                }
+            }
+            *x = next(sum, a, *x);
             for (sum, row) in sums.iter_mut().zip(row) {
                 for lane in 0..LANES {
                     sum[lane] += row[lane] * *x;
@@ -333,10 +353,18 @@ impl Small {
         }
     }
 
+    /// Lets sources with next to no mass allow everything, so that no target has to make up for them.
+    pub(crate) fn lower_small_sources(&mut self) {
+        for (u, _) in self.u.iter_mut().zip(&self.a).filter(|(_, a)| **a <= LEAST_MASS) {
+            *u = -FAR;
+        }
+    }
+
     /// The targets to which a source sends at least a hundredth of its mass, by the last sweep.
     pub(crate) fn used(&self, source: usize, mut used: impl FnMut(usize, f32)) {
         let row = source * self.width..(source + 1) * self.width;
-        let least = 0.01 * self.a[source] / self.x[source];
+        // Where there is no mass, nothing is sent.
+        let least = (0.01 * self.a[source] / self.x[source]).max(f32::MIN_POSITIVE);
         let (kernel, cost) = (&self.kernel[row.clone()], &self.cost[row]);
         let chunks = kernel.as_chunks::<LANES>().0.iter().zip(self.y.as_chunks::<LANES>().0);
         for (at, (kernel, y)) in chunks.enumerate() {
@@ -364,10 +392,10 @@ impl Small {
     }
 }
 
-/// Factors as shares of masses; 0 without mass.
+/// Factors as shares of masses; 0 where there is so little that factors may not go as far down.
 fn shares(masses: &[f32], factors: &mut [f32]) {
     for (factor, &mass) in factors.iter_mut().zip(masses) {
-        *factor = if mass > TINY { *factor / mass } else { 0.0 };
+        *factor = if mass > LEAST_MASS { *factor / mass } else { 0.0 };
     }
 }
 
@@ -379,5 +407,6 @@ fn proved(computed: (&[f64], &[f32]), given: (&[f64], &[f32])) -> f64 {
         terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
     };
     let ((first, lowered), (second, size)) = (side(computed), side(given));
-    first + second - ROUNDING * lowered - SUMS * (lowered + size)
+    let off = sums_off(computed.0.len() + given.0.len());
+    first + second - ROUNDING * lowered - off * (lowered + size)
 }

@@ -1,5 +1,8 @@
 //! The basis that a solve begins with.
 
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
 use super::arcs::Arcs;
 use super::price::Cost;
 use super::{ASKED, GoesOn, ask};
@@ -7,23 +10,50 @@ use crate::error::Result;
 
 /// A feasible basis as arcs with flows; its memory serves one solve after another.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FirstBasis<C> {
+pub(super) struct FirstBasis<C: Cost> {
     pub(super) n: usize,
     pub(super) m: usize,
     /// Source, sink and flow of n + m − 1 arcs.
     pub(super) arcs: Vec<(u32, u32, i128)>,
     supply: Vec<i128>,
     demand: Vec<i128>,
-    /// First choice of every source, and the negative of its regret: the most urgent is the
-    /// smallest.
-    choice: Vec<usize>,
-    negative_regret: Vec<C>,
-    zeros: Vec<C>,
+    /// What sources with something left wish, the most urgent on top.
+    urgent: BinaryHeap<Wish<C>>,
     /// Arcs of every node in compressed rows.
     start: Vec<usize>,
     at_node: Vec<usize>,
     order: Vec<BasisNode>,
 }
+
+/// The first choice of a source, and the negative of its regret: the most urgent is the smallest.
+#[derive(Clone, Copy, Debug)]
+struct Wish<C> {
+    negative_regret: C,
+    source: usize,
+    sink: usize,
+}
+
+impl<C: Cost> Ord for Wish<C> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The top of a heap is its largest; of equally urgent ones the first.
+        let by_regret = other.negative_regret.partial_cmp(&self.negative_regret);
+        by_regret.unwrap_or(Ordering::Equal).then(other.source.cmp(&self.source))
+    }
+}
+
+impl<C: Cost> PartialOrd for Wish<C> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<C: Cost> PartialEq for Wish<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<C: Cost> Eq for Wish<C> {}
 
 /// A node (sources `0..n`, then sinks) that hangs from its parent by a basic arc.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +75,7 @@ impl<C: Cost> FirstBasis<C> {
     /// none there either give to any sink in the end, on arcs that need not exist.
     ///
     /// Flows are never 0, so each allocation uses up exactly one row or one column and the n + m −
-    /// 1 of them form a spanning tree. O((n + m)²) and the arcs looked at, which is far above n·m
+    /// 1 of them form a spanning tree. O((n + m) log n) and the arcs looked at, which is far above n·m
     /// where one side is far larger.
     ///
     /// # Errors
@@ -66,8 +96,6 @@ impl<C: Cost> FirstBasis<C> {
             self.hang();
             return Ok(());
         }
-        self.zeros.clear();
-        self.zeros.resize(n, C::default());
         self.place_by(arcs, price, goes_on)?;
         self.place_by(rest, price, goes_on)?;
         self.place_rest();
@@ -88,31 +116,24 @@ impl<C: Cost> FirstBasis<C> {
         }
         let wish = |source: usize, price: &[C]| {
             let (regret, sink) = arcs.regret(source, price);
-            // A source whose arcs are all full waits until the end.
-            if sink < m { (sink, -regret) } else { (m, C::FAR) }
+            let (sink, negative_regret) = if sink < m { (sink, -regret) } else { (m, C::FAR) };
+            Wish { negative_regret, source, sink }
         };
-        self.choice.clear();
-        self.negative_regret.clear();
+        self.urgent.clear();
         for i in 0..n {
             if i % ASKED == ASKED - 1 {
                 ask(goes_on)?;
             }
-            let (choice, negative_regret) =
-                if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
-            self.choice.push(choice);
-            self.negative_regret.push(negative_regret);
+            if self.supply[i] > 0 {
+                self.urgent.push(wish(i, price));
+            }
         }
-        while self.arcs.len() < n + m - 1 {
+        while let Some(Wish { source: i, sink: j, .. }) = self.urgent.pop() {
             if self.arcs.len() % ASKED == ASKED - 1 {
                 ask(goes_on)?;
             }
-            let i = C::find(
-                &self.negative_regret,
-                &self.zeros,
-                C::least(&self.negative_regret, &self.zeros),
-            );
-            let j = self.choice[i];
-            if j == m {
+            // Who finds all sinks full waits until the end, behind all others.
+            if j == m || self.arcs.len() == n + m - 1 {
                 break;
             }
             self.place(i, j);
@@ -120,8 +141,9 @@ impl<C: Cost> FirstBasis<C> {
                 // A sink that is full is far away.
                 price[j] = C::FAR;
             }
-            (self.choice[i], self.negative_regret[i]) =
-                if self.supply[i] > 0 { wish(i, price) } else { (m, C::FAR) };
+            if self.supply[i] > 0 {
+                self.urgent.push(wish(i, price));
+            }
         }
         Ok(())
     }

@@ -16,7 +16,7 @@
 //! could explain. Where that leaves a gap that cannot be certified, the same code runs on integer
 //! costs, which do not round.
 
-use super::arcs::{AllArcs, Arcs, Entering, FewArcs, NoArcs, Pricing};
+use super::arcs::{AllArcs, Arcs, Entering, FewArcs, NoArcs, Pricing, SingleArcs};
 use super::first::{BasisNode, FirstBasis};
 use super::linked::Linked;
 use super::lopsided::{self, Lopsided, Table};
@@ -285,22 +285,22 @@ impl Simplex<f64> {
 
     /// Moves a plan on the arcs in [`few`](Self::few) on by some pivots among them: it need not be
     /// the best. It begins with regrets against the prices of the sinks; what finds no way on those
-    /// arcs moves on the arcs of `rest`, whose costs only `cost` knows.
+    /// arcs moves on others. False if the flows are no plan.
     pub(super) fn improve_on_few(
         &mut self,
         (supply, demand): (&[i128], &[i128]),
         price: impl Iterator<Item = f64>,
-        rest: &impl Arcs<f64>,
-        cost: impl Fn(usize, usize) -> f64,
+        all: &SingleArcs<'_>,
         most_pivots: usize,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         self.potential.clear();
         self.potential.extend(price);
-        let arcs = (&self.few, rest);
+        let arcs = (&self.few, all);
         self.first.by_regret(supply, demand, arcs, &mut self.potential, &|| true)?;
-        self.reset_potentials(cost);
+        self.reset_potentials(|i, j| all.cost(i, j));
         let slack = self.few.largest() * SLACK;
-        self.run(&NoArcs, slack, most_pivots, &|| true).map(drop)
+        self.run(&NoArcs, slack, most_pivots, &|| true)?;
+        Ok(self.is_plan(supply, demand))
     }
 }
 

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use super::arcs::SingleArcs;
 use super::fixed::Units;
 use super::{Solver, reused};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::memory;
 use crate::metric::{Below, FAR, GroundMetric};
@@ -58,11 +58,24 @@ fn precedes(a: &Measure<'_>, b: &Measure<'_>) -> bool {
     }
 }
 
-/// ε of the first sweeps and how often it is halved, in shares of the mean cost; sweeps at each. Where
-/// mass moves as far as points are apart, as it does in many dimensions, a few sweeps at a small ε are
-/// enough; where it moves to neighbors, they have to come to it.
-const FAR_MOVES: (f64, usize, usize) = (0.025, 2, 4);
-const NEAR_MOVES: (f64, usize, usize) = (0.1, 4, 5);
+/// ε of the first sweeps, in shares of the mean cost, and how many rounds of sweeps there are, each at
+/// half the ε of the one before. Where mass moves as far as points are apart, as it does in many
+/// dimensions, two at a small ε are enough. Where it moves to neighbors the sweeps have to come to
+/// it, and the more points there are, the nearer neighbors are.
+///
+/// In the plane, 300 and 1,000 points on each side, upper/lower − 1 and the exact solver's time over
+/// this: 4 rounds of 4 sweeps 0.065 and 2.6, of 5 sweeps 0.044 and 2.5, and 0.133 and 3.3; 5 rounds of
+/// 5 sweeps 0.110 and 2.9, of 8 sweeps and more pivots 0.048 and 2.2.
+fn schedule(moves_far: bool, points: f64) -> (f64, usize) {
+    match (moves_far, points < 500.0) {
+        (true, _) => (0.025, 2),
+        (false, true) => (0.1, 4),
+        (false, false) => (0.1, 5),
+    }
+}
+
+/// Sweeps of a round.
+const SWEEPS: usize = 5;
 
 /// Far below any cost that counts.
 const LEAST_EPSILON: f32 = 1e-30;
@@ -122,8 +135,7 @@ impl Solver {
         if metric.is_metric() {
             let below = self.fill(metric, moving)?;
             let lower = self.sweep(moving);
-            let upper = self.plan_cost(metric, moving, |at, cost| below.above(at, cost))?;
-            return Ok((lower * below.unit, upper));
+            return Ok((lower * below.unit, self.plan_cost(metric, &below, moving)?));
         }
         let below = self.fill(metric, all)?;
         let whole = self.take_sides();
@@ -139,14 +151,15 @@ impl Solver {
         self.gather((&rows, &columns), all, moving);
         self.sweep(moving);
         let lower = extend(&whole, &columns, moving, all);
-        let above = |(i, j): (usize, usize), cost| below.above((rows[i], columns[j]), cost);
-        Ok((lower * below.unit, self.plan_cost(metric, moving, above)?))
+        // Without the triangle inequality no cost is a length whose ends were rounded.
+        Ok((lower * below.unit, self.plan_cost(metric, &below, moving)?))
     }
 
     /// The costs of what is laid out, and masses as shares of their total.
     fn fill(&self, metric: &GroundMetric, out: &mut Small) -> Result<Below> {
         let (n, m) = (self.left.len(), self.right.len());
-        let bytes = memory::size_of::<[f32; 2]>(&[n, m]);
+        // Costs and a kernel, and once more the costs of what moves.
+        let bytes = memory::size_of::<[f32; 3]>(&[n, m]);
         let step = format_args!("bounds of transport between {n} and {m} points");
         memory::check(step, bytes, "take an estimate at the level `flow`")?;
         let total: f64 = self.supply.iter().sum();
@@ -192,22 +205,17 @@ impl Solver {
         let at_first = small.bound_by_sources(supply, demand);
         let mean = small.mean_cost();
         let total: f64 = supply.iter().sum();
-        let far = at_first >= 0.5 * mean * total;
-        let (epsilon, rounds, sweeps) = if far { FAR_MOVES } else { NEAR_MOVES };
+        let points = (supply.len() as f64 * demand.len() as f64).sqrt();
+        let (epsilon, rounds) = schedule(at_first >= 0.5 * mean * total, points);
         // Without any cost it does not matter.
         let epsilon = if mean > 0.0 { epsilon * mean } else { 1.0 };
-        small.sweep((epsilon as f32).max(LEAST_EPSILON), rounds, sweeps);
+        small.sweep((epsilon as f32).max(LEAST_EPSILON), rounds, SWEEPS);
+        small.lower_small_sources();
         small.bound_by_sources(supply, demand).max(at_first).max(0.0)
     }
 
-    /// What a plan on the arcs that the sweeps use costs at most, where `above` knows what a cost
-    /// stands for.
-    fn plan_cost(
-        &mut self,
-        metric: &GroundMetric,
-        small: &Small,
-        above: impl Fn((usize, usize), f64) -> f64,
-    ) -> Result<f64> {
+    /// What a plan on the arcs that the sweeps use costs at most.
+    fn plan_cost(&mut self, metric: &GroundMetric, below: &Below, small: &Small) -> Result<f64> {
         let (n, m) = (self.left.len(), self.right.len());
         let few = &mut self.float.few;
         few.clear();
@@ -217,30 +225,24 @@ impl Solver {
         }
         let Units { supply, demand, .. } = &self.units;
         let (cost, width) = small.arcs();
-        let rest = SingleArcs { cost, width };
+        let all = SingleArcs { cost, width };
         let price = small.v[..m].iter().map(|&v| -f64::from(v));
         let pivots = (n + m) / POINTS_PER_PIVOT;
-        self.float.improve_on_few(
-            (supply, demand),
-            price,
-            &rest,
-            |i, j| rest.cost(i, j),
-            pivots,
-        )?;
+        if !self.float.improve_on_few((supply, demand), price, &all, pivots)? {
+            return Err(Error::Unsolved { left: n, right: m });
+        }
         let mass = self.units.masses();
-        let price = |&(i, j, flow): &(u32, u32, i128)| {
-            let (i, j) = (i as usize, j as usize);
-            let cost = rest.cost(i, j);
-            // The largest cost there is stands for all above it.
-            let is_far = cost >= f64::from(FAR);
-            let distance = if is_far {
-                metric.distance(self.left[i], self.right[j])
-            } else {
-                above((i, j), cost)
-            };
-            mass(flow) * distance
+        let flows =
+            self.float.flows.iter().map(|&(i, j, flow)| (i as usize, j as usize, mass(flow)));
+        // What only the perturbation moves costs nothing, however far it is.
+        let price = |(i, j, mass): (usize, usize, f64)| {
+            let cost = all.cost(i, j);
+            let high =
+                if cost < f64::from(FAR) { below.above((i, j), cost) } else { f64::INFINITY };
+            let is_known = high.is_finite();
+            mass * if is_known { high } else { metric.distance(self.left[i], self.right[j]) }
         };
-        Ok(self.float.flows.iter().map(price).sum())
+        Ok(flows.filter(|flow| flow.2 > 0.0).map(price).sum())
     }
 }
 
@@ -368,6 +370,41 @@ mod tests {
             let matrix = GroundMetric::from_condensed(2 * support, metric.condensed().unwrap());
             let bounds = interval(&matrix.unwrap(), &a, &b).unwrap();
             assert!(bounds.1 / bounds.0 - 1.0 < most && bounds.0 <= exact && exact <= bounds.1);
+        }
+    }
+
+    #[test]
+    fn next_to_no_mass_somewhere_spoils_no_bound() {
+        let mut random = random(3);
+        let points = (0..400).map(|_| random()).collect();
+        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean).unwrap();
+        for least in [1e-8, 1e-13, 1e-16, 1e-20, 1e-31, 1e-45, 1e-200] {
+            // Bells that fall off by many orders, and single points with less.
+            let rows = [0, 100].map(|first| {
+                let mass =
+                    |k: usize| if k.is_multiple_of(7) { least } else { 0.01 + (k % 5) as f64 };
+                (first..first + 100).map(|p| (p, mass(p))).collect::<Vec<_>>()
+            });
+            let measures = Measures::from_rows(200, rows).unwrap().normalized();
+            let (lower, upper) = interval(&metric, &measures.row(0), &measures.row(1)).unwrap();
+            assert!(upper / lower - 1.0 < 0.08, "{least} {}", upper / lower - 1.0);
+        }
+    }
+
+    #[test]
+    fn distances_at_the_end_of_the_range_do_not_panic() {
+        let n = 130;
+        for huge in [f64::MAX, 1e300] {
+            let distances = vec![huge; n * (n - 1) / 2];
+            let metric = GroundMetric::from_condensed(n, distances).unwrap();
+            let rows =
+                [0, 65].map(|first| (first..first + 65).map(|p| (p, 1.0)).collect::<Vec<_>>());
+            let measures = Measures::from_rows(n, rows).unwrap().normalized();
+            let (lower, upper) = interval(&metric, &measures.row(0), &measures.row(1)).unwrap();
+            assert!(
+                lower <= huge && !upper.is_nan() && upper >= huge * (1.0 - 1e-9),
+                "{lower} {upper}"
+            );
         }
     }
 
