@@ -1,5 +1,7 @@
 """Estimates and bounds, judged by exact solvers."""
 
+import pickle
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -58,6 +60,44 @@ def test_estimates_agree_with_another_solver(rng):
     assert (lower <= judge * (1 + 1e-9)).all() and (judge * (1 - 1e-9) <= upper).all()
     error = [np.mean(np.abs(tw.estimate(A, B, accuracy=level) - judge) / judge) for level in LEVELS]
     assert error[3] < 1e-9 <= error[0] < 0.2 and error[2] <= error[0]
+
+
+# Supports of 150 are far too large to be solved exactly at "arcs": a matrix here promises nothing, so that shared mass may
+# have to move.
+@pytest.mark.parametrize("kind", ["euclidean", "manhattan", "cosine", "sqeuclidean", "matrix", "wide"])
+def test_sweeps_bound_what_another_solver_finds(rng, kind):
+    ot = pytest.importorskip("ot")
+    points = rng.normal(size=(400, 60 if kind == "wide" else 3))
+    A, B = sets(rng, 400, 150, 30), sets(rng, 400, 150, 30)
+    metric = kind if kind not in ("matrix", "wide") else "euclidean"
+    cost = cdist(points, points, "cityblock" if metric == "manhattan" else metric)
+    if kind == "matrix":
+        noise = np.triu(rng.uniform(0.5, 1.5, size=cost.shape), 1)
+        cost = cost * (noise + noise.T)
+    ground = {"cost": cost} if kind == "matrix" else {"points": points, "metric": metric}
+    tw = tp.TreeWasserstein(**ground, method="average", n_pairs=20).fit(A)
+    judge = np.array([ot.emd2(a, b, cost, numItermax=1_000_000) for a, b in zip(A, B)])
+    lower, upper = tw.bounds(A, B, accuracy="arcs")
+    assert (lower <= judge * (1 + 1e-9)).all() and (judge * (1 - 1e-9) <= upper).all()
+    assert np.mean(upper / lower - 1) < 0.25
+    value = tw.estimate(A, B, accuracy="arcs")
+    assert (lower <= value).all() and (value <= upper).all()
+    assert np.mean(np.abs(value - judge) / judge) < 0.05
+    # Whoever comes first.
+    back = tw.bounds(B, A, accuracy="arcs")
+    np.testing.assert_allclose(back, (lower, upper), rtol=1e-6)
+
+
+def test_older_calibrations_say_nothing_of_arcs(rng):
+    points = rng.normal(size=(40, 2))
+    A = sets(rng, 40, 20, 30)
+    tw = tp.TreeWasserstein(points, n_pairs=30, epochs=3).fit(A)
+    before = tw.estimate(A[:5], A[5:10], "flow")
+    for key in ("flow_blend", "arcs_blend"):
+        del tw.calibration_[key]
+    old = pickle.loads(pickle.dumps(tw))
+    assert (old.estimate(A[:5], A[5:10], "flow") == before).all()
+    assert len(old.estimate(A[:5], A[5:10], "arcs")) == 5
 
 
 def test_labels_calibrate_the_levels(rng, tmp_path):
