@@ -1,9 +1,12 @@
 //! Measures with exact distances between some of them, and what is made of those.
 
+use std::time::Duration;
+
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::fit::Start;
-use treeport::labelled::{sample_pairs, test_seed};
+use treeport::labelled::{TRIED_PAIRS, pairs_within, sample_pairs, test_seed};
 use treeport::learn::Epoch;
 use treeport::names::Named;
 use treeport::{FitOptions, Linkage, Method, fit as fit_model};
@@ -52,6 +55,28 @@ impl Labelled {
         let seed = if test { test_seed(seed) } else { seed };
         let pairs = sample_pairs(count, measures.rows.len(), seed).map_err(to_py_err)?;
         Self::solved(py, ground, &measures.rows, pairs, threads, report)
+    }
+
+    /// How many random pairs of rows can be solved in about so many seconds.
+    #[staticmethod]
+    #[pyo3(signature = (ground, measures, seconds, seed, threads, report=None))]
+    fn count_within(
+        py: Python<'_>,
+        ground: &Ground,
+        measures: &Measures,
+        seconds: f64,
+        seed: u64,
+        threads: usize,
+        report: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<usize> {
+        let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+        let time = time.ok_or_else(|| {
+            PyValueError::new_err(format!("budget is {seconds}; seconds above 0 are needed"))
+        })?;
+        let tried = sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;
+        watch::run(py, threads, report.as_ref(), |progress| {
+            pairs_within(time, &ground.metric, &measures.rows, &tried, progress)
+        })
     }
 
     /// Row i of one set with row i of another, solved exactly.

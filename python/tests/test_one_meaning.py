@@ -120,3 +120,17 @@ def test_an_index_is_the_same_bytes_and_finds_the_same(files, tmp_path):
     distances, numbers, bounds, _ = neighbors.kneighbors(return_bounds=True)
     assert (rows[:, 2] == numbers.ravel()).all() and (rows[:, 3] == distances.ravel()).all()
     assert (rows[::4, 4] == bounds).all()
+
+
+def test_a_budget_only_chooses_how_many_pairs(files, tmp_path):
+    folder, points, counts = files
+    ours, theirs = tmp_path / "python", tmp_path / "command-line"
+    tw = tp.TreeWasserstein(points, method="average", budget=0.002).fit(counts)
+    assert 1 <= tw.n_pairs_ <= 50 * 49 // 2
+    tw.save(ours)
+    words = ("fit", *data(folder), "--method", "average", "--n-pairs", tw.n_pairs_, "-o", theirs)
+    run(*words, "--with-metric")
+    assert ours.read_bytes() == theirs.read_bytes()
+    for budget in (0, -1, float("nan"), 1e300):
+        with pytest.raises(ValueError, match="budget is .* seconds above 0"):
+            tp.TreeWasserstein(points, budget=budget).fit(counts)

@@ -3,9 +3,10 @@
 mod common;
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use proptest::prelude::*;
-use treeport::labelled::{sample_pairs, test_seed, total_variation};
+use treeport::labelled::{pairs_within, sample_pairs, test_seed, total_variation};
 use treeport::progress::{SOLVING, State};
 use treeport::score::{factor, median, relative_errors};
 use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Score, exact, silent};
@@ -343,4 +344,37 @@ fn null_baselines_by_hand() {
 #[should_panic(expected = "one prediction for every exact distance")]
 fn a_prediction_is_needed_for_every_pair() {
     five().score(&[1.0]);
+}
+
+/// Where measures are in many pairs some of them are held back whole.
+#[test]
+fn measures_in_many_pairs_are_held_back_whole() {
+    let measures = Measures::unit_masses(120, 0..120).unwrap();
+    let pairs: Vec<_> = (0..120).flat_map(|i| (i + 1..120).map(move |j| (i, j))).collect();
+    let count = pairs.len();
+    let data = Labelled::new(&measures, pairs, vec![1.0; count]).unwrap();
+    let (first, second) = data.split(0.2, 3);
+    assert_eq!((first.len() + second.len(), second.len()), (count, count / 5));
+    let mut learned = [false; 120];
+    first.pairs().iter().for_each(|&(i, j)| (learned[i], learned[j]) = (true, true));
+    // Of 120 measures 13 have a fifth of the pairs, the last of them only in part.
+    assert_eq!(learned.iter().filter(|seen| !**seen).count(), 12);
+    let some = Labelled::new(&measures, first.pairs()[..200].to_vec(), vec![1.0; 200]).unwrap();
+    assert!(some.split(0.2, 3) != some.split(0.2, 4));
+}
+
+#[test]
+fn a_budget_is_some_time_and_gives_a_number_of_pairs() {
+    let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean).unwrap();
+    let measures = Measures::unit_masses(3, [0, 1, 2]).unwrap();
+    let within = |nanoseconds, tried: &[(usize, usize)]| {
+        let time = Duration::from_nanos(nanoseconds);
+        pairs_within(time, &metric, &measures, tried, &silent)
+    };
+    assert_eq!(within(1, &[(0, 1)]).unwrap(), 1);
+    assert_eq!(within(u64::MAX, &[(0, 1), (0, 2)]).unwrap(), 3);
+    assert!(within(0, &[(0, 1)]).unwrap_err().to_string().contains("budget"));
+    assert!(matches!(within(1, &[]), Err(Error::NothingToLearn { .. })));
+    let stopped = pairs_within(Duration::MAX, &metric, &measures, &[(0, 1)], &|_| false);
+    assert!(matches!(stopped, Err(Error::Cancelled)));
 }

@@ -149,6 +149,15 @@ class Labelled:
         report: _Report = None,
     ) -> Labelled: ...
     @staticmethod
+    def count_within(
+        ground: Ground,
+        measures: Measures,
+        seconds: float,
+        seed: int,
+        threads: int,
+        report: _Report = None,
+    ) -> int: ...
+    @staticmethod
     def paired(
         ground: Ground, a: Measures, b: Measures, threads: int, report: _Report = None
     ) -> Labelled: ...

@@ -90,6 +90,9 @@ class TreeWasserstein(  # type: ignore[misc]
         apart, as cells are. For the forests the linkage of every tree.
     n_pairs : int
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
+    budget : float, optional
+        Seconds: instead of `n_pairs`, as many pairs as can be solved in about that time, at most 10,000. The same
+        number as `n_pairs` gives the same tree anywhere: see `n_pairs_`. Learning takes its own time.
     epochs : int, optional
         Passes over the pairs while learning, 50 by default, 30 for a learned forest; 0 leaves it out.
     learning_rate : float, optional
@@ -137,6 +140,8 @@ class TreeWasserstein(  # type: ignore[misc]
         Mean relative error of every stage on the labels held back, after one factor; empty for others.
     method_ : str
         The method that was fitted.
+    n_pairs_ : int
+        Pairs that it was fitted to.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
@@ -171,6 +176,7 @@ class TreeWasserstein(  # type: ignore[misc]
         n_trees: Optional[int] = None,
         start: Union[str, Tree, None] = None,
         n_pairs: int = _core.DEFAULT_PAIRS,
+        budget: Optional[float] = None,
         epochs: Optional[int] = None,
         learning_rate: Optional[float] = None,
         batch_size: Optional[int] = None,
@@ -192,6 +198,7 @@ class TreeWasserstein(  # type: ignore[misc]
         self.n_trees = n_trees
         self.start = start
         self.n_pairs = n_pairs
+        self.budget = budget
         self.epochs = epochs
         self.learning_rate = learning_rate
         self.batch_size = batch_size
@@ -234,15 +241,19 @@ class TreeWasserstein(  # type: ignore[misc]
         if pairs is None:
             measures = measures_of(with_mass(X), normalize=True)
             with bar("exact distances", self.verbose) as report:
-                data = _core.Labelled.sample(
-                    ground, measures, self.n_pairs, seed, False, threads, report
-                )
+                count = self.n_pairs
+                if self.budget is not None:
+                    count = _core.Labelled.count_within(
+                        ground, measures, self.budget, seed, threads, report
+                    )
+                data = _core.Labelled.sample(ground, measures, count, seed, False, threads, report)
         else:
             known = np.ravel(np.asarray(distances, dtype=np.float64))
             data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
         with bar("fitting", self.verbose) as report:
             raw, curves, stages = _core.fit(ground, data, options, threads, report)
         self.method_ = self.method
+        self.n_pairs_ = len(data)
         self._set_model(raw)
         self.loss_curve_, self.validation_loss_curve_, self.best_epoch_ = curves
         self.stage_, self.stage_errors_ = stages[0], dict(stages[1])

@@ -262,3 +262,22 @@ fn an_interrupted_labelling_goes_on() {
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.contains(" of 19900 pairs were done before\ninterrupted after "), "{said}");
 }
+
+/// How many pairs a budget allows is decided once.
+#[test]
+fn an_interrupted_budget_goes_on_with_its_pairs() {
+    let folder = Folder::new();
+    write_full(&folder, 300, 200);
+    let fit = "fit --points points.csv --metric sqeuclidean --measures full.csv --normalize \
+               --method average";
+    let args = format!("{fit} --budget 2s -o model.tree");
+    let killed = folder.stopped_in_the_middle(&args, "model.tree.labels.part", "-KILL");
+    assert_eq!(killed.status.code(), None, "{}", show(&killed));
+    let kept = String::from_utf8(folder.read("model.tree.budget.part")).expect("text");
+    let count: u64 = kept.trim_end().rsplit(' ').next().expect("a word").parse().expect("a count");
+    let summary = &folder.json(&format!("{args} --json"))[0];
+    assert_eq!(summary["labels"].as_u64(), Some(count));
+    folder.json(&format!("{fit} --n-pairs {count} -o whole.tree --json"));
+    assert!(folder.read("model.tree") == folder.read("whole.tree"));
+    assert!(!folder.files().iter().any(|file| file.contains(".part")), "{:?}", folder.files());
+}

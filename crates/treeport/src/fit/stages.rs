@@ -40,10 +40,6 @@ use crate::tree::Tree;
 /// `treeport-lab reproduce real` sets it beside average linkage and beside learning alone, and
 /// `treeport-lab reproduce dial` beside forests; docs/RESULTS.md has the figures.
 ///
-/// Labels of few measures in many pairs flatter: the measures of a label that is held back are
-/// mostly seen in others. On tweets with 4,000 labels the labels held back said 0.0115 where new
-/// tweets said 0.0135.
-///
 /// # Complexity
 /// That of `learn` and of `fit_labels`, a few of the latter: a second for some hundred points, half
 /// a minute for 13,000 points and 1,500 labels between measures of 100 points.

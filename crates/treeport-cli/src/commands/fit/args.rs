@@ -1,6 +1,7 @@
 //! The options of `treeport fit`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, Args};
@@ -17,6 +18,7 @@ Examples:
   treeport fit --points words.npy --measures docs.npz -o model.tree
   treeport fit --graph roads.csv --method ultrametric --epochs 100 -o roads.tree
   treeport fit --matrix D.npy --measures M.npy --start model.tree --seed 1 -o better.tree
+  treeport fit --points words.npy --measures docs.npz --budget 30s -o model.tree
   treeport fit --points words.npy --measures docs.npz --method quadtree -o q.tree
   treeport fit --points words.npy --measures docs.npz --method learned-forest -o model.forest
 
@@ -39,6 +41,12 @@ pub(crate) struct FitArgs {
     pub(super) ground: GroundArgs,
     #[command(flatten)]
     pub(super) data: LabelArgs,
+    /// Instead of a number of pairs: as many as can be solved in about so long, at most 10,000, such
+    /// as 30s, 5m or 1h. The summary says how many; `--n-pairs` with that number gives the same
+    /// model anywhere. Learning takes its own time.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, help_heading = "Measures")]
+    #[arg(requires = "measures", conflicts_with_all = ["n_pairs", "pairs", "labels"])]
+    pub(super) budget: Option<Duration>,
     /// How the model is made [default: auto; additive without measures]; `--help` lists the
     /// methods.
     #[arg(long, value_name = "NAME", alias = "kind", value_parser = choice::<Method>())]
@@ -156,6 +164,19 @@ pub(super) enum Start {
     File(PathBuf),
 }
 
+/// Reads a time: a number, and `s`, `m` or `h`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, f64::NAN),
+    };
+    let seconds = number.parse().map_or(f64::NAN, |number: f64| number * unit);
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "it must be a number above 0 with its unit, such as 30s, 5m or 1h".into())
+}
+
 fn parse_start(text: &str) -> Result<Start, String> {
     if let Ok(linkage) = text.parse() {
         return Ok(Start::Linkage(linkage));
@@ -170,8 +191,19 @@ fn parse_start(text: &str) -> Result<Start, String> {
 #[cfg(test)]
 mod tests {
     use treeport::LearnOptions;
+    use treeport::labelled::MOST_PAIRS;
 
     use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, seconds) in [("30s", 30.0), ("1.5m", 90.0), ("2h", 7200.0)] {
+            assert_eq!(parse_time(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        for text in ["", "s", "30", "0s", "-1s", "nans", "infs", "1e99h", "30 min", "3é"] {
+            assert!(parse_time(text).expect_err(text).contains("such as 30s"), "{text}");
+        }
+    }
 
     #[test]
     fn the_help_names_the_defaults_of_the_library() {
@@ -188,6 +220,7 @@ mod tests {
             format!("step size falls [default: {}]", learn.schedule),
             format!("how much [default: {}]", learn.loss),
             format!("as cells are [default: {};", Linkage::default()),
+            format!("at most {},000, such", MOST_PAIRS / 1000),
         ] {
             assert!(help.contains(&part), "no `{part}` in {help}");
         }

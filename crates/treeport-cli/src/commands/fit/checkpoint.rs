@@ -1,6 +1,6 @@
 //! What `fit` leaves beside its output while it works, so that the same command goes on after
-//! Ctrl-C, a crash or a kill: solved labels in `model.tree.labels.part`, then learning in
-//! `model.tree.part`.
+//! Ctrl-C, a crash or a kill: how many pairs a budget allows in `model.tree.budget.part`, solved
+//! labels in `model.tree.labels.part`, then learning in `model.tree.part`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use treeport::io::fingerprint::{Job, Mix, of_measures, of_metric, of_tree};
 use treeport::io::journal::{self, Journal};
 use treeport::learn::Checkpoint;
 use treeport::progress::State;
-use treeport::{FitOptions, GroundMetric, Labelled, Method};
+use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method};
 
 use crate::output::Output;
 use crate::solved;
@@ -90,10 +90,30 @@ fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> 
     job.part("options", chosen.number())
 }
 
+/// Where the number of pairs is kept that a time and a seed have given.
+pub(super) fn budget(
+    model: &Path,
+    metric: &GroundMetric,
+    measures: &Measures,
+    (time, seed): (Duration, u64),
+) -> Result<Journal> {
+    let job = Job::new("treeport-budget-1")
+        .part("metric", of_metric(metric))
+        .part("measures", of_measures(measures))
+        .part("budget", time.as_secs_f64().to_bits())
+        .part("seed", seed);
+    let path = Journal::beside(&beside(model, ".budget"));
+    solved::open(&path, &job, "budget of `treeport fit`")
+}
+
 /// Where the labels of a job are kept, before the journal's own ending.
 pub(super) fn labels_beside(model: &Path) -> PathBuf {
+    beside(model, ".labels")
+}
+
+fn beside(model: &Path, what: &str) -> PathBuf {
     let mut name = model.as_os_str().to_owned();
-    name.push(".labels");
+    name.push(what);
     name.into()
 }
 
@@ -112,6 +132,7 @@ pub(super) fn remove(model: &Path) -> Result<()> {
     Ok(files(model).iter().try_for_each(|path| journal::remove(path))?)
 }
 
-fn files(model: &Path) -> [PathBuf; 2] {
-    [Journal::beside(model), Journal::beside(&labels_beside(model))]
+fn files(model: &Path) -> [PathBuf; 3] {
+    [model.to_owned(), labels_beside(model), beside(model, ".budget")]
+        .map(|target| Journal::beside(&target))
 }

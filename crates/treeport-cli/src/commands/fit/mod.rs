@@ -7,12 +7,12 @@ mod summary;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use treeport::estimate::calibration;
 use treeport::io::{ModelFile, history};
-use treeport::labelled::DEFAULT_PAIRS;
+use treeport::labelled::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
 use treeport::progress::{self, State};
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
 
@@ -124,7 +124,11 @@ fn what_to_learn(
         return labels::read(path, measures, from);
     }
     let seed = args.data.pairs.seed;
-    let pairs = pairs::listed(&args.data.pairs, measures, from, seed, DEFAULT_PAIRS)?;
+    let usual = match args.budget {
+        Some(time) => affordable(args, time, metric, measures, output)?,
+        None => DEFAULT_PAIRS,
+    };
+    let pairs = pairs::listed(&args.data.pairs, measures, from, seed, usual)?;
     if !checkpoint::possible(&args.output) {
         prepare(metric, output)?;
         return watched(output, |progress| Labelled::solve(metric, measures, pairs, progress));
@@ -138,6 +142,31 @@ fn what_to_learn(
         return Err(Paused(rows.interrupted(pairs.len(), "exact distances")).into());
     }
     Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
+}
+
+/// How many pairs the budget allows. The answer is kept until the job is done, so that one that was
+/// interrupted goes on with the same pairs.
+fn affordable(
+    args: &FitArgs,
+    time: Duration,
+    metric: &GroundMetric,
+    measures: &Measures,
+    output: &Output,
+) -> Result<usize> {
+    let (seed, from) = (args.data.pairs.seed, args.data.measures.path()?);
+    let tried = pairs::listed(&args.data.pairs, measures, from, seed, TRIED_PAIRS)?;
+    let count =
+        || watched(output, |progress| pairs_within(time, metric, measures, &tried, progress));
+    if !checkpoint::possible(&args.output) {
+        return count();
+    }
+    let mut kept = checkpoint::budget(&args.output, metric, measures, (time, seed))?;
+    if let Some(count) = kept.lines()?.first().and_then(|line| line.parse().ok()) {
+        return Ok(count);
+    }
+    let count = count()?;
+    kept.append(format!("{count}\n").as_bytes())?;
+    Ok(count)
 }
 
 /// Fits until done or interrupted; where it was interrupted, if it was.
