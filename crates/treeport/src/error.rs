@@ -146,6 +146,10 @@ pub enum Error {
         "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or choose another place"
     )]
     OtherJob { path: PathBuf, parts: String },
+    #[error(
+        "`{path}` is no shard; `treeport exact`, `distance` and `nearest` write them with `--shard I/N`"
+    )]
+    NotAShard { path: PathBuf },
 }
 
 /// Why there is not enough memory.

@@ -2,7 +2,7 @@
 //! tools leave them, and our own trees and forests ([`Tree::save`](crate::Tree::save),
 //! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes them whole or not at all;
 //! [`journal`] lets long work go on after a crash, and so does [`part`] with results that are larger
-//! than memory.
+//! than memory; a [`shard`] is a part of a result that is made elsewhere.
 //!
 //! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file,
 //! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
@@ -23,6 +23,7 @@ pub(crate) mod model_file;
 pub mod npy;
 pub mod npz;
 pub mod part;
+pub mod shard;
 pub mod table;
 mod tree;
 

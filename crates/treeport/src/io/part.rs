@@ -10,6 +10,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crc32fast::Hasher;
+
 use super::file;
 use super::fingerprint::Job;
 use super::journal::{self, Journal};
@@ -40,6 +42,8 @@ pub struct PartFile {
     data: Data,
     journal: Journal,
     blocks: Vec<Block>,
+    /// The CRC-32 of all blocks.
+    sum: Hasher,
 }
 
 /// What was appended at once.
@@ -85,8 +89,8 @@ impl PartFile {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
-        let mut part =
-            Self { target, journal, data: Data { path, file, empty: false }, blocks: Vec::new() };
+        let data = Data { path, file, empty: false };
+        let mut part = Self { target, journal, data, blocks: Vec::new(), sum: Hasher::new() };
         part.find_blocks()?;
         part.check_disk(bytes)?;
         let size = part.bytes();
@@ -111,6 +115,13 @@ impl PartFile {
         &self.blocks
     }
 
+    /// The CRC-32 of all blocks and then these bytes.
+    pub fn sum_with(&self, bytes: &[u8]) -> u32 {
+        let mut sum = self.sum.clone();
+        sum.update(bytes);
+        sum.finalize()
+    }
+
     /// How many blocks were cut off or damaged: they are to be done again.
     pub fn dropped(&self) -> usize {
         self.journal.dropped()
@@ -131,9 +142,10 @@ impl PartFile {
         let written = file.seek(end).and_then(|_| file.write_all(bytes));
         written.map_err(|source| self.unwritten(source))?;
         let block = Block { items, bytes: bytes.len() as u64 };
-        let line = format!("{items} {} {:08x}\n", block.bytes, crc32fast::hash(bytes));
-        self.journal.append(line.as_bytes())?;
+        let sum = crc32fast::hash(bytes);
+        self.journal.append(format!("{items} {} {sum:08x}\n", block.bytes).as_bytes())?;
         self.blocks.push(block);
+        self.sum.combine(&Hasher::new_with_initial_len(sum, block.bytes));
         self.data.empty = false;
         Ok(())
     }
@@ -179,7 +191,7 @@ impl PartFile {
 
     /// Finds the blocks that are what the journal says.
     fn find_blocks(&mut self) -> Result<()> {
-        let Self { journal, data, blocks, .. } = self;
+        let Self { journal, data, blocks, sum: all, .. } = self;
         let unread = |source| Error::Read { path: data.path.clone(), source };
         let mut reader = BufReader::new(&data.file);
         journal.take_lines(|line| {
@@ -187,6 +199,7 @@ impl PartFile {
             let whole = sum_of(&mut reader, block.bytes).map_err(unread)? == Some(sum);
             if whole {
                 blocks.push(block);
+                all.combine(&Hasher::new_with_initial_len(sum, block.bytes));
             }
             Ok::<_, Error>(whole)
         })?;
@@ -220,13 +233,13 @@ fn parse(line: &str) -> Option<(Block, u32)> {
 
 /// The checksum of the next so many bytes; `None` if there are fewer.
 fn sum_of(reader: &mut impl Read, bytes: u64) -> io::Result<Option<u32>> {
-    let mut hasher = Hash(crc32fast::Hasher::new());
+    let mut hasher = Hash(Hasher::new());
     let read = io::copy(&mut reader.take(bytes), &mut hasher)?;
     Ok((read == bytes).then(|| hasher.0.finalize()))
 }
 
 /// A checksum that can be written to.
-struct Hash(crc32fast::Hasher);
+struct Hash(Hasher);
 
 impl Write for Hash {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -273,8 +286,9 @@ mod tests {
         let mut middle = [9; 4];
         part.read_at(8, &mut middle).unwrap();
         assert_eq!(middle, [0, 0, 1, 1]);
-        part.finish().unwrap();
         let expected: Vec<u8> = (0..30).map(|at| at / 10).collect();
+        assert_eq!(part.sum_with(b"end"), crc32fast::hash(&[&expected, &b"end"[..]].concat()));
+        part.finish().unwrap();
         assert_eq!(fs::read(target).unwrap(), expected);
         assert_eq!(count(target.parent().unwrap()), 1);
         had

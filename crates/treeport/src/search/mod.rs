@@ -42,6 +42,8 @@ mod space;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
@@ -203,7 +205,7 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search(queries, (Until::Count(k), accuracy), false, progress)
+        self.search(queries, (0..queries.len(), (Until::Count(k), accuracy)), false, progress)
     }
 
     /// All measures within a distance of every query, the distance included.
@@ -216,7 +218,8 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search(queries, (Until::radius(radius)?, Accuracy::Exact), false, progress)
+        let until = (Until::radius(radius)?, Accuracy::Exact);
+        self.search(queries, (0..queries.len(), until), false, progress)
     }
 
     /// The `k` nearest others of every measure of the collection; none for those removed.
@@ -229,7 +232,21 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search(&self.measures, (Until::Count(k), accuracy), true, progress)
+        self.graph_rows(0..self.measures.len(), k, accuracy, progress)
+    }
+
+    /// Some rows of [`graph`](Self::graph), to the bit.
+    ///
+    /// # Errors
+    /// As [`nearest`](Self::nearest), and rows that there are not.
+    pub fn graph_rows(
+        &self,
+        rows: Range<usize>,
+        k: usize,
+        accuracy: Accuracy,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        self.search_own(rows, (Until::Count(k), accuracy), progress)
     }
 
     /// All others within a distance of every measure of the collection, the distance included; none
@@ -238,7 +255,31 @@ impl Index {
     /// # Errors
     /// As [`radius`](Self::radius).
     pub fn radius_graph(&self, radius: f64, progress: &Progress<'_>) -> Result<Vec<Neighbors>> {
-        self.search(&self.measures, (Until::radius(radius)?, Accuracy::Exact), true, progress)
+        self.radius_graph_rows(0..self.measures.len(), radius, progress)
+    }
+
+    /// Some rows of [`radius_graph`](Self::radius_graph), to the bit.
+    ///
+    /// # Errors
+    /// As [`radius`](Self::radius), and rows that there are not.
+    pub fn radius_graph_rows(
+        &self,
+        rows: Range<usize>,
+        radius: f64,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        self.search_own(rows, (Until::radius(radius)?, Accuracy::Exact), progress)
+    }
+
+    /// Looks for the neighbors of some measures of the collection among the others.
+    fn search_own(
+        &self,
+        rows: Range<usize>,
+        until: (Until, Accuracy),
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        rows.clone().last().map_or(Ok(()), |last| self.measures.get(last).map(drop))?;
+        self.search(&self.measures, (rows, until), true, progress)
     }
 
     /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the
@@ -271,14 +312,14 @@ impl Index {
     fn search(
         &self,
         queries: &Measures,
-        until: (Until, Accuracy),
+        (rows, until): (Range<usize>, (Until, Accuracy)),
         own: bool,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         queries.check_points(self.space.metric.points())?;
         until.1.check()?;
         Measures::check_all_balanced(&[queries, &self.measures])?;
-        let counter = Counter::new(SEARCHING, queries.len(), progress);
+        let counter = Counter::new(SEARCHING, rows.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {
             if own && self.removed[number] {
                 return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
@@ -290,6 +331,6 @@ impl Index {
             counter.add(1)?;
             Ok(found)
         };
-        (0..queries.len()).into_par_iter().map_init(Searcher::default, one).collect()
+        rows.into_par_iter().map_init(Searcher::default, one).collect()
     }
 }
