@@ -10,10 +10,10 @@ use treeport::names::Named;
 use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::{
-    compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, index, nearest,
-    plot, report, shell,
+    compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, index, merge,
+    nearest, plot, report, shell,
 };
-use crate::input;
+use crate::{input, shards};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Index(index::IndexArgs),
     /// The measures closest to each measure: by exact distance, proved, or by a model.
     Nearest(nearest::NearestArgs),
+    /// Put the shards of a job together: the very file that one run would have written.
+    Merge(merge::MergeArgs),
     /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a table of pgvector.
     Export(Box<export::ExportArgs>),
     /// One page to look at: the trees, how well they predict, which mass goes where.
@@ -177,6 +179,15 @@ pub(crate) struct PairArgs {
     /// Seed of all randomness: the same seed gives the same result.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Measures")]
     pub(crate) seed: u64,
+}
+
+/// A part of the job in place of all of it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ShardArgs {
+    /// Do only part I of N, from 1/N to N/N, and write it to FILE.csv.shard or FILE.npy.shard;
+    /// `merge` puts all N together. What is said at the end is of this part alone.
+    #[arg(long, value_name = "I/N", value_parser = shards::parse, requires = "output")]
+    pub(crate) shard: Option<(usize, usize)>,
 }
 
 /// Measures with exact distances between some: known already, or solved for some pairs.

@@ -12,6 +12,7 @@ mod pairs;
 mod parts;
 mod progress;
 mod rows;
+mod shards;
 mod solved;
 
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ fn run() -> Result<ExitCode> {
         Command::Embed(args) => commands::embed::run(args, &output),
         Command::Index(args) => commands::index::run(args, &output),
         Command::Nearest(args) => commands::nearest::run(args, &output),
+        Command::Merge(args) => commands::merge::run(args, &output),
         Command::Export(args) => commands::export::run(args, &output),
         Command::Report(args) => commands::report::run(args, &output),
         Command::Plot(args) => commands::plot::run(args, &output),

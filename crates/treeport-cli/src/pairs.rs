@@ -1,8 +1,10 @@
 //! Which measures are compared with which.
 
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use treeport::io::shard::Shard;
 use treeport::labelled::sample_pairs;
 use treeport::{Error, Measures};
 
@@ -18,6 +20,8 @@ pub(crate) enum Pairs {
     Across(usize, usize),
     /// Those of a list.
     Listed(Vec<(usize, usize)>),
+    /// A range of others.
+    Part(Box<Pairs>, Range<usize>),
 }
 
 impl Pairs {
@@ -39,6 +43,15 @@ impl Pairs {
             Self::Within(n) => n * n.saturating_sub(1) / 2,
             Self::Across(n, m) => n * m,
             Self::Listed(pairs) => pairs.len(),
+            Self::Part(_, range) => range.len(),
+        }
+    }
+
+    /// Those of a shard, where there is one; otherwise all.
+    pub(crate) fn of(self, shard: Option<&Shard>) -> Self {
+        match shard {
+            Some(shard) => Self::Part(Box::new(self), shard.range()),
+            None => self,
         }
     }
 
@@ -48,6 +61,9 @@ impl Pairs {
             Self::Within(n) => Box::new((0..n).flat_map(move |i| (i + 1..n).map(move |j| (i, j)))),
             Self::Across(n, m) => Box::new((0..n).flat_map(move |i| (0..m).map(move |j| (i, j)))),
             Self::Listed(ref pairs) => Box::new(pairs.iter().copied()),
+            Self::Part(ref pairs, ref range) => {
+                Box::new(pairs.iter().skip(range.start).take(range.len()))
+            }
         }
     }
 }
@@ -102,9 +118,12 @@ mod tests {
             Pairs::Within(5),
             Pairs::Across(2, 3),
             Pairs::Listed(vec![(4, 4)]),
+            Pairs::Part(Box::new(Pairs::Within(4)), 2..5),
         ] {
             assert_eq!(pairs.iter().count(), pairs.len(), "{pairs:?}");
         }
         assert_eq!(Pairs::Within(3).iter().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2)]);
+        let part = Pairs::Part(Box::new(Pairs::Within(3)), 1..3);
+        assert_eq!(part.iter().collect::<Vec<_>>(), [(0, 2), (1, 2)]);
     }
 }

@@ -1,5 +1,7 @@
 //! Results that are larger than memory, block after block: what is done stays done.
 
+use std::fs::File;
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use treeport::io::fingerprint::{Job, Mix, of_tree};
 use treeport::io::part::PartFile;
+use treeport::io::shard::{Shard, last_line};
 use treeport::progress::{Progress, State};
 use treeport::{Error, Model, memory};
 
@@ -30,6 +33,8 @@ pub(crate) struct Parts<'a> {
     output: &'a Output,
     /// Items that were done before.
     earlier: usize,
+    /// Which part of a larger result it is, if it is one.
+    shard: Option<&'a Shard>,
 }
 
 impl<'a> Parts<'a> {
@@ -53,7 +58,12 @@ impl<'a> Parts<'a> {
         if earlier > 0 {
             output.note(&format!("{earlier} of {all} {what} were done before"));
         }
-        Ok(Self { file, all, what, output, earlier })
+        Ok(Self { file, all, what, output, earlier, shard: None })
+    }
+
+    /// The same as a part of a larger result, whose items are those of the part alone.
+    pub(crate) fn of(self, shard: Option<&'a Shard>) -> Self {
+        Self { shard, ..self }
     }
 
     /// Items that were done before this run.
@@ -71,6 +81,7 @@ impl<'a> Parts<'a> {
         head: &[u8],
         mut work: impl FnMut(&PartFile, Range<usize>, &Progress<'_>) -> Result<Vec<u8>>,
     ) -> Result<bool> {
+        let head = self.head(head);
         let watch = Watch::new(self.output);
         let (total, mut size) = (Some(self.all), first.clamp(1, most));
         let room = memory::available().map_or(BLOCK_BYTES, |bytes| BLOCK_BYTES.min(bytes / 8));
@@ -85,16 +96,33 @@ impl<'a> Parts<'a> {
                 bytes => bytes?,
             };
             let size_of_bytes = bytes.len().max(1) as f64;
-            let bytes = if done == 0 { [head, &bytes].concat() } else { bytes };
-            self.file.append(items.len(), &bytes)?;
+            let bytes = if done == 0 { [&head[..], &bytes].concat() } else { bytes };
+            self.append(items.len(), bytes)?;
             let time = BLOCK_TIME.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-6);
             let pace = time.min(room as f64 / size_of_bytes).clamp(0.25, 4.0);
             size = ((items.len() as f64 * pace) as usize).clamp(1, most);
         }
         if self.all == 0 && self.file.blocks().is_empty() {
-            self.file.append(0, head)?;
+            self.append(0, head)?;
         }
         Ok(true)
+    }
+
+    /// What comes before the items: only the first shard has what comes before all.
+    fn head(&self, head: &[u8]) -> Vec<u8> {
+        match self.shard {
+            None => head.to_vec(),
+            Some(shard) if shard.number() > 1 => shard.first_line().into(),
+            Some(shard) => [shard.first_line().as_bytes(), head].concat(),
+        }
+    }
+
+    /// Adds a block. The last line of a shard is part of its last block, so that it is there once.
+    fn append(&mut self, items: usize, mut bytes: Vec<u8>) -> Result<()> {
+        if self.shard.is_some() && self.file.items() + items == self.all {
+            bytes.extend(last_line(self.file.sum_with(&bytes)).bytes());
+        }
+        Ok(self.file.append(items, &bytes)?)
     }
 
     /// Says where work was stopped, and how it goes on; before the first block there is nothing to
@@ -123,6 +151,18 @@ pub(crate) fn of_model(model: &Model) -> u64 {
     model.trees().iter().for_each(|tree| mix.word(of_tree(tree)));
     mix.numbers(model.weights().iter().copied());
     mix.number()
+}
+
+/// The number of the bytes of a file.
+pub(crate) fn of_file(path: &Path) -> Result<u64> {
+    let unread = |source| Error::Read { path: path.into(), source };
+    let (mut mix, mut block) = (Mix::new(), Vec::new());
+    let mut file = File::open(path).map_err(unread)?;
+    while file.by_ref().take(1 << 20).read_to_end(&mut block).map_err(unread)? > 0 {
+        mix.bytes(&block);
+        block.clear();
+    }
+    Ok(mix.number())
 }
 
 /// The number of names, where there are any.

@@ -1,10 +1,12 @@
 //! Results as rows: CSV, or JSON objects with the same names.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use treeport::io::shard::Shard;
 
 use crate::input;
 use crate::output::{self, Output, number};
@@ -76,12 +78,54 @@ pub(crate) fn target<'a>(
 ) -> Result<Option<&'a Path>> {
     let Some(path) = path.filter(|path| !input::is_standard(path)) else { return Ok(None) };
     let special = path.exists() && !path.is_file() && !path.is_dir();
-    if !special && !input::extension(path).is_some_and(|ending| endings.contains(&ending)) {
+    if !special && !endings.iter().any(|ending| has_ending(path, ending)) {
         let endings: Vec<String> = endings.iter().map(|ending| format!(".{ending}")).collect();
         bail!("cannot write `{}`: {what} to a {} file", path.display(), endings.join(" or "));
     }
     output::check_place(path)?;
     Ok(Some(path))
+}
+
+/// Whether the name of a file ends so, after a dot that does not begin it.
+fn has_ending(path: &Path, ending: &str) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    name.strip_suffix(ending).is_some_and(|stem| stem.len() > 1 && stem.ends_with('.'))
+}
+
+/// Writes rows behind their header to a file, whole or not at all. A shard goes to its own kind of
+/// file, and only the first has the header.
+pub(crate) fn save(
+    path: &Path,
+    shard: Option<&Shard>,
+    columns: &[&str],
+    rows: impl FnOnce(&mut dyn Write) -> Result<()>,
+) -> Result<()> {
+    let all = |out: &mut dyn Write| {
+        if shard.is_none_or(|shard| shard.number() == 1) {
+            header(out, false, columns)?;
+        }
+        rows(out)
+    };
+    output::save(path, |out| match shard {
+        Some(shard) => shard.write(out, all),
+        None => all(out),
+    })
+}
+
+/// The same, or rows to stdout.
+pub(crate) fn write_all(
+    (file, shard): (Option<&Path>, Option<&Shard>),
+    output: &Output,
+    columns: &[&str],
+    rows: impl FnOnce(&mut dyn Write, bool) -> Result<()>,
+) -> Result<()> {
+    if let Some(path) = file {
+        return save(path, shard, columns, |out| rows(out, false));
+    }
+    write(None, output, |out, json| {
+        header(out, json, columns)?;
+        rows(out, json)
+    })
 }
 
 /// Writes rows to a file, whole or not at all, or to stdout; only there they can be JSON.

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, ensure};
 use treeport::io::fingerprint::{Job, Mix, of_measures, of_metric};
 use treeport::io::journal::Journal;
+use treeport::io::shard::Shard;
 use treeport::progress::State;
 use treeport::{Error, GroundMetric, Measures};
 
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::Watch;
 use crate::rows::{self, Cell, DISTANCES};
@@ -150,10 +151,14 @@ impl Rows {
         Ok(())
     }
 
-    /// Moves all rows to the target.
-    pub(crate) fn finish(mut self, target: &Path, pairs: &Pairs) -> Result<()> {
-        output::save(target, |out| {
-            rows::header(out, false, &DISTANCES)?;
+    /// Moves all rows to the target, which may be that of a shard.
+    pub(crate) fn finish(
+        mut self,
+        target: &Path,
+        shard: Option<&Shard>,
+        pairs: &Pairs,
+    ) -> Result<()> {
+        rows::save(target, shard, &DISTANCES, |out| {
             let rows = self.each(pairs, |line, _| Ok(writeln!(out, "{line}")?))?;
             ensure!(
                 rows == pairs.len(),
@@ -248,7 +253,7 @@ mod tests {
         for (pair, distance) in &all[had..] {
             journal.append(&[*pair], &[*distance]).expect("a row");
         }
-        journal.finish(target, &pairs).expect("a target");
+        journal.finish(target, None, &pairs).expect("a target");
         assert_eq!(fs::read_to_string(target).expect("the target"), ROWS);
         assert!(!Journal::beside(target).exists());
         had
@@ -343,7 +348,7 @@ mod tests {
         let (job, pairs) = three(vec![0.0, 1.0]);
         let mut journal = Rows::open(&target, &job, &pairs, |_| ()).expect("a journal");
         journal.append(&[(0, 1), (0, 2), (2, 1)], &[0.5, 1.0, 0.25]).expect("rows");
-        let error = journal.finish(&target, &pairs).expect_err("a wrong row");
+        let error = journal.finish(&target, None, &pairs).expect_err("a wrong row");
         assert!(error.to_string().contains("has only 2 of 3 rows"), "{error}");
         assert!(!target.exists());
     }

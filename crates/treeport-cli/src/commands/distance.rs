@@ -11,11 +11,12 @@ use serde_json::json;
 use treeport::io::fingerprint::{Job, Mix, of_measures};
 use treeport::io::npy;
 use treeport::io::part::PartFile;
+use treeport::io::shard::Shard;
 use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
 use treeport::{Error, Measures, Model};
 
-use crate::args::{ModelArgs, PairArgs};
+use crate::args::{ModelArgs, PairArgs, ShardArgs};
 use crate::input;
 use crate::interrupt::Interrupted;
 use crate::output::{self, Output};
@@ -23,6 +24,7 @@ use crate::pairs::{self, Pairs};
 use crate::parts::{self, Parts};
 use crate::progress::{Watch, watched};
 use crate::rows::{self, Cell, DISTANCES};
+use crate::shards;
 
 const EXAMPLE: &str = "\
 Examples:
@@ -32,7 +34,11 @@ Examples:
   treeport distance model.tree --measures docs.npz --measure-names titles.txt > distances.csv
 
 A table may be larger than memory: with `-o` it is written in blocks, and what is done stays. After Ctrl-C,
-a crash or a kill the same command goes on from `matrix.npy.part`.";
+a crash or a kill the same command goes on from `matrix.npy.part`.
+
+In parts, on several machines or one after the other, and put together to the same file:
+  treeport distance model.tree --measures docs.npz --shard 1/8 -o matrix-1.npy.shard
+  treeport merge matrix-*.npy.shard -o matrix.npy";
 
 /// Options of `treeport distance`.
 #[derive(Args, Debug)]
@@ -54,6 +60,8 @@ pub(crate) struct DistanceArgs {
     /// Write to a file: rows left, right, distance (.csv), or the matrix (.npy).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 /// Distances between two writes.
@@ -71,7 +79,7 @@ struct Work<'a> {
 
 /// Runs `treeport distance`.
 pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
-    let file = rows::target(args.output.as_deref(), "distances go", &["csv", "npy"])?;
+    let file = args.shard.target(args.output.as_deref(), "distances go", &["csv", "npy"])?;
     let model = args.of.model()?;
     let left = args.of.measures.read((&model).into())?;
     let normalize = args.of.measures.normalize;
@@ -89,29 +97,46 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         work.print(file, output)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let npy = input::extension(path) == Some("npy");
-    let parts = match pairs {
-        Pairs::Within(_) | Pairs::Across(..) if npy => work.save_table(path, output)?,
-        _ => work.save_list(path, npy, output)?,
-    };
-    let parts = match parts {
-        Ok(parts) => parts,
-        Err(interrupted) => return Ok(interrupted),
-    };
-    let (count, earlier) = (pairs.len(), parts.earlier());
-    parts.file.finish()?;
-    let mut facts = json!({"pairs": count});
-    if earlier > 0 {
-        facts["done_before"] = json!(earlier);
-    }
-    rows::wrote(output, "distance", file, facts, &format!("{count} distances"))?;
-    Ok(ExitCode::SUCCESS)
+    work.save(path, &args.shard, output)
 }
 
 /// All parts, or how a run ends that was interrupted before.
 type Filled<'a> = Result<Parts<'a>, ExitCode>;
 
 impl Work<'_> {
+    /// Distances to a file, block after block, all or those of a shard.
+    fn save(&self, path: &Path, args: &ShardArgs, output: &Output) -> Result<ExitCode> {
+        let npy = shards::format(path) == Some("npy");
+        let is_table = npy && !matches!(self.pairs, Pairs::Listed(_));
+        let items = if is_table { self.left.len() } else { self.pairs.len() };
+        let shard = args.of(&self.job(npy), items, if npy { "npy" } else { "csv" });
+        let shard = shard.as_ref();
+        let filled = if is_table {
+            self.save_table(path, shard, output)?
+        } else {
+            self.save_list(path, npy, shard, output)?
+        };
+        let parts = match filled {
+            Ok(parts) => parts,
+            Err(interrupted) => return Ok(interrupted),
+        };
+        let earlier = parts.earlier();
+        parts.file.finish()?;
+        let (mut facts, note) = match shard.map(|shard| shard.range().len()) {
+            // A distance that is in two rows is of both.
+            Some(rows) if is_table => (json!({"rows": rows}), format!("{rows} rows of distances")),
+            some => {
+                let count = some.unwrap_or(self.pairs.len());
+                (json!({"pairs": count}), format!("{count} distances"))
+            }
+        };
+        if earlier > 0 {
+            facts["done_before"] = json!(earlier);
+        }
+        shards::wrote(output, "distance", (Some(path), shard), facts, &note)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
     /// Rows to stdout, or to a file that is no regular file, such as a pipe.
     fn print(&self, file: Option<&Path>, output: &Output) -> Result<()> {
         let watch = Watch::of_rows(output, file.is_none());
@@ -179,18 +204,26 @@ impl Work<'_> {
     }
 
     /// Distances of pairs, as rows or as an array, block after block.
-    fn save_list<'a>(&self, path: &Path, npy: bool, output: &'a Output) -> Result<Filled<'a>> {
-        let count = self.pairs.len();
+    fn save_list<'a>(
+        &self,
+        path: &Path,
+        npy: bool,
+        shard: Option<&'a Shard>,
+        output: &'a Output,
+    ) -> Result<Filled<'a>> {
         let mut head = Vec::new();
         if npy {
-            npy::write_f64_header(&[count], &mut head)?;
+            npy::write_f64_header(&[self.pairs.len()], &mut head)?;
         } else {
             rows::header(&mut head, false, &DISTANCES)?;
         }
+        let pairs = self.pairs.clone().of(shard);
+        let (count, job) = (pairs.len(), shard.map_or_else(|| self.job(npy), Shard::own_job));
         let bytes = npy.then(|| head.len() as u64 + 8 * count as u64);
-        let mut parts = Parts::open(path, &self.job(npy), (count, "pairs"), bytes, output)?;
+        let parts = Parts::open(path, &job, (count, "pairs"), bytes, output)?;
+        let mut parts = parts.of(shard);
         let (prepared, offset) = self.prepare()?;
-        let mut rest = self.pairs.iter().skip(parts.earlier());
+        let mut rest = pairs.iter().skip(parts.earlier());
         let whole = parts.fill((CHUNK / 16, CHUNK), &head, |_, items, progress| {
             let pairs: Vec<_> = rest.by_ref().take(items.len()).collect();
             let distances = prepared_pairs(&prepared, offset, &pairs, progress)?;
@@ -206,19 +239,29 @@ impl Work<'_> {
     }
 
     /// The matrix of all pairs, block after block of rows.
-    fn save_table<'a>(&self, path: &Path, output: &'a Output) -> Result<Filled<'a>> {
+    fn save_table<'a>(
+        &self,
+        path: &Path,
+        shard: Option<&'a Shard>,
+        output: &'a Output,
+    ) -> Result<Filled<'a>> {
         let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
         let mut head = Vec::new();
         npy::write_f64_header(&[rows, columns], &mut head)?;
+        let Range { start, end } = shard.map_or(0..rows, Shard::range);
+        let (rows, job) = (end - start, shard.map_or_else(|| self.job(true), Shard::own_job));
         let bytes = (rows as u64).saturating_mul(columns as u64).saturating_mul(8);
         let bytes = bytes.saturating_add(head.len() as u64);
-        let mut parts = Parts::open(path, &self.job(true), (rows, "rows"), Some(bytes), output)?;
+        let parts = Parts::open(path, &job, (rows, "rows"), Some(bytes), output)?;
+        let mut parts = parts.of(shard);
         let left = self.model.prepare(self.left)?;
         let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
         let most = left.rows_at_once(columns);
         let whole = parts.fill((most, most), &head, |file, rows, progress| {
+            let rows = start + rows.start..start + rows.end;
             let Some(right) = &right else {
-                let copied = left.first_column(rows.start);
+                // Rows above a shard are not in its file.
+                let copied = if shard.is_some() { 0 } else { left.first_column(rows.start) };
                 let values = left.block(rows.clone(), copied..columns, progress)?;
                 return whole_rows(file, head.len(), rows, (copied, columns), &values);
             };

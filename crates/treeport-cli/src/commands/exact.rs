@@ -7,14 +7,16 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use treeport::io::shard::Shard;
 
-use crate::args::{MeasureArgs, MetricArgs, PairArgs};
+use crate::args::{MeasureArgs, MetricArgs, PairArgs, ShardArgs};
 use crate::input::{self, Space};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{Watch, prepare};
 use crate::rows::{self, DISTANCES};
+use crate::shards;
 use crate::solved::{self, Rows, Work};
 
 const EXAMPLE: &str = "\
@@ -24,7 +26,11 @@ Examples:
   treeport fit --points words.npy --measures docs.npz --labels labels.csv -o model.tree
 
 With `-o` what is done stays: after Ctrl-C, a crash or a kill the same command goes on from
-`labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.";
+`labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.
+
+In parts, on several machines or one after the other, and put together to the same file:
+  treeport exact --points words.npy --measures docs.npz --shard 1/8 -o labels-1.csv.shard
+  treeport merge labels-*.csv.shard -o labels.csv";
 
 /// Options of `treeport exact`.
 #[derive(Args, Debug)]
@@ -39,37 +45,48 @@ pub(crate) struct ExactArgs {
     /// Write to a file: rows left, right, distance (.csv), as `fit --labels` reads them.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 /// Runs `treeport exact`.
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
-    let file = rows::target(args.output.as_deref(), "exact distances go", &["csv"])?;
+    let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
     let (metric, names) = input::metric(&args.ground)?;
     let measures = args.measures.read(Space::of(&metric, names.as_ref()))?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+    let job = Work { metric: &metric, measures: &measures, pairs: &pairs }.job();
+    let shard = args.shard.of(&job, pairs.len(), "csv");
+    let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
     let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
     // What is no regular file, such as /dev/stdout, has nothing beside it.
     let regular = file.filter(|path| !path.exists() || path.is_file());
-    let open = |path| Rows::open(path, &work.job(), &pairs, |_| ());
+    let open = |path| Rows::open(path, &job, &pairs, |_| ());
     let journal = regular.map(open).transpose()?;
     prepare(&metric, output)?;
     match journal.zip(regular) {
-        Some((journal, path)) => save(&work, journal, path, output),
+        Some((journal, path)) => save(&work, journal, (path, shard.as_ref()), output),
         None => print(&work, file, output),
     }
 }
 
 /// Solves what is missing, then moves all rows to the target.
-fn save(work: &Work<'_>, mut journal: Rows, target: &Path, output: &Output) -> Result<ExitCode> {
+fn save(
+    work: &Work<'_>,
+    mut journal: Rows,
+    (target, shard): (&Path, Option<&Shard>),
+    output: &Output,
+) -> Result<ExitCode> {
     let (begun, earlier, all) = (Instant::now(), journal.done, work.pairs.len());
     if !work.fill(&mut journal, output, |_| ())? {
         output.note(&journal.interrupted(all, "pairs"));
         return Ok(ExitCode::from(interrupt::EXIT_CODE));
     }
-    journal.finish(target, work.pairs)?;
+    journal.finish(target, shard, work.pairs)?;
     let seconds = begun.elapsed().as_secs_f64();
     let facts = json!({"pairs": all, "done_before": earlier, "seconds": seconds});
-    rows::wrote(output, "exact", Some(target), facts, &format!("{all} exact distances"))?;
+    let note = format!("{all} exact distances");
+    shards::wrote(output, "exact", (Some(target), shard), facts, &note)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod exact;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod index;
+pub(crate) mod merge;
 pub(crate) mod nearest;
 pub(crate) mod plot;
 pub(crate) mod report;

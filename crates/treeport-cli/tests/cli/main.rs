@@ -15,6 +15,7 @@ mod memory;
 mod pgvector;
 mod pictures;
 mod saving;
+mod shards;
 #[cfg(unix)]
 mod signals;
 mod tables;

@@ -1,10 +1,12 @@
 //! Neighbors by exact distance, which an index proves.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use treeport::io::shard::Shard;
 use treeport::search::{IndexFile, Neighbors};
 use treeport::{Accuracy, Error, Index, Measures};
 
@@ -13,7 +15,7 @@ use crate::commands::spelled;
 use crate::input::{self, Space};
 use crate::output::Output;
 use crate::progress::watched;
-use crate::rows;
+use crate::{parts, rows, shards};
 
 /// Writes the neighbors of all queries.
 pub(super) fn run(
@@ -32,45 +34,61 @@ pub(super) fn run(
         })?;
     }
     let names = Names::new(args, queries.as_ref(), from.measure_names)?;
+    let all = queries.as_ref().map_or(index.measures().len(), Measures::len);
+    let shard = match args.shard.shard {
+        // The whole file is read for it.
+        Some(_) => {
+            let job = args.job(queries.as_ref(), &names);
+            args.shard.of(&job.part("index", parts::of_file(&args.model)?), all, "csv")
+        }
+        None => None,
+    };
+    let rows = shard.as_ref().map_or(0..all, Shard::range);
     let begun = Instant::now();
-    let found = search(args, index, queries.as_ref(), output)?;
+    let found = search(args, index, (queries.as_ref(), rows.clone()), output)?;
     let seconds = begun.elapsed().as_secs_f64();
     // Worth its time only where somebody reads it, and worth stopping before there is a file.
     let told = file.is_some() && (output.json || !output.quiet);
-    let recall = (args.approximate && told)
+    let recall = (args.approximate && told && shard.as_ref().is_none_or(|s| s.number() == 1))
         .then(|| watched(output, |progress| index.expected_recall(args.k, progress)))
         .transpose()?;
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, &COLUMNS)?;
-        let mut all = found.iter().enumerate();
+    let goal = (file, shard.as_ref());
+    let count = if shard.is_some() || queries.is_some() { rows.len() } else { index.len() };
+    rows::write_all(goal, output, &COLUMNS, |out, json| {
+        let mut all = rows.zip(&found);
         all.try_for_each(|(query, n)| write(out, json, &names, (query, &n.found), Some(n.bound)))
     })?;
-    let count = queries.as_ref().map_or(index.len(), Measures::len);
     let solved: usize = found.iter().map(|found| found.steps.exact).sum();
     let facts = facts(args, (count, solved, seconds), recall);
     let how = match recall {
         Some(recall) => format!("about {:.1} % of the true ones", 100.0 * recall),
         None => format!("{solved} pairs solved"),
     };
-    rows::wrote(output, "nearest", file, facts, &format!("neighbors of {count} measures, {how},"))
+    let note = format!("neighbors of {count} measures, {how},");
+    shards::wrote(output, "nearest", goal, facts, &note)
 }
 
 fn search(
     args: &NearestArgs,
     index: &Index,
-    queries: Option<&Measures>,
+    (queries, rows): (Option<&Measures>, Range<usize>),
     output: &Output,
 ) -> Result<Vec<Neighbors>> {
+    let some = |queries: &Measures| {
+        let rows = rows.clone().map(|row| queries.row(row).iter());
+        Measures::from_rows(queries.points(), rows)
+    };
+    let queries = queries.map(some).transpose()?;
     let accuracy = match args.within {
         Some(share) => Accuracy::Within(share),
         None if args.approximate => Accuracy::Approximate,
         None => Accuracy::Exact,
     };
-    let found = watched(output, |progress| match (queries, args.radius) {
+    let found = watched(output, |progress| match (&queries, args.radius) {
         (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
         (Some(queries), None) => index.nearest(queries, args.k, accuracy, progress),
-        (None, Some(radius)) => index.radius_graph(radius, progress),
-        (None, None) => index.graph(args.k, accuracy, progress),
+        (None, Some(radius)) => index.radius_graph_rows(rows, radius, progress),
+        (None, None) => index.graph_rows(rows, args.k, accuracy, progress),
     });
     found.map_err(|error| match error.downcast::<Error>() {
         Ok(error) => spelled(error),

@@ -10,12 +10,13 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use treeport::Measures;
+use treeport::io::fingerprint::{Job, Mix, of_measures};
 use treeport_report::terminal::at_least_one;
 
-use crate::args::NamesArgs;
-use crate::input;
+use crate::args::{NamesArgs, ShardArgs};
 use crate::output::Output;
 use crate::rows::{self, Cell};
+use crate::{input, parts};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -38,7 +39,12 @@ Which one to take:
                   which are worked out
 
 An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`,
-in JSON `null`, where none was left out. Ties go to the smaller number.";
+in JSON `null`, where none was left out. Ties go to the smaller number.
+
+Some of the queries, on several machines or one after the other, and put together to the same file:
+  treeport nearest docs.index --queries new.npz --shard 1/8 -o neighbors-1.csv.shard
+  treeport merge neighbors-*.csv.shard -o neighbors.csv
+The share of the true ones to expect with `--approximate` is told by the first shard alone.";
 
 /// Options of `treeport nearest`.
 #[derive(Args, Debug)]
@@ -81,6 +87,8 @@ pub(crate) struct NearestArgs {
     /// Write to a file: rows query, rank, neighbor, distance (.csv), and of an index bound.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    shard: ShardArgs,
 }
 
 /// The last is of an index only.
@@ -109,7 +117,7 @@ impl Names {
 
 /// Runs `treeport nearest`.
 pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
-    let file = rows::target(args.output.as_deref(), "neighbors go", &["csv"])?;
+    let file = args.shard.target(args.output.as_deref(), "neighbors go", &["csv"])?;
     if let Some(index) = input::index_if_any(&args.model)? {
         args.check_for_index()?;
         index::run(args, index, file, output)?;
@@ -120,6 +128,19 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl NearestArgs {
+    /// What tells it from other work, but for what it looks into.
+    fn job(&self, queries: Option<&Measures>, names: &Names) -> Job {
+        let mut how = Mix::new();
+        how.word(if self.radius.is_some() { 0 } else { self.k as u64 });
+        how.word(self.approximate.into());
+        how.numbers([self.within.unwrap_or(-1.0), self.radius.unwrap_or(-1.0)]);
+        Job::new("treeport-nearest-1")
+            .part("how-many", how.number())
+            .part("queries", queries.map_or(0, of_measures))
+            .part("query-names", parts::of_names(names.queries.as_deref()))
+            .part("measure-names", parts::of_names(names.measures.as_deref()))
+    }
+
     /// Refuses what an index has within.
     fn check_for_index(&self) -> Result<()> {
         let name = input::name(&self.model);

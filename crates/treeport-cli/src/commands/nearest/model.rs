@@ -1,10 +1,13 @@
 //! Neighbors by the distances of a model: all measures are compared.
 
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use serde_json::json;
+use treeport::io::fingerprint::of_measures;
+use treeport::io::shard::Shard;
 use treeport::progress::State;
 use treeport::{Error, Measures, Model};
 
@@ -13,7 +16,7 @@ use crate::input;
 use crate::interrupt::Interrupted;
 use crate::output::Output;
 use crate::progress::Watch;
-use crate::rows;
+use crate::{parts, rows, shards};
 
 /// Writes the neighbors of all queries.
 pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> Result<()> {
@@ -23,17 +26,21 @@ pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> R
     let among = model.prepare(&measures)?;
     let apart = queries.as_ref().map(|queries| model.prepare(queries)).transpose()?;
     let prepared = apart.as_ref().unwrap_or(&among);
-    let (count, columns) = (prepared.measures().len(), measures.len());
+    let (all, columns) = (prepared.measures().len(), measures.len());
+    let job = args.job(queries.as_ref(), &names).part("model", parts::of_model(&model));
+    let shard = args.shard.of(&job.part("measures", of_measures(&measures)), all, "csv");
+    let Range { start, end } = shard.as_ref().map_or(0..all, Shard::range);
+    let count = end - start;
     let watch = Watch::of_rows(output, file.is_none());
     let size = prepared.rows_at_once(columns);
     // A measure is no neighbor of itself.
     let itself = |query| if apart.is_some() { None } else { Some(query) };
-    rows::write(file, output, |out, json| {
-        rows::header(out, json, &COLUMNS[..4])?;
-        for first in (0..count).step_by(size) {
-            let queries = first..count.min(first + size);
+    let goal = (file, shard.as_ref());
+    rows::write_all(goal, output, &COLUMNS[..4], |out, json| {
+        for first in (start..end).step_by(size) {
+            let queries = first..end.min(first + size);
             let progress = |state: &State<'_>| {
-                let (done, total) = (first + state.done, Some(count));
+                let (done, total) = (first - start + state.done, Some(count));
                 watch.hear(&State { task: "neighbors", done, total, ..*state })
             };
             let table = match prepared.cross_rows(&among, queries.clone(), &progress) {
@@ -50,7 +57,7 @@ pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> R
         Ok(())
     })?;
     let note = format!("neighbors of {count} measures");
-    rows::wrote(output, "nearest", file, json!({"queries": count}), &note)
+    shards::wrote(output, "nearest", goal, json!({"queries": count}), &note)
 }
 
 /// The measures to look among, the queries if they are others, and what all are called.

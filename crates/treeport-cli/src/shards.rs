@@ -1,0 +1,105 @@
+//! Shards: a part of a job for `merge`, in a file of its own.
+//!
+//! A shard is the same range of the same job that one run would do; merging is putting the shards
+//! one after the other ([`treeport::io::shard`]).
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+use treeport::io::fingerprint::Job;
+use treeport::io::shard::Shard;
+
+use crate::args::ShardArgs;
+use crate::output::Output;
+use crate::{input, parts, rows};
+
+/// What the name of a shard's file ends with, after the ending of the whole.
+const ENDING: &str = "shard";
+
+impl ShardArgs {
+    /// As [`rows::target`]; a shard needs a file of its own kind.
+    pub(crate) fn target<'a>(
+        &self,
+        path: Option<&'a Path>,
+        what: &str,
+        endings: &[&str],
+    ) -> Result<Option<&'a Path>> {
+        if self.shard.is_none() {
+            return rows::target(path, what, endings);
+        }
+        let endings: Vec<String> = endings.iter().map(|end| format!("{end}.{ENDING}")).collect();
+        let endings: Vec<&str> = endings.iter().map(String::as_str).collect();
+        let file = parts::regular(rows::target(path, "a shard goes", &endings)?);
+        Ok(Some(file.with_context(|| {
+            format!("a shard cannot go to a pipe or to stdout; give `-o FILE.{}`", endings[0])
+        })?))
+    }
+
+    /// The shard that is asked for, of a job of so many items; `None`: all of it.
+    pub(crate) fn of(&self, job: &Job, items: usize, format: &str) -> Option<Shard> {
+        Shard::new(self.shard?, job, items, format)
+    }
+}
+
+/// Part I of N, written `I/N`.
+pub(crate) fn parse(text: &str) -> Result<(usize, usize)> {
+    let parts = text.split_once('/');
+    let numbers = parts.and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    let (number, shards) = numbers.context("expected I/N, such as 3/8 for part 3 of 8")?;
+    ensure!(shards > 0, "there is at least one part");
+    ensure!((1..=shards).contains(&number), "parts are counted from 1 to {shards}");
+    Ok((number, shards))
+}
+
+/// The format of what goes to a file, by its ending; of a shard by the ending of the whole.
+pub(crate) fn format(path: &Path) -> Option<&str> {
+    match input::extension(path) {
+        Some(ENDING) => input::extension(Path::new(path.file_stem()?)),
+        ending => ending,
+    }
+}
+
+/// As [`rows::wrote`]; facts and note are those of the shard, where it is one.
+pub(crate) fn wrote(
+    output: &Output,
+    command: &str,
+    (file, shard): (Option<&Path>, Option<&Shard>),
+    mut facts: Value,
+    note: &str,
+) -> Result<()> {
+    let Some(shard) = shard else { return rows::wrote(output, command, file, facts, note) };
+    let (number, shards) = (shard.number(), shard.shards());
+    (facts["shard"], facts["shards"]) = (json!(number), json!(shards));
+    rows::wrote(output, command, file, facts, &format!("shard {number} of {shards}, {note}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_read_or_refused() {
+        assert_eq!(parse("3/8").expect("a part"), (3, 8));
+        for (text, why) in [
+            ("0/8", "from 1 to 8"),
+            ("9/8", "from 1 to 8"),
+            ("0/0", "at least one"),
+            ("3", "expected I/N"),
+            ("-1/3", "expected I/N"),
+            ("1/2/3", "expected I/N"),
+            ("", "expected I/N"),
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_ending_of_the_whole_counts() {
+        let of = |name| format(Path::new(name)).map(str::to_owned);
+        assert_eq!(of("a/b.npy").as_deref(), Some("npy"));
+        assert_eq!(of("a/b-1.npy.shard").as_deref(), Some("npy"));
+        assert_eq!(of("b.shard"), None);
+    }
+}
