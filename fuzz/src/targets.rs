@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 use std::io::Cursor;
+use std::path::Path;
 
 use treeport::io::fingerprint::Job;
 use treeport::io::journal::Journal;
-use treeport::io::{history, npy, npz, table};
+use treeport::io::{history, npy, npz, shard, table};
 use treeport::learn::Checkpoint;
 use treeport::search::IndexFile;
 use treeport::{
@@ -20,7 +21,7 @@ use treeport::{
 type Target = fn(&[u8]);
 
 /// Every target of this file, by its name.
-pub(crate) const TARGETS: [(&str, Target); 12] = [
+pub(crate) const TARGETS: [(&str, Target); 13] = [
     ("npy", npy),
     ("npz", npz),
     ("csv", csv),
@@ -30,6 +31,7 @@ pub(crate) const TARGETS: [(&str, Target); 12] = [
     ("index_file", index_file),
     ("checkpoint", checkpoint),
     ("journal", journal),
+    ("shard_file", shard_file),
     ("history", history),
     ("labels", labels),
     ("names", names),
@@ -166,6 +168,27 @@ fn journal(bytes: &[u8]) {
     drop(journal); // one writer at a time
     let again = Journal::open(&path, &job).expect("our own journal");
     assert_eq!(again.lines().expect("a readable file"), kept);
+}
+
+/// A shard as it is, and with right sums: what is read is the file that is written of it.
+fn shard_file(bytes: &[u8]) {
+    let end = bytes.iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len());
+    let mut signed = bytes[..end].to_vec();
+    signed.extend(format!(" sum={:08x}\n", crc32fast::hash(&signed)).bytes());
+    signed.extend(bytes.iter().skip(end + 1));
+    signed.extend(shard::last_line(crc32fast::hash(&signed)).bytes());
+    for file in [bytes, &signed] {
+        let mut held = Vec::new();
+        let read = shard::read(Path::new("shard"), file, |block| {
+            held.extend_from_slice(block);
+            Ok::<_, treeport::Error>(())
+        });
+        let Ok(found) = read else { continue };
+        assert!(found.range().end <= found.items() && found.number() <= found.shards());
+        let mut written = Vec::new();
+        found.write(&mut written, |out| out.write_all(&held)).expect("memory can be written");
+        assert_eq!(written, file);
+    }
 }
 
 /// A history.

@@ -208,6 +208,38 @@ mod tests {
         Some(std::fs::read(target).expect("the target"))
     }
 
+    /// Stopped when all is done and before the file is in its place, a shard is closed once.
+    #[test]
+    fn shards_are_closed_once() {
+        let (folder, output) = (tempfile::tempdir().expect("a folder"), quiet());
+        let target = folder.path().join("numbers.shard");
+        for (which, expected) in [((1, 2), "head0"), ((2, 2), "12"), ((1, 9), "head"), ((2, 9), "")]
+        {
+            let shard = Shard::new(which, &Job::new("test-1"), 3, "txt").expect("a shard");
+            let range = shard.range();
+            let fill = |calls: usize| {
+                let what = (range.len(), "numbers");
+                let parts = Parts::open(&target, &shard.own_job(), what, None, &output);
+                let (mut parts, mut left) = (parts.expect("a file").of(Some(&shard)), calls);
+                let filled = parts.fill((1, 1), b"head", |_, items, _| {
+                    left = left.checked_sub(1).ok_or(Error::Cancelled)?;
+                    Ok(items.map(|item| b'0' + (range.start + item) as u8).collect())
+                });
+                filled.expect("no other error").then_some(parts)
+            };
+            drop(fill(1));
+            drop(fill(9).expect("all items"));
+            fill(0).expect("all items").file.finish().expect("a target");
+            let (mut held, file) = (Vec::new(), std::fs::read(&target).expect("the target"));
+            let read = treeport::io::shard::read(&target, &file[..], |block| {
+                held.extend_from_slice(block);
+                Ok::<_, Error>(())
+            });
+            assert_eq!(read.expect("a shard"), shard);
+            assert_eq!(String::from_utf8(held).expect("text"), expected);
+        }
+    }
+
     #[test]
     fn blocks_of_any_size_and_any_number_of_runs_give_the_same_file() {
         let folder = tempfile::tempdir().expect("a folder");

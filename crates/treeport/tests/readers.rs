@@ -8,14 +8,17 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use treeport::io::fingerprint::Job;
+use treeport::io::shard::{self, Shard};
 use treeport::io::{npy, npz, table};
 use treeport::learn::Checkpoint;
-use treeport::{Csr, GroundMetric, Measures, PointMetric, Tree};
+use treeport::{Csr, Error, GroundMetric, Measures, PointMetric, Tree};
 
 struct Watched;
 
@@ -77,6 +80,7 @@ fn readers() -> Vec<Reader> {
         ("newick", read_newick, vec![b"((a:1,'b c':1)x:2,d:3e0[note]);".to_vec()]),
         ("tree", |bytes| drop(Tree::from_bytes(bytes)), vec![tree.to_bytes().unwrap()]),
         ("checkpoint", |bytes| drop(Checkpoint::from_bytes(bytes)), vec![b"tpcheck1".to_vec()]),
+        ("shard", read_shard, vec![shard_file()]),
     ]
 }
 
@@ -101,6 +105,17 @@ fn read_csv(bytes: &[u8]) {
     let _ = GroundMetric::read_points_csv(bytes, PointMetric::Cosine);
     let _ = GroundMetric::read_matrix_csv(bytes);
     let _ = Measures::read_csv(bytes);
+}
+
+fn read_shard(bytes: &[u8]) {
+    let _ = shard::read(Path::new("shard"), bytes, |_| Ok::<_, Error>(()));
+}
+
+fn shard_file() -> Vec<u8> {
+    let shard = Shard::new((2, 3), &Job::new("test-1"), 9, "csv").unwrap();
+    let mut file = Vec::new();
+    shard.write(&mut file, |out| out.write_all(&[b'0'; 500])).unwrap();
+    file
 }
 
 fn read_newick(bytes: &[u8]) {

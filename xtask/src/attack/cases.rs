@@ -125,6 +125,10 @@ pub(super) const CASES: &[Case] = &[
     short("nearest docs.index --radius 0.5 --json"),
     short("nearest docs.index --within 0.1 -o out.csv"),
     short("nearest docs.index --queries measures.npy --approximate"),
+    long("exact -q --points points.npy --measures measures.npz --shard 2/3 -o out.csv.shard"),
+    short("distance model.forest --measures measures.npy --shard 1/2 -o out.npy.shard"),
+    short("nearest docs.index -k 3 --shard 3/3 -o out.csv.shard"),
+    short("merge second.csv.shard first.csv.shard -o out.csv"),
 ];
 
 impl Case {

@@ -15,7 +15,7 @@ use super::scene::{INPUTS, Scene};
 /// Damaged files in one round.
 const FILES: usize = 6;
 /// Endings of our own files, which have checksums.
-const OWN: [&str; 3] = ["tree", "forest", "index"];
+const OWN: [&str; 4] = ["tree", "forest", "index", "shard"];
 /// Kilobytes of address space that small inputs have to do with, damaged or not.
 const MEMORY: u64 = 2 << 20;
 

@@ -16,7 +16,7 @@ use super::process::{Job, MEMORY};
 use super::random::Random;
 
 /// The files of a scene.
-pub(super) const INPUTS: [&str; 20] = [
+pub(super) const INPUTS: [&str; 22] = [
     "points.csv",
     "points.npy",
     "matrix.csv",
@@ -37,6 +37,8 @@ pub(super) const INPUTS: [&str; 20] = [
     "labels.csv",
     "history.csv",
     "docs.index",
+    "first.csv.shard",
+    "second.csv.shard",
 ];
 
 /// What every command may take longer than it does undisturbed.
@@ -104,6 +106,14 @@ impl Scene {
                 "index -q --points points.csv --names names.txt --measures measures.csv \
                  --measure-names titles.txt --keep 1MB -o out.index",
                 &[("out.index", "docs.index")],
+            ),
+            (
+                "distance model.tree --measures measures.csv --shard 1/2 -o out.csv.shard",
+                &[("out.csv.shard", "first.csv.shard")],
+            ),
+            (
+                "distance model.tree --measures measures.csv --shard 2/2 -o out.csv.shard",
+                &[("out.csv.shard", "second.csv.shard")],
             ),
         ] {
             let words: Vec<String> = args.split_whitespace().map(ToString::to_string).collect();

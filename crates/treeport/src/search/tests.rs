@@ -272,6 +272,11 @@ fn the_graph_is_the_neighbors_of_each_among_the_others() {
     index.remove(&[7]).unwrap();
     let graph = index.graph(3, Accuracy::Exact, &silent).unwrap();
     assert!(graph[7].found.is_empty());
+    for rows in [0..0, 5..9, 13..20] {
+        let some = index.graph_rows(rows.clone(), 3, Accuracy::Exact, &silent).unwrap();
+        assert_eq!(some, graph[rows]);
+    }
+    assert!(index.graph_rows(19..21, 3, Accuracy::Exact, &silent).is_err());
     for number in (0..20).filter(|&number| number != 7) {
         let mut expected = brute(&metric, &measures, &measures.row(number));
         expected.retain(|other| other.0 != number && other.0 != 7);
@@ -281,6 +286,7 @@ fn the_graph_is_the_neighbors_of_each_among_the_others() {
         let within = index.radius_graph(radius, &silent).unwrap();
         assert_close(&within[number].found, &expected);
         assert!(within[7].found.is_empty());
+        assert_eq!(index.radius_graph_rows(6..8, radius, &silent).unwrap(), within[6..8]);
     }
     assert!(index.radius_graph(-1.0, &silent).is_err());
 }
