@@ -28,10 +28,10 @@ Example, three parts of one table:
   done
   treeport merge matrix-*.npy.shard -o matrix.npy
 
-FILE has the very bytes that one run without `--shard` would have written. Shards may be given in any order.
-All must be of the same job (the same command, options, inputs and version) and each of 1/N to N/N must be there
-once; one that is missing, doubled, of another job or damaged is named, and nothing is written.
-Memory does not grow with the size of the result.";
+FILE has the very bytes that one run without `--shard` would have written. Shards may be given in
+any order. All must be of the same job (command, options, inputs and version), and each of 1/N to
+N/N must be there once; one that is missing, doubled, damaged or of another job is named, and
+nothing is written. Memory does not grow with the size of the result.";
 
 /// Options of `treeport merge`.
 #[derive(Args, Debug)]

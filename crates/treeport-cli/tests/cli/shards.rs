@@ -55,9 +55,9 @@ fn agrees(folder: &Folder, command: &str, ending: &str) {
         let merged = folder.read(&format!("merged.{ending}"));
         assert!(merged == folder.read(&whole), "{command}: {shards}");
         files.push(format!("merged.{ending}"));
-        files.iter().for_each(|file| {
+        for file in &files {
             std::fs::remove_file(folder.path(file)).expect("a file");
-        });
+        }
         assert_eq!(folder.files(), before, "{command}: {shards}");
     }
 }
@@ -294,4 +294,34 @@ fn parts_go_on_where_they_were_stopped() {
         assert!(folder.read(&file) == folder.read(&again), "{file}");
         assert!(folder.files().iter().all(|file| !file.contains(".part")), "{:?}", folder.files());
     }
+}
+
+/// The loop of docs/CLUSTER.md, as it stands there.
+#[cfg(unix)]
+#[test]
+fn the_loop_of_the_page_runs() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/CLUSTER.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let from = page.split("```sh\n").nth(1).expect("a block of commands");
+    let commands = from.split("```").next().expect("its end");
+    let folder = Folder::with_model();
+    let (rows, cols) = (9, 4);
+    let matrix = treeport::Csr {
+        rows,
+        cols,
+        start: (0..=rows).map(|row| row * cols).collect(),
+        indices: (0..rows * cols).map(|entry| entry % cols).collect(),
+        values: (0..rows).flat_map(|r| [r + 1, rows - r, 1, 2].map(|mass| mass as f64)).collect(),
+    };
+    let mut docs = std::io::Cursor::new(Vec::new());
+    treeport::io::npz::write_csr(&matrix, &mut docs).expect("memory");
+    folder.write("docs.npz", docs.into_inner());
+    let binary = std::path::Path::new(crate::BINARY).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").expect("a path"));
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-e", "-c", commands]).env("PATH", path).current_dir(folder.path("."));
+    let ended = shell.output().expect("a shell");
+    assert!(ended.status.success(), "{}", show(&ended));
+    ok(&folder, "distance model.tree --measures docs.npz -o whole.npy");
+    assert!(folder.read("matrix.npy") == folder.read("whole.npy"));
 }
