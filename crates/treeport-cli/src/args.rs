@@ -230,14 +230,15 @@ pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
             (id, path.canonicalize().or_else(|_| absolute(path)).unwrap_or_else(|_| path.clone()))
         }));
     }
-    for (k, (id, path)) in files.iter().enumerate() {
+    // Only these few are looked for among all, which may be many.
+    for (k, (id, path)) in files.iter().enumerate().filter(|(_, (id, _))| writes(id)) {
         // An index is read whole before it is written: it may take its own place.
         let safe = |other: &str| command == "index" && other == "index";
         let other = files
             .iter()
             .enumerate()
             .find(|(l, other)| *l != k && other.1 == *path && !safe(other.0));
-        if let Some((_, (other, _))) = other.filter(|_| writes(id)) {
+        if let Some((_, (other, _))) = other {
             let (option, other) = (id.replace('_', "-"), other.replace('_', "-"));
             bail!(
                 "`--{option}` and `{other}` are the same file, `{}`; it would be lost",

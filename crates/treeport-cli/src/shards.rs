@@ -36,9 +36,16 @@ impl ShardArgs {
         })?))
     }
 
-    /// The shard that is asked for, of a job of so many items; `None`: all of it.
-    pub(crate) fn of(&self, job: &Job, items: usize, format: &str) -> Option<Shard> {
-        Shard::new(self.shard?, job, items, format)
+    /// The shard that is asked for, of a job of so many items; `None`: all of it. Only a shard asks
+    /// for the job, whose number may take long.
+    pub(crate) fn of(
+        &self,
+        items: usize,
+        format: &str,
+        job: impl FnOnce() -> Result<Job>,
+    ) -> Result<Option<Shard>> {
+        let Some(which) = self.shard else { return Ok(None) };
+        Ok(Shard::new(which, &job()?, items, format))
     }
 }
 

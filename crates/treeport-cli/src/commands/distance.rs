@@ -109,12 +109,14 @@ impl Work<'_> {
         let npy = shards::format(path) == Some("npy");
         let is_table = npy && !matches!(self.pairs, Pairs::Listed(_));
         let items = if is_table { self.left.len() } else { self.pairs.len() };
-        let shard = args.of(&self.job(npy), items, if npy { "npy" } else { "csv" });
+        let (job, format) = (self.job(npy), if npy { "npy" } else { "csv" });
+        let shard = args.of(items, format, || Ok(job.clone()))?;
         let shard = shard.as_ref();
+        let job = shard.map_or(job, Shard::own_job);
         let filled = if is_table {
-            self.save_table(path, shard, output)?
+            self.save_table((path, &job), shard, output)?
         } else {
-            self.save_list(path, npy, shard, output)?
+            self.save_list((path, &job), npy, shard, output)?
         };
         let parts = match filled {
             Ok(parts) => parts,
@@ -206,7 +208,7 @@ impl Work<'_> {
     /// Distances of pairs, as rows or as an array, block after block.
     fn save_list<'a>(
         &self,
-        path: &Path,
+        (path, job): (&Path, &Job),
         npy: bool,
         shard: Option<&'a Shard>,
         output: &'a Output,
@@ -218,9 +220,9 @@ impl Work<'_> {
             rows::header(&mut head, false, &DISTANCES)?;
         }
         let pairs = self.pairs.clone().of(shard);
-        let (count, job) = (pairs.len(), shard.map_or_else(|| self.job(npy), Shard::own_job));
+        let count = pairs.len();
         let bytes = npy.then(|| head.len() as u64 + 8 * count as u64);
-        let parts = Parts::open(path, &job, (count, "pairs"), bytes, output)?;
+        let parts = Parts::open(path, job, (count, "pairs"), bytes, output)?;
         let mut parts = parts.of(shard);
         let (prepared, offset) = self.prepare()?;
         let mut rest = pairs.iter().skip(parts.earlier());
@@ -241,7 +243,7 @@ impl Work<'_> {
     /// The matrix of all pairs, block after block of rows.
     fn save_table<'a>(
         &self,
-        path: &Path,
+        (path, job): (&Path, &Job),
         shard: Option<&'a Shard>,
         output: &'a Output,
     ) -> Result<Filled<'a>> {
@@ -249,10 +251,10 @@ impl Work<'_> {
         let mut head = Vec::new();
         npy::write_f64_header(&[rows, columns], &mut head)?;
         let Range { start, end } = shard.map_or(0..rows, Shard::range);
-        let (rows, job) = (end - start, shard.map_or_else(|| self.job(true), Shard::own_job));
+        let rows = end - start;
         let bytes = (rows as u64).saturating_mul(columns as u64).saturating_mul(8);
         let bytes = bytes.saturating_add(head.len() as u64);
-        let parts = Parts::open(path, &job, (rows, "rows"), Some(bytes), output)?;
+        let parts = Parts::open(path, job, (rows, "rows"), Some(bytes), output)?;
         let mut parts = parts.of(shard);
         let left = self.model.prepare(self.left)?;
         let right = self.against.map(|set| self.model.prepare(set)).transpose()?;

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let measures = args.measures.read(Space::of(&metric, names.as_ref()))?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let job = Work { metric: &metric, measures: &measures, pairs: &pairs }.job();
-    let shard = args.shard.of(&job, pairs.len(), "csv");
+    let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
     let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
     // What is no regular file, such as /dev/stdout, has nothing beside it.

@@ -17,6 +17,7 @@ fn with_everything() -> Folder {
     let rows: Vec<String> = folder.text("many.csv").lines().map(str::to_owned).collect();
     folder.write("queries.csv", [&rows[3..8], &rows[15..18]].concat().join("\n"));
     folder.write("one.csv", &rows[0]);
+    folder.write("few.csv", rows[4..6].join("\n"));
     let name = |k: usize| if k == 4 { "York, New".into() } else { format!("m{k}") };
     folder.write("names.txt", (0..20).map(name).collect::<Vec<_>>().join("\n"));
     folder.write("pairs.csv", "left,right\n3,1\n0,0\n");
@@ -98,6 +99,8 @@ fn neighbors_in_parts() {
     let model = "nearest model.forest --measures many.csv --normalize -k 3";
     agrees(&folder, &format!("{model} --measure-names names.txt"), "csv");
     agrees(&folder, &format!("{model} --queries queries.csv"), "csv");
+    agrees(&folder, &format!("{model} --queries few.csv"), "csv");
+    agrees(&folder, "nearest many.index -k 3 --queries few.csv --normalize", "csv");
     for how in ["-k 4", "-k 2 --within 0.1", "-k 3 --approximate", "--radius 12"] {
         agrees(&folder, &format!("nearest many.index {how}"), "csv");
         let others = "--queries queries.csv --normalize";

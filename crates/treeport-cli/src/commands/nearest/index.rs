@@ -35,14 +35,10 @@ pub(super) fn run(
     }
     let names = Names::new(args, queries.as_ref(), from.measure_names)?;
     let all = queries.as_ref().map_or(index.measures().len(), Measures::len);
-    let shard = match args.shard.shard {
-        // The whole file is read for it.
-        Some(_) => {
-            let job = args.job(queries.as_ref(), &names);
-            args.shard.of(&job.part("index", parts::of_file(&args.model)?), all, "csv")
-        }
-        None => None,
-    };
+    let shard = args.shard.of(all, "csv", || {
+        let job = args.job(queries.as_ref(), &names);
+        Ok(job.part("index", parts::of_file(&args.model)?))
+    })?;
     let rows = shard.as_ref().map_or(0..all, Shard::range);
     let begun = Instant::now();
     let found = search(args, index, (queries.as_ref(), rows.clone()), output)?;
@@ -74,9 +70,11 @@ fn search(
     (queries, rows): (Option<&Measures>, Range<usize>),
     output: &Output,
 ) -> Result<Vec<Neighbors>> {
-    let some = |queries: &Measures| {
-        let rows = rows.clone().map(|row| queries.row(row).iter());
-        Measures::from_rows(queries.points(), rows)
+    let some = |all: &Measures| {
+        if rows.len() == all.len() {
+            return Ok(all.clone());
+        }
+        Measures::from_rows(all.points(), rows.clone().map(|row| all.row(row).iter()))
     };
     let queries = queries.map(some).transpose()?;
     let accuracy = match args.within {

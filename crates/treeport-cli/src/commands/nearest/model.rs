@@ -27,8 +27,10 @@ pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> R
     let apart = queries.as_ref().map(|queries| model.prepare(queries)).transpose()?;
     let prepared = apart.as_ref().unwrap_or(&among);
     let (all, columns) = (prepared.measures().len(), measures.len());
-    let job = args.job(queries.as_ref(), &names).part("model", parts::of_model(&model));
-    let shard = args.shard.of(&job.part("measures", of_measures(&measures)), all, "csv");
+    let shard = args.shard.of(all, "csv", || {
+        let job = args.job(queries.as_ref(), &names).part("model", parts::of_model(&model));
+        Ok(job.part("measures", of_measures(&measures)))
+    })?;
     let Range { start, end } = shard.as_ref().map_or(0..all, Shard::range);
     let count = end - start;
     let watch = Watch::of_rows(output, file.is_none());
