@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use treeport::io::shard::Shard;
 
-use crate::input;
 use crate::output::{self, Output, number};
+use crate::{input, parts};
 
 /// A value in a row.
 pub(crate) enum Cell<'a> {
@@ -84,6 +84,18 @@ pub(crate) fn target<'a>(
     }
     output::check_place(path)?;
     Ok(Some(path))
+}
+
+/// As [`target`], for what cannot go to a pipe or to stdout.
+pub(crate) fn regular_target<'a>(
+    path: Option<&'a Path>,
+    what: &str,
+    endings: &[&str],
+) -> Result<&'a Path> {
+    let name = path.map_or_else(|| "-".into(), |path| path.display().to_string());
+    parts::regular(target(path, what, endings)?).with_context(|| {
+        format!("cannot write `{name}`: {what} to a regular file, not to a pipe or to stdout")
+    })
 }
 
 /// Whether the name of a file ends so, after a dot that does not begin it.

@@ -12,7 +12,7 @@ use treeport::io::shard::Shard;
 
 use crate::args::ShardArgs;
 use crate::output::Output;
-use crate::{input, parts, rows};
+use crate::{input, rows};
 
 /// What the name of a shard's file ends with, after the ending of the whole.
 const ENDING: &str = "shard";
@@ -30,10 +30,7 @@ impl ShardArgs {
         }
         let endings: Vec<String> = endings.iter().map(|end| format!("{end}.{ENDING}")).collect();
         let endings: Vec<&str> = endings.iter().map(String::as_str).collect();
-        let file = parts::regular(rows::target(path, "a shard goes", &endings)?);
-        Ok(Some(file.with_context(|| {
-            format!("a shard cannot go to a pipe or to stdout; give `-o FILE.{}`", endings[0])
-        })?))
+        rows::regular_target(path, "a shard goes", &endings).map(Some)
     }
 
     /// The shard that is asked for, of a job of so many items; `None`: all of it. Only a shard asks

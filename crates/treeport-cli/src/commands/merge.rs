@@ -9,7 +9,7 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 use treeport::Error;
@@ -19,7 +19,7 @@ use treeport::progress::State;
 use crate::interrupt::Interrupted;
 use crate::output::{self, Output};
 use crate::progress::Watch;
-use crate::{parts, rows};
+use crate::rows;
 
 const EXAMPLE: &str = "\
 Example, three parts of one table:
@@ -61,9 +61,7 @@ pub(crate) fn run(args: &MergeArgs, output: &Output) -> Result<ExitCode> {
     found.sort_by_key(|(_, shard)| shard.number());
     check_complete(&found)?;
     let [(_, first), ..] = &found[..] else { bail!("give the shards to merge") };
-    let target = rows::target(Some(&args.output), "these shards go", &[first.format()])?;
-    let target = parts::regular(target)
-        .context("what is merged cannot go to a pipe or to stdout; give a file as `-o`")?;
+    let target = rows::regular_target(Some(&args.output), "these shards go", &[first.format()])?;
     let mut bytes = 0;
     output::save(target, |out| {
         bytes = copy(&found, out, output)?;

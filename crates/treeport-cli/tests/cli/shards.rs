@@ -211,7 +211,7 @@ fn places_that_do_not_fit() {
     assert_snapshot!(folder.error(&format!("merge {files} -o merged.csv")),
         @"cannot write `merged.csv`: these shards go to a .npy file");
     assert_snapshot!(folder.error(&format!("merge {files} -o -")),
-        @"what is merged cannot go to a pipe or to stdout; give a file as `-o`");
+        @"cannot write `-`: these shards go to a regular file, not to a pipe or to stdout");
     let before = folder.read("part-1.npy.shard");
     let said = folder.error(&format!("merge {files} -o part-1.npy.shard"));
     assert!(said.starts_with("`--output` and `parts` are the same file, `"), "{said}");
@@ -219,9 +219,18 @@ fn places_that_do_not_fit() {
     assert_snapshot!(folder.error(&format!("{distance} --shard 1/2 -o a.npy")),
         @"cannot write `a.npy`: a shard goes to a .csv.shard or .npy.shard file");
     assert_snapshot!(folder.error(&format!("{distance} --shard 1/2 -o -")),
-        @"a shard cannot go to a pipe or to stdout; give `-o FILE.csv.shard`");
+        @"cannot write `-`: a shard goes to a regular file, not to a pipe or to stdout");
     assert_snapshot!(folder.error(&format!("{distance} -o a.npy.shard")),
         @"cannot write `a.npy.shard`: distances go to a .csv or .npy file");
+    #[cfg(unix)]
+    for (command, file) in [
+        (format!("{distance} --shard 1/2"), "pipe.csv.shard"),
+        (format!("merge {files}"), "pipe.npy"),
+    ] {
+        std::os::unix::fs::symlink("/dev/full", folder.path(file)).expect("a link");
+        let said = folder.error(&format!("{command} -o {file}"));
+        assert!(said.starts_with(&format!("cannot write `{file}`: ")), "{said}");
+    }
     let said = folder.error(&format!("{distance} --shard 1/2"));
     assert!(said.contains("required arguments were not provided:\n  --output <FILE>"), "{said}");
     assert_snapshot!(folder.error(&format!("{distance} --shard 3/2 -o a.npy.shard")), @"
