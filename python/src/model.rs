@@ -47,6 +47,9 @@ const COLLECTION: usize = 8;
 /// What a tree and its making take, in times the lengths of its edges.
 const TREE: u64 = 6;
 
+/// Distances and numbers of neighbors, a row each.
+type Nearest<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
+
 #[pymethods]
 impl Model {
     /// A tree from parents and edge lengths, leaves first, root last.
@@ -281,6 +284,44 @@ impl Model {
             let (left, right) = self.prepared(a, b)?;
             fill(&left, right.as_deref(), &mut out, progress)
         })
+    }
+
+    /// Distances and numbers of the nearest of one set to each of another, or of the nearest others.
+    #[pyo3(signature = (a, b, k, threads))]
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        a: &Measures,
+        b: Option<&Measures>,
+        k: usize,
+        threads: usize,
+    ) -> PyResult<Nearest<'py>> {
+        let all = a.rows.len();
+        let (distances, numbers) = watch::run(py, threads, None, |progress| {
+            let (left, right) = self.prepared(a, b)?;
+            let at_once = left.rows_at_once(b.unwrap_or(a).rows.len());
+            let (mut distances, mut numbers) = (Vec::new(), Vec::new());
+            for first in (0..all).step_by(at_once) {
+                let rows = first..all.min(first.saturating_add(at_once));
+                for (number, distance) in
+                    left.nearest(right.as_deref(), rows, k, progress)?.into_iter().flatten()
+                {
+                    distances.push(distance);
+                    numbers.push(i64::try_from(number).expect("memory ends long before"));
+                }
+            }
+            Ok((distances, numbers))
+        })?;
+        let shape = [all, k];
+        Ok((distances.into_pyarray(py).reshape(shape)?, numbers.into_pyarray(py).reshape(shape)?))
+    }
+
+    /// Refuses sets whose masses differ, which have no distances.
+    #[pyo3(signature = (a, b))]
+    #[staticmethod]
+    fn check_balanced(a: &Measures, b: Option<&Measures>) -> PyResult<()> {
+        let sets = [&a.rows, &b.unwrap_or(a).rows];
+        treeport::Measures::check_all_balanced(&sets).map_err(to_py_err)
     }
 
     /// Sparse rows whose cityblock distances are those of the model.

@@ -62,3 +62,19 @@ def test_unequal_totals_are_refused(rng):
             module(A, B * float("nan"))
         with pytest.raises(ValueError, match="measures 0 have total mass 2 and 1"):
             module(2 * A[0], B[0])
+
+
+def test_batches_have_the_distances_and_gradients_of_their_rows(words, documents):
+    tw = tp.TreeWasserstein(words, epochs=3).fit(documents)
+    module = tw.to_torch(torch.float64)
+    masses = torch.tensor(documents / documents.sum(axis=1, keepdims=True))
+    A = masses[:6].reshape(2, 3, -1).clone().requires_grad_()
+    values = module(A[:, :, None], masses[None, None, 10:14])
+    assert values.shape == (2, 3, 4)
+    np.testing.assert_allclose(
+        values.detach().reshape(6, 4).numpy(), tw.pairwise(documents[:6], documents[10:14]), rtol=1e-9
+    )
+    values.sum().backward()
+    rows = masses[:6].clone().requires_grad_()
+    sum(module(rows[i], masses[j]).sum() for i in range(6) for j in range(10, 14)).backward()
+    torch.testing.assert_close(A.grad.reshape(6, -1), rows.grad)

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use crate::error::Result;
 use crate::forest::{Forest, mean};
 use crate::measure::{Measure, Measures};
@@ -317,6 +319,41 @@ impl Prepared {
         })
     }
 
+    /// The `k` measures of another set prepared by the same model that are closest to each of some
+    /// measures here, closest first, equal ones by number; without another set the closest others
+    /// here. Progress counts rows.
+    ///
+    /// # Errors
+    /// As [`Tree::cross`].
+    ///
+    /// # Panics
+    /// If the other set is prepared by another model.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Measures, Model, silent};
+    /// let model = Model::from_newick("((a:1,b:1):2,c:3);", None)?;
+    /// let prepared = model.prepare(&Measures::unit_masses(3, 0..3)?)?;
+    /// let nearest = prepared.nearest(None, 0..2, 1, &silent)?;
+    /// assert_eq!(nearest, [[(1, 2.0)], [(0, 2.0)]]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn nearest(
+        &self,
+        other: Option<&Self>,
+        rows: Range<usize>,
+        k: usize,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Vec<(usize, f64)>>> {
+        let among = other.unwrap_or(self);
+        let columns = among.measures().len();
+        let table = self.cross_rows(among, rows.clone(), progress)?;
+        let rows = rows.into_par_iter().zip(table.par_chunks(columns.max(1)));
+        // A measure is no neighbor of itself.
+        let itself = |row| if other.is_some() { None } else { Some(row) };
+        Ok(rows.map(|(row, distances)| least(k, distances, itself(row))).collect())
+    }
+
     /// Rows of a table of so many columns that are worked out at once by those who have no room for
     /// all: 64 MiB of them, with a copy, or a quarter of the memory where that is less; one at least.
     pub fn rows_at_once(&self, columns: usize) -> usize {
@@ -353,4 +390,17 @@ impl Prepared {
     fn check_model(&self, other: &Self) {
         assert!(self.weights == other.weights, "both sets must be prepared by one model");
     }
+}
+
+/// The `k` least distances with their places, least first; one place may be left out.
+fn least(k: usize, distances: &[f64], but: Option<usize>) -> Vec<(usize, f64)> {
+    let all = distances.iter().copied().enumerate();
+    let mut found: Vec<(usize, f64)> = all.filter(|&(place, _)| but != Some(place)).collect();
+    let order = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+    if k < found.len() {
+        found.select_nth_unstable_by(k, order);
+        found.truncate(k);
+    }
+    found.sort_unstable_by(order);
+    found
 }

@@ -15,6 +15,7 @@ from ._estimates import Calibration, Estimates, Options, whole
 from ._forest import Forest
 from ._inputs import (
     Floats,
+    Integers,
     Measures,
     Seed,
     fingerprint,
@@ -26,12 +27,12 @@ from ._inputs import (
     row,
     rows_of,
     seed_of,
-    table_of,
     threads_of,
     width,
     with_mass,
 )
 from ._progress import bar
+from ._tables import nearest_of, table_of
 from ._tree import Tree
 
 if TYPE_CHECKING:
@@ -289,7 +290,9 @@ class TreeWasserstein(  # type: ignore[misc]
         left, right = self._measures(A), self._measures(B)
         return self._model._raw.paired(left, right, threads_of(self.n_jobs))
 
-    def pairwise(self, A: Any, B: Any = None, *, out: Optional[Floats] = None) -> Floats:
+    def pairwise(
+        self, A: Any, B: Any = None, *, out: Any = None, device: Optional[str] = None
+    ) -> Any:
         """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
 
         This is what ``metric="precomputed"`` of scikit-learn takes.
@@ -300,6 +303,8 @@ class TreeWasserstein(  # type: ignore[misc]
         B : array-like or sparse of shape (n_b, n_points), optional
         out : ndarray of float64 and of the shape of the result, optional
             Where the distances go, block after block of rows: see `Tree.pairwise`.
+        device : str, optional
+            "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
 
         Returns
         -------
@@ -307,7 +312,31 @@ class TreeWasserstein(  # type: ignore[misc]
             `out`, where that is given.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
-        return table_of(self._model._raw, left, right, out, threads_of(self.n_jobs))
+        return table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
+
+    def kneighbors(
+        self, A: Any, B: Any = None, n_neighbors: int = 10, *, device: Optional[str] = None
+    ) -> tuple[Any, Integers]:
+        """The rows of `B` that are nearest to each row of `A`, or the nearest others of `A`, by the tree's distances.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points), optional
+        n_neighbors : int
+        device : str, optional
+            "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_neighbors)
+            In ascending order.
+        numbers : ndarray of int64 of shape (n_a, n_neighbors)
+            Rows of `B`, or of `A`; of equal distances the lower number first.
+        """
+        left, right = self._measures(A), None if B is None else self._measures(B)
+        threads = threads_of(self.n_jobs)
+        return nearest_of(self._model._raw, left, right, n_neighbors, threads, device)
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which share of the mass goes where, by the tree or the forest: see `Tree.coupling`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Optional, Union
 from zlib import crc32
 
@@ -413,26 +414,13 @@ def fingerprint(
     return metric, points is None, cost is None, graph is None, *numbers
 
 
-def table_of(
-    raw: _core.Model,
-    left: _core.Measures,
-    right: Optional[_core.Measures],
-    out: Optional[Floats],
-    threads: int,
-) -> Floats:
-    """All distances of two sets or within one, in an array of the caller's where there is one."""
-    if out is None:
-        return raw.pairwise(left, right, threads)
-    shape = (len(left), len(left if right is None else right))
-    expected = f"expected a writeable, aligned numpy array of float64 with shape {shape}"
-    if not isinstance(out, np.ndarray):
-        raise ValueError(f"out is of type {type(out).__name__}; {expected}")
-    if out.dtype != np.float64 or out.shape != shape:
-        raise ValueError(f"out has dtype {out.dtype} and shape {out.shape}; {expected}")
-    if not (out.flags.writeable and out.flags.aligned):
-        raise ValueError(f"out is {'not aligned' if out.flags.writeable else 'read-only'}; {expected}")
-    raw.pairwise_into(left, right, out, threads)
-    return out
+def neighbors_of(n_neighbors: Any) -> int:
+    """A number of neighbors, in the words of scikit-learn where it is none."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
+        raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
+    if n_neighbors <= 0:
+        raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
+    return int(n_neighbors)
 
 
 def threads_of(n_jobs: Optional[int]) -> int:

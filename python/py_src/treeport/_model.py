@@ -8,7 +8,8 @@ from typing import Any, Optional, TypeVar
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, measures_of, moves_matrix, row, table_of, threads_of, width
+from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
+from ._tables import nearest_of, table_of
 
 Self = TypeVar("Self", bound="Model")
 
@@ -89,8 +90,14 @@ class Model:
         return self._raw.paired(self._measures(A), self._measures(B), threads_of(n_jobs))
 
     def pairwise(
-        self, A: Any, B: Any = None, *, n_jobs: Optional[int] = None, out: Optional[Floats] = None
-    ) -> Floats:
+        self,
+        A: Any,
+        B: Any = None,
+        *,
+        n_jobs: Optional[int] = None,
+        out: Any = None,
+        device: Optional[str] = None,
+    ) -> Any:
         """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
 
         Parameters
@@ -102,6 +109,10 @@ class Model:
         out : ndarray of float64 and of the shape of the result, optional
             Where the distances go, block after block of rows. With a `numpy.memmap` the table may be larger than
             memory.
+        device : str, optional
+            "cuda" or "cuda:1" computes on a GPU, in single precision: the result is an array of float32, and `out` may
+            be one of float32 or float64, or a tensor on the GPU. It needs PyTorch and Triton
+            (``pip install "treeport[gpu]"``).
 
         Returns
         -------
@@ -123,8 +134,48 @@ class Model:
         ...     tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]], out=table)[0].tolist()
         [0.0, 3.0]
         """
-        other = None if B is None else self._measures(B)
-        return table_of(self._raw, self._measures(A), other, out, threads_of(n_jobs))
+        left, right = self._measures(A), None if B is None else self._measures(B)
+        return table_of(self._raw, left, right, out, threads_of(n_jobs), device)
+
+    def kneighbors(
+        self,
+        A: Any,
+        B: Any = None,
+        n_neighbors: int = 10,
+        *,
+        n_jobs: Optional[int] = None,
+        device: Optional[str] = None,
+    ) -> tuple[Any, Integers]:
+        """The rows of `B` that are nearest to each row of `A`, or the nearest others of `A`, by the model's distances.
+
+        The table of all distances is never there as a whole. `WassersteinNeighbors` finds the nearest by exact transport.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points), optional
+        n_neighbors : int
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+        device : str, optional
+            "cuda" or "cuda:1" computes on a GPU, in single precision: see `pairwise`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_neighbors)
+            In ascending order.
+        numbers : ndarray of int64 of shape (n_a, n_neighbors)
+            Rows of `B`, or of `A`; of equal distances the lower number first.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+        >>> tree.kneighbors([[1, 0, 0], [0, 1, 0], [0, 0, 1]], n_neighbors=1)[1].tolist()
+        [[1], [0], [0]]
+        """
+        left, right = self._measures(A), None if B is None else self._measures(B)
+        return nearest_of(self._raw, left, right, n_neighbors, threads_of(n_jobs), device)
 
     def coupling(self, a: Any, b: Any) -> sparse.csr_array:
         """Which mass goes where.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._estimator import TreeWasserstein, _parameters
-from ._inputs import Integers, ground_of, measures_of, names_of, rows_of, threads_of
+from ._inputs import Integers, ground_of, measures_of, names_of, neighbors_of, rows_of, threads_of
 from ._progress import bar
 
 
@@ -271,7 +270,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
         """
         check_is_fitted(self)
-        return self.kneighbors_graph(X, _whole_number(self.n_neighbors) + 1, mode="distance")
+        return self.kneighbors_graph(X, neighbors_of(self.n_neighbors) + 1, mode="distance")
 
     def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
         """Builds the index, and the graph of every measure with itself and its `n_neighbors` nearest others.
@@ -341,7 +340,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
             How many neighbors.
         """
         check_is_fitted(self)
-        k = _whole_number(self.n_neighbors if n_neighbors is None else n_neighbors)
+        k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
         with bar("searching", self.verbose) as report:
             return self._index.expected_recall(k, threads_of(self.n_jobs), report)
 
@@ -437,7 +436,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
         check_is_fitted(self)
-        k = _whole_number(self.n_neighbors if n_neighbors is None else n_neighbors)
+        k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
         queries = None if X is None else self._measures(X)
         present = self._index.present
         if k > (present - 1 if queries is None else present):
@@ -463,14 +462,6 @@ class WassersteinNeighbors(  # type: ignore[misc]
         shape = (len(start) - 1, self.n_samples_fit_)
         # Not an array: scanpy, for one, asks graphs for what only a matrix has.
         return sparse.csr_matrix((values, numbers, start), shape=shape)
-
-
-def _whole_number(n_neighbors: Any) -> int:
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
-        raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
-    if n_neighbors <= 0:
-        raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
-    return int(n_neighbors)
 
 
 def _check_mode(mode: str) -> None:

@@ -15,6 +15,9 @@ from ._tree import Tree
 class TreeDistance(torch.nn.Module):  # type: ignore[misc]
     """Tree distances of rows of masses: ``sum_v length(v) * |mass of A below v - mass of B below v|``.
 
+    Gradients in the masses are exact; where the masses below a node are equal, a subgradient. ``module.to("cuda")``
+    computes on a GPU.
+
     Parameters
     ----------
     tree : Tree or Forest
@@ -34,12 +37,16 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
         self.register_buffer("matrix", matrix)
 
     def forward(self, A: Any, B: Any) -> Any:
-        """Distance of row i of `A` to row i of `B`, for every i; their totals have to be equal."""
+        """Distances along the last axis, of the points; other axes are batches, and those of `A` and `B` broadcast.
+
+        Rows that are compared have to have equal totals.
+        """
         surplus = A - B
         if not torch.compiler.is_compiling():
-            _check_totals(A, surplus)
-        columns = surplus[:, None] if surplus.dim() == 1 else surplus.T
-        return torch.sparse.mm(self.matrix, columns).abs().sum(dim=0)
+            _check_totals(A.expand_as(surplus), surplus)
+        columns = surplus.reshape(-1, surplus.shape[-1]).T
+        distances = torch.sparse.mm(self.matrix, columns).abs().sum(dim=0)
+        return distances.reshape(surplus.shape[:-1] or (1,))
 
 
 def _check_totals(A: Any, surplus: Any) -> None:

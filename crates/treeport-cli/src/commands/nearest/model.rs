@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use rayon::prelude::*;
 use serde_json::json;
 use treeport::io::fingerprint::of_measures;
 use treeport::io::shard::Shard;
@@ -35,8 +34,7 @@ pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> R
     let count = end - start;
     let watch = Watch::of_rows(output, file.is_none());
     let size = prepared.rows_at_once(columns);
-    // A measure is no neighbor of itself.
-    let itself = |query| if apart.is_some() { None } else { Some(query) };
+    let others = apart.as_ref().map(|_| &among);
     let goal = (file, shard.as_ref());
     rows::write_all(goal, output, &COLUMNS[..4], |out, json| {
         for first in (start..end).step_by(size) {
@@ -45,13 +43,10 @@ pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> R
                 let (done, total) = (first - start + state.done, Some(count));
                 watch.hear(&State { task: "neighbors", done, total, ..*state })
             };
-            let table = match prepared.cross_rows(&among, queries.clone(), &progress) {
+            let found = match prepared.nearest(others, queries.clone(), args.k, &progress) {
                 Err(Error::Cancelled) => return Err(Interrupted.into()),
-                table => table?,
+                found => found?,
             };
-            let rows = queries.clone().into_par_iter().zip(table.par_chunks(columns.max(1)));
-            let found: Vec<_> =
-                rows.map(|(query, row)| nearest(args.k, row, itself(query))).collect();
             for (query, found) in queries.zip(found) {
                 write(out, json, &names, (query, &found), None)?;
             }
@@ -76,17 +71,4 @@ fn read(args: &NearestArgs, model: &Model) -> Result<(Measures, Option<Measures>
     let names = input::measure_names(args.measure_names.as_deref(), &measures)?;
     let names = Names::new(args, queries.as_ref(), names)?;
     Ok((measures, queries, names))
-}
-
-/// The closest first.
-fn nearest(k: usize, distances: &[f64], itself: Option<usize>) -> Vec<(usize, f64)> {
-    let all = distances.iter().copied().enumerate();
-    let mut found: Vec<(usize, f64)> = all.filter(|&(m, _)| itself != Some(m)).collect();
-    let order = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
-    if k < found.len() {
-        found.select_nth_unstable_by(k, order);
-        found.truncate(k);
-    }
-    found.sort_unstable_by(order);
-    found
 }

@@ -1,0 +1,109 @@
+"""Tables of distances and nearest rows, by the compiled half or on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core, _tiles
+from ._inputs import Integers, neighbors_of
+
+
+def table_of(
+    raw: _core.Model,
+    left: _core.Measures,
+    right: Optional[_core.Measures],
+    out: Any,
+    threads: int,
+    device: Optional[str] = None,
+) -> Any:
+    """All distances of two sets or within one, in an array of the caller's where there is one."""
+    shape = (len(left), len(left if right is None else right))
+    if device is not None:
+        engine = _engine(device)
+        out = np.empty(shape, np.float32) if out is None else _checked(out, shape, single=True)
+        with _memory_errors(device):
+            _tiles.table(engine, *_sides(engine, raw, left, right, threads), right is None, out)
+        return out
+    if out is None:
+        return raw.pairwise(left, right, threads)
+    raw.pairwise_into(left, right, _checked(out, shape, single=False), threads)
+    return out
+
+
+def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
+    """An array that a table fits in; with `single` float32 will do, and a tensor on a GPU."""
+    dtypes = "float32 or float64" if single else "float64"
+    expected = f"expected a writeable, aligned numpy array of {dtypes} with shape {shape}"
+    is_tensor = single and type(out).__module__.split(".")[0] == "torch"
+    if not (isinstance(out, np.ndarray) or is_tensor):
+        raise ValueError(f"out is of type {type(out).__name__}; {expected}")
+    if str(out.dtype).split(".")[-1] not in dtypes.split(" or ") or tuple(out.shape) != shape:
+        raise ValueError(f"out has dtype {out.dtype} and shape {tuple(out.shape)}; {expected}")
+    if not is_tensor and not (out.flags.writeable and out.flags.aligned):
+        raise ValueError(f"out is {'not aligned' if out.flags.writeable else 'read-only'}; {expected}")
+    return out
+
+
+def nearest_of(
+    raw: _core.Model,
+    left: _core.Measures,
+    right: Optional[_core.Measures],
+    n_neighbors: Any,
+    threads: int,
+    device: Optional[str] = None,
+) -> tuple[Any, Integers]:
+    """Distances and numbers of the nearest of each row; no table is there as a whole."""
+    count, others = neighbors_of(n_neighbors), len(left) - 1 if right is None else len(right)
+    if count > others:
+        raise ValueError(f"n_neighbors is {count}, and there are only {others} rows to find")
+    if device is None:
+        return raw.nearest(left, right, count, threads)
+    engine = _engine(device)
+    with _memory_errors(device):
+        sides = _sides(engine, raw, left, right, threads)
+        return _tiles.nearest(engine, *sides, right is None, count)
+
+
+def _engine(device: str) -> _tiles.Engine:
+    """What computes on a device: "tiles" is the same in NumPy, slow and everywhere, for tests."""
+    if device == "tiles":
+        return _tiles.Engine()
+    if str(device).split(":")[0] != "cuda":
+        raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on")
+    try:
+        from . import _cuda
+    except ImportError as error:
+        wanted = 'pip install "treeport[gpu]"'
+        raise ImportError(f"device={device!r} needs PyTorch and Triton: `{wanted}`") from error
+    return _cuda.Cuda(str(device))
+
+
+def _sides(
+    engine: _tiles.Engine,
+    raw: _core.Model,
+    left: _core.Measures,
+    right: Optional[_core.Measures],
+    threads: int,
+) -> tuple[_tiles.Side, _tiles.Side]:
+    raw.check_balanced(left, right)
+    rows = [None if side is None else _tiles.Rows(*raw.embed(side, threads)[:3]) for side in (left, right)]
+    assert rows[0] is not None
+    return _tiles.sides(engine, rows[0], rows[1], raw.nodes)
+
+
+@contextmanager
+def _memory_errors(device: str) -> Iterator[None]:
+    """What does not fit on the GPU is said in our words."""
+    try:
+        yield
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError":
+            raise
+        raise MemoryError(
+            f"the measures do not fit into the memory of {device}: {error}; give fewer rows at a time, or leave out "
+            "`device`"
+        ) from error
