@@ -10,7 +10,7 @@ use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::progress::Progress;
 use crate::sparse::Csr;
-use crate::tree::{Coupling, Scratch, Tree, check_tables, newick_parts};
+use crate::tree::{Census, Coupling, Scratch, Tree, check_tables, newick_parts};
 
 /// One tree, or several with weights: a distance between measures with everything that can be asked
 /// of it.
@@ -206,6 +206,29 @@ impl Model {
         let laid_out = self.trees().iter().map(|tree| tree.prepare(measures));
         let trees = laid_out.collect::<Result<_>>()?;
         Ok(Prepared { trees, weights: self.weights().to_vec() })
+    }
+
+    /// [`Tree::census`] for every tree.
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    pub fn census(&self, measures: &Measures) -> Result<Vec<Census>> {
+        self.trees().iter().map(|tree| tree.census(measures)).collect()
+    }
+
+    /// As [`prepare`](Self::prepare), for some of more measures, with their [census](Self::census):
+    /// distances are those that all of them would give, to the bit.
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    ///
+    /// # Panics
+    /// If it is the census of another number of trees.
+    pub fn prepare_part(&self, measures: &Measures, whole: &[Census]) -> Result<Prepared> {
+        assert_eq!(self.trees().len(), whole.len(), "a census for every tree");
+        let both = self.trees().iter().zip(whole);
+        let trees = both.map(|(tree, whole)| tree.prepare_part(measures, *whole));
+        Ok(Prepared { trees: trees.collect::<Result<_>>()?, weights: self.weights().to_vec() })
     }
 }
 

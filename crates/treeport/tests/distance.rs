@@ -4,7 +4,7 @@ mod common;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::tree::Scratch;
+use treeport::tree::{Census, Scratch};
 use treeport::{Error, Measures, Tree, silent};
 
 /// Measures of total 1 whose masses are multiples of 2^-20, so that sums are exact and any
@@ -275,6 +275,63 @@ proptest! {
             }
         }
         prop_assert_eq!(block[1100 + 1001], 0.0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Whether there are lists, and where the tree is cut, is chosen for all measures together.
+    #[test]
+    fn parts_give_the_bits_of_the_whole(
+        tree in common::trees(2..400),
+        rows in vec(vec((0..400usize, 1..1000u32), 1..60), 2..40),
+        size in 1..9usize,
+        split in 1..39usize,
+    ) {
+        let n = tree.leaves();
+        let row = |row: &Vec<(usize, u32)>| {
+            row.iter().map(|&(p, m)| (p % n, f64::from(m))).collect::<Vec<_>>()
+        };
+        let measures = |rows: &[Vec<(usize, u32)>]| {
+            Measures::from_rows(n, rows.iter().map(row)).unwrap().normalized()
+        };
+        let whole = |rows: &[Vec<(usize, u32)>]| {
+            let parts = rows.chunks(size).map(|part| tree.census(&measures(part)).unwrap());
+            parts.reduce(|a, b| Census {
+                measures: a.measures + b.measures,
+                entries: a.entries + b.entries,
+                above: a.above + b.above,
+            })
+        };
+        let part = |rows: &[Vec<(usize, u32)>], whole: Option<Census>| {
+            tree.prepare_part(&measures(rows), whole.unwrap()).unwrap()
+        };
+        let (all, census) = (measures(&rows), whole(&rows));
+        prop_assert_eq!(census.unwrap(), tree.census(&all).unwrap());
+        let (left, right) = rows.split_at(split.min(rows.len() - 1));
+        let table = tree.pairwise(&all, &silent).unwrap();
+        let cross = tree.cross(&measures(left), &measures(right), &silent).unwrap();
+        for (r, a) in rows.chunks(size).enumerate() {
+            let a = part(a, census);
+            for (c, b) in rows.chunks(size).enumerate().skip(r) {
+                let b = part(b, census);
+                let block = if r == c { a.pairwise(&silent) } else { a.cross(&b, &silent) }.unwrap();
+                for (k, distance) in block.iter().enumerate() {
+                    let (i, j) = (r * size + k / b.len(), c * size + k % b.len());
+                    prop_assert_eq!(*distance, table[i * rows.len() + j]);
+                }
+            }
+        }
+        for (r, a) in left.chunks(size).enumerate() {
+            for (c, b) in right.chunks(size).enumerate() {
+                let (a, b) = (part(a, whole(left)), part(b, whole(right)));
+                for (k, distance) in a.cross(&b, &silent).unwrap().iter().enumerate() {
+                    let (i, j) = (r * size + k / b.len(), c * size + k % b.len());
+                    prop_assert_eq!(*distance, cross[i * right.len() + j]);
+                }
+            }
+        }
     }
 }
 

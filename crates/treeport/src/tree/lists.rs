@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use super::Tree;
 use super::index::Depth;
+use super::prepared::Census;
 use crate::measure::{Measure, Measures};
 use crate::memory;
 
@@ -64,11 +65,23 @@ struct Children {
 impl Lists {
     /// Lists of measures, in parallel; `None` where they would be longer than they are useful, or
     /// there is no room for them.
-    pub(super) fn new(tree: &Tree, measures: &Measures, ranked: &Measures) -> Option<Self> {
-        let count = measures.len().div_ceil(PART);
+    ///
+    /// A part of more measures has lists where all of them would.
+    pub(super) fn new(
+        tree: &Tree,
+        measures: &Measures,
+        ranked: &Measures,
+        whole: Option<Census>,
+    ) -> Option<Self> {
+        let own = (measures.len(), measures.entries());
+        let (all, points) = whole.map_or(own, |whole| (whole.measures, whole.entries));
         // A list that is empty takes room, too.
-        let most = (MOST_PER_POINT * measures.entries()).checked_sub(count * tree.nodes() / 2)?;
-        let entries = entries(tree, ranked, most.min(u32::MAX as usize))?;
+        let empty = all.div_ceil(PART) * tree.nodes() / 2;
+        let most = (MOST_PER_POINT * points).checked_sub(empty)?.min(u32::MAX as usize);
+        if whole.is_some_and(|whole| whole.above > most) {
+            return None;
+        }
+        let (count, entries) = (measures.len().div_ceil(PART), entries(tree, ranked, most)?);
         let bytes = memory::size_of::<(u32, f64)>(&[entries])
             + memory::size_of::<u32>(&[count, tree.nodes()]);
         memory::check(format_args!("lists of measures"), bytes, "").ok()?;
@@ -125,7 +138,7 @@ fn alone(tree: &Tree, measure: &Measure<'_>) -> f64 {
 }
 
 /// Nodes above the points of each measure, the root left out, all together; `None` above `most`.
-fn entries(tree: &Tree, ranked: &Measures, most: usize) -> Option<usize> {
+pub(super) fn entries(tree: &Tree, ranked: &Measures, most: usize) -> Option<usize> {
     let index = tree.index();
     let (mut leaf, mut inner) = (vec![0; tree.leaves()], vec![0; tree.nodes() - tree.leaves()]);
     let mut edges = vec![0usize; tree.nodes()];
@@ -252,7 +265,7 @@ mod tests {
     fn lists_hold_what_the_embedding_has_and_give_its_distances() {
         let (tree, measures) = (balanced(256), documents(256, PART + 9));
         let ranked = tree.by_rank(measures.iter());
-        let lists = Lists::new(&tree, &measures, &ranked).expect("a bushy tree");
+        let lists = Lists::new(&tree, &measures, &ranked, None).expect("a bushy tree");
         assert_eq!(
             parts_of(&(PART - 1..PART + 2)).collect::<Vec<_>>(),
             [(0, PART - 1..PART), (1, PART..PART + 2)]
@@ -282,7 +295,7 @@ mod tests {
         });
         let path = Tree::new(n, path.collect(), vec![0.0; 2 * n - 1]).expect("a path");
         let lists = |tree: &Tree, measures: &Measures| {
-            Lists::new(tree, measures, &tree.by_rank(measures.iter()))
+            Lists::new(tree, measures, &tree.by_rank(measures.iter()), None)
         };
         assert!(lists(&path, &documents(n, 2000)).is_none());
         assert!(lists(&balanced(n), &documents(n, 2000)).is_some());

@@ -25,8 +25,8 @@ pub(crate) use distance::surpluses;
 pub(crate) use matching::Move;
 pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::Potentials;
-pub use prepared::Prepared;
 pub(crate) use prepared::check_tables;
+pub use prepared::{Census, Prepared};
 
 use std::sync::{Arc, OnceLock};
 

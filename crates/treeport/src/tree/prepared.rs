@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Tree;
 use super::distance::{PAIRS_PER_TASK, Scratch, sparse};
-use super::lists::Lists;
+use super::lists::{self, Lists};
 use super::scan::{Scan, zeros};
 use super::skeleton::Skeleton;
 use crate::error::Result;
@@ -25,8 +25,25 @@ pub struct Prepared {
     pub(super) measures: Measures,
     /// The same rows with leaf ranks in place of points.
     pub(super) ranked: Measures,
+    /// What they are a part of, if they are.
+    whole: Option<Census>,
     skeleton: OnceLock<Option<Skeleton>>,
     lists: OnceLock<Option<Lists>>,
+}
+
+/// How many measures there are, and how much of a tree is above them.
+///
+/// Which way distances are worked out is chosen by these numbers, and another way may round otherwise. The numbers of
+/// parts add up to those of the whole, and a part that is [prepared](Tree::prepare_part) with those gives the bits that
+/// the whole gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Census {
+    /// Measures.
+    pub measures: usize,
+    /// Points of all of them.
+    pub entries: usize,
+    /// Nodes above the points of each, the root left out, all together.
+    pub above: usize,
 }
 
 /// Rows that one task sorts.
@@ -56,8 +73,27 @@ impl Tree {
             }
         };
         let (tree, measures) = (self.clone(), measures.clone());
-        let (skeleton, lists) = (OnceLock::new(), OnceLock::new());
-        Ok(Prepared { tree, measures, ranked, skeleton, lists })
+        let (whole, skeleton, lists) = (None, OnceLock::new(), OnceLock::new());
+        Ok(Prepared { tree, measures, ranked, whole, skeleton, lists })
+    }
+
+    /// As [`prepare`](Self::prepare), for some of more measures: distances are those that all of
+    /// them would give, to the bit. The numbers of all are sums of [`census`](Self::census).
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    pub fn prepare_part(&self, measures: &Measures, whole: Census) -> Result<Prepared> {
+        Ok(Prepared { whole: Some(whole), ..self.prepare(measures)? })
+    }
+
+    /// How many measures there are, and how much of this tree is above them. O(s) for each.
+    ///
+    /// # Errors
+    /// The measures live on another number of points.
+    pub fn census(&self, measures: &Measures) -> Result<Census> {
+        let ranked = self.prepare(measures)?.ranked;
+        let above = lists::entries(self, &ranked, usize::MAX).unwrap_or(usize::MAX);
+        Ok(Census { measures: measures.len(), entries: measures.entries(), above })
     }
 }
 
@@ -216,7 +252,7 @@ impl Prepared {
         Measures::check_all_balanced(&[&self.measures, &other.measures])?;
         self.check_tree(other);
         // The lists of the larger set, which is the one that is asked again and again.
-        if self.len() > other.len() {
+        if self.size().0 > other.size().0 {
             if let Some(lists) = self.lists() {
                 return Scan { asking: other, among: self, lists }.columns(&rows, progress);
             }
@@ -277,22 +313,29 @@ impl Prepared {
         by_skeleton.unwrap_or_else(|| sparse(self.tree.index(), &a, &b, scratch))
     }
 
+    /// Measures and their points, of the whole where these are a part.
+    fn size(&self) -> (usize, usize) {
+        let own = (self.measures.len(), self.measures.entries());
+        self.whole.map_or(own, |whole| (whole.measures, whole.entries))
+    }
+
     fn check_tree(&self, other: &Self) {
         assert!(self.tree.is_copy_of(&other.tree), "both sets must be prepared for one tree");
     }
 
     /// The cut, made on one thread: whoever waits for it may be a task of the one that makes it.
     fn skeleton(&self) -> Option<&Skeleton> {
-        let make = || Skeleton::new(&self.tree, self.tree.index(), &self.ranked);
+        let make = || Skeleton::new(&self.tree, self.tree.index(), &self.ranked, self.size());
         self.skeleton.get_or_init(make).as_ref()
     }
 
     /// The lists, made on all threads; two that ask for the first time at once both make them.
     fn lists(&self) -> Option<&Lists> {
         if self.lists.get().is_none() {
-            let mean = self.measures.entries() / self.len().max(1);
+            let (measures, entries) = self.size();
+            let mean = entries / measures.max(1);
             let sparse = !self.tree.prefers_dense(2 * mean);
-            let make = || Lists::new(&self.tree, &self.measures, &self.ranked);
+            let make = || Lists::new(&self.tree, &self.measures, &self.ranked, self.whole);
             let _kept = self.lists.set(sparse.then(make).flatten());
         }
         self.lists.get()?.as_ref()

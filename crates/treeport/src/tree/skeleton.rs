@@ -165,10 +165,16 @@ impl Cut {
 }
 
 impl Skeleton {
-    /// Lays out measures on leaf ranks; `None` where the tree has no useful cut.
-    pub(super) fn new(tree: &Tree, index: &Index, ranked: &Measures) -> Option<Self> {
-        let rows = ranked.len().max(1);
-        let wanted = TOP_PER_POINT * ranked.entries() / rows;
+    /// Lays out measures on leaf ranks, cut for so many measures with so many points; `None` where
+    /// the tree has no useful cut.
+    pub(super) fn new(
+        tree: &Tree,
+        index: &Index,
+        ranked: &Measures,
+        (rows, points): (usize, usize),
+    ) -> Option<Self> {
+        let rows = rows.max(1);
+        let wanted = TOP_PER_POINT * points / rows;
         let cut = Cut::new(tree, index, wanted.min(MOST_MASSES / rows).max(FEWEST_TOP))?;
         // It only saves time: where there is no room for it, there is none.
         let sides = [ranked.len(), cut.length.len()];
@@ -324,7 +330,8 @@ mod tests {
         let rows = (0..2).map(|r| (0..8).map(move |k| (127 * k + r * r * k + 3 * r, 0.125)));
         let measures = Measures::from_rows(1024, rows).expect("points in range");
         let ranked = tree.by_rank(measures.iter());
-        let skeleton = Skeleton::new(&tree, tree.index(), &ranked).expect("a bushy tree has a cut");
+        let skeleton =
+            Skeleton::new(&tree, tree.index(), &ranked, (2, 16)).expect("a bushy tree has a cut");
         let (mine, theirs) = ((&ranked, 0), (&skeleton, &ranked, 1));
         let cut = skeleton.distance(tree.index(), mine, theirs, &mut Vec::new());
         let judge =
@@ -343,6 +350,6 @@ mod tests {
         let path =
             Tree::new(n, parent.map(|p| p as u32).collect(), vec![0.0; 2 * n - 1]).expect("a path");
         let measures = path.by_rank(Measures::unit_masses(n, [0, 5]).expect("in range").iter());
-        assert!(Skeleton::new(&path, path.index(), &measures).is_none());
+        assert!(Skeleton::new(&path, path.index(), &measures, (1, 2)).is_none());
     }
 }
