@@ -169,6 +169,11 @@ impl Ground {
         self.metric.points()
     }
 
+    /// Works out what makes later questions for distances of a graph fast, as labels do.
+    fn prepare(&self, py: Python<'_>, threads: usize) -> PyResult<()> {
+        watch::run(py, threads, None, |progress| self.metric.prepare(progress))
+    }
+
     /// A first tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
         let method: Linkage = method.parse().map_err(to_py_err)?;

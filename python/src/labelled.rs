@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::fit::Start;
-use treeport::labelled::{TRIED_PAIRS, pairs_within, sample_pairs, test_seed};
+use treeport::labelled::{self, TRIED_PAIRS, pairs_within, test_seed};
 use treeport::learn::Epoch;
 use treeport::names::Named;
 use treeport::{FitOptions, Linkage, Method, fit as fit_model};
@@ -53,7 +53,7 @@ impl Labelled {
         report: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let seed = if test { test_seed(seed) } else { seed };
-        let pairs = sample_pairs(count, measures.rows.len(), seed).map_err(to_py_err)?;
+        let pairs = labelled::sample_pairs(count, measures.rows.len(), seed).map_err(to_py_err)?;
         Self::solved(py, ground, &measures.rows, pairs, threads, report)
     }
 
@@ -73,7 +73,7 @@ impl Labelled {
         let time = time.ok_or_else(|| {
             PyValueError::new_err(format!("budget is {seconds}; seconds above 0 are needed"))
         })?;
-        let tried = sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;
+        let tried = labelled::sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;
         watch::run(py, threads, report.as_ref(), |progress| {
             pairs_within(time, &ground.metric, &measures.rows, &tried, progress)
         })
@@ -122,6 +122,22 @@ impl Labelled {
         })?;
         Ok(Self { data })
     }
+}
+
+/// The pairs of rows that [`Labelled::sample`] draws and solves.
+#[pyfunction]
+pub(crate) fn sample_pairs(
+    py: Python<'_>,
+    count: usize,
+    measures: usize,
+    seed: u64,
+    test: bool,
+) -> PyResult<Bound<'_, PyArray2<i64>>> {
+    let seed = if test { test_seed(seed) } else { seed };
+    let pairs = labelled::sample_pairs(count, measures, seed).map_err(to_py_err)?;
+    let ends = pairs.iter().flat_map(|&(i, j)| [i, j]);
+    let ends = ends.map(|row| i64::try_from(row).expect("rows are in memory"));
+    ends.collect::<Vec<_>>().into_pyarray(py).reshape([pairs.len(), 2])
 }
 
 /// The options of `fit`, from a dictionary; `None` leaves a choice to the method.

@@ -32,7 +32,7 @@ mod _core {
     #[pymodule_export]
     use crate::ground::Ground;
     #[pymodule_export]
-    use crate::labelled::{Labelled, check_options, fit, methods};
+    use crate::labelled::{Labelled, check_options, fit, methods, sample_pairs};
     #[pymodule_export]
     use crate::measures::{Measures, match_names};
     #[pymodule_export]

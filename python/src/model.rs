@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 use treeport::io::ModelFile;
 use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
+use treeport::tree::Census;
 use treeport::{Error, Forest, Tree};
 
 use crate::convert::{self, Compressed, Moves, Row, to_py_err};
@@ -40,6 +41,9 @@ struct Layouts {
     /// How many there were.
     made: AtomicUsize,
 }
+
+/// Measures with the census of all those that they are a part of.
+type Part<'py> = (Bound<'py, Measures>, PyReadonlyArray2<'py, i64>);
 
 /// A collection has so many times the measures that it is compared with.
 const COLLECTION: usize = 8;
@@ -269,6 +273,43 @@ impl Model {
         distances.into_pyarray(py).reshape([a.rows.len(), b.unwrap_or(a).rows.len()])
     }
 
+    /// For every tree the numbers of measures, of their points and of the nodes above those; those of
+    /// parts add up to those of the whole.
+    fn census<'py>(
+        &self,
+        py: Python<'py>,
+        measures: &Measures,
+    ) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let census = py.detach(|| self.model.census(&measures.rows)).map_err(to_py_err)?;
+        let numbers = census.iter().flat_map(|tree| [tree.measures, tree.entries, tree.above]);
+        let numbers: Vec<i64> = numbers.map(|n| i64::try_from(n).unwrap_or(i64::MAX)).collect();
+        numbers.into_pyarray(py).reshape([census.len(), 3])
+    }
+
+    /// The block of `pairwise` that some of more measures have, to the bit; each set with the census
+    /// of the whole it is a part of.
+    #[pyo3(signature = (a, b, threads))]
+    fn pairwise_part<'py>(
+        &self,
+        py: Python<'py>,
+        a: Part<'py>,
+        b: Option<Part<'py>>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let shape = [a.0.get().rows.len(), b.as_ref().unwrap_or(&a).0.get().rows.len()];
+        let whole = |part: &Part<'_>| self.whole(&part.1);
+        let (all, others) = (whole(&a)?, b.as_ref().map(whole).transpose()?);
+        let (a, b) = (a.0.get(), b.as_ref().map(|b| b.0.get()));
+        let distances = watch::run(py, threads, None, |progress| {
+            let left = self.model.prepare_part(&a.rows, &all)?;
+            match b.zip(others.as_ref()) {
+                Some((b, all)) => left.cross(&self.model.prepare_part(&b.rows, all)?, progress),
+                None => left.pairwise(progress),
+            }
+        })?;
+        distances.into_pyarray(py).reshape(shape)
+    }
+
     /// The same into an array of the caller's, block after block of rows.
     #[pyo3(signature = (a, b, out, threads))]
     fn pairwise_into(
@@ -379,6 +420,22 @@ impl Model {
 
     fn read(model: treeport::Result<impl Into<treeport::Model>>) -> PyResult<Self> {
         Ok(Self::new(model.map_err(to_py_err)?))
+    }
+
+    /// What `census` has said, or a sum of that.
+    fn whole(&self, census: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<Census>> {
+        let (census, trees) = (census.as_array(), self.model.trees().len());
+        if census.dim() != (trees, 3) {
+            let (expected, found) = (format!("({trees}, 3)"), format!("{:?}", census.dim()));
+            return Err(to_py_err(Error::Shape { what: "the census".into(), expected, found }));
+        }
+        let number = |n: i64| usize::try_from(n).unwrap_or(0);
+        let rows = census.rows().into_iter().map(|row| Census {
+            measures: number(row[0]),
+            entries: number(row[1]),
+            above: number(row[2]),
+        });
+        Ok(rows.collect())
     }
 
     /// The one tree; of a forest the first, for whoever has not asked before.

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
 from ._estimates import Calibration, Estimates, Options, whole
 from ._forest import Forest
 from ._inputs import (
@@ -32,10 +33,12 @@ from ._inputs import (
     with_mass,
 )
 from ._progress import bar
-from ._tables import nearest_of, table_of
+from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from ._torch import TreeDistance
 
 
@@ -213,7 +216,13 @@ class TreeWasserstein(  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, *, pairs: Any = None, distances: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        pairs: Any = None,
+        distances: Any = None,
+        client: Optional[Client] = None,
     ) -> TreeWasserstein:
         """Learns a tree.
 
@@ -226,6 +235,9 @@ class TreeWasserstein(  # type: ignore[misc]
             Rows whose distances are known.
         distances : array-like of shape (n_labels,), optional
             Their distances. By default `n_pairs` pairs are drawn and solved exactly.
+        client : distributed.Client, optional
+            A Dask cluster that solves the pairs, where they are drawn; the tree is learned here, and is the same
+            (`treeport.dask`).
 
         Returns
         -------
@@ -235,19 +247,16 @@ class TreeWasserstein(  # type: ignore[misc]
             raise ValueError("give pairs and distances together, or neither")
         if self.n_pairs < 1:
             raise ValueError(f"n_pairs is {self.n_pairs}; at least one is needed")
+        if client is not None:
+            from .dask import current
+
+            client = current(client)
         X = self._rows(X, reset=True)
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
         ground, options = self._ground(), self._options(seed)
         _core.check_options(ground, options)  # now rather than after the pairs have been solved
         if pairs is None:
-            measures = measures_of(with_mass(X), normalize=True)
-            with bar("exact distances", self.verbose) as report:
-                count = self.n_pairs
-                if self.budget is not None:
-                    count = _core.Labelled.count_within(
-                        ground, measures, self.budget, seed, threads, report
-                    )
-                data = _core.Labelled.sample(ground, measures, count, seed, False, threads, report)
+            data = self._sampled(with_mass(X), seed, False, client)
         else:
             known = np.ravel(np.asarray(distances, dtype=np.float64))
             data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
@@ -312,7 +321,11 @@ class TreeWasserstein(  # type: ignore[misc]
             `out`, where that is given.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
-        return table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
+        if device is not None or not processes():
+            return table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
+        out = room_for(left, right, out)
+        rows = [None if X is None else self._rows(X, reset=False) for X in (A, B)]
+        return spread_table(self._model, rows[0], rows[1], out)
 
     def kneighbors(
         self, A: Any, B: Any = None, n_neighbors: int = 10, *, device: Optional[str] = None
@@ -369,14 +382,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = self._rows(X, reset=False)
-        kept = np.asarray(X.sum(axis=1)).ravel() > 0
-        if not kept.any():
-            return sparse.csr_array((len(kept), self._n_features_out))
-        measures = measures_of(X if kept.all() else X[kept], normalize=True)
-        start, columns, values, nodes = self._model._raw.embed(measures, threads_of(self.n_jobs))
-        # Row r begins where the rows with mass before it end.
-        start = start[np.concatenate([[0], np.cumsum(kept)])]
-        return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
+        return embedded(self._model, True, X, threads_of(self.n_jobs))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean relative error against exact transport; 0 is perfect.
@@ -393,23 +399,55 @@ class TreeWasserstein(  # type: ignore[misc]
         score : float
             Pairs whose exact distance is nearly 0 are left out; NaN if there are no others.
         """
+        return self._score(X, y, None)
+
+    def _score(self, X: Any, y: Any, client: Optional[Client]) -> float:
         check_is_fitted(self)
         X = self._rows(X, reset=False)
-        threads, ground = threads_of(self.n_jobs), self._ground()
+        if getattr(y, "ndim", np.ndim(y)) == 2:
+            data = self._paired(X, self._rows(y, reset=False), client)
+        else:
+            own = (np.random.Generator, np.random.RandomState)
+            seed = 0 if isinstance(self.random_state, own) else self.random_state
+            data = self._sampled(with_mass(X), seed_of(seed), True, client)
+        return -data.error(self._model._raw, threads_of(self.n_jobs))
+
+    def _sampled(self, X: Any, seed: int, test: bool, client: Optional[Client]) -> _core.Labelled:
+        """Random pairs of rows with their exact distances."""
+        measures = measures_of(X, normalize=True)
+        ground, threads, count = self._ground(), threads_of(self.n_jobs), self.n_pairs
         with bar("exact distances", self.verbose) as report:
-            if getattr(y, "ndim", np.ndim(y)) == 2:
-                left, right = measures_of(X, normalize=True), self._measures(y)
-                if len(left) != len(right):
-                    raise ValueError(f"{len(left)} measures cannot be paired with {len(right)}")
-                data = _core.Labelled.paired(ground, left, right, threads, report)
-            else:
-                measures = measures_of(with_mass(X), normalize=True)
-                own = (np.random.Generator, np.random.RandomState)
-                seed = 0 if isinstance(self.random_state, own) else self.random_state
-                data = _core.Labelled.sample(
-                    ground, measures, self.n_pairs, seed_of(seed), True, threads, report
-                )
-        return -data.error(self._model._raw, threads)
+            if self.budget is not None and not test:
+                count = _core.Labelled.count_within(ground, measures, self.budget, seed, threads, report)
+            if client is None and not processes():
+                return _core.Labelled.sample(ground, measures, count, seed, test, threads, report)
+        pairs = _core.sample_pairs(count, len(measures), seed, test)
+        return self._labelled(X, measures, pairs, client)
+
+    def _paired(self, X: Any, y: Any, client: Optional[Client]) -> _core.Labelled:
+        """Row i of one set with row i of another, and their exact distance."""
+        if X.shape[0] != y.shape[0]:
+            raise ValueError(f"{X.shape[0]} measures cannot be paired with {y.shape[0]}")
+        if client is not None or processes():
+            both = stacked(X, y)
+            pairs = np.arange(2 * X.shape[0]).reshape(2, -1).T
+            return self._labelled(both, measures_of(both, normalize=True), pairs, client)
+        left, right = measures_of(X, normalize=True), measures_of(y, normalize=True)
+        with bar("exact distances", self.verbose) as report:
+            return _core.Labelled.paired(self._ground(), left, right, threads_of(self.n_jobs), report)
+
+    def _labelled(
+        self, X: Any, measures: _core.Measures, pairs: Integers, client: Optional[Client]
+    ) -> _core.Labelled:
+        """Pairs of rows with their exact distances, solved by other processes: Dask's or joblib's."""
+        if client is None:
+            distances = spread_pairs(Metric(self, self.n_features_in_), X, pairs)
+        else:
+            from .dask import solved
+
+            distances = solved(client, self, X, pairs)
+        self._ground().prepare(threads_of(self.n_jobs))  # as it is where pairs are solved here
+        return _core.Labelled(measures, pairs, distances)
 
     def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
         """Writes everything that answers to one file, which `treeport.load` and the command line read.

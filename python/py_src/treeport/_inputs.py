@@ -41,7 +41,8 @@ def sound(matrix: Any) -> Any:
 
 def _is_table(what: Any) -> bool:
     """Whether it is a plain table of float64, as most callers have; quick to say."""
-    return type(what) is np.ndarray and what.ndim == 2 and what.dtype == np.float64
+    plain = type(what) is np.ndarray and what.ndim == 2 and what.dtype == np.float64
+    return plain and bool(what.flags.aligned)
 
 
 def _whole(values: Any) -> Any:
@@ -49,6 +50,11 @@ def _whole(values: Any) -> Any:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError("some entries are masked; fill them (`filled`) or leave them out first")
     return values
+
+
+def _array(values: Any, dtype: Any = np.float64) -> Any:
+    """An array of aligned numbers; what came over a network, or out of a file, may lie anywhere."""
+    return np.require(_whole(values), dtype, "A")
 
 
 def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
@@ -107,7 +113,7 @@ def table(measures: Any) -> Any:
     if is_sparse(measures):
         rows = sound(measures).tocsr()
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
-    dense = np.asarray(_whole(measures), dtype=np.float64)
+    dense = _array(measures)
     if dense.ndim != 2:
         raise ValueError(f"measures are the rows of a table, not an array of shape {dense.shape}")
     return dense
@@ -129,7 +135,8 @@ def measures_of(
     start, columns = rows.indptr, rows.indices
     if start.dtype != columns.dtype:
         start, columns = start.astype(np.int64), columns.astype(np.int64)
-    return _core.Measures.csr(start, columns, rows.data, rows.shape[1], normalize)
+    start, columns, masses = (np.require(part, None, ["C", "A"]) for part in (start, columns, rows.data))
+    return _core.Measures.csr(start, columns, masses, rows.shape[1], normalize)
 
 
 class Measures:
@@ -244,7 +251,7 @@ def coordinates(points: Any) -> Floats:
         points = points.X if key is None else maps[key]
     if is_sparse(points):
         points = sound(points).toarray()
-    array = np.asarray(_whole(points), dtype=np.float64)
+    array: Floats = _array(points)
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -290,7 +297,7 @@ def one_of(points: Any, cost: Any, graph: Any) -> None:
 
 
 def _matrix(cost: Any, dtype: Any) -> Any:
-    matrix = np.asarray(_whole(cost), dtype=dtype)
+    matrix = _array(cost, dtype)
     if matrix.ndim not in (1, 2):
         raise ValueError(f"the cost matrix has shape {matrix.shape}, expected one or two axes")
     return matrix

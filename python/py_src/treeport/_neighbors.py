@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._blocks import processes, spread_search
 from ._estimator import TreeWasserstein, _parameters
 from ._inputs import Integers, ground_of, measures_of, names_of, neighbors_of, rows_of, threads_of
 from ._progress import bar
@@ -429,23 +430,29 @@ class WassersteinNeighbors(  # type: ignore[misc]
             return names or (model._model.names if model and model.__sklearn_is_fitted__() else None)
         return names if hasattr(self, "feature_names_in_") else names or self._index.names
 
-    def _measures(self, X: Any) -> _core.Measures:
+    def _rows(self, X: Any) -> Any:
+        """Rows as scikit-learn checks them."""
         check_is_fitted(self)
-        rows = rows_of(self, X, self._names(reset=False), reset=False)
-        return measures_of(rows, normalize=True)
+        return rows_of(self, X, self._names(reset=False), reset=False)
+
+    def _measures(self, X: Any) -> _core.Measures:
+        return measures_of(self._rows(X), normalize=True)
 
     def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
         check_is_fitted(self)
         k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
-        queries = None if X is None else self._measures(X)
+        rows = None if X is None else self._rows(X)
         present = self._index.present
-        if k > (present - 1 if queries is None else present):
-            relation = "<" if queries is None else "<="
-            samples = present if queries is None else len(queries)
+        if k > (present - 1 if rows is None else present):
+            relation = "<" if rows is None else "<="
+            samples = present if rows is None else rows.shape[0]
             raise ValueError(
                 f"Expected n_neighbors {relation} n_samples_fit, but n_neighbors = {k}, "
                 f"n_samples_fit = {present}, n_samples = {samples}"
             )
+        if rows is not None and processes():
+            return spread_search(self._index, rows, k, self.accuracy)
+        queries = None if rows is None else measures_of(rows, normalize=True)
         with bar("searching", self.verbose) as report:
             return self._index.nearest(queries, k, self.accuracy, threads_of(self.n_jobs), report)
 

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _core, _tiles
-from ._inputs import Integers, neighbors_of
+from ._inputs import Floats, Integers, neighbors_of
 
 
 def table_of(
@@ -30,8 +30,17 @@ def table_of(
         return out
     if out is None:
         return raw.pairwise(left, right, threads)
-    raw.pairwise_into(left, right, _checked(out, shape, single=False), threads)
+    raw.pairwise_into(left, right, room_for(left, right, out), threads)
     return out
+
+
+def room_for(left: _core.Measures, right: Optional[_core.Measures], out: Any) -> Floats:
+    """Where all distances of two sets or within one go: an array of the caller's, if it is fit for it, or a new one."""
+    shape = (len(left), len(left if right is None else right))
+    if out is None:
+        return np.empty(shape)
+    checked: Floats = _checked(out, shape, single=False)
+    return checked
 
 
 def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:

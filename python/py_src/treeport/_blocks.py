@@ -1,0 +1,276 @@
+"""Work in blocks of rows or of pairs, for the processes of joblib and of Dask; together they give the bits of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, Callable, Optional
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from scipy import sparse
+
+from . import _core
+from ._inputs import Floats, Integers, ground_of, is_sparse, measures_of
+from ._model import Model
+
+Found = list[tuple[Floats, Integers]]
+
+# A block of distances takes 32 MiB.
+MOST_ROWS = 2048
+
+
+class Metric:
+    """A ground metric that travels: what it is made from, and made once where it arrives."""
+
+    def __init__(self, given: Any, n_points: int) -> None:
+        self.points, self.cost, self.graph = given.points, given.cost, given.graph
+        self.metric, self.weight, self.n_points = given.metric, given.weight, n_points
+
+    @cached_property
+    def ground(self) -> _core.Ground:
+        if self.points is None and self.cost is None and self.graph is None:
+            return _core.Ground.discrete(self.n_points)
+        return ground_of(self.points, self.cost, self.graph, self.metric, self.weight)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "ground"}
+
+
+def sizes_of(rows: int, size: int) -> tuple[int, ...]:
+    """Blocks of so many rows, the last with what is left; one of none where there are none."""
+    full, rest = divmod(rows, max(1, size))
+    return (max(1, size),) * full + ((rest,) if rest or not full else ())
+
+
+def square(rows: int, workers: int, most: int = MOST_ROWS) -> tuple[int, ...]:
+    """Blocks of rows whose pairs keep so many workers busy: about four pairs of blocks for each."""
+    return sizes_of(rows, min(most, -(-rows // int(np.ceil(np.sqrt(8 * workers))))))
+
+
+def per_task(pairs: int, workers: int) -> int:
+    """Pairs in a block: enough blocks for all workers, none of them too small to be worth a message."""
+    return int(np.clip(pairs // (8 * workers), 16, 4096))
+
+
+def starts(sizes: Sequence[int]) -> list[int]:
+    """The first row of every block."""
+    return [int(end) for end in np.cumsum([0, *sizes])[:-1]]
+
+
+def cut(X: Any, sizes: Sequence[int]) -> list[Any]:
+    """Blocks of so many rows each."""
+    return [X[begin : begin + size] for begin, size in zip(starts(sizes), sizes)]
+
+
+def cells(left: int, right: int, symmetric: bool) -> list[tuple[int, int]]:
+    """Pairs of so many blocks; of those that are the same both ways round one."""
+    return [(i, j) for i in range(left) for j in range(i if symmetric else 0, right)]
+
+
+def stacked(a: Any, b: Any) -> Any:
+    """Rows of one set after those of another; sparse if one of them is."""
+    if is_sparse(a) or is_sparse(b):
+        return sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)], format="csr")
+    return np.concatenate([a, b])
+
+
+def some_pairs(X: Any, pairs: Integers, most: int) -> list[tuple[Integers, Any]]:
+    """Blocks of pairs, each with the rows it needs and the numbers of those."""
+    jobs = []
+    for block in cut(pairs, sizes_of(len(pairs), most)):
+        rows, places = np.unique(block, return_inverse=True)
+        jobs.append((places.reshape(-1, 2), X[rows]))
+    return jobs
+
+
+def by_blocks(
+    pairs: Integers, left: Sequence[int], right: Sequence[int], most: int
+) -> list[tuple[Integers, Integers, int, int]]:
+    """Blocks of pairs that have both their blocks of rows in common: which pairs, their rows inside, and the blocks."""
+    first = np.array(starts(left)), np.array(starts(right))
+    at = np.stack([np.searchsorted(first[k], pairs[:, k], side="right") - 1 for k in (0, 1)], axis=1)
+    inside = pairs - np.stack([first[k][at[:, k]] for k in (0, 1)], axis=1)
+    order = np.lexsort((at[:, 1], at[:, 0]))
+    borders = np.flatnonzero(np.any(np.diff(at[order], axis=0), axis=1)) + 1
+    jobs = []
+    for cell in np.split(order, borders) if len(order) else []:
+        i, j = (int(block) for block in at[cell[0]])
+        jobs += [(some, inside[some], i, j) for some in cut(cell, sizes_of(len(cell), most))]
+    return jobs
+
+
+# What processes do, each on one thread.
+
+
+def census(model: Model, normalize: bool, rows: Any, first: int) -> Integers:
+    """What layouts are chosen by, of a block of rows that begins at row `first`."""
+    try:
+        return model._raw.census(measures_of(rows, normalize))
+    except ValueError as error:
+        raise ValueError(f"in the block of rows that begins at row {first}: {error}") from None
+
+
+def table(
+    model: Model, normalize: bool, a: Any, whole: Integers, b: Any = None, other: Any = None
+) -> Floats:
+    """Distances of a block of rows to another, or within one, as both wholes would give them."""
+    left = measures_of(a, normalize), whole
+    right = None if b is None else (measures_of(b, normalize), other)
+    return model._raw.pairwise_part(left, right, 1)
+
+
+def embedded(model: Model, normalize: bool, rows: Any, threads: int = 1) -> sparse.csr_array:
+    """Rows whose cityblock distances are those of the model; where they are normalized, one without mass is all zeros."""
+    if not normalize:
+        return model.embed(rows, n_jobs=threads or None)
+    kept = np.asarray(rows.sum(axis=1)).ravel() > 0
+    if not kept.any():
+        return sparse.csr_array((len(kept), model.n_nodes))
+    measures = measures_of(rows if kept.all() else rows[kept], normalize=True)
+    start, columns, values, nodes = model._raw.embed(measures, threads)
+    # Row r begins where the rows with mass before it end.
+    start = start[np.concatenate([[0], np.cumsum(kept)])]
+    return sparse.csr_array((values, columns, start), shape=(len(kept), nodes))
+
+
+def solve(metric: Metric, pairs: Integers, a: Any, b: Any = None) -> Floats:
+    """Exact distances of listed pairs: of rows of `a`, or of one of `a` and one of `b`."""
+    if b is not None:
+        left, at_left = np.unique(pairs[:, 0], return_inverse=True)
+        right, at_right = np.unique(pairs[:, 1], return_inverse=True)
+        a = stacked(a[left], b[right])
+        pairs = np.stack([at_left.ravel(), len(left) + at_right.ravel()], axis=1)
+    return _core.emd_pairs(metric.ground, measures_of(a, True), pairs.astype(np.int64), 1)
+
+
+def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:
+    """Exact distances of all rows of a block to those of another, or within one."""
+    shape = (a.shape[0], (a if b is None else b).shape[0])
+    if b is not None:
+        pairs = np.indices(shape).reshape(2, -1).T
+        return solve(metric, pairs, a, b).reshape(shape)
+    above = np.triu_indices(shape[0], 1)
+    distances = np.zeros(shape)
+    distances[above] = solve(metric, np.stack(above, axis=1), a)
+    return distances + distances.T
+
+
+def in_order(order: list[Integers], parts: list[Floats]) -> Floats:
+    """Distances where their pairs were listed."""
+    distances = np.empty(sum(map(len, order)))
+    for places, values in zip(order, parts):
+        distances[places] = values
+    return distances
+
+
+def search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _core._Found:
+    """The nearest measures of an index to a block of queries."""
+    return index.nearest(measures_of(queries, True), k, accuracy, 1)
+
+
+def search_table(index: _core.Index, queries: Any, k: int, accuracy: Any) -> Found:
+    """The same as a table of distances and one of numbers."""
+    _, numbers, distances, *_ = search(index, queries, k, accuracy)
+    return [(distances.reshape(-1, k), numbers.reshape(-1, k))]
+
+
+def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integers]:
+    """The k smallest of every row with their numbers; ties by number."""
+    k = min(k, distances.shape[1])
+    if not distances.size:
+        return distances[:, :k], np.empty((len(distances), k), dtype=np.int64)
+    last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    row, column = np.nonzero(distances <= last)  # k of every row, and more where some are equal
+    value, number = distances[row, column], np.broadcast_to(numbers, distances.shape)[row, column]
+    order = np.lexsort((number, value, row))
+    begin = np.searchsorted(row, np.arange(len(distances)))
+    kept = order[begin[:, np.newaxis] + np.arange(k)]
+    return value[kept], number[kept]
+
+
+def near(k: int, first: int, mirrored: Optional[int], *block: Any) -> Found:
+    """The nearest of one block to every row of another; with a first row of that, `mirrored`, the other way round, too.
+
+    Within one block a row is not its own neighbor.
+    """
+    distances = table(*block)
+    if len(block) == 4:
+        np.fill_diagonal(distances, np.inf)
+
+    def found(distances: Floats, first: int) -> tuple[Floats, Integers]:
+        return nearest(distances, np.arange(first, first + distances.shape[1])[np.newaxis], k)
+
+    return [found(distances, first)] + ([] if mirrored is None else [found(distances.T, mirrored)])
+
+
+def nearest_of(k: int, sides: list[int], parts: list[Found]) -> Found:
+    """The nearest of those that several blocks have found, each on the side that is meant."""
+    both = zip(*(part[side] for part, side in zip(parts, sides)))
+    distances, numbers = (np.concatenate(which, axis=1) for which in both)
+    return [nearest(distances, numbers, k)]
+
+
+def one_side(found: Found, side: int) -> Any:
+    """The distances, or the numbers."""
+    return found[0][side]
+
+
+# Under `joblib.parallel_config`.
+
+
+def processes() -> int:
+    """How many processes joblib was told to use; 0 where it was told nothing, or threads."""
+    backend, _ = get_active_backend()
+    workers = int(effective_n_jobs(None))
+    return 0 if workers < 2 or getattr(backend, "uses_threads", False) else workers
+
+
+def spread(function: Callable[..., Any], jobs: Iterable[Sequence[Any]]) -> list[Any]:
+    """What the function says of every job, by joblib's processes."""
+    found: list[Any] = Parallel()(delayed(function)(*job) for job in jobs)
+    return found
+
+
+def few(count: int) -> int:
+    """Rows or pairs of a job that carries much: each process gets two."""
+    return max(1, -(-count // (2 * processes())))
+
+
+def spread_pairs(metric: Metric, X: Any, pairs: Integers) -> Floats:
+    """Exact distances of listed pairs of rows, by joblib's processes."""
+    jobs = some_pairs(X, pairs, few(len(pairs)))
+    return np.concatenate(spread(solve, [(metric, *job) for job in jobs]))
+
+
+def spread_search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _core._Found:
+    """The nearest measures of an index to queries, by joblib's processes."""
+    blocks = cut(queries, sizes_of(queries.shape[0], few(queries.shape[0])))
+    found = spread(search, [(index, block, k, accuracy) for block in blocks])
+    each = np.concatenate([np.diff(start) for start, *_ in found])
+    start = np.concatenate([[0], np.cumsum(each)])
+    numbers, distances, bounds, solved = (np.concatenate(part) for part in list(zip(*found))[1:])
+    return start, numbers, distances, bounds, solved
+
+
+def spread_table(model: Model, A: Any, B: Any, out: Floats) -> Floats:
+    """All distances of two sets of rows, normalized, or within one, by joblib's processes."""
+    def parts(rows: Any) -> tuple[Any, tuple[int, ...], list[Any]]:
+        sizes = square(rows.shape[0], processes())
+        return model._raw.census(measures_of(rows, True)), sizes, cut(rows, sizes)
+
+    whole, sizes, left = parts(A)
+    other, widths, right = (whole, sizes, left) if B is None else parts(B)
+    places = cells(len(left), len(right), B is None)
+
+    def job(i: int, j: int) -> tuple[Any, ...]:
+        own = (model, True, left[i], whole)
+        return own if B is None and i == j else (*own, right[j], other)
+
+    at = [[slice(a, a + n) for a, n in zip(starts(some), some)] for some in (sizes, widths)]
+    for (i, j), block in zip(places, spread(table, [job(*place) for place in places])):
+        out[at[0][i], at[1][j]] = block
+        if B is None:
+            out[at[0][j], at[1][i]] = block.T
+    return out

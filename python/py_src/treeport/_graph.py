@@ -1,0 +1,185 @@
+"""Graphs of tasks: rows of masses in blocks, a model that goes to every worker once, and what is made of them."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any, Callable, NamedTuple, Optional, Union
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+import dask.array as da
+import numpy as np
+from dask import delayed
+from dask.array.core import concatenate_lookup
+from dask.base import tokenize
+from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
+from distributed import Client, Future, get_client
+from scipy import sparse
+
+from . import _blocks
+from ._inputs import Measures, in_order, names_of, table
+from ._model import Model
+from ._neighbors import WassersteinNeighbors
+
+Chunks = Union[int, tuple[int, ...], None]
+
+# Blocks whose nearest are combined at once.
+_AT_ONCE = 16
+
+# Dask for Python 3.9 joins blocks that are sparse matrices, but not sparse arrays.
+if concatenate_lookup.dispatch(sparse.csr_array) is np.concatenate:
+    concatenate_lookup.register(
+        sparse.csr_array,
+        lambda blocks, axis=0: (sparse.hstack if axis else sparse.vstack)(blocks, format="csr"),
+    )
+
+
+def current(client: Optional[Client]) -> Optional[Client]:
+    """The client, or the current one, if there is one."""
+    if client is None:
+        try:
+            client = get_client()
+        except ValueError:
+            return None
+    if not isinstance(client, Client):
+        kind = type(client).__name__
+        raise TypeError(f"client is of type {kind}; give a distributed.Client, or None for the current one")
+    if client.asynchronous:
+        raise ValueError("the client is asynchronous; give one that is not, from a thread of its own")
+    return client
+
+
+# What clients were sent, as long as some result still needs it.
+_sent: WeakKeyDictionary[Client, WeakValueDictionary[str, Future]] = WeakKeyDictionary()
+
+
+def _send(client: Optional[Client], what: Any) -> Delayed:
+    """A model, to every worker of a client once; without a client a part of the graph."""
+    token = tokenize(pickle.dumps(what))
+    if client is None:
+        return delayed(what, name=f"model-{token}", traverse=False)
+    sent = _sent.setdefault(client, WeakValueDictionary())
+    future = sent.get(token)
+    if future is None or future.status != "finished":
+        sent[token] = future = client.scatter(what, broadcast=True, hash=False)
+    return delayed(future, name=f"model-{token}-{future.key}", traverse=False)
+
+
+class Rows(NamedTuple):
+    """Rows of masses in blocks."""
+
+    keys: list[Any]
+    sizes: tuple[int, ...]
+    needs: list[Any]  # the collections that the keys belong to
+    plain: Any = None  # all of them, where they are in memory
+
+
+class Job:
+    """The tasks of one call, and what they share."""
+
+    def __init__(self, client: Optional[Client], what: Any, normalize: bool = True) -> None:
+        client = current(client)
+        sent = _send(client, what)
+        self.model, self.normalize, self.needs = sent.key, normalize, [sent]
+        self.tasks: dict[Any, Any] = {}
+        self.counted: dict[int, str] = {}
+        self.workers = (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
+
+    def rows(self, model: Any, X: Any, chunks: Chunks, most: int) -> Rows:
+        rows = _rows(model, X, chunks, self.workers, most)
+        self.needs += rows.needs
+        return rows
+
+    def two(
+        self, model: Any, A: Any, B: Any, chunks: Chunks, most: int = _blocks.MOST_ROWS
+    ) -> tuple[Rows, Rows]:
+        """Two sets of rows, or one twice; where `chunks` are the blocks of the first, they say nothing of the second."""
+        left = self.rows(model, A, chunks, most)
+        if B is None:
+            return left, left
+        return left, self.rows(model, B, chunks if isinstance(chunks, int) else None, most)
+
+    def block(self, left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
+        """The arguments of a block of the table of distances."""
+        own = (self.model, self.normalize, left.keys[i], self.census(left))
+        return own if right is left and i == j else (*own, right.keys[j], self.census(right))
+
+    def census(self, rows: Rows) -> str:
+        """The key of the census of all rows, which every block is laid out by."""
+        if id(rows) not in self.counted:
+            name = self.counted[id(rows)] = "census-" + self.token(rows)
+            for i, (key, first) in enumerate(zip(rows.keys, _blocks.starts(rows.sizes))):
+                self.tasks[name, i] = (_blocks.census, self.model, self.normalize, key, first)
+            self.tasks[name] = (sum, [(name, i) for i in range(len(rows.keys))])
+        return self.counted[id(rows)]
+
+    def table(
+        self, name: str, left: Rows, right: Rows, block: Callable[[int, int], tuple[Any, ...]]
+    ) -> da.Array:
+        """The table of all blocks; of a symmetric one those below the diagonal are transposed ones above it."""
+        name = f"{name}-{self.token(left, right)}"
+        for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
+            self.tasks[name, i, j] = block(i, j)
+            if right is left and i != j:
+                self.tasks[name, j, i] = (np.transpose, (name, i, j))
+        return self.array(name, (left.sizes, right.sizes), np.empty((0, 0)))
+
+    def combine(self, key: tuple[str, int], k: int, parts: list[tuple[Any, int]]) -> None:
+        """Combines what blocks have found, a few at a time."""
+        groups = [parts[at : at + _AT_ONCE] for at in range(0, len(parts), _AT_ONCE)]
+        made = [key if len(groups) == 1 else (*key, len(parts), number) for number in range(len(groups))]
+        for new, group in zip(made, groups):
+            found, sides = zip(*group)
+            self.tasks[new] = (_blocks.nearest_of, k, list(sides), list(found))
+        if len(groups) > 1:
+            self.combine(key, k, [(new, 0) for new in made])
+
+    def array(self, name: str, chunks: Any, meta: Any) -> da.Array:
+        graph = HighLevelGraph.from_collections(name, self.tasks, dependencies=self.needs)
+        return da.Array(graph, name, chunks, meta=meta)
+
+    def token(self, *parts: Any) -> str:
+        """A name for what is made of these with the model."""
+        known = [(part.keys, part.sizes) if isinstance(part, Rows) else part for part in parts]
+        return str(tokenize(self.model, self.normalize, known))
+
+
+def _names(model: Any) -> Any:
+    """Names of the points that columns are matched to."""
+    if isinstance(model, Model):
+        return model.names
+    if isinstance(model, WassersteinNeighbors):
+        return model._names(reset=False)
+    return names_of(model.graph) or (model._model.names if model.__sklearn_is_fitted__() else None)
+
+
+def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
+    """Rows in blocks, as they are or cut now."""
+    if isinstance(X, da.Array):
+        return _of_array(X, chunks)
+    if isinstance(X, (list, tuple)) and X and all(isinstance(block, Delayed) for block in X):
+        if not isinstance(chunks, tuple) or len(chunks) != len(X):
+            raise ValueError(f"{len(X)} delayed blocks need `chunks=`, a tuple with the number of rows of each")
+        return Rows([block.key for block in X], chunks, list(X))
+    if hasattr(X, "__dask_graph__"):
+        kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
+        raise TypeError(f"rows are of type {kind}; give {hint}")
+    plain = table(in_order(X._rows() if isinstance(X, Measures) else X, _names(model)))
+    count = plain.shape[0]
+    sizes = _blocks.square(count, workers, most) if chunks is None else chunks
+    sizes = _blocks.sizes_of(count, sizes) if isinstance(sizes, int) else sizes
+    if sum(sizes) != count:
+        raise ValueError(f"chunks are of {sum(sizes)} rows together; there are {count} rows")
+    name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
+    parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
+    return Rows([part.key for part in parts], tuple(sizes), parts, plain)
+
+
+def _of_array(X: da.Array, chunks: Chunks) -> Rows:
+    if X.ndim != 2:
+        raise ValueError(f"measures are the rows of a table, not an array of shape {X.shape}")
+    if any(np.isnan(size) for size in X.chunks[0]):
+        raise ValueError("the blocks have unknown numbers of rows; `compute_chunk_sizes()` finds them out")
+    X = X.rechunk({0: X.chunks[0] if chunks is None else chunks, 1: -1})
+    return Rows([key for (key,) in X.__dask_keys__()], X.chunks[0], [X])

@@ -1,0 +1,327 @@
+"""Distances on a Dask cluster: the answers of one machine, to the bit, in blocks.
+
+Every function takes a client first, as `xgboost.dask` has it; `None` stands for the current one, and where there is none
+for Dask's default scheduler. Results are lazy Dask arrays: nothing is worked out before ``.compute()``, ``to_zarr`` and
+the like, and progress is seen as for any other (`dask.diagnostics.ProgressBar`, `distributed.progress`). A model goes to
+every worker of a client once. A task works on one thread, so the threads of a worker are what is parallel.
+
+Rows of masses are a Dask array whose blocks are NumPy arrays or SciPy's sparse ones; a list of `dask.delayed` blocks
+with ``chunks=`` rows each; or what the library takes elsewhere, which is cut into blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+try:
+    import dask.array as da
+    from distributed import Client
+
+    from ._graph import Chunks, Job, Rows
+    from ._graph import current as current
+except ImportError as error:
+    raise ImportError('treeport.dask needs Dask: `pip install "treeport[dask]"`') from error
+
+from . import _blocks
+from ._blocks import Metric
+from ._estimator import TreeWasserstein
+from ._inputs import Floats, Integers, pairs_of
+from ._model import Model
+from ._neighbors import WassersteinNeighbors
+
+__all__ = ["exact", "kneighbors", "pairwise", "score", "transform"]
+
+# Rows of a block whose pairs are solved exactly, which takes a thousand times as long.
+_MOST_SOLVED = 128
+
+
+def pairwise(
+    client: Optional[Client], model: Any, A: Any, B: Any = None, *, chunks: Chunks = None
+) -> da.Array:
+    """Distances of all rows of `A` to all rows of `B`, or of `A`, in blocks.
+
+    A task reads two blocks of rows and makes one block of distances, so that a worker's memory goes with the size of
+    blocks. Within `A` each pair of blocks is worked out once; its mirror image is a transposed copy, which may have to
+    travel to another worker.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    model : Tree, Forest or fitted TreeWasserstein
+    A : rows of masses of shape (n_a, n_points)
+    B : rows of masses of shape (n_b, n_points), optional
+    chunks : int or tuple of int, optional
+        Rows of a block at most, or of every block of `A`. By default those of a Dask array are kept, and what is in
+        memory is cut into blocks of up to 2,048 rows that keep all workers busy.
+
+    Returns
+    -------
+    distances : dask.array.Array of float64 of shape (n_a, n_b) or (n_a, n_a)
+        The bits of `Tree.pairwise`, `Forest.pairwise` or `TreeWasserstein.pairwise`.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> import treeport.dask
+    >>> tree = tp.Tree.from_newick("(cat:1,dog:2);")
+    >>> distances = tp.dask.pairwise(None, tree, [[1, 0], [0, 1], [0.5, 0.5]], chunks=2)
+    >>> distances.chunks
+    ((2, 1), (2, 1))
+    >>> distances.compute()[0].tolist()
+    [0.0, 3.0, 1.5]
+    """
+    job = Job(client, *_answering(model))
+    left, right = job.two(model, A, B, chunks)
+    return job.table("pairwise", left, right, lambda i, j: (_blocks.table, *job.block(left, right, i, j)))
+
+
+def exact(
+    client: Optional[Client],
+    model: TreeWasserstein,
+    A: Any,
+    B: Any = None,
+    *,
+    pairs: Any = None,
+    chunks: Chunks = None,
+) -> da.Array:
+    """Exact transport distances by the ground metric of a model: of listed pairs of rows, or of all.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    model : TreeWasserstein
+        Whose `points`, `cost` or `graph` it is; it need not be fitted.
+    A : rows of masses of shape (n_a, n_points)
+        Every row is divided by its total first.
+    B : rows of masses of shape (n_b, n_points), optional
+    pairs : array-like of int of shape (n_pairs, 2), optional
+        Rows of `A`, or a row of `A` and one of `B`; by default all of them.
+    chunks : int or tuple of int, optional
+        As for `pairwise`; by default blocks have 128 rows at most. Listed pairs of rows in memory are cut into blocks of
+        pairs instead; those of a Dask array go by the two blocks that a pair is in.
+
+    Returns
+    -------
+    distances : dask.array.Array of float64 of shape (n_pairs,), (n_a, n_b) or (n_a, n_a)
+        The bits of `emd_pairs`, for normalized rows; listed pairs are one chunk.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> import treeport.dask
+    >>> tw = tp.TreeWasserstein([[0.0], [1.0], [5.0]])
+    >>> rows = [[1, 0, 0], [0, 1, 0], [0, 1, 1]]
+    >>> tp.dask.exact(None, tw, rows, pairs=[(0, 1), (0, 2)]).compute().tolist()
+    [1.0, 3.0]
+    >>> tp.dask.exact(None, tw, rows).compute()[2].tolist()
+    [3.0, 2.0, 0.0]
+    """
+    job = Job(client, _metric(model, A))
+    left, right = job.two(model, A, B, chunks, _MOST_SOLVED)
+    if pairs is not None:
+        return _listed(job, left, right, pairs_of(pairs))
+
+    def block(i: int, j: int) -> tuple[Any, ...]:
+        return _blocks.solve_table, job.model, *_keys(left, right, i, j)
+
+    return job.table("exact", left, right, block)
+
+
+def kneighbors(
+    client: Optional[Client],
+    model: Any,
+    A: Any,
+    B: Any = None,
+    *,
+    n_neighbors: int = 10,
+    chunks: Chunks = None,
+) -> tuple[da.Array, da.Array]:
+    """The nearest rows of `B` of every row of `A`, the nearest first; ties by number.
+
+    The nearest of every pair of blocks are combined, so that the table of all distances is nowhere.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    model : Tree, Forest, fitted TreeWasserstein or fitted WassersteinNeighbors
+        The distance. The last is a collection of its own: `A` are queries, each block of which is one task.
+    A : rows of masses of shape (n_a, n_points)
+    B : rows of masses of shape (n_b, n_points), optional
+        By default each row of `A` is compared with the others.
+    n_neighbors : int
+    chunks : int or tuple of int, optional
+        As for `pairwise`.
+
+    Returns
+    -------
+    distances : dask.array.Array of float64 of shape (n_a, n_neighbors)
+    numbers : dask.array.Array of int64 of shape (n_a, n_neighbors)
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> import treeport.dask
+    >>> tree = tp.Tree.from_newick("(cat:1,dog:2);")
+    >>> rows = [[1, 0], [0, 1], [0.75, 0.25]]
+    >>> distances, numbers = tp.dask.kneighbors(None, tree, rows, n_neighbors=1)
+    >>> numbers.compute().tolist()
+    [[2], [2], [0]]
+    """
+    if isinstance(model, WassersteinNeighbors):
+        return _searched(client, model, A, B, n_neighbors, chunks)
+    job = Job(client, *_answering(model))
+    left, right = job.two(model, A, B, chunks)
+    _check_neighbors(n_neighbors, sum(right.sizes) - (right is left))
+    name = "kneighbors-" + job.token(left, right, n_neighbors)
+    rows, columns = _blocks.starts(left.sizes), _blocks.starts(right.sizes)
+    parts: list[list[tuple[Any, int]]] = [[] for _ in rows]
+    for i, j in _blocks.cells(len(rows), len(columns), right is left):
+        mirrored = rows[i] if right is left and i != j else None
+        key = (name + "-block", i, j)
+        job.tasks[key] = (_blocks.near, n_neighbors, columns[j], mirrored, *job.block(left, right, i, j))
+        parts[i].append((key, 0))
+        if mirrored is not None:
+            parts[j].append((key, 1))
+    for i, found in enumerate(parts):
+        job.combine((name, i), n_neighbors, found)
+    return _two_arrays(job, name, left.sizes, n_neighbors)
+
+
+def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = None) -> da.Array:
+    """Sparse rows whose cityblock (Manhattan) distances are the distances of the model.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    model : Tree, Forest or fitted TreeWasserstein
+    X : rows of masses of shape (n_measures, n_points)
+    chunks : int or tuple of int, optional
+        As for `pairwise`.
+
+    Returns
+    -------
+    rows : dask.array.Array of shape (n_measures, n_nodes)
+        Its blocks are `scipy.sparse.csr_array`: ``rows.blocks[0].compute()``; ``rows.map_blocks(lambda rows: rows.toarray())``
+        makes them dense.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> import treeport.dask
+    >>> tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+    >>> tp.dask.transform(None, tree, [[0.5, 0.5, 0]]).compute().toarray()
+    array([[0.5, 0.5, 0. , 2. , 0. ]])
+    """
+    what, normalize = _answering(model)
+    job = Job(client, what, normalize)
+    rows = job.rows(model, X, chunks, _blocks.MOST_ROWS)
+    name = "transform-" + job.token(rows)
+    for i, key in enumerate(rows.keys):
+        job.tasks[name, i, 0] = (_blocks.embedded, job.model, normalize, key)
+    return job.array(name, (rows.sizes, (what.n_nodes,)), sparse.csr_array((0, what.n_nodes)))
+
+
+def score(client: Optional[Client], model: TreeWasserstein, X: Any, y: Any = None) -> float:
+    """`TreeWasserstein.score`, its exact distances solved on the cluster, now.
+
+    Rows that are a Dask array are brought here first, for pairs are drawn from those that have mass.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    model : fitted TreeWasserstein
+    X, y
+        As for `TreeWasserstein.score`.
+    """
+    X, y = (rows.compute() if isinstance(rows, da.Array) else rows for rows in (X, y))
+    return model._score(X, y, current(client))
+
+
+def solved(client: Client, model: TreeWasserstein, X: Any, pairs: Integers) -> Floats:
+    """Exact distances of listed pairs of rows in memory, now: what `TreeWasserstein.fit` asks for."""
+    found: Floats = client.compute(exact(client, model, X, pairs=pairs)).result()
+    return found
+
+
+def _answering(model: Any) -> tuple[Model, bool]:
+    """What answers, and whether rows are normalized for it."""
+    if isinstance(model, Model):
+        return model, False
+    if isinstance(model, TreeWasserstein) and model.__sklearn_is_fitted__():
+        return model._model, True
+    fitted = "not fitted yet" if isinstance(model, TreeWasserstein) else f"of type {type(model).__name__}"
+    raise TypeError(f"model is {fitted}; give a Tree, a Forest or a fitted TreeWasserstein")
+
+
+def _metric(model: Any, X: Any) -> Metric:
+    if not isinstance(model, TreeWasserstein):
+        kind = type(model).__name__
+        raise TypeError(f"model is of type {kind}, which has no ground metric; give a TreeWasserstein")
+    if model._is_without_metric():
+        raise ValueError("the file has no ground metric; give one with set_params first")
+    return Metric(model, getattr(X, "shape", np.shape(X))[-1])
+
+
+def _keys(left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
+    """Two blocks of rows, or one where they are the same."""
+    return (left.keys[i],) if right is left and i == j else (left.keys[i], right.keys[j])
+
+
+def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
+    """Exact distances of listed pairs, in their order."""
+    for side, rows in zip(pairs.T, (left, right)):
+        if len(side) and not 0 <= side.min() <= side.max() < sum(rows.sizes):
+            found, last = f"pairs name rows {side.min()} to {side.max()}", sum(rows.sizes) - 1
+            raise ValueError(f"{found}; rows are numbered from 0 to {last}")
+    name, most = "labels-" + job.token(left, right, pairs), _blocks.per_task(len(pairs), job.workers)
+    if right is left and left.plain is not None:
+        job.needs = job.needs[:1]  # every task has the rows it needs, and no others
+        order = _blocks.cut(np.arange(len(pairs)), _blocks.sizes_of(len(pairs), most))
+        tasks: list[Any] = _blocks.some_pairs(left.plain, pairs, most)
+    else:
+        jobs = _blocks.by_blocks(pairs, left.sizes, right.sizes, most)
+        order = [places for places, *_ in jobs]
+        tasks = [(inside, *_keys(left, right, i, j)) for _, inside, i, j in jobs]
+    for number, task in enumerate(tasks):
+        job.tasks[name + "-part", number] = (_blocks.solve, job.model, *task)
+    parts = [(name + "-part", number) for number in range(len(tasks))]
+    job.tasks[name, 0] = (_blocks.in_order, order, parts)
+    return job.array(name, ((len(pairs),),), np.empty(0))
+
+
+def _searched(
+    client: Optional[Client], model: WassersteinNeighbors, A: Any, B: Any, k: int, chunks: Chunks
+) -> tuple[da.Array, da.Array]:
+    """Neighbors by exact transport: the index goes to every worker, queries come in blocks."""
+    if B is not None:
+        raise ValueError("a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it")
+    check_is_fitted(model)
+    _check_neighbors(k, model._index.present)
+    job = Job(client, model._index)
+    queries = job.rows(model, A, chunks, _MOST_SOLVED)
+    name = "kneighbors-" + job.token(queries, k, model.accuracy)
+    for i, key in enumerate(queries.keys):
+        job.tasks[name, i] = (_blocks.search_table, job.model, key, k, model.accuracy)
+    return _two_arrays(job, name, queries.sizes, k)
+
+
+def _check_neighbors(k: int, among: int) -> None:
+    if not 0 < k <= among:
+        raise ValueError(f"n_neighbors is {k}; there are {among} to choose from")
+
+
+def _two_arrays(job: Job, name: str, sizes: tuple[int, ...], k: int) -> tuple[da.Array, da.Array]:
+    """Distances and numbers, of what `name` has found for every block of rows."""
+    for side, what in enumerate(("distances", "numbers")):
+        for i in range(len(sizes)):
+            job.tasks[f"{name}-{what}", i, 0] = (_blocks.one_side, (name, i), side)
+    metas = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
+    distances, numbers = (
+        job.array(f"{name}-{what}", (sizes, (k,)), meta)
+        for what, meta in zip(("distances", "numbers"), metas)
+    )
+    return distances, numbers

@@ -1,0 +1,354 @@
+"""What a Dask cluster answers is what one machine answers, to the bit, whoever is killed meanwhile."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import dask
+import dask.array as da
+import joblib
+import numpy as np
+import pytest
+import treeport as tp
+import treeport.dask as td
+from dask.distributed import Client, LocalCluster
+from scipy import sparse
+from treeport import _core
+from treeport._inputs import measures_of
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two processes of one thread each."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+    ) as cluster, Client(cluster) as client:
+        yield client
+
+
+def counts(rng, rows, points, mean):
+    """Rows of counts, none of them empty, two of them equal."""
+    table = rng.poisson(mean, size=(rows, points)).astype(float)
+    table[np.arange(rows), rng.integers(points, size=rows)] += 1
+    table[rows // 2] = table[0]
+    return table
+
+
+@pytest.fixture(scope="module")
+def places():
+    return np.random.default_rng(5).normal(size=(300, 3))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    # So few points that small blocks on their own would be laid out otherwise than all rows together.
+    return counts(np.random.default_rng(6), 90, 300, 0.03)
+
+
+def models(places):
+    trees = [tp.linkage(points=places, method=method) for method in ("average", "single", "ward")]
+    return {"tree": trees[0], "forest": tp.Forest(trees, weights=[1, 2, 4])}
+
+
+@pytest.fixture(scope="module")
+def fitted(places, rows):
+    return tp.TreeWasserstein(places, n_pairs=60, epochs=3).fit(rows)
+
+
+def inputs(rows):
+    """The same rows in every way that they are taken, and what goes with them."""
+    blocks = [dask.delayed(sparse.csr_matrix)(part) for part in (rows[:1], rows[1:50], rows[50:])]
+    whole = da.from_array(rows, chunks=(37, 100))
+    return [
+        (rows, None),
+        (rows, (13, 70, 7)),
+        (sparse.csr_array(rows), 40),
+        (tp.Measures(rows), 64),
+        (whole, None),
+        (whole, 29),
+        (da.from_array(rows, chunks=(31, 300)).map_blocks(sparse.csr_array), None),
+        (blocks, (1, 49, 40)),
+    ]
+
+
+def exact_pairs(places, rows, pairs):
+    return _core.emd_pairs(_core.Ground.from_points(places, "euclidean"), measures_of(rows, True), pairs, 0)
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_without_a_client_the_default_scheduler_works(fitted, rows, scheduler):
+    with dask.config.set(scheduler=scheduler):
+        for chunks in [None, 1, 40]:
+            distances = td.pairwise(None, fitted, rows, chunks=chunks)
+            np.testing.assert_array_equal(distances.compute(), fitted.pairwise(rows))
+        assert td.score(None, fitted, rows) == fitted.score(rows)
+
+
+@pytest.mark.parametrize("kind", ["tree", "forest"])
+def test_pairwise_has_the_bits_of_one_machine(client, places, rows, kind):
+    model, rows = models(places)[kind], rows / rows.sum(axis=1, keepdims=True)
+    judge, cross = model.pairwise(rows), model.pairwise(rows, rows[:20])
+    for A, chunks in inputs(rows):
+        distances = td.pairwise(client, model, A, chunks=chunks)
+        assert distances.shape == judge.shape and distances.dtype == np.float64
+        np.testing.assert_array_equal(distances.compute(), judge)
+        found = td.pairwise(client, model, A, rows[:20], chunks=chunks)
+        np.testing.assert_array_equal(found.compute(), cross)
+
+
+def test_blocks_on_their_own_would_have_other_bits(places, rows):
+    model, rows = models(places)["tree"], rows / rows.sum(axis=1, keepdims=True)
+    alone = np.concatenate([model.pairwise(row[np.newaxis], rows[:1]) for row in rows])
+    assert (alone != model.pairwise(rows)[:, :1]).any(), "or the other tests would show nothing"
+
+
+def test_none_is_the_current_client_and_a_model_is_sent_once(client, fitted, rows):
+    first = td.pairwise(None, fitted, rows, chunks=30)
+    sent = len(client.who_has())
+    second = td.kneighbors(client, fitted, rows, chunks=20)
+    assert len(client.who_has()) == sent
+    (key,) = {key for key in client.who_has() if any(key in str(name) for name in first.dask)}
+    assert len(client.who_has()[key]) == 2, "on both workers"
+    dask.compute(first, second)
+
+
+def test_nothing_is_worked_out_before_it_is_asked_for(client, fitted):
+    read = []
+
+    def block(info):
+        read.append(info)
+        raise AssertionError("too soon")
+
+    lazy = da.from_delayed(dask.delayed(block)(0), shape=(10, 300), dtype=float)
+    with dask.config.set(scheduler="synchronous"):
+        td.pairwise(None, fitted, lazy)
+        td.kneighbors(None, fitted, lazy, n_neighbors=2)
+        td.transform(None, fitted, lazy)
+        td.exact(None, fitted, lazy, pairs=[(0, 1)])
+    assert not read
+
+
+@pytest.mark.parametrize("k", [1, 7, 89])
+def test_kneighbors_are_the_first_of_the_sorted_rows(client, fitted, rows, k):
+    table = fitted.pairwise(rows)
+    np.fill_diagonal(table, np.inf)
+    order = np.argsort(table, axis=1, kind="stable")[:, :k]
+    for A, chunks in inputs(rows):
+        distances, numbers = td.kneighbors(client, fitted, A, n_neighbors=k, chunks=chunks)
+        found = dask.compute(distances, numbers)
+        np.testing.assert_array_equal(found[1], order)
+        np.testing.assert_array_equal(found[0], np.take_along_axis(table, order, axis=1))
+        assert distances.chunks[0] == numbers.chunks[0]
+
+
+def test_kneighbors_among_others_keep_ties_in_order(client, places, rows):
+    tree = tp.Tree(*(np.array(part) for part in ([4, 4, 4, 4, 4], [1.0, 1.0, 1.0, 1.0, 0.0])))
+    queries, others = np.eye(4), np.eye(4)[np.arange(50) % 4]
+    distances, numbers = td.kneighbors(client, tree, queries, others, n_neighbors=20, chunks=6)
+    order = np.argsort(tree.pairwise(queries, others), axis=1, kind="stable")[:, :20]
+    np.testing.assert_array_equal(numbers.compute(), order)
+
+
+def test_an_index_is_asked_in_blocks_of_queries(client, places, rows):
+    near = tp.WassersteinNeighbors(places).fit(rows[:60])
+    distances, numbers = near.kneighbors(rows[60:], 4)
+    found = dask.compute(*td.kneighbors(client, near, rows[60:], n_neighbors=4, chunks=7))
+    np.testing.assert_array_equal(found[0], distances)
+    np.testing.assert_array_equal(found[1], numbers)
+
+
+def test_transform_embeds_rows(client, fitted, rows):
+    rows = rows.copy()
+    for A, chunks in inputs(rows):
+        found = td.transform(client, fitted.tree_, A, chunks=chunks)
+        np.testing.assert_array_equal(found.compute().toarray(), fitted.tree_.embed(rows).toarray())
+    rows[3] = 0
+    for A, chunks in [(rows, None), (da.from_array(rows, chunks=(37, 100)), 3)]:
+        found = td.transform(client, fitted, A, chunks=chunks)
+        assert found.shape == (90, fitted.tree_.n_nodes)
+        np.testing.assert_array_equal(found.compute().toarray(), fitted.transform(rows).toarray())
+
+
+def test_exact_distances_of_listed_and_of_all_pairs(client, places, rows):
+    model = tp.TreeWasserstein(places)  # not fitted
+    pairs = np.random.default_rng(0).integers(90, size=(300, 2))
+    judge = exact_pairs(places, rows, pairs)
+    every = np.stack(np.triu_indices(90, 1), axis=1)
+    table = np.zeros((90, 90))
+    table[tuple(every.T)] = exact_pairs(places, rows, every)
+    for A, chunks in inputs(rows):
+        np.testing.assert_array_equal(td.exact(client, model, A, pairs=pairs, chunks=chunks).compute(), judge)
+    for A, chunks in inputs(rows)[-2:]:
+        np.testing.assert_array_equal(td.exact(client, model, A, chunks=chunks).compute(), table + table.T)
+    lower = td.exact(client, model, rows[50:], rows[:50], chunks=23)
+    turned = [(i, j) for i in range(50, 90) for j in range(50)]
+    judge = exact_pairs(places, rows, np.array(turned)).reshape(40, 50)
+    np.testing.assert_array_equal(lower.compute(), judge)
+    some = td.exact(client, model, rows[50:], rows[:50], pairs=[(3, 40), (39, 0)])
+    np.testing.assert_array_equal(some.compute(), [judge[3, 40], judge[39, 0]])
+
+
+@pytest.mark.parametrize("given", ["cost", "graph", "nothing"])
+def test_exact_distances_by_any_ground_metric(client, places, rows, given):
+    cost = np.linalg.norm(places[:, None] - places[None], axis=2)
+    near = sparse.csr_array(np.where(cost < np.sort(cost, axis=1)[:, 12:13], cost, 0))
+    metric = {"cost": {"cost": cost}, "graph": {"graph": near.maximum(near.T)}, "nothing": {}}[given]
+    model = tp.TreeWasserstein(**metric, n_pairs=50, epochs=2).fit(rows)
+    pairs = np.random.default_rng(0).integers(90, size=(100, 2))
+    judge = _core.emd_pairs(model._ground(), measures_of(rows, True), pairs, 0)
+    np.testing.assert_array_equal(td.exact(client, model, rows, pairs=pairs).compute(), judge)
+
+
+@pytest.mark.parametrize("metric", ["points", "graph"])
+def test_fit_learns_the_same_from_labels_of_the_cluster(client, tmp_path, places, rows, metric):
+    ring = sparse.diags([1.0, 1.5], [1, 7], shape=(300, 300)).tocsr()
+    given = {"points": places} if metric == "points" else {"graph": ring + ring.T}
+    with_empty = np.concatenate([rows, np.zeros((2, 300))])
+    for number, keywords in enumerate([{}, {"client": client}]):
+        model = tp.TreeWasserstein(**given, n_pairs=150, epochs=5, random_state=3)
+        model.fit(with_empty, **keywords).save(tmp_path / str(number))
+    assert (tmp_path / "0").read_bytes() == (tmp_path / "1").read_bytes()
+    assert td.score(client, model, da.from_array(rows, chunks=(20, 300))) == model.score(rows)
+    assert td.score(client, model, rows[:40], rows[40:80]) == model.score(rows[:40], rows[40:80])
+
+
+def finished(client, name):
+    """How many tasks whose name begins so are done, and how many there are."""
+
+    def count(dask_scheduler):
+        states = [
+            task.state
+            for key, task in list(dask_scheduler.tasks.items())
+            if (key[0] if isinstance(key, tuple) else str(key).strip("('")).startswith(name)
+        ]
+        return states.count("memory"), len(states)
+
+    return client.run_on_scheduler(count)
+
+
+def kill_in_the_middle(client, name):
+    """Kills a worker when some tasks are done and most are not."""
+    deadline = time.monotonic() + 30
+    while True:
+        done, all_of_them = finished(client, name)
+        if done >= 6:
+            break
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    pids = client.run(os.getpid)
+    victim = sorted(pids.values())[0]
+    os.kill(victim, signal.SIGKILL)
+    assert done < all_of_them / 2
+    return victim
+
+
+def survived(client, victim):
+    """Whether there are two workers again, neither of which is the one that was killed."""
+    client.wait_for_workers(2, timeout=30)
+    return victim not in client.run(os.getpid).values()
+
+
+def test_a_killed_worker_costs_time_and_nothing_else(client):
+    rng = np.random.default_rng(1)
+    tree, rows = tp.linkage(points=rng.normal(size=(400, 3))), counts(rng, 1500, 400, 0.3)
+    rows /= rows.sum(axis=1, keepdims=True)
+    distances = td.pairwise(client, tree, rows, chunks=50).persist()
+    victim = kill_in_the_middle(client, "pairwise")
+    np.testing.assert_array_equal(distances.compute(), tree.pairwise(rows))
+    assert survived(client, victim)
+
+
+def test_a_worker_killed_while_solving(client):
+    rng = np.random.default_rng(2)
+    places, rows = rng.normal(size=(300, 2)), counts(rng, 200, 300, 0.5)
+    pairs = rng.integers(200, size=(1500, 2))
+    distances = td.exact(client, tp.TreeWasserstein(places), rows, pairs=pairs).persist()
+    victim = kill_in_the_middle(client, "labels")
+    np.testing.assert_array_equal(distances.compute(), exact_pairs(places, rows, pairs))
+    assert survived(client, victim)
+
+
+def test_a_table_larger_than_the_memory_of_a_worker_goes_to_zarr(tmp_path):
+    rng = np.random.default_rng(3)
+    tree, rows = tp.linkage(points=rng.normal(size=(16, 2))), np.zeros((6500, 16))
+    rows[np.arange(6500)[:, None], rng.integers(16, size=(6500, 2))] = 0.5
+    rows /= rows.sum(axis=1, keepdims=True)
+    limit = 320 << 20
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        memory_limit=limit,
+        dashboard_address=":0",
+        silence_logs=50,
+        local_directory=str(tmp_path),
+    ) as cluster, Client(cluster) as client:
+        distances = td.pairwise(client, tree, rows, chunks=650)
+        assert distances.nbytes > limit
+        distances.to_zarr(str(tmp_path / "table.zarr"))
+    found = da.from_zarr(str(tmp_path / "table.zarr"))
+    some = rng.integers(6500, size=40)
+    with dask.config.set(scheduler="synchronous"):
+        np.testing.assert_array_equal(found[some].compute(), tree.pairwise(rows[some], rows))
+
+
+@pytest.mark.parametrize("backend", ["loky", "dask"])
+def test_joblib_backends_do_the_same_work(client, places, rows, fitted, backend, tmp_path):
+    near = tp.WassersteinNeighbors(places, n_neighbors=3).fit(rows[:50])
+    judges = fitted.pairwise(rows), fitted.pairwise(rows[:9], rows), *near.kneighbors(rows[50:])
+    score, out = fitted.score(rows), np.empty((90, 90))
+    with joblib.parallel_config(backend=backend, **({"n_jobs": 2} if backend == "loky" else {})):
+        again = tp.TreeWasserstein(places, n_pairs=60, epochs=3).fit(rows)
+        assert fitted.pairwise(rows, out=out) is out
+        found = out, fitted.pairwise(rows[:9], rows), *near.kneighbors(rows[50:])
+        assert fitted.score(rows) == score
+    assert again.tree_ == fitted.tree_
+    for ours, judge in zip(found, judges):
+        np.testing.assert_array_equal(ours, judge)
+
+
+def test_errors_say_what_to_do(client, fitted, places, rows):
+    with pytest.raises(TypeError, match="client is of type str; give a distributed.Client"):
+        td.pairwise("here", fitted, rows)
+    with pytest.raises(TypeError, match="client is of type str; give a distributed.Client"):
+        tp.TreeWasserstein(places).fit(rows, client="here")
+    with pytest.raises(TypeError, match="model is not fitted yet; give a Tree"):
+        td.pairwise(client, tp.TreeWasserstein(places), rows)
+    with pytest.raises(TypeError, match="model is of type Tree, which has no ground metric"):
+        td.exact(client, fitted.tree_, rows)
+    with pytest.raises(ValueError, match="2 delayed blocks need `chunks=`"):
+        td.pairwise(client, fitted, [dask.delayed(rows[:40]), dask.delayed(rows[40:])])
+    with pytest.raises(ValueError, match=r"`compute_chunk_sizes\(\)` finds them out"):
+        lazy = da.from_array(rows, chunks=(30, 300))
+        td.pairwise(client, fitted, lazy[da.from_array(np.arange(90), chunks=30) > 3])
+    with pytest.raises(TypeError, match="rows are of type Delayed(?:Leaf)?; give a dask.array"):
+        td.pairwise(client, fitted, dask.delayed(rows))
+    with pytest.raises(ValueError, match="chunks are of 80 rows together; there are 90 rows"):
+        td.pairwise(client, fitted, rows, chunks=(40, 40))
+    with pytest.raises(ValueError, match="n_neighbors is 90; there are 89 to choose from"):
+        td.kneighbors(client, fitted, rows, n_neighbors=90)
+    with pytest.raises(ValueError, match="pairs name rows 0 to 90; rows are numbered from 0 to 89"):
+        td.exact(client, fitted, rows, pairs=[(0, 1), (90, 0)])
+    with pytest.raises(ValueError, match="has its own collection"):
+        td.kneighbors(client, tp.WassersteinNeighbors(places).fit(rows), rows, rows)
+    wrong = rows.copy()
+    wrong[70, 3] = -1
+    with pytest.raises(ValueError, match="in the block of rows that begins at row 60: measure 10 "):
+        td.pairwise(client, fitted, wrong, chunks=30).compute()
+
+
+def test_dask_is_imported_when_asked_for_and_named_when_missing():
+    code = """
+import sys, treeport
+assert not {"dask", "distributed"} & set(sys.modules)
+sys.modules["dask"] = None
+try:
+    import treeport.dask
+except ImportError as error:
+    assert 'pip install "treeport[dask]"' in str(error), error
+else:
+    raise SystemExit("no error")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
