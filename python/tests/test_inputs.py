@@ -198,6 +198,24 @@ def test_sparse_entries_outside_of_the_matrix_are_refused(value):
             use(table)
 
 
+def test_numbers_may_lie_anywhere_in_memory():
+    def moved(array):
+        place = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
+        place[:] = array
+        assert not place.flags.aligned
+        return place
+
+    masses, tree = np.array([[0.5, 0.5, 0], [0, 0.25, 0.75]]), tp.linkage(points=np.arange(3.0))
+    rows = sparse.csr_array(masses)
+    rows.data, rows.indices, rows.indptr = moved(rows.data), moved(rows.indices), moved(rows.indptr)
+    for table in (moved(masses), rows):
+        np.testing.assert_array_equal(tree.pairwise(table), tree.pairwise(masses))
+    points, cost = np.arange(6.0).reshape(3, 2), 1 - np.eye(3)
+    for name, array in (("points", points), ("cost", cost)):
+        judge = tp.emd_pairs(masses, [(0, 1)], **{name: array})
+        np.testing.assert_array_equal(tp.emd_pairs(masses, [(0, 1)], **{name: moved(array)}), judge)
+
+
 USES_OF_A_TABLE = [
     lambda table: tp.linkage(graph=table),
     lambda table: tp.linkage(points=table),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import treeport as tp
+import treeport.dask as td
 
 points = np.zeros((3, 2))
 value: float = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points)
@@ -18,5 +19,9 @@ back: tp.TreeWasserstein = tp.load("model.tree")
 near: tp.WassersteinNeighbors = tp.WassersteinNeighbors(points, accuracy=0.1).fit(np.eye(3))
 whole: "np.typing.NDArray[np.int64]" = near.add(np.eye(3))
 near = tp.WassersteinNeighbors.load("documents.index")
+score: float = td.score(None, tw, np.eye(3))
+lazy = td.pairwise(None, forest, np.eye(3), chunks=(1, 2))
+tw = tw.fit(np.eye(3), client=None)
 wrong: str = tree.to_newick()
 wrong = tree.n_points  # type: ignore[assignment]
+td.transform(None, tree, np.eye(3), chunks="auto")  # type: ignore[arg-type]
