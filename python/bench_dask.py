@@ -1,7 +1,8 @@
 """All pairs by threads, and by Dask with workers of one thread each: ``python bench_dask.py [rows] [words]``.
 
-Blocks stay on the workers, as they do on their way to files; the last column has them brought here as well. Every table is
-compared with that of one thread, bit for bit.
+Blocks stay on the workers, as they do on their way to files; the last column has them brought here as well. "processors" is
+the time of all processors over that of one thread, which a busy machine changes little. Every table is compared with that of
+one thread, bit for bit.
 """
 
 import sys
@@ -26,36 +27,45 @@ def documents(rng, count, words, support):
     return rows
 
 
-def seconds(work):
-    begun = time.perf_counter()
-    return work(), time.perf_counter() - begun
+def timed(work, processor_time):
+    """What the work returns, and the time it took by the clock and of processors."""
+    begun, before = time.perf_counter(), processor_time()
+    result = work()
+    return result, time.perf_counter() - begun, processor_time() - before
 
 
 def main():
-    count, words = (int(word) for word in [*sys.argv[1:], *["6000", "5000"][len(sys.argv) - 1 :]])
+    given = [int(word) for word in sys.argv[1:]]
+    count, words = [*given, *[6000, 5000][len(given) :]]
     rng = np.random.default_rng(0)
     tree = tp.linkage(points=rng.normal(size=(words, 8)))
     rows, pairs = documents(rng, count, words, 100), count * (count - 1) / 2
-    judge, one = seconds(lambda: tree.pairwise(rows, n_jobs=1))
-    _, two = seconds(lambda: tree.pairwise(rows, n_jobs=2))
+    judge, one, busy = timed(lambda: tree.pairwise(rows, n_jobs=1), time.process_time)
     print(f"{count} rows of 100 words out of {words}, blocks of {CHUNKS} rows")
-    print(f"{'':<20}{'pairs/s':>12}{'over 1 thread':>15}{'over 1 worker':>15}{'brought here':>14}")
-    for name, spent in [("1 thread", one), ("2 threads", two)]:
-        print(f"{name:<20}{pairs / spent:>12,.0f}{one / spent:>15.2f}")
+    print(f"{'':<12}{'pairs/s':>12}{'over 1 thread':>15}{'over 1 worker':>15}{'processors':>12}{'brought here':>14}")
+
+    def show(name, spent, used, *more):
+        print(f"{name:<12}{pairs / spent:>12,.0f}{one / spent:>15.2f}", *more[:1] or [f"{'':>14}"], end="")
+        print(f"{used / busy:>12.2f}", *more[1:])
+
+    show("1 thread", one, busy)
+    show("2 threads", *timed(lambda: tree.pairwise(rows, n_jobs=2), time.process_time)[1:])
     single = None
     for workers in [1, 2, 4]:
         cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
         with cluster, Client(cluster) as client:
-            client.run(lambda: __import__("treeport.dask"))
-            made, spent = seconds(lambda: wait(td.pairwise(client, tree, rows, chunks=CHUNKS).persist()))
+            client.run(lambda: __import__("treeport.dask"))  # which takes a second
+
+            def used():
+                return sum(client.run(time.process_time).values())
+
             lazy = td.pairwise(client, tree, rows, chunks=CHUNKS)
+            made, spent, processors = timed(lambda: wait(lazy.persist()), used)
             del made
-            found, gathered = seconds(lazy.compute)
+            found, brought, _ = timed(lazy.compute, used)
             assert np.array_equal(found, judge), "the same bits"
         single = single or spent
-        name = f"{workers} worker{'s' if workers > 1 else ''}"
-        brought = f"{pairs / gathered:,.0f}"
-        print(f"{name:<20}{pairs / spent:>12,.0f}{one / spent:>15.2f}{single / spent:>15.2f}{brought:>14}")
+        show(f"{workers} workers", spent, processors, f"{single / spent:>14.2f}", f"{pairs / brought:>13,.0f}")
 
 
 if __name__ == "__main__":

@@ -198,7 +198,9 @@ def test_exact_distances_by_any_ground_metric(client, places, rows, given):
     model = tp.TreeWasserstein(**metric, n_pairs=50, epochs=2).fit(rows)
     pairs = np.random.default_rng(0).integers(90, size=(100, 2))
     judge = _core.emd_pairs(model._ground(), measures_of(rows, True), pairs, 0)
-    np.testing.assert_array_equal(td.exact(client, model, rows, pairs=pairs).compute(), judge)
+    for A, chunks in (rows, None), inputs(rows)[-1]:
+        found = td.exact(client, model, A, pairs=pairs, chunks=chunks)
+        np.testing.assert_array_equal(found.compute(), judge)
 
 
 @pytest.mark.parametrize("metric", ["points", "graph"])
@@ -330,6 +332,8 @@ def test_errors_say_what_to_do(client, fitted, places, rows):
         td.kneighbors(client, fitted, rows, n_neighbors=90)
     with pytest.raises(ValueError, match="pairs name rows 0 to 90; rows are numbered from 0 to 89"):
         td.exact(client, fitted, rows, pairs=[(0, 1), (90, 0)])
+    with pytest.raises(ValueError, match=r"the list of pairs has shape \(1, 3\), expected \(n, 2\)"):
+        td.exact(client, fitted, rows, pairs=[(0, 1, 2)])
     with pytest.raises(ValueError, match="has its own collection"):
         td.kneighbors(client, tp.WassersteinNeighbors(places).fit(rows), rows, rows)
     wrong = rows.copy()

@@ -1,9 +1,8 @@
-"""Work in blocks of rows or of pairs, for the processes of joblib and of Dask; together they give the bits of the whole."""
+"""Work in blocks of rows or of pairs, for the processes of joblib and of Dask, with the bits of the whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -24,18 +23,19 @@ MOST_ROWS = 2048
 class Metric:
     """A ground metric that travels: what it is made from, and made once where it arrives."""
 
-    def __init__(self, given: Any, n_points: int) -> None:
-        self.points, self.cost, self.graph = given.points, given.cost, given.graph
-        self.metric, self.weight, self.n_points = given.metric, given.weight, n_points
+    def __init__(self, given: Any) -> None:
+        self.given = (given.points, given.cost, given.graph, given.metric, given.weight)
+        self.made: Optional[_core.Ground] = None
 
-    @cached_property
-    def ground(self) -> _core.Ground:
-        if self.points is None and self.cost is None and self.graph is None:
-            return _core.Ground.discrete(self.n_points)
-        return ground_of(self.points, self.cost, self.graph, self.metric, self.weight)
+    def ground(self, n_points: int) -> _core.Ground:
+        """It, on so many points where all are at distance one."""
+        if self.made is None:
+            bare = all(what is None for what in self.given[:3])
+            self.made = _core.Ground.discrete(n_points) if bare else ground_of(*self.given)
+        return self.made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "ground"}
+        return {"given": self.given, "made": None}
 
 
 def sizes_of(rows: int, size: int) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ def table(
 
 
 def embedded(model: Model, normalize: bool, rows: Any, threads: int = 1) -> sparse.csr_array:
-    """Rows whose cityblock distances are those of the model; where they are normalized, one without mass is all zeros."""
+    """Rows whose cityblock distances are those of the model; one without mass is all zeros, if they are normalized."""
     if not normalize:
         return model.embed(rows, n_jobs=threads or None)
     kept = np.asarray(rows.sum(axis=1)).ravel() > 0
@@ -142,7 +142,7 @@ def solve(metric: Metric, pairs: Integers, a: Any, b: Any = None) -> Floats:
         right, at_right = np.unique(pairs[:, 1], return_inverse=True)
         a = stacked(a[left], b[right])
         pairs = np.stack([at_left.ravel(), len(left) + at_right.ravel()], axis=1)
-    return _core.emd_pairs(metric.ground, measures_of(a, True), pairs.astype(np.int64), 1)
+    return _core.emd_pairs(metric.ground(a.shape[1]), measures_of(a, True), pairs.astype(np.int64), 1)
 
 
 def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:

@@ -441,7 +441,7 @@ class TreeWasserstein(  # type: ignore[misc]
     ) -> _core.Labelled:
         """Pairs of rows with their exact distances, solved by other processes: Dask's or joblib's."""
         if client is None:
-            distances = spread_pairs(Metric(self, self.n_features_in_), X, pairs)
+            distances = spread_pairs(Metric(self), X, pairs)
         else:
             from .dask import solved
 

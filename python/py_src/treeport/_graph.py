@@ -94,7 +94,7 @@ class Job:
     def two(
         self, model: Any, A: Any, B: Any, chunks: Chunks, most: int = _blocks.MOST_ROWS
     ) -> tuple[Rows, Rows]:
-        """Two sets of rows, or one twice; where `chunks` are the blocks of the first, they say nothing of the second."""
+        """Two sets of rows, or one twice; blocks that are listed are those of the first."""
         left = self.rows(model, A, chunks, most)
         if B is None:
             return left, left

@@ -1,9 +1,9 @@
 """Distances on a Dask cluster: the answers of one machine, to the bit, in blocks.
 
-Every function takes a client first, as `xgboost.dask` has it; `None` stands for the current one, and where there is none
-for Dask's default scheduler. Results are lazy Dask arrays: nothing is worked out before ``.compute()``, ``to_zarr`` and
-the like, and progress is seen as for any other (`dask.diagnostics.ProgressBar`, `distributed.progress`). A model goes to
-every worker of a client once. A task works on one thread, so the threads of a worker are what is parallel.
+Every function takes a client first, as `xgboost.dask` has it; `None` stands for the current one, and where there is
+none for Dask's default scheduler. Results are lazy Dask arrays: nothing is worked out before ``.compute()``, ``to_zarr``
+and the like, and progress is seen as for any other (`dask.diagnostics.ProgressBar`, `distributed.progress`). A model
+goes to every worker of a client once. A task works on one thread, so the threads of a worker are what is parallel.
 
 Rows of masses are a Dask array whose blocks are NumPy arrays or SciPy's sparse ones; a list of `dask.delayed` blocks
 with ``chunks=`` rows each; or what the library takes elsewhere, which is cut into blocks.
@@ -101,8 +101,8 @@ def exact(
     pairs : array-like of int of shape (n_pairs, 2), optional
         Rows of `A`, or a row of `A` and one of `B`; by default all of them.
     chunks : int or tuple of int, optional
-        As for `pairwise`; by default blocks have 128 rows at most. Listed pairs of rows in memory are cut into blocks of
-        pairs instead; those of a Dask array go by the two blocks that a pair is in.
+        As for `pairwise`; by default blocks have 128 rows at most. Listed pairs of rows in memory are cut into blocks
+        of pairs instead; those of a Dask array go by the two blocks that a pair is in.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def exact(
     >>> tp.dask.exact(None, tw, rows).compute()[2].tolist()
     [3.0, 2.0, 0.0]
     """
-    job = Job(client, _metric(model, A))
+    job = Job(client, _metric(model))
     left, right = job.two(model, A, B, chunks, _MOST_SOLVED)
     if pairs is not None:
         return _listed(job, left, right, pairs_of(pairs))
@@ -205,8 +205,7 @@ def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = 
     Returns
     -------
     rows : dask.array.Array of shape (n_measures, n_nodes)
-        Its blocks are `scipy.sparse.csr_array`: ``rows.blocks[0].compute()``; ``rows.map_blocks(lambda rows: rows.toarray())``
-        makes them dense.
+        Its blocks are `scipy.sparse.csr_array`; ``rows.map_blocks(lambda block: block.toarray())`` makes them dense.
 
     Examples
     --------
@@ -257,13 +256,13 @@ def _answering(model: Any) -> tuple[Model, bool]:
     raise TypeError(f"model is {fitted}; give a Tree, a Forest or a fitted TreeWasserstein")
 
 
-def _metric(model: Any, X: Any) -> Metric:
+def _metric(model: Any) -> Metric:
     if not isinstance(model, TreeWasserstein):
         kind = type(model).__name__
         raise TypeError(f"model is of type {kind}, which has no ground metric; give a TreeWasserstein")
     if model._is_without_metric():
         raise ValueError("the file has no ground metric; give one with set_params first")
-    return Metric(model, getattr(X, "shape", np.shape(X))[-1])
+    return Metric(model)
 
 
 def _keys(left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
@@ -273,6 +272,8 @@ def _keys(left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
 
 def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
     """Exact distances of listed pairs, in their order."""
+    if pairs.shape[1] != 2:
+        raise ValueError(f"the list of pairs has shape {pairs.shape}, expected (n, 2)")
     for side, rows in zip(pairs.T, (left, right)):
         if len(side) and not 0 <= side.min() <= side.max() < sum(rows.sizes):
             found, last = f"pairs name rows {side.min()} to {side.max()}", sum(rows.sizes) - 1
