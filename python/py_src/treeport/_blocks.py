@@ -45,8 +45,8 @@ def sizes_of(rows: int, size: int) -> tuple[int, ...]:
 
 
 def square(rows: int, workers: int, most: int = MOST_ROWS) -> tuple[int, ...]:
-    """Blocks of rows whose pairs keep so many workers busy: about four pairs of blocks for each."""
-    return sizes_of(rows, min(most, -(-rows // int(np.ceil(np.sqrt(8 * workers))))))
+    """Blocks of rows whose pairs keep so many workers busy to the end: about 16 pairs of blocks for each."""
+    return sizes_of(rows, min(most, -(-rows // int(np.ceil(np.sqrt(32 * workers))))))
 
 
 def per_task(pairs: int, workers: int) -> int:
