@@ -151,6 +151,22 @@ def test_kneighbors_among_others_keep_ties_in_order(client, places, rows):
     np.testing.assert_array_equal(numbers.compute(), order)
 
 
+def test_blocks_go_to_a_device_where_one_is_given(client, fitted, rows):
+    """The device "tiles" does in NumPy what "cuda" does on a GPU."""
+    expected = fitted.pairwise(rows)
+    for B in (None, rows[:20]):
+        distances = td.pairwise(client, fitted, rows, B, chunks=40, device="tiles")
+        assert distances.dtype == np.float32
+        table = fitted.pairwise(rows, B)
+        np.testing.assert_allclose(distances.compute(), table, rtol=1e-5, atol=1e-6)
+    near, numbers = td.kneighbors(client, fitted, rows, n_neighbors=4, chunks=40, device="tiles")
+    assert near.dtype == np.float32 and near.compute().dtype == np.float32
+    found = np.take_along_axis(expected, numbers.compute(), axis=1)
+    np.testing.assert_allclose(near.compute(), found, rtol=1e-5, atol=1e-6)
+    np.fill_diagonal(expected, np.inf)
+    np.testing.assert_allclose(found, np.sort(expected, axis=1)[:, :4], rtol=1e-5, atol=1e-6)
+
+
 def test_an_index_is_asked_in_blocks_of_queries(client, places, rows):
     near = tp.WassersteinNeighbors(places).fit(rows[:60])
     distances, numbers = near.kneighbors(rows[60:], 4)

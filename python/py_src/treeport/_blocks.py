@@ -13,6 +13,7 @@ from scipy import sparse
 from . import _core
 from ._inputs import Floats, Integers, ground_of, is_sparse, measures_of
 from ._model import Model
+from ._tables import table_of
 
 Found = list[tuple[Floats, Integers]]
 
@@ -121,6 +122,12 @@ def table(
     return model._raw.pairwise_part(left, right, 1)
 
 
+def table_on(device: str, model: Model, normalize: bool, a: Any, b: Any = None) -> Any:
+    """The same on a GPU, in single precision."""
+    left, right = measures_of(a, normalize), None if b is None else measures_of(b, normalize)
+    return table_of(model._raw, left, right, None, 1, device)
+
+
 def embedded(model: Model, normalize: bool, rows: Any, threads: int = 1) -> sparse.csr_array:
     """Rows whose cityblock distances are those of the model; one without mass is all zeros, if they are normalized."""
     if not normalize:
@@ -190,13 +197,15 @@ def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integ
     return value[kept], number[kept]
 
 
-def near(k: int, first: int, mirrored: Optional[int], *block: Any) -> Found:
+def near(
+    k: int, first: int, mirrored: Optional[int], alone: bool, make: Callable[..., Any], *block: Any
+) -> Found:
     """The nearest of one block to every row of another; with a first row of that, `mirrored`, the other way round, too.
 
-    Within one block a row is not its own neighbor.
+    Within one block, `alone`, a row is not its own neighbor.
     """
-    distances = table(*block)
-    if len(block) == 4:
+    distances = make(*block)
+    if alone:
         np.fill_diagonal(distances, np.inf)
 
     def found(distances: Floats, first: int) -> tuple[Floats, Integers]:

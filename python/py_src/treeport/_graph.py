@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from functools import partial
 from typing import Any, Callable, NamedTuple, Optional, Union
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -100,10 +101,16 @@ class Job:
             return left, left
         return left, self.rows(model, B, chunks if isinstance(chunks, int) else None, most)
 
-    def block(self, left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:
-        """The arguments of a block of the table of distances."""
-        own = (self.model, self.normalize, left.keys[i], self.census(left))
-        return own if right is left and i == j else (*own, right.keys[j], self.census(right))
+    def block(
+        self, left: Rows, right: Rows, i: int, j: int, device: Optional[str] = None
+    ) -> tuple[Any, ...]:
+        """What makes a block of the table of distances, and its arguments."""
+        alone = right is left and i == j
+        if device is not None:
+            both = [left.keys[i]] if alone else [left.keys[i], right.keys[j]]
+            return partial(_blocks.table_on, device), self.model, self.normalize, *both
+        own = (_blocks.table, self.model, self.normalize, left.keys[i], self.census(left))
+        return own if alone else (*own, right.keys[j], self.census(right))
 
     def census(self, rows: Rows) -> str:
         """The key of the census of all rows, which every block is laid out by."""
@@ -115,15 +122,21 @@ class Job:
         return self.counted[id(rows)]
 
     def table(
-        self, name: str, left: Rows, right: Rows, block: Callable[[int, int], tuple[Any, ...]]
+        self,
+        name: str,
+        left: Rows,
+        right: Rows,
+        block: Callable[[int, int], tuple[Any, ...]],
+        device: Optional[str] = None,
     ) -> da.Array:
         """The table of all blocks; of a symmetric one those below the diagonal are transposed ones above it."""
-        name = f"{name}-{self.token(left, right)}"
+        name = f"{name}-{self.token(left, right, device)}"
         for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
             self.tasks[name, i, j] = block(i, j)
             if right is left and i != j:
                 self.tasks[name, j, i] = (np.transpose, (name, i, j))
-        return self.array(name, (left.sizes, right.sizes), np.empty((0, 0)))
+        dtype = np.float64 if device is None else np.float32
+        return self.array(name, (left.sizes, right.sizes), np.empty((0, 0), dtype))
 
     def combine(self, key: tuple[str, int], k: int, parts: list[tuple[Any, int]]) -> None:
         """Combines what blocks have found, a few at a time."""

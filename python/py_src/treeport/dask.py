@@ -40,7 +40,13 @@ _MOST_SOLVED = 128
 
 
 def pairwise(
-    client: Optional[Client], model: Any, A: Any, B: Any = None, *, chunks: Chunks = None
+    client: Optional[Client],
+    model: Any,
+    A: Any,
+    B: Any = None,
+    *,
+    chunks: Chunks = None,
+    device: Optional[str] = None,
 ) -> da.Array:
     """Distances of all rows of `A` to all rows of `B`, or of `A`, in blocks.
 
@@ -57,11 +63,13 @@ def pairwise(
     chunks : int or tuple of int, optional
         Rows of a block at most, or of every block of `A`. By default those of a Dask array are kept, and what is in
         memory is cut into blocks of up to 2,048 rows that keep all workers busy.
+    device : str, optional
+        "cuda" computes every block on the GPU of its worker, in single precision; rounding then depends on the blocks.
 
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_a, n_b) or (n_a, n_a)
-        The bits of `Tree.pairwise`, `Forest.pairwise` or `TreeWasserstein.pairwise`.
+        The bits of `Tree.pairwise`, `Forest.pairwise` or `TreeWasserstein.pairwise`; with a device float32.
 
     Examples
     --------
@@ -76,7 +84,7 @@ def pairwise(
     """
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
-    return job.table("pairwise", left, right, lambda i, j: (_blocks.table, *job.block(left, right, i, j)))
+    return job.table("pairwise", left, right, lambda i, j: job.block(left, right, i, j, device), device)
 
 
 def exact(
@@ -139,6 +147,7 @@ def kneighbors(
     *,
     n_neighbors: int = 10,
     chunks: Chunks = None,
+    device: Optional[str] = None,
 ) -> tuple[da.Array, da.Array]:
     """The nearest rows of `B` of every row of `A`, the nearest first; ties by number.
 
@@ -153,8 +162,8 @@ def kneighbors(
     B : rows of masses of shape (n_b, n_points), optional
         By default each row of `A` is compared with the others.
     n_neighbors : int
-    chunks : int or tuple of int, optional
-        As for `pairwise`.
+    chunks, device
+        As for `pairwise`; there is no device for a WassersteinNeighbors.
 
     Returns
     -------
@@ -172,23 +181,28 @@ def kneighbors(
     [[2], [2], [0]]
     """
     if isinstance(model, WassersteinNeighbors):
+        if device is not None:
+            raise ValueError("a WassersteinNeighbors solves on the CPU; leave out `device`")
         return _searched(client, model, A, B, n_neighbors, chunks)
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
     _check_neighbors(n_neighbors, sum(right.sizes) - (right is left))
-    name = "kneighbors-" + job.token(left, right, n_neighbors)
+    name = "kneighbors-" + job.token(left, right, n_neighbors, device)
     rows, columns = _blocks.starts(left.sizes), _blocks.starts(right.sizes)
     parts: list[list[tuple[Any, int]]] = [[] for _ in rows]
     for i, j in _blocks.cells(len(rows), len(columns), right is left):
         mirrored = rows[i] if right is left and i != j else None
         key = (name + "-block", i, j)
-        job.tasks[key] = (_blocks.near, n_neighbors, columns[j], mirrored, *job.block(left, right, i, j))
+        block = job.block(left, right, i, j, device)
+        alone = right is left and i == j
+        job.tasks[key] = (_blocks.near, n_neighbors, columns[j], mirrored, alone, *block)
         parts[i].append((key, 0))
         if mirrored is not None:
             parts[j].append((key, 1))
     for i, found in enumerate(parts):
         job.combine((name, i), n_neighbors, found)
-    return _two_arrays(job, name, left.sizes, n_neighbors)
+    dtype = np.float64 if device is None else np.float32
+    return _two_arrays(job, name, left.sizes, n_neighbors, dtype)
 
 
 def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = None) -> da.Array:
@@ -315,12 +329,14 @@ def _check_neighbors(k: int, among: int) -> None:
         raise ValueError(f"n_neighbors is {k}; there are {among} to choose from")
 
 
-def _two_arrays(job: Job, name: str, sizes: tuple[int, ...], k: int) -> tuple[da.Array, da.Array]:
+def _two_arrays(
+    job: Job, name: str, sizes: tuple[int, ...], k: int, dtype: Any = np.float64
+) -> tuple[da.Array, da.Array]:
     """Distances and numbers, of what `name` has found for every block of rows."""
     for side, what in enumerate(("distances", "numbers")):
         for i in range(len(sizes)):
             job.tasks[f"{name}-{what}", i, 0] = (_blocks.one_side, (name, i), side)
-    metas = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
+    metas = np.empty((0, 0), dtype), np.empty((0, 0), dtype=np.int64)
     distances, numbers = (
         job.array(f"{name}-{what}", (sizes, (k,)), meta)
         for what, meta in zip(("distances", "numbers"), metas)
