@@ -73,7 +73,8 @@ impl Labelled {
         let time = time.ok_or_else(|| {
             PyValueError::new_err(format!("budget is {seconds}; seconds above 0 are needed"))
         })?;
-        let tried = labelled::sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;
+        let tried =
+            labelled::sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;
         watch::run(py, threads, report.as_ref(), |progress| {
             pairs_within(time, &ground.metric, &measures.rows, &tried, progress)
         })

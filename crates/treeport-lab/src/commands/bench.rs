@@ -1,9 +1,9 @@
 //! `treeport-lab bench`: how fast, against a peer on the same data in the same run.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use treeport::{Kind, memory};
@@ -23,6 +23,8 @@ Examples:
   treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
   treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
   treeport-lab bench intervals               certified intervals against exact transport, by support
+  treeport-lab bench pairs                   all pairs of a collection, by threads
+  treeport-lab bench pairs --python python3  and by shards, Dask, a GPU and other packages for UniFrac
   treeport-lab bench scan                    one document against many, by their length
   treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
   treeport-lab bench search                  nearest neighbors against solving every pair
@@ -53,6 +55,9 @@ pub(crate) struct BenchArgs {
     /// Folder of the real data sets, for `search`, `intervals`, and `exact` and `graph` on networks [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// A Python that has treeport, for `pairs`: it runs `python/bench_pairs.py` of this folder after.
+    #[arg(long, value_name = "FILE")]
+    python: Option<PathBuf>,
     /// Write the problems of `exact` or `graph` for other solvers, and stop.
     #[arg(long, value_name = "DIR", hide = true)]
     dump: Option<PathBuf>,
@@ -84,6 +89,8 @@ enum What {
     Scale,
     /// Nearest neighbors among so many measures of every set of the data folder.
     Search,
+    /// All pairs of so many documents.
+    Pairs,
     /// One document against so many prepared ones, and against those of the data folder.
     Scan,
 }
@@ -115,6 +122,7 @@ impl What {
             Self::Scan => &[LONG, 20_000, 100_000],
             Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
             Self::Search => &[2_000],
+            Self::Pairs => &[20_000],
         }
     }
 
@@ -123,7 +131,7 @@ impl What {
         let n = n as u64;
         match self {
             Self::Project | Self::Distance | Self::Learn | Self::Graph => n.saturating_mul(1_000),
-            Self::Baselines | Self::Estimate | Self::Scan => n.saturating_mul(20_000),
+            Self::Baselines | Self::Estimate | Self::Scan | Self::Pairs => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
             // The largest vocabulary, and a table of potentials.
             Self::Search => n.saturating_mul(30_000).saturating_add(2 << 30),
@@ -151,6 +159,7 @@ impl What {
             Self::Scale => bench::scale(n, seed, report)?,
             Self::Intervals => bench::intervals(n, (&data_folder(args), &args.sets), seed, report)?,
             Self::Search => bench::search(n, (&data_folder(args), &args.sets), seed, report)?,
+            Self::Pairs => bench::pairs(n, seed, report)?,
             Self::Scan => {
                 let words = if n <= LONG { LONG_WORDS } else { SHORT_WORDS };
                 bench::scan(n, words, seed, report)?;
@@ -185,6 +194,9 @@ impl What {
             }
             Self::Intervals => {
                 "ours: one pair with its interval, distances included, one thread; peer: the exact solver, the same"
+            }
+            Self::Pairs => {
+                "ours: the upper half of a table in blocks of 64 MiB; peer: the distance of two prepared documents on as many threads, from 200,000 pairs"
             }
             Self::Scan => {
                 "ours: one new document laid out and compared with a prepared collection, one thread; peer: the same pair after pair"
@@ -240,7 +252,18 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     if !output.json {
         output::line(output::table(&table(&rows)).trim_end())?;
     }
-    Ok(ExitCode::SUCCESS)
+    match (args.what, &args.python) {
+        (What::Pairs, Some(python)) => by_python(python),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// All pairs by what Python has: shards, Dask, a GPU, other packages.
+fn by_python(python: &Path) -> Result<ExitCode> {
+    let script = "python/bench_pairs.py";
+    let status = Command::new(python).arg(script).status();
+    let status = status.with_context(|| format!("`{} {script}`", python.display()))?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The rows of the graphs that are named.

@@ -1,0 +1,69 @@
+//! All pairs of a collection, on one thread and on all.
+
+use rayon::ThreadPoolBuilder;
+use rayon::prelude::*;
+use treeport::build::linkage;
+use treeport::tree::{Prepared, Scratch};
+use treeport::{GroundMetric, Linkage, PointMetric, silent};
+
+use super::{Peer, Row, median_seconds};
+use crate::Result;
+use crate::generate::{clustered_points, documents, seeded};
+
+/// Words of a document, words there are, their coordinates and clusters.
+const WORDS: usize = 60;
+const VOCABULARY: usize = 10_000;
+const DIM: usize = 50;
+const CLUSTERS: usize = 100;
+
+/// Pairs that the peer is timed on.
+const SAMPLE: usize = 200_000;
+
+/// Times all pairs of `count` generated documents, block after block of rows, as a table that does
+/// not fit into memory is made. The peer is the distance of two prepared documents on as many
+/// threads, pair by pair, timed on some pairs.
+///
+/// # Errors
+/// Not enough memory.
+pub fn pairs(count: usize, seed: u64, mut report: impl FnMut(&Row)) -> Result<()> {
+    let mut rng = seeded(seed);
+    let points = clustered_points(VOCABULARY, DIM, CLUSTERS, &mut rng);
+    let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
+    let tree = linkage(&metric, Linkage::Neighbors)?;
+    let prepared = tree.prepare(&documents(VOCABULARY, CLUSTERS, WORDS, count, &mut rng)?)?;
+    let all = rayon::current_num_threads();
+    for threads in if all == 1 { vec![1] } else { vec![1, all] } {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        report(&pool.install(|| measure(&prepared, threads))?);
+    }
+    Ok(())
+}
+
+fn measure(prepared: &Prepared, threads: usize) -> Result<Row> {
+    let count = prepared.measures().len();
+    let pairs = (count * (count - 1) / 2) as f64;
+    // 64 MiB of distances at a time.
+    let rows = ((1 << 23) / count.max(1)).max(1);
+    let begun = std::time::Instant::now();
+    for first in (0..count).step_by(rows) {
+        // What is left of the diagonal was right of it before.
+        prepared.block(first..count.min(first + rows), first..count, &silent)?;
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    let sample: Vec<(usize, usize)> =
+        (0..SAMPLE).map(|k| (k * 7919 % count, k * 104_729 % count)).collect();
+    let one_by_one = median_seconds(|| {
+        let distance = |scratch: &mut Scratch, &(i, j): &(usize, usize)| {
+            prepared.distance_to(i, prepared, j, scratch)
+        };
+        sample.par_iter().map_init(Scratch::default, distance).sum::<f64>()
+    });
+    Ok(Row {
+        bench: "pairs",
+        n: count,
+        case: vec![("threads", threads.to_string()), ("words", WORDS.to_string())],
+        seconds,
+        peer: Some(Peer { name: "pair by pair", seconds: one_by_one / SAMPLE as f64 * pairs }),
+        more: vec![("million_pairs_per_second", pairs / seconds / 1e6)],
+    })
+}
