@@ -33,10 +33,13 @@ pub fn pairs(count: usize, seed: u64, mut report: impl FnMut(&Row)) -> Result<()
     let prepared = tree.prepare(&documents(VOCABULARY, CLUSTERS, WORDS, count, &mut rng)?)?;
     let all = rayon::current_num_threads();
     for threads in if all == 1 { vec![1] } else { vec![1, all] } {
-        let pool = ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        report(&pool.install(|| measure(&prepared, threads))?);
+        report(&on(threads, || measure(&prepared, threads))?);
     }
     Ok(())
+}
+
+fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(work)
 }
 
 fn measure(prepared: &Prepared, threads: usize) -> Result<Row> {

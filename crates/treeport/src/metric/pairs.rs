@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use super::points::{PointMetric, Points, TINY, absolute, in_lanes};
-use super::product::product;
+use super::product;
 use crate::condensed::row_start;
 use crate::error::Result;
 use crate::progress::Counter;
@@ -125,7 +125,7 @@ impl<'a> Centered<'a> {
             let right = n.min(left + COLUMNS);
             let width = right - left;
             let products = &mut scratch[..(block.end - block.first) * width];
-            product(dim, rows, &self.vectors[left * dim..right * dim], products);
+            product::double(dim, rows, &self.vectors[left * dim..right * dim], (width, products));
             for i in block.first..block.end {
                 let from = left.max(i + 1);
                 if from >= right {
@@ -187,7 +187,7 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
     }
     let (left, right) = (gather(points, rows, &mean), gather(points, cols, &mean));
     let (left_norms, right_norms) = (squared_norms(dim, &left), squared_norms(dim, &right));
-    product(dim, &left, &right, out);
+    product::double(dim, &left, &right, (cols.len(), out));
     let threshold = threshold(dim);
     for ((&i, a), row) in rows.iter().zip(&left_norms).zip(out.chunks_exact_mut(cols.len())) {
         // All entries first, side by side; the few that are too coarse again.

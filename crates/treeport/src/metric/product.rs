@@ -1,41 +1,59 @@
-//! A matrix product in double precision, made safe (`single` has that of single precision).
+//! Matrix products in double and in single precision, made safe.
 
-use matrixmultiply::dgemm;
+use matrixmultiply::{dgemm, sgemm};
 
-/// All inner products of the rows of `a` with the rows of `b`, both `dim` wide.
-///
-/// `out[r * columns + c] = Σ_k a[r * dim + k] · b[c * dim + k]` with one column per row of `b`.
-///
-/// # Panics
-/// If the lengths do not fit together.
-pub(super) fn product(dim: usize, a: &[f64], b: &[f64], out: &mut [f64]) {
-    assert!(dim > 0, "vectors have at least one coordinate");
-    let (rows, columns) = (a.len() / dim, b.len() / dim);
-    assert_eq!((rows * dim, columns * dim), (a.len(), b.len()), "whole vectors");
-    assert_eq!(rows.checked_mul(columns), Some(out.len()), "one entry per pair of vectors");
-    #[expect(unsafe_code, reason = "the matrix product takes pointers; no safe crate is as fast")]
-    // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` is rows
-    // × columns, all asserted above; slices never exceed `isize::MAX`, so the strides fit; `out` is
-    // borrowed mutably, so it overlaps neither; β = 0, so it is only written.
-    unsafe {
-        dgemm(
-            rows,
-            dim,
-            columns,
-            1.0,
-            a.as_ptr(),
-            dim.cast_signed(),
-            1,
-            b.as_ptr(),
-            1,
-            dim.cast_signed(),
-            0.0,
-            out.as_mut_ptr(),
-            columns.cast_signed(),
-            1,
-        );
-    }
+macro_rules! product {
+    ($name:ident, $number:ty, $gemm:path) => {
+        /// All inner products of the rows of `a` with the rows of `b`, both `dim` wide, in rows of
+        /// `width`.
+        ///
+        /// `out[r * width + c] = Σ_k a[r * dim + k] · b[c * dim + k]` with one column per row of `b`.
+        ///
+        /// # Panics
+        /// If the lengths do not fit together.
+        pub(super) fn $name(
+            dim: usize,
+            a: &[$number],
+            b: &[$number],
+            (width, out): (usize, &mut [$number]),
+        ) {
+            assert!(dim > 0, "vectors have at least one coordinate");
+            let (rows, columns) = (a.len() / dim, b.len() / dim);
+            assert_eq!((rows * dim, columns * dim), (a.len(), b.len()), "whole vectors");
+            let room = rows.checked_mul(width).is_some_and(|room| room <= out.len());
+            assert!(columns <= width && room, "room for every pair of vectors");
+            #[expect(
+                unsafe_code,
+                reason = "the matrix product takes pointers; no safe crate is as fast"
+            )]
+            // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` has
+            // rows of `width` with room for the columns, all asserted above; slices never exceed
+            // `isize::MAX`, so the strides fit; `out` is borrowed mutably, so it overlaps neither; β =
+            // 0, so it is only written.
+            unsafe {
+                $gemm(
+                    rows,
+                    dim,
+                    columns,
+                    1.0,
+                    a.as_ptr(),
+                    dim.cast_signed(),
+                    1,
+                    b.as_ptr(),
+                    1,
+                    dim.cast_signed(),
+                    0.0,
+                    out.as_mut_ptr(),
+                    width.cast_signed(),
+                    1,
+                );
+            }
+        }
+    };
 }
+
+product!(double, f64, dgemm);
+product!(single, f32, sgemm);
 
 #[cfg(test)]
 mod tests {
@@ -48,13 +66,19 @@ mod tests {
             let a: Vec<f64> = (0..rows * dim).map(entry).collect();
             let b: Vec<f64> = (0..columns * dim).map(|i| entry(i + 13)).collect();
             let mut out = vec![f64::NAN; rows * columns];
-            product(dim, &a, &b, &mut out);
+            double(dim, &a, &b, (columns, &mut out));
+            let [a_short, b_short] =
+                [&a, &b].map(|of| of.iter().map(|x| *x as f32).collect::<Vec<_>>());
+            let mut short = vec![f32::NAN; rows * (columns + 1)];
+            single(dim, &a_short, &b_short, (columns + 1, &mut short));
             for r in 0..rows {
                 for c in 0..columns {
                     let direct: f64 = (0..dim).map(|k| a[r * dim + k] * b[c * dim + k]).sum();
                     // Up to `dim` products of size at most 1.
                     let tolerance = 1e-15 * dim as f64;
                     assert!((out[r * columns + c] - direct).abs() <= tolerance);
+                    let single = f64::from(short[r * (columns + 1) + c]);
+                    assert!((single - direct).abs() <= 1e-6 * dim as f64);
                 }
             }
         }
@@ -63,6 +87,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "one entry per pair")]
     fn lengths_that_do_not_fit_are_refused() {
-        product(2, &[0.0; 4], &[0.0; 4], &mut [0.0; 3]);
+        double(2, &[0.0; 4], &[0.0; 4], (2, &mut [0.0; 3]));
     }
 }

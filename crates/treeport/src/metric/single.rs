@@ -1,10 +1,8 @@
 //! Distances in single precision, none above the truth: what bounds are computed from, in half the
 //! memory and time.
 
-use matrixmultiply::sgemm;
-
 use super::points::Points;
-use super::{GroundMetric, PointMetric, Source};
+use super::{GroundMetric, PointMetric, Source, product};
 use crate::units::of_largest;
 use crate::wide::widened;
 
@@ -284,7 +282,7 @@ fn by_product(
     let smaller =
         |norms: &[f64]| norms.iter().map(|x| (x * (1.0 - slack)) as f32).collect::<Vec<_>>();
     let (left_norms, right_norms) = (smaller(&left), smaller(&right));
-    product(dim, &rounded.left, &rounded.right, (width, out));
+    product::single(dim, &rounded.left, &rounded.right, (width, out));
     let rows = out.chunks_exact_mut(width.max(1)).zip(&left_norms).zip(&rounded.left_moved);
     for ((out, &norm), &moved) in rows {
         let out = &mut out[..right_norms.len()];
@@ -303,36 +301,6 @@ widened! {
             let square = norm + also - 2.0 * *out;
             *out = square.max(0.0).sqrt();
         }
-    }
-}
-
-/// All inner products of the rows of `a` with the rows of `b`, both `dim` wide, in rows of `width`.
-fn product(dim: usize, a: &[f32], b: &[f32], (width, out): (usize, &mut [f32])) {
-    assert!(dim > 0, "vectors have at least one coordinate");
-    let (rows, columns) = (a.len() / dim, b.len() / dim);
-    assert_eq!((rows * dim, columns * dim), (a.len(), b.len()), "whole vectors");
-    assert!(columns <= width && rows * width <= out.len(), "room for every pair of vectors");
-    #[expect(unsafe_code, reason = "the matrix product takes pointers; no safe crate is as fast")]
-    // SAFETY: `a` is rows × dim, `b` read with swapped strides is dim × columns, and `out` has rows of
-    // `width` with room for the columns, all asserted above; slices never exceed `isize::MAX`, so the
-    // strides fit; `out` is borrowed mutably, so it overlaps neither; β = 0, so it is only written.
-    unsafe {
-        sgemm(
-            rows,
-            dim,
-            columns,
-            1.0,
-            a.as_ptr(),
-            dim.cast_signed(),
-            1,
-            b.as_ptr(),
-            1,
-            dim.cast_signed(),
-            0.0,
-            out.as_mut_ptr(),
-            width.cast_signed(),
-            1,
-        );
     }
 }
 
