@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "one entry per pair")]
+    #[should_panic(expected = "room for every pair")]
     fn lengths_that_do_not_fit_are_refused() {
         double(2, &[0.0; 4], &[0.0; 4], (2, &mut [0.0; 3]));
     }
