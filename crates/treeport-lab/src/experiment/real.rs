@@ -208,8 +208,8 @@ impl Comparison<'_> {
     /// One tree, learned.
     fn learned(&mut self) -> Result<()> {
         let Scene { metric, train, .. } = self.scene;
-        let (epochs, seed) = (if self.quick { 20 } else { 50 }, self.seed);
-        let of = |method| FitOptions { epochs: Some(epochs), seed, ..FitOptions::of(method) };
+        let (epochs, seed) = (self.quick.then_some(20), self.seed);
+        let of = |method| FitOptions { epochs, seed, ..FitOptions::of(method) };
         let single = Some(Start::Linkage(Linkage::Single));
         let paper = FitOptions {
             start: single.clone(),
