@@ -71,7 +71,9 @@ impl Labelled {
     ) -> PyResult<usize> {
         let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
         let time = time.ok_or_else(|| {
-            PyValueError::new_err(format!("budget is {seconds}; seconds above 0 are needed"))
+            PyValueError::new_err(format!(
+                "budget is {seconds:e}; it is a number of seconds above 0"
+            ))
         })?;
         let tried =
             labelled::sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;

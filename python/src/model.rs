@@ -280,7 +280,7 @@ impl Model {
         py: Python<'py>,
         measures: &Measures,
     ) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        let census = py.detach(|| self.model.census(&measures.rows)).map_err(to_py_err)?;
+        let census = watch::run(py, 1, None, |_| self.model.census(&measures.rows))?;
         let numbers = census.iter().flat_map(|tree| [tree.measures, tree.entries, tree.above]);
         let numbers: Vec<i64> = numbers.map(|n| i64::try_from(n).unwrap_or(i64::MAX)).collect();
         numbers.into_pyarray(py).reshape([census.len(), 3])
@@ -355,6 +355,29 @@ impl Model {
         })?;
         let shape = [all, k];
         Ok((distances.into_pyarray(py).reshape(shape)?, numbers.into_pyarray(py).reshape(shape)?))
+    }
+
+    /// `UniFrac` distances of all pairs of samples on a tree.
+    fn unifrac<'py>(
+        &self,
+        py: Python<'py>,
+        samples: &Measures,
+        variant: &str,
+        alpha: f64,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let variant = variant.parse().map_err(to_py_err)?;
+        let table = watch::run(py, threads, None, |progress| {
+            self.tree().unifrac(&samples.rows, variant, alpha, progress)
+        })?;
+        let n = samples.rows.len();
+        table.into_pyarray(py).reshape([n, n])
+    }
+
+    /// Refuses a table of so many bytes where there is no room for it.
+    #[staticmethod]
+    fn check_table(bytes: u64) -> PyResult<()> {
+        convert::check_room(bytes)
     }
 
     /// Refuses sets whose masses differ, which have no distances.

@@ -167,6 +167,47 @@ def test_blocks_go_to_a_device_where_one_is_given(client, fitted, rows):
     np.testing.assert_allclose(found, np.sort(expected, axis=1)[:, :4], rtol=1e-5, atol=1e-6)
 
 
+def test_one_set_and_two_equal_ones_are_different_questions(client, fitted, rows):
+    others, itself = (td.kneighbors(client, fitted, rows, B, n_neighbors=1)[1] for B in (None, rows))
+    found = [future.result() for future in client.compute([others, itself])]
+    assert (found[0][:, 0] != np.arange(len(rows))).all()
+    assert (fitted.pairwise(rows)[np.arange(len(rows)), found[1][:, 0]] == 0).all()
+    both = dask.compute(*(td.kneighbors(None, fitted, rows, B, n_neighbors=1)[1] for B in (None, rows)))
+    assert all((a == b).all() for a, b in zip(both, found))
+
+
+def test_columns_of_a_frame_go_by_their_names(client, places, rows):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(rows, columns=[f"p{k}" for k in range(rows.shape[1])])
+    nn = tp.WassersteinNeighbors(places, n_neighbors=2).fit(frame)
+    expected = nn.kneighbors(frame[:5])
+    for given in (frame[:5], frame[:5][frame.columns[::-1]]):
+        found = td.kneighbors(client, nn, given, n_neighbors=2)
+        assert all((a == b.compute()).all() for a, b in zip(expected, found))
+
+
+def test_blocks_have_as_many_rows_as_they_say(client, fitted, rows):
+    blocks = [dask.delayed(rows[:10]), dask.delayed(rows[10:30])]
+    with pytest.raises(ValueError, match="block 0 has 10 rows, and `chunks=` says 20"):
+        td.pairwise(client, fitted, blocks, chunks=(20, 10)).compute()
+    assert td.pairwise(client, fitted, rows, chunks=-1).chunks == ((90,), (90,))
+    assert td.pairwise(client, fitted, rows, chunks=np.int64(50)).chunks == ((50, 40), (50, 40))
+    for chunks in (0, -2, 2.5, "auto", True, (100, -10)):
+        with pytest.raises(ValueError, match="chunks is"):
+            td.pairwise(client, fitted, rows, chunks=chunks)
+    for n_neighbors in (2.5, True):
+        with pytest.raises(TypeError, match="n_neighbors"):
+            td.kneighbors(client, fitted, rows, n_neighbors=n_neighbors)
+
+
+def test_points_that_are_all_one_apart_may_be_any_number(client):
+    for points in (4, 6):
+        rows = np.eye(points)
+        assert (td.exact(client, tp.TreeWasserstein(), rows).compute() == 1 - rows).all()
+    lazy = [td.exact(None, tp.TreeWasserstein(), np.eye(points)) for points in (4, 6)]
+    assert [table.shape for table in dask.compute(*lazy)] == [(4, 4), (6, 6)]
+
+
 def test_an_index_is_asked_in_blocks_of_queries(client, places, rows):
     near = tp.WassersteinNeighbors(places).fit(rows[:60])
     distances, numbers = near.kneighbors(rows[60:], 4)

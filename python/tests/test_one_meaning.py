@@ -131,6 +131,6 @@ def test_a_budget_only_chooses_how_many_pairs(files, tmp_path):
     words = ("fit", *data(folder), "--method", "average", "--n-pairs", tw.n_pairs_, "-o", theirs)
     run(*words, "--with-metric")
     assert ours.read_bytes() == theirs.read_bytes()
-    for budget in (0, -1, float("nan"), 1e300):
+    for budget in (0, -1, float("nan"), float("inf"), 1e300):
         with pytest.raises(ValueError, match="budget is .* seconds above 0"):
             tp.TreeWasserstein(points, budget=budget).fit(counts)

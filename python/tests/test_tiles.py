@@ -131,6 +131,25 @@ def test_what_does_not_fit_is_refused(models, device):
         tree.pairwise(A, device="gpu")
 
 
+def test_what_single_precision_cannot_hold_is_refused(models, device):
+    A = measures(4, 3, 8)
+    for size in (1e39, 1e300, 1e-30, 1e-300):
+        with pytest.raises(ValueError, match="single precision"):
+            models[0].pairwise(size * A, device=device)
+        with pytest.raises(ValueError, match="single precision"):
+            models[0].kneighbors(size * A, n_neighbors=1, device=device)
+
+
+def test_none_have_no_neighbors(models, device):
+    A, none = measures(4, 3, 9), np.zeros((0, POINTS))
+    for where in (None, device):
+        distances, numbers = models[0].kneighbors(none, A, 2, device=where)
+        assert distances.shape == numbers.shape == (0, 2)
+        assert models[0].pairwise(none, A, device=where).shape == (0, 4)
+        with pytest.raises(ValueError, match="only 0 rows"):
+            models[0].kneighbors(A[:1], n_neighbors=1, device=where)
+
+
 def test_without_pytorch_the_extra_is_named(models, monkeypatch):
     monkeypatch.delattr(tp, "_cuda", raising=False)
     monkeypatch.setitem(sys.modules, "treeport._cuda", None)

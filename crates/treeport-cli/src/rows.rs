@@ -100,8 +100,10 @@ pub(crate) fn regular_target<'a>(
 
 /// Whether the name of a file ends so, after a dot that does not begin it.
 fn has_ending(path: &Path, ending: &str) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    name.strip_suffix(ending).is_some_and(|stem| stem.len() > 1 && stem.ends_with('.'))
+    // Names need not be text, endings are.
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    let stem = name.strip_suffix(ending.as_bytes());
+    stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with(b"."))
 }
 
 /// Writes rows behind their header to a file, whole or not at all. A shard goes to its own kind of

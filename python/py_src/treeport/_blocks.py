@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -30,9 +30,10 @@ class Metric:
 
     def ground(self, n_points: int) -> _core.Ground:
         """It, on so many points where all are at distance one."""
+        if all(what is None for what in self.given[:3]):
+            return _core.Ground.discrete(n_points)
         if self.made is None:
-            bare = all(what is None for what in self.given[:3])
-            self.made = _core.Ground.discrete(n_points) if bare else ground_of(*self.given)
+            self.made = ground_of(*self.given)
         return self.made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -105,12 +106,24 @@ def by_blocks(
 # What processes do, each on one thread.
 
 
-def census(model: Model, normalize: bool, rows: Any, first: int) -> Integers:
-    """What layouts are chosen by, of a block of rows that begins at row `first`."""
+def of_size(rows: Any, size: int, number: int) -> Any:
+    """The same block, if it has as many rows as were announced."""
+    if rows.shape[0] != size:
+        raise ValueError(f"block {number} has {rows.shape[0]} rows, and `chunks=` says {size}")
+    return rows
+
+
+def told(where: str, function: Callable[..., Any], *given: Any) -> Any:
+    """What the function says; its errors, which count from the first row of a block, say which one it is."""
     try:
-        return model._raw.census(measures_of(rows, normalize))
+        return function(*given)
     except ValueError as error:
-        raise ValueError(f"in the block of rows that begins at row {first}: {error}") from None
+        raise ValueError(f"in {where}: {error}") from None
+
+
+def census(model: Model, normalize: bool, rows: Any) -> Integers:
+    """What layouts are chosen by, of a block of rows."""
+    return model._raw.census(measures_of(rows, normalize))
 
 
 def table(
@@ -236,9 +249,9 @@ def processes() -> int:
     return 0 if workers < 2 or getattr(backend, "uses_threads", False) else workers
 
 
-def spread(function: Callable[..., Any], jobs: Iterable[Sequence[Any]]) -> list[Any]:
-    """What the function says of every job, by joblib's processes."""
-    found: list[Any] = Parallel()(delayed(function)(*job) for job in jobs)
+def spread(function: Callable[..., Any], jobs: Iterable[Sequence[Any]]) -> Iterator[Any]:
+    """What the function says of every job, by joblib's processes; what is done is handed over, and need not be kept."""
+    found: Iterator[Any] = Parallel(return_as="generator")(delayed(function)(*job) for job in jobs)
     return found
 
 
@@ -250,13 +263,13 @@ def few(count: int) -> int:
 def spread_pairs(metric: Metric, X: Any, pairs: Integers) -> Floats:
     """Exact distances of listed pairs of rows, by joblib's processes."""
     jobs = some_pairs(X, pairs, few(len(pairs)))
-    return np.concatenate(spread(solve, [(metric, *job) for job in jobs]))
+    return np.concatenate(list(spread(solve, [(metric, *job) for job in jobs])))
 
 
 def spread_search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _core._Found:
     """The nearest measures of an index to queries, by joblib's processes."""
     blocks = cut(queries, sizes_of(queries.shape[0], few(queries.shape[0])))
-    found = spread(search, [(index, block, k, accuracy) for block in blocks])
+    found = list(spread(search, [(index, block, k, accuracy) for block in blocks]))
     each = np.concatenate([np.diff(start) for start, *_ in found])
     start = np.concatenate([[0], np.cumsum(each)])
     numbers, distances, bounds, solved = (np.concatenate(part) for part in list(zip(*found))[1:])

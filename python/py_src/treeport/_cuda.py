@@ -90,6 +90,9 @@ class Cuda(Engine):
         #: Pinned memory that tiles go through on their way to the host.
         self._free: list[Any] = []
 
+    def chosen(self) -> Any:
+        return torch.cuda.device(self.device)
+
     def array(self, values: Any) -> Any:
         values = torch.as_tensor(values).to(self.device)
         return values.to(torch.int64) if values.dtype == torch.int32 else values

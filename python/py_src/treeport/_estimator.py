@@ -96,7 +96,8 @@ class TreeWasserstein(  # type: ignore[misc]
         Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
     budget : float, optional
         Seconds: instead of `n_pairs`, as many pairs as can be solved in about that time, at most 10,000. The same
-        number as `n_pairs` gives the same tree anywhere: see `n_pairs_`. Learning takes its own time.
+        number as `n_pairs` gives the same tree anywhere: see `n_pairs_`. Learning takes its own time. It is this
+        process and its threads that are measured, also where others solve the pairs (`client`, joblib).
     epochs : int, optional
         Passes over the pairs while learning, 50 by default, 30 for a learned forest; 0 leaves it out.
     learning_rate : float, optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 from functools import partial
+from numbers import Integral
 from typing import Any, Callable, NamedTuple, Optional, Union
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -75,6 +76,17 @@ class Rows(NamedTuple):
     needs: list[Any]  # the collections that the keys belong to
     plain: Any = None  # all of them, where they are in memory
 
+    def block(self, i: int) -> str:
+        """What a block is called where it is wrong."""
+        return f"the block of rows that begins at row {_blocks.starts(self.sizes)[i]}"
+
+    def against(self, other: Rows, i: int, j: int) -> str:
+        """What two blocks are called."""
+        first, second = _blocks.starts(self.sizes)[i], _blocks.starts(other.sizes)[j]
+        if other is self and i == j:
+            return self.block(i)
+        return f"the block of rows that begins at row {first}, followed by that from row {second} on"
+
 
 class Job:
     """The tasks of one call, and what they share."""
@@ -116,8 +128,8 @@ class Job:
         """The key of the census of all rows, which every block is laid out by."""
         if id(rows) not in self.counted:
             name = self.counted[id(rows)] = "census-" + self.token(rows)
-            for i, (key, first) in enumerate(zip(rows.keys, _blocks.starts(rows.sizes))):
-                self.tasks[name, i] = (_blocks.census, self.model, self.normalize, key, first)
+            for i, key in enumerate(rows.keys):
+                self.tasks[name, i] = (_blocks.told, rows.block(i), _blocks.census, self.model, self.normalize, key)
             self.tasks[name] = (sum, [(name, i) for i in range(len(rows.keys))])
         return self.counted[id(rows)]
 
@@ -132,7 +144,7 @@ class Job:
         """The table of all blocks; of a symmetric one those below the diagonal are transposed ones above it."""
         name = f"{name}-{self.token(left, right, device)}"
         for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
-            self.tasks[name, i, j] = block(i, j)
+            self.tasks[name, i, j] = (_blocks.told, left.against(right, i, j), *block(i, j))
             if right is left and i != j:
                 self.tasks[name, j, i] = (np.transpose, (name, i, j))
         dtype = np.float64 if device is None else np.float32
@@ -155,7 +167,8 @@ class Job:
     def token(self, *parts: Any) -> str:
         """A name for what is made of these with the model."""
         known = [(part.keys, part.sizes) if isinstance(part, Rows) else part for part in parts]
-        return str(tokenize(self.model, self.normalize, known))
+        # One set with itself is not two sets that are equal: a row is no neighbor of itself.
+        return str(tokenize(self.model, self.normalize, known, len({id(part) for part in parts})))
 
 
 def _names(model: Any) -> Any:
@@ -163,7 +176,8 @@ def _names(model: Any) -> Any:
     if isinstance(model, Model):
         return model.names
     if isinstance(model, WassersteinNeighbors):
-        return model._names(reset=False)
+        named = getattr(model, "feature_names_in_", None)
+        return model._names(reset=False) if named is None else list(named)
     return names_of(model.graph) or (model._model.names if model.__sklearn_is_fitted__() else None)
 
 
@@ -174,19 +188,30 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     if isinstance(X, (list, tuple)) and X and all(isinstance(block, Delayed) for block in X):
         if not isinstance(chunks, tuple) or len(chunks) != len(X):
             raise ValueError(f"{len(X)} delayed blocks need `chunks=`, a tuple with the number of rows of each")
-        return Rows([block.key for block in X], chunks, list(X))
+        sized = [delayed(_blocks.of_size)(block, size, i) for i, (block, size) in enumerate(zip(X, chunks))]
+        return Rows([block.key for block in sized], chunks, sized)
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
     plain = table(in_order(X._rows() if isinstance(X, Measures) else X, _names(model)))
-    count = plain.shape[0]
-    sizes = _blocks.square(count, workers, most) if chunks is None else chunks
-    sizes = _blocks.sizes_of(count, sizes) if isinstance(sizes, int) else sizes
-    if sum(sizes) != count:
-        raise ValueError(f"chunks are of {sum(sizes)} rows together; there are {count} rows")
+    sizes = _sizes(plain.shape[0], chunks, workers, most)
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
     return Rows([part.key for part in parts], tuple(sizes), parts, plain)
+
+
+def _sizes(count: int, chunks: Chunks, workers: int, most: int) -> tuple[int, ...]:
+    """The rows of every block, as Dask has it: a number, -1 for all, or the blocks one by one."""
+    if chunks is None:
+        return _blocks.square(count, workers, most)
+    expected = "give a number of rows, -1 for all of them, or a tuple with the rows of every block"
+    if isinstance(chunks, Integral) and not isinstance(chunks, bool) and (chunks > 0 or chunks == -1):
+        return _blocks.sizes_of(count, count if chunks == -1 else int(chunks))
+    if not isinstance(chunks, tuple) or any(not isinstance(size, Integral) or size < 0 for size in chunks):
+        raise ValueError(f"chunks is {chunks!r}; {expected}")
+    if sum(chunks) != count:
+        raise ValueError(f"chunks are of {sum(chunks)} rows together; there are {count} rows")
+    return chunks
 
 
 def _of_array(X: da.Array, chunks: Chunks) -> Rows:

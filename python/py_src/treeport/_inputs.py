@@ -75,6 +75,21 @@ def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
     return table.iloc[:, order] if axis else table.iloc[order]
 
 
+def at_tips(table: Any, names: Optional[Sequence[str]]) -> Any:
+    """A DataFrame with a column for every tip of a tree; everything else as it is."""
+    labels = [str(label) for label in getattr(table, "columns", [])]
+    if names is None or not labels:
+        return table
+    unknown = sorted(set(labels) - set(names))
+    if unknown:
+        some = ", ".join(unknown[:3])
+        raise ValueError(f"{len(unknown)} of {len(labels)} columns are no tips of the tree, such as {some}")
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise ValueError(f"the column {twice} is there twice")
+    return table.set_axis(labels, axis=1).reindex(columns=list(names), fill_value=0)
+
+
 def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
     """One measure: a vector of masses, or the three parts of a sparse one.
 

@@ -24,8 +24,8 @@ def table_of(
     shape = (len(left), len(left if right is None else right))
     if device is not None:
         engine = _engine(device)
-        out = np.empty(shape, np.float32) if out is None else _checked(out, shape, single=True)
-        with _memory_errors(device):
+        out = _new(shape, np.float32) if out is None else _checked(out, shape, single=True)
+        with _memory_errors(device), engine.chosen():
             _tiles.table(engine, *_sides(engine, raw, left, right, threads), right is None, out)
         return out
     if out is None:
@@ -37,10 +37,14 @@ def table_of(
 def room_for(left: _core.Measures, right: Optional[_core.Measures], out: Any) -> Floats:
     """Where all distances of two sets or within one go: an array of the caller's, if it is fit for it, or a new one."""
     shape = (len(left), len(left if right is None else right))
-    if out is None:
-        return np.empty(shape)
-    checked: Floats = _checked(out, shape, single=False)
-    return checked
+    room: Floats = _new(shape, np.float64) if out is None else _checked(out, shape, single=False)
+    return room
+
+
+def _new(shape: tuple[int, int], dtype: type) -> Any:
+    """Room for a table, if there is any."""
+    _core.Model.check_table(shape[0] * shape[1] * np.dtype(dtype).itemsize)
+    return np.empty(shape, dtype)
 
 
 def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
@@ -66,13 +70,13 @@ def nearest_of(
     device: Optional[str] = None,
 ) -> tuple[Any, Integers]:
     """Distances and numbers of the nearest of each row; no table is there as a whole."""
-    count, others = neighbors_of(n_neighbors), len(left) - 1 if right is None else len(right)
+    count, others = neighbors_of(n_neighbors), max(0, len(left) - 1) if right is None else len(right)
     if count > others:
         raise ValueError(f"n_neighbors is {count}, and there are only {others} rows to find")
     if device is None:
         return raw.nearest(left, right, count, threads)
     engine = _engine(device)
-    with _memory_errors(device):
+    with _memory_errors(device), engine.chosen():
         sides = _sides(engine, raw, left, right, threads)
         return _tiles.nearest(engine, *sides, right is None, count)
 

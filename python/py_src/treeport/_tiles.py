@@ -18,6 +18,7 @@ rare column that both use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Optional
 
@@ -69,6 +70,10 @@ class Engine:
     frequent = 0.012
     #: Rows on either side of a block.
     block = 2048
+
+    def chosen(self) -> Any:
+        """A context in which the machine is the current one."""
+        return nullcontext()
 
     def array(self, values: Any) -> Any:
         """The same on the machine."""
@@ -181,6 +186,7 @@ _NONE = np.iinfo(np.int64).max
 def sides(engine: Engine, left: Rows, right: Optional[Rows], nodes: int) -> tuple[Side, Side]:
     """Both sets of rows, laid out; without a second set the first one twice."""
     given = [left] if right is None else [left, right]
+    _check_range(given)
     sets = _less_common(engine, [_on(engine, rows) for rows in given], nodes)
     used = [engine.counts(rows.columns, nodes) for rows in sets]
     frequent = used[0] * used[-1] > engine.frequent * len(sets[0]) * len(sets[-1])
@@ -188,6 +194,16 @@ def sides(engine: Engine, left: Rows, right: Optional[Rows], nodes: int) -> tupl
     shared = (used[0] > 0) & (used[-1] > 0) & ~frequent
     laid = [_side(engine, rows, frequent, shared) for rows in sets]
     return laid[0], laid[-1]
+
+
+def _check_range(sets: list[Rows]) -> None:
+    """Refuses rows whose sums single precision cannot hold, or whose values it would make 0."""
+    largest = max(float(rows.values.max(initial=0.0)) for rows in sets)
+    if largest and not 1e-20 < largest < 1e30:
+        raise ValueError(
+            f"lengths of edges times masses go up to {largest:.1e}, which single precision has no room for; divide masses or "
+            "scale the model (`scaled`) to about 1, or leave out `device`"
+        )
 
 
 def _on(engine: Engine, rows: Rows) -> Rows:
@@ -295,5 +311,5 @@ def nearest(
         take(rows.start, engine.nearest(tile, count, others.start, same and rows == others))
         if same and rows != others:
             take(others.start, engine.nearest(tile.T, count, rows.start, False))
-    keys = np.concatenate([engine.host(best[row]) for row in sorted(best)])
+    keys = np.concatenate([np.empty((0, count), np.int64), *(engine.host(best[row]) for row in sorted(best))])
     return (keys >> 32).astype(np.int32).view(np.float32), keys & 0xFFFFFFFF

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 import numpy as np
 
 from . import _core
-from ._inputs import Floats, Integers, ground_of, threads_of
+from ._inputs import Floats, Integers, at_tips, ground_of, measures_of, threads_of
 from ._model import Model
 
 if TYPE_CHECKING:
@@ -124,6 +124,48 @@ class Tree(Model):
             The tree is not ultrametric.
         """
         return self._raw.to_linkage()
+
+    def unifrac(
+        self,
+        counts: Any,
+        variant: str = "weighted",
+        *,
+        alpha: float = 0.5,
+        n_jobs: Optional[int] = None,
+    ) -> Any:
+        """UniFrac distances of all pairs of samples, with the tree as their phylogeny.
+
+        Parameters
+        ----------
+        counts : array-like, sparse or DataFrame of shape (n_samples, n_points)
+            Counts of taxa, one sample per row; totals may differ. Columns of a DataFrame are matched to the tips by name,
+            and may be some of them: tips without a column have no counts.
+        variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
+            "weighted" is the tree distance of shares; "weighted-normalized" that over the largest it could be;
+            "unweighted" the share of length that only one of two samples has; "generalized" (Chen et al. 2012) weighs
+            abundant taxa less the smaller `alpha` is; "variance-adjusted" (Chang et al. 2011) weighs edges by how much
+            their shares vary by chance.
+        alpha : float
+            From 0 to 1, for "generalized"; 1 is "weighted-normalized".
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_samples, n_samples), or DataFrame where `counts` is one
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tree = tp.Tree.from_newick("((a:1,b:1):2,c:3);")
+        >>> tree.unifrac([[8, 0, 0], [4, 4, 0]], "unweighted").tolist()
+        [[0.0, 0.25], [0.25, 0.0]]
+        """
+        samples = measures_of(at_tips(counts, self.names), names=self.names)
+        distances = self._raw.unifrac(samples, variant, float(alpha), threads_of(n_jobs))
+        if not hasattr(counts, "columns"):
+            return distances
+        return type(counts)(distances, index=counts.index, columns=counts.index)
 
     def plot(self, ax: Optional[Axes] = None) -> Axes:
         """Draws the tree, root to the left; edges are as long as they are.

@@ -29,7 +29,7 @@ except ImportError as error:
 from . import _blocks
 from ._blocks import Metric
 from ._estimator import TreeWasserstein
-from ._inputs import Floats, Integers, pairs_of
+from ._inputs import Floats, Integers, neighbors_of, pairs_of
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
@@ -195,7 +195,8 @@ def kneighbors(
         key = (name + "-block", i, j)
         block = job.block(left, right, i, j, device)
         alone = right is left and i == j
-        job.tasks[key] = (_blocks.near, n_neighbors, columns[j], mirrored, alone, *block)
+        near = (_blocks.near, n_neighbors, columns[j], mirrored, alone, *block)
+        job.tasks[key] = (_blocks.told, left.against(right, i, j), *near)
         parts[i].append((key, 0))
         if mirrored is not None:
             parts[j].append((key, 1))
@@ -234,7 +235,7 @@ def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = 
     rows = job.rows(model, X, chunks, _blocks.MOST_ROWS)
     name = "transform-" + job.token(rows)
     for i, key in enumerate(rows.keys):
-        job.tasks[name, i, 0] = (_blocks.embedded, job.model, normalize, key)
+        job.tasks[name, i, 0] = (_blocks.told, rows.block(i), _blocks.embedded, job.model, normalize, key)
     return job.array(name, (rows.sizes, (what.n_nodes,)), sparse.csr_array((0, what.n_nodes)))
 
 
@@ -320,12 +321,13 @@ def _searched(
     queries = job.rows(model, A, chunks, _MOST_SOLVED)
     name = "kneighbors-" + job.token(queries, k, model.accuracy)
     for i, key in enumerate(queries.keys):
-        job.tasks[name, i] = (_blocks.search_table, job.model, key, k, model.accuracy)
+        search = (_blocks.search_table, job.model, key, k, model.accuracy)
+        job.tasks[name, i] = (_blocks.told, queries.block(i), *search)
     return _two_arrays(job, name, queries.sizes, k)
 
 
-def _check_neighbors(k: int, among: int) -> None:
-    if not 0 < k <= among:
+def _check_neighbors(k: Any, among: int) -> None:
+    if neighbors_of(k) > among:
         raise ValueError(f"n_neighbors is {k}; there are {among} to choose from")
 
 

@@ -147,3 +147,16 @@ fn a_table_that_no_disk_holds_names_its_bytes() {
     assert!(said.contains(" are free on its disk; make room, choose another place"), "{said}");
     assert!(!folder.files().iter().any(|file| file.contains("d.npy")), "{:?}", folder.files());
 }
+
+/// A name need not be text to end in `.csv`.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_text_are_written_to() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::with_model();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9.csv");
+    let mut command = folder.command("distance model.tree --measures measures.csv -q -o");
+    let output = command.arg(name).output().expect("the binary runs");
+    assert!(output.status.success(), "{}", show(&output));
+    assert!(folder.path(".").join(name).exists());
+}

@@ -65,6 +65,20 @@ impl Tree {
 
     /// The entries of one row; `below` is 0 everywhere before and after.
     pub(super) fn embed_row(&self, measure: &Measure<'_>, below: &mut [f64]) -> Vec<(usize, f64)> {
+        let mut entries = self.masses_below(measure, below);
+        for (node, mass) in &mut entries {
+            *mass *= self.lengths()[*node];
+        }
+        entries
+    }
+
+    /// The nodes above a measure's points that have an edge longer than 0, in order, and the mass below
+    /// each; `below` is 0 everywhere before and after.
+    pub(super) fn masses_below(
+        &self,
+        measure: &Measure<'_>,
+        below: &mut [f64],
+    ) -> Vec<(usize, f64)> {
         // Masses are above 0, so a 0 marks a node that no path has reached yet.
         let mut touched: Vec<usize> = Vec::new();
         for (point, mass) in measure.iter() {
@@ -89,7 +103,7 @@ impl Tree {
                 below[self.parents()[v] as usize] += mass;
             }
             if self.lengths()[v] > 0.0 {
-                entries.push((v, mass * self.lengths()[v]));
+                entries.push((v, mass));
             }
         }
         entries

@@ -17,6 +17,7 @@ mod prepared;
 mod reroot;
 mod scan;
 mod skeleton;
+mod unifrac;
 
 pub use coupling::Coupling;
 pub(crate) use coupling::Plans;
@@ -27,6 +28,7 @@ pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::Potentials;
 pub(crate) use prepared::check_tables;
 pub use prepared::{Census, Prepared};
+pub use unifrac::UniFrac;
 
 use std::sync::{Arc, OnceLock};
 
