@@ -74,6 +74,14 @@ fn npz(bytes: &[u8]) {
 fn csv(bytes: &[u8]) {
     if let Ok(found) = table::read_matrix(bytes) {
         assert_eq!(found.values.len() % found.columns, 0);
+        assert!(found.header.as_ref().is_none_or(|names| names.len() == found.columns));
+        assert!(found.ids.as_ref().is_none_or(|names| names.len() == found.rows()));
+        let turned = found.clone().transposed().expect("memory");
+        assert_eq!(turned.transposed().expect("memory"), found);
+        let named = found.header.as_deref().filter(|names| names.iter().all(|n| !n.is_empty()));
+        if let (Some(names), Ok(plain)) = (named, Measures::from_table(found.clone(), None)) {
+            assert_eq!(Measures::from_table(found.clone(), Some(names)).expect("its own"), plain);
+        }
     }
     if let Ok(list) = table::read_edges(bytes, None) {
         assert!(list.edges.iter().all(|&(from, to, _)| from < list.nodes && to < list.nodes));

@@ -13,6 +13,7 @@ use crate::commands::{
     compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, index, merge,
     nearest, plot, report, shell,
 };
+use crate::source::Format;
 use crate::{input, shards};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
@@ -25,6 +26,11 @@ pub(crate) struct Cli {
     /// What every command obeys.
     #[command(flatten)]
     pub(crate) global: Global,
+    /// The format of inputs whose names do not tell, such as stdin and pipes [default: by their first
+    /// bytes].
+    #[arg(long, global = true, value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(help_heading = "Global options")]
+    pub(crate) input_format: Option<Format>,
 }
 
 const EXAMPLE: &str = "\
@@ -32,6 +38,13 @@ Example, from word vectors and documents to distances between all documents:
   treeport fit --points words.npy --measures docs.npz -o model.tree
   treeport eval model.tree --points words.npy --measures docs.npz
   treeport distance model.tree --measures docs.npz -o distances.csv
+
+Inputs are told by their names: .npy, .npz, .csv, .tsv, .nwk, and text with .gz too; stdin (`-`) and pipes
+by their first bytes, or by `--input-format` npy, npz, csv, tsv or nwk. A table of text has
+  a header, if its first row is text without numbers, or begins with `id` or another such word;
+  IDs in its first column, if the header calls it id, index, name, sample id, feature id or #OTU ID,
+  if its cell is empty above text or 0, 1, 2, ..., or if all of it is words.
+Any other column of numbers is data, and what is in doubt is an error.
 
 Results go to stdout, everything else to stderr; `-` stands for stdin or stdout.
 Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
@@ -104,13 +117,14 @@ pub(crate) struct MetricArgs {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct MetricSource {
-    /// Coordinates, one point per row (.npy, .csv).
+    /// Coordinates, one point per row (.npy, .csv, .tsv); a first column may name the points.
     #[arg(long, value_name = "FILE", help_heading = "Ground metric")]
     pub(crate) points: Option<PathBuf>,
-    /// Distances: a square matrix, or its upper triangle (.npy, .csv).
+    /// Distances: a square matrix (.npy, .csv, .tsv), whose first row and column may name the points,
+    /// or its upper triangle (.npy).
     #[arg(long, value_name = "FILE", help_heading = "Ground metric")]
     pub(crate) matrix: Option<PathBuf>,
-    /// A graph with edge lengths: an edge list with columns source, target, weight (.csv), or a
+    /// A graph with edge lengths: an edge list with columns source, target, weight (.csv, .tsv), or a
     /// sparse adjacency matrix (.npz).
     #[arg(long, value_name = "FILE", help_heading = "Ground metric")]
     pub(crate) graph: Option<PathBuf>,
@@ -143,13 +157,26 @@ pub(crate) struct GroundArgs {
 
 /// Measures. Commands that cannot do without say `mut_arg("measures", …)`.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("normalize", |arg| arg.requires("measures")))]
+#[command(mut_arg("transpose", |arg| arg.requires("measures")))]
 pub(crate) struct MeasureArgs {
-    /// Measures, one per row, one point per column (.npz, .npy, .csv).
+    /// Measures, one per row, one point per column (.npz, .npy, .csv, .tsv). Tables of text may have
+    /// names of points in a header and IDs in the first column, which results then go by.
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     pub(crate) measures: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: ReadArgs,
+}
+
+/// How measures are read.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ReadArgs {
     /// Divide every measure by its total mass.
-    #[arg(long, requires = "measures", help_heading = "Measures")]
+    #[arg(long, help_heading = "Measures")]
     pub(crate) normalize: bool,
+    /// Tables of text have points in rows and measures in columns, as QIIME and BIOM do.
+    #[arg(long, help_heading = "Measures")]
+    pub(crate) transpose: bool,
 }
 
 /// A model, and the measures that it is asked about.
@@ -214,14 +241,33 @@ pub(crate) struct TestArgs {
     pub(crate) data: LabelArgs,
 }
 
+/// Refuses to read stdin twice: all of it would go to the first who asks.
+pub(crate) fn check_stdin(matches: &ArgMatches) -> Result<()> {
+    let Some((command, matches)) = matches.subcommand() else { return Ok(()) };
+    let mut readers = Vec::new();
+    for id in matches.ids().map(Id::as_str).filter(|id| !writes(command, id)) {
+        let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();
+        let standard = paths.into_iter().flatten().filter(|path| input::is_stdin(path));
+        readers.extend(standard.map(|_| id.replace('_', "-")));
+    }
+    if let [one, other, ..] = &readers[..] {
+        bail!("`{one}` and `{other}` are both stdin, which can be read once; give a file for one");
+    }
+    Ok(())
+}
+
+/// Whether an option names a file to write. Only `fit` writes a history; others read it.
+fn writes(command: &str, id: &str) -> bool {
+    OUTPUTS.contains(&id) && (id != "history" || command == "fit")
+}
+
 /// Options that name a file to write.
 const OUTPUTS: [&str; 3] = ["output", "history", "contracted"];
 
 /// Refuses to write a file that the same command reads, or writes twice: what it needs would be gone.
 pub(crate) fn check_outputs(matches: &ArgMatches) -> Result<()> {
     let Some((command, matches)) = matches.subcommand() else { return Ok(()) };
-    // Only `fit` writes a history; others read it.
-    let writes = |id: &str| OUTPUTS.contains(&id) && (id != "history" || command == "fit");
+    let writes = |id: &str| writes(command, id);
     let mut files: Vec<(&str, PathBuf)> = Vec::new();
     for id in matches.ids().map(Id::as_str) {
         let paths = matches.try_get_many::<PathBuf>(id).ok().flatten();

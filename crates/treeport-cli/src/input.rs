@@ -1,50 +1,43 @@
-//! Files in, by their extension; every complaint about a file begins with its name.
+//! What is made of files; every complaint about a file begins with its name.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use treeport::estimate::Calibration;
-use treeport::io::{ModelFile, is_newick, table};
+use treeport::io::table::{self, Table, TableOptions};
+use treeport::io::{ModelFile, is_newick};
 use treeport::learn::Epoch;
 use treeport::search::IndexFile;
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
-use crate::args::{GroundArgs, MetricArgs, NamesArgs};
-
-/// The formats of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Npy,
-    Npz,
-    Csv,
-}
-
-/// A file, or all of stdin in memory.
-trait Bytes: Read + Seek {}
-impl<T: Read + Seek> Bytes for T {}
+use crate::args::{GroundArgs, MetricArgs, NamesArgs, ReadArgs};
+pub(crate) use crate::source::extension;
+use crate::source::{self, Format};
 
 /// Points, matrix or graph, and the names of the points where the file has them.
 pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
     let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
     let compared = args.metric.unwrap_or(PointMetric::Euclidean);
     let (points, matrix) = (args.source.points.is_some(), args.source.matrix.is_some());
-    let (form, reader) = open(path)?;
+    let (format, reader) = source::open(path)?;
     let unnamed = |metric| (metric, None);
-    let metric = match form {
-        Form::Npy if points => GroundMetric::read_points_npy(reader, compared).map(unnamed),
-        Form::Csv if points => GroundMetric::read_points_csv(reader, compared).map(unnamed),
-        _ if points => return wrong_form(path, "points", ".npy or .csv"),
-        Form::Npy if matrix => GroundMetric::read_matrix_npy(reader).map(unnamed),
-        Form::Csv if matrix => GroundMetric::read_matrix_csv(reader).map(unnamed),
-        _ if matrix => return wrong_form(path, "a distance matrix", ".npy or .csv"),
-        Form::Csv => GroundMetric::read_graph_csv(reader, None),
-        Form::Npz => GroundMetric::read_graph_npz(reader).map(unnamed),
-        Form::Npy => return wrong_form(path, "a graph", ".csv or .npz"),
+    let table = |reader| table::read(reader, &table_options(format, None));
+    let metric = match format {
+        Format::Npy if points => GroundMetric::read_points_npy(reader, compared).map(unnamed),
+        format if points && format.is_table() => {
+            table(reader).and_then(|table| GroundMetric::points_from_table(table, compared))
+        }
+        _ if points => return wrong_format(path, "points", ".npy, .csv or .tsv"),
+        Format::Npy if matrix => GroundMetric::read_matrix_npy(reader).map(unnamed),
+        format if matrix && format.is_table() => {
+            table(reader).and_then(GroundMetric::matrix_from_table)
+        }
+        _ if matrix => return wrong_format(path, "a distance matrix", ".npy, .csv or .tsv"),
+        format if format.is_table() => GroundMetric::read_graph_csv(reader, None),
+        Format::Npz => GroundMetric::read_graph_npz(reader).map(unnamed),
+        _ => return wrong_format(path, "a graph", ".csv, .tsv or .npz"),
     };
     let (metric, names) = metric.with_context(|| name(path))?;
     Ok((if args.assume_metric { metric.assume_metric()? } else { metric }, names))
@@ -95,8 +88,7 @@ pub(crate) fn metric_if_any(
         return named_metric(args).map(Some);
     }
     let Some(path) = model else { return Ok(None) };
-    let file = ModelFile::read(path, None).map_err(|error| in_file(error, path))?;
-    file.metric.map(|metric| called(metric, None, &args.names)).transpose()
+    model_file(path, None)?.metric.map(|metric| called(metric, None, &args.names)).transpose()
 }
 
 /// The points that measures live on: how many, and what they are called, if anything.
@@ -120,29 +112,59 @@ impl<'a> From<&'a Model> for Space<'a> {
 }
 
 /// Measures on some points, one per row; divided by their totals if asked. Where both the points and
-/// the columns of a table have names, those are matched.
-pub(crate) fn measures(space: Space<'_>, path: &Path, normalize: bool) -> Result<Measures> {
-    let (form, reader) = open(path)?;
-    let measures = match (form, space.names) {
-        (Form::Npy, _) => Measures::read_npy(reader),
-        (Form::Npz, _) => Measures::read_npz(reader),
-        (Form::Csv, None) => Measures::read_csv(reader),
-        (Form::Csv, Some(names)) => Measures::read_csv_for(reader, names),
+/// the columns of a table have names, those are matched; IDs of rows become the names of measures.
+pub(crate) fn measures(space: Space<'_>, path: &Path, how: ReadArgs) -> Result<Measures> {
+    let (format, reader) = source::open(path)?;
+    ensure!(
+        !how.transpose || format.is_table(),
+        "{}: `--transpose` is for tables of text (.csv, .tsv)",
+        name(path)
+    );
+    let measures = match format {
+        Format::Npy => Measures::read_npy(reader),
+        Format::Npz => Measures::read_npz(reader),
+        Format::Nwk => return wrong_format(path, "measures", ".npz, .npy, .csv or .tsv"),
+        Format::Csv | Format::Tsv => {
+            let names = space.names.filter(|_| !how.transpose);
+            let table = table::read(reader, &table_options(format, names));
+            let table = if how.transpose { table.and_then(Table::transposed) } else { table };
+            table.and_then(|table| Measures::from_table(table, space.names))
+        }
     };
     let measures =
         measures.and_then(|measures| measures.check_points(space.points).map(|()| measures));
     let measures = measures.with_context(|| name(path))?;
-    Ok(if normalize { measures.normalized() } else { measures })
+    Ok(if how.normalize { measures.normalized() } else { measures })
+}
+
+fn table_options(format: Format, names: Option<&[String]>) -> TableOptions<'_> {
+    TableOptions { separator: format.separator(), names: names.unwrap_or_default() }
 }
 
 /// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
 fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
-    Model::read(path, names).map_err(|error| in_file(error, path))
+    Ok(model_file(path, names)?.model)
+}
+
+/// The same with whatever else the file holds.
+fn model_file(path: &Path, names: Option<&[String]>) -> Result<ModelFile> {
+    let file = match source::piped(path)? {
+        Some(bytes) => ModelFile::read_bytes(&bytes, names),
+        None => ModelFile::read(path, names),
+    };
+    file.map_err(|error| in_file(error, path))
 }
 
 /// An index of measures.
 pub(crate) fn index(path: &Path) -> Result<IndexFile> {
-    IndexFile::load(path).map_err(|error| in_file(error, path))
+    load_index(path)?.map_err(|error| in_file(error, path))
+}
+
+fn load_index(path: &Path) -> Result<treeport::Result<IndexFile>> {
+    Ok(match source::piped(path)? {
+        Some(bytes) => IndexFile::from_bytes(&bytes),
+        None => IndexFile::load(path),
+    })
 }
 
 /// The index in a file that may hold a model as well: `None` where it holds no index.
@@ -150,7 +172,7 @@ pub(crate) fn index_if_any(path: &Path) -> Result<Option<IndexFile>> {
     if is_newick(path) {
         return Ok(None);
     }
-    match IndexFile::load(path) {
+    match load_index(path)? {
         Err(Error::NotAnIndex { .. }) => Ok(None),
         index => index.map(Some).map_err(|error| in_file(error, path)),
     }
@@ -172,10 +194,7 @@ fn in_file(error: Error, path: &Path) -> anyhow::Error {
 
 /// What labels have told about the estimates of a model, where its file has it.
 pub(crate) fn calibration(path: &Path) -> Result<Option<Calibration>> {
-    if is_newick(path) {
-        return Ok(None);
-    }
-    Ok(ModelFile::load(path)?.calibration)
+    Ok(model_file(path, None)?.calibration)
 }
 
 /// A model whose points are named by a file, if there is one.
@@ -229,15 +248,18 @@ fn names(path: &Path) -> Result<Vec<String>> {
 
 /// The lines of a file.
 fn lines(path: &Path) -> Result<Vec<String>> {
-    Ok(text(path)?.lines().map(str::to_owned).collect())
+    Ok(source::read_text(path)?.lines().map(str::to_owned).collect())
 }
 
-/// One name per line for every measure, if there is such a file.
+/// What measures are called: one name per line of a file if there is one, or the IDs of their table.
 pub(crate) fn measure_names(
     path: Option<&Path>,
     measures: &Measures,
 ) -> Result<Option<Vec<String>>> {
-    path.map(|path| counted_names(path, measures.len(), "measures")).transpose()
+    match path {
+        Some(path) => counted_names(path, measures.len(), "measures").map(Some),
+        None => Ok(measures.names().map(<[String]>::to_vec)),
+    }
 }
 
 /// One name per line, as many as there are things to name.
@@ -248,44 +270,25 @@ pub(crate) fn counted_names(path: &Path, count: usize, what: &str) -> Result<Vec
     Ok(names)
 }
 
-/// Rows of a CSV table, reduced to the columns that a header must name.
-pub(crate) fn columns<const N: usize>(path: &Path, wanted: [&str; N]) -> Result<Vec<[f64; N]>> {
-    let (form, reader) = open(path)?;
-    if form != Form::Csv {
-        return wrong_form(path, "a list of pairs", ".csv");
+/// Hands over the cells of those columns of a table that a header must name, row after row.
+pub(crate) fn columns<const N: usize>(
+    path: &Path,
+    wanted: [&str; N],
+    mut take: impl FnMut([&str; N]) -> Result<()>,
+) -> Result<()> {
+    let (format, reader) = source::open(path)?;
+    if !format.is_table() {
+        return wrong_format(path, "a list of pairs", ".csv or .tsv");
     }
-    let table = table::read_matrix(reader).with_context(|| name(path))?;
-    let header = table.header.unwrap_or_default();
-    let wanted_all = wanted.join(", ");
-    let mut places = [0; N];
-    for (place, wanted) in places.iter_mut().zip(wanted) {
-        match header.iter().position(|cell| cell.eq_ignore_ascii_case(wanted)) {
-            Some(found) => *place = found,
-            None => bail!(
-                "{}: csv, line 1: no column `{wanted}`; a header must name {}",
-                name(path),
-                wanted_all,
-            ),
-        }
-    }
-    Ok(table.values.chunks_exact(table.columns).map(|row| places.map(|p| row[p])).collect())
-}
-
-/// The two measures that a row of a list names.
-pub(crate) fn pair(path: &Path, row: usize, left: f64, right: f64) -> Result<(usize, usize)> {
-    let whole = |column: &str, value: f64| {
-        // Beyond 2⁵³ whole numbers are no longer told apart; no list of measures is that long.
-        if value >= 0.0 && value.fract() == 0.0 && value < 9e15 {
-            return Ok(value as usize);
-        }
-        bail!("{}: row {row}: {column} is {value}, expected the number of a measure", name(path))
-    };
-    Ok((whole("left", left)?, whole("right", right)?))
+    let read = table::read_columns(reader, format.separator(), wanted, |line, cells| {
+        take(cells).with_context(|| format!("line {line}"))
+    });
+    read.with_context(|| name(path))
 }
 
 /// Reads a file of `fit --history`.
 pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
-    treeport::io::history::read(&text(path)?).with_context(|| name(path))
+    treeport::io::history::read(&source::read_text(path)?).with_context(|| name(path))
 }
 
 /// The file's name as messages show it.
@@ -293,51 +296,17 @@ pub(crate) fn name(path: &Path) -> String {
     if is_standard(path) { "stdin".into() } else { path.display().to_string() }
 }
 
+/// Whether the path is stdin by any name.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    const NAMES: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+    is_standard(path) || NAMES.iter().any(|name| path == Path::new(name))
+}
+
 /// Whether the path is `-`: stdin or stdout.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The extension, where it is plain text.
-pub(crate) fn extension(path: &Path) -> Option<&str> {
-    path.extension().and_then(OsStr::to_str)
-}
-
-/// Opens a table. Stdin has no extension, so its first bytes tell what it is.
-fn open(path: &Path) -> Result<(Form, Box<dyn Bytes>)> {
-    if is_standard(path) {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes).context("cannot read stdin")?;
-        let form = match &bytes[..] {
-            [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Form::Npy,
-            [b'P', b'K', ..] => Form::Npz,
-            _ => Form::Csv,
-        };
-        return Ok((form, Box::new(Cursor::new(bytes))));
-    }
-    let form = match extension(path) {
-        Some("npy") => Form::Npy,
-        Some("npz") => Form::Npz,
-        Some("csv") => Form::Csv,
-        _ => bail!("{}: cannot tell its format; name it .npy, .npz or .csv", name(path)),
-    };
-    let file = File::open(path).map_err(|source| unreadable(path, source))?;
-    Ok((form, Box::new(BufReader::new(file))))
-}
-
-/// A file of text, without the mark that some editors put before it.
-fn text(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
-    Ok(match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    })
-}
-
-fn unreadable(path: &Path, source: std::io::Error) -> Error {
-    Error::Read { path: path.into(), source }
-}
-
-fn wrong_form<T>(path: &Path, what: &str, expected: impl Display) -> Result<T> {
+fn wrong_format<T>(path: &Path, what: &str, expected: impl Display) -> Result<T> {
     bail!("{}: {what} must be in a {expected} file", name(path))
 }

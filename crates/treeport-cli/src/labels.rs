@@ -7,6 +7,7 @@ use treeport::labelled::{DEFAULT_PAIRS, test_seed};
 use treeport::{GroundMetric, Labelled, Measures, Model};
 
 use crate::args::{LabelArgs, MeasureArgs, ModelArgs};
+use crate::finder::Finder;
 use crate::input::Space;
 use crate::output::Output;
 use crate::progress::watched;
@@ -20,7 +21,7 @@ impl MeasureArgs {
 
     /// The measures, which live on these points.
     pub(crate) fn read(&self, space: Space<'_>) -> Result<Measures> {
-        input::measures(space, self.path()?, self.normalize)
+        input::measures(space, self.path()?, self.how)
     }
 }
 
@@ -69,20 +70,15 @@ fn ensure_two(pairs: usize) -> Result<()> {
 /// Reads `left,right,distance` of measures in the file `from`.
 pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labelled> {
     let (mut pairs, mut distances) = (Vec::new(), Vec::new());
-    let rows = input::columns(path, ["left", "right", "distance"])?;
-    for ([left, right, distance], row) in rows.into_iter().zip(1..) {
-        let name = || input::name(path);
+    let finder = Finder::new(measures);
+    input::columns(path, ["left", "right", "distance"], |[left, right, cell]| {
+        let distance: f64 = cell.parse().with_context(|| format!("distance is `{cell}`"))?;
         let good = distance.is_finite() && distance >= 0.0;
-        ensure!(
-            good,
-            "{}: row {row}: distance is {distance}; distances must be finite and at least 0",
-            name(),
-        );
-        let (left, right) = input::pair(path, row, left, right)?;
-        measures.get(left).and(measures.get(right)).with_context(name)?;
-        pairs.push((left, right));
+        ensure!(good, "distance is {distance}; distances must be finite and at least 0");
+        pairs.push((finder.find("left", left)?, finder.find("right", right)?));
         distances.push(distance);
-    }
+        Ok(())
+    })?;
     measures.check_pairs(&pairs).with_context(|| input::name(from))?;
     Labelled::new(measures, pairs, distances).with_context(|| input::name(path))
 }

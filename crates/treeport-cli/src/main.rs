@@ -1,11 +1,12 @@
 //! The treeport command line: arguments and printing. The library computes.
 //!
 //! What several commands accept is in `args`, each command has its file in `commands`, files are
-//! read by `input`, rows are written by `rows`, and everything else is said through `output` of
+//! opened by `source` and read by `input`, rows are written by `rows`, and everything else is said through `output` of
 //! [`terminal`].
 
 mod args;
 mod commands;
+mod finder;
 mod input;
 mod labels;
 mod pairs;
@@ -14,6 +15,7 @@ mod progress;
 mod rows;
 mod shards;
 mod solved;
+mod source;
 
 use std::process::ExitCode;
 
@@ -31,6 +33,8 @@ fn run() -> Result<ExitCode> {
     let matches = terminal::matches(Cli::command());
     let args = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     args::check_outputs(&matches)?;
+    args::check_stdin(&matches)?;
+    source::set_format(args.input_format);
     let output = terminal::begin(&args.global)?;
     match &args.command {
         Command::Demo(args) => commands::demo::run(args, &output),

@@ -9,6 +9,7 @@ use treeport::labelled::sample_pairs;
 use treeport::{Error, Measures};
 
 use crate::args::PairArgs;
+use crate::finder::Finder;
 use crate::input;
 
 /// Pairs in a fixed order; all pairs are never held in memory.
@@ -92,13 +93,13 @@ pub(crate) fn read(path: &Path, left: &Measures, right: &Measures) -> Result<Vec
         // Not a table of an unknown format: somebody means `--n-pairs`.
         std::fs::File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
     }
-    let rows = input::columns(path, ["left", "right"])?;
-    let pair = |([l, r], row): ([f64; 2], usize)| {
-        let (l, r) = input::pair(path, row, l, r)?;
-        left.get(l).and_then(|_| right.get(r)).with_context(|| input::name(path))?;
-        Ok((l, r))
-    };
-    rows.into_iter().zip(1..).map(pair).collect()
+    let (left, right) = (Finder::new(left), Finder::new(right));
+    let mut pairs = Vec::new();
+    input::columns(path, ["left", "right"], |[l, r]| {
+        pairs.push((left.find("left", l)?, right.find("right", r)?));
+        Ok(())
+    })?;
+    Ok(pairs)
 }
 
 /// Whether the name of a file is a number.

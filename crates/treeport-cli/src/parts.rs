@@ -17,7 +17,7 @@ use treeport::{Error, Model, memory};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Watch;
-use crate::solved;
+use crate::{solved, source};
 
 /// Work between two blocks: what a kill can cost.
 const BLOCK_TIME: Duration = Duration::from_secs(2);
@@ -157,6 +157,10 @@ pub(crate) fn of_model(model: &Model) -> u64 {
 pub(crate) fn of_file(path: &Path) -> Result<u64> {
     let unread = |source| Error::Read { path: path.into(), source };
     let (mut mix, mut block) = (Mix::new(), Vec::new());
+    if let Some(bytes) = source::piped(path)? {
+        bytes.chunks(1 << 20).for_each(|block| mix.bytes(block));
+        return Ok(mix.number());
+    }
     let mut file = File::open(path).map_err(unread)?;
     while file.by_ref().take(1 << 20).read_to_end(&mut block).map_err(unread)? > 0 {
         mix.bytes(&block);

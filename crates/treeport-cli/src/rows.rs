@@ -54,15 +54,15 @@ pub(crate) fn row(
             Cell::Number(value) if json && !value.is_finite() => write!(out, "null")?,
             Cell::Number(value) => write!(out, "{}", number(*value))?,
             Cell::Text(text) if json => write!(out, "{}", Value::from(*text))?,
-            Cell::Text(text) => write!(out, "{}", quoted(text))?,
+            Cell::Text(text) => write!(out, "{}", quoted(text, ','))?,
         }
     }
     Ok(writeln!(out, "{}", if json { "}" } else { "" })?)
 }
 
-/// A cell of a CSV table.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
+/// A cell of a table of text.
+pub(crate) fn quoted(text: &str, separator: char) -> String {
+    if text.contains([separator, '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text.to_owned()

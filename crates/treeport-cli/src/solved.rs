@@ -145,21 +145,23 @@ impl Rows {
     /// Adds the rows of the next pairs; a kill after this does not undo it.
     fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
         let mut text = Vec::new();
-        write(&mut text, false, pairs, distances)?;
+        write(&mut text, false, None, pairs, distances)?;
         self.journal.append(&text)?;
         self.done += pairs.len();
         Ok(())
     }
 
-    /// Moves all rows to the target, which may be that of a shard.
+    /// Moves all rows to the target, which may be that of a shard; there measures go by their names.
     pub(crate) fn finish(
         mut self,
         target: &Path,
         shard: Option<&Shard>,
         pairs: &Pairs,
+        names: Option<&[String]>,
     ) -> Result<()> {
         rows::save(target, shard, &DISTANCES, |out| {
-            let rows = self.each(pairs, |line, _| Ok(writeln!(out, "{line}")?))?;
+            let rows =
+                self.each(pairs, |pair, distance| write(out, false, names, &[pair], &[distance]))?;
             ensure!(
                 rows == pairs.len(),
                 "`{}` has only {rows} of {} rows: another program has changed it; run the same command again",
@@ -176,26 +178,27 @@ impl Rows {
     fn each(
         &mut self,
         pairs: &Pairs,
-        mut take: impl FnMut(&str, f64) -> Result<()>,
+        mut take: impl FnMut((usize, usize), f64) -> Result<()>,
     ) -> Result<usize> {
         let mut pairs = pairs.iter();
         self.journal.take_lines(|line| {
-            let distance = pairs.next().and_then(|pair| row_distance(line, pair));
-            distance.map_or(Ok(false), |distance| take(line, distance).map(|()| true))
+            let row = pairs.next().and_then(|pair| Some((pair, row_distance(line, pair)?)));
+            row.map_or(Ok(false), |(pair, distance)| take(pair, distance).map(|()| true))
         })
     }
 }
 
-/// Rows of pairs of measures without names.
+/// Rows of pairs of measures, by their names where they have some.
 pub(crate) fn write(
     out: &mut dyn Write,
     json: bool,
+    names: Option<&[String]>,
     pairs: &[(usize, usize)],
     distances: &[f64],
 ) -> Result<()> {
     pairs.iter().zip(distances).try_for_each(|(&(left, right), &distance)| {
-        let cells = [Cell::Count(left), Cell::Count(right), Cell::Number(distance)];
-        rows::row(out, json, &DISTANCES, &cells)
+        let (left, right) = (rows::name(names, left), rows::name(names, right));
+        rows::row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])
     })
 }
 
@@ -253,7 +256,7 @@ mod tests {
         for (pair, distance) in &all[had..] {
             journal.append(&[*pair], &[*distance]).expect("a row");
         }
-        journal.finish(target, None, &pairs).expect("a target");
+        journal.finish(target, None, &pairs, None).expect("a target");
         assert_eq!(fs::read_to_string(target).expect("the target"), ROWS);
         assert!(!Journal::beside(target).exists());
         had
@@ -348,7 +351,7 @@ mod tests {
         let (job, pairs) = three(vec![0.0, 1.0]);
         let mut journal = Rows::open(&target, &job, &pairs, |_| ()).expect("a journal");
         journal.append(&[(0, 1), (0, 2), (2, 1)], &[0.5, 1.0, 0.25]).expect("rows");
-        let error = journal.finish(&target, None, &pairs).expect_err("a wrong row");
+        let error = journal.finish(&target, None, &pairs, None).expect_err("a wrong row");
         assert!(error.to_string().contains("has only 2 of 3 rows"), "{error}");
         assert!(!target.exists());
     }

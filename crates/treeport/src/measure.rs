@@ -19,11 +19,18 @@ pub const BALANCE_TOLERANCE: f64 = 1e-6;
 /// Row `r` holds the points `point[start[r]..start[r + 1]]`, strictly increasing, with their
 /// masses, all finite and above 0. Every row has at least one entry.
 ///
-/// Copies share their rows, so they cost nothing.
-#[derive(Clone, Debug, PartialEq)]
+/// Copies share their rows, so they cost nothing. What rows are called does not make them differ.
+#[derive(Clone, Debug)]
 pub struct Measures {
     points: usize,
     rows: Arc<Rows>,
+    names: Option<Arc<[String]>>,
+}
+
+impl PartialEq for Measures {
+    fn eq(&self, other: &Self) -> bool {
+        self.points == other.points && self.rows == other.rows
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -169,7 +176,7 @@ impl Measures {
             }
             all.push(measure, &mut scratch)?;
         }
-        Ok(Self { points, rows: Arc::new(all) })
+        Ok(Self { points, rows: Arc::new(all), names: None })
     }
 
     /// The unit mass at each of the given points, one measure per point.
@@ -195,7 +202,8 @@ impl Measures {
             let rows = self.iter().map(|measure| measure.iter());
             // The largest mass of a row stays, so the rows remain valid.
             let without_zeros = Self::from_rows(self.points, rows);
-            return without_zeros.unwrap_or(self);
+            return without_zeros
+                .map_or_else(|_| self.clone(), |rest| Self { names: self.names.clone(), ..rest });
         }
         self
     }
@@ -233,7 +241,7 @@ impl Measures {
             rows.mass.extend(&set.rows.mass);
             rows.total.extend(&set.rows.total);
         }
-        Ok(Self { points: sets[0].points, rows: Arc::new(rows) })
+        Ok(Self { points: sets[0].points, rows: Arc::new(rows), names: None })
     }
 
     /// The same measures with the columns in the order of the points, matched by name.
@@ -260,7 +268,25 @@ impl Measures {
             return Ok(self.clone());
         }
         let rows = self.iter().map(|row| row.iter().map(|(column, mass)| (place[column], mass)));
-        Self::from_rows(points.len(), rows)
+        Ok(Self { names: self.names.clone(), ..Self::from_rows(points.len(), rows)? })
+    }
+
+    /// The same measures with a name each, as a table with names of rows has them; results go by
+    /// them. [`normalized`](Self::normalized) and [`matched`](Self::matched) keep them.
+    ///
+    /// # Errors
+    /// Another number of names than of measures.
+    pub fn with_names(self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.len() {
+            let (what, expected) = ("the list of names of measures".into(), show(self.len()));
+            return Err(Error::Shape { what, expected, found: show(names.len()) });
+        }
+        Ok(Self { names: Some(names.into()), ..self })
+    }
+
+    /// What each measure is called, if they have names.
+    pub fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
     }
 
     /// The bytes that their rows take.
@@ -431,6 +457,10 @@ impl Rows {
         self.total.push(total);
         Ok(())
     }
+}
+
+fn show(count: usize) -> String {
+    crate::error::show_shape(&[count])
 }
 
 /// For every column the number of the point of that name.

@@ -7,10 +7,12 @@
 #![expect(unsafe_code, reason = "a watched allocator implements an unsafe trait")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -75,8 +77,13 @@ fn readers() -> Vec<Reader> {
         (
             "csv",
             read_csv,
-            vec![b"x,y\n1,2\n3,4\n".to_vec(), b"source,target,weight\na,b,1\n\"b\",c,2\n".to_vec()],
+            vec![
+                b"x,y\n1,2\n3,4\n".to_vec(),
+                b"# by biom\n#OTU ID\tS1\tS2\na\t1\t2\nb\t3\t4\n".to_vec(),
+                b"source,target,weight\na,b,1\n\"b\",c,2\n".to_vec(),
+            ],
         ),
+        ("gzip", read_csv, vec![gzip(b"id\tx\ty\na\t1\t2\nb\t3\t4\n")]),
         ("newick", read_newick, vec![b"((a:1,'b c':1)x:2,d:3e0[note]);".to_vec()]),
         ("tree", |bytes| drop(Tree::from_bytes(bytes)), vec![tree.to_bytes().unwrap()]),
         ("checkpoint", |bytes| drop(Checkpoint::from_bytes(bytes)), vec![b"tpcheck1".to_vec()]),
@@ -105,6 +112,12 @@ fn read_csv(bytes: &[u8]) {
     let _ = GroundMetric::read_points_csv(bytes, PointMetric::Cosine);
     let _ = GroundMetric::read_matrix_csv(bytes);
     let _ = Measures::read_csv(bytes);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = GzEncoder::new(Vec::new(), Compression::default());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
 }
 
 fn read_shard(bytes: &[u8]) {

@@ -9,6 +9,7 @@ use serde_json::json;
 use treeport::{Measures, exact};
 
 use crate::args::{GroundArgs, MeasureArgs};
+use crate::finder::Finder;
 use crate::input::{self, Space};
 use crate::output::Output;
 use crate::progress::watched;
@@ -38,9 +39,9 @@ pub(crate) struct CouplingArgs {
     ground: GroundArgs,
     #[command(flatten)]
     measures: MeasureArgs,
-    /// The two measures, counted from 0.
+    /// The two measures: their numbers from 0, or the IDs that their table has.
     #[arg(long, num_args = 2, required = true, value_names = ["I", "J"])]
-    pair: Vec<usize>,
+    pair: Vec<String>,
     /// Write to a file: rows from, to, mass, distance (.csv).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -97,8 +98,12 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
 
 /// The measures and the two of them that are asked for.
 fn read_pair(args: &CouplingArgs, space: Space<'_>) -> Result<(Measures, usize, usize)> {
-    let (i, j) = (args.pair[0], args.pair[1]);
     let (measures, path) = (args.measures.read(space)?, args.measures.path()?);
+    let finder = Finder::new(&measures);
+    let find = |which: usize| {
+        finder.find("`--pair`", &args.pair[which]).with_context(|| input::name(path))
+    };
+    let (i, j) = (find(0)?, find(1)?);
     measures.check_pairs(&[(i, j)]).with_context(|| input::name(path))?;
     Ok((measures, i, j))
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use treeport::io::fingerprint::{Job, Mix, of_measures};
@@ -32,6 +32,9 @@ Examples:
   treeport distance model.tree --measures queries.npz --against docs.npz -o matrix.npy
   treeport distance phylogeny.nwk --names otus.txt --measures samples.csv --normalize
   treeport distance model.tree --measures docs.npz --measure-names titles.txt > distances.csv
+  treeport distance tree.nwk --measures table.tsv.gz --transpose --normalize --square -o matrix.tsv
+
+In Python: pandas.read_csv(\"matrix.tsv\", sep=\"\\t\", index_col=0), or skbio.DistanceMatrix.read(\"matrix.tsv\").
 
 A table may be larger than memory: with `-o` it is written in blocks, and what is done stays. After Ctrl-C,
 a crash or a kill the same command goes on from `matrix.npy.part`.
@@ -57,7 +60,12 @@ pub(crate) struct DistanceArgs {
     /// Names of the second set, one per line.
     #[arg(long, value_name = "FILE", requires = "against", help_heading = "Measures")]
     against_names: Option<PathBuf>,
-    /// Write to a file: rows left, right, distance (.csv), or the matrix (.npy).
+    /// Text with all distances in place of rows left, right, distance: a matrix whose first row and
+    /// column are the names or the numbers of the measures (.csv, .tsv).
+    #[arg(long, conflicts_with_all = ["pairs", "n_pairs"])]
+    square: bool,
+    /// Write to a file: rows left, right, distance (.csv), or the matrix (.npy; .csv or .tsv with
+    /// `--square`).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -75,15 +83,37 @@ struct Work<'a> {
     pairs: &'a Pairs,
     left_names: Option<Vec<String>>,
     right_names: Option<Vec<String>>,
+    form: Form,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    /// A row for every pair.
+    Rows,
+    /// An array: the matrix, or the distances of listed pairs.
+    Npy,
+    /// The matrix as text with this between its cells.
+    Square(char),
 }
 
 /// Runs `treeport distance`.
 pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
-    let file = args.shard.target(args.output.as_deref(), "distances go", &["csv", "npy"])?;
+    let endings = if args.square { ["csv", "tsv"] } else { ["csv", "npy"] };
+    let file = args.shard.target(args.output.as_deref(), "distances go", &endings)?;
+    ensure!(
+        !(args.square && output.json && file.is_none()),
+        "`--square` prints a matrix; leave `--json` out"
+    );
+    let form = match file.and_then(shards::format) {
+        ending if args.square => Form::Square(if ending == Some("tsv") { '\t' } else { ',' }),
+        Some("npy") => Form::Npy,
+        _ => Form::Rows,
+    };
     let model = args.of.model()?;
     let left = args.of.measures.read((&model).into())?;
-    let normalize = args.of.measures.normalize;
-    let read = |path: &PathBuf| input::measures((&model).into(), path, normalize);
+    let how = args.of.measures.how;
+    let read = |path: &PathBuf| input::measures((&model).into(), path, how);
     let against = args.against.as_ref().map(read).transpose()?;
     let pairs = which_pairs(args, &left, against.as_ref())?;
     let left_names = input::measure_names(args.measure_names.as_deref(), &left)?;
@@ -92,7 +122,7 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         None => left_names.clone(),
     };
     let (model, left, against, pairs) = (&model, &left, against.as_ref(), &pairs);
-    let work = Work { model, left, against, pairs, left_names, right_names };
+    let work = Work { model, left, against, pairs, left_names, right_names, form };
     let Some(path) = parts::regular(file) else {
         work.print(file, output)?;
         return Ok(ExitCode::SUCCESS);
@@ -106,17 +136,16 @@ type Filled<'a> = Result<Parts<'a>, ExitCode>;
 impl Work<'_> {
     /// Distances to a file, block after block, all or those of a shard.
     fn save(&self, path: &Path, args: &ShardArgs, output: &Output) -> Result<ExitCode> {
-        let npy = shards::format(path) == Some("npy");
-        let is_table = npy && !matches!(self.pairs, Pairs::Listed(_));
+        let is_table = self.form != Form::Rows && !matches!(self.pairs, Pairs::Listed(_));
         let items = if is_table { self.left.len() } else { self.pairs.len() };
-        let (job, format) = (self.job(npy), if npy { "npy" } else { "csv" });
+        let (job, format) = (self.job(), shards::format(path).unwrap_or("csv"));
         let shard = args.of(items, format, || Ok(job.clone()))?;
         let shard = shard.as_ref();
         let job = shard.map_or(job, Shard::own_job);
         let filled = if is_table {
             self.save_table((path, &job), shard, output)?
         } else {
-            self.save_list((path, &job), npy, shard, output)?
+            self.save_list((path, &job), shard, output)?
         };
         let parts = match filled {
             Ok(parts) => parts,
@@ -142,9 +171,12 @@ impl Work<'_> {
     /// Rows to stdout, or to a file that is no regular file, such as a pipe.
     fn print(&self, file: Option<&Path>, output: &Output) -> Result<()> {
         let watch = Watch::of_rows(output, file.is_none());
-        if let Some(path) = file.filter(|path| input::extension(path) == Some("npy")) {
+        if let Some(path) = file.filter(|_| self.form == Form::Npy) {
             let (shape, values) = self.table(output)?;
             return output::save(path, |out| Ok(npy::write_f64(&shape, &values, out)?));
+        }
+        if let Form::Square(separator) = self.form {
+            return self.print_square(file, separator, output);
         }
         let (prepared, offset) = self.prepare()?;
         rows::write(file, output, |out, json| {
@@ -189,14 +221,19 @@ impl Work<'_> {
     }
 
     /// What tells it from other work.
-    fn job(&self, npy: bool) -> Job {
+    fn job(&self) -> Job {
+        let form = match self.form {
+            Form::Rows => 0,
+            Form::Npy => 1,
+            Form::Square(separator) => separator.into(),
+        };
         let mut which = Mix::new();
         match self.pairs {
             Pairs::Listed(pairs) => which.pairs(pairs),
             pairs => which.word(pairs.len() as u64),
         }
         Job::new("treeport-distance-1")
-            .part("format", npy.into())
+            .part("format", form)
             .part("model", parts::of_model(self.model))
             .part("measures", of_measures(self.left))
             .part("against", self.against.map_or(0, of_measures))
@@ -209,11 +246,10 @@ impl Work<'_> {
     fn save_list<'a>(
         &self,
         (path, job): (&Path, &Job),
-        npy: bool,
         shard: Option<&'a Shard>,
         output: &'a Output,
     ) -> Result<Filled<'a>> {
-        let mut head = Vec::new();
+        let (mut head, npy) = (Vec::new(), self.form == Form::Npy);
         if npy {
             npy::write_f64_header(&[self.pairs.len()], &mut head)?;
         } else {
@@ -248,19 +284,25 @@ impl Work<'_> {
         output: &'a Output,
     ) -> Result<Filled<'a>> {
         let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
-        let mut head = Vec::new();
-        npy::write_f64_header(&[rows, columns], &mut head)?;
+        let head = self.head(rows, columns)?;
         let Range { start, end } = shard.map_or(0..rows, Shard::range);
         let rows = end - start;
         let bytes = (rows as u64).saturating_mul(columns as u64).saturating_mul(8);
         let bytes = bytes.saturating_add(head.len() as u64);
-        let parts = Parts::open(path, job, (rows, "rows"), Some(bytes), output)?;
+        let bytes = Some(bytes).filter(|_| self.form == Form::Npy);
+        let parts = Parts::open(path, job, (rows, "rows"), bytes, output)?;
         let mut parts = parts.of(shard);
         let left = self.model.prepare(self.left)?;
         let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
         let most = left.rows_at_once(columns);
         let whole = parts.fill((most, most), &head, |file, rows, progress| {
             let rows = start + rows.start..start + rows.end;
+            if let Form::Square(separator) = self.form {
+                let values = some_rows(&left, right.as_ref(), rows.clone(), progress)?;
+                let mut out = Vec::new();
+                self.write_square(&mut out, separator, rows, &values)?;
+                return Ok(out);
+            }
             let Some(right) = &right else {
                 // Rows above a shard are not in its file.
                 let copied = if shard.is_some() { 0 } else { left.first_column(rows.start) };
@@ -271,6 +313,65 @@ impl Work<'_> {
             Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect())
         })?;
         Ok(if whole { Ok(parts) } else { Err(parts.interrupted()) })
+    }
+
+    /// What comes before the rows of the matrix.
+    fn head(&self, rows: usize, columns: usize) -> Result<Vec<u8>> {
+        let mut head = Vec::new();
+        if let Form::Square(separator) = self.form {
+            for column in 0..columns {
+                write!(head, "{separator}")?;
+                write_name(&mut head, separator, self.right_names.as_deref(), column)?;
+            }
+            writeln!(head)?;
+        } else {
+            npy::write_f64_header(&[rows, columns], &mut head)?;
+        }
+        Ok(head)
+    }
+
+    /// Some rows of the matrix as text.
+    fn write_square(
+        &self,
+        out: &mut dyn Write,
+        separator: char,
+        rows: Range<usize>,
+        values: &[f64],
+    ) -> Result<()> {
+        let columns = self.against.unwrap_or(self.left).len();
+        for (row, values) in rows.zip(values.chunks(columns.max(1))) {
+            write_name(out, separator, self.left_names.as_deref(), row)?;
+            for value in values {
+                write!(out, "{separator}{}", output::number(*value))?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// The matrix as text to stdout, or to a file that is no regular file.
+    fn print_square(&self, file: Option<&Path>, separator: char, output: &Output) -> Result<()> {
+        let watch = Watch::of_rows(output, file.is_none());
+        let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
+        let left = self.model.prepare(self.left)?;
+        let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
+        let size = left.rows_at_once(columns);
+        rows::write(file, output, |out, _| {
+            out.write_all(&self.head(rows, columns)?)?;
+            for first in (0..rows).step_by(size) {
+                let some = first..rows.min(first + size);
+                let progress = |state: &State<'_>| {
+                    let (done, total) = (first + state.done, Some(rows));
+                    watch.hear(&State { done, total, ..*state })
+                };
+                let values = match some_rows(&left, right.as_ref(), some.clone(), &progress) {
+                    Err(Error::Cancelled) => return Err(Interrupted.into()),
+                    values => values?,
+                };
+                self.write_square(out, separator, some, &values)?;
+            }
+            Ok(())
+        })
     }
 
     /// The matrix of all pairs, or the list of distances where pairs were listed, with its shape.
@@ -288,6 +389,33 @@ impl Work<'_> {
         })?;
         Ok((vec![rows, columns], values))
     }
+}
+
+/// Whole rows of the matrix.
+fn some_rows(
+    left: &Prepared,
+    right: Option<&Prepared>,
+    rows: Range<usize>,
+    progress: &Progress<'_>,
+) -> treeport::Result<Vec<f64>> {
+    match right {
+        Some(right) => left.cross_rows(right, rows, progress),
+        None => left.block(rows, 0..left.measures().len(), progress),
+    }
+}
+
+/// What a measure goes by.
+fn write_name(
+    out: &mut dyn Write,
+    separator: char,
+    names: Option<&[String]>,
+    number: usize,
+) -> Result<()> {
+    match names {
+        Some(names) => write!(out, "{}", rows::quoted(&names[number], separator))?,
+        None => write!(out, "{number}")?,
+    }
+    Ok(())
 }
 
 /// Distances of pairs of measures of which the second are counted from `offset`.

@@ -118,11 +118,13 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
         }
     })?;
     let columns = if args.bounds { &COLUMNS[..] } else { &COLUMNS[..3] };
+    let ids = measures.names();
     rows::write(file, output, |out, json| {
         rows::header(out, json, columns)?;
         pairs.iter().zip(&found).try_for_each(|(&(left, right), &[value, lower, upper])| {
             let [value, lower, upper] = [value, lower, upper].map(Cell::Number);
-            let cells = [Cell::Count(left), Cell::Count(right), value, lower, upper];
+            let (left, right) = (rows::name(ids, left), rows::name(ids, right));
+            let cells = [left, right, value, lower, upper];
             rows::row(out, json, columns, &cells)
         })
     })?;

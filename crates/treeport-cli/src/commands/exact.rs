@@ -16,8 +16,8 @@ use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{Watch, prepare};
 use crate::rows::{self, DISTANCES};
-use crate::shards;
 use crate::solved::{self, Rows, Work};
+use crate::{parts, shards};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -55,7 +55,10 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::metric(&args.ground)?;
     let measures = args.measures.read(Space::of(&metric, names.as_ref()))?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
-    let job = Work { metric: &metric, measures: &measures, pairs: &pairs }.job();
+    let mut job = Work { metric: &metric, measures: &measures, pairs: &pairs }.job();
+    if let Some(names) = measures.names() {
+        job = job.part("measure-names", parts::of_names(Some(names)));
+    }
     let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
     let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
@@ -82,7 +85,7 @@ fn save(
         output.note(&journal.interrupted(all, "pairs"));
         return Ok(ExitCode::from(interrupt::EXIT_CODE));
     }
-    journal.finish(target, shard, work.pairs)?;
+    journal.finish(target, shard, work.pairs, work.measures.names())?;
     let seconds = begun.elapsed().as_secs_f64();
     let facts = json!({"pairs": all, "done_before": earlier, "seconds": seconds});
     let note = format!("{all} exact distances");
@@ -96,7 +99,7 @@ fn print(work: &Work<'_>, file: Option<&Path>, output: &Output) -> Result<ExitCo
     rows::write(file, output, |out, json| {
         rows::header(out, json, &DISTANCES)?;
         let all = work.solve(0, &watch, |pairs, distances| {
-            solved::write(out, json, pairs, distances)?;
+            solved::write(out, json, work.measures.names(), pairs, distances)?;
             Ok(out.flush()?)
         })?;
         if all { Ok(()) } else { Err(Interrupted.into()) }

@@ -109,6 +109,8 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
         (Some(_), None) => {
             bail!("{}: its measures have names; give `--measure-names`", input::name(path))
         }
+        // IDs that nobody asked for.
+        (None, Some(_)) if args.measure_names.is_none() => {}
         (None, Some(_)) => {
             bail!("{}: its measures have no names; leave `--measure-names` out", input::name(path))
         }

@@ -59,11 +59,11 @@ fn files_that_are_not_there_or_of_no_known_format() {
     let folder = Folder::new();
     assert_snapshot!(fit_points(&folder, "missing.npy"),
         @"cannot read `missing.npy`: No such file or directory (os error 2)");
-    assert_snapshot!(fit_points(&folder, "line.txt"),
-        @"line.txt: cannot tell its format; name it .npy, .npz or .csv");
+    assert_snapshot!(fit_points(&folder, "line.xlsx"),
+        @"line.xlsx: cannot tell its format; name it .npy, .npz, .csv or .tsv, or give `--input-format`");
     folder.write("points.npz", "");
     assert_snapshot!(fit_points(&folder, "points.npz"),
-        @"points.npz: points must be in a .npy or .csv file");
+        @"points.npz: points must be in a .npy, .csv or .tsv file");
     assert_snapshot!(folder.error("export missing.tree"),
         @"cannot read `missing.tree`: No such file or directory (os error 2)");
 }
@@ -150,7 +150,7 @@ fn tables() {
         @"ragged.csv: csv, line 3: 1 cells, but 2 on the first line");
     folder.write("word.csv", "x,y\n1,2\n3,four\n");
     assert_snapshot!(fit_points(&folder, "word.csv"),
-        @"word.csv: csv, line 3, column 2: `four` is not a number");
+        @"word.csv: csv, line 3, column 2 (`y`): `four` is not a number");
     folder.write("empty.csv", "");
     assert_snapshot!(fit_points(&folder, "empty.csv"),
         @"empty.csv: csv, line 1: there are no numbers");
@@ -194,7 +194,7 @@ fn measures() {
         @"beyond.npz: npz, member `indices`: index 9 at entry 1, but the shape ends at 4");
     folder.write("nan.csv", "1,0,0,0\n0,nan,0,0\n");
     assert_snapshot!(fit_measures(&folder, "nan.csv"),
-        @"nan.csv: measure 1 has mass NaN at point 1; masses must be finite and at least 0");
+        @"nan.csv: csv, line 2, column 2: `nan` is no number; fill in what is missing, or leave the row out");
     folder.write("single.csv", "1,0,0,0\n");
     assert_snapshot!(fit_measures(&folder, "single.csv"),
         @"single.csv: the number of measures is 1; a pair needs two of them");
@@ -232,7 +232,7 @@ fn labels_and_pairs() {
     let fit = "fit --points line.csv --measures measures.csv -o out.tree --labels";
     folder.write("far.csv", "left,right,distance\n0,1,5\n0,3,5\n");
     assert_snapshot!(folder.error(&format!("{fit} far.csv")),
-        @"far.csv: there is no measure 3: the set holds 3, numbered from 0");
+        @"far.csv: line 3: there is no measure 3: the set holds 3, numbered from 0");
     folder.write("column.csv", "left,distance\n0,1\n");
     assert_snapshot!(folder.error(&format!("{fit} column.csv")),
         @"column.csv: csv, line 1: no column `right`; a header must name left, right, distance");
@@ -241,13 +241,13 @@ fn labels_and_pairs() {
         @"bare.csv: csv, line 1: no column `left`; a header must name left, right, distance");
     folder.write("half.csv", "left,right,distance\n0,1,5\n0,1.5,5\n");
     assert_snapshot!(folder.error(&format!("{fit} half.csv")),
-        @"half.csv: row 2: right is 1.5, expected the number of a measure");
+        @"half.csv: line 3: right is 1.5, expected the number of a measure");
     folder.write("negative.csv", "left,right,distance\n0,1,-5\n");
     assert_snapshot!(folder.error(&format!("{fit} negative.csv")),
-        @"negative.csv: row 1: distance is -5; distances must be finite and at least 0");
+        @"negative.csv: line 2: distance is -5; distances must be finite and at least 0");
     let pairs = "distance model.tree --measures measures.csv --pairs far.csv";
     assert_snapshot!(folder.error(pairs),
-        @"far.csv: there is no measure 3: the set holds 3, numbered from 0");
+        @"far.csv: line 3: there is no measure 3: the set holds 3, numbered from 0");
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn columns_are_matched_by_name() {
     }
     for (header, said) in [
         ("bird,cat,fish", "column 2 is `fish`, and no point is called so"),
-        ("bird,cat,cat", "columns 1 and 2 are both `cat`"),
+        ("bird,cat,cat", "columns 2 and 3 are both `cat`"),
         (",cat,dog", "the first column has no name"),
     ] {
         folder.write("m.csv", format!("{header}\n1,0,0\n0,1,0\n"));
@@ -311,7 +311,8 @@ fn eval_says_what_the_library_says() {
     folder.json(&format!("fit {data} --n-pairs 50 --seed 3 --json -o model.tree"));
     let measures = Measures::read_csv(&folder.read("many.csv")[..]).expect("measures").normalized();
     let points = &folder.read("points.csv")[..];
-    let metric = GroundMetric::read_points_csv(points, PointMetric::Euclidean).expect("points");
+    let metric = GroundMetric::read_points_csv(points, PointMetric::Euclidean);
+    let metric = metric.expect("points").0;
     let model = Model::load(&folder.path("model.tree")).expect("a model");
     for (option, count) in [("--n-pairs 70", 70), ("", 300)] {
         let test =

@@ -168,7 +168,7 @@ fn bad_jobs() {
         @"cannot write `nowhere/labels.csv`: there is no folder `nowhere`");
     folder.write("far.csv", "left,right\n0,3\n");
     assert_snapshot!(folder.error(&format!("{exact} measures.csv --pairs far.csv")),
-        @"far.csv: there is no measure 3: the set holds 3, numbered from 0");
+        @"far.csv: line 2: there is no measure 3: the set holds 3, numbered from 0");
     assert_snapshot!(folder.error(&format!("{exact} measures.csv --assume-metric")), @r#"
     the argument '--points <FILE>' cannot be used with '--assume-metric'
 

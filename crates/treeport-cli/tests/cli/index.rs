@@ -17,7 +17,7 @@ const BUILD: &str = "index --points line.csv --measures measures.csv";
 fn inputs(folder: &Folder) -> (GroundMetric, Measures) {
     let (points, many) = (folder.read("points.csv"), folder.read("many.csv"));
     let metric = GroundMetric::read_points_csv(&points[..], PointMetric::Euclidean);
-    (metric.expect("points"), Measures::read_csv(&many[..]).expect("measures").normalized())
+    (metric.expect("points").0, Measures::read_csv(&many[..]).expect("measures").normalized())
 }
 
 /// A folder with twenty measures in `many.csv`, their index in `many.index`, and seven queries.

@@ -18,7 +18,7 @@ fn every_method_is_the_same_from_the_library_and_from_the_command_line() {
     let folder = with_plane(24);
     let (points, many) = (folder.read("points.csv"), folder.read("many.csv"));
     let metric = GroundMetric::read_points_csv(&points[..], PointMetric::Euclidean);
-    let metric = metric.expect("points");
+    let metric = metric.expect("points").0;
     let measures = Measures::read_csv(&many[..]).expect("measures").normalized();
     let data = Labelled::sample(&metric, &measures, PAIRS, SEED, &silent).expect("labels");
     let mut labels = String::from("left,right,distance\n");

@@ -54,7 +54,7 @@ fn journal_of(folder: &Folder, csv: &[u8]) -> Vec<u8> {
     let mut pairs = Mix::new();
     pairs.word(3);
     let job = Job::new("treeport-exact-2")
-        .part("metric", of_metric(&metric.expect("points")))
+        .part("metric", of_metric(&metric.expect("points").0))
         .part("measures", of_measures(&measures.expect("measures")))
         .part("pairs", pairs.number());
     let path = folder.path("made.part");
@@ -207,7 +207,7 @@ fn a_first_row_of_missing_numbers_is_data() {
     let folder = Folder::with_model();
     folder.write("na.csv", "NA,NA,NA,NA\n0,0,0.5,0.5\n1,0,0,0\n");
     assert_snapshot!(folder.error("distance model.nwk --measures na.csv"),
-        @"na.csv: csv, line 1, column 1: `NA` is not a number");
+        @"na.csv: csv, line 1, column 1: `NA` is no number; fill in what is missing, or leave the row out");
 }
 
 /// Escape sequences in names and contents of files are shown where people read, and kept where

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Seek};
 
-use super::{npy, npz, rows_and_columns, table};
-use crate::error::Result;
-use crate::measure::Measures;
+use super::table::{self, Table};
+use super::{npy, npz, rows_and_columns};
+use crate::error::{Error, Result};
+use crate::measure::{Measures, match_names};
 
 impl Measures {
     /// From a two-dimensional NumPy array: one measure per row, one point per column.
@@ -27,27 +28,57 @@ impl Measures {
         Self::from_csr(matrix.cols, &matrix.start, &matrix.indices, &matrix.values)
     }
 
-    /// From a CSV table: one measure per row, one point per column, with an optional header.
+    /// From a table of text (CSV, TSV, gzip or not): one measure per row, one point per column, with
+    /// names of columns and of rows where it has them.
     ///
     /// # Errors
-    /// What is not such a table; what [`from_dense`](Self::from_dense) refuses.
+    /// What is not such a table ([`table::read`]); what [`from_dense`](Self::from_dense) refuses.
     pub fn read_csv(reader: impl Read) -> Result<Self> {
-        let table = table::read_matrix(reader)?;
-        Self::from_dense(table.columns, &table.values)
+        Self::from_table(table::read_matrix(reader)?, None)
     }
 
-    /// From a CSV table for points that have names: where it has a header, columns are matched by
-    /// name, and else they are in the order of the points.
+    /// From a table of text for points that have names: as [`from_table`](Self::from_table).
     ///
     /// # Errors
     /// As [`read_csv`](Self::read_csv) and [`matched`](Self::matched).
     pub fn read_csv_for(reader: impl Read, names: &[String]) -> Result<Self> {
-        let table = table::read_named_matrix(reader, names)?;
-        let measures = Self::from_dense(table.columns, &table.values)?;
-        match table.header {
-            Some(header) => measures.matched(&header, names),
+        let options = table::TableOptions { names, ..table::TableOptions::default() };
+        Self::from_table(table::read(reader, &options)?, Some(names))
+    }
+
+    /// From a table: names of rows become the [`names`](Self::names) of measures. Where both points
+    /// and columns have names, columns are matched to them, and else they are in the order of the
+    /// points.
+    ///
+    /// # Errors
+    /// As [`from_dense`](Self::from_dense) and [`matched`](Self::matched).
+    pub fn from_table(table: Table, points: Option<&[String]>) -> Result<Self> {
+        let Table { columns, values, header, ids } = table;
+        let both = header.as_deref().zip(points);
+        if let Some((header, points)) = both {
+            match_names(header, points).map_err(|error| turned(error, points, ids.as_deref()))?;
+        }
+        let mut measures = Self::from_dense(columns, &values)?;
+        if let Some((header, points)) = both {
+            measures = measures.matched(header, points)?;
+        }
+        match ids {
+            Some(ids) => measures.with_names(ids),
             None => Ok(measures),
         }
+    }
+}
+
+/// Names that do not match, with a word about it where those of rows would.
+fn turned(error: Error, points: &[String], ids: Option<&[String]>) -> Error {
+    let is_point = |id: &String| points.contains(id);
+    match error {
+        Error::UnmatchedNames { reason } if ids.is_some_and(|ids| ids.iter().any(is_point)) => {
+            let hint = "rows are called as points are: the table has points in rows, so read it \
+                transposed (`--transpose`)";
+            Error::UnmatchedNames { reason: format!("{reason}; {hint}") }
+        }
+        other => other,
     }
 }
 
@@ -56,7 +87,6 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
-    use crate::error::Error;
     use crate::sparse::Csr;
 
     #[test]
@@ -77,7 +107,7 @@ mod tests {
 
     #[test]
     fn bad_masses_are_named() {
-        let text = &b"1,2\n0,nan\n"[..];
+        let text = &b"1,2\n0,inf\n"[..];
         let found = Measures::read_csv(text);
         assert!(matches!(found, Err(Error::BadMass { measure: 1, point: 1, .. })));
         assert!(matches!(Measures::read_csv(&b"1\n0\n"[..]), Err(Error::NoMass { measure: 1 })));

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Seek};
 
-use super::{Array, Data, npy, npz, rows_and_columns, table};
+use super::table::{self, Table};
+use super::{Array, Data, npy, npz, rows_and_columns};
 use crate::condensed::pairs_of;
 use crate::error::{Error, Result, show_shape};
 use crate::metric::{GroundMetric, PointMetric};
@@ -19,13 +20,27 @@ impl GroundMetric {
         Self::from_points(dim, array.into_f64()?, point_metric)
     }
 
-    /// Points from a CSV table, one point per row, with an optional header.
+    /// Points from a table of text ([`table::read_matrix`]), one point per row, with their names
+    /// where it has names of rows.
     ///
     /// # Errors
     /// What is not such a table; what [`from_points`](Self::from_points) refuses.
-    pub fn read_points_csv(reader: impl Read, point_metric: PointMetric) -> Result<Self> {
-        let table = table::read_matrix(reader)?;
-        Self::from_points(table.columns, table.values, point_metric)
+    pub fn read_points_csv(
+        reader: impl Read,
+        point_metric: PointMetric,
+    ) -> Result<(Self, Option<Vec<String>>)> {
+        Self::points_from_table(table::read_matrix(reader)?, point_metric)
+    }
+
+    /// Points from a table, one per row, with their names where it has names of rows.
+    ///
+    /// # Errors
+    /// What [`from_points`](Self::from_points) refuses.
+    pub fn points_from_table(
+        table: Table,
+        point_metric: PointMetric,
+    ) -> Result<(Self, Option<Vec<String>>)> {
+        Ok((Self::from_points(table.columns, table.values, point_metric)?, table.ids))
     }
 
     /// Distances from a NumPy array: one axis for a condensed matrix, two for a square one.
@@ -51,17 +66,36 @@ impl GroundMetric {
         }
     }
 
-    /// Distances from a CSV table: a square matrix with an optional header.
+    /// Distances from a table of text ([`table::read_matrix`]): a square matrix, with the names of
+    /// its points where it has names of columns or of rows.
     ///
     /// # Errors
-    /// Another shape; what [`from_square`](Self::from_square) refuses.
-    pub fn read_matrix_csv(reader: impl Read) -> Result<Self> {
-        let table = table::read_matrix(reader)?;
-        let (rows, columns) = (table.values.len() / table.columns, table.columns);
+    /// What is not such a table; as [`matrix_from_table`](Self::matrix_from_table).
+    pub fn read_matrix_csv(reader: impl Read) -> Result<(Self, Option<Vec<String>>)> {
+        Self::matrix_from_table(table::read_matrix(reader)?)
+    }
+
+    /// Distances from a table: a square matrix, with the names of its points where it has names of
+    /// columns or of rows.
+    ///
+    /// # Errors
+    /// Another shape; names of rows that are not those of the columns in the same order; what
+    /// [`from_square`](Self::from_square) refuses.
+    pub fn matrix_from_table(table: Table) -> Result<(Self, Option<Vec<String>>)> {
+        let (rows, columns) = (table.rows(), table.columns);
         if rows != columns {
             return Err(wrong_matrix(show_shape(&[rows, columns])));
         }
-        Self::from_square(rows, &table.values)
+        if let (Some(header), Some(ids)) = (&table.header, &table.ids)
+            && let Some(k) = header.iter().zip(ids).position(|(column, row)| column != row)
+        {
+            let reason = format!(
+                "row {k} is `{}` and column {k} is `{}`; give rows and columns in the same order",
+                ids[k], header[k]
+            );
+            return Err(Error::UnmatchedNames { reason });
+        }
+        Ok((Self::from_square(rows, &table.values)?, table.header.or(table.ids)))
     }
 
     /// A graph from a CSV edge list, with the names of its nodes if they are not numbers.
@@ -146,8 +180,9 @@ mod tests {
         let file = double(&[2, 2], &[0.0, 0.0, 3.0, 4.0]);
         let metric = GroundMetric::read_points_npy(&file[..], PointMetric::Euclidean).unwrap();
         assert_eq!(metric.distance(0, 1), 5.0);
-        let metric =
-            GroundMetric::read_points_csv(&b"x,y\n0,0\n3,4\n"[..], PointMetric::Manhattan).unwrap();
+        let metric = GroundMetric::read_points_csv(&b"x,y\n0,0\n3,4\n"[..], PointMetric::Manhattan)
+            .unwrap()
+            .0;
         assert_eq!(metric.distance(0, 1), 7.0);
         let message = |r: Result<GroundMetric>| r.unwrap_err().to_string();
         assert_eq!(
@@ -158,8 +193,10 @@ mod tests {
             "the table of coordinates has shape (2,), expected (rows, columns)"
         );
         assert_eq!(
-            message(GroundMetric::read_points_csv(&b"1,nan\n"[..], PointMetric::Euclidean)),
-            "coordinate 1 of point 0 is NaN; coordinates must be finite"
+            message(
+                GroundMetric::read_points_csv(&b"1,inf\n"[..], PointMetric::Euclidean).map(|m| m.0)
+            ),
+            "coordinate 1 of point 0 is inf; coordinates must be finite"
         );
         let empty =
             GroundMetric::read_points_npy(&double(&[0, 3], &[])[..], PointMetric::Euclidean);
@@ -180,7 +217,7 @@ mod tests {
         npy::write_f32(&[2, 2], &[0.0, 4.0, 4.0, 0.0], &mut single).unwrap();
         assert_eq!(GroundMetric::read_matrix_npy(&single[..]).unwrap().distance(0, 1), 4.0);
         let table = &b"0,1\n1,0\n"[..];
-        assert_eq!(GroundMetric::read_matrix_csv(table).unwrap().distance(1, 0), 1.0);
+        assert_eq!(GroundMetric::read_matrix_csv(table).unwrap().0.distance(1, 0), 1.0);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! that really arrive, never with the size a header announces.
 
 pub(crate) mod container;
+mod edges;
 pub mod file;
 pub mod fingerprint;
 mod forest;
@@ -25,6 +26,7 @@ pub mod npz;
 pub mod part;
 pub mod shard;
 pub mod table;
+pub mod text;
 mod tree;
 
 pub use model::is_newick;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::file;
 use super::model_file::{ModelFile, decode_model};
+use super::{file, text};
 use crate::error::{Error, Result};
 use crate::measure::match_names;
 use crate::model::Model;
@@ -45,8 +45,8 @@ impl Model {
         decode_model(bytes, Path::new("<bytes>"))
     }
 
-    /// Reads a model whatever it is in: our own file, or Newick text (`.nwk`, `.newick`), where
-    /// several trees make a forest of equal weights. `names` are the points in their order, to
+    /// Reads a model whatever it is in: our own file, or Newick text (`.nwk`, `.newick`, and either
+    /// with `.gz`), where several trees make a forest of equal weights. `names` are the points in their order, to
     /// which the leaves of Newick text are matched.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Model {
     /// the names that the model has in another order.
     pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
         if is_newick(path) {
-            let text = std::fs::read_to_string(path);
+            let text = std::fs::File::open(path).and_then(text::read_text);
             let text = text.map_err(|source| Error::Read { path: path.into(), source })?;
             return Self::from_newick(&text, names);
         }
@@ -75,6 +75,23 @@ impl ModelFile {
         let file = Self::load(path)?;
         Ok(Self { model: named(file.model, names)?, ..file })
     }
+
+    /// As [`ModelFile::read`] of the bytes of a file without a name, which are Newick text unless
+    /// they begin as our own files do.
+    ///
+    /// # Errors
+    /// As [`Model::read`].
+    pub fn read_bytes(bytes: &[u8], names: Option<&[String]>) -> Result<Self> {
+        // A small number, then JSON; as text the number would end with a control character.
+        if bytes.get(7..9) == Some(&[0, b'{']) {
+            let file = Self::from_bytes(bytes)?;
+            return Ok(Self { model: named(file.model, names)?, ..file });
+        }
+        let path = Path::new("<bytes>");
+        let text = text::read_text(bytes);
+        let text = text.map_err(|source| Error::Read { path: path.into(), source })?;
+        Ok(Self { model: Model::from_newick(&text, names)?, calibration: None, metric: None })
+    }
 }
 
 /// A model with names for its points, where there are any.
@@ -94,7 +111,12 @@ fn named(model: Model, names: Option<&[String]>) -> Result<Model> {
     model.with_names(names.to_vec())
 }
 
-/// Whether the name of a file says Newick.
+/// Whether the name of a file says Newick, gzip or not.
 pub fn is_newick(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "nwk" || extension == "newick")
+    let plain = if path.extension().is_some_and(|end| end == "gz") {
+        path.with_extension("")
+    } else {
+        path.into()
+    };
+    plain.extension().is_some_and(|end| end == "nwk" || end == "newick")
 }

@@ -1,176 +1,374 @@
-//! CSV tables of numbers, and CSV edge lists.
+//! Tables of numbers as text, with names of columns and of rows where they have them.
+//!
+//! Nothing that is data becomes a name in silence. The first row is a header if it holds text and no
+//! number, if its first cell is one of the words that call a column the names of rows, if all its
+//! cells but the first are the names that are asked for, or if it counts columns from 0 after an
+//! empty cell, as pandas does. The first column holds the names of rows, IDs, if
+//!
+//! * the header calls it so: `id`, `index`, `name`, `sample id`, `#OTU ID`, … ([`is_id`]); or
+//! * the header leaves its cell empty or out, and it holds no numbers, or 0, 1, 2, …; or
+//! * it is all words, which begin with no digit, and the first row is surely no header of numbers:
+//!   there is a header above it, or a number in it that is not whole.
+//!
+//! A column of numbers under any other word, or under none, is data. Where this leaves a doubt it is
+//! an error, which says what to write.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
 
 use super::bad;
+pub use super::edges::{EdgeList, read_edges};
+use super::text::Cells;
 use crate::error::{Error, Result};
+use crate::memory;
+
+const STEP: &str = "the cells of a table";
+const INSTEAD: &str = "give a sparse matrix (.npz)";
 
 /// A table of numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Cells in each row.
+    /// Numbers in each row.
     pub columns: usize,
-    /// The cells, row after row.
+    /// The numbers, row after row.
     pub values: Vec<f64>,
-    /// The header, where the file has one.
+    /// The names of columns, where the file has them, all different.
     pub header: Option<Vec<String>>,
+    /// The names of rows, where the file has them, all different.
+    pub ids: Option<Vec<String>>,
 }
 
-/// The edges of an undirected graph, as a file lists them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EdgeList {
-    /// Number of nodes.
-    pub nodes: usize,
-    /// Source, target and weight of every edge.
-    pub edges: Vec<(usize, usize, f64)>,
-    /// Names of the nodes, unless the file numbers them from 0.
-    pub names: Option<Vec<String>>,
+/// How a table is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TableOptions<'a> {
+    /// What is between cells; `None`: a tab, a comma or a semicolon, whichever the first line has.
+    pub separator: Option<u8>,
+    /// A first row of these names is a header, even if they are numbers.
+    pub names: &'a [String],
 }
 
-/// Reads a comma-separated table of numbers.
-///
-/// A first row that holds text and no number is a header; it names every column. The words with
-/// which other tools write a missing number are no such text. `nan` and `inf` are numbers here; what
-/// they mean is for the caller to judge.
+/// Reads a table of numbers, gzip or not.
 ///
 /// # Errors
-/// A row of another length, or a cell that is not a number: names the line and the column.
+/// As [`read`].
 pub fn read_matrix(reader: impl Read) -> Result<Table> {
-    read_named_matrix(reader, &[])
+    read(reader, &TableOptions::default())
 }
 
-/// [`read_matrix`] where a first row of those names is a header too, even if they are numbers.
+/// Reads a table of numbers, gzip or not, as the module describes.
+///
+/// Lines before the table that begin with `#` are comments; the last of them is the header if the
+/// table has no other and it could be one.
 ///
 /// # Errors
-/// As [`read_matrix`].
-pub fn read_named_matrix(reader: impl Read, names: &[String]) -> Result<Table> {
-    let mut rows = Rows::new(reader);
-    let mut table = Table { columns: 0, values: vec![], header: None };
+/// A row of another length, a cell that is missing or no number, a name that comes twice, and a first
+/// row or column that may be data or names: all tell the line and the column.
+pub fn read(reader: impl Read, options: &TableOptions<'_>) -> Result<Table> {
+    let mut cells = Cells::new(reader, options.separator)?;
+    let mut rows = Rows { decimal_commas: cells.separator != b',', ..Rows::default() };
     let mut record = StringRecord::new();
-    while let Some(line) = rows.next(&mut record)? {
-        let number = |cell: &str| cell.parse::<f64>().ok();
-        let no_number = record.iter().all(|cell| number(cell).is_none());
-        let text = no_number && !record.iter().all(is_missing);
-        let named = !names.is_empty() && record.iter().all(|cell| names.iter().any(|n| n == cell));
-        if rows.first && (named || text) {
-            if record.iter().next().is_some_and(str::is_empty) {
-                let reason = "the first column has no name, as where the names of rows were written \
-                    with the table; write it without them (pandas: `index=False`)";
-                return Err(bad("csv", "line 1", reason));
-            }
-            table.header = Some(record.iter().map(str::to_owned).collect());
-            continue;
-        }
-        table.columns = record.len();
-        for (column, cell) in record.iter().enumerate() {
-            table.values.push(number(cell).ok_or_else(|| not_a_number(line, column, cell))?);
-        }
-    }
-    if table.values.is_empty() {
-        return Err(bad("csv", "line 1", "there are no numbers"));
-    }
-    Ok(table)
-}
-
-/// Reads an edge list: source, target and weight of an edge on each line.
-///
-/// A header with `source` and `target` gives the columns by name, in any order and among others;
-/// without one they are the first three. Without a weight column every edge has weight 1. If all
-/// labels are whole numbers, they are node numbers from 0, and the node count is `nodes` or one
-/// more than the largest; otherwise they are names, numbered as they appear.
-///
-/// # Errors
-/// A row of another length, a weight that is not a number, an empty label, a header without
-/// `source` and `target`; `nodes` is not the number of names.
-pub fn read_edges(reader: impl Read, nodes: Option<usize>) -> Result<EdgeList> {
-    let mut rows = Rows::new(reader);
-    let mut columns = None;
-    let mut labels = Labels::default();
-    let mut edges = Vec::new();
-    let mut first_labels = 0;
-    let mut record = StringRecord::new();
-    while let Some(line) = rows.next(&mut record)? {
-        if rows.first {
-            columns = columns_by_name(&record);
-            if columns.is_some() {
+    let mut first = true;
+    while let Some(line) = cells.next(&mut record)? {
+        if std::mem::take(&mut first) {
+            let comment = cells.comment.take().map(|comment| uncommented(&comment));
+            if is_header(&record, options.names) {
+                rows.set_header(&record);
+                cells.one_more = true;
                 continue;
             }
+            if let Some(comment) = comment.filter(|comment| is_header(comment, options.names)) {
+                rows.set_header(&comment);
+            }
         }
-        let (source, target, weight) = *columns.get_or_insert_with(|| {
-            (0, 1, (record.len() > 2).then_some(2)) // no header: by position
-        });
-        let mut label = |column: usize| match record.get(column) {
-            None | Some("") => Err(bad("csv", place(line, column), "a node label is missing")),
-            Some(name) => Ok(labels.number(name)),
-        };
-        let (source, target) = (label(source)?, label(target)?);
-        let weight = weight.map_or(Ok(1.0), |column| {
-            let cell = &record[column];
-            cell.parse().map_err(|_| bad_weight(rows.first, line, column, cell))
+        rows.push(line, &record)?;
+    }
+    rows.finish()
+}
+
+/// Reads some columns of a table, which a header must name, and hands over their cells with the line
+/// they are on.
+///
+/// # Errors
+/// A row of another length, a column that is not there, and what `take` says.
+pub fn read_columns<const N: usize, E: From<Error>>(
+    reader: impl Read,
+    separator: Option<u8>,
+    wanted: [&str; N],
+    mut take: impl FnMut(u64, [&str; N]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut cells = Cells::new(reader, separator)?;
+    let mut record = StringRecord::new();
+    if cells.next(&mut record)?.is_none() {
+        return Err(bad("csv", "line 1", "there is nothing").into());
+    }
+    let mut places = [0; N];
+    for (place, name) in places.iter_mut().zip(wanted) {
+        let found = record.iter().position(|cell| cell.eq_ignore_ascii_case(name));
+        *place = found.ok_or_else(|| {
+            let all = wanted.join(", ");
+            bad("csv", "line 1", format!("no column `{name}`; a header must name {all}"))
         })?;
-        edges.push((source, target, weight));
-        if rows.first {
-            first_labels = labels.names.len();
-        }
     }
-    labels.finish(edges, nodes, first_labels)
+    while let Some(line) = cells.next(&mut record)? {
+        take(line, places.map(|place| &record[place]))?;
+    }
+    Ok(())
 }
 
-/// Columns of source, target and weight, if the record is a header that names them.
-fn columns_by_name(record: &StringRecord) -> Option<(usize, usize, Option<usize>)> {
-    let find = |name: &str| record.iter().position(|cell| cell.eq_ignore_ascii_case(name));
-    Some((find("source")?, find("target")?, find("weight")))
+impl Table {
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.values.len() / self.columns.max(1)
+    }
+
+    /// The table with rows as columns.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub fn transposed(self) -> Result<Self> {
+        let (rows, columns) = (self.rows(), self.columns);
+        let step = format_args!("a table of {rows} x {columns} numbers the other way");
+        let mut values = memory::with_capacity(step, self.values.len(), "transpose the file")?;
+        for column in 0..columns {
+            values.extend((0..rows).map(|row| self.values[row * columns + column]));
+        }
+        Ok(Self { columns: rows, values, header: self.ids, ids: self.header })
+    }
 }
 
-/// Node labels in order of appearance.
+/// Whether a word in the first cell of a header says that the column has the names of rows: those
+/// of QIIME, and those that pandas users give. Case, `#`, `-` and `_` make no difference.
+pub fn is_id(word: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "id",
+        "index",
+        "name",
+        "sampleid",
+        "sample id",
+        "sample name",
+        "featureid",
+        "feature id",
+        "otuid",
+        "otu id",
+    ];
+    let word = word.trim_start_matches('#').trim().to_ascii_lowercase().replace(['-', '_'], " ");
+    WORDS.contains(&word.as_str())
+}
+
+fn is_number(cell: &str) -> bool {
+    cell.parse::<f64>().is_ok()
+}
+
+fn is_whole(cell: &str) -> bool {
+    cell.parse::<u64>().is_ok()
+}
+
+/// Whether a cell is a number somewhere in the world: `0,5`, `1 000`, `5%`.
+fn is_like_number(cell: &str) -> bool {
+    let marks = |c: char| c.is_whitespace() || ",'_%$€£¥−".contains(c);
+    is_number(cell) || is_number(&cell.replace(marks, "").replace('.', ""))
+}
+
+/// Whether a cell can only be a name: a number with a unit and a code in hexadecimal digits are not.
+fn is_word(cell: &str) -> bool {
+    let begins = cell.starts_with(|c: char| !c.is_numeric() && !"+-−.,$€£¥%".contains(c));
+    begins && cell.contains(char::is_alphabetic) && !is_number(cell) && !is_missing(cell)
+}
+
+/// Whether the first row of a table names its columns, as the module describes.
+fn is_header(record: &StringRecord, names: &[String]) -> bool {
+    let corner = record.get(0).unwrap_or_default();
+    let rest = || record.iter().skip(1);
+    if !record.iter().any(is_number) && !record.iter().all(is_missing) {
+        return true;
+    }
+    let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+    if record.iter().all(|cell| names.contains(cell)) {
+        return true;
+    }
+    let counted = || rest().enumerate().all(|(k, cell)| cell == k.to_string());
+    let asked = || !names.is_empty() && rest().all(|cell| names.contains(cell));
+    let empty = corner.is_empty();
+    let word = empty || !is_number(corner) && !is_missing(corner);
+    record.len() > 1 && (is_id(corner) || empty && counted() || word && asked())
+}
+
+/// The cells of a comment.
+fn uncommented(comment: &StringRecord) -> StringRecord {
+    let plain = |cell: &str| cell.trim_start_matches('#').trim().to_owned();
+    let first = comment.iter().take(1).map(plain);
+    first.chain(comment.iter().skip(1).map(str::to_owned)).collect()
+}
+
+/// What the first column is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum First {
+    /// The first row tells.
+    #[default]
+    Unknown,
+    Data,
+    /// Names, because the header calls it so.
+    Called,
+    /// Names, because the header does not call it anything.
+    Unnamed,
+    /// Names, because it is text.
+    Text,
+}
+
+/// A table as far as it is read.
 #[derive(Default)]
-struct Labels {
-    number: HashMap<String, usize>,
-    names: Vec<String>,
+struct Rows {
+    header: Option<Vec<String>>,
+    first: First,
+    /// Cells of a row.
+    width: usize,
+    values: Vec<f64>,
+    ids: Vec<String>,
+    /// The lines of the names.
+    lines: Vec<u64>,
+    /// Commas separate no cells, so that one in a cell may be meant as a point.
+    decimal_commas: bool,
 }
 
-impl Labels {
-    fn number(&mut self, name: &str) -> usize {
-        if let Some(&number) = self.number.get(name) {
-            return number;
-        }
-        self.number.insert(name.to_owned(), self.names.len());
-        self.names.push(name.to_owned());
-        self.names.len() - 1
+impl Rows {
+    fn set_header(&mut self, record: &StringRecord) {
+        self.width = record.len();
+        self.first = match record.get(0) {
+            _ if record.len() < 2 => First::Unknown,
+            None | Some("") => First::Unnamed,
+            Some(word) if is_id(word) => First::Called,
+            Some(_) => First::Unknown,
+        };
+        self.header = Some(record.iter().map(str::to_owned).collect());
     }
 
-    /// The edge list, once all labels are known; the first row alone had `first` of them.
-    fn finish(
-        self,
-        mut edges: Vec<(usize, usize, f64)>,
-        nodes: Option<usize>,
-        first: usize,
-    ) -> Result<EdgeList> {
-        let numbers: Vec<Option<usize>> = self.names.iter().map(|n| whole_number(n)).collect();
-        if numbers.iter().all(Option::is_some) {
-            let numbers: Vec<usize> = numbers.into_iter().flatten().collect();
-            for (source, target, _) in &mut edges {
-                (*source, *target) = (numbers[*source], numbers[*target]);
+    fn push(&mut self, line: u64, record: &StringRecord) -> Result<()> {
+        if self.values.is_empty() {
+            self.set_first(line, record)?;
+        }
+        let names = usize::from(self.first != First::Data);
+        if names == 1 {
+            self.push_id(line, &record[0])?;
+        }
+        memory::grow(&mut self.values, format_args!("{STEP}"), record.len() - names, INSTEAD)?;
+        for (column, cell) in record.iter().enumerate().skip(names) {
+            match cell.parse::<f64>() {
+                Ok(value) if !value.is_nan() => self.values.push(value),
+                _ => return Err(self.bad_cell(line, column, cell)),
             }
-            let count = numbers.iter().max().map_or(0, |max| max.saturating_add(1));
-            return Ok(EdgeList { nodes: nodes.unwrap_or(count), edges, names: None });
         }
-        // Text on the first line that no later line repeats, and numbers everywhere else.
-        let text_first = numbers[..first].iter().all(Option::is_none) && first < numbers.len();
-        let apart = edges.iter().skip(1).all(|&(s, t, _)| s.min(t) >= first);
-        if text_first && apart && numbers[first..].iter().all(Option::is_some) {
-            return Err(bad("csv", "line 1", "a header must name columns `source` and `target`"));
-        }
-        match nodes {
-            Some(points) if points != self.names.len() => {
-                Err(Error::NameCount { names: self.names.len(), points })
-            }
-            _ => Ok(EdgeList { nodes: self.names.len(), edges, names: Some(self.names) }),
-        }
+        Ok(())
     }
+
+    /// Settles what the first column is, by the first row after the header.
+    fn set_first(&mut self, line: u64, record: &StringRecord) -> Result<()> {
+        if self.header.is_some() && record.len() == self.width + 1 {
+            // A header without a cell for the names of rows, as R writes it.
+            self.first = First::Unnamed;
+            self.header.iter_mut().for_each(|header| header.insert(0, String::new()));
+        }
+        self.width = record.len();
+        if self.first != First::Unknown {
+            return Ok(());
+        }
+        let cell = &record[0];
+        let text = record.len() > 1 && is_word(cell);
+        if text && self.header.is_none() && record.iter().skip(1).all(is_whole) {
+            let reason = format!(
+                "`{}` is not a number: is this a header or a row with a name? Write a header above \
+                 it, or `id` in place of `{0}`",
+                short(cell)
+            );
+            return Err(bad("csv", place(line, 0), reason));
+        }
+        self.first = if text { First::Text } else { First::Data };
+        Ok(())
+    }
+
+    fn push_id(&mut self, line: u64, cell: &str) -> Result<()> {
+        let wrong = |reason: String| Err(bad("csv", place(line, 0), reason));
+        if cell.is_empty() {
+            return wrong("the name of the row is missing".into());
+        }
+        if self.first == First::Text && !is_word(cell) {
+            return wrong(format!(
+                "`{}` in a column that begins with `{}`; if these are names of rows, call it `id`",
+                short(cell),
+                short(&self.ids[0])
+            ));
+        }
+        memory::grow(&mut self.ids, format_args!("the names of rows"), 1, "give fewer rows")?;
+        self.ids.push(cell.to_owned());
+        self.lines.push(line);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Table> {
+        if self.values.is_empty() {
+            return Err(bad("csv", "line 1", "there are no numbers"));
+        }
+        self.check_names()?;
+        let named = self.first != First::Data;
+        if named && let Some(header) = &mut self.header {
+            header.remove(0);
+        }
+        let columns = self.width - usize::from(named);
+        let ids = named.then_some(self.ids);
+        Ok(Table { columns, values: self.values, header: self.header, ids })
+    }
+
+    /// Names that may be data, and names that come twice.
+    fn check_names(&self) -> Result<()> {
+        let counted = || self.ids.iter().enumerate().all(|(row, id)| *id == row.to_string());
+        let numbers = || self.ids.iter().any(|id| is_like_number(id));
+        if self.first == First::Unnamed && numbers() && !counted() {
+            let reason = "the first column has no name and holds numbers: call it `id` if they are \
+                names of rows, and something else if they are data";
+            return Err(bad("csv", "line 1", reason));
+        }
+        if let Some((one, other)) = twice(&self.ids)? {
+            let (id, first) = (short(&self.ids[one]), self.lines[one]);
+            let reason = format!("the row is called `{id}`, as that on line {first}");
+            return Err(bad("csv", format!("line {}", self.lines[other]), reason));
+        }
+        let header = self.header.as_deref().unwrap_or_default();
+        if let Some((one, other)) = twice(header)? {
+            let (name, one, other) = (short(&header[one]), one + 1, other + 1);
+            let reason = format!("columns {one} and {other} are both `{name}`; names must differ");
+            return Err(bad("csv", "header", reason));
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a cell, by line and column and by their names.
+    fn bad_cell(&self, line: u64, column: usize, cell: &str) -> Error {
+        let row = self.ids.last().filter(|_| self.first != First::Data);
+        let name = self.header.as_ref().map(|header| &header[column]);
+        let place = place(line, column);
+        let place = match (row, name) {
+            (Some(row), Some(name)) => format!("{place} (`{}` of `{}`)", short(name), short(row)),
+            (Some(name), None) | (None, Some(name)) => format!("{place} (`{}`)", short(name)),
+            (None, None) => place,
+        };
+        let mut reason = wrong_cell(cell);
+        if self.decimal_commas && is_number(&cell.replacen(',', ".", 1)) {
+            reason += "; write decimals with a point";
+        } else if column == 0 && self.width > 1 && !is_missing(cell) {
+            reason += "; if the column has the names of rows, call it `id`";
+        }
+        bad("csv", place, reason)
+    }
+}
+
+/// The first two places of a name that comes twice.
+fn twice(names: &[String]) -> Result<Option<(usize, usize)>> {
+    let step = format_args!("a list of {} names", names.len());
+    memory::check(step, memory::size_of::<(u64, u64, u64)>(&[names.len()]), "give fewer")?;
+    let mut place = HashMap::with_capacity(names.len());
+    let mut all = names.iter().enumerate();
+    Ok(all.find_map(|(k, name)| place.insert(name, k).map(|first| (first, k))))
 }
 
 /// Whether a cell is what pandas, R, Julia or a spreadsheet write where there is no number.
@@ -180,168 +378,35 @@ fn is_missing(cell: &str) -> bool {
     WORDS.contains(&word.as_str()) || word == "n/a n/a" || word.starts_with("1.#")
 }
 
-/// The number a label spells, unless it has leading zeros: `007` is a name.
-fn whole_number(label: &str) -> Option<usize> {
-    let digits = label.bytes().all(|b| b.is_ascii_digit());
-    let plain = digits && (label == "0" || !label.starts_with('0'));
-    plain.then(|| label.parse().ok()).flatten()
-}
-
-fn place(line: u64, column: usize) -> String {
+/// Where a cell is, as editors and spreadsheets count.
+pub(super) fn place(line: u64, column: usize) -> String {
     format!("line {line}, column {}", column + 1)
 }
 
-fn not_a_number(line: u64, column: usize, cell: &str) -> Error {
-    let reason = if cell.is_empty() {
+/// A cell as messages show it.
+fn short(cell: &str) -> String {
+    const MOST: usize = 60;
+    match cell.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &cell[..end]),
+        None => cell.to_owned(),
+    }
+}
+
+pub(super) fn not_a_number(line: u64, column: usize, cell: &str) -> Error {
+    bad("csv", place(line, column), wrong_cell(cell))
+}
+
+/// Why a cell is not a number.
+fn wrong_cell(cell: &str) -> String {
+    if cell.is_empty() {
         "the cell is empty".into()
+    } else if is_missing(cell) {
+        format!("`{}` is no number; fill in what is missing, or leave the row out", short(cell))
     } else {
-        format!("`{cell}` is not a number")
-    };
-    bad("csv", place(line, column), reason)
-}
-
-fn bad_weight(first: bool, line: u64, column: usize, cell: &str) -> Error {
-    if first && !cell.is_empty() {
-        let reason = format!(
-            "`{cell}` is not a number; a header names columns `source`, `target`, `weight`"
-        );
-        return bad("csv", place(line, column), reason);
-    }
-    not_a_number(line, column, cell)
-}
-
-/// Records of equal length, with their lines.
-struct Rows<R> {
-    reader: csv::Reader<R>,
-    /// Whether the record just read is the first.
-    first: bool,
-    columns: Option<usize>,
-}
-
-impl<R: Read> Rows<R> {
-    fn new(reader: R) -> Self {
-        let reader = ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(Trim::All)
-            .from_reader(reader);
-        Self { reader, first: false, columns: None }
-    }
-
-    /// Reads the next record; its line, or `None` at the end.
-    fn next(&mut self, record: &mut StringRecord) -> Result<Option<u64>> {
-        let at = |position: Option<&csv::Position>| position.map_or(0, csv::Position::line);
-        let more = self
-            .reader
-            .read_record(record)
-            .map_err(|e| bad("csv", format!("line {}", at(e.position())), e.to_string()))?;
-        if !more {
-            return Ok(None);
-        }
-        let line = at(record.position());
-        self.first = self.columns.is_none();
-        let expected = *self.columns.get_or_insert(record.len());
-        if record.len() != expected {
-            let reason = format!("{} cells, but {expected} on the first line", record.len());
-            return Err(bad("csv", format!("line {line}"), reason));
-        }
-        Ok(Some(line))
+        format!("`{}` is not a number", short(cell))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn matrix(text: &str) -> Result<Table> {
-        read_matrix(text.as_bytes())
-    }
-
-    fn edges(text: &str) -> Result<EdgeList> {
-        read_edges(text.as_bytes(), None)
-    }
-
-    #[test]
-    fn tables_have_an_optional_header() {
-        let table = matrix("x, y\n1, 2.5\n\n-3e2, nan\n").unwrap();
-        assert_eq!(table.header, Some(vec!["x".to_owned(), "y".to_owned()]));
-        assert_eq!((table.columns, &table.values[..3]), (2, &[1.0, 2.5, -300.0][..]));
-        assert!(table.values[3].is_nan());
-        let plain = matrix("\u{feff}1,2\r\n3,4").unwrap();
-        assert_eq!((plain.header, plain.values), (None, vec![1.0, 2.0, 3.0, 4.0]));
-    }
-
-    #[test]
-    fn bad_cells_and_rows_are_named() {
-        for (text, expected) in [
-            ("1,2\n3", "csv, line 2: 1 cells, but 2 on the first line"),
-            ("x,y\n1,2\n3,oops\n", "csv, line 3, column 2: `oops` is not a number"),
-            ("1,2\n,4\n", "csv, line 2, column 1: the cell is empty"),
-            ("x,2\n3,4\n", "csv, line 1, column 1: `x` is not a number"),
-            ("x,y\n", "csv, line 1: there are no numbers"),
-            ("", "csv, line 1: there are no numbers"),
-        ] {
-            assert_eq!(matrix(text).unwrap_err().to_string(), expected);
-        }
-        let garbled = read_matrix(&b"1,2\n\xff,4\n"[..]).unwrap_err().to_string();
-        assert!(garbled.starts_with("csv, line 2: "), "{garbled}");
-    }
-
-    /// As a header it would be gone, and every row would be taken for the one before it.
-    #[test]
-    fn a_first_row_of_missing_numbers_is_no_header() {
-        for cell in ["NA", "N/A", "#N/A", "<NA>", "NULL", "null", "None", "-", "?", ".", "missing"]
-        {
-            let error = matrix(&format!("{cell},{cell}\n1,2\n")).unwrap_err().to_string();
-            assert_eq!(error, format!("csv, line 1, column 1: `{cell}` is not a number"));
-        }
-        let error = matrix(",NA\n1,2\n").unwrap_err().to_string();
-        assert_eq!(error, "csv, line 1, column 1: the cell is empty");
-        assert!(matrix("nan,-Inf\n1,2\n").unwrap().header.is_none());
-        assert_eq!(matrix("NA,x\n1,2\n").unwrap().header.unwrap(), ["NA", "x"]);
-        let names = ["NA", "None"].map(String::from);
-        assert!(read_named_matrix(&b"NA,None\n1,2\n"[..], &names).unwrap().header.is_some());
-    }
-
-    #[test]
-    fn numbered_nodes_keep_their_numbers() {
-        let list = edges("0,3,1.5\n3,1,2\n").unwrap();
-        assert_eq!(list.edges, [(0, 3, 1.5), (3, 1, 2.0)]);
-        assert_eq!((list.nodes, list.names), (4, None));
-        assert_eq!(read_edges(&b"0,3"[..], Some(9)).unwrap().nodes, 9);
-    }
-
-    #[test]
-    fn names_are_numbered_as_they_appear() {
-        let list = edges("Oslo,Bergen\nBergen,7\n").unwrap();
-        assert_eq!(list.edges, [(0, 1, 1.0), (1, 2, 1.0)]);
-        assert_eq!(list.names.unwrap(), ["Oslo", "Bergen", "7"]);
-        assert_eq!(edges("007,7").unwrap().nodes, 2);
-    }
-
-    #[test]
-    fn a_header_gives_the_columns() {
-        let list = edges("km,Weight,Target,source\n9,2.5,1,0\n").unwrap();
-        assert_eq!(list.edges, [(0, 1, 2.5)]);
-        assert_eq!(edges("source,target\n0,1\n").unwrap().edges, [(0, 1, 1.0)]);
-    }
-
-    #[test]
-    fn bad_edges_are_named() {
-        for (text, expected) in [
-            ("0,1,2\n1,2,far\n", "csv, line 2, column 3: `far` is not a number"),
-            (
-                "u,v,w\n1,2,3\n",
-                "csv, line 1, column 3: `w` is not a number; a header names columns `source`, `target`, `weight`",
-            ),
-            ("u,v\n1,2\n", "csv, line 1: a header must name columns `source` and `target`"),
-            ("0,,1\n", "csv, line 1, column 2: a node label is missing"),
-            ("0\n", "csv, line 1, column 2: a node label is missing"),
-            ("0,1,\n", "csv, line 1, column 3: the cell is empty"),
-        ] {
-            assert_eq!(edges(text).unwrap_err().to_string(), expected);
-        }
-        let wrong = read_edges(&b"a,b"[..], Some(3)).unwrap_err();
-        assert!(matches!(wrong, Error::NameCount { names: 2, points: 3 }));
-    }
-}
+#[path = "table_tests.rs"]
+mod tests;

@@ -101,7 +101,7 @@ impl PgvectorArgs {
             model.nodes()
         );
         let measures = args.read(model.into())?;
-        let read = |path: &PathBuf| input::measures(model.into(), path, args.normalize);
+        let read = |path: &PathBuf| input::measures(model.into(), path, args.how);
         let queries = self.queries.as_ref().map(read).transpose()?;
         let sets: Vec<&Measures> = queries.iter().chain([&measures]).collect();
         let from = input::name(args.path()?);

@@ -13,7 +13,7 @@ use treeport::Measures;
 use treeport::io::fingerprint::{Job, Mix, of_measures};
 use treeport_report::terminal::at_least_one;
 
-use crate::args::{NamesArgs, ShardArgs};
+use crate::args::{NamesArgs, ReadArgs, ShardArgs};
 use crate::output::Output;
 use crate::rows::{self, Cell};
 use crate::{input, parts};
@@ -55,7 +55,8 @@ pub(crate) struct NearestArgs {
     model: PathBuf,
     #[command(flatten)]
     names: NamesArgs,
-    /// Measures to look among, with a model: one per row, one point per column (.npz, .npy, .csv).
+    /// Measures to look among, with a model: one per row, one point per column (.npz, .npy, .csv,
+    /// .tsv).
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measures: Option<PathBuf>,
     /// Names of the measures, one per line.
@@ -67,9 +68,9 @@ pub(crate) struct NearestArgs {
     /// Names of the queries, one per line.
     #[arg(long, value_name = "FILE", requires = "queries", help_heading = "Measures")]
     query_names: Option<PathBuf>,
-    /// Divide every measure and every query by its total mass.
-    #[arg(long, help_heading = "Measures")]
-    normalize: bool,
+    /// How measures and queries are read.
+    #[command(flatten)]
+    normalize: ReadArgs,
     /// Neighbors of each.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     k: usize,
@@ -153,7 +154,7 @@ impl NearestArgs {
         if self.names.names.is_some() || self.measure_names.is_some() {
             bail!("{name}: an index keeps its names, which are given to `treeport index`");
         }
-        if self.normalize && self.queries.is_none() {
+        if self.normalize.normalize && self.queries.is_none() {
             bail!("{name}: an index keeps its measures as they are; leave `--normalize` out");
         }
         Ok(())
