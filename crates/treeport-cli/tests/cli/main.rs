@@ -10,6 +10,7 @@ mod determinism;
 mod exact;
 mod folder;
 mod index;
+mod inputs;
 mod library;
 mod memory;
 mod pgvector;
