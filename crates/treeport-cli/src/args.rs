@@ -29,7 +29,7 @@ pub(crate) struct Cli {
     /// The format of inputs whose names do not tell, such as stdin and pipes [default: by their first
     /// bytes].
     #[arg(long, global = true, value_name = "FORMAT", hide_possible_values = true)]
-    #[arg(help_heading = "Global options")]
+    #[arg(help_heading = "Everywhere")]
     pub(crate) input_format: Option<Format>,
 }
 
@@ -199,7 +199,7 @@ pub(crate) struct PairArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Measures")]
     #[arg(conflicts_with = "pairs")]
     pub(crate) n_pairs: Option<usize>,
-    /// Only these pairs: columns left and right (.csv); measures count from 0.
+    /// Only these pairs: columns left and right (.csv, .tsv), with numbers from 0 or IDs.
     #[arg(long, value_name = "FILE", alias = "pairs-file", help_heading = "Measures")]
     #[arg(requires = "measures")]
     pub(crate) pairs: Option<PathBuf>,
@@ -220,11 +220,12 @@ pub(crate) struct ShardArgs {
 /// Measures with exact distances between some: known already, or solved for some pairs.
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("n_pairs", |arg| arg.help("So many random pairs of measures to solve exactly [default: 300]")))]
-#[command(mut_arg("pairs", |arg| arg.help("Solve these pairs: columns left and right (.csv); measures count from 0")))]
+#[command(mut_arg("pairs", |arg| arg.help("Solve these pairs: columns left and right (.csv, .tsv), with numbers from 0 or IDs")))]
 pub(crate) struct LabelArgs {
     #[command(flatten)]
     pub(crate) measures: MeasureArgs,
-    /// Exact distances known already: columns left, right, distance (.csv); measures count from 0.
+    /// Exact distances known already: columns left, right, distance (.csv, .tsv), with
+    /// numbers from 0 or IDs.
     #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
     #[arg(conflicts_with_all = ["n_pairs", "pairs"])]
     pub(crate) labels: Option<PathBuf>,

@@ -128,6 +128,8 @@ pub(super) const CASES: &[Case] = &[
     long("exact -q --points points.npy --measures measures.npz --shard 2/3 -o out.csv.shard"),
     short("distance model.forest --measures measures.npy --shard 1/2 -o out.npy.shard"),
     short("nearest docs.index -k 3 --shard 3/3 -o out.csv.shard"),
+    short("distance model.tree --measures features.tsv --transpose --square -o out.tsv"),
+    long("exact -q --points points.csv --measures features.tsv --transpose -o out.csv"),
     short("merge second.csv.shard first.csv.shard -o out.csv"),
 ];
 

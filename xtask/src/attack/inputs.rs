@@ -34,6 +34,7 @@ pub(super) fn foreign(
         ("groups.txt".into(), lines(points, |k| format!("g{}", k % 3)).into_bytes()),
         ("measures.csv".into(), csv(&names.trim_end().replace('\n', ","), &masses)),
         ("measures.npy".into(), npy_rows(&masses)),
+        ("features.tsv".into(), features(&masses).into_bytes()),
         ("names.txt".into(), names.into_bytes()),
         ("titles.txt".into(), lines(measures, |k| format!("m{k}")).into_bytes()),
         ("pairs.csv".into(), csv("left,right", &pairs)),
@@ -69,6 +70,17 @@ fn edges(matrix: &[Vec<f64>]) -> (String, Vec<Vec<f64>>) {
         }
     }
     (text.concat(), graph)
+}
+
+/// Measures as a feature table: points in rows, with names and IDs.
+fn features(masses: &[Vec<f64>]) -> String {
+    let ids: Vec<String> = (0..masses.len()).map(|k| format!("\tm{k}")).collect();
+    let row = |point: usize| -> String {
+        let cells: Vec<String> = masses.iter().map(|row| format!("\t{}", row[point])).collect();
+        format!("p{point}{}\n", cells.concat())
+    };
+    let rows: Vec<String> = (0..masses[0].len()).map(row).collect();
+    format!("# a feature table\n#OTU ID{}\n{}", ids.concat(), rows.concat())
 }
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {

@@ -16,7 +16,7 @@ use super::process::{Job, MEMORY};
 use super::random::Random;
 
 /// The files of a scene.
-pub(super) const INPUTS: [&str; 22] = [
+pub(super) const INPUTS: [&str; 23] = [
     "points.csv",
     "points.npy",
     "matrix.csv",
@@ -28,6 +28,7 @@ pub(super) const INPUTS: [&str; 22] = [
     "measures.csv",
     "measures.npy",
     "measures.npz",
+    "features.tsv",
     "titles.txt",
     "pairs.csv",
     "model.tree",

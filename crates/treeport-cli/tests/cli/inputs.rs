@@ -19,18 +19,17 @@ fn with_tables() -> Folder {
     let folder = Folder::with_model();
     let rows =
         [("S1", [0.5, 0.5, 0.0, 0.0]), ("S2", [0.0, 0.0, 0.5, 0.5]), ("S 3", [1.0, 0.0, 0.0, 0.0])];
-    let mut pandas = ",a,b,c,d\n".to_owned();
-    for (id, masses) in rows {
-        pandas += &format!("{id},{}\n", masses.map(|mass| mass.to_string()).join(","));
-    }
-    let mut biom = "# Constructed from biom file\n#OTU ID\tS1\tS2\tS 3\n".to_owned();
+    let line = |name: &str, cells: &[f64], separator: &str| {
+        let cells = cells.iter().map(|cell| format!("{separator}{cell:?}"));
+        format!("{name}{}\n", cells.collect::<String>())
+    };
+    let lines = rows.map(|(id, masses)| line(id, &masses, ","));
+    let pandas = format!(",a,b,c,d\n{}", lines.concat());
     // Features come in any order.
-    for (feature, name) in [(2, "c"), (0, "a"), (3, "d"), (1, "b")] {
-        biom += &format!(
-            "{name}\t{}\n",
-            rows.map(|(_, masses)| format!("{:?}", masses[feature])).join("\t")
-        );
-    }
+    let features = [(2, "c"), (0, "a"), (3, "d"), (1, "b")];
+    let lines = features.map(|(at, name)| line(name, &rows.map(|(_, masses)| masses[at]), "\t"));
+    let head = "# Constructed from biom file\n#OTU ID\tS1\tS2\tS 3\n";
+    let biom = format!("{head}{}", lines.concat());
     folder.write("pandas.csv.gz", gzip(pandas.as_bytes()));
     folder.write("table.tsv", pandas.replace(',', "\t"));
     folder.write("table.txt", pandas.replace(',', ";"));

@@ -106,6 +106,23 @@ mod tests {
     }
 
     #[test]
+    fn rows_keep_their_names_and_columns_find_their_points() {
+        let names = ["a", "b", "c"].map(String::from);
+        let text = &b"#OTU ID\tb\tc\ta\nS1\t1\t0\t3\nS2\t0\t2\t0\n"[..];
+        let measures = Measures::read_csv_for(text, &names).unwrap();
+        assert_eq!(measures, Measures::from_dense(3, &[3.0, 1.0, 0.0, 0.0, 0.0, 2.0]).unwrap());
+        assert_eq!(measures.names().unwrap(), ["S1", "S2"]);
+        // A mass that becomes 0 makes new rows.
+        let far = Measures::from_dense(2, &[1e-300, 1e300]).unwrap();
+        let far = far.with_names(vec!["far".into()]).unwrap().normalized();
+        assert_eq!((far.entries(), far.names().unwrap()), (1, &["far".to_owned()][..]));
+        assert!(measures.with_names(vec![]).is_err());
+        let turned = Measures::read_csv_for(&b"id,S1\na,1\nb,0\nc,1\n"[..], &names);
+        let said = turned.unwrap_err().to_string();
+        assert!(said.contains("points in rows, so read it transposed"), "{said}");
+    }
+
+    #[test]
     fn bad_masses_are_named() {
         let text = &b"1,2\n0,inf\n"[..];
         let found = Measures::read_csv(text);

@@ -221,6 +221,19 @@ mod tests {
     }
 
     #[test]
+    fn tables_name_their_points() {
+        let names = |read: Result<(GroundMetric, Option<Vec<String>>)>| read.unwrap().1.unwrap();
+        let lsmat = &b"\ta\tb\na\t0\t1\nb\t1\t0\n"[..];
+        assert_eq!(names(GroundMetric::read_matrix_csv(lsmat)), ["a", "b"]);
+        assert_eq!(names(GroundMetric::read_matrix_csv(&b"a,b\n0,1\n1,0\n"[..])), ["a", "b"]);
+        let points = &b"word,x\ncat,0\ndog,1\n"[..];
+        let points = GroundMetric::read_points_csv(points, PointMetric::Euclidean);
+        assert_eq!(names(points), ["cat", "dog"]);
+        let apart = GroundMetric::read_matrix_csv(&b"id,a,b\nb,0,1\na,1,0\n"[..]);
+        assert!(matches!(apart, Err(Error::UnmatchedNames { .. })));
+    }
+
+    #[test]
     fn matrices_of_another_shape_are_refused() {
         let expected = "expected (n, n), or (n(n - 1)/2,) for its upper triangle";
         for (shape, found) in [(&[2, 3][..], "(2, 3)"), (&[5], "(5,)"), (&[1, 1, 1], "(1, 1, 1)")] {

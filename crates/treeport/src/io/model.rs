@@ -120,3 +120,29 @@ pub fn is_newick(path: &Path) -> bool {
     };
     plain.extension().is_some_and(|end| end == "nwk" || end == "newick")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn models_are_read_from_bytes_and_from_gzip() {
+        let text = "((a:1,b:1):2,c:3);";
+        let model = Model::from_newick(text, None).unwrap();
+        let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        zipped.write_all(text.as_bytes()).unwrap();
+        let zipped = zipped.finish().unwrap();
+        for bytes in [text.as_bytes(), &zipped, &model.to_bytes().unwrap()] {
+            assert_eq!(ModelFile::read_bytes(bytes, None).unwrap().model, model);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.nwk.gz");
+        std::fs::write(&path, &zipped).unwrap();
+        assert_eq!(Model::read(&path, None).unwrap(), model);
+        std::fs::write(&path, &zipped[..zipped.len() - 9]).unwrap();
+        assert!(matches!(Model::read(&path, None), Err(Error::Read { .. })));
+        assert!(!is_newick(Path::new("nwk.gz")) && !is_newick(Path::new("a.csv.gz")));
+    }
+}

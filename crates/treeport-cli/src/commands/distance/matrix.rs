@@ -1,0 +1,197 @@
+//! The matrix of all distances, as an array or as text with names.
+
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::Result;
+use treeport::Error;
+use treeport::io::fingerprint::Job;
+use treeport::io::npy;
+use treeport::io::part::PartFile;
+use treeport::io::shard::Shard;
+use treeport::model::Prepared;
+use treeport::progress::{Progress, State};
+
+use super::{Filled, Form, Work, distances};
+use crate::interrupt::Interrupted;
+use crate::output::{self, Output};
+use crate::pairs::Pairs;
+use crate::parts::Parts;
+use crate::progress::{Watch, watched};
+use crate::rows;
+
+impl Work<'_> {
+    /// The matrix of all pairs, block after block of rows.
+    pub(super) fn save_table<'a>(
+        &self,
+        (path, job): (&Path, &Job),
+        shard: Option<&'a Shard>,
+        output: &'a Output,
+    ) -> Result<Filled<'a>> {
+        let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
+        let head = self.head(rows, columns)?;
+        let Range { start, end } = shard.map_or(0..rows, Shard::range);
+        let rows = end - start;
+        let bytes = (rows as u64).saturating_mul(columns as u64).saturating_mul(8);
+        let bytes = bytes.saturating_add(head.len() as u64);
+        let bytes = Some(bytes).filter(|_| self.form == Form::Npy);
+        let parts = Parts::open(path, job, (rows, "rows"), bytes, output)?;
+        let mut parts = parts.of(shard);
+        let left = self.model.prepare(self.left)?;
+        let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
+        let most = left.rows_at_once(columns);
+        let whole = parts.fill((most, most), &head, |file, rows, progress| {
+            let rows = start + rows.start..start + rows.end;
+            if let Form::Square(separator) = self.form {
+                let values = some_rows(&left, right.as_ref(), rows.clone(), progress)?;
+                let mut out = Vec::new();
+                self.write_square(&mut out, separator, rows, &values)?;
+                return Ok(out);
+            }
+            let Some(right) = &right else {
+                // Rows above a shard are not in its file.
+                let copied = if shard.is_some() { 0 } else { left.first_column(rows.start) };
+                let values = left.block(rows.clone(), copied..columns, progress)?;
+                return whole_rows(file, head.len(), rows, (copied, columns), &values);
+            };
+            let values = left.cross_rows(right, rows, progress)?;
+            Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        })?;
+        Ok(if whole { Ok(parts) } else { Err(parts.interrupted()) })
+    }
+
+    /// What comes before the rows of the matrix.
+    fn head(&self, rows: usize, columns: usize) -> Result<Vec<u8>> {
+        let mut head = Vec::new();
+        if let Form::Square(separator) = self.form {
+            for column in 0..columns {
+                write!(head, "{separator}")?;
+                write_name(&mut head, separator, self.right_names.as_deref(), column)?;
+            }
+            writeln!(head)?;
+        } else {
+            npy::write_f64_header(&[rows, columns], &mut head)?;
+        }
+        Ok(head)
+    }
+
+    /// Some rows of the matrix as text.
+    fn write_square(
+        &self,
+        out: &mut dyn Write,
+        separator: char,
+        rows: Range<usize>,
+        values: &[f64],
+    ) -> Result<()> {
+        let columns = self.against.unwrap_or(self.left).len();
+        for (row, values) in rows.zip(values.chunks(columns.max(1))) {
+            write_name(out, separator, self.left_names.as_deref(), row)?;
+            for value in values {
+                write!(out, "{separator}{}", output::number(*value))?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// The matrix as text to stdout, or to a file that is no regular file.
+    pub(super) fn print_square(
+        &self,
+        file: Option<&Path>,
+        separator: char,
+        output: &Output,
+    ) -> Result<()> {
+        let watch = Watch::of_rows(output, file.is_none());
+        let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
+        let left = self.model.prepare(self.left)?;
+        let right = self.against.map(|set| self.model.prepare(set)).transpose()?;
+        let size = left.rows_at_once(columns);
+        rows::write(file, output, |out, _| {
+            out.write_all(&self.head(rows, columns)?)?;
+            for first in (0..rows).step_by(size) {
+                let some = first..rows.min(first + size);
+                let progress = |state: &State<'_>| {
+                    let (done, total) = (first + state.done, Some(rows));
+                    watch.hear(&State { done, total, ..*state })
+                };
+                let values = match some_rows(&left, right.as_ref(), some.clone(), &progress) {
+                    Err(Error::Cancelled) => return Err(Interrupted.into()),
+                    values => values?,
+                };
+                self.write_square(out, separator, some, &values)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The matrix of all pairs, or the list of distances where pairs were listed, with its shape.
+    pub(super) fn table(&self, output: &Output) -> Result<(Vec<usize>, Vec<f64>)> {
+        let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
+        if let Pairs::Listed(pairs) = self.pairs {
+            let (prepared, offset) = self.prepare()?;
+            let watch = Watch::new(output);
+            let values = distances(&prepared, offset, pairs, &|state| watch.hear(state))?;
+            return Ok((vec![values.len()], values));
+        }
+        let values = watched(output, |progress| match self.against {
+            Some(right) => self.model.cross(self.left, right, progress),
+            None => self.model.pairwise(self.left, progress),
+        })?;
+        Ok((vec![rows, columns], values))
+    }
+}
+
+/// Whole rows of the matrix.
+fn some_rows(
+    left: &Prepared,
+    right: Option<&Prepared>,
+    rows: Range<usize>,
+    progress: &Progress<'_>,
+) -> treeport::Result<Vec<f64>> {
+    match right {
+        Some(right) => left.cross_rows(right, rows, progress),
+        None => left.block(rows, 0..left.measures().len(), progress),
+    }
+}
+
+/// What a measure goes by.
+fn write_name(
+    out: &mut dyn Write,
+    separator: char,
+    names: Option<&[String]>,
+    number: usize,
+) -> Result<()> {
+    match names {
+        Some(names) => write!(out, "{}", rows::quoted(&names[number], separator))?,
+        None => write!(out, "{number}")?,
+    }
+    Ok(())
+}
+
+/// Whole rows of a symmetric matrix: from column `copied` on they are in `values`, and the rest in the
+/// rows above, which are in the file after `head` bytes.
+fn whole_rows(
+    file: &PartFile,
+    head: usize,
+    rows: Range<usize>,
+    (copied, columns): (usize, usize),
+    values: &[f64],
+) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; 8 * rows.len() * columns];
+    let mut above = vec![0; 8 * rows.len()];
+    for column in 0..copied {
+        let at = head as u64 + 8 * (column as u64 * columns as u64 + rows.start as u64);
+        file.read_at(at, &mut above)?;
+        for (row, value) in above.chunks(8).enumerate() {
+            bytes[8 * (row * columns + column)..][..8].copy_from_slice(value);
+        }
+    }
+    let given = values.chunks((columns - copied).max(1));
+    for (row, given) in bytes.chunks_mut(8 * columns).zip(given) {
+        for (out, value) in row[8 * copied..].chunks_mut(8).zip(given) {
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+    Ok(bytes)
+}
