@@ -309,3 +309,25 @@ fn a_gzip_bomb_is_refused() {
     let said = show(&stdin.output().expect("the binary runs"));
     assert!(said.contains("error: cannot read stdin: the bytes of a file needs "), "{said}");
 }
+
+/// The commands of docs/FILES.md, as they stand there.
+#[test]
+fn the_page_about_files_runs() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FILES.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let folder = with_tables();
+    folder.write("points.csv", ",x\na,0\nb,1\nc,5\nd,6\n");
+    folder.write("samples.csv.gz", folder.read("pandas.csv.gz"));
+    folder.write("tree.nwk", folder.read("model.nwk"));
+    folder.write("table.tsv", folder.read("biom.tsv"));
+    // Pipes are another test's.
+    let commands = page.lines().filter_map(|line| line.strip_prefix("treeport "));
+    let commands: Vec<&str> = commands.filter(|command| !command.contains('<')).collect();
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    for command in commands {
+        let ended = folder.output(command);
+        assert!(ended.status.success(), "{command}: {}", show(&ended));
+    }
+    assert!(folder.text("matrix.csv").starts_with(",S1,S2,S 3\nS1,0,"));
+    assert!(folder.text("matrix.tsv").starts_with("\tS1\tS2\tS 3\nS1\t0\t"));
+}

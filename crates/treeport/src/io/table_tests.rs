@@ -208,6 +208,27 @@ fn name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// Whatever the numbers are, whole or not, counted or not: under a word or under none they stay.
+    #[test]
+    fn numbers_stay_numbers(
+        (columns, values) in (1..4_usize, 1..5_usize).prop_flat_map(|(rows, columns)| {
+            let cell = prop_oneof![(0..4_i32).prop_map(f64::from), -9.0..9.0_f64];
+            (Just(columns), vec(cell, rows * columns))
+        }),
+        header: bool,
+        separator in prop::sample::select(vec![",", "\t", ";"]),
+    ) {
+        let words: Vec<String> = ["time", "x", "y", "z"][..columns].iter().map(|&w| w.into()).collect();
+        let row = |row: &[f64]| row.iter().map(f64::to_string).collect::<Vec<_>>().join(separator);
+        let mut lines: Vec<String> = values.chunks(columns).map(row).collect();
+        if header {
+            lines.insert(0, words.join(separator));
+        }
+        let table = matrix(&lines.join("\n")).unwrap();
+        let expected = Table { columns, values, header: header.then_some(words), ids: None };
+        prop_assert_eq!(table, expected);
+    }
+
     #[test]
     fn what_is_written_is_read(
         (rows, columns, values) in (1..5_usize, 1..5_usize).prop_flat_map(|(rows, columns)| {
