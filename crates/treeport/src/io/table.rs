@@ -355,6 +355,8 @@ impl Rows {
         let mut reason = wrong_cell(cell);
         if self.decimal_commas && is_number(&cell.replacen(',', ".", 1)) {
             reason += "; write decimals with a point";
+        } else if cell.contains(' ') && cell.split_whitespace().all(is_number) {
+            reason += "; cells go between commas, tabs or semicolons";
         } else if column == 0 && self.width > 1 && !is_missing(cell) {
             reason += "; if the column has the names of rows, call it `id`";
         }

@@ -132,6 +132,10 @@ fn bad_cells_and_rows_are_named() {
             "x;y\n0,5;1\n",
             "csv, line 2, column 1 (`x`): `0,5` is not a number; write decimals with a point",
         ),
+        (
+            "x y\n1 2\n",
+            "csv, line 2, column 1 (`x y`): `1 2` is not a number; cells go between commas, tabs or semicolons",
+        ),
         ("id,y\nS1,1\n,2\n", "csv, line 3, column 1: the name of the row is missing"),
         ("id,y\nS1,1\nS2,1\nS1,2\n", "csv, line 4: the row is called `S1`, as that on line 2"),
         ("id,y,x,y\nS1,1,2,3\n", "csv, header: columns 2 and 4 are both `y`; names must differ"),

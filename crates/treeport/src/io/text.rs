@@ -50,7 +50,7 @@ pub fn read_all<'a>(reader: impl Read + 'a) -> io::Result<Vec<u8>> {
         if got == 0 {
             return Ok(bytes);
         }
-        let step = format_args!("the bytes of a file");
+        let step = format_args!("the content of a file");
         memory::grow(&mut bytes, step, got, "give less").map_err(io::Error::other)?;
         bytes.extend_from_slice(&block[..got]);
     }
