@@ -117,7 +117,7 @@ const SMALL: usize = 1 << 22;
 /// Bad options, or [`Error::Cancelled`] when `progress` asks to stop.
 ///
 /// # Complexity
-/// That of [`linkage`](linkage()) for every tree; one copy of all distances at a time, N²/2
+/// That of [`linkage`](crate::build::linkage()) for every tree; one copy of all distances at a time, N²/2
 /// numbers, unless there are few. The distances are computed anew for every tree: call
 /// [`GroundMetric::materialize`] for a graph first. With [`Linkage::Neighbors`] there is no such
 /// copy: factors are for pairs of clusters near each other, and the nearer 1 the larger these are,

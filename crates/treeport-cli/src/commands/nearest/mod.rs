@@ -70,7 +70,7 @@ pub(crate) struct NearestArgs {
     query_names: Option<PathBuf>,
     /// How measures and queries are read.
     #[command(flatten)]
-    normalize: ReadArgs,
+    how: ReadArgs,
     /// Neighbors of each.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     k: usize,
@@ -154,7 +154,7 @@ impl NearestArgs {
         if self.names.names.is_some() || self.measure_names.is_some() {
             bail!("{name}: an index keeps its names, which are given to `treeport index`");
         }
-        if self.normalize.normalize && self.queries.is_none() {
+        if self.how.normalize && self.queries.is_none() {
             bail!("{name}: an index keeps its measures as they are; leave `--normalize` out");
         }
         Ok(())

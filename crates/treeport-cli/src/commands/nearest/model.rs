@@ -61,7 +61,7 @@ pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> R
 fn read(args: &NearestArgs, model: &Model) -> Result<(Measures, Option<Measures>, Names)> {
     let none = || format!("{}: it holds no measures; give `--measures`", input::name(&args.model));
     let path = args.measures.as_deref().with_context(none)?;
-    let read = |path: &Path| input::measures(model.into(), path, args.normalize);
+    let read = |path: &Path| input::measures(model.into(), path, args.how);
     let (measures, queries) = (read(path)?, args.queries.as_deref().map(read).transpose()?);
     let asking = queries.as_ref().unwrap_or(&measures);
     Measures::check_all_balanced(&[asking, &measures]).with_context(|| match &args.queries {
