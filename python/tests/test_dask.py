@@ -158,6 +158,8 @@ def test_blocks_go_to_a_device_where_one_is_given(client, fitted, rows):
         distances = td.pairwise(client, fitted, rows, B, chunks=40, device="tiles")
         assert distances.dtype == np.float32
         table = fitted.pairwise(rows, B)
+        if B is not None:
+            assert (td.cross(client, fitted, rows, B).compute() == fitted.cross(rows, B)).all()
         np.testing.assert_allclose(distances.compute(), table, rtol=1e-5, atol=1e-6)
     near, numbers = td.kneighbors(client, fitted, rows, n_neighbors=4, chunks=40, device="tiles")
     assert near.dtype == np.float32 and near.compute().dtype == np.float32

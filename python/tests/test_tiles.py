@@ -58,6 +58,9 @@ def test_tables_are_those_of_the_library_but_for_rounding(models, device, suppor
             assert np.abs(found - exact).max() <= bound(model, left, right) < 1e-3
             if right is None:
                 assert (found == found.T).all() and (found.diagonal() == 0).all()
+            else:
+                assert (model.cross(left, right) == exact).all()
+                assert (model.cross(left, right, device=device) == found).all()
             out = np.empty(exact.shape)
             assert model.pairwise(left, right, device=device, out=out) is out
             assert (out == found).all()

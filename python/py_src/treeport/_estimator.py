@@ -328,6 +328,22 @@ class TreeWasserstein(  # type: ignore[misc]
         rows = [None if X is None else self._rows(X, reset=False) for X in (A, B)]
         return spread_table(self._model, rows[0], rows[1], out)
 
+    def cross(self, A: Any, B: Any, *, out: Any = None, device: Optional[str] = None) -> Any:
+        """Tree distances of all rows of `A` to all rows of `B`: ``pairwise(A, B)``, by its name in Rust.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points)
+        out, device
+            As for `pairwise`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_b)
+        """
+        return self.pairwise(A, B, out=out, device=device)
+
     def kneighbors(
         self, A: Any, B: Any = None, n_neighbors: int = 10, *, device: Optional[str] = None
     ) -> tuple[Any, Integers]:

@@ -137,6 +137,30 @@ class Model:
         left, right = self._measures(A), None if B is None else self._measures(B)
         return table_of(self._raw, left, right, out, threads_of(n_jobs), device)
 
+    def cross(
+        self,
+        A: Any,
+        B: Any,
+        *,
+        n_jobs: Optional[int] = None,
+        out: Any = None,
+        device: Optional[str] = None,
+    ) -> Any:
+        """Distances of all rows of `A` to all rows of `B`: ``pairwise(A, B)``, by its name in Rust.
+
+        Parameters
+        ----------
+        A : array-like or sparse of shape (n_a, n_points)
+        B : array-like or sparse of shape (n_b, n_points)
+        n_jobs, out, device
+            As for `pairwise`.
+
+        Returns
+        -------
+        distances : ndarray of shape (n_a, n_b)
+        """
+        return self.pairwise(A, B, n_jobs=n_jobs, out=out, device=device)
+
     def kneighbors(
         self,
         A: Any,

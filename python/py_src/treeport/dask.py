@@ -33,7 +33,7 @@ from ._inputs import Floats, Integers, neighbors_of, pairs_of
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
-__all__ = ["exact", "kneighbors", "pairwise", "score", "transform"]
+__all__ = ["cross", "exact", "kneighbors", "pairwise", "score", "transform"]
 
 # Rows of a block whose pairs are solved exactly, which takes a thousand times as long.
 _MOST_SOLVED = 128
@@ -85,6 +85,29 @@ def pairwise(
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
     return job.table("pairwise", left, right, lambda i, j: job.block(left, right, i, j, device), device)
+
+
+def cross(
+    client: Optional[Client],
+    model: Any,
+    A: Any,
+    B: Any,
+    *,
+    chunks: Chunks = None,
+    device: Optional[str] = None,
+) -> da.Array:
+    """Distances of all rows of `A` to all rows of `B`, in blocks: ``pairwise(client, model, A, B)``.
+
+    Parameters
+    ----------
+    client, model, A, B, chunks, device
+        As for `pairwise`.
+
+    Returns
+    -------
+    distances : dask.array.Array of shape (n_a, n_b)
+    """
+    return pairwise(client, model, A, B, chunks=chunks, device=device)
 
 
 def exact(
