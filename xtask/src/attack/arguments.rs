@@ -136,6 +136,9 @@ fn drawn(case: &Case, flags: &[Flag], random: &mut Random) -> Vec<String> {
     words
 }
 
+/// Options that name a file to write.
+const OUTPUTS: [&str; 4] = ["-o", "--output", "--history", "--contracted"];
+
 /// An odd value for an option that calls its value so.
 fn odd(value: &str, random: &mut Random) -> String {
     if value == "FILE" {
@@ -158,7 +161,7 @@ fn file(random: &mut Random) -> String {
 fn damage(found: &Snapshot, inputs: &Snapshot, words: &[String]) -> Vec<String> {
     let meant = |name: &String| {
         let places: Vec<usize> = (0..words.len()).filter(|&k| words[k] == *name).collect();
-        let output = |k: usize| ["-o", "--output", "--history"].contains(&&*words[k - 1]);
+        let output = |k: usize| OUTPUTS.contains(&&*words[k - 1]);
         matches!(places[..], [k] if k > 0 && output(k))
     };
     let changed = inputs.iter().filter(|(name, bytes)| found.get(*name) != Some(bytes));
