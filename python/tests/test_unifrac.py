@@ -79,6 +79,17 @@ def test_variance_adjusted_is_its_formula(phylogeny, counts):
 
 
 @pytest.mark.parametrize("variant", ["weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"])
+def test_units_do_not_matter(phylogeny, counts, variant):
+    """Neither of counts nor, where distances are ratios, of lengths."""
+    expected = phylogeny.unifrac(counts, variant)
+    for size in (2.0**-600, 2.0**600):
+        assert (phylogeny.unifrac(size * counts, variant) == expected).all()
+    if variant != "weighted":
+        for size in (2.0**-600, 2.0**600):
+            assert (phylogeny.scaled(size).unifrac(counts, variant) == expected).all()
+
+
+@pytest.mark.parametrize("variant", ["weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"])
 def test_frames_keep_their_names_and_may_lack_tips(phylogeny, counts, variant):
     kept = np.flatnonzero(counts.sum(axis=0))[::-2]
     table = counts[:, kept]

@@ -87,6 +87,9 @@ class Cuda(Engine):
 
     def __init__(self, device: str) -> None:
         self.device = torch.device(device)
+        if (self.device.index or 0) >= torch.cuda.device_count():
+            found = torch.cuda.device_count()
+            raise ValueError(f"device is {device!r}, and PyTorch finds {found} GPUs here; leave out `device`")
         #: Pinned memory that tiles go through on their way to the host.
         self._free: list[Any] = []
 

@@ -33,6 +33,16 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn embed(&self, measures: &Measures) -> Result<Csr> {
+        self.rows_above(measures, |mass, length| mass * length)
+    }
+
+    /// Rows of what `value` makes of the mass below a node and the length of its edge, for the nodes
+    /// above a measure's points whose edge is longer than 0.
+    pub(super) fn rows_above(
+        &self,
+        measures: &Measures,
+        value: impl Fn(f64, f64) -> f64 + Sync,
+    ) -> Result<Csr> {
         measures.check_points(self.leaves())?;
         let mut csr = Csr {
             rows: measures.len(),
@@ -47,7 +57,7 @@ impl Tree {
                 .into_par_iter()
                 .map_init(
                     || vec![0.0; self.nodes()],
-                    |below, row| self.embed_row(&measures.row(row), below),
+                    |below, row| self.row_above(&measures.row(row), below, &value),
                 )
                 .collect();
             let more = rows.iter().map(Vec::len).sum();
@@ -63,21 +73,16 @@ impl Tree {
         Ok(csr)
     }
 
-    /// The entries of one row; `below` is 0 everywhere before and after.
+    /// The entries of one row of [`embed`](Self::embed); `below` is 0 everywhere before and after.
     pub(super) fn embed_row(&self, measure: &Measure<'_>, below: &mut [f64]) -> Vec<(usize, f64)> {
-        let mut entries = self.masses_below(measure, below);
-        for (node, mass) in &mut entries {
-            *mass *= self.lengths()[*node];
-        }
-        entries
+        self.row_above(measure, below, &|mass, length| mass * length)
     }
 
-    /// The nodes above a measure's points that have an edge longer than 0, in order, and the mass below
-    /// each; `below` is 0 everywhere before and after.
-    pub(super) fn masses_below(
+    fn row_above(
         &self,
         measure: &Measure<'_>,
         below: &mut [f64],
+        value: &impl Fn(f64, f64) -> f64,
     ) -> Vec<(usize, f64)> {
         // Masses are above 0, so a 0 marks a node that no path has reached yet.
         let mut touched: Vec<usize> = Vec::new();
@@ -103,7 +108,7 @@ impl Tree {
                 below[self.parents()[v] as usize] += mass;
             }
             if self.lengths()[v] > 0.0 {
-                entries.push((v, mass));
+                entries.push((v, value(mass, self.lengths()[v])));
             }
         }
         entries

@@ -18,10 +18,11 @@ use rayon::prelude::*;
 
 use super::Tree;
 use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures};
+use crate::measure::Measures;
 use crate::memory;
 use crate::names::named;
 use crate::progress::{Counter, DISTANCES, Progress};
+use crate::units::of_largest;
 
 /// What sums of the same counts in another order may differ by.
 const ROUNDING: f64 = 1e-12;
@@ -88,14 +89,14 @@ impl Tree {
                 value: alpha.to_string(),
                 expected: "it is a number from 0 to 1",
             }),
-            UniFrac::Generalized => self.merged(samples, progress, |edges| {
-                edges.weighed(|_, both, _| both.powf(alpha - 1.0))
-            }),
+            UniFrac::Generalized => {
+                self.merged(samples, progress, |edges| edges.weighed(|both, _| both.powf(alpha)))
+            }
             UniFrac::VarianceAdjusted => self.merged(samples, progress, |edges| {
-                edges.weighed(|count, _, all| {
+                edges.weighed(|both, below| {
                     // An edge that everybody is below says nothing, and has no variance.
-                    let others = all - count;
-                    if others > ROUNDING * all { (count * others).sqrt().recip() } else { 0.0 }
+                    let beside = 1.0 - below;
+                    if beside > ROUNDING { both / (below * beside).sqrt() } else { 0.0 }
                 })
             }),
         }
@@ -132,17 +133,21 @@ impl Tree {
         let step = format_args!("the table of {n} by {n} UniFrac distances");
         let bytes = memory::size_of::<f64>(&[n, n, 2]);
         memory::check(step, bytes, "give fewer samples at a time")?;
-        let below: Vec<Below> = (0..n)
-            .into_par_iter()
-            .map_init(|| vec![0.0; self.nodes()], |room, row| self.below(&samples.row(row), room))
-            .collect();
+        let counts = self.rows_above(samples, |count, _| count)?;
+        // Powers of two that change no ratio, and keep sums of lengths from leaving the range.
+        let unit = of_largest(self.lengths().iter().copied());
+        let sample = |row: usize| {
+            let entries = counts.start[row]..counts.start[row + 1];
+            let counts = (&counts.indices[entries.clone()], &counts.values[entries]);
+            Below { counts, total: samples.row(row).total() }
+        };
         let counter = Counter::new(DISTANCES, n, progress);
         let after: Vec<Vec<f64>> = (0..n)
             .into_par_iter()
             .map(|i| {
                 counter.add(1)?;
-                let to = |b| of(&Edges { lengths: self.lengths(), a: &below[i], b });
-                Ok(below[i + 1..].iter().map(to).collect())
+                let to = |j| of(&Edges { tree: self, unit, a: sample(i), b: sample(j) });
+                Ok((i + 1..n).map(to).collect())
             })
             .collect::<Result<_>>()?;
         let mut table = vec![0.0; n * n];
@@ -153,56 +158,64 @@ impl Tree {
         }
         Ok(table)
     }
-
-    fn below(&self, sample: &Measure<'_>, room: &mut [f64]) -> Below {
-        Below { counts: self.masses_below(sample, room), total: sample.total() }
-    }
 }
 
 /// The individuals of a sample below every edge that has some.
-struct Below {
-    counts: Vec<(usize, f64)>,
+#[derive(Clone, Copy)]
+struct Below<'a> {
+    /// Edges in order, and how many.
+    counts: (&'a [usize], &'a [f64]),
     total: f64,
+}
+
+impl Below<'_> {
+    /// The next edge.
+    fn next(&self) -> usize {
+        self.counts.0.first().copied().unwrap_or(usize::MAX)
+    }
+
+    /// Takes the share below an edge, if it is the next.
+    fn take(&mut self, edge: usize) -> f64 {
+        if self.next() != edge {
+            return 0.0;
+        }
+        let share = self.counts.1[0] / self.total;
+        self.counts = (&self.counts.0[1..], &self.counts.1[1..]);
+        share
+    }
 }
 
 /// The edges that one of two samples has.
 struct Edges<'a> {
-    lengths: &'a [f64],
-    a: &'a Below,
-    b: &'a Below,
+    tree: &'a Tree,
+    unit: f64,
+    a: Below<'a>,
+    b: Below<'a>,
 }
 
 impl Edges<'_> {
-    /// Every edge in order, with the counts of both samples below it.
+    /// Every edge in order: its length, and the shares of both samples below it.
     fn each(&self, mut take: impl FnMut(f64, f64, f64)) {
-        let (mut a, mut b) = (&self.a.counts[..], &self.b.counts[..]);
+        let (mut a, mut b) = (self.a, self.b);
         loop {
-            let next = |of: &[(usize, f64)]| of.first().map_or(usize::MAX, |edge| edge.0);
-            let node = next(a).min(next(b));
-            if node == usize::MAX {
+            let edge = a.next().min(b.next());
+            if edge == usize::MAX {
                 return;
             }
-            let here = |of: &mut &[(usize, f64)]| match of.split_first() {
-                Some((&(at, count), rest)) if at == node => {
-                    *of = rest;
-                    count
-                }
-                _ => 0.0,
-            };
-            take(self.lengths[node], here(&mut a), here(&mut b));
+            take(self.tree.lengths()[edge] / self.unit, a.take(edge), b.take(edge));
         }
     }
 
-    /// Differences of shares over their sums, by lengths times a weight, which gets the individuals below
-    /// an edge, the sum of shares, and all individuals.
-    fn weighed(&self, weight: impl Fn(f64, f64, f64) -> f64) -> f64 {
+    /// Σ l g |p − q| / (p + q) over Σ l g, where g is made of p + q and of the share of all individuals
+    /// that are below the edge.
+    fn weighed(&self, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let (mut differences, mut sums) = (0.0, 0.0);
-        let all = self.a.total + self.b.total;
-        self.each(|length, a, b| {
-            let (p, q) = (a / self.a.total, b / self.b.total);
-            let w = length * weight(a + b, p + q, all);
-            differences += w * (p - q).abs();
-            sums += w * (p + q);
+        // The share of all individuals that are of the first sample.
+        let first = 1.0 / (1.0 + self.b.total / self.a.total);
+        self.each(|length, p, q| {
+            let w = length * weight(p + q, first * p + (1.0 - first) * q);
+            differences += w * ((p - q).abs() / (p + q));
+            sums += w;
         });
         ratio(differences, sums)
     }
