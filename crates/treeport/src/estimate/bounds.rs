@@ -1,6 +1,6 @@
 //! Intervals that hold W₁; the proofs are in the [module](super).
 
-use super::{Accuracy, Below, Estimator, Level, Rows, in_parallel};
+use super::{Accuracy, Below, Estimator, Level, PLANS_CROSSING, Rows, in_parallel, is_above};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::Flow;
@@ -53,7 +53,7 @@ impl Estimator {
     /// As [`Estimator::distance`].
     pub fn bounds(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         self.check(a, b)?;
-        Ok(self.answer(level, 0.0, a, b)?.interval)
+        Ok(self.answer(level, a, b)?.interval)
     }
 
     /// A value with its [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for any
@@ -105,9 +105,7 @@ impl Estimator {
             self.below(progress)?; // once, before many threads ask for it
         }
         match accuracy {
-            Accuracy::Level(level) => {
-                in_parallel(rows, progress, |a, b| self.answer(level, 0.0, a, b))
-            }
+            Accuracy::Level(level) => in_parallel(rows, progress, |a, b| self.answer(level, a, b)),
             Accuracy::Within(tolerance) => {
                 check_tolerance(tolerance)?;
                 in_parallel(rows, progress, |a, b| self.lowest(tolerance, a, b))
@@ -127,27 +125,43 @@ impl Estimator {
     }
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
-        for level in [Level::Flow, Level::Arcs] {
-            if level == Level::Flow && tolerance < self.calibration.flow_width {
-                continue;
-            }
-            let answer = self.answer(level, tolerance, a, b)?;
-            if answer.interval.width() <= tolerance {
-                return Ok(answer);
-            }
+        if tolerance >= self.calibration.flow_width
+            && let Some(answer) = self.by_plans(tolerance, a, b)?
+        {
+            return Ok(answer);
         }
-        self.answer(Level::Exact, tolerance, a, b)
+        let answer = self.answer(Level::Arcs, a, b)?;
+        if answer.interval.width() <= tolerance {
+            return Ok(answer);
+        }
+        self.answer(Level::Exact, a, b)
     }
 
-    /// A value and an interval at one level, which does no more work once the interval is as narrow
-    /// as `enough`.
-    fn answer(
-        &self,
-        level: Level,
-        enough: f64,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
-    ) -> Result<Answer> {
+    /// The flow level with the bounds that need no more distances than it does, where that costs less
+    /// than sweeps and is enough.
+    fn by_plans(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Answer>> {
+        let level = Level::Flow;
+        let (n, m) = self.moving(a, b);
+        if self.shortcut && !is_above(PLANS_CROSSING, self.model.trees().len(), (n, m)) {
+            return Ok(None);
+        }
+        let rescaled = rescaled(a, b)?;
+        let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
+        let flow = self.flow(a, b)?;
+        let interval = self.plans_interval(&flow, a, b)?;
+        if interval.width() > tolerance {
+            return Ok(None);
+        }
+        let by = self.calibration.levels[level as usize];
+        let value = match by {
+            Level::Tree => self.value_by(by, a, b)?.value,
+            _ => self.scaled(level, self.flow_value(&flow)).value,
+        };
+        Ok(Some(Answer { value: value.clamp(interval.lower, interval.upper), interval, level }))
+    }
+
+    /// A value and an interval at one level.
+    fn answer(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
         // A right-hand side whose total is a little off is brought to the left's, as transport does
         // it.
         let rescaled = rescaled(a, b)?;
@@ -166,7 +180,7 @@ impl Estimator {
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
-                let interval = self.flow_interval(&flow, enough, a, b)?;
+                let interval = self.flow_interval(&flow, a, b)?;
                 let blend = self.calibration.flow_blend;
                 let plain = self.scaled(level, self.flow_value(&flow)).value;
                 (blend.map_or(plain, |blend| interval.between(blend)), interval)
@@ -180,23 +194,27 @@ impl Estimator {
         Ok(Answer { value: value.clamp(interval.lower, interval.upper), interval, level })
     }
 
-    /// What the plans of the trees tell, and their duals unless the interval is narrow `enough`
-    /// without.
+    /// What the plans of the trees tell, and their duals.
     pub(super) fn flow_interval(
         &self,
         flow: &Flow,
-        enough: f64,
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Interval> {
         let (lower, upper) = (self.lower(a, b)?, self.cost_above(&flow.cheapest()));
-        let interval = widened(lower, upper);
-        if interval.width() <= enough {
-            return Ok(interval);
-        }
         let potentials = self.potentials(a, b);
         let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
         Ok(widened(lower.max(dual), upper))
+    }
+
+    /// What the plans tell, and the lower bounds that need none.
+    pub(super) fn plans_interval(
+        &self,
+        flow: &Flow,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Interval> {
+        Ok(widened(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
     }
 
     /// The lower bounds that need no plan.

@@ -18,7 +18,8 @@ pub struct Calibration {
     pub levels: [Level; 4],
     /// What the flow level takes from the costs of plans.
     pub statistic: Statistic,
-    /// Tolerances below this are not worth a try at the flow level.
+    /// Tolerances below this are not worth a try at the flow level: plans and the bounds that need few
+    /// distances meet it for half of the pairs.
     pub flow_width: f64,
     /// How much of the lower and of the upper bound the value at the flow level takes where both are
     /// computed; none without labels.
@@ -28,8 +29,8 @@ pub struct Calibration {
 }
 
 impl Default for Calibration {
-    /// Raw values, and the middle of the bounds of arcs; at the flow level intervals narrower than
-    /// 0.03 are rare.
+    /// Raw values, and the middle of the bounds of arcs; plans alone are seldom known to be within
+    /// 0.03.
     fn default() -> Self {
         let (factors, levels) = ([1.0; 4], Level::ALL);
         let (flow_blend, arcs_blend) = (None, [0.5; 2]);
@@ -71,14 +72,13 @@ impl Calibration {
 /// Labels that tell [`calibration`] enough: a factor is a median, and more would hardly move it.
 const ENOUGH_LABELS: usize = 100;
 
-/// Single linkage of more points than this takes longer than a calibration should.
-const FEW_POINTS: usize = 5_000;
+/// Distances on graphs of more nodes than this take longer than a calibration should.
+const FEW_NODES: usize = 5_000;
 
 /// What labels tell about the estimates of a model: what is kept with it once it is fitted.
 ///
-/// It looks at 100 of the labels at most, evenly spaced, and of more than 5,000 points it does not
-/// measure how narrow the intervals of the flow level are; on a graph of so many it looks at the
-/// trees alone.
+/// It looks at 100 of the labels at most, evenly spaced; on a graph of more than 5,000 nodes it looks
+/// at the trees alone.
 ///
 /// # Errors
 /// As [`Estimator::calibrated`].
@@ -88,14 +88,13 @@ pub fn calibration(
     data: &Labelled,
     progress: &Progress<'_>,
 ) -> Result<Calibration> {
-    let few = metric.points() <= FEW_POINTS;
+    let few = metric.points() <= FEW_NODES;
     let highest = if few || metric.edges().is_none() { Level::Arcs } else { Level::Tree };
     if few {
         metric.prepare(progress)?;
     }
-    let mut estimator = Estimator::over(metric, model)?;
-    estimator.calibrate(highest, few, &data.some(ENOUGH_LABELS), progress)?;
-    Ok(estimator.calibration)
+    let estimator = Estimator::over(metric, model)?;
+    Ok(estimator.calibrated(highest, &data.some(ENOUGH_LABELS), progress)?.calibration)
 }
 
 impl Estimator {
@@ -130,18 +129,6 @@ impl Estimator {
         data: &Labelled,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        self.calibrate(highest, true, data, progress)?;
-        Ok(self)
-    }
-
-    /// As [`calibrated`](Self::calibrated), with or without a look at widths.
-    fn calibrate(
-        &mut self,
-        highest: Level,
-        widths: bool,
-        data: &Labelled,
-        progress: &Progress<'_>,
-    ) -> Result<()> {
         data.measures().check_points(self.metric.points())?;
         let count = data.len();
         self.calibration = Calibration::default();
@@ -162,7 +149,7 @@ impl Estimator {
                     (raw, values)
                 }
                 Level::Flow => {
-                    let raw = self.calibrate_flow(widths, data, &share)?;
+                    let raw = self.calibrate_flow(data, &share)?;
                     let values = scaled(&raw, data);
                     (raw, values)
                 }
@@ -177,46 +164,41 @@ impl Estimator {
             self.calibration.factors[level as usize] = factor;
             self.calibration.levels[level as usize] = best.0;
         }
-        Ok(())
+        Ok(self)
     }
 
     /// The raw values of the flow level, 0 where it is exact; its statistic and width are set, from
     /// one look at the plans.
-    fn calibrate_flow(
-        &mut self,
-        widths: bool,
-        data: &Labelled,
-        progress: &Progress<'_>,
-    ) -> Result<Vec<f64>> {
-        if widths {
-            self.below(progress)?;
-        }
+    fn calibrate_flow(&mut self, data: &Labelled, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.below(progress)?;
         let weights = self.model.weights();
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
             if self.is_small(Level::Flow, false, a, b) {
-                return Ok(([0.0; 2], None));
+                return Ok(([0.0; 2], None, None));
             }
             let flow = self.flow(a, b)?;
             let both = [flow.least(), flow.mean(weights)];
-            // Where bounds are exact, no tolerance is too narrow for the flow.
-            let solved = !widths || self.is_small(Level::Flow, true, a, b);
-            let interval = if solved { None } else { Some(self.flow_interval(&flow, 0.0, a, b)?) };
-            Ok((both, interval))
+            let width = self.plans_interval(&flow, a, b)?.width();
+            let solved = self.is_small(Level::Flow, true, a, b);
+            let interval = if solved { None } else { Some(self.flow_interval(&flow, a, b)?) };
+            Ok((both, Some(width), interval))
         };
         let flows = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
-        let [least, mean] = [0, 1].map(|k| flows.iter().map(|(both, _)| both[k]).collect());
+        let [least, mean] = [0, 1].map(|k| flows.iter().map(|flow| flow.0[k]).collect());
         let error = |raw: &Vec<f64>| {
             let values = scaled(raw, data);
             error_where(&values, &values, data)
         };
         let by_mean = error(&mean) < error(&least);
         self.calibration.statistic = if by_mean { Statistic::Mean } else { Statistic::Least };
-        let intervals: Vec<Option<Interval>> =
-            flows.iter().map(|(_, interval)| *interval).collect();
-        let widths = intervals.iter().flatten().map(Interval::width).filter(|&width| width > 0.0);
-        if let Some(least) = widths.min_by(f64::total_cmp) {
-            self.calibration.flow_width = least;
+        let mut widths: Vec<f64> =
+            flows.iter().filter_map(|flow| flow.1).filter(|&width| width > 0.0).collect();
+        widths.sort_unstable_by(f64::total_cmp);
+        if let Some(&median) = widths.get(widths.len() / 2) {
+            // Files have no infinity.
+            self.calibration.flow_width = median.min(f64::MAX);
         }
+        let intervals: Vec<Option<Interval>> = flows.iter().map(|flow| flow.2).collect();
         self.calibration.flow_blend = blend(&intervals, data.distances());
         Ok(if by_mean { mean } else { least })
     }

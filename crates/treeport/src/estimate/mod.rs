@@ -160,8 +160,9 @@ pub struct Estimator {
     shortcut: bool,
 }
 
-/// Points with coordinates that are all compared for the sake of bounds, some seconds' work.
-const MOST_COMPARED: usize = 50_000;
+/// Coordinates of pairs of points that are compared for the sake of bounds, about a second's work:
+/// 30,000 points in the plane, 2,500 in R³⁰⁰.
+const MOST_COMPARED: f64 = 2e9;
 
 /// Single linkage, whose distances are never above the metric's.
 #[derive(Debug)]
@@ -193,12 +194,15 @@ impl Estimator {
         Ok(Self { metric, model, below, calibration, shortcut: true })
     }
 
-    /// Single linkage of the points, made the first time: that is what bounds cost once. Nothing for
-    /// so many points with coordinates that comparing them all would take minutes; bounds are then
-    /// a little wider.
+    /// Single linkage of the points, made the first time: that is what bounds of trees cost once.
+    /// Nothing for so many points with coordinates that comparing them all would take seconds; bounds
+    /// are then a little wider.
     fn below(&self, progress: &Progress<'_>) -> Result<Option<&Below>> {
-        if self.metric.coordinates().is_some() && self.metric.points() > MOST_COMPARED {
-            return Ok(None);
+        if let Some((dim, _)) = self.metric.coordinates() {
+            let points = self.metric.points() as f64;
+            if points * points * dim as f64 > MOST_COMPARED {
+                return Ok(None);
+            }
         }
         if let Some(below) = self.below.get() {
             return Ok(Some(below));
@@ -361,6 +365,16 @@ impl Estimator {
             Level::Flow => FLOW_CROSSING,
             Level::Arcs => ARCS_CROSSING,
         };
+        let (n, m) = self.moving(a, b);
+        if level == Level::Arcs && exact::is_quick_on_edges(&self.metric, n, m) {
+            return true;
+        }
+        let trees = if level == Level::Arcs { 1 } else { self.model.trees().len() };
+        !is_above(crossing, trees, (n, m))
+    }
+
+    /// The points on either side that a solver would see.
+    fn moving(&self, a: &Measure<'_>, b: &Measure<'_>) -> (usize, usize) {
         let (mut n, mut m) = (a.support().len(), b.support().len());
         if self.metric.is_metric() {
             // Mass that both have stays, and the solver never sees it.
@@ -372,13 +386,14 @@ impl Estimator {
                     },
                 );
         }
-        if level == Level::Arcs && exact::is_quick_on_edges(&self.metric, n, m) {
-            return true;
-        }
-        let (n, m) = (n as f64, m as f64);
-        let trees = if level == Level::Arcs { 1 } else { self.model.trees().len() };
-        n * m <= crossing * trees as f64 * (n + m)
+        (n, m)
     }
+}
+
+/// Whether n·m is more than so many times K·(n + m).
+fn is_above(crossing: f64, trees: usize, (n, m): (usize, usize)) -> bool {
+    let (n, m) = (n as f64, m as f64);
+    n * m > crossing * trees as f64 * (n + m)
 }
 
 /// Pairs whose masses have been compared.
@@ -432,6 +447,10 @@ const FLOW_CROSSING: f64 = 1.5;
 /// fast as the solver at 120 points in the plane, at 140 in R^20 and at 200 to 270 in R^300; at
 /// 1,000 points 6, 5 and 2 times as fast. Where both take the same time, the solver says more.
 const FLOW_BOUNDS_CROSSING: f64 = 6.0;
+
+/// From here on a try at the flow level, with the bounds that need few distances, costs at most half
+/// of what sweeps cost: 12 points each for a tree, 200 for 16 of them.
+const PLANS_CROSSING: f64 = 6.0;
 
 /// The same for sweeps, which ask no tree: 60 points on each side.
 const ARCS_CROSSING: f64 = 30.0;

@@ -13,6 +13,7 @@ mod paths;
 mod points;
 mod product;
 mod reach;
+mod rounded;
 mod single;
 mod triangles;
 

@@ -1,5 +1,8 @@
 //! Points with coordinates and a named way to measure between them.
 
+use std::sync::OnceLock;
+
+use super::rounded::Copy;
 use crate::error::{Error, Result, show_shape};
 use crate::names::named;
 
@@ -74,6 +77,8 @@ pub(super) struct Points {
     pub(super) coordinates: Vec<f64>,
     /// The vectors scaled to length 1; only the cosine needs them.
     unit: Option<Vec<f64>>,
+    /// The same in single precision, once bounds are asked for.
+    copy: OnceLock<Option<Copy>>,
 }
 
 impl Points {
@@ -95,7 +100,7 @@ impl Points {
         }
         let unit =
             (metric == PointMetric::Cosine).then(|| to_unit(dim, &coordinates)).transpose()?;
-        let points = Self { dim, metric, coordinates, unit };
+        let points = Self { dim, metric, coordinates, unit, copy: OnceLock::new() };
         points.check_extent()?;
         Ok(points)
     }
@@ -111,6 +116,11 @@ impl Points {
 
     pub(super) fn vector(&self, i: usize) -> &[f64] {
         &self.vectors()[i * self.dim..(i + 1) * self.dim]
+    }
+
+    /// All points in single precision, worked out the first time.
+    pub(super) fn copy(&self) -> Option<&Copy> {
+        self.copy.get_or_init(|| Copy::new(self)).as_ref()
     }
 
     pub(super) fn distance(&self, i: usize, j: usize) -> f64 {

@@ -2,18 +2,13 @@
 //! memory and time.
 
 use super::points::Points;
+use super::rounded::{NOTHING, ROUNDING, Rounded, squared_norm};
 use super::{GroundMetric, PointMetric, Source, product};
 use crate::units::of_largest;
 use crate::wide::widened;
 
-/// Half the distance from 1 to the next number: the largest relative error of one rounding.
-const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
-
 /// The largest distance there is, in units.
 pub(crate) const FAR: f32 = 1e30;
-
-/// Less than this is nothing: rounding would no longer be relative.
-const NOTHING: f32 = 1e-18;
 
 /// A distance in single precision, not above the truth: lowered by one rounding, and by as much
 /// again for what the same distance may differ by from one way of computing it to another.
@@ -35,6 +30,13 @@ pub(crate) struct Below {
 }
 
 impl Below {
+    /// What is known where each end has lost this much of its squared distances.
+    fn new(rounded: Rounded, lost: f64, [left, right]: [Vec<f32>; 2]) -> Self {
+        let left = rounded.left_moved.into_iter().zip(left).collect();
+        let right = rounded.right_moved.into_iter().zip(right).collect();
+        Self { unit: rounded.unit, lost, left, right }
+    }
+
     /// What the distance of a row and a column is not above, where it came out as `single`.
     pub(crate) fn above(&self, (row, column): (usize, usize), single: f64) -> f64 {
         let end = |ends: &[(f32, f32)], at: usize| {
@@ -98,113 +100,6 @@ const MOST_DIM: usize = 1 << 16;
 /// Distances worked out before they are lowered.
 const AT_ONCE: usize = 1 << 16;
 
-/// Vectors seen from a centre, in units and single precision, with what that rounding may have moved
-/// each of them by, twice.
-struct Rounded {
-    unit: f64,
-    left: Vec<f32>,
-    right: Vec<f32>,
-    left_moved: Vec<f32>,
-    right_moved: Vec<f32>,
-}
-
-impl Rounded {
-    fn new(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
-        let centre = centre(points, rows, cols);
-        let span = |i: &usize| {
-            let offsets = points.vector(*i).iter().zip(&centre).map(|(x, c)| (x - c).abs());
-            offsets.fold(0.0, f64::max)
-        };
-        let all = rows.iter().chain(cols);
-        let some = all.clone().step_by((rows.len() + cols.len()).div_ceil(SOME));
-        let rounded = Self::in_units(points, (rows, cols), &centre, of_largest(some.map(span)));
-        let moved = rounded.left_moved.iter().chain(&rounded.right_moved);
-        if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
-            return rounded;
-        }
-        // A few points did not tell how large the others are.
-        Self::in_units(points, (rows, cols), &centre, of_largest(all.map(span)))
-    }
-
-    fn in_units(
-        points: &Points,
-        (rows, cols): (&[usize], &[usize]),
-        centre: &[f64],
-        unit: f64,
-    ) -> Self {
-        let [left, right] = [rows, cols].map(|chosen| round(points, chosen, centre, 1.0 / unit));
-        let moved = |vectors: &[f32]| -> Vec<f32> {
-            let size = |x: &[f32]| match points.metric {
-                PointMetric::Manhattan => sum_of(x, |x| f64::from(x.abs())),
-                _ => sum_of(x, |x| f64::from(x) * f64::from(x)).sqrt(),
-            };
-            let sizes = vectors.chunks_exact(points.dim).map(size);
-            // A rounded vector may be shorter, by less than a thousandth.
-            sizes.map(|size| (2.001 * ROUNDING * size) as f32 + NOTHING).collect()
-        };
-        let (left_moved, right_moved) = (moved(&left), moved(&right));
-        Self { unit, left, right, left_moved, right_moved }
-    }
-
-    /// What is then known of the truth: each end has lost this much of its squared distances.
-    fn below(self, lost: f64, squares: [Vec<f32>; 2]) -> Below {
-        let [left, right] = squares;
-        let left = self.left_moved.into_iter().zip(left).collect();
-        let right = self.right_moved.into_iter().zip(right).collect();
-        Below { unit: self.unit, lost, left, right }
-    }
-}
-
-/// Points that are looked at for what holds for all.
-const SOME: usize = 32;
-
-/// What vectors of a million units are moved by; of such no square overflows, but much larger ones
-/// would.
-const MOST_MOVED: f32 = 0.1;
-
-/// Some vectors, seen from a centre. Rounding to single precision is the last step, and the only one
-/// that loses more than double precision does.
-fn round(points: &Points, chosen: &[usize], centre: &[f64], inverse: f64) -> Vec<f32> {
-    let mut out = vec![0.0; chosen.len() * points.dim];
-    for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(points.dim)) {
-        round_one(points.vector(i), centre, inverse, out);
-    }
-    out
-}
-
-widened! {
-    /// One vector.
-    round_one, round_one_wide, (x: &[f64], centre: &[f64], inverse: f64, out: &mut [f32]), {
-        for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
-            *out = ((x - centre) * inverse) as f32;
-        }
-    }
-}
-
-/// A sum in eight lanes, so that the loop is not one chain.
-fn sum_of(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
-    let (chunks, rest) = values.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    for chunk in chunks {
-        for lane in 0..8 {
-            sums[lane] += term(chunk[lane]);
-        }
-    }
-    sums.iter().sum::<f64>() + rest.iter().map(|&x| term(x)).sum::<f64>()
-}
-
-/// A point in the middle of some, roughly: no distance depends on it.
-fn centre(points: &Points, rows: &[usize], cols: &[usize]) -> Vec<f64> {
-    let step = (rows.len() + cols.len()).div_ceil(SOME);
-    let some: Vec<usize> = rows.iter().chain(cols).copied().step_by(step).collect();
-    let share = 1.0 / some.len() as f64;
-    let mut centre = vec![0.0; points.dim];
-    for i in some {
-        centre.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
-    }
-    centre
-}
-
 /// √Σ(x − y)² or Σ|x − y|, for all columns side by side. A sum of k terms, each of two or three
 /// roundings, is off by less than k + 4 of them.
 fn directly(
@@ -227,7 +122,7 @@ fn directly(
         lower(share, (moved, &rounded.right_moved), out);
     }
     let none = [rows, cols].map(|ends| vec![0.0; ends.len()]);
-    rounded.below(2.0 * ROUNDING * (dim + 8) as f64, none)
+    Below::new(rounded, 2.0 * ROUNDING * (dim + 8) as f64, none)
 }
 
 widened! {
@@ -274,10 +169,8 @@ fn by_product(
     let dim = points.dim;
     let rounded = Rounded::new(points, rows, cols);
     let slack = ROUNDING * (dim + 16) as f64;
-    let norms = |vectors: &[f32]| -> Vec<f64> {
-        let norm = |x: &[f32]| sum_of(x, |x| f64::from(x) * f64::from(x));
-        vectors.chunks_exact(dim).map(norm).collect()
-    };
+    let norms =
+        |vectors: &[f32]| -> Vec<f64> { vectors.chunks_exact(dim).map(squared_norm).collect() };
     let [left, right] = [norms(&rounded.left), norms(&rounded.right)];
     let smaller =
         |norms: &[f64]| norms.iter().map(|x| (x * (1.0 - slack)) as f32).collect::<Vec<_>>();
@@ -291,7 +184,7 @@ fn by_product(
     }
     // Twice: what was taken off, and what may have been off in the same direction.
     let lost = [left, right].map(|norms| norms.iter().map(|x| (2.01 * slack * x) as f32).collect());
-    rounded.below(8.0 * ROUNDING, lost)
+    Below::new(rounded, 8.0 * ROUNDING, lost)
 }
 
 widened! {

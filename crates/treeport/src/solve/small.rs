@@ -118,6 +118,9 @@ const LEAST_MASS: f32 = 1e-14;
 /// where single precision loses digits, and processors their speed.
 const LEAST_KERNEL: f32 = 1e-24;
 
+/// A source uses a target to which it sends at least this share of its mass.
+const LEAST_SHARE: f32 = 0.03;
+
 /// How the next factor follows from the last one and from what would fit now: this power of their
 /// ratio further, which is over-relaxation by 1.75. Two square roots instead of a power are the same
 /// on every processor.
@@ -165,54 +168,67 @@ widened! {
     }
 }
 
+/// Rows that a pass takes together: while the sums of one wait for each other, those of others go on.
+const TOGETHER: usize = 8;
+
+/// A pass over some rows of a kernel: factors of their sources for those of the targets, and what they
+/// add to the sums over the rows. Rows are looked at twice while they are near.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn pass_some<const ROWS: usize>(
+    kernel: &[f32],
+    (a, x): (&[f32; ROWS], &mut [f32; ROWS]),
+    y: &[f32],
+    sums: &mut [f32],
+    relaxed: bool,
+) {
+    let rows: [&[[f32; LANES]]; ROWS] = std::array::from_fn(|row| {
+        kernel[row * y.len()..(row + 1) * y.len()].as_chunks::<LANES>().0
+    });
+    let (y, sums) = (y.as_chunks::<LANES>().0, sums.as_chunks_mut::<LANES>().0);
+    let mut sent = [[0.0; LANES]; ROWS];
+    for (at, y) in y.iter().enumerate() {
+        for (sent, row) in sent.iter_mut().zip(rows) {
+            for lane in 0..LANES {
+                sent[lane] += row[at][lane] * y[lane];
+            }
+        }
+    }
+    for ((x, a), sent) in x.iter_mut().zip(a).zip(sent) {
+        let fits = a / (added(sent) + TINY);
+        *x = if relaxed { beyond(fits, *x) } else { fits.clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR) };
+    }
+    for (at, sum) in sums.iter_mut().enumerate() {
+        for (row, x) in rows.iter().zip(*x) {
+            for lane in 0..LANES {
+                sum[lane] += row[at][lane] * x;
+            }
+        }
+    }
+}
+
+/// The sum of some lanes, halves first.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn added(lanes: [f32; LANES]) -> f32 {
+    let four: [f32; 4] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
 widened! {
     /// Factors of the sources for those of the targets, and the sums over the rows that they leave.
-    /// Every row is looked at twice while it is near, and two at a time, so that one goes on while the
-    /// other waits for its sums.
     pass, pass_wide,
     (kernel: &[f32], sources: (&[f32], &mut [f32]), y: &[f32], sums: &mut [f32], relaxed: bool), {
         sums.fill(TINY);
-        let ys = y.as_chunks::<LANES>().0;
-        let sums = sums.as_chunks_mut::<LANES>().0;
         let (a, x) = sources;
-        let next = |sum: [f32; LANES], a: f32, x: f32| {
-            let fits = a / (sum.iter().sum::<f32>() + TINY);
-            if relaxed { beyond(fits, x) } else { fits.clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR) }
-        };
-        let two = kernel.chunks_exact(2 * y.len());
-        let (last, (xs, x_last)) = (two.remainder(), x.as_chunks_mut::<2>());
-        let (pairs, a_last) = a.as_chunks::<2>();
-        for ((rows, x), a) in two.zip(xs).zip(pairs) {
-            let (first, second) = rows.split_at(y.len());
-            let (first, second) = (first.as_chunks::<LANES>().0, second.as_chunks::<LANES>().0);
-            let mut sum = [[0.0; LANES]; 2];
-            for ((first, second), y) in first.iter().zip(second).zip(ys) {
-                for lane in 0..LANES {
-                    sum[0][lane] += first[lane] * y[lane];
-                    sum[1][lane] += second[lane] * y[lane];
-                }
-            }
-            *x = [next(sum[0], a[0], x[0]), next(sum[1], a[1], x[1])];
-            for ((sum, first), second) in sums.iter_mut().zip(first).zip(second) {
-                for lane in 0..LANES {
-                    sum[lane] += first[lane] * x[0] + second[lane] * x[1];
-                }
-            }
+        let ((many_a, last_a), (many_x, last_x)) = (a.as_chunks(), x.as_chunks_mut());
+        let many = kernel.chunks_exact(TOGETHER * y.len());
+        let last = many.remainder().chunks_exact(y.len());
+        for ((rows, a), x) in many.zip(many_a).zip(many_x) {
+            pass_some::<TOGETHER>(rows, (a, x), y, sums, relaxed);
         }
-        for (x, &a) in x_last.iter_mut().zip(a_last) {
-            let row = last.as_chunks::<LANES>().0;
-            let mut sum = [0.0; LANES];
-            for (row, y) in row.iter().zip(ys) {
-                for lane in 0..LANES {
-                    sum[lane] += row[lane] * y[lane];
-                }
-            }
-            *x = next(sum, a, *x);
-            for (sum, row) in sums.iter_mut().zip(row) {
-                for lane in 0..LANES {
-                    sum[lane] += row[lane] * *x;
-                }
-            }
+        for ((row, &a), x) in last.zip(last_a).zip(last_x) {
+            pass_some::<1>(row, (&[a], std::array::from_mut(x)), y, sums, relaxed);
         }
     }
 }
@@ -224,6 +240,22 @@ widened! {
             let fits = (b / sum).clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR);
             let next = if relaxed { beyond(fits, *y) } else { fits };
             *y = if b > 0.0 { next } else { 0.0 };
+        }
+    }
+}
+
+widened! {
+    /// Where eight products begin of which one is at least so large.
+    at_least, at_least_wide, (kernel: &[f32], y: &[f32], least: f32, out: &mut Vec<usize>), {
+        let chunks = kernel.as_chunks::<LANES>().0.iter().zip(y.as_chunks::<LANES>().0);
+        for (at, (kernel, y)) in chunks.enumerate() {
+            let mut any = false;
+            for lane in 0..LANES {
+                any |= kernel[lane] * y[lane] >= least;
+            }
+            if any {
+                out.push(at * LANES);
+            }
         }
     }
 }
@@ -243,6 +275,8 @@ pub(crate) struct Small {
     x: Vec<f32>,
     y: Vec<f32>,
     sums: Vec<f32>,
+    /// Where the targets that are used by a source are.
+    begins: Vec<usize>,
 }
 
 impl Small {
@@ -360,18 +394,17 @@ impl Small {
         }
     }
 
-    /// The targets to which a source sends at least a hundredth of its mass, by the last sweep.
-    pub(crate) fn used(&self, source: usize, mut used: impl FnMut(usize, f32)) {
+    /// The targets to which a source sends a share of its mass that counts, by the last sweep.
+    pub(crate) fn used(&mut self, source: usize, mut used: impl FnMut(usize, f32)) {
         let row = source * self.width..(source + 1) * self.width;
         // Where there is no mass, nothing is sent.
-        let least = (0.01 * self.a[source] / self.x[source]).max(f32::MIN_POSITIVE);
+        let least = (LEAST_SHARE * self.a[source] / self.x[source]).max(f32::MIN_POSITIVE);
         let (kernel, cost) = (&self.kernel[row.clone()], &self.cost[row]);
-        let chunks = kernel.as_chunks::<LANES>().0.iter().zip(self.y.as_chunks::<LANES>().0);
-        for (at, (kernel, y)) in chunks.enumerate() {
-            let hits: [bool; LANES] = std::array::from_fn(|lane| kernel[lane] * y[lane] >= least);
-            if hits.iter().fold(false, |any, &hit| any | hit) {
-                let lanes = (0..LANES).filter(|&lane| hits[lane]).map(|lane| at * LANES + lane);
-                lanes.filter(|&j| self.b[j] > 0.0).for_each(|j| used(j, cost[j]));
+        self.begins.clear();
+        at_least(kernel, &self.y, least, &mut self.begins);
+        for j in self.begins.iter().flat_map(|&begin| begin..begin + LANES) {
+            if kernel[j] * self.y[j] >= least {
+                used(j, cost[j]);
             }
         }
     }

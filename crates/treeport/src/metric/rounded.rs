@@ -1,0 +1,225 @@
+//! Vectors in single precision, and how far rounding may have moved each of them.
+
+use super::PointMetric;
+use super::points::Points;
+use crate::memory;
+use crate::units::of_largest;
+use crate::wide::widened;
+
+/// Half the distance from 1 to the next number: the largest relative error of one rounding.
+pub(super) const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
+
+/// Less than this is nothing: rounding would no longer be relative.
+pub(super) const NOTHING: f32 = 1e-18;
+
+/// Points that are looked at for what holds for all.
+const SOME: usize = 32;
+
+/// What vectors of a million units are moved by; of such no square overflows, but much larger ones
+/// would.
+const MOST_MOVED: f32 = 0.1;
+
+/// Coordinates of which a metric keeps a copy in single precision, 256 MiB.
+const MOST_COPIED: usize = 1 << 26;
+
+/// The share of their size by which the copy of all points may have moved some of them. Where they lie
+/// closer together, and far from the others, they are rounded anew from where they are.
+const MOST_SHARE: f64 = 3e-5;
+
+/// Some vectors seen from a centre, in units and single precision, with what that rounding may have
+/// moved each of them by, twice.
+pub(super) struct Rounded {
+    pub(super) unit: f64,
+    pub(super) left: Vec<f32>,
+    pub(super) right: Vec<f32>,
+    pub(super) left_moved: Vec<f32>,
+    pub(super) right_moved: Vec<f32>,
+}
+
+impl Rounded {
+    pub(super) fn new(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
+        let copied = points.copy().and_then(|copy| Self::of_copy(points, copy, rows, cols));
+        copied.unwrap_or_else(|| Self::anew(points, rows, cols))
+    }
+
+    /// From the copy of all points, seen from a centre of these: what it has moved them by stays, and
+    /// a little is added. Nothing where that would be much.
+    fn of_copy(points: &Points, copy: &Copy, rows: &[usize], cols: &[usize]) -> Option<Self> {
+        let dim = points.dim;
+        let vector = |i: usize| &copy.vectors[i * dim..(i + 1) * dim];
+        let mut centre = vec![0.0f32; dim];
+        let some = some_of(rows, cols);
+        let share = 1.0 / some.len() as f32;
+        for &i in &some {
+            centre.iter_mut().zip(vector(i)).for_each(|(c, x)| *c += share * x);
+        }
+        let (mut all_moved, mut all_size) = (0.0, 0.0);
+        let mut seen = |chosen: &[usize]| {
+            let mut out = vec![0.0; chosen.len() * dim];
+            let mut moved = Vec::with_capacity(chosen.len());
+            for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
+                from(vector(i), &centre, out);
+                let size = size(points.metric, out);
+                (all_moved, all_size) = (all_moved + f64::from(copy.moved[i]), all_size + size);
+                moved.push(copy.moved[i] + moved_by(size));
+            }
+            (out, moved)
+        };
+        let ((left, left_moved), (right, right_moved)) = (seen(rows), seen(cols));
+        let rounded = Self { unit: copy.unit, left, right, left_moved, right_moved };
+        (all_moved <= MOST_SHARE * all_size).then_some(rounded)
+    }
+
+    /// From the points themselves.
+    fn anew(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
+        let some = some_of(rows, cols);
+        let centre = centre(points, &some);
+        let all = rows.iter().chain(cols);
+        let unit = unit(points, &centre, some.iter());
+        let rounded = Self::in_units(points, (rows, cols), &centre, unit);
+        let moved = rounded.left_moved.iter().chain(&rounded.right_moved);
+        if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
+            return rounded;
+        }
+        // A few points did not tell how large the others are.
+        Self::in_units(points, (rows, cols), &centre, self::unit(points, &centre, all))
+    }
+
+    fn in_units(
+        points: &Points,
+        (rows, cols): (&[usize], &[usize]),
+        centre: &[f64],
+        unit: f64,
+    ) -> Self {
+        let rounded = |chosen: &[usize]| {
+            let mut out = vec![0.0; chosen.len() * points.dim];
+            let moved = round(points, chosen.iter().copied(), (centre, 1.0 / unit), &mut out);
+            (out, moved)
+        };
+        let ((left, left_moved), (right, right_moved)) = (rounded(rows), rounded(cols));
+        Self { unit, left, right, left_moved, right_moved }
+    }
+}
+
+/// All points seen from a centre, in units and single precision.
+#[derive(Clone)]
+pub(super) struct Copy {
+    unit: f64,
+    vectors: Vec<f32>,
+    /// What rounding may have moved each by, twice.
+    moved: Vec<f32>,
+}
+
+impl Copy {
+    /// Nothing, where it would be large or there is no room for it.
+    pub(super) fn new(points: &Points) -> Option<Self> {
+        let (n, dim) = (points.len(), points.dim);
+        if n * dim > MOST_COPIED {
+            return None;
+        }
+        let step = format_args!("coordinates in single precision");
+        let mut vectors = memory::zeros(step, n * dim, "").ok()?;
+        let all: Vec<usize> = (0..n).collect();
+        let centre = centre(points, &some_of(&all, &[]));
+        let unit = unit(points, &centre, all.iter());
+        let moved = round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
+        Some(Self { unit, vectors, moved })
+    }
+}
+
+/// Some of all rows and columns, evenly spaced.
+fn some_of(rows: &[usize], cols: &[usize]) -> Vec<usize> {
+    let step = (rows.len() + cols.len()).div_ceil(SOME);
+    rows.iter().chain(cols).copied().step_by(step.max(1)).collect()
+}
+
+/// A point in the middle of some, roughly: no distance depends on it.
+fn centre(points: &Points, some: &[usize]) -> Vec<f64> {
+    let share = 1.0 / some.len() as f64;
+    let mut centre = vec![0.0; points.dim];
+    for &i in some {
+        centre.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
+    }
+    centre
+}
+
+/// A unit in which no coordinate of these is above 2.
+fn unit<'a>(points: &Points, centre: &[f64], of: impl Iterator<Item = &'a usize>) -> f64 {
+    let span = |i: &usize| {
+        let offsets = points.vector(*i).iter().zip(centre).map(|(x, c)| (x - c).abs());
+        offsets.fold(0.0, f64::max)
+    };
+    of_largest(of.map(span))
+}
+
+/// Some vectors, seen from a centre; what rounding may have moved them by. Rounding to single precision
+/// is the last step, and the only one that loses more than double precision does.
+fn round(
+    points: &Points,
+    chosen: impl Iterator<Item = usize>,
+    (centre, inverse): (&[f64], f64),
+    out: &mut [f32],
+) -> Vec<f32> {
+    let one = |(i, out): (usize, &mut [f32])| {
+        round_one(points.vector(i), centre, inverse, out);
+        moved_by(size(points.metric, out))
+    };
+    chosen.zip(out.chunks_exact_mut(points.dim)).map(one).collect()
+}
+
+/// What rounding every coordinate may move a vector by, twice; a rounded vector may be shorter, by
+/// less than a thousandth.
+fn moved_by(size: f64) -> f32 {
+    (2.001 * ROUNDING * size) as f32 + NOTHING
+}
+
+/// How far a vector is from the centre.
+fn size(metric: PointMetric, x: &[f32]) -> f64 {
+    if metric == PointMetric::Manhattan { along(x) } else { squared_norm(x).sqrt() }
+}
+
+widened! {
+    /// One vector, rounded.
+    round_one, round_one_wide, (x: &[f64], centre: &[f64], inverse: f64, out: &mut [f32]), {
+        for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
+            *out = ((x - centre) * inverse) as f32;
+        }
+    }
+}
+
+widened! {
+    /// One vector, seen from another.
+    from, from_wide, (x: &[f32], centre: &[f32], out: &mut [f32]), {
+        for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
+            *out = x - centre;
+        }
+    }
+}
+
+widened! {
+    /// Σ x².
+    squared_norm, squared_norm_wide, (x: &[f32]) -> f64, {
+        sum_of(x, |x| f64::from(x) * f64::from(x))
+    }
+}
+
+widened! {
+    /// Σ |x|.
+    along, along_wide, (x: &[f32]) -> f64, {
+        sum_of(x, |x| f64::from(x.abs()))
+    }
+}
+
+/// A sum in eight lanes, so that the loop is not one chain.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn sum_of(values: &[f32], term: impl Fn(f32) -> f64) -> f64 {
+    let (chunks, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for chunk in chunks {
+        for lane in 0..8 {
+            sums[lane] += term(chunk[lane]);
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().map(|&x| term(x)).sum::<f64>()
+}
