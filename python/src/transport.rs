@@ -337,6 +337,9 @@ fn on_shared<'a>(
 fn renamed(error: Error, names: &[u32]) -> Error {
     let name = |point: usize| names[point] as usize;
     match error {
+        Error::BadDegrees { point, what, value } => {
+            Error::BadDegrees { point: name(point), what, value }
+        }
         Error::BadCoordinate { point, axis, value } => {
             Error::BadCoordinate { point: name(point), axis, value }
         }

@@ -21,6 +21,10 @@ pub enum Error {
     #[error("coordinate {axis} of point {point} is {value}; coordinates must be finite")]
     BadCoordinate { point: usize, axis: usize, value: f64 },
     #[error(
+        "point {point} has {what} {value}; haversine takes latitude (-90 to 90) and longitude (-180 to 360) in degrees, in this order"
+    )]
+    BadDegrees { point: usize, what: &'static str, value: f64 },
+    #[error(
         "point {point} has length 0, so its cosine distance is undefined; drop it or use another metric"
     )]
     ZeroVector { point: usize },
@@ -28,6 +32,8 @@ pub enum Error {
         "distance from point {from} to point {to} is {value}; distances must be finite and at least 0"
     )]
     BadDistance { from: usize, to: usize, value: f64 },
+    #[error("a new point is {value} away from point {to}; distances must be finite and at least 0")]
+    BadNewDistance { to: usize, value: f64 },
     #[error(
         "distance from point {from} to point {to} is {forth} but {back} the other way; a ground metric is symmetric"
     )]

@@ -80,4 +80,4 @@ pub use score::Score;
 pub use search::{Accuracy, Index, IndexOptions};
 pub use solve::{exact, sinkhorn};
 pub use sparse::Csr;
-pub use tree::{Coupling, Tree};
+pub use tree::{Attachment, Coupling, Tree};

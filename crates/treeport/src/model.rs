@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::forest::{Forest, mean};
 use crate::measure::{Measure, Measures};
 use crate::memory;
-use crate::progress::Progress;
+use crate::progress::{Counter, PLACING, Progress};
 use crate::sparse::Csr;
 use crate::tree::{Census, Coupling, Scratch, Tree, check_tables, newick_parts};
 
@@ -65,6 +65,45 @@ impl Model {
     /// The number of nodes of all trees together: the columns of [`embed`](Self::embed).
     pub fn nodes(&self) -> usize {
         self.trees().iter().map(Tree::nodes).sum()
+    }
+
+    /// The same with new points after the old ones, whose distances stay as they are: each hangs from a
+    /// place near its nearest old point ([`Tree::place`]).
+    ///
+    /// `distances` writes those of a new point to all old ones. Names are left out.
+    ///
+    /// # Errors
+    /// A distance that is negative or not finite; [`Error::Cancelled`](crate::Error::Cancelled).
+    ///
+    /// # Complexity
+    /// O(N) for each new point and tree, and N distances.
+    pub fn extended(
+        &self,
+        new: usize,
+        distances: impl Fn(usize, &mut [f64]) + Sync,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let counter = Counter::new(PLACING, new, progress);
+        let places = (0..new).into_par_iter().map_init(
+            || vec![0.0; self.points()],
+            |row, point| {
+                distances(point, row);
+                counter.add(1)?;
+                self.trees().iter().map(|tree| tree.place(row)).collect::<Result<Vec<_>>>()
+            },
+        );
+        let places = places.collect::<Result<Vec<_>>>()?;
+        let of_tree = |(at, tree): (usize, &Tree)| {
+            tree.extended(&places.iter().map(|place| place[at]).collect::<Vec<_>>())
+        };
+        let mut trees: Vec<Tree> =
+            self.trees().iter().enumerate().map(of_tree).collect::<Result<_>>()?;
+        match self {
+            Self::Tree(_) => Ok(Self::Tree(trees.remove(0))),
+            Self::Forest(forest) => {
+                Ok(Self::Forest(Forest::new(trees, forest.weights().to_vec())?))
+            }
+        }
     }
 
     /// The names of the points, if they have any.

@@ -43,6 +43,8 @@ pub const POINTS: &str = "fitting points";
 pub const LEARNING: &str = "learning";
 /// Edges are fitted to labels; counts iterations.
 pub const EDGES: &str = "fitting edges";
+/// New points are placed in a tree; counts them.
+pub const PLACING: &str = "placing new points";
 /// Levels of accuracy are calibrated by labels; counts labels, once for each level.
 pub const CALIBRATING: &str = "calibrating";
 

@@ -74,7 +74,7 @@ class TreeWasserstein(  # type: ignore[misc]
         Edge weights of an undirected graph; distances are shortest paths.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
         How distances follow from `points`.
     method : str
         What is fitted. "auto" is the best single tree we know how to make: from the start, edges are fitted to

@@ -42,7 +42,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         One whose ground metric is taken. Its trees are not: distances are exact ones.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
         How distances follow from `points`.
     n_neighbors : int
         Neighbors of a query, where a call does not say.

@@ -124,7 +124,7 @@ def emd(
         symmetric, are taken in their direction; one triangle of a matrix stands for both.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
         How distances follow from `points`.
     return_plan : bool
         Whether to return the plan too.

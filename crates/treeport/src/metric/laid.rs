@@ -183,7 +183,7 @@ impl Laid {
 type Tile = [[f64; LANES]; ABREAST];
 
 fn takes_products(points: &Points) -> bool {
-    points.metric != PointMetric::Manhattan && points.dim >= PRODUCTS
+    !points.metric.is_direct() && points.dim >= PRODUCTS
 }
 
 /// Some vectors; the last one again for those that are missing.

@@ -466,13 +466,13 @@ impl GroundMetric {
     /// Number of coordinates of a point and all coordinates, if there are any.
     pub fn coordinates(&self) -> Option<(usize, &[f64])> {
         match &self.shared.source {
-            Source::Points(points) => Some((points.dim, &points.coordinates)),
+            Source::Points(points) => Some((points.given, &points.coordinates)),
             _ => None,
         }
     }
 
     /// The vectors that distances are computed from: coordinates, for the cosine scaled to length
-    /// 1.
+    /// 1, for the haversine points of the unit sphere.
     pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
         match &self.shared.source {
             Source::Points(points) => Some((points.dim, points.vectors())),
@@ -509,7 +509,7 @@ impl fmt::Debug for GroundMetric {
     /// What it holds in a few words; the numbers could fill a disk.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.shared.source {
-            Source::Points(points) => format!("{} in {} dimensions", points.metric, points.dim),
+            Source::Points(points) => format!("{} in {} dimensions", points.metric, points.given),
             Source::Matrix(_, Storage::F32(_)) => "matrix of f32".to_owned(),
             Source::Matrix(_, Storage::F64(_)) => "matrix of f64".to_owned(),
             Source::Graph(graph) => format!("graph of {} edges", graph.edges.len()),

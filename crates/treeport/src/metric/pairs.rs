@@ -8,7 +8,7 @@
 
 use rayon::prelude::*;
 
-use super::points::{PointMetric, Points, TINY, absolute, in_lanes};
+use super::points::{Points, TINY, in_lanes};
 use super::product;
 use crate::condensed::row_start;
 use crate::error::Result;
@@ -32,7 +32,7 @@ pub(super) fn condensed<T: Copy + Send>(
 ) -> Result<()> {
     let blocks = row_blocks(points.len(), ROWS, out);
     let rows = |block: &Block<'_, T>| block.end - block.first;
-    if points.metric == PointMetric::Manhattan {
+    if points.metric.is_direct() {
         return blocks.into_par_iter().try_for_each(|block| {
             counter.add(rows(&block))?;
             fill_directly(points, block, &cast);
@@ -86,7 +86,7 @@ fn fill_directly<T>(points: &Points, mut block: Block<'_, T>, cast: &impl Fn(f64
     for left in (block.first..n).step_by(ROWS) {
         for i in block.first..block.end {
             for j in left.max(i + 1)..n.min(left + ROWS) {
-                let distance = absolute(points.vector(i), points.vector(j));
+                let distance = points.distance(i, j);
                 block.row(i)[j - i - 1] = cast(distance);
             }
         }
@@ -171,7 +171,7 @@ pub(super) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> 
 /// Distances from some points to others, row after row, by a matrix product where it pays.
 pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
     let dim = points.dim;
-    if points.metric == PointMetric::Manhattan || out.len() * dim < PRODUCT_WORK {
+    if points.metric.is_direct() || out.len() * dim < PRODUCT_WORK {
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
             cols.iter().zip(out).for_each(|(&j, out)| *out = points.distance(i, j));
         }
@@ -227,6 +227,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::metric::PointMetric;
 
     /// Points in clusters, some of them nearly or exactly equal, far from the origin.
     fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {

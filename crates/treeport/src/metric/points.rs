@@ -21,15 +21,30 @@ pub enum PointMetric {
     /// Computed as half the squared Euclidean distance of the unit vectors, which is the same
     /// number without the cancellation, so that nearly parallel vectors keep their digits.
     Cosine,
+    /// Along the surface of the Earth, in kilometres, between latitudes and longitudes in degrees.
+    ///
+    /// The Earth is a ball of its mean radius, 6,371.0088 km, which is off by at most 0.6 %. Computed
+    /// from the straight line between points of the unit sphere.
+    Haversine,
 }
+
+/// The mean radius of the Earth in kilometres.
+const EARTH: f64 = 6_371.008_8;
 
 impl PointMetric {
     /// Whether the triangle inequality holds for all points.
     pub fn is_metric(self) -> bool {
-        matches!(self, Self::Euclidean | Self::Manhattan)
+        matches!(self, Self::Euclidean | Self::Manhattan | Self::Haversine)
     }
 
-    /// The distance between two vectors (for the cosine, of length 1) that need not be points.
+    /// Whether distances are taken one by one: along the axes there is no product to take them from,
+    /// and between opposite sides of the Earth its rounding would count.
+    pub(super) fn is_direct(self) -> bool {
+        matches!(self, Self::Manhattan | Self::Haversine)
+    }
+
+    /// The distance between two vectors (for the cosine and the haversine, of length 1) that need not be
+    /// points.
     pub(crate) fn between(self, x: &[f64], y: &[f64]) -> f64 {
         self.between_several(x, [y])[0]
     }
@@ -52,11 +67,13 @@ impl PointMetric {
         }
     }
 
-    /// The distance behind a squared Euclidean distance (of unit vectors for the cosine).
-    pub(super) fn of_square(self, square: f64) -> f64 {
+    /// The distance behind a squared Euclidean distance (of unit vectors for the cosine and the
+    /// haversine).
+    pub(crate) fn of_square(self, square: f64) -> f64 {
         match self {
             Self::Euclidean => square.sqrt(),
             Self::Cosine => square / 2.0,
+            Self::Haversine => 2.0 * EARTH * (0.5 * square.sqrt()).min(1.0).asin(),
             Self::SqEuclidean | Self::Manhattan => square,
         }
     }
@@ -67,15 +84,19 @@ named! { PointMetric, "the metric", {
     Manhattan: "manhattan", "along the axes";
     Cosine: "cosine", "one minus the cosine of the angle";
     SqEuclidean: "sqeuclidean", "straight line, squared";
+    Haversine: "haversine", "along the Earth's surface in km, of latitude and longitude in degrees";
 }, aliases: &[("l2", "euclidean"), ("l1", "manhattan"), ("cityblock", "manhattan")] }
 
 /// Vectors of equal length, all finite, and how to measure between them.
 #[derive(Clone)]
 pub(super) struct Points {
+    /// Of the vectors that distances are computed from.
     pub(super) dim: usize,
     pub(super) metric: PointMetric,
+    /// As they were given, and how many each point has.
     pub(super) coordinates: Vec<f64>,
-    /// The vectors scaled to length 1; only the cosine needs them.
+    pub(super) given: usize,
+    /// Vectors of length 1, which the cosine and the haversine need.
     unit: Option<Vec<f64>>,
     /// The same in single precision, once bounds are asked for.
     copy: OnceLock<Option<Copy>>,
@@ -98,15 +119,19 @@ impl Points {
             let value = coordinates[at];
             return Err(Error::BadCoordinate { point: at / dim, axis: at % dim, value });
         }
-        let unit =
-            (metric == PointMetric::Cosine).then(|| to_unit(dim, &coordinates)).transpose()?;
-        let points = Self { dim, metric, coordinates, unit, copy: OnceLock::new() };
+        let (unit, given) = match metric {
+            PointMetric::Cosine => (Some(to_unit(dim, &coordinates)?), dim),
+            PointMetric::Haversine => (Some(on_sphere(dim, &coordinates)?), dim),
+            _ => (None, dim),
+        };
+        let dim = if metric == PointMetric::Haversine { 3 } else { dim };
+        let points = Self { dim, metric, coordinates, given, unit, copy: OnceLock::new() };
         points.check_extent()?;
         Ok(points)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.coordinates.len() / self.dim
+        self.coordinates.len() / self.given
     }
 
     /// The vectors that distances are computed from.
@@ -186,6 +211,31 @@ fn to_unit(dim: usize, coordinates: &[f64]) -> Result<Vec<f64>> {
         }
     }
     Ok(unit)
+}
+
+/// Points of the unit sphere for latitudes and longitudes in degrees.
+fn on_sphere(dim: usize, coordinates: &[f64]) -> Result<Vec<f64>> {
+    if dim != 2 {
+        return Err(Error::Shape {
+            what: "the table of coordinates".into(),
+            expected: "rows of 2: latitude and longitude in degrees".into(),
+            found: show_shape(&[coordinates.len() / dim, dim]),
+        });
+    }
+    let mut sphere = Vec::with_capacity(coordinates.len() / 2 * 3);
+    for (point, &[latitude, longitude]) in coordinates.as_chunks().0.iter().enumerate() {
+        let bad = |what, value| Err(Error::BadDegrees { point, what, value });
+        if latitude.abs() > 90.0 {
+            return bad("latitude", latitude);
+        }
+        if !(-180.0..=360.0).contains(&longitude) {
+            return bad("longitude", longitude);
+        }
+        let ((z, radius), (y, x)) =
+            (latitude.to_radians().sin_cos(), longitude.to_radians().sin_cos());
+        sphere.extend([radius * x, radius * y, z]);
+    }
+    Ok(sphere)
 }
 
 /// Sums run in this many lanes: the order is fixed, and the compiler can use vector registers.
@@ -290,13 +340,14 @@ mod tests {
             PointMetric::SqEuclidean,
             PointMetric::Manhattan,
             PointMetric::Cosine,
+            PointMetric::Haversine,
         ] {
             assert_eq!(metric.to_string().parse::<PointMetric>().unwrap(), metric);
         }
         assert_eq!("cityblock".parse::<PointMetric>().unwrap(), PointMetric::Manhattan);
         assert_eq!(
             "L7".parse::<PointMetric>().unwrap_err().to_string(),
-            "the metric is `L7`; it must be euclidean, manhattan, cosine or sqeuclidean"
+            "the metric is `L7`; it must be euclidean, manhattan, cosine, sqeuclidean or haversine"
         );
     }
 
@@ -309,6 +360,40 @@ mod tests {
         assert!((at(PointMetric::Cosine) - 1.0).abs() < 1e-15);
         let huge = Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], PointMetric::Cosine).unwrap();
         assert_eq!(huge.distance(0, 1), 2.0);
+    }
+
+    #[test]
+    fn the_earth_is_round() {
+        // A quarter of a meridian, half of the equator both ways, and across the date line.
+        let places = vec![0.0, 0.0, 90.0, 77.0, 0.0, 180.0, 0.0, -180.0, 0.5, 179.5, 0.5, 180.5];
+        let points = Points::new(2, places, PointMetric::Haversine).unwrap();
+        assert_eq!((points.len(), points.dim), (6, 3));
+        let near = |i, j, km: f64| (points.distance(i, j) - km).abs() < 1e-6;
+        let degree = EARTH.to_radians();
+        assert!(near(0, 1, 90.0 * degree) && near(0, 2, 180.0 * degree) && near(2, 3, 0.0));
+        assert!((points.distance(4, 5) / degree - 1.0).abs() < 1e-4);
+        // Berlin and New York, by the formula of haversines.
+        let (berlin, york) = ([52.52f64, 13.405], [40.7128f64, -74.006]);
+        let points = Points::new(2, [berlin, york].concat(), PointMetric::Haversine).unwrap();
+        let half = |k: usize| ((york[k] - berlin[k]).to_radians() / 2.0).sin().powi(2);
+        let haversine =
+            half(0) + berlin[0].to_radians().cos() * york[0].to_radians().cos() * half(1);
+        let expected = 2.0 * EARTH * haversine.sqrt().asin();
+        assert!((points.distance(0, 1) / expected - 1.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn places_beyond_the_poles_are_refused() {
+        let text = |at: &[f64]| error(2, at, PointMetric::Haversine).to_string();
+        let expected = "point 1 has latitude -120; haversine takes latitude (-90 to 90) and \
+                        longitude (-180 to 360) in degrees, in this order";
+        assert_eq!(text(&[0.0, 0.0, -120.0, 30.0]), expected);
+        assert!(text(&[0.0, 400.0]).starts_with("point 0 has longitude 400"));
+        let three = error(3, &[0.0; 6], PointMetric::Haversine).to_string();
+        assert_eq!(
+            three,
+            "the table of coordinates has shape (2, 3), expected rows of 2: latitude and longitude in degrees"
+        );
     }
 
     #[cfg(target_arch = "x86_64")]

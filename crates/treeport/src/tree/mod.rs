@@ -7,6 +7,7 @@
 mod coupling;
 mod distance;
 mod embed;
+mod extend;
 mod index;
 mod linkage_matrix;
 mod lists;
@@ -23,6 +24,7 @@ pub use coupling::Coupling;
 pub(crate) use coupling::Plans;
 pub use distance::Scratch;
 pub(crate) use distance::surpluses;
+pub use extend::Attachment;
 pub(crate) use matching::Move;
 pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::Potentials;

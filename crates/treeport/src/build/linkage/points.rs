@@ -96,8 +96,8 @@ impl Remaining {
             PointMetric::Euclidean => near.sqrt() * self.unit,
             PointMetric::Manhattan => near * self.unit,
             PointMetric::SqEuclidean => near * self.unit * self.unit,
-            // Between vectors of length 1, 1 − cos is half the squared distance.
-            PointMetric::Cosine => 0.5 * near,
+            // Of vectors of length 1.
+            metric @ (PointMetric::Cosine | PointMetric::Haversine) => metric.of_square(near),
         }
     }
 
@@ -148,9 +148,7 @@ impl Remaining {
 fn nearer(point_metric: PointMetric, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
     match point_metric {
         PointMetric::Manhattan => bounded_sum(a, b, bound, f64::abs),
-        PointMetric::Euclidean | PointMetric::SqEuclidean | PointMetric::Cosine => {
-            bounded_sum(a, b, bound, |d| d * d)
-        }
+        _ => bounded_sum(a, b, bound, |d| d * d),
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Centers {
 
 /// What coordinates are divided by, so that no square leaves the range of numbers.
 pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
-    if point_metric == PointMetric::Cosine {
+    if matches!(point_metric, PointMetric::Cosine | PointMetric::Haversine) {
         return 1.0;
     }
     units::of_largest(vectors.iter().map(|x| x.abs()))
@@ -98,11 +98,7 @@ impl Clusters for Centers {
 
     fn distance(&self, a: usize, b: usize) -> f64 {
         let rank = self.rank(a, b);
-        match self.point_metric {
-            PointMetric::Euclidean => rank.sqrt(),
-            PointMetric::Cosine => 0.5 * rank,
-            PointMetric::SqEuclidean | PointMetric::Manhattan => rank,
-        }
+        self.point_metric.of_square(rank)
     }
 
     fn merge(&mut self, keeps: usize, gone: usize) {
