@@ -58,16 +58,38 @@ impl<'a> CostMatrix<'a> {
         cost: &mut Vec<f64>,
         goes_on: &GoesOn<'_>,
     ) -> Result<(f64, f64)> {
+        let totals = self.read_sides((a, left, supply), (b, right, demand))?;
+        check_totals((0, totals.0), (1, totals.1))?;
+        self.read_costs(left, right, cost, goes_on)?;
+        Ok(totals)
+    }
+
+    /// The numbers and masses of what has mass; returns the totals, whatever they are.
+    pub(super) fn read_sides(
+        &self,
+        (a, left, supply): (&[f64], &mut Vec<usize>, &mut Vec<f64>),
+        (b, right, demand): (&[f64], &mut Vec<usize>, &mut Vec<f64>),
+    ) -> Result<(f64, f64)> {
         let left_total = read_masses(0, a, left, supply)?;
         let right_total = read_masses(1, b, right, demand)?;
         if (self.rows, self.columns) != (a.len(), b.len()) {
             let found = format!("({}, {})", self.rows, self.columns);
             return Err(wrong_shape((a.len(), b.len()), found));
         }
-        check_totals((0, left_total), (1, right_total))?;
+        Ok((left_total, right_total))
+    }
+
+    /// The costs between some rows and some columns, checked, row after row.
+    pub(super) fn read_costs(
+        &self,
+        left: &[usize],
+        right: &[usize],
+        cost: &mut Vec<f64>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
         cost.clear();
         room_for_costs(cost, left.len(), right.len())?;
-        for &i in &*left {
+        for &i in left {
             let row = cost.len();
             if row / ASKED != (row + right.len()) / ASKED {
                 ask(goes_on)?;
@@ -77,11 +99,16 @@ impl<'a> CostMatrix<'a> {
                 return Err(Error::BadDistance { from: i, to: right[at], value: cost[row + at] });
             }
         }
-        Ok((left_total, right_total))
+        Ok(())
+    }
+
+    /// The numbers of rows and columns.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.rows, self.columns)
     }
 
     /// Appends what row `i` costs to some columns.
-    fn push_row(&self, i: usize, columns: &[usize], out: &mut Vec<f64>) {
+    pub(super) fn push_row(&self, i: usize, columns: &[usize], out: &mut Vec<f64>) {
         match self.costs {
             Costs::Function(cost) => out.extend(columns.iter().map(|&j| cost(i, j))),
             Costs::Rows(costs) => {

@@ -53,7 +53,9 @@ pub(super) mod fixed;
 mod linked;
 mod lopsided;
 mod paths;
+mod potentials;
 mod price;
+mod relaxed;
 mod simplex;
 mod sweeps;
 mod word;
@@ -73,6 +75,7 @@ pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
 pub use edges::{solve_on_edges, within};
 use fixed::Units;
+pub use relaxed::{Relaxed, solve_relaxed, solve_relaxed_between};
 use simplex::Simplex;
 pub(crate) use sweeps::interval;
 
@@ -390,6 +393,20 @@ impl Solver {
 
     /// The same, where mass that both have stays or may have to move.
     fn lay_out_all(&mut self, a: &Measure<'_>, b: &Measure<'_>, shared_stays: bool) {
+        self.split(a, b, rescaling(a.total(), b.total()), shared_stays);
+        if self.left.is_empty() || self.right.is_empty() {
+            // What is left on one side alone is the rounding of totals.
+            self.left.clear();
+            self.right.clear();
+            return;
+        }
+        balance_totals(&self.supply, &mut self.demand);
+        self.units.set(&self.supply, &self.demand);
+    }
+
+    /// Who has more than the other at a point, and how much; what both have, where that stays.
+    /// Masses on the right count `factor` times.
+    fn split(&mut self, a: &Measure<'_>, b: &Measure<'_>, factor: f64, shared_stays: bool) {
         self.left.clear();
         self.right.clear();
         self.supply.clear();
@@ -397,7 +414,6 @@ impl Solver {
         self.shared.clear();
         self.from.clear();
         self.from.extend_from_slice(a.support());
-        let factor = rescaling(a.total(), b.total());
         let (mut left, mut right) = (a.iter().peekable(), b.iter().peekable());
         loop {
             let point = match (left.peek(), right.peek()) {
@@ -421,14 +437,6 @@ impl Solver {
                 self.demand.push(theirs - stays);
             }
         }
-        if self.left.is_empty() || self.right.is_empty() {
-            // What is left on one side alone is the rounding of totals.
-            self.left.clear();
-            self.right.clear();
-            return;
-        }
-        balance_totals(&self.supply, &mut self.demand);
-        self.units.set(&self.supply, &self.demand);
     }
 
     /// Solves what is prepared: value, gap, and whether it took integers.

@@ -1,0 +1,111 @@
+//! The dual values of a solution at every point, so that anybody can check the proof.
+//!
+//! The solver has dual values where mass moves. Where the triangle inequality is promised, the
+//! function f(x) = min(most, minⱼ d(x, j) − vⱼ) over the points j that gain mass is 1-Lipschitz, at
+//! least uᵢ at every point that loses mass and at most −vⱼ at every j. So u = f and v = −f prove at
+//! least as much as what they came from, mass that stays put included. Without the promise both
+//! sides are extended by the least of what the other one allows.
+
+use super::{CostMatrix, Solution};
+use crate::metric::GroundMetric;
+
+impl Solution {
+    /// Dual values u and v of all points: u(i) + v(j) ≤ d(i, j) for any two, no value is above
+    /// `most`, and Σ a·u + Σ b·v is the value of the solution, all up to rounding.
+    ///
+    /// `most` is the penalty of [`Relaxed::Penalty`](super::Relaxed), and infinite for plain
+    /// transport. Where the triangle inequality is promised, v is −u. There are none for
+    /// [`Relaxed::Mass`](super::Relaxed).
+    ///
+    /// # Complexity
+    /// For n points, r of which gain mass: O(r n) distances with the triangle inequality, O(n²)
+    /// without it; one search of a graph, O(E log n).
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{GroundMetric, Measures, PointMetric, exact};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
+    /// let solution = exact::solve(&metric, &measures.row(0), &measures.row(1))?;
+    /// let (u, v) = solution.potentials(&metric, f64::INFINITY);
+    /// assert_eq!(0.5 * (u[0] + u[1]) + 0.5 * (v[1] + v[2]), 2.5);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn potentials(&self, metric: &GroundMetric, most: f64) -> (Vec<f64>, Vec<f64>) {
+        if !metric.is_metric() {
+            let n = metric.points();
+            return self.extended((n, n), most, |i, out| metric.row(i, out));
+        }
+        let height = self.heights(metric, most);
+        let lowered = height.iter().map(|h| -h).collect();
+        (height, lowered)
+    }
+
+    /// [`Solution::potentials`] of rows and columns, for what
+    /// [`solve_between`](super::solve_between()) has solved. Rows and columns whose costs are all
+    /// no numbers get 0.
+    ///
+    /// # Complexity
+    /// Every cost is read once.
+    pub fn potentials_between(&self, costs: &CostMatrix<'_>, most: f64) -> (Vec<f64>, Vec<f64>) {
+        let columns: Vec<usize> = (0..costs.shape().1).collect();
+        let mut row = Vec::with_capacity(columns.len());
+        self.extended(costs.shape(), most, |i, out| {
+            row.clear();
+            costs.push_row(i, &columns, &mut row);
+            out.copy_from_slice(&row);
+        })
+    }
+
+    /// The 1-Lipschitz function of the module's text.
+    fn heights(&self, metric: &GroundMetric, most: f64) -> Vec<f64> {
+        let n = metric.points();
+        if self.right.is_empty() {
+            return vec![if most.is_finite() { most } else { 0.0 }; n];
+        }
+        if metric.edges().is_some() {
+            let mut height = vec![most.min(f64::MAX / 4.0); n];
+            self.right.iter().for_each(|&(j, v)| height[j] = -v);
+            metric.make_lipschitz(&mut height);
+            return height;
+        }
+        let (columns, values): (Vec<usize>, Vec<f64>) = self.right.iter().copied().unzip();
+        let mut row = vec![0.0; columns.len()];
+        let lowest = |i: usize| {
+            metric.block(&[i], &columns, &mut row);
+            row.iter().zip(&values).map(|(d, v)| d - v).fold(most, f64::min)
+        };
+        (0..n).map(lowest).collect()
+    }
+
+    /// First columns without a value get the largest that the rows with one allow, then the other
+    /// rows the largest that all columns allow.
+    fn extended(
+        &self,
+        (rows, columns): (usize, usize),
+        most: f64,
+        mut costs: impl FnMut(usize, &mut [f64]),
+    ) -> (Vec<f64>, Vec<f64>) {
+        let mut row = vec![0.0; columns];
+        let mut right = vec![most; columns];
+        for &(i, u) in &self.left {
+            costs(i, &mut row);
+            right.iter_mut().zip(&row).for_each(|(v, cost)| *v = v.min(cost - u));
+        }
+        self.right.iter().for_each(|&(j, v)| right[j] = v);
+        right.iter_mut().for_each(|v| *v = or_zero(*v));
+        let mut left = vec![None; rows];
+        self.left.iter().for_each(|&(i, u)| left[i] = Some(u));
+        let mut allowed = |i: usize| {
+            costs(i, &mut row);
+            or_zero(row.iter().zip(&right).map(|(cost, v)| cost - v).fold(most, f64::min))
+        };
+        let left = left.into_iter().enumerate().map(|(i, u)| u.unwrap_or_else(|| allowed(i)));
+        (left.collect(), right)
+    }
+}
+
+/// Without any cost nothing binds a value, and 0 is one that can be added up.
+fn or_zero(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}
