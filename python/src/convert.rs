@@ -21,6 +21,14 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
     if let Error::Memory { .. } = &error {
         return PyMemoryError::new_err(error.to_string());
     }
+    if let Error::Unbalanced { left, right, left_total, right_total } = &error {
+        // The way out goes by other names here.
+        return PyValueError::new_err(format!(
+            "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal \
+             masses: divide each by its total, or let mass be left over (`penalty` of `emd` and \
+             `Tree.distance`, `mass` of `emd`)"
+        ));
+    }
     let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {
         return PyValueError::new_err(error.to_string());
     };

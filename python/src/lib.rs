@@ -42,5 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::neighbors::{Index, check_accuracy};
     #[pymodule_export]
-    use crate::transport::{emd, emd_few_pairs, emd_matrix, emd_pairs, emd_points, sinkhorn};
+    use crate::transport::{
+        emd, emd_few_pairs, emd_matrix, emd_pairs, emd_points, emd_relaxed, sinkhorn,
+    };
 }

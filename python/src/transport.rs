@@ -7,9 +7,10 @@ use std::borrow::Cow;
 
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::condensed::{place, size_for};
-use treeport::exact::CostMatrix;
+use treeport::exact::{CostMatrix, Relaxed, Solution};
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{
     Coupling, Error, GroundMetric, PointMetric, Progress, exact, memory, silent,
@@ -28,6 +29,8 @@ pub(crate) enum Costs<'py> {
     Matrix(PyReadonlyArray2<'py, f64>),
     /// Coordinates, one point per row, and how to measure between them.
     Points(PyReadonlyArray2<'py, f64>, String),
+    /// Coordinates of the points of the left measure and of those of the right one.
+    TwoSets(PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, f64>, String),
     /// As `pdist` returns it.
     Condensed(PyReadonlyArray1<'py, f64>),
     Ground(PyRef<'py, Ground>),
@@ -59,15 +62,39 @@ impl Problem<'_> {
     }
 
     fn exact(&self, progress: &Progress<'_>) -> treeport::Result<(f64, Coupling)> {
-        let solution = match self {
-            Self::Metric(metric, [a, b], _) => {
+        let solution = self.solution(None, progress)?;
+        Ok((solution.value, self.named(solution.plan)))
+    }
+
+    fn solution(
+        &self,
+        relaxed: Option<Relaxed>,
+        progress: &Progress<'_>,
+    ) -> treeport::Result<Solution> {
+        match (self, relaxed) {
+            (Self::Metric(metric, [a, b], _), None) => {
                 exact::solve_watched(metric, &a.row(0), &b.row(0), progress)
             }
-            Self::Matrix(a, b, costs) => {
+            (Self::Metric(metric, [a, b], _), Some(relaxed)) => {
+                exact::solve_relaxed(metric, &a.row(0), &b.row(0), relaxed, progress)
+            }
+            (Self::Matrix(a, b, costs), None) => {
                 with_costs(costs, |costs| exact::solve_between_watched(a, b, costs, progress))
             }
-        }?;
-        Ok((solution.value, self.named(solution.plan)))
+            (Self::Matrix(a, b, costs), Some(relaxed)) => with_costs(costs, |costs| {
+                exact::solve_relaxed_between(a, b, costs, relaxed, progress)
+            }),
+        }
+    }
+
+    /// Dual values of all rows and columns, or of all points of the metric.
+    fn potentials(&self, solution: &Solution, most: f64) -> (Vec<f64>, Vec<f64>) {
+        match self {
+            Self::Metric(metric, ..) => solution.potentials(metric, most),
+            Self::Matrix(_, _, costs) => {
+                with_costs(costs, |costs| solution.potentials_between(costs, most))
+            }
+        }
     }
 
     fn entropic(
@@ -119,12 +146,45 @@ pub(crate) fn emd<'py>(
     costs: Costs<'py>,
     plan: bool,
 ) -> PyResult<(f64, Option<Moves<'py>>)> {
-    let problem = problem(&a, &b, &costs)?;
+    let problem = problem(&a, &b, &costs, false)?;
     if !plan && problem.size() <= SHORT {
         return Ok((py.detach(|| problem.value()).map_err(to_py_err)?, None));
     }
     let (value, moves) = watched(py, problem.size(), |progress| problem.exact(progress))?;
     Ok((value, plan.then(|| convert::moves(py, moves))))
+}
+
+/// Dual values of the points on either side.
+type Potentials<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// The cost of a plan that may leave mass behind, the plan, and its dual values if asked for.
+#[pyfunction]
+#[pyo3(signature = (a, b, costs, mass, penalty, potentials))]
+pub(crate) fn emd_relaxed<'py>(
+    py: Python<'py>,
+    a: Row<'py>,
+    b: Row<'py>,
+    costs: Costs<'py>,
+    mass: Option<f64>,
+    penalty: Option<f64>,
+    potentials: bool,
+) -> PyResult<(f64, Moves<'py>, Option<Potentials<'py>>)> {
+    let relaxed = mass.map(Relaxed::Mass).or(penalty.map(Relaxed::Penalty));
+    let problem = problem(&a, &b, &costs, potentials)?;
+    let (value, plan, duals) = watched(py, problem.size(), |progress| {
+        let solution = problem.solution(relaxed, progress)?;
+        let most = penalty.unwrap_or(f64::INFINITY);
+        let duals = potentials.then(|| problem.potentials(&solution, most));
+        Ok((solution.value, problem.named(solution.plan), duals))
+    })?;
+    let duals = duals.map(|(mut left, mut right)| {
+        if let Costs::TwoSets(..) = &costs {
+            left.truncate(a.points());
+            right.drain(..a.points());
+        }
+        (left.into_pyarray(py), right.into_pyarray(py))
+    });
+    Ok((value, convert::moves(py, plan), duals))
 }
 
 /// Solves one problem with the interpreter released; one that may take long hears of Ctrl-C.
@@ -171,7 +231,7 @@ pub(crate) fn emd_points<'py>(
     metric: String,
 ) -> PyResult<f64> {
     let (a, b, costs) = (Row::Dense(a), Row::Dense(b), Costs::Points(points, metric));
-    let problem = problem(&a, &b, &costs)?;
+    let problem = problem(&a, &b, &costs, false)?;
     if problem.size() <= SMALL {
         return problem.value().map_err(to_py_err);
     }
@@ -200,7 +260,7 @@ pub(crate) fn sinkhorn<'py>(
     let epsilon = if relative { Epsilon::Relative(epsilon) } else { Epsilon::Absolute(epsilon) };
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
-    let problem = problem(&a, &b, &costs)?;
+    let problem = problem(&a, &b, &costs, false)?;
     // Any number of iterations is allowed, so that also few points may take long.
     let (value, moves) = match problem.size() {
         ..=SMALL => py.detach(|| problem.entropic(&options, &silent)).map_err(to_py_err)?,
@@ -267,21 +327,27 @@ pub(crate) fn emd_few_pairs<'py>(
 /// Numbers of an array that is worth a look at whether its problems are few.
 const FEW: usize = 1 << 12;
 
-/// Reads what the two measures need of the costs.
-fn problem<'a>(a: &'a Row<'_>, b: &'a Row<'_>, costs: &'a Costs<'_>) -> PyResult<Problem<'a>> {
+/// Reads what the two measures need of the costs, or all of them if the `whole` is asked for.
+fn problem<'a>(
+    a: &'a Row<'_>,
+    b: &'a Row<'_>,
+    costs: &'a Costs<'_>,
+    whole: bool,
+) -> PyResult<Problem<'a>> {
     let sides = || Ok::<_, PyErr>([a.read(0)?, b.read(1)?]);
     match costs {
         Costs::Matrix(costs) => Ok(Problem::Matrix(a.dense(0)?, b.dense(1)?, costs.as_array())),
         Costs::Points(points, point_metric) => {
             let point_metric: PointMetric = point_metric.parse().map_err(to_py_err)?;
             let points = points.as_array();
-            on_shared(sides()?, points.nrows(), |used| {
-                let step = format_args!("the coordinates of {} points with mass", used.len());
-                let bytes = (8 * used.len() as u64).saturating_mul(points.ncols() as u64);
-                memory::check(step, bytes, "give fewer points")?;
-                let rows = used.iter().flat_map(|&p| points.row(p as usize).into_iter().copied());
-                GroundMetric::from_points(points.ncols(), rows.collect(), point_metric)
+            on_shared(sides()?, points.nrows(), whole, |used| {
+                let rows = coordinates(&points, used)?;
+                GroundMetric::from_points(points.ncols(), rows, point_metric)
             })
+        }
+        Costs::TwoSets(left, right, point_metric) => {
+            let point_metric: PointMetric = point_metric.parse().map_err(to_py_err)?;
+            on_two_sets(sides()?, [left.as_array(), right.as_array()], point_metric, whole)
         }
         Costs::Condensed(given) => {
             let distances = given.as_array();
@@ -292,7 +358,7 @@ fn problem<'a>(a: &'a Row<'_>, b: &'a Row<'_>, costs: &'a Costs<'_>) -> PyResult
                 let refused = GroundMetric::from_condensed(n, distances.to_vec());
                 refused.map_err(to_py_err)?;
             }
-            on_shared(sides()?, n, |used| {
+            on_shared(sides()?, n, whole, |used| {
                 let distance = |i: u32, j: u32| distances[place(n, i as usize, j as usize)];
                 let step = format_args!("the distances of {} points with mass", used.len());
                 let bytes = (used.len() as u64).saturating_mul(4 * used.len() as u64);
@@ -308,14 +374,70 @@ fn problem<'a>(a: &'a Row<'_>, b: &'a Row<'_>, costs: &'a Costs<'_>) -> PyResult
     }
 }
 
-/// Both measures on the points that either has, with the metric that `make` gives them.
+/// The coordinates of some points, one after the other.
+fn coordinates(points: &ArrayView2<'_, f64>, used: &[u32]) -> treeport::Result<Vec<f64>> {
+    let step = format_args!("the coordinates of {} points with mass", used.len());
+    let bytes = (8 * used.len() as u64).saturating_mul(points.ncols() as u64);
+    memory::check(step, bytes, "give fewer points")?;
+    Ok(used.iter().flat_map(|&p| points.row(p as usize).into_iter().copied()).collect())
+}
+
+/// Points of the left measure with mass, or all, and after them those of the right one.
+fn on_two_sets<'a>(
+    [a, b]: [treeport::Measures; 2],
+    sets: [ArrayView2<'_, f64>; 2],
+    point_metric: PointMetric,
+    whole: bool,
+) -> PyResult<Problem<'a>> {
+    for (side, set) in [&a, &b].into_iter().zip(&sets) {
+        side.check_points(set.nrows()).map_err(to_py_err)?;
+    }
+    if sets[0].ncols() != sets[1].ncols() {
+        return Err(PyValueError::new_err(format!(
+            "points has {} coordinates a point, points_b {}; they have to live in one space",
+            sets[0].ncols(),
+            sets[1].ncols()
+        )));
+    }
+    let used = |side: &treeport::Measures, set: &ArrayView2<'_, f64>| {
+        if whole { (0..set.nrows() as u32).collect() } else { side.row(0).support().to_vec() }
+    };
+    let (left, right) = (used(&a, &sets[0]), used(&b, &sets[1]));
+    let (first, count) = (left.len(), left.len() + right.len());
+    let names = [left.as_slice(), &right].concat();
+    let make = || {
+        let mut rows = coordinates(&sets[0], &left)?;
+        rows.extend(coordinates(&sets[1], &right)?);
+        GroundMetric::from_points(sets[0].ncols(), rows, point_metric)
+    };
+    let metric = make().map_err(|error| match error {
+        Error::BadCoordinate { point, .. } | Error::ZeroVector { point } if point >= first => {
+            PyValueError::new_err(format!("points_b: {}", renamed(error, &names)))
+        }
+        error => to_py_err(renamed(error, &names)),
+    })?;
+    let placed = |side: &treeport::Measures, used: &[u32], first: usize| {
+        let place = |point: usize| used.binary_search(&(point as u32)).expect("a point in use");
+        let entries = side.row(0).iter().map(|(point, mass)| (first + place(point), mass));
+        treeport::Measures::from_rows(count, [entries]).expect("the same masses")
+    };
+    let sides = [placed(&a, &left, 0), placed(&b, &right, first)];
+    Ok(Problem::Metric(Cow::Owned(metric), sides, Some(names)))
+}
+
+/// Both measures on the points that either has, or all, with the metric that `make` gives them.
 fn on_shared<'a>(
     sides: [treeport::Measures; 2],
     points: usize,
+    whole: bool,
     make: impl FnOnce(&[u32]) -> treeport::Result<GroundMetric>,
 ) -> PyResult<Problem<'a>> {
     for side in &sides {
         side.check_points(points).map_err(to_py_err)?;
+    }
+    if whole {
+        let all: Vec<u32> = (0..points as u32).collect();
+        return Ok(Problem::Metric(Cow::Owned(make(&all).map_err(to_py_err)?), sides, None));
     }
     let mut used = sides.each_ref().map(|side| side.row(0).support()).concat();
     used.sort_unstable();

@@ -3,16 +3,18 @@
 `TreeWasserstein` learns a tree over your points from exact transport distances; after that a distance
 costs time linear in the supports of its two measures. `Tree` is what it learns, or what you bring: a
 phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once. `WassersteinNeighbors` finds
-those of a collection that are nearest by exact transport. `emd` and `sinkhorn` solve single problems exactly and with entropy.
+those of a collection that are nearest by exact transport. `emd` and `sinkhorn` solve single problems exactly
+and with entropy, `emd_pairs` and `emd_pairwise` many.
 """
 
+from ._batches import emd_pairs, emd_pairwise
 from ._core import __version__
 from ._estimator import TreeWasserstein, load
 from ._forest import Forest
 from ._inputs import Measures
 from ._memory import set_memory_limit
 from ._neighbors import WassersteinNeighbors
-from ._transport import emd, emd_pairs, sinkhorn
+from ._transport import emd, sinkhorn
 from ._tree import Tree, linkage
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "__version__",
     "emd",
     "emd_pairs",
+    "emd_pairwise",
     "linkage",
     "load",
     "set_memory_limit",

@@ -24,6 +24,7 @@ __all__ = [
     "emd_matrix",
     "emd_pairs",
     "emd_points",
+    "emd_relaxed",
     "fit",
     "match_names",
     "methods",
@@ -38,7 +39,7 @@ DEFAULT_PAIRS: int
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
-_Costs = Union[tuple[_Floats, str], _Floats, Ground]
+_Costs = Union[tuple[_Floats, str], tuple[_Floats, _Floats, str], _Floats, Ground]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
 _Part = tuple[Measures, _Integers]
@@ -260,6 +261,14 @@ def emd_few_pairs(
 ) -> Optional[_Floats]: ...
 def emd_matrix(a: _Floats, b: _Floats, costs: _Floats) -> float: ...
 def emd_points(a: _Floats, b: _Floats, points: _Floats, metric: str) -> float: ...
+def emd_relaxed(
+    a: _Row,
+    b: _Row,
+    costs: _Costs,
+    mass: Optional[float],
+    penalty: Optional[float],
+    potentials: bool,
+) -> tuple[float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
 def emd_pairs(
     ground: Ground,
     measures: Measures,

@@ -11,20 +11,24 @@ from . import _core
 from ._inputs import (
     Floats,
     Integers,
+    coordinates,
     costs,
     directed,
     directed_costs,
-    ground_of,
-    measures_of,
     moves_matrix,
     names_of,
-    pairs_of,
     row,
     support,
-    threads_of,
     width,
 )
-from ._progress import bar
+
+Potentials = tuple[Floats, Floats]
+Answer = Union[
+    float,
+    tuple[float, sparse.csr_array],
+    tuple[float, Potentials],
+    tuple[float, sparse.csr_array, Potentials],
+]
 
 
 class _Problem:
@@ -35,6 +39,7 @@ class _Problem:
         a: Any,
         b: Any,
         points: Any,
+        points_b: Any,
         cost: Any,
         graph: Any,
         metric: str,
@@ -44,10 +49,32 @@ class _Problem:
         self.a, self.b = row(a, names), row(b, names)
         self._shape = width(self.a), width(self.b)
         self._places: Optional[tuple[Integers, Integers]] = None
-        if points is None and cost is None and (adjacency := directed(graph, weight)) is not None:
+        self.costs: Any
+        if points_b is not None:
+            self.costs = (*self._two_sets(points, points_b, cost, graph), metric)
+        elif points is None and cost is None and (adjacency := directed(graph, weight)) is not None:
             self._along(adjacency)
         else:
             self.costs = costs(points, cost, graph, metric, weight)
+
+    def _two_sets(self, points: Any, points_b: Any, cost: Any, graph: Any) -> tuple[Floats, Floats]:
+        """Coordinates of both sides: ``points=x, points_b=y``, or `x` and `y` after the measures."""
+        if np.ndim(points_b) == 0 and not hasattr(points_b, "obsm"):
+            raise ValueError(
+                f"points_b is {points_b!r}; the fourth argument is the coordinates of the points of b, and "
+                "everything after it is given by name"
+            )
+        given = 3 - (points is None) - (cost is None) - (graph is None)
+        if given != 1 or graph is not None:
+            raise ValueError(
+                "points_b are the coordinates of the points of b, so give those of a as points (or both in "
+                "the place of the cost matrix), and neither cost nor graph"
+            )
+        sets = coordinates(cost if points is None else points), coordinates(points_b)
+        for name, size, of, where in zip("ab", self._shape, sets, ("points", "points_b")):
+            if size != len(of):
+                raise ValueError(f"{name} has {size} masses, and {where} has {len(of)} rows")
+        return sets
 
     def _along(self, adjacency: Any) -> None:
         """Costs there and back differ, so that only those from one support to the other are asked for."""
@@ -63,78 +90,165 @@ class _Problem:
     def answer(self, found: Any) -> Union[float, tuple[float, sparse.csr_array]]:
         """The value, and the plan where it was asked for."""
         value, moves = found
-        if moves is None:
-            return float(value)
+        return float(value) if moves is None else (float(value), self._plan(moves))
+
+    def _plan(self, moves: Any) -> sparse.csr_array:
         left, right, mass = moves
         if self._places is not None:
             left, right = self._places[0][left], self._places[1][right]
-        return float(value), moves_matrix((left, right, mass), self._shape)
+        return moves_matrix((left, right, mass), self._shape)
+
+    def relaxed(
+        self, mass: Optional[float], penalty: Optional[float], with_plan: bool, with_potentials: bool
+    ) -> Answer:
+        """What may leave mass behind, or has potentials: the value, and what was asked for."""
+        if mass is not None and penalty is not None:
+            raise ValueError("give mass or penalty, not both")
+        if mass is not None and with_potentials:
+            raise ValueError("there are no potentials with mass; give a penalty, or leave return_potentials out")
+        found = _core.emd_relaxed(self.a, self.b, self.costs, mass, penalty, with_potentials)
+        value, moves, duals = float(found[0]), found[1], found[2]
+        if duals is None:
+            return (value, self._plan(moves)) if with_plan else value
+        if self._places is not None:
+            (u, v), (left, right), (n, m) = duals, self._places, self._shape
+            duals = _spread(u, left, n), _spread(v, right, m)
+        return (value, self._plan(moves), duals) if with_plan else (value, duals)
+
+
+def _spread(values: Floats, places: Integers, size: int) -> Floats:
+    """Values at some places, and 0 elsewhere."""
+    whole = np.zeros(size)
+    whole[places] = values
+    return whole
 
 
 @overload
 def emd(
     a: Any,
     b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
     *,
     points: Any = ...,
-    cost: Any = ...,
     graph: Any = ...,
     weight: Optional[str] = ...,
     metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
     return_plan: Literal[False] = ...,
+    return_potentials: Literal[False] = ...,
 ) -> float: ...
 @overload
 def emd(
     a: Any,
     b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
     *,
     points: Any = ...,
-    cost: Any = ...,
     graph: Any = ...,
     weight: Optional[str] = ...,
     metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
     return_plan: Literal[True],
+    return_potentials: Literal[False] = ...,
 ) -> tuple[float, sparse.csr_array]: ...
+@overload
 def emd(
     a: Any,
     b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
+    return_plan: Literal[False] = ...,
+    return_potentials: Literal[True],
+) -> tuple[float, Potentials]: ...
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
+    return_plan: Literal[True],
+    return_potentials: Literal[True],
+) -> tuple[float, sparse.csr_array, Potentials]: ...
+def emd(
+    a: Any,
+    b: Any,
+    cost: Any = None,
+    points_b: Any = None,
     *,
     points: Any = None,
-    cost: Any = None,
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
+    mass: Optional[float] = None,
+    penalty: Optional[float] = None,
     return_plan: bool = False,
-) -> Union[float, tuple[float, sparse.csr_array]]:
+    return_potentials: bool = False,
+) -> Answer:
     """Exact transport cost (Wasserstein-1) between two measures, proved to be optimal.
 
-    Only the distances between points with mass are read, so that a call costs what its supports cost.
+    ``emd(a, b, M)`` takes a cost matrix and ``emd(a, b, x, y)`` the coordinates of the points of `a` and of those of
+    `b`; everything else goes by name. Only the distances between points with mass are read, so that a call costs what
+    its supports cost.
 
     Parameters
     ----------
     a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-        Masses at the points; their totals have to be equal.
-    points : array-like of shape (n_points, n_dimensions), optional
-        Coordinates. Give one of `points`, `cost` and `graph`.
+        Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given.
     cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
         Distances between the points, square or condensed as by `scipy.spatial.distance.pdist`; or the
         cost from every point of `a` to every point of `b`, which need not be the same points.
+        Give one of `cost`, `points` and `graph`.
+    points_b : array-like of shape (n_points_b, n_dimensions), optional
+        Coordinates of the points of `b`, where they are not those of `a`. What stands before it in the call, or
+        `points`, are then the coordinates of the points of `a`.
+    points : array-like of shape (n_points, n_dimensions), optional
+        Coordinates.
     graph : sparse matrix or networkx graph, optional
         Edge weights; distances are shortest paths. Edges of a directed graph, or of a matrix that is not
         symmetric, are taken in their direction; one triangle of a matrix stands for both.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
-        How distances follow from `points`.
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+        How distances follow from coordinates.
+    mass : float, optional
+        Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
+    penalty : float, optional
+        Unbalanced transport: what is not moved costs this much a unit, where it is taken away and where it is put
+        back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation.
     return_plan : bool
         Whether to return the plan too.
+    return_potentials : bool
+        Whether to return the proof too: dual values `u`, `v` of all points.
 
     Returns
     -------
     value : float
-        The cost of an optimal plan.
-    plan : scipy.sparse.csr_array of shape (n_points, n_points)
-        Which mass goes where; only with `return_plan`.
+        The cost of an optimal plan, what a penalty costs included.
+    plan : scipy.sparse.csr_array of shape (n_points_a, n_points_b)
+        Which mass goes where; only with `return_plan`. What it leaves of `a` and `b` was not moved.
+    potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
+        Only with `return_potentials`: `u[i] + v[j]` is at most the cost from i to j for all points, with or without
+        mass, none is above the penalty, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
+        cheaper. On metrics `v` is `-u`. On directed graphs they are 0 where there is no mass. There are none with
+        `mass`.
 
     Raises
     ------
@@ -146,14 +260,29 @@ def emd(
     >>> import treeport as tp
     >>> tp.emd([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], points=[[0.0], [1.0], [5.0]])
     2.5
-    >>> value, plan = tp.emd([1.0, 0.0], [0.25, 0.75], cost=[[0.0, 2.0], [2.0, 0.0]], return_plan=True)
+    >>> value, plan = tp.emd([1.0, 0.0], [0.25, 0.75], [[0.0, 2.0], [2.0, 0.0]], return_plan=True)
     >>> value
     1.5
     >>> plan.toarray()
     array([[0.25, 0.75],
            [0.  , 0.  ]])
+
+    Points of their own, and what proves it:
+
+    >>> value, (u, v) = tp.emd([0.5, 0.5], [1.0], [[0.0], [2.0]], [[3.0]], return_potentials=True)
+    >>> value, 0.5 * u[0] + 0.5 * u[1] + v[0]
+    (2.0, 2.0)
+
+    Masses that differ: the unit at 9 is taken away, or left alone.
+
+    >>> line = [[0.0], [1.0], [9.0]]
+    >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=3.0)
+    5.0
+    >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, mass=1.5)
+    1.5
     """
-    if graph is None and not return_plan and type(a) is type(b) is np.ndarray:
+    more = return_potentials or mass is not None or penalty is not None
+    if graph is points_b is None and not (return_plan or more) and type(a) is type(b) is np.ndarray:
         try:
             if points is None and type(cost) is np.ndarray:
                 return _core.emd_matrix(a, b, cost)
@@ -161,74 +290,20 @@ def emd(
                 return _core.emd_points(a, b, points, metric)
         except TypeError:
             pass  # other than arrays of float64, which `row` and `costs` convert
-    problem = _Problem(a, b, points, cost, graph, metric, weight)
+    problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
+    if more:
+        return problem.relaxed(mass, penalty, return_plan, return_potentials)
     return problem.answer(_core.emd(problem.a, problem.b, problem.costs, return_plan))
-
-
-def emd_pairs(
-    measures: Any,
-    pairs: Any,
-    *,
-    points: Any = None,
-    cost: Any = None,
-    graph: Any = None,
-    weight: Optional[str] = "weight",
-    metric: str = "euclidean",
-    assume_metric: bool = False,
-    n_jobs: Optional[int] = None,
-    verbose: bool = False,
-) -> Floats:
-    """Exact transport costs of many pairs of measures, in parallel.
-
-    Parameters
-    ----------
-    measures : array-like or sparse of shape (n_measures, n_points)
-        One measure per row; an AnnData object stands for its `X`.
-    pairs : array-like of int of shape (n_pairs, 2)
-        The rows to compare.
-    points, cost, graph, weight, metric
-        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
-    assume_metric : bool
-        Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
-    n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors. The result is the same for any number.
-    verbose : bool
-        Whether to show a progress bar on stderr.
-
-    Returns
-    -------
-    distances : ndarray of shape (n_pairs,)
-
-    Examples
-    --------
-    >>> import treeport as tp
-    >>> measures = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]
-    >>> tp.emd_pairs(measures, [(0, 1), (0, 2)], points=[[0.0], [1.0], [5.0]])
-    array([1., 3.])
-    """
-    threads = threads_of(n_jobs)
-    plain = cost is graph is None and not (assume_metric or verbose)
-    if plain and type(measures) is type(pairs) is type(points) is np.ndarray:
-        try:
-            if (few := _core.emd_few_pairs(measures, pairs, points, metric)) is not None:
-                return few
-        except TypeError:
-            pass  # other than arrays of float64 and int64, which are converted
-    ground = ground_of(points, cost, graph, metric, weight)
-    if assume_metric:
-        ground = ground.assume_metric()
-    rows, numbers = measures_of(measures, names=names_of(graph)), pairs_of(pairs)
-    with bar("exact distances", verbose) as report:
-        return _core.emd_pairs(ground, rows, numbers, threads, report)
 
 
 @overload
 def sinkhorn(
     a: Any,
     b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
     *,
     points: Any = ...,
-    cost: Any = ...,
     graph: Any = ...,
     weight: Optional[str] = ...,
     metric: str = ...,
@@ -242,9 +317,10 @@ def sinkhorn(
 def sinkhorn(
     a: Any,
     b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
     *,
     points: Any = ...,
-    cost: Any = ...,
     graph: Any = ...,
     weight: Optional[str] = ...,
     metric: str = ...,
@@ -257,9 +333,10 @@ def sinkhorn(
 def sinkhorn(
     a: Any,
     b: Any,
+    cost: Any = None,
+    points_b: Any = None,
     *,
     points: Any = None,
-    cost: Any = None,
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
@@ -275,8 +352,8 @@ def sinkhorn(
 
     Parameters
     ----------
-    a, b, points, cost, graph, weight, metric
-        As for `emd`.
+    a, b, cost, points_b, points, graph, weight, metric
+        As for `emd`: ``sinkhorn(a, b, M)`` or ``sinkhorn(a, b, x, y)``, everything else by name.
     epsilon : float
         How much the entropy weighs.
     relative : bool
@@ -308,7 +385,7 @@ def sinkhorn(
     >>> round(value, 6)  # 1/(1 + e)
     0.268941
     """
-    problem = _Problem(a, b, points, cost, graph, metric, weight)
+    problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     options = (epsilon, relative, max_iterations, tolerance)
     return problem.answer(
         _core.sinkhorn(problem.a, problem.b, problem.costs, return_plan, *options)

@@ -1,0 +1,234 @@
+"""Many exact problems at once: pairs of measures, and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+from scipy import sparse
+
+from . import _core
+from ._inputs import (
+    Floats,
+    coordinates,
+    ground_of,
+    measures_of,
+    names_of,
+    pairs_of,
+    row,
+    threads_of,
+)
+from ._progress import bar
+
+
+def emd_pairs(
+    measures: Any,
+    pairs: Any,
+    *,
+    points: Any = None,
+    cost: Any = None,
+    graph: Any = None,
+    weight: Optional[str] = "weight",
+    metric: str = "euclidean",
+    assume_metric: bool = False,
+    n_jobs: Optional[int] = None,
+    verbose: bool = False,
+) -> Floats:
+    """Exact transport costs of many pairs of measures, in parallel.
+
+    Parameters
+    ----------
+    measures : array-like or sparse of shape (n_measures, n_points), or list of (masses, points)
+        One measure per row; an AnnData object stands for its `X`. Without `points`, `cost` and `graph`: measures with
+        coordinates of their own, which may be of any number.
+    pairs : array-like of int of shape (n_pairs, 2)
+        The rows to compare.
+    points, cost, graph, weight, metric
+        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
+    assume_metric : bool
+        Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+    n_jobs : int, optional
+        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+    verbose : bool
+        Whether to show a progress bar on stderr.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_pairs,)
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> measures = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.5, 0.5]]
+    >>> tp.emd_pairs(measures, [(0, 1), (0, 2)], points=[[0.0], [1.0], [5.0]])
+    array([1., 3.])
+    >>> tp.emd_pairs([([1.0], [[0.0]]), ([0.5, 0.5], [[1.0], [3.0]])], [(0, 1)])
+    array([2.])
+    """
+    threads = threads_of(n_jobs)
+    plain = cost is graph is None and not (assume_metric or verbose)
+    if plain and type(measures) is type(pairs) is type(points) is np.ndarray:
+        try:
+            if (few := _core.emd_few_pairs(measures, pairs, points, metric)) is not None:
+                return few
+        except TypeError:
+            pass  # other than arrays of float64 and int64, which are converted
+    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight)
+    if assume_metric:
+        ground = ground.assume_metric()
+    numbers = pairs_of(pairs)
+    with bar("exact distances", verbose) as report:
+        return _core.emd_pairs(ground, rows, numbers, threads, report)
+
+
+def emd_pairwise(
+    A: Any,
+    B: Any = None,
+    *,
+    points: Any = None,
+    cost: Any = None,
+    graph: Any = None,
+    weight: Optional[str] = "weight",
+    metric: str = "euclidean",
+    assume_metric: bool = False,
+    n_jobs: Optional[int] = None,
+    verbose: bool = False,
+) -> Floats:
+    """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in parallel.
+
+    Parameters
+    ----------
+    A, B : array-like or sparse of shape (n_measures, n_points), or list of (masses, points)
+        One measure per row. Without `points`, `cost` and `graph`: measures with coordinates of their own, which may be
+        of any number.
+    points, cost, graph, weight, metric
+        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
+    assume_metric : bool
+        Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+    n_jobs : int, optional
+        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+    verbose : bool
+        Whether to show a progress bar on stderr.
+
+    Returns
+    -------
+    distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> tp.emd_pairwise([[1, 0, 0], [0, 1, 0], [0, 0.5, 0.5]], points=[[0.0], [1.0], [5.0]])
+    array([[0., 1., 3.],
+           [1., 0., 2.],
+           [3., 2., 0.]])
+    >>> clouds = [([1.0], [[0.0, 0.0]]), ([0.5, 0.5], [[3.0, 4.0], [0.0, 1.0]])]
+    >>> tp.emd_pairwise(clouds, clouds[:1])
+    array([[0.],
+           [3.]])
+    """
+    sets = [A] if B is None else [A, B]
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight)
+    if assume_metric:
+        ground = ground.assume_metric()
+    _core.Model.check_balanced(rows[0], None if B is None else rows[1])
+    n, m = len(rows[0]), len(rows[-1])
+    _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
+    if B is None:
+        left, right = np.triu_indices(n, 1)
+        both = rows[0]
+    else:
+        left, right = (place.ravel() for place in np.indices((n, m)))
+        both, right = _stacked(rows), right + n
+    pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
+    with bar("exact distances", verbose) as report:
+        found = _core.emd_pairs(ground, both, pairs, threads_of(n_jobs), report)
+    if B is not None:
+        return found.reshape(n, m)
+    table = np.zeros((n, n))
+    table[left, right] = table[right, left] = found
+    return table
+
+
+def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
+    """The rows of one set after those of another."""
+    parts = []
+    for one in sets:
+        start, columns, masses, points = one.compressed()
+        parts.append(sparse.csr_array((masses, columns, start), shape=(len(one), points)))
+    if parts[0].shape[1] != parts[-1].shape[1]:
+        raise ValueError(f"A lives on {parts[0].shape[1]} points, B on {parts[-1].shape[1]}")
+    return measures_of(sparse.vstack(parts, format="csr"))
+
+
+def _on_one_ground(
+    sets: list[Any], points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
+) -> tuple[_core.Ground, list[_core.Measures]]:
+    """The ground metric and the measures of every set on it."""
+    if points is cost is graph is None and all(_are_clouds(one) for one in sets):
+        return _clouds(sets, metric)
+    ground = ground_of(points, cost, graph, metric, weight)
+    return ground, [measures_of(one, names=names_of(graph)) for one in sets]
+
+
+def _are_clouds(measures: Any) -> bool:
+    """Whether they are measures with points of their own: a list of pairs."""
+
+    def is_cloud(one: Any) -> bool:
+        return isinstance(one, (list, tuple)) and len(one) == 2 and np.ndim(one[1]) > 0
+
+    return isinstance(measures, (list, tuple)) and all(is_cloud(one) for one in measures)
+
+
+def _clouds(sets: list[Any], metric: str) -> tuple[_core.Ground, list[_core.Measures]]:
+    """All points of all measures side by side; each measure has mass on its own."""
+    sides: list[Floats] = []
+    weights: list[Floats] = []
+    for which, measures in zip(("", " of B"), sets):
+        for number, (masses, points) in enumerate(measures):
+            weights.append(_dense(masses))
+            sides.append(coordinates(points))
+            _check_cloud(f"measure {number}{which}", weights[-1], sides[-1], sides[0].shape[1])
+    if not sides:
+        raise ValueError("there are no measures; a list of (masses, points) has at least one")
+    start = np.concatenate([[0], np.cumsum([len(masses) for masses in weights])])
+    ground = _core.Ground.from_points(np.concatenate(sides), metric)
+    rows, first = [], 0
+    for measures in sets:
+        here = start[first : first + len(measures) + 1]
+        mass = np.concatenate([np.empty(0), *weights[first : first + len(measures)]])
+        table = (mass, np.arange(here[0], here[-1]), here - here[0])
+        rows.append(measures_of(sparse.csr_array(table, shape=(len(measures), int(start[-1])))))
+        first += len(measures)
+    return ground, rows
+
+
+def _check_cloud(name: str, masses: Floats, points: Floats, dimensions: int) -> None:
+    """Refuses what is no measure, by its name and with its place, which is another one on the common ground."""
+    if len(masses) != len(points):
+        raise ValueError(f"{name} has {len(masses)} masses and {len(points)} points; there has to be one for each")
+    if points.shape[1] != dimensions:
+        raise ValueError(
+            f"the points of {name} have {points.shape[1]} coordinates, those of measure 0 {dimensions}; "
+            "they have to live in one space"
+        )
+    bad = ~(np.isfinite(masses) & (masses >= 0))
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise ValueError(f"{name} has mass {masses[at]} at its point {at}; masses must be finite and at least 0")
+    if not masses.any():
+        raise ValueError(f"{name} has no mass; drop it or give it a positive entry")
+    if not np.isfinite(points).all():
+        at, axis = (int(place) for place in np.argwhere(~np.isfinite(points))[0])
+        raise ValueError(f"coordinate {axis} of point {at} of {name} is {points[at, axis]}; coordinates must be finite")
+
+
+def _dense(masses: Any) -> Floats:
+    """The masses of one measure, zeros written out."""
+    found = row(masses)
+    if not isinstance(found, tuple):
+        return found  # type: ignore[no-any-return]
+    at, values, size = found
+    whole = np.zeros(size)
+    np.add.at(whole, at, values)
+    return whole
