@@ -102,6 +102,15 @@ impl Forest {
         weighted.sum()
     }
 
+    /// The weighted mean of what [`Tree::unbalanced`] gives for the trees.
+    ///
+    /// # Errors
+    /// As [`Tree::unbalanced`].
+    pub fn unbalanced(&self, a: &Measure<'_>, b: &Measure<'_>, penalty: f64) -> Result<f64> {
+        let one = |(tree, weight): (&Tree, f64)| Ok(weight * tree.unbalanced(a, b, penalty)?);
+        self.weighted().map(one).sum()
+    }
+
     /// Distances of many pairs of measures, in parallel; the same for any number of threads.
     ///
     /// # Errors

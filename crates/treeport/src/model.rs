@@ -141,6 +141,14 @@ impl Model {
         ask!(self, distance(a, b))
     }
 
+    /// The cost of transport between measures of any masses, with a price for what is not moved.
+    ///
+    /// # Errors
+    /// As [`Tree::unbalanced`].
+    pub fn unbalanced(&self, a: &Measure<'_>, b: &Measure<'_>, penalty: f64) -> Result<f64> {
+        ask!(self, unbalanced(a, b, penalty))
+    }
+
     /// The distance between two points. O(depth) for every tree.
     ///
     /// # Panics

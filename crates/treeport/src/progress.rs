@@ -45,6 +45,8 @@ pub const LEARNING: &str = "learning";
 pub const EDGES: &str = "fitting edges";
 /// New points are placed in a tree; counts them.
 pub const PLACING: &str = "placing new points";
+/// A barycenter is found; counts nodes.
+pub const BARYCENTER: &str = "barycenter";
 /// Levels of accuracy are calibrated by labels; counts labels, once for each level.
 pub const CALIBRATING: &str = "calibrating";
 

@@ -4,6 +4,8 @@
 //! [`Tree`]: flat arrays in an order that makes a forward loop climb to the root and a backward
 //! loop descend. Being ultrametric is a property ([`Tree::is_ultrametric`]), not another type.
 
+mod barycenter;
+mod convex;
 mod coupling;
 mod distance;
 mod embed;
@@ -18,6 +20,7 @@ mod prepared;
 mod reroot;
 mod scan;
 mod skeleton;
+mod unbalanced;
 mod unifrac;
 
 pub use coupling::Coupling;
