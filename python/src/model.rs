@@ -243,6 +243,27 @@ impl Model {
         py.detach(|| self.model.distance(&a.row(0), &b.row(0))).map_err(to_py_err)
     }
 
+    /// The cost of transport between measures of any masses, with a price for what is not moved.
+    fn unbalanced(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, penalty: f64) -> PyResult<f64> {
+        let (a, b) = convert::two(&a, &b, false)?;
+        py.detach(|| self.model.unbalanced(&a.row(0), &b.row(0), penalty)).map_err(to_py_err)
+    }
+
+    /// The masses of the measure with the least weighted sum of distances to some, on a tree.
+    #[pyo3(signature = (measures, weights))]
+    fn barycenter<'py>(
+        &self,
+        py: Python<'py>,
+        measures: &Measures,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let weights = weights.map(|weights| weights.as_array().to_vec());
+        let masses = watch::run(py, 1, None, |progress| {
+            self.tree().barycenter(&measures.rows, weights.as_deref(), progress)
+        })?;
+        Ok(masses.into_pyarray(py))
+    }
+
     /// Distances of row i of one set to row i of another.
     fn paired<'py>(
         &self,

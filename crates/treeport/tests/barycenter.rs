@@ -238,7 +238,7 @@ fn what_is_wrong_is_named() {
     );
     assert_eq!(message(&[0.0, 0.0]), "weights is 0 in all; their sum must be above 0 and finite");
     let none = Measures::from_dense(2, &[]).unwrap();
-    assert!(matches!(tree.barycenter(&none, None, &silent), Err(Error::NothingToLearn { .. })));
+    assert!(matches!(tree.barycenter(&none, None, &silent), Err(Error::Shape { .. })));
     let uneven = Measures::from_dense(2, &[1.0, 0.0, 0.0, 2.0]).unwrap();
     assert!(matches!(tree.barycenter(&uneven, None, &silent), Err(Error::Unbalanced { .. })));
     let stopped = tree.barycenter(&measures, None, &|_| false);

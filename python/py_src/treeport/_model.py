@@ -58,21 +58,30 @@ class Model:
         """Names of the points, if they have any."""
         return self._raw.names
 
-    def distance(self, a: Any, b: Any) -> float:
+    def distance(self, a: Any, b: Any, *, penalty: Optional[float] = None) -> float:
         """Transport cost along the tree between two measures; of several trees the weighted mean.
 
         Parameters
         ----------
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-            Masses at the points; their totals have to be equal.
+            Masses at the points; their totals have to be equal, unless a `penalty` is given.
+        penalty : float, optional
+            Unbalanced transport, exactly for the distances of the tree: what is not moved costs this much a unit, where it
+            is taken away and where it is put back.
 
         Examples
         --------
         >>> import treeport as tp
-        >>> tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);").distance([1, 0, 0], [0, 1, 0])
+        >>> tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+        >>> tree.distance([1, 0, 0], [0, 1, 0])
         2.0
+        >>> tree.distance([2, 0, 1], [0, 1, 0], penalty=1.5)  # one goes from cat to dog, two are taken away
+        5.0
         """
-        return self._raw.distance(row(a, self.names), row(b, self.names), False)
+        left, right = row(a, self.names), row(b, self.names)
+        if penalty is not None:
+            return self._raw.unbalanced(left, right, penalty)
+        return self._raw.distance(left, right, False)
 
     def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
         """Distance of row i of `A` to row i of `B`, for every i, in parallel.

@@ -125,6 +125,35 @@ class Tree(Model):
         """
         return self._raw.to_linkage()
 
+    def barycenter(self, measures: Any, weights: Any = None) -> Floats:
+        """The measure with the least weighted sum of distances to some, exactly, on the points of the tree.
+
+        Parameters
+        ----------
+        measures : array-like or sparse of shape (n_measures, n_points)
+            One measure per row; their totals have to be equal, and are that of the barycenter.
+        weights : array-like of shape (n_measures,), optional
+            How much each measure counts; by default all the same.
+
+        Returns
+        -------
+        masses : ndarray of shape (n_points,)
+            Usually more than one measure is best; it is one of them, the same every time.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tree = tp.Tree.from_newick("(cat:3,dog:3,bird:3,pet:0.5);")
+        >>> tree.barycenter([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]])
+        array([0., 0., 0., 1.])
+        >>> tree.barycenter([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], weights=[3, 1, 1])
+        array([1., 0., 0., 0.])
+        """
+        shares = None if weights is None else np.atleast_1d(np.asarray(weights, dtype=np.float64))
+        if shares is not None and shares.ndim != 1:
+            raise ValueError(f"weights has shape {shares.shape}, expected one for every measure")
+        return self._raw.barycenter(self._measures(measures), shares)
+
     def unifrac(
         self,
         counts: Any,

@@ -184,7 +184,8 @@ fn checked(weights: Option<&[f64]>, count: usize) -> Result<Vec<f64>> {
     let bad =
         |value: String, expected| Err(Error::BadOption { option: "weights", value, expected });
     if count == 0 {
-        return Err(Error::NothingToLearn { what: "a barycenter of no measures".into() });
+        let (what, expected) = ("the set of measures".into(), "at least one row".into());
+        return Err(Error::Shape { what, expected, found: "0 rows".into() });
     }
     let Some(weights) = weights else { return Ok(vec![1.0; count]) };
     if weights.len() != count {
