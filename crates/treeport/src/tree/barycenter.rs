@@ -68,15 +68,7 @@ impl Tree {
         let counter = Counter::new(BARYCENTER, self.nodes(), progress);
         let below = self.masses_below(measures, &weights, &counter)?;
         let lengths = self.cheapest(&below, weights.iter().sum(), &counter)?;
-        let largest = (0..lengths.len()).max_by_key(|&i| lengths[i]).expect("a tree has leaves");
-        let dust: i64 = lengths.iter().filter(|length| **length < DUST).sum();
-        let unit = measures.row(0).total() / WHOLE as f64;
-        let mass = |(i, &length): (usize, &i64)| match length {
-            _ if i == largest => (length + dust) as f64 * unit,
-            ..DUST => 0.0,
-            _ => length as f64 * unit,
-        };
-        Ok(lengths.iter().enumerate().map(mass).collect())
+        Ok(masses(&lengths, measures.row(0).total()))
     }
 
     /// The masses of all measures below all nodes where they are not 0, by node.
@@ -151,6 +143,19 @@ impl Tree {
         }
         Ok(lengths)
     }
+}
+
+/// Whole numbers as masses of this total, the dust with the largest.
+fn masses(lengths: &[i64], total: f64) -> Vec<f64> {
+    let dust: i64 = lengths.iter().filter(|length| **length < DUST).sum();
+    let largest = (0..lengths.len()).max_by_key(|&i| lengths[i]);
+    let unit = total / WHOLE as f64;
+    let mass = |(i, &length): (usize, &i64)| match length {
+        _ if Some(i) == largest => (length + dust) as f64 * unit,
+        ..DUST => 0.0,
+        _ => length as f64 * unit,
+    };
+    lengths.iter().enumerate().map(mass).collect()
 }
 
 /// Adds what an edge costs: measures that are not named have no mass below it.

@@ -93,7 +93,9 @@ impl Solution {
             right.iter_mut().zip(&row).for_each(|(v, cost)| *v = v.min(cost - u));
         }
         self.right.iter().for_each(|&(j, v)| right[j] = v);
-        right.iter_mut().for_each(|v| *v = or_zero(*v));
+        for v in &mut right {
+            *v = or_zero(*v);
+        }
         let mut left = vec![None; rows];
         self.left.iter().for_each(|&(i, u)| left[i] = Some(u));
         let mut allowed = |i: usize| {
