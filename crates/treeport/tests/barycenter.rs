@@ -59,6 +59,9 @@ proptest! {
         let longest: f64 = tree.lengths().iter().sum();
         let (found, judge) = (tree.unbalanced(&a, &b, longest).unwrap(), tree.distance(&a, &b).unwrap());
         prop_assert!((found - judge).abs() <= 1e-12 * (1.0 + longest), "{found} {judge}");
+        // No penalty is paid for the rounding of totals.
+        let higher = tree.unbalanced(&a, &b, 1e40).unwrap();
+        prop_assert!((higher - judge).abs() <= 1e-12 * (1.0 + longest), "{higher} {judge}");
     }
 
     #[test]

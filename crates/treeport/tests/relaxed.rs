@@ -162,6 +162,21 @@ proptest! {
     }
 
     #[test]
+    fn no_penalty_is_paid_for_the_rounding_of_totals(scene in scenes(), power in -1..60i32) {
+        let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
+        let (a, b) = (scene.measures.row(0), scene.measures.row(1));
+        let plain = exact::distance(&scene.metric, &a, &b).unwrap();
+        let price = 10f64.powi(power);
+        let (solution, between) =
+            (scene.solve(Relaxed::Penalty(price)), scene.between(Relaxed::Penalty(price)));
+        prop_assert!(close(solution.value, between.value));
+        let plain = if power < 2 { solution.value } else { plain };
+        prop_assert!(close(solution.value, plain), "{} {plain}", solution.value);
+        let proved = scene.check_potentials(&solution.potentials(&scene.metric, price), price);
+        prop_assert!(close(proved, plain), "{proved} {plain}");
+    }
+
+    #[test]
     fn whole_units_are_moved_as_the_best_of_all_partial_assignments(
         costs in vec(0..9u8, 16), count in 0..=4usize
     ) {

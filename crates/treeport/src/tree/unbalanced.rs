@@ -19,6 +19,9 @@ use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::order::Order;
 
+/// Totals this close, relatively, are sums of the same masses in another order.
+const ROUNDING: f64 = 1e-12;
+
 /// What climbs: a function, and how far it has climbed since it was bent last.
 struct Part {
     function: Convex,
@@ -66,7 +69,8 @@ impl Tree {
             order.iter().map(|(rank, k)| (rank, surplus[k as usize])).collect();
         let mut branches = Vec::new();
         index.branches(ordered.iter().map(|leaf| leaf.0), &mut branches);
-        let moved = self.moved(&ordered, &branches, penalty);
+        let even = (a.total() - b.total()).abs() <= ROUNDING * a.total().max(b.total());
+        let moved = self.moved(&ordered, &branches, penalty, even);
         let left: f64 = ordered.iter().zip(&moved).map(|(leaf, y)| (leaf.1 - y).abs()).sum();
         let leaves = branches.iter().zip(&ordered).zip(&moved);
         let leaves = leaves.map(|((&branch, leaf), &y)| (branch, leaf.0, y));
@@ -74,14 +78,31 @@ impl Tree {
         Ok(index.cost_along(&mut Vec::new(), leaves, Depth::default()).0 + penalty * left)
     }
 
-    /// The mass that leaves each point upwards, for surpluses by the rank of their point.
-    fn moved(&self, surplus: &[(u32, f64)], branches: &[u32], penalty: f64) -> Vec<f64> {
+    /// The mass that leaves each point upwards, for surpluses by the rank of their point, which add
+    /// up to 0 if they are `even`.
+    fn moved(
+        &self,
+        surplus: &[(u32, f64)],
+        branches: &[u32],
+        penalty: f64,
+        even: bool,
+    ) -> Vec<f64> {
         let unit = Unit::of(surplus.iter().map(|leaf| leaf.1.abs()).sum());
+        let mut whole: Vec<i64> = surplus.iter().map(|leaf| unit.whole(leaf.1)).collect();
+        if even {
+            // However high the penalty, it is not paid for the rounding of sums.
+            let missing: i64 = whole.iter().sum();
+            whole
+                .iter_mut()
+                .max_by_key(|units| units.abs())
+                .into_iter()
+                .for_each(|units| *units -= missing);
+        }
         let mut pieces = Pieces::with_capacity(2 * surplus.len());
         let parts: Vec<Part> = (0..)
-            .zip(surplus)
-            .map(|(leaf, &(_, mass))| {
-                let (length, slope) = (unit.whole(mass), -penalty.copysign(mass));
+            .zip(&whole)
+            .map(|(leaf, &length)| {
+                let slope = if length > 0 { -penalty } else { penalty };
                 let function = pieces.line(length.min(0), slope, length.abs(), leaf);
                 Part { function, climbed: Cell::default() }
             })
@@ -102,11 +123,11 @@ impl Tree {
             pieces.taken(part.function, 0, |leaf, length| lengths[leaf as usize] += length);
         }
         // Of a lack all is missing where nothing is taken.
-        let mass = |(&(_, mass), taken): (&(u32, f64), i64)| {
-            let leaves = if mass < 0.0 { unit.whole(mass) + taken } else { taken };
-            if leaves == unit.whole(mass) { mass } else { unit.mass(leaves) }
+        let mass = |((&(_, mass), &all), taken): ((&(u32, f64), &i64), i64)| {
+            let leaves = if all < 0 { all + taken } else { taken };
+            if leaves == all { mass } else { unit.mass(leaves) }
         };
-        surplus.iter().zip(lengths).map(mass).collect()
+        surplus.iter().zip(&whole).zip(lengths).map(mass).collect()
     }
 }
 

@@ -139,10 +139,17 @@ impl Solver {
     /// Solves what is split and has its costs.
     fn relaxed(&mut self, relaxed: Relaxed, goes_on: &GoesOn<'_>) -> Result<Solution> {
         let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
+        let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
         let spare = match relaxed {
-            Relaxed::Penalty(price) => Spare { row: taken, column: given, price, between: 0.0 },
+            Relaxed::Penalty(price) => {
+                // However high the price, it is not paid for the rounding of totals.
+                let even = (given - taken).abs() <= ROUNDING * (stays + given.max(taken));
+                if even && 2.0 * price >= price::largest(&self.cost) {
+                    return self.all_moved(price, goes_on);
+                }
+                Spare { row: taken, column: given, price, between: 0.0 }
+            }
             Relaxed::Mass(mass) => {
-                let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
                 let moved = (mass - stays).min(given).min(taken);
                 if moved <= ROUNDING * mass {
                     return Ok(free(keep(&self.shared, mass)));
@@ -154,9 +161,6 @@ impl Solver {
                 Spare { row: rest(taken), column: rest(given), price: 0.0, between }
             }
         };
-        if self.left.is_empty() && self.right.is_empty() {
-            return Ok(free(keep(&self.shared, f64::INFINITY)));
-        }
         let (n, m) = (self.left.len(), self.right.len());
         self.add_spare(&spare)?;
         let (value, gap, integers) = self.certified(goes_on)?;
@@ -170,6 +174,22 @@ impl Solver {
             Relaxed::Mass(_) => (Vec::new(), Vec::new()),
         };
         Ok(Solution { value, plan, left, right, gap, pivots, integers })
+    }
+
+    /// Equal masses where no move costs more than to take a unit away and put it back: plain
+    /// transport. Its dual values u and v add up to at most 2λ, so both can be at most λ.
+    fn all_moved(&mut self, price: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
+        if self.left.is_empty() || self.right.is_empty() {
+            return Ok(free(keep(&self.shared, f64::INFINITY)));
+        }
+        balance_totals(&self.supply, &mut self.demand);
+        self.units.set(&self.supply, &self.demand);
+        let mut solution = self.solution(goes_on)?;
+        let above = |duals: &Duals| duals.iter().map(|dual| dual.1 - price).fold(0.0, f64::max);
+        let shift = above(&solution.left) - above(&solution.right);
+        solution.left.iter_mut().for_each(|dual| dual.1 -= shift);
+        solution.right.iter_mut().for_each(|dual| dual.1 += shift);
+        Ok(solution)
     }
 
     /// Puts the spare row and column, where they have mass, after the others.
