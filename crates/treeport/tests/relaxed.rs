@@ -1,6 +1,8 @@
 //! Transport that leaves mass behind, and potentials of all points: every answer is proved from
 //! outside, by a plan and by potentials that meet; moved masses by the penalty that pays for them.
 
+mod common;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::exact::{self, CostMatrix, Relaxed, Solution};
@@ -174,6 +176,21 @@ proptest! {
         prop_assert!(close(solution.value, plain), "{} {plain}", solution.value);
         let proved = scene.check_potentials(&solution.potentials(&scene.metric, price), price);
         prop_assert!(close(proved, plain), "{proved} {plain}");
+    }
+
+    #[test]
+    fn many_pairs_agree_with_one_at_a_time(scene in scenes(), price in 0.0..4.0, threads in 1..4usize) {
+        let pairs = [(0, 1), (1, 0), (0, 0), (1, 1), (0, 1)];
+        let relaxed = Relaxed::Penalty(price);
+        let (metric, measures) = (&scene.metric, &scene.measures);
+        let found = common::on_threads(threads, || {
+            exact::relaxed_pairs(metric, measures, &pairs, relaxed, &silent).unwrap()
+        });
+        for ((i, j), value) in pairs.into_iter().zip(found) {
+            let (a, b) = (measures.row(i), measures.row(j));
+            let one = exact::solve_relaxed(metric, &a, &b, relaxed, &silent).unwrap();
+            prop_assert_eq!(value, one.value);
+        }
     }
 
     #[test]

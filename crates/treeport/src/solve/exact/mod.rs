@@ -75,7 +75,7 @@ pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
 pub use edges::{solve_on_edges, within};
 use fixed::Units;
-pub use relaxed::{Relaxed, solve_relaxed, solve_relaxed_between};
+pub use relaxed::{Relaxed, relaxed_pairs, solve_relaxed, solve_relaxed_between};
 use simplex::Simplex;
 pub(crate) use sweeps::interval;
 

@@ -18,12 +18,16 @@
 //! Where the triangle inequality is promised, mass that both have at a point stays there first, as
 //! in balanced transport: swapping ends of moves that leave and reach the point costs nothing.
 
-use super::{GoesOn, ROUNDING, Solution, Solver, prepare_one, price, reused, room_for_costs};
+use rayon::prelude::*;
+
+use super::{
+    CostMatrix, GoesOn, ROUNDING, Solution, Solver, balance_totals, check_tables, choice,
+    prepare_one, price, reused, room_for_costs,
+};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
+use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
-use crate::progress::{Progress, SOLVING, State};
-use crate::solve::exact::{CostMatrix, balance_totals};
+use crate::progress::{Counter, Progress, SOLVING, State};
 use crate::tree::Coupling;
 
 /// What need not be moved.
@@ -91,17 +95,9 @@ pub fn solve_relaxed(
     for measure in [a, b] {
         measure.check_points(metric.points())?;
     }
-    let relaxed = relaxed.checked((a.total(), b.total()))?;
     prepare_one(metric, a, b, progress)?;
     let goes_on = || progress(&State::new(SOLVING, 0, None));
-    reused(|solver| {
-        solver.split(a, b, 1.0, metric.is_metric());
-        solver.cost.clear();
-        if !solver.left.is_empty() && !solver.right.is_empty() {
-            solver.fill_costs(metric, &goes_on)?;
-        }
-        solver.relaxed(relaxed, &goes_on)
-    })
+    reused(|solver| solver.solve_relaxed(metric, (a, b), relaxed, &goes_on))
 }
 
 /// [`solve_relaxed`] from masses `a` of the rows to masses `b` of the columns.
@@ -126,6 +122,50 @@ pub fn solve_relaxed_between(
     })
 }
 
+/// The values of [`solve_relaxed`] for many pairs, in parallel over pairs; the same for any number of
+/// threads.
+///
+/// # Errors
+/// As [`solve_relaxed`] and [`pairs`](super::pairs()), but for totals.
+///
+/// # Example
+/// ```
+/// use treeport::exact::{self, Relaxed};
+/// use treeport::{GroundMetric, Measures, PointMetric, silent};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
+/// let measures = Measures::from_dense(2, &[2.0, 0.0, 0.0, 3.0])?;
+/// let values = exact::relaxed_pairs(&metric, &measures, &[(0, 1)], Relaxed::Penalty(5.0), &silent)?;
+/// assert_eq!(values, [7.0]);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+pub fn relaxed_pairs(
+    metric: &GroundMetric,
+    measures: &Measures,
+    pairs: &[(usize, usize)],
+    relaxed: Relaxed,
+    progress: &Progress<'_>,
+) -> Result<Vec<f64>> {
+    measures.check_points(metric.points())?;
+    for &(i, j) in pairs {
+        relaxed.checked((measures.get(i)?.total(), measures.get(j)?.total()))?;
+    }
+    check_tables(measures, pairs)?;
+    let counter = Counter::new(SOLVING, pairs.len(), progress);
+    choice::prepare(metric, measures, pairs, progress)?;
+    let goes_on = || counter.add(0).is_ok();
+    let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
+        let solution = solver.solve_relaxed(
+            metric,
+            (&measures.row(i), &measures.row(j)),
+            relaxed,
+            &goes_on,
+        )?;
+        counter.add(1)?;
+        Ok(solution.value)
+    };
+    pairs.par_iter().map_init(Solver::default, solve).collect()
+}
+
 /// The masses of the spare row and the spare column, what it costs to and from them, and what it
 /// costs from one to the other.
 struct Spare {
@@ -136,6 +176,23 @@ struct Spare {
 }
 
 impl Solver {
+    /// Solves for two measures that live on the metric's points.
+    fn solve_relaxed(
+        &mut self,
+        metric: &GroundMetric,
+        (a, b): (&Measure<'_>, &Measure<'_>),
+        relaxed: Relaxed,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Solution> {
+        let relaxed = relaxed.checked((a.total(), b.total()))?;
+        self.split(a, b, 1.0, metric.is_metric());
+        self.cost.clear();
+        if !self.left.is_empty() && !self.right.is_empty() {
+            self.fill_costs(metric, goes_on)?;
+        }
+        self.relaxed(relaxed, goes_on)
+    }
+
     /// Solves what is split and has its costs.
     fn relaxed(&mut self, relaxed: Relaxed, goes_on: &GoesOn<'_>) -> Result<Solution> {
         let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
