@@ -25,8 +25,8 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
         // The way out goes by other names here.
         return PyValueError::new_err(format!(
             "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal \
-             masses: divide each by its total, or let mass be left over (`penalty` of `emd` and \
-             `Tree.distance`, `mass` of `emd`)"
+             masses: divide each by its total, or let mass be left over (`penalty` of `emd`, \
+             `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"
         ));
     }
     let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {

@@ -271,7 +271,7 @@ pub(crate) fn sinkhorn<'py>(
 
 /// W₁ of many pairs of measures.
 #[pyfunction]
-#[pyo3(signature = (ground, measures, pairs, threads, report=None))]
+#[pyo3(signature = (ground, measures, pairs, threads, report=None, penalty=None))]
 pub(crate) fn emd_pairs<'py>(
     py: Python<'py>,
     ground: &Ground,
@@ -279,8 +279,16 @@ pub(crate) fn emd_pairs<'py>(
     pairs: PyReadonlyArray2<'py, i64>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
+    penalty: Option<f64>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let pairs = convert::pairs(&pairs)?;
+    if let Some(relaxed) = penalty.map(Relaxed::Penalty) {
+        let values = watch::run(py, threads, report.as_ref(), |progress| {
+            ground.metric.prepare(progress)?;
+            exact::relaxed_pairs(&ground.metric, &measures.rows, &pairs, relaxed, progress)
+        })?;
+        return Ok(values.into_pyarray(py));
+    }
     if report.is_none() && exact::are_few(&ground.metric, &measures.rows, &pairs) {
         // Solved before other threads would have begun.
         let distances = exact::pairs(&ground.metric, &measures.rows, &pairs, &silent);

@@ -190,6 +190,21 @@ def test_clouds_of_different_sizes(metric, rng):
     np.testing.assert_array_equal(tp.emd_pairs(A, [(1, 2)], metric=metric), within[1, 2])
 
 
+def test_tables_of_measures_whose_masses_differ(rng):
+    points, A, B = rng.normal(size=(9, 2)), rng.random((4, 9)), rng.random((3, 9)) * 2
+    cost = cdist(points, points)
+    judge = [[tp.emd(a, b, cost, penalty=0.6) for b in B] for a in A]
+    np.testing.assert_allclose(tp.emd_pairwise(A, B, points=points, penalty=0.6), judge, rtol=1e-9)
+    np.testing.assert_allclose(tp.emd_pairwise(tp.Measures(A), points=points, penalty=0.6)[1, 2],
+                               tp.emd(A[1], A[2], points=points, penalty=0.6), rtol=1e-12)
+    clouds = [(row[: 3 + k], points[: 3 + k]) for k, row in enumerate(A)]
+    pairs = tp.emd_pairs(clouds, [(0, 3), (2, 1)], penalty=0.6, n_jobs=2)
+    one = tp.emd(clouds[0][0], clouds[3][0], clouds[0][1], clouds[3][1], penalty=0.6)
+    assert pairs[0] == pytest.approx(one, rel=1e-9)
+    with pytest.raises(ValueError, match="penalty is -1; it must be finite and at least 0"):
+        tp.emd_pairwise(A, points=points, penalty=-1)
+
+
 HALF, LINE = [0.5, 0.5], [[0.0], [1.0]]
 CALLS = [
     (lambda: tp.emd(HALF, HALF, LINE, 100000), "points_b is 100000; the fourth argument is the coordinates of the points of b, and everything after it is given by name"),
@@ -211,7 +226,7 @@ CALLS = [
     (lambda: tp.emd_pairwise([(HALF, LINE), ([1.0], [[1.0, 2.0]])]), "the points of measure 1 have 2 coordinates, those of measure 0 1; they have to live in one space"),
     (lambda: tp.emd_pairwise([]), "there are no measures; a list of (masses, points) has at least one"),
     (lambda: tp.emd_pairwise([HALF, HALF]), "give one of points, cost and graph; 0 of them are given"),
-    (lambda: tp.emd_pairwise([HALF], [[0.5, 1.5]], points=LINE), "measures 0 and 0 have total mass 1 and 2; transport needs equal masses: divide each by its total, or let mass be left over (`penalty` of `emd` and `Tree.distance`, `mass` of `emd`)"),
+    (lambda: tp.emd_pairwise([HALF], [[0.5, 1.5]], points=LINE), "measures 0 and 0 have total mass 1 and 2; transport needs equal masses: divide each by its total, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
 ]
 
 

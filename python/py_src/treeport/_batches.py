@@ -32,6 +32,7 @@ def emd_pairs(
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
     assume_metric: bool = False,
+    penalty: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
 ) -> Floats:
@@ -48,6 +49,8 @@ def emd_pairs(
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+    penalty : float, optional
+        Totals may differ: what is not moved costs this much a unit, as for `emd`.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -67,7 +70,7 @@ def emd_pairs(
     array([2.])
     """
     threads = threads_of(n_jobs)
-    plain = cost is graph is None and not (assume_metric or verbose)
+    plain = cost is graph is penalty is None and not (assume_metric or verbose)
     if plain and type(measures) is type(pairs) is type(points) is np.ndarray:
         try:
             if (few := _core.emd_few_pairs(measures, pairs, points, metric)) is not None:
@@ -79,7 +82,7 @@ def emd_pairs(
         ground = ground.assume_metric()
     numbers = pairs_of(pairs)
     with bar("exact distances", verbose) as report:
-        return _core.emd_pairs(ground, rows, numbers, threads, report)
+        return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
 
 
 def emd_pairwise(
@@ -92,6 +95,7 @@ def emd_pairwise(
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
     assume_metric: bool = False,
+    penalty: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
 ) -> Floats:
@@ -106,6 +110,8 @@ def emd_pairwise(
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+    penalty : float, optional
+        Totals may differ: what is not moved costs this much a unit, as for `emd`.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -131,7 +137,8 @@ def emd_pairwise(
     ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight)
     if assume_metric:
         ground = ground.assume_metric()
-    _core.Model.check_balanced(rows[0], None if B is None else rows[1])
+    if penalty is None:
+        _core.Model.check_balanced(rows[0], None if B is None else rows[1])
     n, m = len(rows[0]), len(rows[-1])
     _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
     if B is None:
@@ -142,7 +149,7 @@ def emd_pairwise(
         both, right = _stacked(rows), right + n
     pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
     with bar("exact distances", verbose) as report:
-        found = _core.emd_pairs(ground, both, pairs, threads_of(n_jobs), report)
+        found = _core.emd_pairs(ground, both, pairs, threads_of(n_jobs), report, penalty)
     if B is not None:
         return found.reshape(n, m)
     table = np.zeros((n, n))

@@ -277,6 +277,7 @@ def emd_pairs(
     pairs: _Integers,
     threads: int,
     report: _Report = None,
+    penalty: Optional[float] = None,
 ) -> _Floats: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...
 def sinkhorn(
