@@ -175,6 +175,15 @@ struct Spare {
     between: f64,
 }
 
+impl Spare {
+    /// What is left of both totals beside the mass that moves, unless it is rounding.
+    fn beside(moved: f64, (given, taken): (f64, f64), largest: f64) -> Self {
+        let rest = |all: f64| if all - moved > ROUNDING * all { all - moved } else { 0.0 };
+        let between = if largest > 0.0 { largest } else { 1.0 };
+        Self { row: rest(taken), column: rest(given), price: 0.0, between }
+    }
+}
+
 impl Solver {
     /// Solves for two measures that live on the metric's points.
     fn solve_relaxed(
@@ -211,11 +220,7 @@ impl Solver {
                 if moved <= ROUNDING * mass {
                     return Ok(free(keep(&self.shared, mass)));
                 }
-                let largest = price::largest(&self.cost);
-                let between = if largest > 0.0 { largest } else { 1.0 };
-                // What is left over by rounding alone is nothing.
-                let rest = |all: f64| if all - moved > ROUNDING * all { all - moved } else { 0.0 };
-                Spare { row: rest(taken), column: rest(given), price: 0.0, between }
+                Spare::beside(moved, (given, taken), price::largest(&self.cost))
             }
         };
         let (n, m) = (self.left.len(), self.right.len());
