@@ -270,7 +270,7 @@ def emd(
     Points of their own, and what proves it:
 
     >>> value, (u, v) = tp.emd([0.5, 0.5], [1.0], [[0.0], [2.0]], [[3.0]], return_potentials=True)
-    >>> value, 0.5 * u[0] + 0.5 * u[1] + v[0]
+    >>> value, float(0.5 * u[0] + 0.5 * u[1] + v[0])
     (2.0, 2.0)
 
     Masses that differ: the unit at 9 is taken away, or left alone.
