@@ -24,14 +24,13 @@ abundance[:, :10] *= np.where(sick, 4, 1)[:, None]
 counts = pd.DataFrame(rng.poisson(20 * abundance) + 1, columns=species)
 
 tree = tp.Tree.from_newick(phylogeny, names=list(counts.columns))
-shares = counts.div(counts.sum(axis=1), axis=0)
-unifrac = tree.pairwise(shares)
-print(f"weighted UniFrac of the first two samples: {unifrac[0, 1]:.3f}")
+unifrac = tree.pairwise(counts, normalize=True)  # a DataFrame, as the counts are
+print(f"weighted UniFrac of the first two samples: {unifrac.iloc[0, 1]:.3f}")
 
-knn = KNeighborsClassifier(5, metric="precomputed").fit(unifrac[:60, :60], sick[:60])
-print(f"sick or healthy, by 5 nearest samples: {knn.score(unifrac[60:, :60], sick[60:]):.2f}")
+knn = KNeighborsClassifier(5, metric="precomputed").fit(unifrac.iloc[:60, :60], sick[:60])
+print(f"sick or healthy, by 5 nearest samples: {knn.score(unifrac.iloc[60:, :60], sick[60:]):.2f}")
 
-plan = tree.coupling(shares.iloc[0], shares.iloc[1]).tocoo()
+plan = tree.coupling(counts.iloc[0], counts.iloc[1], normalize=True).tocoo()
 moved = [(mass, i, j) for i, j, mass in zip(plan.row, plan.col, plan.data) if i != j]
 mass, i, j = max(moved)
 print(f"the largest change: {mass:.3f} from {species[i]} to {species[j]}")

@@ -14,6 +14,7 @@ from ._forest import Forest
 from ._inputs import Measures
 from ._memory import set_memory_limit
 from ._neighbors import WassersteinNeighbors
+from ._skbio import to_skbio
 from ._transport import emd, sinkhorn
 from ._tree import Tree, linkage
 
@@ -31,4 +32,5 @@ __all__ = [
     "load",
     "set_memory_limit",
     "sinkhorn",
+    "to_skbio",
 ]

@@ -21,6 +21,7 @@ from ._inputs import (
     Seed,
     fingerprint,
     ground_of,
+    ids_of,
     measures_of,
     moves_matrix,
     names_of,
@@ -32,6 +33,7 @@ from ._inputs import (
     width,
     with_mass,
 )
+from ._named import framed
 from ._progress import bar
 from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
@@ -150,7 +152,7 @@ class TreeWasserstein(  # type: ignore[misc]
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
-        Names of the points, where `fit` got a DataFrame with names of columns.
+        Names of the points, where `fit` got columns with names: of a DataFrame, a `biom.Table` or `Measures`.
 
     Examples
     --------
@@ -229,7 +231,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
+        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
             One measure per row. Rows without mass are left out, unless `pairs` number them.
         y : ignored
         pairs : array-like of int of shape (n_labels, 2), optional
@@ -309,8 +311,8 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Parameters
         ----------
-        A : array-like or sparse of shape (n_a, n_points)
-        B : array-like or sparse of shape (n_b, n_points), optional
+        A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_a, n_points)
+        B : the same, of shape (n_b, n_points), optional
         out : ndarray of float64 and of the shape of the result, optional
             Where the distances go, block after block of rows: see `Tree.pairwise`.
         device : str, optional
@@ -318,15 +320,18 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
-            `out`, where that is given.
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
+            `out`, where that is given; on a GPU an array.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
         if device is not None or not processes():
-            return table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
-        out = room_for(left, right, out)
-        rows = [None if X is None else self._rows(X, reset=False) for X in (A, B)]
-        return spread_table(self._model, rows[0], rows[1], out)
+            distances = table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
+        else:
+            rows = [None if X is None else self._rows(X, reset=False) for X in (A, B)]
+            distances = spread_table(self._model, rows[0], rows[1], room_for(left, right, out))
+        if out is not None or device is not None:
+            return distances
+        return framed(distances, ids_of(A), ids_of(A if B is None else B))
 
     def cross(self, A: Any, B: Any, *, out: Any = None, device: Optional[str] = None) -> Any:
         """Tree distances of all rows of `A` to all rows of `B`: ``pairwise(A, B)``, by its name in Rust.
@@ -390,7 +395,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
+        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
 
         Returns
         -------
@@ -464,7 +469,8 @@ class TreeWasserstein(  # type: ignore[misc]
 
             distances = solved(client, self, X, pairs)
         self._ground().prepare(threads_of(self.n_jobs))  # as it is where pairs are solved here
-        return _core.Labelled(measures, pairs, distances)
+        # What came over a network may lie anywhere.
+        return _core.Labelled(measures, pairs, np.require(distances, np.float64, "A"))
 
     def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
         """Writes everything that answers to one file, which `treeport.load` and the command line read.
@@ -548,7 +554,7 @@ class TreeWasserstein(  # type: ignore[misc]
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)
         if isinstance(X, Measures):
-            return measures_of(X, normalize=True)
+            return measures_of(X, normalize=True, names=self._model.names)
         return measures_of(self._rows(X, reset=False), normalize=True)
 
     def _given(self) -> tuple[Any, ...]:

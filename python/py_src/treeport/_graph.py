@@ -20,7 +20,7 @@ from distributed import Client, Future, get_client
 from scipy import sparse
 
 from . import _blocks
-from ._inputs import Measures, in_order, names_of, table
+from ._inputs import in_order, names_of, table
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
@@ -193,7 +193,7 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
-    plain = table(in_order(X._rows() if isinstance(X, Measures) else X, _names(model)))
+    plain = table(in_order(X, _names(model)))
     sizes = _sizes(plain.shape[0], chunks, workers, most)
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]

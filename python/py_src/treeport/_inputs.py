@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from . import _core
+from ._named import Named, is_biom, named, names_of_labels, placed, places_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -58,36 +59,32 @@ def _array(values: Any, dtype: Any = np.float64) -> Any:
 
 
 def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
-    """A DataFrame or a Series in the order of points that have names; everything else as it is.
+    """Rows or a Series in the order of points that have names, by their own; everything else as it is.
 
-    Labels that only count from 0 are no names.
+    Points without a column have no mass.
     """
     if names is None:
         return table
-    labels = getattr(table, "columns", None)
-    axis = 1
-    if labels is None and hasattr(table, "reindex") and getattr(table, "ndim", 0) == 1:
-        labels, axis = table.index, 0
-    if labels is None or list(labels) in (list(range(len(labels))), list(names)):
-        return table
-    places = _core.match_names([str(label) for label in labels], [str(name) for name in names])
-    order = np.argsort(places)
-    return table.iloc[:, order] if axis else table.iloc[order]
+    if hasattr(table, "reindex") and getattr(table, "ndim", 0) == 1:
+        return _one_in_order(table, names)
+    own = named(table)
+    wanted = [str(name) for name in names]
+    if own.names is None or own.names == wanted:
+        return own.rows
+    places = places_of(own.names, wanted, own.ids)
+    if len(places) == len(wanted) and hasattr(own.rows, "iloc"):
+        return own.rows.iloc[:, np.argsort(places)]
+    return placed(own.rows, places, len(wanted))
 
 
-def at_tips(table: Any, names: Optional[Sequence[str]]) -> Any:
-    """A DataFrame with a column for every tip of a tree; everything else as it is."""
-    labels = [str(label) for label in getattr(table, "columns", [])]
-    if names is None or not labels:
-        return table
-    unknown = sorted(set(labels) - set(names))
-    if unknown:
-        some = ", ".join(unknown[:3])
-        raise ValueError(f"{len(unknown)} of {len(labels)} columns are no tips of the tree, such as {some}")
-    if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        raise ValueError(f"the column {twice} is there twice")
-    return table.set_axis(labels, axis=1).reindex(columns=list(names), fill_value=0)
+def _one_in_order(series: Any, names: Sequence[Any]) -> Any:
+    """A Series in the order of names."""
+    own, wanted = names_of_labels(series.index), [str(name) for name in names]
+    if own is None or own == wanted:
+        return series
+    masses = np.zeros(len(wanted))
+    masses[places_of(own, wanted)] = np.asarray(series, dtype=np.float64)
+    return masses
 
 
 def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
@@ -125,6 +122,8 @@ def table(measures: Any) -> Any:
         return measures
     if hasattr(measures, "obsm") and hasattr(measures, "X"):  # AnnData: observations are measures
         measures = measures.X
+    elif is_biom(measures) or isinstance(measures, Measures):
+        measures = named(measures).rows
     if is_sparse(measures):
         rows = sound(measures).tocsr()
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
@@ -141,10 +140,22 @@ def measures_of(
 
     Where both columns and points have names, they are matched.
     """
-    measures = in_order(measures, names)
     if isinstance(measures, Measures):
-        return measures._normalized if normalize else measures._raw
-    rows = table(measures)
+        return measures._for(names, normalize)
+    ids = named(measures).ids
+    rows = table(in_order(measures, names))
+    try:
+        return _checked(rows, normalize)
+    except ValueError as error:
+        empty = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
+        if ids is None or len(empty) == 0:
+            raise
+        some = ", ".join(str(ids[at]) for at in empty[:3])
+        raise ValueError(f"{len(empty)} of {len(ids)} rows have no mass, such as {some}; drop them") from error
+
+
+def _checked(rows: Any, normalize: bool) -> _core.Measures:
+    """Measures of what `table` returns."""
     if not is_sparse(rows):
         return _core.Measures.dense(rows, normalize)
     start, columns = rows.indptr, rows.indices
@@ -159,12 +170,25 @@ class Measures:
 
     Everything that takes rows of masses takes them, too, and what a tree or a forest has worked out for them stays as
     long as both are there: a second `pairwise` does not pay for the first, and a query against a collection pays
-    for the query alone.
+    for the query alone. They are sparse, and know what their rows and columns are called.
 
     Parameters
     ----------
-    X : array-like, sparse, DataFrame or AnnData of shape (n_measures, n_points)
-        One measure per row. Later changes to `X` do not reach them.
+    X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points)
+        One measure per row; of a `biom.Table` one per sample. Later changes to `X` do not reach them.
+    ids : sequence, optional
+        What the measures are called, which tables of distances have as index and columns. By default the index of a
+        DataFrame, or the samples of a `biom.Table`.
+    names : sequence of str, optional
+        What the points are called, which are matched to those of a tree. By default the columns of a DataFrame, or the
+        observations of a `biom.Table`.
+
+    Attributes
+    ----------
+    ids : sequence or None
+    names : list of str or None
+    shape : tuple of int
+        Number of measures and of points.
 
     Examples
     --------
@@ -176,9 +200,16 @@ class Measures:
     3.0
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(
+        self, X: Any, *, ids: Optional[Sequence[Any]] = None, names: Optional[Sequence[Any]] = None
+    ) -> None:
+        own = named(X)
         self._raw = measures_of(X)
         self._raw.keep()
+        self.ids = _counted(own.ids if ids is None else ids, len(self._raw), "IDs", "measures")
+        called = own.names if names is None else [str(name) for name in names]
+        self.names: Optional[list[str]] = _counted(called, self._raw.points, "names", "points")
+        self._placed: Optional[tuple[list[str], Measures]] = None
 
     @cached_property
     def _normalized(self) -> _core.Measures:
@@ -186,12 +217,26 @@ class Measures:
         normalized.keep()
         return normalized
 
+    def _for(self, names: Optional[Sequence[Any]], normalize: bool) -> _core.Measures:
+        """Those that points of these names are asked about; kept, in case they ask again."""
+        if names is None or self.names is None:
+            return self._normalized if normalize else self._raw
+        wanted = [str(name) for name in names]
+        if self.names == wanted:
+            return self._for(None, normalize)
+        if self._placed is None or self._placed[0] != wanted:
+            self._placed = wanted, Measures(in_order(self, wanted))
+        return self._placed[1]._for(None, normalize)
+
     def _rows(self) -> sparse.csr_array:
         start, columns, masses, points = self._raw.compressed()
         return sparse.csr_array((masses, columns, start), shape=(len(self), points))
 
-    def __reduce__(self) -> tuple[Any, tuple[Any]]:
-        return Measures, (self._rows(),)
+    def _named(self) -> Named:
+        return Named(self._rows(), self.ids, self.names)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _measures_again, (self._rows(), self.ids, self.names)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -205,27 +250,39 @@ class Measures:
         return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
 
 
+def _measures_again(rows: Any, ids: Any, names: Any) -> Measures:
+    return Measures(rows, ids=ids, names=names)
+
+
+def _counted(labels: Any, count: int, what: str, things: str) -> Any:
+    """Labels, one for each thing, or none."""
+    if labels is not None and len(labels) != count:
+        raise ValueError(f"{len(labels)} {what} for {count} {things}")
+    return labels
+
+
+def ids_of(rows: Any) -> Any:
+    """What rows are called, where they are called anything."""
+    if rows is None or type(rows) is np.ndarray:
+        return None
+    return rows.ids if isinstance(rows, Measures) else named(rows).ids
+
+
 def rows_of(
     estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool, least: int = 1
 ) -> Any:
     """Rows as scikit-learn checks them, at least so many; columns with names are matched to points with names."""
-    if isinstance(X, Measures):
-        X = X._rows()
     if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
         X = X.X
     if is_sparse(X):
         X = sound(X)
-    X = in_order(X, names)
-    if not reset and not hasattr(estimator, "feature_names_in_") and hasattr(X, "columns"):
-        X = np.asarray(X)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=np.float64,
-        ensure_min_samples=least,
-    )
+    is_frame = hasattr(X, "columns")
+    if is_biom(X) or isinstance(X, Measures) or (is_frame and names is not None):
+        X = _by_name(estimator, X, names, reset, least)
+    else:
+        if not reset and not hasattr(estimator, "feature_names_in_") and is_frame:
+            X = np.asarray(X)
+        X = _validated(estimator, X, reset, least)
     masses = X.data if is_sparse(X) else X
     if masses.size and masses.min() < 0:
         try:
@@ -234,6 +291,30 @@ def rows_of(
             # How scikit-learn's own estimators begin; the rest says where.
             raise ValueError(f"Negative values in data: {error}") from None
     return X
+
+
+def _validated(estimator: Any, X: Any, reset: bool, least: int) -> Any:
+    return validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_min_samples=least
+    )
+
+
+def _by_name(estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool, least: int) -> Any:
+    """Rows whose columns are matched to points by name; scikit-learn looks for names in DataFrames alone."""
+    own = named(X)
+    if own.names is None:
+        return _validated(estimator, np.asarray(X) if hasattr(X, "columns") else own.rows, reset, least)
+    if names is None and not reset:
+        names = getattr(estimator, "feature_names_in_", None)
+    rows = own.rows if names is None else in_order(X, names)
+    rows = rows if is_sparse(rows) else np.asarray(rows)
+    if names is not None and not reset:
+        return check_array(rows, accept_sparse="csr", dtype=np.float64, ensure_min_samples=least)
+    rows = _validated(estimator, rows, reset, least)
+    if reset:
+        called = own.names if names is None else [str(name) for name in names]
+        estimator.feature_names_in_ = np.array(called, dtype=object)
+    return rows
 
 
 def with_mass(X: Any) -> Any:

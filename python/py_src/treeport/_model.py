@@ -8,7 +8,8 @@ from typing import Any, Optional, TypeVar
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
+from ._inputs import Floats, Integers, ids_of, measures_of, moves_matrix, row, threads_of, width
+from ._named import framed
 from ._tables import nearest_of, table_of
 
 Self = TypeVar("Self", bound="Model")
@@ -58,13 +59,18 @@ class Model:
         """Names of the points, if they have any."""
         return self._raw.names
 
-    def distance(self, a: Any, b: Any, *, penalty: Optional[float] = None) -> float:
+    def distance(
+        self, a: Any, b: Any, *, normalize: bool = False, penalty: Optional[float] = None
+    ) -> float:
         """Transport cost along the tree between two measures; of several trees the weighted mean.
 
         Parameters
         ----------
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-            Masses at the points; their totals have to be equal, unless a `penalty` is given.
+            Masses at the points; their totals have to be equal, unless a `penalty` is given. Names of a Series are
+            matched to those of the points, where both have them; points that it does not name have no mass.
+        normalize : bool
+            Whether each measure is divided by its total first, as counts have to be.
         penalty : float, optional
             Unbalanced transport, exactly for the distances of the tree: what is not moved costs this much a unit, where it
             is taken away and where it is put back.
@@ -79,16 +85,22 @@ class Model:
         5.0
         """
         left, right = row(a, self.names), row(b, self.names)
-        if penalty is not None:
-            return self._raw.unbalanced(left, right, penalty)
-        return self._raw.distance(left, right, False)
+        if penalty is None:
+            return self._raw.distance(left, right, normalize)
+        if normalize:
+            raise ValueError("`penalty` is for totals that differ; give `penalty` or `normalize`")
+        return self._raw.unbalanced(left, right, penalty)
 
-    def paired(self, A: Any, B: Any, *, n_jobs: Optional[int] = None) -> Floats:
+    def paired(
+        self, A: Any, B: Any, *, normalize: bool = False, n_jobs: Optional[int] = None
+    ) -> Floats:
         """Distance of row i of `A` to row i of `B`, for every i, in parallel.
 
         Parameters
         ----------
-        A, B : array-like or sparse of shape (n_measures, n_points)
+        A, B : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_measures, n_points)
+        normalize : bool
+            Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
 
@@ -96,13 +108,15 @@ class Model:
         -------
         distances : ndarray of shape (n_measures,)
         """
-        return self._raw.paired(self._measures(A), self._measures(B), threads_of(n_jobs))
+        left, right = self._measures(A, normalize), self._measures(B, normalize)
+        return self._raw.paired(left, right, threads_of(n_jobs))
 
     def pairwise(
         self,
         A: Any,
         B: Any = None,
         *,
+        normalize: bool = False,
         n_jobs: Optional[int] = None,
         out: Any = None,
         device: Optional[str] = None,
@@ -111,8 +125,12 @@ class Model:
 
         Parameters
         ----------
-        A : array-like or sparse of shape (n_a, n_points)
-        B : array-like or sparse of shape (n_b, n_points), optional
+        A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_a, n_points)
+            Names of columns are matched to those of the points, where both have them; points without a column have no
+            mass. Samples of a `biom.Table` are rows.
+        B : the same, of shape (n_b, n_points), optional
+        normalize : bool
+            Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
         out : ndarray of float64 and of the shape of the result, optional
@@ -125,8 +143,8 @@ class Model:
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
-            `out`, where that is given.
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
+            `out`, where that is given; on a GPU an array.
 
         Examples
         --------
@@ -143,14 +161,18 @@ class Model:
         ...     tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]], out=table)[0].tolist()
         [0.0, 3.0]
         """
-        left, right = self._measures(A), None if B is None else self._measures(B)
-        return table_of(self._raw, left, right, out, threads_of(n_jobs), device)
+        left, right = self._measures(A, normalize), None if B is None else self._measures(B, normalize)
+        distances = table_of(self._raw, left, right, out, threads_of(n_jobs), device)
+        if out is not None or device is not None:
+            return distances
+        return framed(distances, ids_of(A), ids_of(A if B is None else B))
 
     def cross(
         self,
         A: Any,
         B: Any,
         *,
+        normalize: bool = False,
         n_jobs: Optional[int] = None,
         out: Any = None,
         device: Optional[str] = None,
@@ -161,14 +183,14 @@ class Model:
         ----------
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points)
-        n_jobs, out, device
+        normalize, n_jobs, out, device
             As for `pairwise`.
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_b)
+        distances : ndarray of shape (n_a, n_b), or DataFrame where rows have IDs
         """
-        return self.pairwise(A, B, n_jobs=n_jobs, out=out, device=device)
+        return self.pairwise(A, B, normalize=normalize, n_jobs=n_jobs, out=out, device=device)
 
     def kneighbors(
         self,
@@ -176,6 +198,7 @@ class Model:
         B: Any = None,
         n_neighbors: int = 10,
         *,
+        normalize: bool = False,
         n_jobs: Optional[int] = None,
         device: Optional[str] = None,
     ) -> tuple[Any, Integers]:
@@ -188,6 +211,8 @@ class Model:
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
         n_neighbors : int
+        normalize : bool
+            Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
         device : str, optional
@@ -207,10 +232,10 @@ class Model:
         >>> tree.kneighbors([[1, 0, 0], [0, 1, 0], [0, 0, 1]], n_neighbors=1)[1].tolist()
         [[1], [0], [0]]
         """
-        left, right = self._measures(A), None if B is None else self._measures(B)
+        left, right = self._measures(A, normalize), None if B is None else self._measures(B, normalize)
         return nearest_of(self._raw, left, right, n_neighbors, threads_of(n_jobs), device)
 
-    def coupling(self, a: Any, b: Any) -> sparse.csr_array:
+    def coupling(self, a: Any, b: Any, *, normalize: bool = False) -> sparse.csr_array:
         """Which mass goes where.
 
         For a tree this is an optimal plan for its own distances. Several trees have no plan that is best for
@@ -221,6 +246,8 @@ class Model:
         ----------
         a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
             Masses at the points; their totals have to be equal.
+        normalize : bool
+            Whether each measure is divided by its total first, as counts have to be.
 
         Returns
         -------
@@ -235,13 +262,15 @@ class Model:
                [0.  , 0.  ]])
         """
         left, right = row(a, self.names), row(b, self.names)
-        return moves_matrix(self._raw.coupling(left, right, False), (width(left), width(right)))
+        return moves_matrix(self._raw.coupling(left, right, normalize), (width(left), width(right)))
 
     def to_newick(self) -> str:
         """The trees as Newick text, a line each; points without names get their numbers."""
         return self._raw.to_newick()
 
-    def embed(self, A: Any, *, n_jobs: Optional[int] = None) -> sparse.csr_array:
+    def embed(
+        self, A: Any, *, normalize: bool = False, n_jobs: Optional[int] = None
+    ) -> sparse.csr_array:
         """Sparse rows whose cityblock distances are the distances of the measures.
 
         Column v is the length of the edge above node v times the mass below it. Several trees stand side
@@ -249,7 +278,9 @@ class Model:
 
         Parameters
         ----------
-        A : array-like or sparse of shape (n_measures, n_points)
+        A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_measures, n_points)
+        normalize : bool
+            Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
 
@@ -266,16 +297,16 @@ class Model:
         >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
         array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
         """
-        start, columns, values, nodes = self._raw.embed(self._measures(A), threads_of(n_jobs))
+        start, columns, values, nodes = self._raw.embed(self._measures(A, normalize), threads_of(n_jobs))
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:
         """The same with every edge multiplied by `factor`."""
         return self._of(self._raw.scaled(factor))
 
-    def _measures(self, A: Any) -> _core.Measures:
+    def _measures(self, A: Any, normalize: bool = False) -> _core.Measures:
         """Rows of masses; columns with names are matched to points with names."""
-        return measures_of(A, names=self.names)
+        return measures_of(A, normalize, self.names)
 
     def __eq__(self, other: object) -> bool:
         return bool(self._raw == other._raw) if isinstance(other, type(self)) else NotImplemented

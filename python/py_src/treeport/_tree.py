@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 import numpy as np
 
 from . import _core
-from ._inputs import Floats, Integers, at_tips, ground_of, measures_of, threads_of
+from ._inputs import Floats, Integers, ground_of, ids_of, threads_of
 from ._model import Model
+from ._named import framed
+from ._skbio import arrays_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,6 +82,27 @@ class Tree(Model):
         """
         names = None if names is None else [str(name) for name in names]
         return cls._of(_core.Model.from_newick(text, names))
+
+    @classmethod
+    def from_skbio(cls, node: Any, names: Optional[Sequence[str]] = None) -> Tree:
+        """The tree of a `TreeNode` of scikit-bio.
+
+        Parameters
+        ----------
+        node : skbio.TreeNode
+            Its root. Every tip has a name of its own, and every edge a length; inner nodes may go without names.
+        names : sequence of str, optional
+            The order of the points: see `from_newick`.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> from skbio import TreeNode
+        >>> tp.Tree.from_skbio(TreeNode.read(["((a:1,b:1):2,c:3);"])).names
+        ['a', 'b', 'c']
+        """
+        parents, lengths, called = arrays_of(node, names)
+        return cls(parents, lengths, called)
 
     @classmethod
     def from_linkage(cls, linkage: Any) -> Tree:
@@ -166,9 +189,9 @@ class Tree(Model):
 
         Parameters
         ----------
-        counts : array-like, sparse or DataFrame of shape (n_samples, n_points)
-            Counts of taxa, one sample per row; totals may differ. Columns of a DataFrame are matched to the tips by name,
-            and may be some of them: tips without a column have no counts.
+        counts : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_samples, n_points)
+            Counts of taxa, one sample per row; totals may differ. Names of columns are matched to the tips, and may be
+            some of them: tips without a column have no counts. Samples of a `biom.Table` are rows.
         variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
             "weighted" is the tree distance of shares; "weighted-normalized" that over the largest it could be;
             "unweighted" the share of length that only one of two samples has; "generalized" (Chen et al. 2012) weighs
@@ -181,7 +204,7 @@ class Tree(Model):
 
         Returns
         -------
-        distances : ndarray of shape (n_samples, n_samples), or DataFrame where `counts` is one
+        distances : ndarray of shape (n_samples, n_samples), or DataFrame where samples have IDs
 
         Examples
         --------
@@ -190,11 +213,9 @@ class Tree(Model):
         >>> tree.unifrac([[8, 0, 0], [4, 4, 0]], "unweighted").tolist()
         [[0.0, 0.25], [0.25, 0.0]]
         """
-        samples = measures_of(at_tips(counts, self.names), names=self.names)
-        distances = self._raw.unifrac(samples, variant, float(alpha), threads_of(n_jobs))
-        if not hasattr(counts, "columns"):
-            return distances
-        return type(counts)(distances, index=counts.index, columns=counts.index)
+        distances = self._raw.unifrac(self._measures(counts), variant, float(alpha), threads_of(n_jobs))
+        ids = ids_of(counts)
+        return framed(distances, ids, ids)
 
     def plot(self, ax: Optional[Axes] = None) -> Axes:
         """Draws the tree, root to the left; edges are as long as they are.

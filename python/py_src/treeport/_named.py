@@ -1,0 +1,89 @@
+"""Rows and columns that have names: DataFrames, tables of BIOM, and what is read from files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+
+class Named(NamedTuple):
+    """Rows of masses, and what rows and columns are called; `None` where they have no names."""
+
+    rows: Any
+    ids: Any
+    names: Optional[list[str]]
+
+
+def is_biom(what: Any) -> bool:
+    """Whether it is a table of the package biom-format, which need not be installed."""
+    return hasattr(what, "matrix_data") and hasattr(what, "ids")
+
+
+def named(what: Any) -> Named:
+    """What rows and columns are called, where they are called anything; samples of BIOM tables become rows."""
+    if isinstance(what, np.ndarray) or sparse.issparse(what):
+        return Named(what, None, None)
+    if is_biom(what):
+        rows = sparse.csr_array(what.matrix_data.T)
+        return Named(rows, texts(what.ids()), texts(what.ids(axis="observation")))
+    if hasattr(what, "columns") and hasattr(what, "index"):  # pandas
+        return Named(what, what.index, names_of_labels(what.columns))
+    if hasattr(what, "_named"):  # Measures
+        own: Named = what._named()
+        return own
+    return Named(what, None, None)
+
+
+def names_of_labels(labels: Any) -> Optional[list[str]]:
+    """Labels as names; those that only count from 0 are none."""
+    found = list(labels)
+    return None if found == list(range(len(found))) else texts(found)
+
+
+def texts(labels: Any) -> list[str]:
+    return [str(label) for label in labels]
+
+
+def places_of(columns: Sequence[str], names: Sequence[str], ids: Any = None) -> npt.NDArray[np.int64]:
+    """For every column the number of the point of that name."""
+    number = {name: at for at, name in enumerate(names)}
+    if len(number) < len(names):
+        twice = next(name for at, name in enumerate(names) if number[name] != at)
+        raise ValueError(f"two points are called {twice}, so that columns cannot be matched by name")
+    unknown = [column for column in columns if column not in number]
+    if unknown:
+        some = ", ".join(unknown[:3])
+        turned = ids is not None and any(str(name) in number for name in ids)
+        hint = "; rows are called as points are, so turn the table round (`.T`)" if turned else ""
+        raise ValueError(
+            f"{len(unknown)} of {len(columns)} columns are called as no point is, such as {some}{hint}"
+        )
+    places = np.array([number[column] for column in columns], dtype=np.int64)
+    found, times = np.unique(places, return_counts=True)
+    if len(found) < len(places):
+        raise ValueError(f"the column {names[found[times > 1][0]]} is there twice")
+    return places
+
+
+def placed(rows: Any, places: npt.NDArray[np.int64], width: int) -> sparse.csr_array:
+    """Rows with their columns at other places; all other columns are empty, and take no memory."""
+    given = sparse.csr_array(rows if sparse.issparse(rows) else np.asarray(rows, dtype=np.float64))
+    at = places[given.indices]
+    moved = sparse.csr_array((given.data, at, given.indptr), shape=(given.shape[0], width))
+    moved.sort_indices()
+    return moved
+
+
+def framed(distances: Any, left: Any, right: Any) -> Any:
+    """A table of distances with the IDs of its rows and columns, where either has any."""
+    if left is None and right is None:
+        return distances
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("distances of rows with IDs are a DataFrame: `pip install pandas`") from error
+    return pandas.DataFrame(distances, index=left, columns=right)
