@@ -211,6 +211,56 @@ class Measures:
         self.names: Optional[list[str]] = _counted(called, self._raw.points, "names", "points")
         self._placed: Optional[tuple[list[str], Measures]] = None
 
+    @classmethod
+    def from_anndata(
+        cls,
+        adata: Any,
+        groupby: str,
+        *,
+        weights: Any = None,
+        n_cells: Optional[int] = None,
+        random_state: Seed = 0,
+    ) -> Measures:
+        """Groups of cells, such as types, donors or conditions: each an even spread over its cells.
+
+        Points are the cells, so that models are made for their coordinates, as ``TreeWasserstein(adata.obsm["X_pca"])``;
+        measures are called as the groups, and so are rows and columns of their distances.
+
+        Parameters
+        ----------
+        adata : AnnData
+        groupby : str
+            The column of `obs` that says which group a cell is in. Cells without an entry are in none.
+        weights : str or array-like of shape (n_obs,), optional
+            How much every cell counts in its group, or the column of `obs` that says so. Equal by default.
+        n_cells : int, optional
+            Draws at most so many cells of every group: exact distances, which `fit` learns from, take long between
+            groups of thousands.
+        random_state : int, numpy.random.Generator or None
+            Which are drawn.
+
+        Returns
+        -------
+        measures : Measures of shape (n_groups, n_obs)
+            Groups in the order of their categories, or sorted; those without cells are left out.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, treeport as tp
+        >>> from types import SimpleNamespace as AnnData  # stands in for anndata's
+        >>> obs = pd.DataFrame({"type": ["B", "T", "T"]}, index=["c1", "c2", "c3"])
+        >>> cells = AnnData(obs=obs, obs_names=obs.index, obsm={"X_pca": np.array([[0.0], [1.0], [5.0]])})
+        >>> types = tp.Measures.from_anndata(cells, "type")
+        >>> tp.linkage(points=cells.obsm["X_pca"], method="single").pairwise(types)
+             B    T
+        B  0.0  2.5
+        T  2.5  0.0
+        """
+        from ._anndata import groups_of
+
+        rows, ids, names = groups_of(adata, groupby, weights, n_cells, random_state)
+        return cls(rows, ids=ids, names=names)
+
     @cached_property
     def _normalized(self) -> _core.Measures:
         normalized = self._raw.normalized()

@@ -1,0 +1,69 @@
+"""Groups of cells as measures: what single-cell analysts compare."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+from scipy import sparse
+
+from ._inputs import Floats, Integers, Seed, seed_of
+from ._named import Named, texts
+
+
+def groups_of(
+    adata: Any, groupby: str, weights: Any, n_cells: Optional[int], random_state: Seed
+) -> Named:
+    """A row for every group of cells and a column for every cell; rows sum to 1."""
+    kinds = _column(adata, groupby).astype("category").cat
+    group = np.asarray(kinds.codes, dtype=np.int64)  # -1 where the entry is missing
+    mass = _masses(adata, weights, len(group))
+    cells = np.flatnonzero((group >= 0) & (mass > 0))
+    if n_cells is not None:
+        cells = _some(cells, group, n_cells, seed_of(random_state))
+    if len(cells) == 0:
+        raise ValueError(f"no cell has both a group in obs[{groupby!r}] and a weight above 0")
+    there, rows = np.unique(group[cells], return_inverse=True)
+    totals = np.bincount(rows, mass[cells])
+    shape = (len(there), len(group))
+    table = sparse.csr_array((mass[cells] / totals[rows], (rows, cells)), shape=shape)
+    names = texts(adata.obs_names) if len(set(adata.obs_names)) == len(group) else None
+    return Named(table, texts(kinds.categories[there]), names)
+
+
+def _column(adata: Any, key: str) -> Any:
+    """A column of obs."""
+    if not (hasattr(adata, "obs") and hasattr(adata, "obs_names")):
+        raise TypeError(f"the cells are of type {type(adata).__name__}; give an AnnData")
+    if key not in adata.obs:
+        has = ", ".join(repr(column) for column in adata.obs.columns) or "none"
+        raise ValueError(f"obs has no column {key!r}; its columns: {has}")
+    return adata.obs[key]
+
+
+def _masses(adata: Any, weights: Any, count: int) -> Floats:
+    """The weight of every cell."""
+    if weights is None:
+        return np.ones(count)
+    given = _column(adata, weights) if isinstance(weights, str) else weights
+    mass = np.asarray(given, dtype=np.float64)
+    if mass.shape != (count,):
+        raise ValueError(f"the weights have shape {mass.shape}, expected ({count},): one for every cell")
+    wrong = np.flatnonzero(~(np.isfinite(mass) & (mass >= 0)))
+    if len(wrong):
+        cell = adata.obs_names[wrong[0]]
+        raise ValueError(
+            f"the weight of cell {cell} is {mass[wrong[0]]}; weights must be finite and at least 0"
+        )
+    return mass
+
+
+def _some(cells: Integers, group: Integers, most: int, seed: int) -> Integers:
+    """At most so many cells of every group, in their order."""
+    if most < 1:
+        raise ValueError(f"n_cells is {most}; at least one is needed")
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(cells)
+    shuffled = shuffled[np.argsort(group[shuffled], kind="stable")]
+    first = np.searchsorted(group[shuffled], group[shuffled])
+    return np.sort(shuffled[np.arange(len(shuffled)) - first < most])
