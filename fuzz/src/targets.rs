@@ -9,7 +9,7 @@ use std::path::Path;
 
 use treeport::io::fingerprint::Job;
 use treeport::io::journal::Journal;
-use treeport::io::{history, npy, npz, shard, table};
+use treeport::io::{biom, history, npy, npz, shard, table};
 use treeport::learn::Checkpoint;
 use treeport::search::IndexFile;
 use treeport::{
@@ -21,10 +21,11 @@ use treeport::{
 type Target = fn(&[u8]);
 
 /// Every target of this file, by its name.
-pub(crate) const TARGETS: [(&str, Target); 13] = [
+pub(crate) const TARGETS: [(&str, Target); 14] = [
     ("npy", npy),
     ("npz", npz),
     ("csv", csv),
+    ("biom", biom),
     ("newick", newick),
     ("tree_file", tree_file),
     ("forest_file", forest_file),
@@ -90,6 +91,19 @@ fn csv(bytes: &[u8]) {
     let _ = GroundMetric::read_points_csv(bytes, PointMetric::Cosine);
     let _ = GroundMetric::read_matrix_csv(bytes);
     let _ = Measures::read_csv(bytes);
+}
+
+/// BIOM: what is read has its entries inside, and its own names match.
+fn biom(bytes: &[u8]) {
+    let Ok(found) = biom::read(bytes) else { return };
+    let (height, width) = (found.observations.len(), found.samples.len());
+    let inside =
+        |&(row, column, _): &(u32, u32, f64)| (row as usize) < height && (column as usize) < width;
+    assert!(found.entries.iter().all(inside));
+    let points = found.observations.clone();
+    if let Ok(plain) = Measures::from_biom(found.clone(), None) {
+        assert_eq!(Measures::from_biom(found, Some(&points)).expect("its own"), plain);
+    }
 }
 
 /// Newick; what is read is written and read again.

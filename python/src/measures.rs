@@ -1,11 +1,16 @@
 //! Many measures, checked once and used often.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use treeport::io::biom;
+use treeport::io::table::{self, TableOptions};
 use treeport::model::Prepared;
 use treeport::{Csr, Error};
 
@@ -71,6 +76,14 @@ impl Measures {
             }
             _ => Err(PyValueError::new_err("row bounds and columns differ in their type")),
         }
+    }
+
+    /// From a file of that format, with the names of rows and of columns.
+    #[staticmethod]
+    fn read(py: Python<'_>, path: PathBuf, format: &str, transpose: bool) -> PyResult<Named> {
+        let (rows, columns) = py.detach(|| read(path, format, transpose)).map_err(to_py_err)?;
+        let ids = rows.names().map(<[String]>::to_vec);
+        Ok((Self::of(rows), ids, columns))
     }
 
     /// The same, each divided by its total.
@@ -153,6 +166,34 @@ impl Measures {
         kept.retain(|(of, _)| of.strong_count() > 0 && !same(of));
         kept.push((Arc::downgrade(model), Arc::clone(&made)));
         Ok(made)
+    }
+}
+
+/// Measures, and the names of rows and of columns.
+type Named = (Measures, Option<Vec<String>>, Option<Vec<String>>);
+
+fn read(
+    path: PathBuf,
+    format: &str,
+    transpose: bool,
+) -> treeport::Result<(treeport::Measures, Option<Vec<String>>)> {
+    let file = File::open(&path).map_err(|source| Error::Read { path, source })?;
+    let file = BufReader::new(file);
+    match format {
+        "npy" => Ok((treeport::Measures::read_npy(file)?, None)),
+        "npz" => Ok((treeport::Measures::read_npz(file)?, None)),
+        "biom" => {
+            let table = biom::read(file)?;
+            let columns = table.observations.clone();
+            Ok((treeport::Measures::from_biom(table, None)?, Some(columns)))
+        }
+        _ => {
+            let separator = (format == "tsv").then_some(b'\t');
+            let table = table::read(file, &TableOptions { separator, ..TableOptions::default() })?;
+            let mut table = if transpose { table.transposed()? } else { table };
+            let columns = table.header.take();
+            Ok((treeport::Measures::from_table(table, None)?, columns))
+        }
     }
 }
 

@@ -39,8 +39,8 @@ Example, from word vectors and documents to distances between all documents:
   treeport eval model.tree --points words.npy --measures docs.npz
   treeport distance model.tree --measures docs.npz -o distances.csv
 
-Inputs are told by their names: .npy, .npz, .csv, .tsv, .nwk, and text with .gz too; stdin (`-`) and pipes
-by their first bytes, or by `--input-format` npy, npz, csv, tsv or nwk. A table of text has
+Inputs are told by their names: .npy, .npz, .csv, .tsv, .biom, .nwk, and text with .gz too; stdin (`-`) and pipes
+by their first bytes, or by `--input-format` npy, npz, csv, tsv, nwk or biom. A table of text has
   a header, if its first row is text without numbers, or begins with `id` or another such word;
   IDs in its first column, if the header calls it id, index, name, sample id, feature id or #OTU ID,
   if its cell is empty above text or 0, 1, 2, ..., or if all of it is words.

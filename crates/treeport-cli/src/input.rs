@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use treeport::estimate::Calibration;
+use treeport::io::biom;
 use treeport::io::table::{self, Table, TableOptions};
 use treeport::io::{ModelFile, is_newick};
 use treeport::learn::Epoch;
@@ -123,7 +124,10 @@ pub(crate) fn measures(space: Space<'_>, path: &Path, how: ReadArgs) -> Result<M
     let measures = match format {
         Format::Npy => Measures::read_npy(reader),
         Format::Npz => Measures::read_npz(reader),
-        Format::Nwk => return wrong_format(path, "measures", ".npz, .npy, .csv or .tsv"),
+        Format::Biom => {
+            biom::read(reader).and_then(|table| Measures::from_biom(table, space.names))
+        }
+        Format::Nwk => return wrong_format(path, "measures", ".npz, .npy, .csv, .tsv or .biom"),
         Format::Csv | Format::Tsv => {
             let names = space.names.filter(|_| !how.transpose);
             let table = table::read(reader, &table_options(format, names));

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use treeport::Error;
+use treeport::io::biom::HDF5;
 use treeport::io::text;
 
 use crate::input::{is_standard, name};
@@ -28,6 +29,8 @@ pub(crate) enum Format {
     Tsv,
     /// Trees as Newick text, gzip or not.
     Nwk,
+    /// A table of BIOM 1.0, gzip or not.
+    Biom,
 }
 
 impl Format {
@@ -140,6 +143,7 @@ fn by_name(path: &Path) -> Option<Format> {
         "csv" | "txt" => Some(Format::Csv),
         "tsv" | "tab" => Some(Format::Tsv),
         "nwk" | "newick" => Some(Format::Nwk),
+        "biom" => Some(Format::Biom),
         _ => None,
     }
 }
@@ -149,6 +153,9 @@ fn by_bytes(bytes: &[u8]) -> Format {
     match bytes {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Format::Npy,
         [b'P', b'K', 3, 4, ..] => Format::Npz,
+        // No table of numbers begins with a brace.
+        [b'{', ..] => Format::Biom,
+        _ if bytes.starts_with(HDF5) => Format::Biom,
         _ => Format::Csv,
     }
 }
@@ -184,5 +191,7 @@ mod tests {
         // A name in the first cell of a table may begin so.
         assert_eq!(by_bytes(b"PK,1\n"), Format::Csv);
         assert_eq!(by_bytes(b""), Format::Csv);
+        assert_eq!((named("a.biom"), by_bytes(b"{\"id\": 1}")), (Some(Format::Biom), Format::Biom));
+        assert_eq!(by_bytes(b"\x89HDF\r\n\x1a\n"), Format::Biom);
     }
 }

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use treeport::io::fingerprint::Job;
 use treeport::io::shard::{self, Shard};
-use treeport::io::{npy, npz, table};
+use treeport::io::{biom, npy, npz, table};
 use treeport::learn::Checkpoint;
 use treeport::{Csr, Error, GroundMetric, Measures, PointMetric, Tree};
 
@@ -84,6 +84,7 @@ fn readers() -> Vec<Reader> {
             ],
         ),
         ("gzip", read_csv, vec![gzip(b"id\tx\ty\na\t1\t2\nb\t3\t4\n")]),
+        ("biom", read_biom, vec![BIOM.to_vec(), gzip(BIOM)]),
         ("newick", read_newick, vec![b"((a:1,'b c':1)x:2,d:3e0[note]);".to_vec()]),
         ("tree", |bytes| drop(Tree::from_bytes(bytes)), vec![tree.to_bytes().unwrap()]),
         ("checkpoint", |bytes| drop(Checkpoint::from_bytes(bytes)), vec![b"tpcheck1".to_vec()]),
@@ -103,6 +104,16 @@ fn read_npz(bytes: &[u8]) {
     let _ = npz::read_csr(Cursor::new(bytes));
     let _ = GroundMetric::read_graph_npz(Cursor::new(bytes));
     let _ = Measures::read_npz(Cursor::new(bytes));
+}
+
+const BIOM: &[u8] =
+    br#"{"rows": [{"id": "a", "metadata": null}, {"id": "b"}], "columns": [{"id": "S1"}],
+    "matrix_type": "sparse", "shape": [2, 1], "data": [[0, 0, 1.5], [1, 0, 2]]}"#;
+
+fn read_biom(bytes: &[u8]) {
+    if let Ok(table) = biom::read(bytes) {
+        let _ = Measures::from_biom(table, None);
+    }
 }
 
 fn read_csv(bytes: &[u8]) {

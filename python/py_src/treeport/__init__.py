@@ -9,6 +9,7 @@ and with entropy, `emd_pairs` and `emd_pairwise` many.
 
 from ._batches import emd_pairs, emd_pairwise
 from ._core import __version__
+from ._distances import plot_distances
 from ._estimator import TreeWasserstein, load
 from ._forest import Forest
 from ._inputs import Measures
@@ -30,6 +31,7 @@ __all__ = [
     "emd_pairwise",
     "linkage",
     "load",
+    "plot_distances",
     "set_memory_limit",
     "sinkhorn",
     "to_skbio",

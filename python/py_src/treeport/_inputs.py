@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, TypeVar, Union
 from zlib import crc32
 
 import numpy as np
@@ -20,6 +20,7 @@ from ._named import Named, is_biom, named, names_of_labels, placed, places_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+T = TypeVar("T")
 Seed = Union[int, np.random.Generator, np.random.RandomState, None]
 
 
@@ -204,12 +205,68 @@ class Measures:
         self, X: Any, *, ids: Optional[Sequence[Any]] = None, names: Optional[Sequence[Any]] = None
     ) -> None:
         own = named(X)
-        self._raw = measures_of(X)
-        self._raw.keep()
-        self.ids = _counted(own.ids if ids is None else ids, len(self._raw), "IDs", "measures")
-        called = own.names if names is None else [str(name) for name in names]
-        self.names: Optional[list[str]] = _counted(called, self._raw.points, "names", "points")
+        self._set(
+            measures_of(X),
+            own.ids if ids is None else ids,
+            own.names if names is None else [str(name) for name in names],
+        )
+
+    def _set(self, raw: _core.Measures, ids: Any, names: Optional[list[str]]) -> None:
+        raw.keep()
+        self._raw = raw
+        self.ids = _counted(ids, len(raw), "IDs", "measures")
+        self.names: Optional[list[str]] = _counted(names, raw.points, "names", "points")
         self._placed: Optional[tuple[list[str], Measures]] = None
+
+    @classmethod
+    def _of(cls, raw: _core.Measures, ids: Any, names: Optional[list[str]]) -> Measures:
+        made = cls.__new__(cls)
+        made._set(raw, ids, names)
+        return made
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, transpose: bool = False) -> Measures:
+        """Reads a file, with the IDs of its rows and the names of its columns where it has them.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Its ending tells the format. ``.biom``, of either version, where samples become rows (HDF5 needs h5py);
+            ``.csv`` and ``.tsv``, which may be gzip, with headers and IDs as the command line reads them; ``.npy`` and
+            SciPy's ``.npz``; ``.parquet``, where the index or else a first column of text has the IDs (needs pandas and
+            pyarrow); ``.h5ad``, whose observations become rows (needs anndata).
+        transpose : bool
+            Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes them.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        ValueError
+            It is not such a file; says where, and what to do.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import treeport as tp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "table.tsv")
+        ...     _ = path.write_text("#OTU ID\\tgut\\tskin\\nb\\t8\\t4\\na\\t0\\t4\\n")
+        ...     samples = tp.Measures.read(path, transpose=True)
+        >>> samples.ids, samples.names
+        (['gut', 'skin'], ['b', 'a'])
+        """
+        from ._read import READERS, format_of, is_hdf5, read_hdf5_biom
+
+        file = os.fspath(path)
+        kind = format_of(file)
+        if transpose and kind not in ("csv", "tsv"):
+            raise ValueError(f"{file}: transpose is for tables of text (.csv, .tsv)")
+        if kind in READERS or (kind == "biom" and is_hdf5(file)):
+            own = READERS.get(kind, read_hdf5_biom)(file)
+            return _in_file(file, lambda: cls(own.rows, ids=own.ids, names=own.names))
+        raw, ids, names = _in_file(file, lambda: _core.Measures.read(file, kind, transpose))
+        return cls._of(raw, ids, names)
 
     @classmethod
     def from_anndata(
@@ -298,6 +355,14 @@ class Measures:
 
     def __repr__(self) -> str:
         return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
+
+
+def _in_file(path: str, read: Callable[[], T]) -> T:
+    """What is read; errors about what a file holds begin with its name."""
+    try:
+        return read()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _measures_again(rows: Any, ids: Any, names: Any) -> Measures:

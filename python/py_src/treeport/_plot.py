@@ -1,4 +1,4 @@
-"""Pictures of trees; needs matplotlib."""
+"""Pictures of trees and of tables of distances; needs matplotlib."""
 
 from __future__ import annotations
 
@@ -6,69 +6,52 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
+from ._summary import label, sketch
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ._inputs import Floats
     from ._tree import Tree
 
-# More labels than this cannot be read.
-MOST_LABELS = 60
 
-
-def draw(tree: Tree, ax: Optional[Axes]) -> Axes:
-    """Draws a tree from left to right."""
+def axes(ax: Optional[Axes], width: float, height: float, what: str) -> Axes:
+    """Where to draw: the axes given, or those of a new figure."""
     try:
         import matplotlib.pyplot as plt
-        from matplotlib.collections import LineCollection
     except ImportError as error:
-        raise ImportError("Tree.plot draws with matplotlib: `pip install matplotlib`") from error
+        raise ImportError(f"{what} draws with matplotlib: `pip install matplotlib`") from error
     if ax is None:
-        _, ax = plt.subplots()
-    x, y = positions(tree)
-    parents = tree.parents
-    # Along the edge at the child's place, then up or down to the parent's.
-    along = np.stack([np.stack([x[parents], y], 1), np.stack([x, y], 1)], 1)
-    across = np.stack([np.stack([x[parents], y], 1), np.stack([x[parents], y[parents]], 1)], 1)
-    lines: Any = np.concatenate([along, across])
-    ax.add_collection(LineCollection(lines, colors="0.25", linewidths=0.8))
-    ax.autoscale()
-    ax.set_xlabel("distance from the root")
-    ax.set_yticks([])
-    if tree.n_points <= MOST_LABELS:
-        labels = tree.names or [str(point) for point in range(tree.n_points)]
-        ax.set_yticks(y[: tree.n_points], labels)
-        ax.yaxis.tick_right()
-        ax.tick_params(axis="y", length=0)
-    for side in ("left", "top", "right"):
-        ax.spines[side].set_visible(False)
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     return ax
 
 
-def positions(tree: Tree) -> tuple[Floats, Floats]:
-    """Distance from the root, and place across: leaves in depth-first order, parents amid their children."""
-    parents, lengths, n = tree.parents, tree.lengths, tree.n_nodes
-    root = n - 1
-    x, y = np.zeros(n), np.zeros(n)
-    leaves = np.zeros(n, dtype=np.int64)
-    leaves[: tree.n_points] = 1
-    for v in range(root):  # children come before parents
-        leaves[parents[v]] += leaves[v]
-    free = np.zeros(n)  # where the next child of a node begins
-    for v in range(root, -1, -1):
-        begin = 0.0
-        if v != root:
-            above = parents[v]
-            x[v] = x[above] + lengths[v]
-            begin = free[above]
-            free[above] += leaves[v]
-        free[v] = begin
-        y[v] = begin
-    low, high = np.full(n, np.inf), np.full(n, -np.inf)
-    for v in range(n):
-        if v >= tree.n_points:
-            y[v] = (low[v] + high[v]) / 2
-        if v != root:
-            low[parents[v]] = min(low[parents[v]], y[v])
-            high[parents[v]] = max(high[parents[v]], y[v])
-    return x, y
+def draw(tree: Tree, ax: Optional[Axes], max_rows: int) -> Axes:
+    """Draws a tree from left to right."""
+    if max_rows < 4:
+        raise ValueError(f"max_rows is {max_rows}; at least 4 are needed")
+    parent, x, y, groups = sketch(tree, max_rows)
+    ax = axes(ax, 7.0, 1.0 + 0.19 * max(len(groups), 8), "Tree.plot")
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    # Along the edge at the child's place, then up or down to the parent's.
+    along = np.stack([np.stack([x[parent], y], 1), np.stack([x, y], 1)], 1)
+    across = np.stack([np.stack([x[parent], y], 1), np.stack([x[parent], y[parent]], 1)], 1)
+    lines: Any = np.concatenate([along, across])
+    ax.add_collection(LineCollection(lines, colors="0.25", linewidths=0.9))
+    closed = [group for group in groups if group.size > 1]
+    wedges = [
+        [(x[g.node], y[g.node]), (x[g.node] + g.below, y[g.node] - 0.32), (x[g.node] + g.below, y[g.node] + 0.32)]
+        for g in closed
+    ]
+    if wedges:
+        ax.add_collection(PolyCollection(wedges, facecolors="0.82", edgecolors="0.45", linewidths=0.6))
+    deepest = max(x.max(), *(x[g.node] + g.below for g in groups))
+    ax.set_xlim(-0.01 * deepest, 1.01 * deepest or 1.0)
+    ax.set_ylim(len(groups) - 0.4, -0.6)
+    ax.set_xlabel("distance from the root")
+    ax.set_yticks([y[g.node] for g in groups], [label(g, tree.names) for g in groups], fontsize=8)
+    ax.yaxis.tick_right()
+    ax.tick_params(axis="y", length=0)
+    for side in ("left", "top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax

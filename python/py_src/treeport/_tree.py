@@ -217,13 +217,16 @@ class Tree(Model):
         ids = ids_of(counts)
         return framed(distances, ids, ids)
 
-    def plot(self, ax: Optional[Axes] = None) -> Axes:
+    def plot(self, ax: Optional[Axes] = None, *, max_rows: int = 40) -> Axes:
         """Draws the tree, root to the left; edges are as long as they are.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
+        max_rows : int
+            A tree of more leaves is drawn in about so many rows at most: subtrees are closed to wedges, as deep as
+            their deepest leaf, and labels say how many leaves each stands for.
 
         Returns
         -------
@@ -231,7 +234,7 @@ class Tree(Model):
         """
         from ._plot import draw
 
-        return draw(self, ax)
+        return draw(self, ax, max_rows)
 
     def __repr__(self) -> str:
         return f"Tree(n_points={self.n_points}, n_nodes={self.n_nodes})"

@@ -205,6 +205,27 @@ fn stdin_is_told_by_its_first_bytes() {
     assert!(said.contains("cannot read stdin: "), "{said}");
 }
 
+#[test]
+fn biom_tables_are_measures_by_their_samples() {
+    let folder = Folder::with_model();
+    let table = br#"{"rows": [{"id": "c"}, {"id": "a"}, {"id": "d"}, {"id": "b"}], "columns": [{"id": "S1"}, {"id": "S2"}],
+        "matrix_type": "sparse", "shape": [4, 2], "data": [[1, 0, 2], [3, 0, 2], [0, 1, 5], [2, 1, 5]]}"#;
+    folder.write("table.biom", table);
+    folder.write("table.biom.gz", gzip(table));
+    let expected = "left,right,distance\nS1,S2,5\n";
+    for file in ["table.biom", "table.biom.gz"] {
+        let args = format!("distance model.tree --measures {file} --normalize");
+        assert_eq!(stdout(&folder, &args), expected);
+    }
+    let piped = folder.run_with("distance model.tree --measures - --normalize", table);
+    assert_eq!(piped, folder.run("distance model.tree --measures table.biom --normalize"));
+    folder.write("hdf5.biom", b"\x89HDF\r\n\x1a\n");
+    assert_snapshot!(folder.error("distance model.tree --measures hdf5.biom"),
+        @"hdf5.biom: biom, byte 0: this is HDF5 (BIOM 2.1), which is not read here; convert it: `biom convert -i table.biom -o table.json.biom --to-json`");
+    assert_snapshot!(folder.error("distance model.tree --measures table.biom --transpose"),
+        @"table.biom: `--transpose` is for tables of text (.csv, .tsv)");
+}
+
 /// Pipes that a shell makes are read once, whoever asks again.
 #[cfg(unix)]
 #[test]

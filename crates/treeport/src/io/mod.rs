@@ -8,6 +8,7 @@
 //! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
 //! that really arrive, never with the size a header announces.
 
+pub mod biom;
 pub(crate) mod container;
 mod edges;
 pub mod file;

@@ -365,7 +365,7 @@ impl Rows {
 }
 
 /// The first two places of a name that comes twice.
-fn twice(names: &[String]) -> Result<Option<(usize, usize)>> {
+pub(super) fn twice(names: &[String]) -> Result<Option<(usize, usize)>> {
     let step = format_args!("a list of {} names", names.len());
     memory::check(step, memory::size_of::<(u64, u64, u64)>(&[names.len()]), "give fewer")?;
     let mut place = HashMap::with_capacity(names.len());

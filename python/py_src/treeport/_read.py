@@ -1,0 +1,95 @@
+"""Files of measures, with the names they have."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from scipy import sparse
+
+from ._named import Named, names_of_labels, texts
+
+HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+def is_hdf5(path: str) -> bool:
+    """Whether a file is HDF5, by its first bytes."""
+    with open(path, "rb") as file:
+        return file.read(len(HDF5)) == HDF5
+
+
+def format_of(path: str) -> str:
+    """The format that the ending of a name tells."""
+    name = path.lower()
+    name = name[: -len(".gz")] if name.endswith(".gz") else name
+    ending = os.path.splitext(name)[1][1:]
+    known = {"txt": "csv", "tab": "tsv", "pq": "parquet"}.get(ending, ending)
+    if known not in ("npy", "npz", "csv", "tsv", "biom", "parquet", "h5ad"):
+        raise ValueError(
+            f"{path}: cannot tell its format; name it .csv, .tsv, .biom, .parquet, .h5ad, .npy or .npz"
+        )
+    return known
+
+
+def read_hdf5_biom(path: str) -> Named:
+    """The samples of a table of BIOM 2.1; they lie in the file as rows already."""
+    h5py = _needed("h5py", "a .biom file of HDF5", path)
+    with h5py.File(path, "r") as file:
+        try:
+            group = file["sample/matrix"]
+            parts = [group[name][()] for name in ("data", "indices", "indptr")]
+            ids, names = (_ids(file[axis + "/ids"]) for axis in ("sample", "observation"))
+        except KeyError as error:
+            raise ValueError(f"{path}: it is HDF5, but no table of BIOM 2.1: {error.args[0]}") from None
+    try:
+        rows = sparse.csr_array(tuple(parts), shape=(len(ids), len(names)))
+        rows.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{path}: the matrix of samples is damaged: {error}") from None
+    return Named(rows, ids, names)
+
+
+def _ids(dataset: Any) -> list[str]:
+    return [item.decode() if isinstance(item, bytes) else str(item) for item in dataset[()]]
+
+
+def read_h5ad(path: str) -> Named:
+    """The observations of an AnnData file, as profiles of its variables."""
+    anndata = _needed("anndata", "a .h5ad file", path)
+    data = anndata.read_h5ad(path)
+    if data.X is None:
+        raise ValueError(f"{path}: it has no X")
+    return Named(data.X, texts(data.obs_names), texts(data.var_names))
+
+
+def read_parquet(path: str) -> Named:
+    """A table whose index, or else first column of text, has the IDs."""
+    pandas = _needed("pandas", "a .parquet file", path)
+    try:
+        frame = pandas.read_parquet(path)
+    except ImportError as error:
+        raise ImportError(f"{path}: a .parquet file is read by pyarrow: `pip install pyarrow`") from error
+    counted = frame.index.equals(pandas.RangeIndex(len(frame)))
+    if counted and frame.shape[1] and not pandas.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
+        frame = frame.set_index(frame.columns[0])
+        counted = False
+    for name, kind in frame.dtypes.items():
+        if not (pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_bool_dtype(kind)):
+            raise ValueError(f"{path}: column {name} is of type {kind}; masses are numbers")
+    missing = frame.isna().to_numpy()
+    if missing.any():
+        row, column = (int(at[0]) for at in missing.nonzero())
+        raise ValueError(f"{path}: row {frame.index[row]}, column {frame.columns[column]}: there is no number")
+    ids = None if counted else texts(frame.index)
+    return Named(sparse.csr_array(frame.to_numpy(dtype="float64")), ids, names_of_labels(frame.columns))
+
+
+def _needed(package: str, what: str, path: str) -> Any:
+    """A package that only some files need."""
+    try:
+        return __import__(package)
+    except ImportError as error:
+        raise ImportError(f"{path}: {what} is read by {package}: `pip install {package}`") from error
+
+
+READERS: dict[str, Callable[[str], Named]] = {"h5ad": read_h5ad, "parquet": read_parquet}

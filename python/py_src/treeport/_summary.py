@@ -1,0 +1,161 @@
+"""A tree in few rows, for pictures: the rule of the report page.
+
+Subtrees with fewer leaves than a share of all are closed. The others are a tree of few leaves and long paths; closed
+subtrees beside one path are put together, neighbors with neighbors, until they have as many leaves as the share. Each
+group, a subtree or a few beside one path, is one row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._inputs import Floats, Integers
+    from ._tree import Tree
+
+
+class Group(NamedTuple):
+    """Leaves that are shown in one row."""
+
+    node: int
+    size: int
+    # How far below its node the deepest leaf is.
+    below: float
+    # The first two of them.
+    points: list[int]
+
+
+class Sketch(NamedTuple):
+    """Nodes of a picture, parents before children: where they are, and the groups from top to bottom."""
+
+    parent: Integers
+    x: Floats
+    y: Floats
+    groups: list[Group]
+
+
+def sketch(tree: Tree, most: int) -> Sketch:
+    """A tree in at most so many rows, but for four at least."""
+    share = 1 if tree.n_points <= most else max(2, -(-tree.n_points // max(most, 4)))
+    for times in (1, 2, 4):  # four times the share is always enough; most shapes need less
+        walk = _Walk(tree, times * share)
+        if share == 1 or len(walk.groups) <= most:
+            break
+    return walk.laid_out()
+
+
+def label(group: Group, names: list[str] | None, letters: int = 24) -> str:
+    """What a row says: the leaf, or two of them and how many more."""
+    called = [str(p) if names is None else names[p] for p in group.points]
+    called = [name if len(name) <= letters else name[: letters - 1] + "…" for name in called]
+    rest = group.size - len(called)
+    return ", ".join(called) + (f" and {rest:,} more" if rest else "")
+
+
+class _Walk:
+    """The picture while it is made."""
+
+    def __init__(self, tree: Tree, least: int) -> None:
+        self.lengths, self.least, self.root = tree.lengths, least, tree.n_nodes - 1
+        self._look_below(tree)
+        self.nodes: list[tuple[int, float]] = []  # parent, and length of the edge to it
+        self.groups: list[Group] = []
+        self.open = [(self.root, 0, 0.0)]
+        while self.open:
+            self._path(*self.open.pop())
+
+    def _look_below(self, tree: Tree) -> None:
+        """Leaves, depth, first leaves and children of every node."""
+        parents, n = tree.parents, tree.n_nodes
+        self.size, self.deepest = np.zeros(n, dtype=np.int64), np.zeros(n)
+        self.first: list[list[int]] = [[v] if v < tree.n_points else [] for v in range(n)]
+        self.size[: tree.n_points] = 1
+        self.children: list[list[int]] = [[] for _ in range(n)]
+        for v in range(self.root):
+            p = parents[v]
+            self.children[p].append(v)
+            self.size[p] += self.size[v]
+            self.deepest[p] = max(self.deepest[p], self.deepest[v] + self.lengths[v])
+            self.first[p] = sorted(self.first[p] + self.first[v])[:2]
+
+    def _is_end(self, v: int) -> bool:
+        """Whether a large subtree is a group of its own: no part is large, and it is not twice as large as need be."""
+        closed = all(self.size[c] < self.least for c in self.children[v])
+        return closed and (v != self.root or not self.children[v]) and self.size[v] < 2 * self.least
+
+    def _path(self, start: int, parent: int, length: float) -> None:
+        """Follows one path down, as long as there is one large subtree to go on with."""
+        if self._is_end(start):
+            return self._group(parent, [(start, length - self.lengths[start])])
+        v, top, far = start, self._inner(parent, length), 0.0
+        beside: list[tuple[int, float]] = []  # closed subtrees, and how far below `top` they hang
+        while True:
+            large = [c for c in self.children[v] if self.size[c] >= self.least]
+            beside += [(c, far) for c in self.children[v] if self.size[c] < self.least]
+            if len(large) != 1:
+                break
+            v = large[0]
+            far += self.lengths[v]
+            if self._is_end(v):
+                self._close(top, beside)
+                return self._group(top, [(v, far - self.lengths[v])])
+            if sum(self.size[c] for c, _ in beside) >= self.least:
+                self._close(top, beside)
+                beside, top, far = [], self._inner(top, far), 0.0
+        self._close(top, beside)
+        fork = self._inner(top, far) if far > 0 and large else top
+        self.open += [(c, fork, self.lengths[c]) for c in large]
+
+    def _inner(self, parent: int, length: float) -> int:
+        self.nodes.append((parent, length))
+        return len(self.nodes) - 1
+
+    def _close(self, top: int, beside: list[tuple[int, float]]) -> None:
+        """Makes groups of closed subtrees, each of them (but for the last) large enough for one."""
+        some, leaves = [], 0
+        for subtree in beside:
+            some.append(subtree)
+            leaves += self.size[subtree[0]]
+            if leaves >= self.least:
+                self._group(top, some)
+                some, leaves = [], 0
+        if some:
+            self._group(top, some)
+
+    def _group(self, top: int, subtrees: list[tuple[int, float]]) -> None:
+        """One group; that of one subtree is where its root is, one of several where the first hangs."""
+        first, at = subtrees[0]
+        start = at + self.lengths[first] if len(subtrees) == 1 else at
+        reach = [far + self.lengths[v] + self.deepest[v] - start for v, far in subtrees]
+        points = sorted(p for v, _ in subtrees for p in self.first[v])[:2]
+        size = int(sum(self.size[v] for v, _ in subtrees))
+        node = self._inner(top, start)
+        self.groups.append(Group(node, size, float(max(0.0, *reach)), points))
+
+    def laid_out(self) -> Sketch:
+        """Groups in rows, those with the first leaves first; every other node amid its children."""
+        parent = np.array([p for p, _ in self.nodes], dtype=np.int64)
+        x, first = np.zeros(len(parent)), np.full(len(parent), np.inf)
+        below: list[list[int]] = [[] for _ in parent]
+        for v in range(1, len(parent)):
+            x[v] = x[parent[v]] + self.nodes[v][1]
+            below[parent[v]].append(v)
+        for group in self.groups:
+            first[group.node] = group.points[0]
+        for v in range(len(parent) - 1, 0, -1):
+            first[parent[v]] = min(first[parent[v]], first[v])
+        order, stack = [], [0]
+        while stack:
+            v = stack.pop()
+            order.append(v)
+            stack += sorted(below[v], key=lambda c: -first[c])
+        row = {group.node: group for group in self.groups}
+        groups = [row[v] for v in order if v in row]
+        y = np.zeros(len(parent))
+        y[[group.node for group in groups]] = np.arange(len(groups))
+        for v in range(len(parent) - 1, -1, -1):
+            if below[v]:
+                y[v] = (y[below[v]].min() + y[below[v]].max()) / 2
+        return Sketch(parent, x, y, groups)
