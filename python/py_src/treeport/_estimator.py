@@ -538,6 +538,21 @@ class TreeWasserstein(  # type: ignore[misc]
         else:
             self.tree_ = Tree._of(raw)
 
+    def _repr_html_inner(self) -> str:
+        """What old notebooks show."""
+        if not self.__sklearn_is_fitted__():
+            return str(super()._repr_html_inner())
+        from ._html import of_fitted
+
+        return of_fitted(self)
+
+    def _repr_mimebundle_(self, **given: Any) -> dict[str, str]:
+        """What notebooks show: scikit-learn's diagram until it is fitted, and then what was learned."""
+        shown: dict[str, str] = super()._repr_mimebundle_(**given)
+        if "text/html" in shown:
+            shown["text/html"] = self._repr_html_inner()
+        return shown
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

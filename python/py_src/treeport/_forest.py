@@ -64,5 +64,10 @@ class Forest(Model):
     def __len__(self) -> int:
         return len(self.weights)
 
+    def _repr_html_(self) -> str:
+        from ._html import of_forest
+
+        return of_forest(self)
+
     def __repr__(self) -> str:
         return f"Forest(n_trees={len(self)}, n_points={self.n_points})"

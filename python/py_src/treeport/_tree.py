@@ -236,6 +236,11 @@ class Tree(Model):
 
         return draw(self, ax, max_rows)
 
+    def _repr_html_(self) -> str:
+        from ._html import of_tree
+
+        return of_tree(self)
+
     def __repr__(self) -> str:
         return f"Tree(n_points={self.n_points}, n_nodes={self.n_nodes})"
 
