@@ -34,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use crate::labelled::{Labelled, check_options, fit, methods, sample_pairs};
     #[pymodule_export]
-    use crate::measures::{Measures, match_names};
+    use crate::measures::Measures;
     #[pymodule_export]
     use crate::memory::set_memory_limit;
     #[pymodule_export]

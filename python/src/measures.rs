@@ -197,12 +197,6 @@ fn read(
     }
 }
 
-/// For every column the number of the point of that name.
-#[pyfunction]
-pub(crate) fn match_names(columns: Vec<String>, points: Vec<String>) -> PyResult<Vec<usize>> {
-    treeport::measure::match_names(&columns, &points).map_err(to_py_err)
-}
-
 /// Checked compressed rows; no other copy of the positions is made.
 fn compressed<P: Copy + TryInto<usize>>(
     points: usize,

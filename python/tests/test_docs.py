@@ -38,6 +38,12 @@ def test_pages_run(page):
     run_readme(page)
 
 
+def test_the_page_of_cells_and_microbes_runs():
+    for package in ("anndata", "skbio"):
+        pytest.importorskip(package, reason=f"{package} is not installed; `pip install {package}` adds it")
+    run_readme("docs/CELLS_AND_MICROBES.md")
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_run(path, tmp_path):
     done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)

@@ -35,7 +35,7 @@ CALLS = [
     (lambda: tp.emd_pairs(np.eye(2), [(0, 1)], cost=[[0, 1], [2, 0]]), "distance from point 0 to point 1 is 1 but 2 the other way; a ground metric is symmetric"),
     (lambda: tp.emd_pairs(np.eye(2), [(0, 1)], cost=[[1, 1], [1, 0]]), "distance from point 0 to itself is 1, expected 0"),
     (lambda: tp.emd_pairs(np.eye(2), [(0, 1)], cost=np.ones((2, 3))), "the cost matrix has shape (2, 3), expected a square, or one row of n(n − 1)/2 distances"),
-    (lambda: tp.sinkhorn([1, 0, 0], [0, 0, 1], points=POINTS, epsilon=0), "epsilon is 0; it must be above 0; `exact` solves without entropy"),
+    (lambda: tp.sinkhorn([1, 0, 0], [0, 0, 1], points=POINTS, epsilon=0), "epsilon is 0; it must be above 0; exact transport is without entropy"),
     (lambda: tp.Tree.from_newick("(a:1,b"), None),
     (lambda: tp.Tree.from_newick("(a:1,b:1);", names=["a", "c"]), "Newick, byte 5: leaf `b` is not among the names given"),
     (lambda: tp.Tree.from_linkage([[0, 1, 2]]), "the linkage matrix has shape (1, 3), expected (n − 1, 4)"),
@@ -64,8 +64,8 @@ CALLS = [
     (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(4)), "the measures live on 4 points, the tree or metric on 3"),
     (lambda: tp.TreeWasserstein(POINTS).fit(-np.eye(3)), "Negative values in data: measure 0 has mass -1 at point 0; masses must be finite and at least 0"),
     (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)]), "give pairs and distances together, or neither"),
-    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)], distances=[-1]), "label 0 (measures 0 and 1) is -1; distances must be finite and at least 0"),
-    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)], distances=[1, 2]), "the list of label distances has shape (2,), expected (1,)"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)], distances=[-1]), "pair 0 (measures 0 and 1) has distance -1; distances must be finite and at least 0"),
+    (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3), pairs=[(0, 1)], distances=[1, 2]), "the list of exact distances has shape (2,), expected (1,)"),
     (lambda: tp.TreeWasserstein(POINTS).fit(np.diag([1, 0, 0])), "1 rows have mass; a pair needs two"),
 ]
 
@@ -94,3 +94,34 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
     other.write_bytes(other.read_bytes()[:-3])
     with pytest.raises(ValueError, match="other.tree` is "):
         tp.Tree.load(other)
+
+
+def test_messages_are_for_people_who_write_python(tmp_path):
+    """No names of Rust, no options of the command line, and no labels, which are classes elsewhere."""
+    tree = tp.Tree.from_newick("(a:1,b:2);")
+    (tmp_path / "a.csv").write_text("id,a\nx,1\ny,-1\n")
+    more = [
+        (lambda: tree.pairwise([[1, 0], [0, 2]]), None),
+        (lambda: tree.unifrac([[1, 0]], "weighed"), None),
+        (lambda: tree.distance([1, 0, 0], [0, 1, 0]), None),
+        (lambda: tree.kneighbors(np.eye(2), n_neighbors=0), None),
+        (lambda: tp.Measures.read(tmp_path / "a.csv"), None),
+        (lambda: tp.TreeWasserstein(POINTS, method="auto").fit(np.eye(3), pairs=[(0, 1)], distances=[0]), None),
+        (lambda: tp.TreeWasserstein(POINTS, method="average").fit(np.eye(3), pairs=np.empty((0, 2), int), distances=[]), None),
+        (lambda: tp.TreeWasserstein(POINTS).fit(np.eye(3)).estimate(np.eye(3), np.eye(3), "best"), None),
+        (lambda: tp.WassersteinNeighbors(POINTS, accuracy=-1).fit(np.eye(3)).kneighbors(), None),
+        (lambda: tp.linkage(points=np.empty((0, 2))), None),
+        (lambda: tp.set_memory_limit(-1), None),
+        (lambda: tp.plot_distances(np.eye(3)), None),
+    ]
+    said = []
+    for call, _ in CALLS + more:
+        try:
+            call()
+        except (ValueError, MemoryError, OverflowError) as error:
+            said.append(str(error))
+    assert len(said) > 60
+    for message in said:
+        plain = message.split("must be auto, additive")[0]  # names of methods end in -labels
+        for word in ("::", "usize", "u32", "f64", "--", "Vec<", "GroundMetric", "Option", "label"):
+            assert word not in plain, message

@@ -1,9 +1,12 @@
 """What notebooks show."""
 
+import sys
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import pytest
 import treeport as tp
+from treeport._progress import Bar
 
 
 def texts(html):
@@ -39,3 +42,20 @@ def test_what_is_fitted_is_shown(words, documents, tmp_path, method):
     assert page == tw._repr_html_()
     tw.save(tmp_path / "model.tree")
     assert "TreeWasserstein" in texts(tp.load(tmp_path / "model.tree")._repr_html_())
+
+
+def test_bars_change_in_place_where_there_is_a_notebook(monkeypatch, capsys):
+    shown = []
+    handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    place = SimpleNamespace(display=lambda *_, **__: handle)
+    monkeypatch.setitem(sys.modules, "IPython.display", place)
+    with Bar("fitting") as bar:
+        bar("epochs", 5, 10)
+    assert shown[0].startswith("epochs  50%") and shown[-1].startswith("fitting done in")
+    assert capsys.readouterr().err == ""
+    shell.kernel = None
+    with Bar("fitting") as bar:
+        bar("epochs", 5, 10)
+    assert "\r" in capsys.readouterr().err and len(shown) == 2

@@ -64,7 +64,7 @@ pub enum Error {
     #[error("there is no measure {measure}: the set holds {measures}, numbered from 0")]
     NoSuchMeasure { measure: usize, measures: usize },
     #[error(
-        "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, normalize them first (`Measures::normalized`)"
+        "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, so divide each by its total first"
     )]
     Unbalanced { left: usize, right: usize, left_total: f64, right_total: f64 },
     #[error("the measures live on {measures} points, the tree or metric on {points}")]
@@ -96,7 +96,7 @@ pub enum Error {
     UnmatchedNames { reason: String },
 
     #[error(
-        "label {label} (measures {left} and {right}) is {value}; distances must be finite and at least 0"
+        "pair {label} (measures {left} and {right}) has distance {value}; distances must be finite and at least 0"
     )]
     BadLabel { label: usize, left: usize, right: usize, value: f64 },
     #[error("{what}: there is nothing to learn from")]

@@ -79,7 +79,7 @@ impl Labelled {
     ) -> Result<Self> {
         if pairs.len() != distances.len() {
             return Err(Error::Shape {
-                what: "the list of label distances".into(),
+                what: "the list of exact distances".into(),
                 expected: format!("({},)", pairs.len()),
                 found: format!("({},)", distances.len()),
             });
@@ -367,7 +367,7 @@ impl Labelled {
 
 fn check_some(pairs: &[(usize, usize)]) -> Result<()> {
     if pairs.is_empty() {
-        return Err(Error::NothingToLearn { what: "there are no labels".into() });
+        return Err(Error::NothingToLearn { what: "there are no exact distances".into() });
     }
     Ok(())
 }

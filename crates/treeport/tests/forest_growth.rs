@@ -239,11 +239,11 @@ fn what_cannot_be_grown_or_weighed_is_refused() {
     let zero = common::relabelled(&data, |_, _| 0.0);
     let empty = data.split_at(data.len()).1;
     let nothing = [
-        (weigh(&forest, &zero, None), "all labels are 0"),
-        (weigh(&forest, &empty, None), "there are no labels"),
+        (weigh(&forest, &zero, None), "all exact distances are 0"),
+        (weigh(&forest, &empty, None), "there are no exact distances"),
         (
             weigh(&forest.scaled(0.0).unwrap(), &data, None),
-            "the trees see no difference in any labelled pair",
+            "the trees see no difference in any of the pairs",
         ),
     ];
     for (error, what) in nothing {

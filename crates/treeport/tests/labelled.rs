@@ -232,16 +232,20 @@ fn what_is_no_label_is_refused() {
     };
     assert_eq!(
         new(&measures, &[(0, 1), (1, 2)], &[1.0]),
-        "the list of label distances has shape (1,), expected (2,)"
+        "the list of exact distances has shape (1,), expected (2,)"
     );
-    assert_eq!(new(&measures, &[], &[]), "there are no labels: there is nothing to learn from");
+    assert_eq!(
+        new(&measures, &[], &[]),
+        "there are no exact distances: there is nothing to learn from"
+    );
     assert_eq!(
         new(&measures, &[(0, 1), (0, 99)], &[1.0, 1.0]),
         "there is no measure 99: the set holds 4, numbered from 0"
     );
     for bad in [f64::NAN, f64::INFINITY, -1.0] {
-        let expected =
-            format!("label 1 (measures 2 and 3) is {bad}; distances must be finite and at least 0");
+        let expected = format!(
+            "pair 1 (measures 2 and 3) has distance {bad}; distances must be finite and at least 0"
+        );
         assert_eq!(new(&measures, &[(0, 1), (2, 3)], &[1.0, bad]), expected);
     }
     let heavy = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 2.0, 0.0]).unwrap();

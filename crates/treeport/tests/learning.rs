@@ -430,7 +430,7 @@ fn what_cannot_be_learned_from_is_refused() {
     let good = LearnOptions::default();
     let none = data.split_at(0).0;
     let nothing = refused(&none, &good).to_string();
-    assert_eq!(nothing, "there are no labels: there is nothing to learn from");
+    assert_eq!(nothing, "there are no exact distances: there is nothing to learn from");
     let elsewhere = refused(&problem(6, 7).data, &good);
     assert!(matches!(elsewhere, Error::PointCount { measures: 6, points: 5 }), "{elsewhere}");
     let batch = LearnOptions { batch_size: 0, ..good.clone() };

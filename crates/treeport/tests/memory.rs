@@ -141,7 +141,7 @@ fn tables_of_measures_are_weighed_whole() {
     let many = spread(20, 80);
     assert_eq!(
         refused(tree.pairwise(&many, &silent)),
-        "the table of 80 by 80 distances needs 51.2 kB, and 50 kB are available; take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, `Prepared::block` in Rust), or ask for listed pairs or for the nearest alone"
+        "the table of 80 by 80 distances needs 51.2 kB, and 50 kB are available; take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, one block after the other in Rust), or ask for listed pairs or for the nearest alone"
     );
     refused(tree.cross(&many, &many, &silent));
     blocks_fit(&Model::Tree(tree.clone()), &many);

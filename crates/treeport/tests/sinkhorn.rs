@@ -348,11 +348,11 @@ fn bad_options_are_named() {
     let default = SinkhornOptions::default;
     assert_eq!(
         message(options(Epsilon::Absolute(0.0))),
-        "epsilon is 0; it must be above 0; `exact` solves without entropy"
+        "epsilon is 0; it must be above 0; exact transport is without entropy"
     );
     assert_eq!(
         message(options(Epsilon::Relative(f64::NAN))),
-        "epsilon is NaN; it must be above 0; `exact` solves without entropy"
+        "epsilon is NaN; it must be above 0; exact transport is without entropy"
     );
     for factor in [0.0, 1.0, f64::NAN] {
         assert_eq!(

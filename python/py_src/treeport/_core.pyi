@@ -26,7 +26,6 @@ __all__ = [
     "emd_points",
     "emd_relaxed",
     "fit",
-    "match_names",
     "methods",
     "sample_pairs",
     "set_memory_limit",
@@ -246,7 +245,6 @@ def check_accuracy(accuracy: Union[str, float]) -> None: ...
 def calibration(
     ground: Ground, model: Model, labelled: Labelled, threads: int, report: _Report = None
 ) -> Calibration: ...
-def match_names(columns: list[str], points: list[str]) -> list[int]: ...
 def methods() -> list[tuple[str, str, str]]: ...
 def sample_pairs(
     count: int, measures: int, seed: int, test: bool

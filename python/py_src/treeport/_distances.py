@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import squareform
 
 from ._inputs import Floats
-from ._named import named, texts
+from ._named import ids_of, texts
 from ._plot import axes
 from ._summary import Group, label
 
@@ -64,7 +64,7 @@ def plot_distances(
     kinds = {"heatmap": _heatmap, "mds": _map, "dendrogram": _dendrogram}
     if kind not in kinds:
         raise ValueError(f"kind is {kind!r}; it must be heatmap, mds or dendrogram")
-    ids = named(distances).ids
+    ids = ids_of(distances)
     names = texts(range(len(table)) if labels is None and ids is None else ids if labels is None else labels)
     groups = _groups(colors, ids)
     for what, given in (("labels", names), ("colors", groups)):

@@ -58,7 +58,7 @@ class Estimates:
     def estimate(self, A: Any, B: Any, accuracy: Union[str, float] = "flow") -> Floats:
         """Exact transport distance of row i of `A` to row i of `B`, as accurately as you like.
 
-        Some of the labels of `fit`, which have to be exact distances for that, calibrate every level
+        Some of the distances of `fit`, which have to be exact for that, calibrate every level
         (`calibration_`), so that "tree" is `paired` times a factor; a level that errs more on them than a lower
         one gives the value of the lower one. Files remember it: `treeport estimate` says the same of a
         model that was saved. Small supports are solved exactly at any level above "tree", because that is faster.

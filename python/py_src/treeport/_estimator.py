@@ -21,7 +21,6 @@ from ._inputs import (
     Seed,
     fingerprint,
     ground_of,
-    ids_of,
     measures_of,
     moves_matrix,
     names_of,
@@ -33,7 +32,7 @@ from ._inputs import (
     width,
     with_mass,
 )
-from ._named import framed
+from ._named import framed, ids_of
 from ._progress import bar
 from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
@@ -81,8 +80,8 @@ class TreeWasserstein(  # type: ignore[misc]
     method : str
         What is fitted. "auto" is the best single tree we know how to make: from the start, edges are fitted to
         the distances of points, an additive tree is learned from the better of the two, and edges are fitted
-        to the labels; labels that are held back judge all four, and the best is kept (`stage_`). "learned-forest"
-        is the best mean of several. All of them:
+        to the exact distances of measures; some that are held back judge all four, and the best is kept (`stage_`).
+        "learned-forest" is the best mean of several. All of them, where labels are those exact distances, and never classes:
 
         {methods}
 
@@ -133,7 +132,7 @@ class TreeWasserstein(  # type: ignore[misc]
     forest_ : Forest
         The trees and their weights, where the method gives several.
     calibration_ : dict or None
-        What the labels tell `estimate` about its levels: a factor for each, and a few more facts. `None` for
+        What exact distances tell `estimate` about its levels: a factor for each, and a few more facts. `None` for
         a model that was read from a file without it.
     loss_curve_ : ndarray of shape (n_epochs + 1,)
         Loss on the training pairs: the start, then every epoch; empty where nothing is learned.
@@ -144,7 +143,7 @@ class TreeWasserstein(  # type: ignore[misc]
     stage_ : {"start", "points", "learned", "edges"} or None
         The stage of "auto" whose tree it is; `None` for other methods.
     stage_errors_ : dict of str to float
-        Mean relative error of every stage on the labels held back, after one factor; empty for others.
+        Mean relative error of every stage on the exact distances held back, after one factor; empty for others.
     method_ : str
         The method that was fitted.
     n_pairs_ : int
@@ -234,10 +233,10 @@ class TreeWasserstein(  # type: ignore[misc]
         X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
             One measure per row. Rows without mass are left out, unless `pairs` number them.
         y : ignored
-        pairs : array-like of int of shape (n_labels, 2), optional
+        pairs : array-like of int of shape (n_pairs, 2), optional
             Rows whose distances are known.
-        distances : array-like of shape (n_labels,), optional
-            Their distances. By default `n_pairs` pairs are drawn and solved exactly.
+        distances : array-like of shape (n_pairs,), optional
+            Their exact distances. By default `n_pairs` pairs are drawn and solved exactly.
         client : distributed.Client, optional
             A Dask cluster that solves the pairs, where they are drawn; the tree is learned here, and is the same
             (`treeport.dask`).

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.utils.validation import check_array, validate_data
 
 from . import _core
-from ._named import Named, is_biom, named, names_of_labels, placed, places_of
+from ._named import Named, ids_of, is_biom, named, names_of_labels, placed, places_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -69,8 +69,10 @@ def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
     if hasattr(table, "reindex") and getattr(table, "ndim", 0) == 1:
         return _one_in_order(table, names)
     own = named(table)
+    if own.names is None:
+        return own.rows
     wanted = [str(name) for name in names]
-    if own.names is None or own.names == wanted:
+    if own.names == wanted:
         return own.rows
     places = places_of(own.names, wanted, own.ids)
     if len(places) == len(wanted) and hasattr(own.rows, "iloc"):
@@ -143,12 +145,11 @@ def measures_of(
     """
     if isinstance(measures, Measures):
         return measures._for(names, normalize)
-    ids = named(measures).ids
     rows = table(in_order(measures, names))
     try:
         return _checked(rows, normalize)
     except ValueError as error:
-        empty = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
+        ids, empty = ids_of(measures), np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
         if ids is None or len(empty) == 0:
             raise
         some = ", ".join(str(ids[at]) for at in empty[:3])
@@ -374,13 +375,6 @@ def _counted(labels: Any, count: int, what: str, things: str) -> Any:
     if labels is not None and len(labels) != count:
         raise ValueError(f"{len(labels)} {what} for {count} {things}")
     return labels
-
-
-def ids_of(rows: Any) -> Any:
-    """What rows are called, where they are called anything."""
-    if rows is None or type(rows) is np.ndarray:
-        return None
-    return rows.ids if isinstance(rows, Measures) else named(rows).ids
 
 
 def rows_of(

@@ -8,8 +8,8 @@ from typing import Any, Optional, TypeVar
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, Integers, ids_of, measures_of, moves_matrix, row, threads_of, width
-from ._named import framed
+from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
+from ._named import framed, ids_of
 from ._tables import nearest_of, table_of
 
 Self = TypeVar("Self", bound="Model")

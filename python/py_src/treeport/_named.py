@@ -29,13 +29,24 @@ def named(what: Any) -> Named:
         return Named(what, None, None)
     if is_biom(what):
         rows = sparse.csr_array(what.matrix_data.T)
-        return Named(rows, texts(what.ids()), texts(what.ids(axis="observation")))
+        return Named(rows, ids_of(what), texts(what.ids(axis="observation")))
     if hasattr(what, "columns") and hasattr(what, "index"):  # pandas
         return Named(what, what.index, names_of_labels(what.columns))
     if hasattr(what, "_named"):  # Measures
         own: Named = what._named()
         return own
     return Named(what, None, None)
+
+
+def ids_of(what: Any) -> Any:
+    """What rows are called, where they are called anything; the rows themselves are not looked at."""
+    if isinstance(what, np.ndarray) or sparse.issparse(what):
+        return None
+    if is_biom(what):
+        return texts(what.ids())
+    if hasattr(what, "columns") and hasattr(what, "index"):  # pandas
+        return what.index
+    return what.ids if hasattr(what, "_named") else None
 
 
 def names_of_labels(labels: Any) -> Optional[list[str]]:

@@ -1,11 +1,11 @@
-"""A progress bar on stderr, for `verbose`."""
+"""A progress bar for `verbose`: on stderr, and in notebooks a line of the cell's output that changes in place."""
 
 from __future__ import annotations
 
 import sys
 import time
 from types import TracebackType
-from typing import Optional
+from typing import Any, Optional
 
 
 class Bar:
@@ -16,6 +16,7 @@ class Bar:
         self.task = title
         self.begun = time.monotonic()
         self.shown = 0
+        self.handle = in_notebook()
 
     def __call__(self, task: str, done: int, total: int) -> None:
         self.task = task or self.title
@@ -29,6 +30,9 @@ class Bar:
         self._show(f"{self.task} {share:4.0%} |{bar:<20}| {done}/{total} {seconds:.0f} s{left}")
 
     def _show(self, line: str) -> None:
+        if self.handle is not None:
+            self.handle.update({"text/plain": line}, raw=True)
+            return
         # Blanks over what a longer line has left.
         sys.stderr.write("\r" + line.ljust(self.shown))
         sys.stderr.flush()
@@ -45,7 +49,8 @@ class Bar:
     ) -> None:
         how = "done in" if error is None else "stopped after"
         self._show(f"{self.title} {how} {time.monotonic() - self.begun:.1f} s")
-        sys.stderr.write("\n")
+        if self.handle is None:
+            sys.stderr.write("\n")
 
 
 class Silent:
@@ -56,6 +61,21 @@ class Silent:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+
+def in_notebook() -> Any:
+    """A place in the output of a notebook's cell; `None` anywhere else.
+
+    Lines that end in a carriage return stay in a saved notebook, one after the other; such a place keeps the last.
+    """
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if getattr(shell, "kernel", None) is None:  # a terminal
+        return None
+    from IPython.display import display
+
+    place: Any = display  # untyped where IPython has types at all
+    return place({"text/plain": ""}, raw=True, display_id=True)
 
 
 def bar(title: str, verbose: bool) -> Bar | Silent:

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._inputs import Floats, Integers
-from ._named import named, texts
+from ._named import ids_of, texts
 
 
 def arrays_of(node: Any, names: Optional[Sequence[str]]) -> tuple[Integers, Floats, list[str]]:
@@ -98,6 +98,5 @@ def to_skbio(distances: Any) -> Any:
         from skbio import DistanceMatrix
     except ImportError as error:
         raise ImportError("to_skbio needs scikit-bio: `pip install scikit-bio`") from error
-    own = named(distances)
-    values = np.asarray(distances, dtype=np.float64)
-    return DistanceMatrix(values, texts(range(len(values)) if own.ids is None else own.ids))
+    ids, values = ids_of(distances), np.asarray(distances, dtype=np.float64)
+    return DistanceMatrix(values, texts(range(len(values)) if ids is None else ids))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 import numpy as np
 
 from . import _core
-from ._inputs import Floats, Integers, ground_of, ids_of, threads_of
+from ._inputs import Floats, Integers, ground_of, threads_of
 from ._model import Model
-from ._named import framed
+from ._named import framed, ids_of
 from ._skbio import arrays_of
 
 if TYPE_CHECKING:

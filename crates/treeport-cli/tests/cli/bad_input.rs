@@ -200,7 +200,7 @@ fn measures() {
         @"single.csv: the number of measures is 1; a pair needs two of them");
     folder.write("unequal.csv", "1,0,0,0\n0,0,1,1\n");
     assert_snapshot!(fit_measures(&folder, "unequal.csv"), @r#"
-    unequal.csv: measures 0 and 1 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    unequal.csv: measures 0 and 1 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);
@@ -212,13 +212,13 @@ fn distances_of_unequal_masses_stop_before_the_first_row() {
     let folder = Folder::with_model();
     folder.write("unequal.csv", "1,0,0,0\n0,1,0,0\n0,0,1,1\n");
     assert_snapshot!(folder.error("distance model.tree --measures unequal.csv"), @r#"
-    unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);
     let against = "distance model.tree --measures measures.csv --against unequal.csv";
     assert_snapshot!(folder.error(against), @r#"
-    measures.csv against unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    measures.csv against unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);

@@ -155,7 +155,7 @@ fn bad_jobs() {
     folder.write("unequal.csv", "1,0,0,0\n0,1,0,0\n0,0,1,1\n");
     let exact = "exact --points line.csv --measures";
     assert_snapshot!(folder.error(&format!("{exact} unequal.csv -o labels.csv")), @r#"
-    unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    unequal.csv: measures 0 and 2 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);

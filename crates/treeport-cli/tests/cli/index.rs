@@ -266,7 +266,7 @@ fn bad_questions_name_what_is_wrong() {
     folder.write("uneven.csv", "1,0,0,0\n0,0,0,2\n");
     folder.write("narrow.csv", "0,1\n");
     assert_snapshot!(folder.error("nearest docs.index --queries heavy.csv"), @r#"
-    heavy.csv against docs.index: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    heavy.csv against docs.index: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);
@@ -281,12 +281,12 @@ fn bad_questions_name_what_is_wrong() {
     }
     let before = (folder.files(), folder.read("docs.index"));
     assert_snapshot!(folder.error("index --points line.csv --measures uneven.csv -o docs.index"), @r#"
-    uneven.csv: measures 0 and 1 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    uneven.csv: measures 0 and 1 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);
     assert_snapshot!(folder.error("index docs.index --add heavy.csv -o docs.index"), @r#"
-    heavy.csv against docs.index: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    heavy.csv against docs.index: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);

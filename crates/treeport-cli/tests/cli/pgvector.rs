@@ -109,7 +109,7 @@ fn what_pgvector_would_refuse() {
     folder.write("uneven.csv", "a,b,c,d\n1,1,0,0\n");
     assert_snapshot!(folder.error(&format!("{EXPORT} --queries uneven.csv")),
         @r#"
-    uneven.csv against measures.csv: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    uneven.csv against measures.csv: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);

@@ -95,7 +95,7 @@ fn reports_with_neighbors() {
     folder.write("pairs.csv", "left,right\n0,1\n2,3\n");
     let report = "report model.tree --measures unequal.csv -o d.html";
     assert_snapshot!(folder.error(report), @r#"
-    unequal.csv: measures 0 and 3 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    unequal.csv: measures 0 and 3 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);
@@ -104,7 +104,7 @@ fn reports_with_neighbors() {
     folder.run(&judged);
     assert!(!folder.text("d.html").contains("id=\"neighbors\""));
     assert_snapshot!(folder.error(&format!("{judged} --neighbors-of 0")), @r#"
-    unequal.csv: measures 0 and 3 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    unequal.csv: measures 0 and 3 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);
@@ -278,7 +278,7 @@ fn neighbors() {
     "#);
     folder.write("heavy.csv", "0,0,0,2\n");
     assert_snapshot!(folder.error(&format!("{nearest} --queries heavy.csv")), @r#"
-    heavy.csv against measures.csv: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, normalize them first (`Measures::normalized`)
+    heavy.csv against measures.csv: measures 0 and 0 have total mass 1 and 2; transport needs equal masses, so divide each by its total first
 
     hint: `--normalize` divides every measure by its total mass
     "#);

@@ -118,7 +118,7 @@ pub fn fit(
         return Err(Error::NoCoordinates { method: method.name() });
     }
     if method.takes().labels && data.is_none() {
-        let what = format!("{method} takes labels and there are none");
+        let what = format!("{method} takes exact distances and there are none");
         return Err(Error::NothingToLearn { what });
     }
     if let Some(Start::Tree(tree)) = &options.start

@@ -78,7 +78,7 @@ pub fn weighted(
     let weights = rows.fit(&all, shrinkage);
     let total: f64 = weights.iter().sum();
     if !(total > 0.0 && total.is_finite()) {
-        return Err(nothing("the trees see no difference in any labelled pair"));
+        return Err(nothing("the trees see no difference in any of the pairs"));
     }
     Forest::new(forest.scaled(total * unit)?.trees().to_vec(), weights)
 }
@@ -97,7 +97,7 @@ fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(Ro
     let tree_unit = units::of_largest(columns.iter().flatten().copied());
     let target: Vec<f64> = data.distances().iter().map(|d| d / label_unit).collect();
     if target.iter().all(|d| *d == 0.0) {
-        return Err(nothing("all labels are 0"));
+        return Err(nothing("all exact distances are 0"));
     }
     let counts: Vec<f64> = Loss::Relative.importance(&target).iter().map(|w| w.sqrt()).collect();
     for column in &mut columns {

@@ -135,7 +135,7 @@ pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result
 }
 
 /// What to do without the whole table.
-pub(super) const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, `Prepared::block` in Rust), or ask for listed pairs or for the nearest alone";
+pub(super) const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, one block after the other in Rust), or ask for listed pairs or for the nearest alone";
 
 impl Prepared {
     /// The number of measures.

@@ -58,7 +58,7 @@ pub(in crate::fit) fn fit_labels_as(
 ) -> Result<FittedEdges> {
     options.check()?;
     if data.is_all_zero() {
-        let what = "there is no label above 0".to_owned();
+        let what = "no exact distance is above 0".to_owned();
         return Err(Error::NothingToLearn { what });
     }
     let shrinkage = if let Some(shrinkage) = options.shrinkage {

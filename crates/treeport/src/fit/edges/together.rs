@@ -72,7 +72,7 @@ pub fn fit_together(
     options.check()?;
     data.check_for(forest.leaves())?;
     if data.is_all_zero() {
-        return Err(Error::NothingToLearn { what: "there is no label above 0".to_owned() });
+        return Err(Error::NothingToLearn { what: "no exact distance is above 0".to_owned() });
     }
     let forest = with_equal_weights(forest)?;
     let shrinkage = if let Some(shrinkage) = options.shrinkage {
@@ -131,6 +131,6 @@ fn affordable(forest: &Forest, data: &Labelled) -> Result<Labelled> {
     let each = Shrunk::new(forest.trees(), &few)?.bytes().div_ceil(few.len()).max(1);
     let some = data.some((MOST_BYTES / each).max(1));
     let step = format_args!("edges of {} trees fitted together", forest.trees().len());
-    memory::check(step, (some.len() * each) as u64, "give it fewer trees or fewer labels")?;
+    memory::check(step, (some.len() * each) as u64, "give it fewer trees or fewer pairs")?;
     Ok(some)
 }

@@ -169,7 +169,7 @@ fn entropic(
     let moves = scratch.plan.iter().filter(|share| **share * total > 0.0).count();
     let bytes = memory::size_of::<(u32, u32, f64)>(&[moves]);
     let step = format_args!("an entropic plan of {moves} moves");
-    memory::check(step, bytes, "take the cost alone (`sinkhorn::distance`)")?;
+    memory::check(step, bytes, "take the cost alone, without a plan")?;
     for (row, &i) in scratch.plan.chunks_exact(right.len()).zip(left) {
         for (&share, &j) in row.iter().zip(right) {
             let mass = share * total;

@@ -60,7 +60,11 @@ impl SinkhornOptions {
         };
         let (Epsilon::Absolute(epsilon) | Epsilon::Relative(epsilon)) = self.epsilon;
         if !(epsilon.is_finite() && epsilon > 0.0) {
-            return bad("epsilon", epsilon, "it must be above 0; `exact` solves without entropy");
+            return bad(
+                "epsilon",
+                epsilon,
+                "it must be above 0; exact transport is without entropy",
+            );
         }
         if let Some(factor) = self.scaling.filter(|&factor| !(factor > 0.0 && factor <= 0.9)) {
             return bad("scaling", factor, "a factor above 0 and at most 0.9; try 0.25");
