@@ -39,8 +39,9 @@ class Sketch(NamedTuple):
 def sketch(tree: Tree, most: int) -> Sketch:
     """A tree in at most so many rows, but for four at least."""
     share = 1 if tree.n_points <= most else max(2, -(-tree.n_points // max(most, 4)))
+    below = _Below(tree)
     for times in (1, 2, 4):  # four times the share is always enough; most shapes need less
-        walk = _Walk(tree, times * share)
+        walk = _Walk(below, times * share)
         if share == 1 or len(walk.groups) <= most:
             break
     return walk.laid_out()
@@ -54,36 +55,56 @@ def label(group: Group, names: list[str] | None, letters: int = 24) -> str:
     return ", ".join(called) + (f" and {rest:,} more" if rest else "")
 
 
+class _Below:
+    """Leaves, depth, first two leaves and children of every node; plain lists, as numbers are taken one by one."""
+
+    def __init__(self, tree: Tree) -> None:
+        n, leaves = tree.n_nodes, tree.n_points
+        parents: list[int] = tree.parents.tolist()
+        self.lengths: list[float] = tree.lengths.tolist()
+        self.size, self.deepest = [1] * leaves + [0] * (n - leaves), [0.0] * n
+        self.first, self.second = [*range(leaves), *[n] * (n - leaves)], [n] * n
+        self.order = np.argsort(tree.parents[:-1], kind="stable")
+        self.start = np.searchsorted(tree.parents[self.order], np.arange(n + 1))
+        for v in range(n - 1):
+            p, one = parents[v], self.first[v]
+            self.size[p] += self.size[v]
+            depth = self.deepest[v] + self.lengths[v]
+            if depth > self.deepest[p]:
+                self.deepest[p] = depth
+            if one < self.first[p]:
+                self.first[p], self.second[p] = one, min(self.first[p], self.second[v])
+            elif one < self.second[p]:
+                self.second[p] = one
+
+    def children(self, v: int) -> list[int]:
+        """The children of a node."""
+        found: list[int] = self.order[self.start[v] : self.start[v + 1]].tolist()
+        return found
+
+    def points(self, roots: list[int]) -> list[int]:
+        """The first two leaves below some nodes."""
+        both = sorted(leaf for v in roots for leaf in (self.first[v], self.second[v]))
+        return [leaf for leaf in both[:2] if leaf < len(self.size)]
+
+
 class _Walk:
     """The picture while it is made."""
 
-    def __init__(self, tree: Tree, least: int) -> None:
-        self.lengths, self.least, self.root = tree.lengths, least, tree.n_nodes - 1
-        self._look_below(tree)
+    def __init__(self, below: _Below, least: int) -> None:
+        self.least, self.root = least, len(below.size) - 1
+        self.below, self.size, self.lengths = below, below.size, below.lengths
         self.nodes: list[tuple[int, float]] = []  # parent, and length of the edge to it
         self.groups: list[Group] = []
         self.open = [(self.root, 0, 0.0)]
         while self.open:
             self._path(*self.open.pop())
 
-    def _look_below(self, tree: Tree) -> None:
-        """Leaves, depth, first leaves and children of every node."""
-        parents, n = tree.parents, tree.n_nodes
-        self.size, self.deepest = np.zeros(n, dtype=np.int64), np.zeros(n)
-        self.first: list[list[int]] = [[v] if v < tree.n_points else [] for v in range(n)]
-        self.size[: tree.n_points] = 1
-        self.children: list[list[int]] = [[] for _ in range(n)]
-        for v in range(self.root):
-            p = parents[v]
-            self.children[p].append(v)
-            self.size[p] += self.size[v]
-            self.deepest[p] = max(self.deepest[p], self.deepest[v] + self.lengths[v])
-            self.first[p] = sorted(self.first[p] + self.first[v])[:2]
-
     def _is_end(self, v: int) -> bool:
         """Whether a large subtree is a group of its own: no part is large, and it is not twice as large as need be."""
-        closed = all(self.size[c] < self.least for c in self.children[v])
-        return closed and (v != self.root or not self.children[v]) and self.size[v] < 2 * self.least
+        children = self.below.children(v)
+        closed = all(self.size[c] < self.least for c in children)
+        return closed and (v != self.root or not children) and self.size[v] < 2 * self.least
 
     def _path(self, start: int, parent: int, length: float) -> None:
         """Follows one path down, as long as there is one large subtree to go on with."""
@@ -91,9 +112,13 @@ class _Walk:
             return self._group(parent, [(start, length - self.lengths[start])])
         v, top, far = start, self._inner(parent, length), 0.0
         beside: list[tuple[int, float]] = []  # closed subtrees, and how far below `top` they hang
+        leaves = 0  # of these
         while True:
-            large = [c for c in self.children[v] if self.size[c] >= self.least]
-            beside += [(c, far) for c in self.children[v] if self.size[c] < self.least]
+            children = self.below.children(v)
+            large = [c for c in children if self.size[c] >= self.least]
+            small = [c for c in children if self.size[c] < self.least]
+            beside += [(c, far) for c in small]
+            leaves += sum(self.size[c] for c in small)
             if len(large) != 1:
                 break
             v = large[0]
@@ -101,9 +126,9 @@ class _Walk:
             if self._is_end(v):
                 self._close(top, beside)
                 return self._group(top, [(v, far - self.lengths[v])])
-            if sum(self.size[c] for c, _ in beside) >= self.least:
+            if leaves >= self.least:
                 self._close(top, beside)
-                beside, top, far = [], self._inner(top, far), 0.0
+                beside, leaves, top, far = [], 0, self._inner(top, far), 0.0
         self._close(top, beside)
         fork = self._inner(top, far) if far > 0 and large else top
         self.open += [(c, fork, self.lengths[c]) for c in large]
@@ -128,11 +153,11 @@ class _Walk:
         """One group; that of one subtree is where its root is, one of several where the first hangs."""
         first, at = subtrees[0]
         start = at + self.lengths[first] if len(subtrees) == 1 else at
-        reach = [far + self.lengths[v] + self.deepest[v] - start for v, far in subtrees]
-        points = sorted(p for v, _ in subtrees for p in self.first[v])[:2]
-        size = int(sum(self.size[v] for v, _ in subtrees))
+        reach = [far + self.lengths[v] + self.below.deepest[v] - start for v, far in subtrees]
+        points = self.below.points([v for v, _ in subtrees])
+        size = sum(self.size[v] for v, _ in subtrees)
         node = self._inner(top, start)
-        self.groups.append(Group(node, size, float(max(0.0, *reach)), points))
+        self.groups.append(Group(node, size, max(0.0, *reach), points))
 
     def laid_out(self) -> Sketch:
         """Groups in rows, those with the first leaves first; every other node amid its children."""

@@ -205,19 +205,21 @@ fn stdin_is_told_by_its_first_bytes() {
     assert!(said.contains("cannot read stdin: "), "{said}");
 }
 
+/// Two samples as BIOM 1.0.
+const BIOM: &[u8] = br#"{"rows": [{"id": "c"}, {"id": "a"}, {"id": "d"}, {"id": "b"}], "columns": [{"id": "S1"}, {"id": "S2"}],
+        "matrix_type": "sparse", "shape": [4, 2], "data": [[1, 0, 2], [3, 0, 2], [0, 1, 5], [2, 1, 5]]}"#;
+
 #[test]
 fn biom_tables_are_measures_by_their_samples() {
     let folder = Folder::with_model();
-    let table = br#"{"rows": [{"id": "c"}, {"id": "a"}, {"id": "d"}, {"id": "b"}], "columns": [{"id": "S1"}, {"id": "S2"}],
-        "matrix_type": "sparse", "shape": [4, 2], "data": [[1, 0, 2], [3, 0, 2], [0, 1, 5], [2, 1, 5]]}"#;
-    folder.write("table.biom", table);
-    folder.write("table.biom.gz", gzip(table));
+    folder.write("table.biom", BIOM);
+    folder.write("table.biom.gz", gzip(BIOM));
     let expected = "left,right,distance\nS1,S2,5\n";
     for file in ["table.biom", "table.biom.gz"] {
         let args = format!("distance model.tree --measures {file} --normalize");
         assert_eq!(stdout(&folder, &args), expected);
     }
-    let piped = folder.run_with("distance model.tree --measures - --normalize", table);
+    let piped = folder.run_with("distance model.tree --measures - --normalize", BIOM);
     assert_eq!(piped, folder.run("distance model.tree --measures table.biom --normalize"));
     folder.write("hdf5.biom", b"\x89HDF\r\n\x1a\n");
     assert_snapshot!(folder.error("distance model.tree --measures hdf5.biom"),
@@ -341,10 +343,11 @@ fn the_page_about_files_runs() {
     folder.write("samples.csv.gz", folder.read("pandas.csv.gz"));
     folder.write("tree.nwk", folder.read("model.nwk"));
     folder.write("table.tsv", folder.read("biom.tsv"));
+    folder.write("table.json.biom", BIOM);
     // Pipes are another test's.
     let commands = page.lines().filter_map(|line| line.strip_prefix("treeport "));
     let commands: Vec<&str> = commands.filter(|command| !command.contains('<')).collect();
-    assert_eq!(commands.len(), 3, "{commands:?}");
+    assert_eq!(commands.len(), 4, "{commands:?}");
     for command in commands {
         let ended = folder.output(command);
         assert!(ended.status.success(), "{command}: {}", show(&ended));
