@@ -11,7 +11,7 @@ use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::{
     compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, index, merge,
-    nearest, plot, report, shell,
+    nearest, plot, report, shell, unifrac,
 };
 use crate::source::Format;
 use crate::{input, shards};
@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Fit(Box<fit::FitArgs>),
     /// Distances between measures, of a tree or a forest.
     Distance(distance::DistanceArgs),
+    /// UniFrac distances of samples on a phylogeny, of five kinds.
+    Unifrac(unifrac::UniFracArgs),
     /// Which mass goes where: the plan between two measures, of a model or exact.
     Coupling(coupling::CouplingArgs),
     /// Exact distances between measures, for a job of any length: it goes on where it was stopped.

@@ -40,6 +40,7 @@ fn run() -> Result<ExitCode> {
         Command::Demo(args) => commands::demo::run(args, &output),
         Command::Fit(args) => commands::fit::run(args, &output),
         Command::Distance(args) => commands::distance::run(args, &output),
+        Command::Unifrac(args) => commands::unifrac::run(args, &output),
         Command::Coupling(args) => commands::coupling::run(args, &output),
         Command::Exact(args) => commands::exact::run(args, &output),
         Command::Estimate(args) => commands::estimate::run(args, &output),

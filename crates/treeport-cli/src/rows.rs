@@ -69,6 +69,46 @@ pub(crate) fn quoted(text: &str, separator: char) -> String {
     }
 }
 
+/// The first row of a square table: the names or the numbers of its columns behind an empty cell.
+pub(crate) fn square_header(
+    out: &mut dyn Write,
+    separator: char,
+    (names, count): (Option<&[String]>, usize),
+) -> Result<()> {
+    for column in 0..count {
+        write!(out, "{separator}")?;
+        square_name(out, separator, names, column)?;
+    }
+    Ok(writeln!(out)?)
+}
+
+/// Another row: what it goes by, and its values.
+pub(crate) fn square_row(
+    out: &mut dyn Write,
+    separator: char,
+    (names, row): (Option<&[String]>, usize),
+    values: &[f64],
+) -> Result<()> {
+    square_name(out, separator, names, row)?;
+    for value in values {
+        write!(out, "{separator}{}", output::number(*value))?;
+    }
+    Ok(writeln!(out)?)
+}
+
+fn square_name(
+    out: &mut dyn Write,
+    separator: char,
+    names: Option<&[String]>,
+    number: usize,
+) -> Result<()> {
+    match names {
+        Some(names) => write!(out, "{}", quoted(&names[number], separator))?,
+        None => write!(out, "{number}")?,
+    }
+    Ok(())
+}
+
 /// The file that rows go to, checked before any work; `None` is stdout. `what` goes to a file with
 /// one of these `endings`.
 pub(crate) fn target<'a>(

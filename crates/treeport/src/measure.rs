@@ -244,11 +244,11 @@ impl Measures {
         Ok(Self { points: sets[0].points, rows: Arc::new(rows), names: None })
     }
 
-    /// The same measures with the columns in the order of the points, matched by name.
+    /// The same measures with the columns in the order of the points, matched by name; points that no
+    /// column is for have no mass.
     ///
     /// # Errors
-    /// A column whose name no point has or that comes twice, a point that no column is for, or two
-    /// points of the same name.
+    /// A column whose name no point has or that comes twice, or two points of the same name.
     ///
     /// # Example
     /// ```
@@ -486,10 +486,7 @@ pub fn match_names(columns: &[String], points: &[String]) -> Result<Vec<usize>> 
         }
         places.push(point);
     }
-    match column_of.iter().position(Option::is_none) {
-        Some(point) => unmatched(format!("there is no column for `{}`", points[point])),
-        None => Ok(places),
-    }
+    Ok(places)
 }
 
 /// The second measure with the total of the first, if they differ by more than sums of the same

@@ -19,6 +19,7 @@ pub(crate) mod nearest;
 pub(crate) mod plot;
 pub(crate) mod report;
 pub(crate) mod shell;
+pub(crate) mod unifrac;
 
 use anyhow::anyhow;
 use treeport::Error;

@@ -20,6 +20,7 @@ mod shards;
 #[cfg(unix)]
 mod signals;
 mod tables;
+mod unifrac;
 
 /// The binary that a [`folder::Folder`] runs.
 const BINARY: &str = env!("CARGO_BIN_EXE_treeport");

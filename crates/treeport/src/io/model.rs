@@ -99,7 +99,7 @@ fn named(model: Model, names: Option<&[String]>) -> Result<Model> {
     let Some(names) = names else { return Ok(model) };
     // Other names are other words for the same points; the same names in another order are not.
     let own = model.names().unwrap_or_default();
-    if own != names && match_names(names, own).is_ok() {
+    if own != names && own.len() == names.len() && match_names(names, own).is_ok() {
         let differ = own.iter().zip(names).position(|(own, given)| own != given);
         let (point, given) = differ.map_or((0, &own[0]), |point| (point, &names[point]));
         let reason = format!(

@@ -15,7 +15,7 @@ use treeport::progress::{Progress, State};
 
 use super::{Filled, Form, Work, distances};
 use crate::interrupt::Interrupted;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::parts::Parts;
 use crate::progress::{Watch, watched};
@@ -65,11 +65,7 @@ impl Work<'_> {
     fn head(&self, rows: usize, columns: usize) -> Result<Vec<u8>> {
         let mut head = Vec::new();
         if let Form::Square(separator) = self.form {
-            for column in 0..columns {
-                write!(head, "{separator}")?;
-                write_name(&mut head, separator, self.right_names.as_deref(), column)?;
-            }
-            writeln!(head)?;
+            rows::square_header(&mut head, separator, (self.right_names.as_deref(), columns))?;
         } else {
             npy::write_f64_header(&[rows, columns], &mut head)?;
         }
@@ -85,14 +81,9 @@ impl Work<'_> {
         values: &[f64],
     ) -> Result<()> {
         let columns = self.against.unwrap_or(self.left).len();
-        for (row, values) in rows.zip(values.chunks(columns.max(1))) {
-            write_name(out, separator, self.left_names.as_deref(), row)?;
-            for value in values {
-                write!(out, "{separator}{}", output::number(*value))?;
-            }
-            writeln!(out)?;
-        }
-        Ok(())
+        rows.zip(values.chunks(columns.max(1))).try_for_each(|(row, values)| {
+            rows::square_row(out, separator, (self.left_names.as_deref(), row), values)
+        })
     }
 
     /// The matrix as text to stdout, or to a file that is no regular file.
@@ -153,20 +144,6 @@ fn some_rows(
         Some(right) => left.cross_rows(right, rows, progress),
         None => left.block(rows, 0..left.measures().len(), progress),
     }
-}
-
-/// What a measure goes by.
-fn write_name(
-    out: &mut dyn Write,
-    separator: char,
-    names: Option<&[String]>,
-    number: usize,
-) -> Result<()> {
-    match names {
-        Some(names) => write!(out, "{}", rows::quoted(&names[number], separator))?,
-        None => write!(out, "{number}")?,
-    }
-    Ok(())
 }
 
 /// Whole rows of a symmetric matrix: from column `copied` on they are in `values`, and the rest in the

@@ -1,0 +1,92 @@
+//! `treeport unifrac`: UniFrac distances of all samples of a table on a phylogeny.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde_json::json;
+use treeport::Measures;
+use treeport::io::npy;
+use treeport::tree::UniFrac;
+
+use super::spelled;
+use crate::args::{ModelArgs, choice};
+use crate::input;
+use crate::output::{self, Output};
+use crate::progress::watched;
+use crate::rows;
+
+const EXAMPLE: &str = "\
+Examples:
+  treeport unifrac tree.nwk --measures table.biom -o unifrac.tsv
+  treeport unifrac tree.nwk --measures table.tsv.gz --transpose --variant unweighted -o unifrac.tsv
+  treeport unifrac tree.nwk --measures samples.csv --variant generalized --alpha 0.5 -o unifrac.npy
+
+Samples are rows of counts, and need not be divided by their totals; `--transpose` is for tables with samples
+in columns, as QIIME has them in text. Leaves that the table does not name have no counts, so that a
+reference tree need not be pruned; a name that no leaf has is an error.
+
+In Python: tree.unifrac(table, variant=\"unweighted\"), or skbio.DistanceMatrix.read(\"unifrac.tsv\").";
+
+/// Options of `treeport unifrac`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLE, mut_arg("normalize", |arg| arg.hide(true)))]
+#[command(mut_arg("model", |arg| arg.help("A phylogeny: Newick text (.nwk), or a tree that `fit` has written")))]
+pub(crate) struct UniFracArgs {
+    #[command(flatten)]
+    of: ModelArgs,
+    /// Which UniFrac.
+    #[arg(long, value_name = "NAME", value_parser = choice::<UniFrac>(), default_value = "weighted")]
+    variant: UniFrac,
+    /// How much abundant taxa count in `generalized`, from 0 to 1.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.5)]
+    alpha: f64,
+    /// Write to a file: the matrix with the names of the samples (.tsv, .csv), or without (.npy)
+    /// [default: text to stdout].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs `treeport unifrac`.
+pub(crate) fn run(args: &UniFracArgs, output: &Output) -> Result<ExitCode> {
+    let file = rows::target(args.output.as_deref(), "distances go", &["tsv", "csv", "npy"])?;
+    ensure!(file.is_some() || !output.json, "`unifrac` prints a matrix; leave `--json` out");
+    let model = args.of.model()?;
+    let tree = model.tree().with_context(|| {
+        format!("{}: UniFrac is of one tree, and this is a forest", input::name(&args.of.model))
+    })?;
+    let samples = args.of.measures.read((&model).into())?;
+    let distances =
+        watched(output, |progress| tree.unifrac(&samples, args.variant, args.alpha, progress));
+    let distances = distances.map_err(|error| match error.downcast() {
+        Ok(error) => spelled(error),
+        Err(other) => other,
+    })?;
+    write(file, &samples, &distances, output)?;
+    let facts = json!({"samples": samples.len(), "variant": args.variant.to_string()});
+    let note = format!("{} UniFrac of {} samples", args.variant, samples.len());
+    rows::wrote(output, "unifrac", file, facts, &note)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The matrix, with the names of samples where it is text.
+fn write(
+    file: Option<&Path>,
+    samples: &Measures,
+    distances: &[f64],
+    output: &Output,
+) -> Result<()> {
+    let count = samples.len();
+    let ending = file.and_then(input::extension);
+    if let (Some(path), Some("npy")) = (file, ending) {
+        return output::save(path, |out| Ok(npy::write_f64(&[count, count], distances, out)?));
+    }
+    let separator = if ending == Some("csv") { ',' } else { '\t' };
+    rows::write(file, output, |out, _| {
+        rows::square_header(out, separator, (samples.names(), count))?;
+        distances.chunks(count.max(1)).enumerate().try_for_each(|(row, values)| {
+            rows::square_row(out, separator, (samples.names(), row), values)
+        })
+    })
+}
