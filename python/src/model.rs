@@ -9,6 +9,7 @@ use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyReadwriteArray2,
 };
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::io::ModelFile;
@@ -173,6 +174,46 @@ impl Model {
 
     fn scaled(&self, factor: f64) -> PyResult<Self> {
         Self::read(self.model.scaled(factor))
+    }
+
+    /// The same with new points behind the old ones, given their distances to these.
+    fn extended(
+        &self,
+        py: Python<'_>,
+        distances: PyReadonlyArray2<'_, f64>,
+        threads: usize,
+        report: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let distances = distances.as_array();
+        let (new, points) = distances.dim();
+        if points != self.model.points() {
+            let message = format!(
+                "distances have {points} columns; one is needed for each of {} points",
+                self.model.points()
+            );
+            return Err(PyValueError::new_err(message));
+        }
+        let row = |point: usize, out: &mut [f64]| {
+            out.iter_mut().zip(distances.row(point)).for_each(|(out, &distance)| *out = distance);
+        };
+        watch::run(py, threads, report, |progress| self.model.extended(new, row, progress))
+            .map(Self::new)
+    }
+
+    /// The same, where a ground metric has the new points behind the old ones.
+    fn extended_on(
+        &self,
+        py: Python<'_>,
+        ground: &Ground,
+        threads: usize,
+        report: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let old = self.model.points();
+        let new = ground.metric.points().saturating_sub(old);
+        let all: Vec<usize> = (0..old).collect();
+        let row = |point: usize, out: &mut [f64]| ground.metric.block(&[old + point], &all, out);
+        watch::run(py, threads, report, |progress| self.model.extended(new, row, progress))
+            .map(Self::new)
     }
 
     #[getter]

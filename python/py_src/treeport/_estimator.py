@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -32,7 +33,7 @@ from ._inputs import (
     width,
     with_mass,
 )
-from ._named import framed, ids_of
+from ._named import framed, ids_of, names_of_labels, names_of_more
 from ._progress import bar
 from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
@@ -470,6 +471,62 @@ class TreeWasserstein(  # type: ignore[misc]
         self._ground().prepare(threads_of(self.n_jobs))  # as it is where pairs are solved here
         # What came over a network may lie anywhere.
         return _core.Labelled(measures, pairs, np.require(distances, np.float64, "A"))
+
+    def extend(self, points: Any, names: Optional[Sequence[str]] = None) -> TreeWasserstein:
+        """A fitted copy with new points behind the old ones, whose distances stay as they are.
+
+        Each new point hangs from the tree near its nearest old one, at the place where its distances to some
+        points come out best; nothing is learned anew. How much that costs in accuracy is in the documentation
+        ("New points"). Fit again once many points are new.
+
+        Parameters
+        ----------
+        points : array-like of shape (n_new, n_dimensions)
+            Coordinates as those given for the fit. A tree over a cost matrix or a graph is extended by
+            ``tw.tree_.extend(distances)``.
+        names : sequence of str, optional
+            What the new points are called; needed where the old ones have names, and taken from the index of
+            a DataFrame.
+
+        Returns
+        -------
+        tw : TreeWasserstein
+            Its measures have as many columns as there are points now.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import treeport as tp
+        >>> rng = np.random.default_rng(0)
+        >>> words, documents = rng.normal(size=(50, 2)), rng.poisson(0.5, size=(40, 50))
+        >>> tw = tp.TreeWasserstein(points=words).fit(documents)
+        >>> larger = tw.extend([[0.5, 0.5], [3.0, 3.0]])
+        >>> larger.tree_.n_points
+        52
+        """
+        check_is_fitted(self)
+        if self.points is None:
+            raise ValueError(
+                "extend needs a fit with `points`; for others give distances: `tw.tree_.extend(distances)`"
+            )
+        if names is None and hasattr(points, "index") and hasattr(points, "columns"):
+            names = names_of_labels(points.index)
+        new = np.atleast_2d(np.asarray(points, dtype=np.float64))
+        old = np.asarray(self.points, dtype=np.float64)
+        if new.ndim != 2 or new.shape[1] != old.shape[1]:
+            raise ValueError(f"new points have shape {new.shape}; give rows of {old.shape[1]}")
+        known = names_of_more(self._model.names, names, len(new))
+        larger = TreeWasserstein(**{**self.get_params(deep=False), "points": np.vstack([old, new])})
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        larger.__dict__.update(fitted)
+        larger.n_features_in_ = len(old) + len(new)
+        if known is not None and hasattr(self, "feature_names_in_"):
+            larger.feature_names_in_ = np.array(known, dtype=object)
+        ground = larger._ground()
+        with bar("placing new points", self.verbose) as report:
+            raw = self._model._raw.extended_on(ground, threads_of(self.n_jobs), report)
+        larger._set_model(raw if known is None else raw.with_names(known))
+        return larger
 
     def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
         """Writes everything that answers to one file, which `treeport.load` and the command line read.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Optional, TypeVar
 
+import numpy as np
 from scipy import sparse
 
 from . import _core
 from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
-from ._named import framed, ids_of
+from ._named import framed, ids_of, names_of_more
 from ._tables import nearest_of, table_of
 
 Self = TypeVar("Self", bound="Model")
@@ -303,6 +305,41 @@ class Model:
     def scaled(self: Self, factor: float) -> Self:
         """The same with every edge multiplied by `factor`."""
         return self._of(self._raw.scaled(factor))
+
+    def extend(
+        self: Self,
+        distances: Any,
+        names: Optional[Sequence[str]] = None,
+        *,
+        n_jobs: Optional[int] = None,
+    ) -> Self:
+        """The same with new points behind the old ones, whose distances stay as they are.
+
+        A new point hangs near its nearest old one, where its distances to 16 near and 16 other points come out best.
+
+        Parameters
+        ----------
+        distances : array-like of shape (n_new, n_points)
+            From every new point to every old one.
+        names : sequence of str, optional
+            What the new points are called; needed where the old ones have names.
+        n_jobs : int, optional
+            Threads; `None` and -1 stand for all processors. The result is the same for any number.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+        >>> larger = tree.extend([[3.0, 1.0, 6.0]], names=["wolf"])
+        >>> larger.n_points, larger.distance([1, 0, 0, 0], [0, 1, 0, 0])
+        (4, 2.0)
+        """
+        table = np.ascontiguousarray(np.atleast_2d(np.asarray(distances, dtype=np.float64)))
+        if table.ndim != 2:
+            raise ValueError(f"distances have shape {table.shape}; give a row for every new point")
+        known = names_of_more(self.names, names, len(table))
+        raw = self._raw.extended(table, threads_of(n_jobs), None)
+        return self._of(raw if known is None else raw.with_names(known))
 
     def _measures(self, A: Any, normalize: bool = False) -> _core.Measures:
         """Rows of masses; columns with names are matched to points with names."""

@@ -89,6 +89,25 @@ def placed(rows: Any, places: npt.NDArray[np.int64], width: int) -> sparse.csr_a
     return moved
 
 
+def names_of_more(
+    old: Optional[Sequence[str]], new: Optional[Sequence[str]], count: int
+) -> Optional[list[str]]:
+    """What all points are called once there are `count` more."""
+    if new is not None and len(new) != count:
+        raise ValueError(f"there are {len(new)} names for {count} new points")
+    if (old is None) != (new is None):
+        raise ValueError(
+            "the old points have no names, so the new ones have none either"
+            if old is None
+            else "the old points have names; give `names` for the new ones"
+        )
+    if old is None or new is None:
+        return None
+    if both := set(old).intersection(map(str, new)):
+        raise ValueError(f"there is a point called {min(both)} already")
+    return [*old, *texts(new)]
+
+
 def framed(distances: Any, left: Any, right: Any) -> Any:
     """A table of distances with the IDs of its rows and columns, where either has any."""
     if left is None and right is None:

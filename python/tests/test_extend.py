@@ -1,0 +1,94 @@
+"""New points on trees that stay as they are."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import treeport as tp
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(60, 3))
+    rows = rng.poisson(0.4, size=(80, 60))
+    rows[:, 0] += 1
+    return points, rows, tp.TreeWasserstein(points=points[:50], n_pairs=100).fit(rows[:, :50])
+
+
+@pytest.mark.parametrize("method", ["auto", "forest"])
+def test_old_distances_stay_and_new_points_are_like_their_neighbors(fitted, method):
+    points, rows, _ = fitted
+    tw = tp.TreeWasserstein(points=points[:50], method=method, n_pairs=60).fit(rows[:, :50])
+    larger = tw.extend(points[50:])
+    wide = np.hstack([rows[:, :50], np.zeros((80, 10))])
+    np.testing.assert_allclose(larger.pairwise(wide), tw.pairwise(rows[:, :50]), rtol=1e-9, atol=1e-12)
+    # Better than a guess: all mass of new points where their nearest old point is would be one.
+    exact = tp.emd_pairs(rows / rows.sum(1, keepdims=True), [(0, 1), (2, 3), (4, 5)], points=points)
+    guess = larger.paired(rows[[0, 2, 4]], rows[[1, 3, 5]])
+    assert np.all(np.abs(guess / exact - 1) < 0.5)
+    assert larger.bounds(rows[:3], rows[3:6])[0].shape == (3,)
+    assert tw.n_features_in_ == 50
+
+
+def test_trees_take_distances(fitted):
+    points, rows, tw = fitted
+    by_distances = tw.tree_.extend(cdist(points[50:], points[:50]))
+    assert by_distances == tw.extend(points[50:]).tree_
+    assert by_distances == tw.tree_.extend(cdist(points[50:], points[:50]), n_jobs=1)
+
+
+def test_names_are_asked_for_and_kept():
+    tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+    larger = tree.extend([[3.0, 1.0, 6.0], [6.0, 6.0, 0.5]], names=["wolf", "owl"])
+    assert larger.names == ["cat", "dog", "bird", "wolf", "owl"]
+    for call, said in [
+        (lambda: tree.extend([[3.0, 1.0, 6.0]]), "give `names`"),
+        (lambda: tree.extend([[3.0, 1.0, 6.0]], names=["cat"]), "there is a point called cat already"),
+        (lambda: tree.extend([[3.0, 1.0, 6.0]], names=["a", "b"]), "2 names for 1 new points"),
+        (lambda: tree.extend([[3.0, 1.0]], names=["wolf"]), "2 columns; one is needed for each of 3 points"),
+        (lambda: tree.extend([[3.0, -1.0, 2.0]], names=["wolf"]), "-1 away from point 1"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+def test_what_cannot_be_extended_says_why(fitted):
+    points, rows, tw = fitted
+    with pytest.raises(ValueError, match="rows of 3"):
+        tw.extend([[1.0, 2.0]])
+    with pytest.raises(ValueError, match="have no names"):
+        tw.extend(points[50:51], names=["new"])
+    other = tp.TreeWasserstein(cost=cdist(points[:50], points[:50]), n_pairs=20).fit(rows[:, :50])
+    with pytest.raises(ValueError, match="extend needs a fit with `points`"):
+        other.extend(points[50:])
+
+
+def test_names_of_frames(fitted):
+    pandas = pytest.importorskip("pandas")
+    points, rows, _ = fitted
+    names = [f"w{k}" for k in range(60)]
+    frame = pandas.DataFrame(rows[:, :50], columns=names[:50])
+    tw = tp.TreeWasserstein(points=points[:50], n_pairs=20).fit(frame)
+    larger = tw.extend(pandas.DataFrame(points[50:], index=names[50:]))
+    whole = pandas.DataFrame(rows, columns=names)
+    assert larger.tree_.names == names
+    np.testing.assert_array_equal(larger.pairwise(whole), larger.tree_.pairwise(whole, normalize=True))
+
+
+def test_haversine_is_that_of_scikit_learn():
+    pairwise = pytest.importorskip("sklearn.metrics.pairwise")
+    rng = np.random.default_rng(0)
+    places = np.column_stack([rng.uniform(-90, 90, 30), rng.uniform(-180, 180, 30)])
+    a, b = rng.dirichlet(np.ones(30), size=2)
+    km = 6371.0088 * pairwise.haversine_distances(np.radians(places))
+    np.fill_diagonal(km, 0)
+    expected = tp.emd(a, b, cost=(km + km.T) / 2)
+    assert tp.emd(a, b, points=places, metric="haversine") == pytest.approx(expected, rel=1e-9)
+    rows = rng.dirichlet(np.ones(30), size=40)
+    tw = tp.TreeWasserstein(points=places, metric="haversine", n_pairs=50).fit(rows)
+    lower, upper = tw.bounds(rows[:5], rows[5:10], "arcs")
+    exact = tw.estimate(rows[:5], rows[5:10], "exact")
+    assert np.all(lower <= exact * (1 + 1e-9)) and np.all(exact <= upper * (1 + 1e-9))
+    with pytest.raises(ValueError, match="latitude 95"):
+        tp.emd([1.0, 0.0], [0.0, 1.0], points=[[95.0, 0.0], [0.0, 0.0]], metric="haversine")
