@@ -1,4 +1,4 @@
-//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask bench-peers`,
+//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask docs`, `cargo xtask bench-peers`,
 //! `cargo xtask attack`.
 //!
 //! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). The children share
@@ -11,6 +11,7 @@ mod attack;
 mod peers;
 mod plan;
 mod runner;
+mod site;
 
 use std::io::Write;
 use std::process::ExitCode;

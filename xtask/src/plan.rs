@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 use crate::attack;
-use crate::peers;
+use crate::{peers, site};
 
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(crate) enum Task {
         /// One object per line.
         json: bool,
     },
+    /// The site, with its tutorials run.
+    Docs,
     /// Kills, damaged files, full disks and odd arguments, at random.
     #[cfg(unix)]
     Attack(attack::AttackOptions),
@@ -33,6 +35,7 @@ Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
   ci           test, and: formatting, clippy, documentation, benches build, cargo-deny,
                a minute of attack
+  docs         the site in target/site: pages, references, tutorials that are run
   bench-peers  exact transport against POT, wasserstein and OR-tools; --json prints objects
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
@@ -106,6 +109,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
     let task = match task.as_str() {
         "test" => Task::Test,
         "ci" => Task::Ci,
+        "docs" => Task::Docs,
         "bench-peers" if rest == ["--json"] => return Ok(Task::BenchPeers { json: true }),
         "bench-peers" => Task::BenchPeers { json: false },
         #[cfg(unix)]
@@ -126,6 +130,9 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
 pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
     if let Task::BenchPeers { json } = task {
         return peers::steps(json, found, venv);
+    }
+    if task == Task::Docs {
+        return site::steps(found, venv);
     }
     #[cfg(unix)]
     if let Task::Attack(_) = task {
@@ -202,7 +209,7 @@ fn python(found: &Found, venv: &Path) -> Vec<Step> {
 }
 
 /// A step of pip, which is long and needs the network.
-fn installing(step: Step) -> Step {
+pub(crate) fn installing(step: Step) -> Step {
     with(step, |command| {
         command.quiet = true;
         command.hint = Some(
@@ -280,6 +287,7 @@ mod tests {
     fn tasks_are_known_by_name() {
         assert_eq!(parsed(&["test"]), Ok(Task::Test));
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
+        assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
         assert_eq!(parsed(&["bench-peers"]), Ok(Task::BenchPeers { json: false }));
         assert_eq!(parsed(&["bench-peers", "--json"]), Ok(Task::BenchPeers { json: true }));
         for help in ["help", "-h", "--help"] {
@@ -299,7 +307,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "bench-peers", "attack", "help"] {
+        for task in ["test", "ci", "docs", "bench-peers", "attack", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

@@ -110,8 +110,12 @@ impl Place {
             .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
         let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
-        // The peers need versions of their own.
-        let venv = if let Task::BenchPeers { .. } = task { "venv-peers" } else { "venv" };
+        // The peers need versions of their own, and the site needs tools that nothing else does.
+        let venv = match task {
+            Task::BenchPeers { .. } => "venv-peers",
+            Task::Docs => "venv-docs",
+            _ => "venv",
+        };
         let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());
         Ok(Self {
             root,
