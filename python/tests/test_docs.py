@@ -33,7 +33,9 @@ def test_everything_public_is_documented():
                 assert method.__doc__, f"{name}.{part}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/CLUSTER.md", "docs/FROM_POT.md", "docs/SEARCH.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "docs/index.md", "docs/CLUSTER.md", "docs/FROM_POT.md", "docs/SEARCH.md"]
+)
 def test_pages_run(page):
     run_readme(page)
 
