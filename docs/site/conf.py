@@ -5,7 +5,7 @@ import treeport
 project = "treeport"
 version = release = treeport.__version__
 html_title = f"treeport {version}"
-copyright = "the treeport developers"
+copyright = "the treeport authors"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]

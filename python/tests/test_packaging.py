@@ -1,0 +1,50 @@
+"""What is shipped says who made it, under which terms, and which version it is."""
+
+import importlib.metadata
+import pathlib
+
+import pytest
+import treeport
+import yaml
+
+ROOT = pathlib.Path(__file__).parents[2]
+LICENSES = ["LICENSE-MIT", "LICENSE-APACHE"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("name", LICENSES)
+def test_the_wheel_carries_the_licenses(name):
+    files = [file for file in importlib.metadata.files("treeport") if file.name == name]
+    assert len(files) == 1, "in the folder of the installed package's metadata"
+    # The source archive is made from this folder; its copy has to be the repository's.
+    whole = (ROOT / name).read_bytes()
+    assert files[0].locate().read_bytes() == whole
+    assert (ROOT / "python" / name).read_bytes() == whole
+
+
+def test_the_metadata_names_the_licenses():
+    metadata = importlib.metadata.metadata("treeport")
+    assert metadata["License-Expression"] == "MIT OR Apache-2.0"
+    assert sorted(metadata.get_all("License-File")) == sorted(LICENSES)
+
+
+def test_versions_agree():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    # The compiled half may say more, such as a commit.
+    assert treeport.__version__.split("+")[0] == citation["version"] == importlib.metadata.version("treeport")
+    assert citation["references"][0]["year"] == 2024
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_wait_to_be_asked(path):
+    workflow = yaml.safe_load(path.read_text(encoding="utf-8"))
+    # `on` is a word for true in YAML.
+    events = workflow[True]
+    assert set(events) == {"workflow_dispatch", "push"}
+    assert set(events["push"]) == {"tags"}
+    for job in workflow["jobs"].values():
+        assert job["steps"] and job["runs-on"]
+
+
+def test_there_is_a_workflow_for_each_kind_of_release():
+    assert [path.stem for path in WORKFLOWS] == ["crates", "docs", "wheels"]
