@@ -16,8 +16,10 @@ def run_readme(page="README.md"):
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)  # it writes files
-        exec("\n".join(blocks), names)
-        os.chdir(before)
+        try:
+            exec("\n".join(blocks), names)
+        finally:
+            os.chdir(before)  # or the next page would fail, too
     return names
 
 
