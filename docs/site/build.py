@@ -29,7 +29,7 @@ GENERATED = ("PYTHON.md", "OPTIONS.md")
 SECTIONS = {
     "Begin": ["WHICH", "GLOSSARY", "HOW"],
     "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network"],
-    "Reference": ["PYTHON", "COMMANDS", "OPTIONS", "RUST", "FILES"],
+    "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "RUST", "FILES"],
     "Guides": ["SEARCH", "INDEXES", "CLUSTER", "SCALE"],
     "Results": ["FIGURES", "RESULTS", "BASELINES", "RELIABILITY"],
     "Project": ["CHANGELOG", "ARCHITECTURE", "CONTRIBUTING", "SECURITY"],

@@ -10,7 +10,7 @@ import sys
 import pytest
 import treeport
 
-from readme import run_readme
+from readme import ROOT, run_readme
 
 HERE = pathlib.Path(__file__).parent
 # What needs PyTorch has no examples, and is tested where that is installed.
@@ -33,9 +33,17 @@ def test_everything_public_is_documented():
                 assert method.__doc__, f"{name}.{part}"
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/index.md", "docs/CLUSTER.md", "docs/FROM_POT.md", "docs/SEARCH.md"]
-)
+PAGES = [
+    "README.md",
+    "docs/index.md",
+    "docs/TOUR.md",
+    "docs/CLUSTER.md",
+    "docs/FROM_POT.md",
+    "docs/SEARCH.md",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_pages_run(page):
     run_readme(page)
 
@@ -44,6 +52,14 @@ def test_the_page_of_cells_and_microbes_runs():
     for package in ("anndata", "skbio"):
         pytest.importorskip(package, reason=f"{package} is not installed; `pip install {package}` adds it")
     run_readme("docs/CELLS_AND_MICROBES.md")
+
+
+def test_the_readme_quotes_the_page_of_figures():
+    rows = [line for line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    page = (ROOT / "docs" / "FIGURES.md").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 7, "a head, a line and five figures"
+    for row in rows:
+        assert row.replace("](docs/", "](") in page
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

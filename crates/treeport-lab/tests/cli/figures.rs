@@ -1,4 +1,4 @@
-//! Figures that README.md quotes, by the commands that it gives for them.
+//! Figures that docs/FIGURES.md quotes, by the commands that it gives for them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::folder::Folder;
 use crate::reproduce::{data, number};
 
-/// A row of README's table of measurements: what it quotes, and the command, without the name of the binary.
+/// A row of the table of measurements: what it quotes, and the command, without the name of the binary.
 struct Quoted {
     text: String,
     command: String,
@@ -15,10 +15,10 @@ struct Quoted {
 
 impl Quoted {
     fn find(beginning: &str) -> Self {
-        let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-        let readme = std::fs::read_to_string(readme).expect("README.md");
-        let row = readme.lines().find(|line| line.starts_with(&format!("| {beginning}")));
-        let row = row.unwrap_or_else(|| panic!("README has no row `{beginning}`"));
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FIGURES.md");
+        let page = std::fs::read_to_string(page).expect("docs/FIGURES.md");
+        let row = page.lines().find(|line| line.starts_with(&format!("| {beginning}")));
+        let row = row.unwrap_or_else(|| panic!("FIGURES.md has no row `{beginning}`"));
         let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let command = cells[2].trim_matches('`').strip_prefix("treeport-lab ");
         let command = command.unwrap_or_else(|| panic!("no command in {row}")).to_owned();
@@ -33,12 +33,12 @@ impl Quoted {
         let quoted = &after[..end];
         let digits = quoted.split_once('.').map_or(0, |(_, digits)| digits.len());
         let found = format!("{found:.digits$}");
-        assert_eq!(quoted, found, "README says `{words} {quoted}`, `{}`", self.command);
+        assert_eq!(quoted, found, "FIGURES.md says `{words} {quoted}`, `{}`", self.command);
     }
 }
 
 #[test]
-fn the_dial_on_the_cities_is_what_readme_says() {
+fn the_dial_on_the_cities_is_as_quoted() {
     let Some(data) = data() else { return };
     let quoted = Quoted::find("a forest of 16 trees by flow");
     let arguments = format!("--scenes usca312 --json --data {}", data.display());
@@ -58,7 +58,7 @@ fn the_dial_on_the_cities_is_what_readme_says() {
 }
 
 #[test]
-fn hidden_trees_are_found_as_readme_says() {
+fn hidden_trees_are_found_as_quoted() {
     let quoted = Quoted::find("hidden random trees from a noisy start");
     let rows = Folder::new().json(&format!("{} --json", quoted.command));
     assert_range(&quoted, &rows, "additive");

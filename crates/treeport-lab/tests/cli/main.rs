@@ -1,10 +1,10 @@
 //! Runs the binary in a fresh folder and looks at stdout, stderr and exit code together.
 
 mod bench;
+mod figures;
 #[expect(dead_code, reason = "the tests of the other binary use all of it")]
 #[path = "../../../treeport-cli/tests/cli/folder.rs"]
 mod folder;
-mod readme;
 mod reproduce;
 
 /// The binary that a [`folder::Folder`] runs.
