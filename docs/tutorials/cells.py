@@ -1,12 +1,12 @@
 # needs: scanpy
 # %% [markdown]
-# # Cells: how far is one kind of cell from another?
+# # Cells
 #
-# 700 blood cells of the scanpy package (`pbmc68k_reduced`, from Zheng et al. 2017), already reduced to 50 principal
+# How far is one kind of cell from another? 700 blood cells of the scanpy package (`pbmc68k_reduced`, from Zheng et al. 2017), already reduced to 50 principal
 # components and labelled with ten kinds.
 #
 # ```sh
-# pip install treeport matplotlib scanpy
+# pip install ./python matplotlib scanpy     # in this repository
 # ```
 #
 # **A point** is a cell: its place is its expression. **A measure** is a group of cells: a cluster, a patient, a

@@ -1,13 +1,13 @@
 # needs: gensim
 # %% [markdown]
-# # Documents: which news are about the same thing?
+# # Documents and search
 #
-# 350 short news texts of 2001, as they come inside the package gensim: 300 to learn from, and 50 that people have
+# Which news are about the same thing? 350 short news texts of 2001, as they come inside the package gensim: 300 to learn from, and 50 that people have
 # compared. Lee, Pincombe and Welsh asked readers how similar each pair of those 50 is, so that we can ask whether
 # a distance agrees with readers.
 #
 # ```sh
-# pip install treeport matplotlib gensim
+# pip install ./python matplotlib gensim     # in this repository
 # ```
 #
 # **A point** is a word: its place says what it means. **A measure** is a document: how much of it is on which word.
@@ -31,7 +31,7 @@ news = (folder / "lee_background.cor").read_text("utf-8").strip().split("\n")
 judged = (folder / "lee.cor").read_text("latin-1").strip().split("\n")
 similar = np.loadtxt(folder / "similarities0-1.txt")  # by readers, from 0 to 1
 print(len(news), "texts to learn from,", len(judged), "judged by readers")
-print(judged[0][:180], "…")
+print(judged[0][:95], "…")
 
 # %% [markdown]
 # ## Words with places, documents with masses
@@ -139,9 +139,9 @@ same = np.mean([len(set(a) & set(b)) / 3 for a, b in zip(numbers, by_tree)])
 print(f"of the 3 nearest of each text the tree finds {same:.0%}")
 
 query = 18
-print("\nquery:", judged[query][:150], "…")
+print("\nquery:", judged[query][:90], "…")
 for distance, number in zip(distances[query], numbers[query]):
-    print(f"{distance:.3f}", news[number][:150], "…")
+    print(f"{distance:.3f}", news[number][:90], "…")
 
 # %% [markdown]
 # ## Why are they near?

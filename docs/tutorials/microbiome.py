@@ -1,12 +1,12 @@
 # needs: skbio
 # %% [markdown]
-# # Microbiome: samples on a phylogeny
+# # Microbiome
 #
-# Desert soil after rain: 19 samples of a biocrust, taken up to 49.5 hours after wetting, from crusts of four ages
+# Samples on a phylogeny. Desert soil after rain: 19 samples of a biocrust, taken up to 49.5 hours after wetting, from crusts of four ages
 # (Swenson et al. 2018; the table is part of the package scikit-bio).
 #
 # ```sh
-# pip install treeport matplotlib scikit-bio
+# pip install ./python matplotlib scikit-bio     # in this repository
 # ```
 #
 # **A point** is a taxon, a tip of a tree. **A measure** is a sample: which share of it is which taxon. Transport along the

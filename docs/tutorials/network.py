@@ -1,13 +1,13 @@
 # needs: networkx
 # %% [markdown]
-# # A city's network: from where people are to where they want to be
+# # A city's buses
 #
-# The buses of Kuopio in Finland: 528 stops, and how many seconds buses take between neighboring ones. (Kujala, Weckström and Darst, a
+# From where people are to where they want to be. The buses of Kuopio in Finland: 528 stops, and how many seconds buses take between neighboring ones. (Kujala, Weckström and Darst, a
 # collection of public transport networks of 25 cities, after schedules of the City of Kuopio, CC BY 4.0; the two small tables are
 # in `docs/tutorials/data/kuopio`.)
 #
 # ```sh
-# pip install treeport matplotlib networkx
+# pip install ./python matplotlib networkx pandas     # in this repository
 # ```
 #
 # **A point** is a stop; the distance of two stops is the shortest ride between them. **A measure** says where people are: how many of
