@@ -56,6 +56,8 @@ def linked(text: str, page: Path, site: dict[Path, str]) -> str:
             return f"[{words}]({site[path]}{anchor})"
         if target in GENERATED or target.startswith("tutorials/"):
             return match[0]
+        if not path.exists():
+            raise SystemExit(f"{page}: {target} leads nowhere")
         return words
 
     return LINK.sub(put, text)
