@@ -5,15 +5,28 @@ use std::io::ErrorKind;
 
 use numpy::ndarray::Dimension;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyReadonlyArray, PyReadonlyArray1, PyReadonlyArray2,
-    PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1,
+    PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{
-    PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyValueError,
+    PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
 use treeport::Csr;
 use treeport::{Coupling, Error};
+
+/// Refuses numbers that lie between the places where processors read them, as what came out of a file
+/// may; the caller then copies them, as numbers of another type.
+pub(crate) fn check_aligned<T: Element, D: Dimension>(
+    array: &PyReadonlyArray<'_, T, D>,
+) -> PyResult<()> {
+    let strides = array.strides().iter().map(|stride| stride.unsigned_abs());
+    let mut places = strides.chain([array.data() as usize]);
+    if places.all(|place| place.is_multiple_of(align_of::<T>())) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err("the numbers of an array are not aligned"))
+}
 
 /// What went wrong, with the library's own words: `OSError` for files, `MemoryError` for what does
 /// not fit, `ValueError` for the rest.

@@ -211,6 +211,9 @@ pub(crate) fn emd_matrix<'py>(
     b: PyReadonlyArray1<'py, f64>,
     costs: PyReadonlyArray2<'py, f64>,
 ) -> PyResult<f64> {
+    convert::check_aligned(&a)?;
+    convert::check_aligned(&b)?;
+    convert::check_aligned(&costs)?;
     let costs = costs.as_array();
     let problem = Problem::Matrix(convert::masses(&a)?, convert::masses(&b)?, costs);
     let size = problem.size();
@@ -230,6 +233,9 @@ pub(crate) fn emd_points<'py>(
     points: PyReadonlyArray2<'py, f64>,
     metric: String,
 ) -> PyResult<f64> {
+    convert::check_aligned(&a)?;
+    convert::check_aligned(&b)?;
+    convert::check_aligned(&points)?;
     let (a, b, costs) = (Row::Dense(a), Row::Dense(b), Costs::Points(points, metric));
     let problem = problem(&a, &b, &costs, false)?;
     if problem.size() <= SMALL {
@@ -311,6 +317,9 @@ pub(crate) fn emd_few_pairs<'py>(
     points: PyReadonlyArray2<'py, f64>,
     metric: &str,
 ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+    convert::check_aligned(&measures)?;
+    convert::check_aligned(&pairs)?;
+    convert::check_aligned(&points)?;
     let (measures, points) = (measures.as_array(), points.as_array());
     // Row after row, and not column after column.
     let (Some(masses), Some(coordinates)) = (measures.as_slice(), points.as_slice()) else {

@@ -222,3 +222,35 @@ USES_OF_A_TABLE = [
     lambda table: tp.TreeWasserstein(points=np.arange(4.0)).fit(table),
     lambda table: tp.TreeWasserstein(points=table).fit(np.eye(4)),
 ]
+
+
+def unaligned(values):
+    """The same numbers, one byte off, as some files and networks have them."""
+    values = np.asarray(values)
+    room = np.zeros(values.nbytes + 1, dtype=np.uint8)
+    off = room[1:].view(values.dtype).reshape(values.shape)
+    off[...] = values
+    assert not off.flags.aligned
+    return off
+
+
+def test_numbers_may_lie_anywhere_in_memory():
+    rng = np.random.default_rng(0)
+    points, rows = rng.normal(size=(6, 2)), rng.dirichlet(np.ones(6), size=5)
+    cost = np.abs(points[:, :1] - points[:, 0])
+    pairs = np.array([(0, 1), (2, 3)])
+    assert tp.emd(*unaligned(rows[:2]), points=unaligned(points)) == tp.emd(*rows[:2], points=points)
+    assert tp.emd(*unaligned(rows[:2]), cost=unaligned(cost)) == tp.emd(*rows[:2], cost=cost)
+    np.testing.assert_array_equal(
+        tp.emd_pairs(unaligned(rows), unaligned(pairs), points=unaligned(points)),
+        tp.emd_pairs(rows, pairs, points=points),
+    )
+    distances = tp.emd_pairs(rows, pairs, points=points)
+    tw = tp.TreeWasserstein(points=unaligned(points)).fit(
+        unaligned(rows), pairs=unaligned(pairs), distances=unaligned(distances)
+    )
+    tree = tp.Tree(unaligned(tw.tree_.parents), unaligned(tw.tree_.lengths))
+    np.testing.assert_array_equal(tree.pairwise(unaligned(rows)), tw.tree_.pairwise(rows))
+    assert tp.Forest([tree, tree], weights=unaligned([1.0, 3.0])).weights.tolist() == [0.25, 0.75]
+    near = tree.extend(unaligned(cost[:2]))
+    assert near.n_points == 8

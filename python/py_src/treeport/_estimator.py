@@ -261,7 +261,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if pairs is None:
             data = self._sampled(with_mass(X), seed, False, client)
         else:
-            known = np.ravel(np.asarray(distances, dtype=np.float64))
+            known = np.require(np.ravel(distances), np.float64, "A")
             data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
         with bar("fitting", self.verbose) as report:
             raw, curves, stages = _core.fit(ground, data, options, threads, report)

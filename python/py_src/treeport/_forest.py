@@ -48,7 +48,7 @@ class Forest(Model):
 
     def __init__(self, trees: Sequence[Tree], weights: Any = None) -> None:
         if weights is not None:
-            weights = np.atleast_1d(np.asarray(weights, dtype=np.float64))
+            weights = np.atleast_1d(np.require(weights, np.float64, "A"))
         self._raw = _core.Model.from_trees([tree._raw for tree in trees], weights)
 
     @property

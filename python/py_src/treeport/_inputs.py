@@ -101,9 +101,9 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
         measure = sparse.csr_matrix(measure.reshape(1, -1) if measure.ndim == 1 else measure)
         if measure.shape[0] != 1:
             raise ValueError(f"a measure is one row of masses, not {measure.shape[0]}")
-        at = measure.indices.astype(np.int64, copy=False)
-        return at, measure.data.astype(np.float64, copy=False), measure.shape[1]
-    masses = np.asarray(_whole(measure), dtype=np.float64)
+        at = np.require(measure.indices, np.int64, "A")
+        return at, np.require(measure.data, np.float64, "A"), measure.shape[1]
+    masses = _array(measure)
     if masses.ndim == 2 and masses.shape[0] == 1:
         masses = masses[0]
     if masses.ndim != 1:
@@ -443,7 +443,7 @@ def pairs_of(pairs: Any) -> Integers:
         raise ValueError(f"pairs are numbers of rows, not {array.dtype}")
     if array.ndim != 2:
         raise ValueError(f"the list of pairs has shape {array.shape}, expected (n, 2)")
-    return array.astype(np.int64, copy=False)
+    return np.require(array, np.int64, "A")
 
 
 def coordinates(points: Any) -> Floats:

@@ -334,7 +334,7 @@ class Model:
         >>> larger.n_points, larger.distance([1, 0, 0, 0], [0, 1, 0, 0])
         (4, 2.0)
         """
-        table = np.ascontiguousarray(np.atleast_2d(np.asarray(distances, dtype=np.float64)))
+        table = np.atleast_2d(np.require(distances, np.float64, "A"))
         if table.ndim != 2:
             raise ValueError(f"distances have shape {table.shape}; give a row for every new point")
         known = names_of_more(self.names, names, len(table))

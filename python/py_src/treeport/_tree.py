@@ -54,8 +54,8 @@ class Tree(Model):
     def __init__(
         self, parents: Any, lengths: Any, names: Optional[Sequence[str]] = None
     ) -> None:
-        above = np.atleast_1d(np.asarray(parents, dtype=np.int64))
-        edges = np.atleast_1d(np.asarray(lengths, dtype=np.float64))
+        above = np.atleast_1d(np.require(parents, np.int64, "A"))
+        edges = np.atleast_1d(np.require(lengths, np.float64, "A"))
         # Leaves come first and every inner node has a child.
         leaves = 1 if len(above) == 1 else int(above.min(initial=len(above)))
         self._raw = _core.Model.from_parents(max(leaves, 0), above, edges)
@@ -115,7 +115,7 @@ class Tree(Model):
         >>> tree.distance([1, 0, 0], [0, 1, 0])
         4.0
         """
-        matrix = np.asarray(linkage, dtype=np.float64)
+        matrix = np.require(linkage, np.float64, "A")
         if matrix.size == 0:
             matrix = matrix.reshape(0, 4)
         if matrix.ndim != 2:
@@ -172,7 +172,7 @@ class Tree(Model):
         >>> tree.barycenter([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], weights=[3, 1, 1])
         array([1., 0., 0., 0.])
         """
-        shares = None if weights is None else np.atleast_1d(np.asarray(weights, dtype=np.float64))
+        shares = None if weights is None else np.atleast_1d(np.require(weights, np.float64, "A"))
         if shares is not None and shares.ndim != 1:
             raise ValueError(f"weights has shape {shares.shape}, expected one for every measure")
         return self._raw.barycenter(self._measures(measures), shares)
