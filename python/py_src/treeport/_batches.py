@@ -15,10 +15,12 @@ from ._inputs import (
     ground_of,
     measures_of,
     names_of,
+    one_of,
     pairs_of,
     row,
     threads_of,
 )
+from ._mappings import places_of_ground, unmapped
 from ._progress import bar
 
 
@@ -40,8 +42,8 @@ def emd_pairs(
 
     Parameters
     ----------
-    measures : array-like or sparse of shape (n_measures, n_points), or list of (masses, points)
-        One measure per row; an AnnData object stands for its `X`. Without `points`, `cost` and `graph`: measures with
+    measures : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
+        One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Without `points`, `cost` and `graph`: measures with
         coordinates of their own, which may be of any number.
     pairs : array-like of int of shape (n_pairs, 2)
         The rows to compare.
@@ -103,8 +105,8 @@ def emd_pairwise(
 
     Parameters
     ----------
-    A, B : array-like or sparse of shape (n_measures, n_points), or list of (masses, points)
-        One measure per row. Without `points`, `cost` and `graph`: measures with coordinates of their own, which may be
+    A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
+        One measure per row, or one ``{node: mass}`` each. Without `points`, `cost` and `graph`: measures with coordinates of their own, which may be
         of any number.
     points, cost, graph, weight, metric
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
@@ -174,8 +176,12 @@ def _on_one_ground(
     """The ground metric and the measures of every set on it."""
     if points is cost is graph is None and all(_are_clouds(one) for one in sets):
         return _clouds(sets, metric)
-    ground = ground_of(points, cost, graph, metric, weight)
-    return ground, [measures_of(one, names=names_of(graph)) for one in sets]
+    one_of(points, cost, graph)
+    names = names_of(graph)
+    plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
+    # Before the metric: what is wrong with masses is better said before long work than after it.
+    rows = [measures_of(one, names=names) for one in plain]
+    return ground_of(points, cost, graph, metric, weight), rows
 
 
 def _are_clouds(measures: Any) -> bool:

@@ -23,16 +23,14 @@ from ._inputs import (
     fingerprint,
     ground_of,
     measures_of,
-    moves_matrix,
     names_of,
     pairs_of,
-    row,
     rows_of,
     seed_of,
     threads_of,
-    width,
     with_mass,
 )
+from ._mappings import Places, are_mappings, moves, named_rows, places_for, unmapped
 from ._named import framed, ids_of, names_of_labels, names_of_more
 from ._progress import bar
 from ._tables import nearest_of, room_for, table_of
@@ -231,8 +229,9 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
-            One measure per row. Rows without mass are left out, unless `pairs` number them.
+        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points), or list of dict
+            One measure per row, or one ``{name: mass}`` each: names are nodes of a networkx graph or rows of a DataFrame
+            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs` number them.
         y : ignored
         pairs : array-like of int of shape (n_pairs, 2), optional
             Rows whose distances are known.
@@ -256,13 +255,14 @@ class TreeWasserstein(  # type: ignore[misc]
             client = current(client)
         X = self._rows(X, reset=True)
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
-        ground, options = self._ground(), self._options(seed)
-        _core.check_options(ground, options)  # now rather than after the pairs have been solved
-        if pairs is None:
-            data = self._sampled(with_mass(X), seed, False, client)
-        else:
+        data, X = None, X if pairs is not None else with_mass(X)
+        if pairs is not None:  # before the metric, which may take long
             known = np.require(np.ravel(distances), np.float64, "A")
             data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
+        ground, options = self._ground(), self._options(seed)
+        _core.check_options(ground, options)  # now rather than after the pairs have been solved
+        if data is None:
+            data = self._sampled(X, seed, False, client)
         with bar("fitting", self.verbose) as report:
             raw, curves, stages = _core.fit(ground, data, options, threads, report)
         self.method_ = self.method
@@ -283,10 +283,10 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Parameters
         ----------
-        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict ``{name: mass}``
         """
         check_is_fitted(self)
-        return self._model._raw.distance(row(a, self._model.names), row(b, self._model.names), True)
+        return self._model.distance(self._unmapped(a), self._unmapped(b), normalize=True)
 
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
@@ -373,22 +373,24 @@ class TreeWasserstein(  # type: ignore[misc]
         threads = threads_of(self.n_jobs)
         return nearest_of(self._model._raw, left, right, n_neighbors, threads, device)
 
-    def coupling(self, a: Any, b: Any) -> sparse.csr_array:
+    def coupling(self, a: Any, b: Any, *, table: bool = False) -> Any:
         """Which share of the mass goes where, by the tree or the forest: see `Tree.coupling`.
 
         Parameters
         ----------
-        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
+        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict ``{name: mass}``
+        table : bool
+            Whether the plan is a table of moves in place of a sparse array: see `Tree.coupling`.
 
         Returns
         -------
-        plan : scipy.sparse.csr_array of shape (n_points, n_points)
+        plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
             Its total is 1; rows sum to `a` and columns to `b`, each divided by its total.
         """
         check_is_fitted(self)
-        left, right = row(a, self._model.names), row(b, self._model.names)
-        moves = self._model._raw.coupling(left, right, True)
-        return moves_matrix(moves, (width(left), width(right)))
+        plan = self._model.coupling(self._unmapped(a), self._unmapped(b), normalize=True)
+        names = self._places().names if table else None
+        return moves(plan, names, names) if table else plan
 
     def transform(self, X: Any) -> sparse.csr_array:
         """Sparse rows whose cityblock (Manhattan) distances are the tree distances.
@@ -618,9 +620,19 @@ class TreeWasserstein(  # type: ignore[misc]
     def _rows(self, X: Any, reset: bool) -> Any:
         """Rows as scikit-learn checks them."""
         names = names_of(self.graph)
+        if are_mappings(X):
+            X = named_rows(X, self._places(X if reset else None))
+            names = X.names
         if not reset and not hasattr(self, "feature_names_in_"):  # read from a file
             names = names or self._model.names
         return rows_of(self, X, names, reset, least=2 if reset else 1)
+
+    def _places(self, X: Any = None) -> Places:
+        """The points: those of the ground metric, or of the model, or before there is one those that `X` mentions."""
+        return places_for(self, self._model._places() if X is None else None, X)
+
+    def _unmapped(self, measure: Any) -> Any:
+        return unmapped(measure, self._places)
 
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from . import _blocks
 from ._inputs import in_order, names_of, table
+from ._mappings import Places, places_of_ground, unmapped
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
@@ -181,6 +182,16 @@ def _names(model: Any) -> Any:
     return names_of(model.graph) or (model._model.names if model.__sklearn_is_fitted__() else None)
 
 
+def _places(model: Any) -> Places:
+    """The points that ``{node: mass}`` are about."""
+    if isinstance(model, WassersteinNeighbors):
+        return Places(model.n_features_in_, _names(model))
+    if isinstance(model, Model) or model.__sklearn_is_fitted__():
+        places: Places = model._places()
+        return places
+    return places_of_ground(model.points, model.cost, model.graph)
+
+
 def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     """Rows in blocks, as they are or cut now."""
     if isinstance(X, da.Array):
@@ -193,7 +204,7 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
-    plain = table(in_order(X, _names(model)))
+    plain = table(in_order(unmapped(X, lambda: _places(model)), _names(model)))
     sizes = _sizes(plain.shape[0], chunks, workers, most)
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]

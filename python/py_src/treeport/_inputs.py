@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 from sklearn.utils.validation import check_array, validate_data
 
 from . import _core
+from ._mappings import Places, are_mappings, named_rows, places_in
 from ._named import Named, ids_of, is_biom, named, names_of_labels, placed, places_of
 
 Floats = npt.NDArray[np.float64]
@@ -125,7 +126,7 @@ def table(measures: Any) -> Any:
         return measures
     if hasattr(measures, "obsm") and hasattr(measures, "X"):  # AnnData: observations are measures
         measures = measures.X
-    elif is_biom(measures) or isinstance(measures, Measures):
+    elif is_biom(measures) or isinstance(measures, (Measures, Named)):
         measures = named(measures).rows
     if is_sparse(measures):
         rows = sound(measures).tocsr()
@@ -176,8 +177,9 @@ class Measures:
 
     Parameters
     ----------
-    X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points)
-        One measure per row; of a `biom.Table` one per sample. Later changes to `X` do not reach them.
+    X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points), or list of dict
+        One measure per row; of a `biom.Table` one per sample. A dict ``{name: mass}`` has the points by their names;
+        those that it does not mention have no mass. Later changes to `X` do not reach them.
     ids : sequence, optional
         What the measures are called, which tables of distances have as index and columns. By default the index of a
         DataFrame, or the samples of a `biom.Table`.
@@ -205,6 +207,9 @@ class Measures:
     def __init__(
         self, X: Any, *, ids: Optional[Sequence[Any]] = None, names: Optional[Sequence[Any]] = None
     ) -> None:
+        if are_mappings(X):
+            places = places_in(X) if names is None else Places(len(names), names)
+            X = named_rows(X, places)
         own = named(X)
         self._set(
             measures_of(X),
@@ -386,7 +391,7 @@ def rows_of(
     if is_sparse(X):
         X = sound(X)
     is_frame = hasattr(X, "columns")
-    if is_biom(X) or isinstance(X, Measures) or (is_frame and names is not None):
+    if is_biom(X) or isinstance(X, (Measures, Named)) or (is_frame and names is not None):
         X = _by_name(estimator, X, names, reset, least)
     else:
         if not reset and not hasattr(estimator, "feature_names_in_") and is_frame:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from . import _core
 from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
+from ._mappings import Places, moves, unmapped
 from ._named import framed, ids_of, names_of_more
 from ._tables import nearest_of, table_of
 
@@ -68,9 +69,9 @@ class Model:
 
         Parameters
         ----------
-        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-            Masses at the points; their totals have to be equal, unless a `penalty` is given. Names of a Series are
-            matched to those of the points, where both have them; points that it does not name have no mass.
+        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
+            Masses at the points; their totals have to be equal, unless a `penalty` is given. Names of a Series, or of a
+            dict ``{name: mass}``, are matched to those of the points; points that it does not name have no mass.
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
         penalty : float, optional
@@ -83,10 +84,12 @@ class Model:
         >>> tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
         >>> tree.distance([1, 0, 0], [0, 1, 0])
         2.0
+        >>> tree.distance({"cat": 1}, {"dog": 1})
+        2.0
         >>> tree.distance([2, 0, 1], [0, 1, 0], penalty=1.5)  # one goes from cat to dog, two are taken away
         5.0
         """
-        left, right = row(a, self.names), row(b, self.names)
+        left, right = self._row(a), self._row(b)
         if penalty is None:
             return self._raw.distance(left, right, normalize)
         if normalize:
@@ -237,7 +240,7 @@ class Model:
         left, right = self._measures(A, normalize), None if B is None else self._measures(B, normalize)
         return nearest_of(self._raw, left, right, n_neighbors, threads_of(n_jobs), device)
 
-    def coupling(self, a: Any, b: Any, *, normalize: bool = False) -> sparse.csr_array:
+    def coupling(self, a: Any, b: Any, *, normalize: bool = False, table: bool = False) -> Any:
         """Which mass goes where.
 
         For a tree this is an optimal plan for its own distances. Several trees have no plan that is best for
@@ -246,15 +249,18 @@ class Model:
 
         Parameters
         ----------
-        a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-            Masses at the points; their totals have to be equal.
+        a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
+            Masses at the points; their totals have to be equal. A dict has names of points, ``{name: mass}``.
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
+        table : bool
+            Whether the plan is a table of moves in place of a sparse array.
 
         Returns
         -------
-        plan : scipy.sparse.csr_array of shape (n_points, n_points)
-            Rows sum to `a`, columns to `b`.
+        plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
+            Rows sum to `a`, columns to `b`. The table has the columns source, target and mass, the largest mass first, by
+            the names of the points where they have any; without pandas it is a list of such tuples.
 
         Examples
         --------
@@ -262,9 +268,14 @@ class Model:
         >>> tp.Tree.from_newick("(cat:1,dog:2);").coupling([1, 0], [0.25, 0.75]).toarray()
         array([[0.25, 0.75],
                [0.  , 0.  ]])
+        >>> tp.Tree.from_newick("(cat:1,dog:2);").coupling({"cat": 4}, {"cat": 1, "dog": 3}, table=True)
+          source target  mass
+        0    cat    dog   3.0
+        1    cat    cat   1.0
         """
-        left, right = row(a, self.names), row(b, self.names)
-        return moves_matrix(self._raw.coupling(left, right, normalize), (width(left), width(right)))
+        left, right = self._row(a), self._row(b)
+        plan = moves_matrix(self._raw.coupling(left, right, normalize), (width(left), width(right)))
+        return moves(plan, self.names, self.names) if table else plan
 
     def to_newick(self) -> str:
         """The trees as Newick text, a line each; points without names get their numbers."""
@@ -343,7 +354,14 @@ class Model:
 
     def _measures(self, A: Any, normalize: bool = False) -> _core.Measures:
         """Rows of masses; columns with names are matched to points with names."""
-        return measures_of(A, normalize, self.names)
+        return measures_of(unmapped(A, self._places), normalize, self.names)
+
+    def _row(self, a: Any) -> Any:
+        """One row of masses, by name where both it and the points have names."""
+        return row(unmapped(a, self._places), self.names)
+
+    def _places(self) -> Places:
+        return Places(self.n_points, self.names)
 
     def __eq__(self, other: object) -> bool:
         return bool(self._raw == other._raw) if isinstance(other, type(self)) else NotImplemented

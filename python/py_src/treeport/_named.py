@@ -27,6 +27,8 @@ def named(what: Any) -> Named:
     """What rows and columns are called, where they are called anything; samples of BIOM tables become rows."""
     if isinstance(what, np.ndarray) or sparse.issparse(what):
         return Named(what, None, None)
+    if isinstance(what, Named):
+        return what
     if is_biom(what):
         rows = sparse.csr_array(what.matrix_data.T)
         return Named(rows, ids_of(what), texts(what.ids(axis="observation")))

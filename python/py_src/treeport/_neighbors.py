@@ -15,6 +15,7 @@ from . import _core
 from ._blocks import processes, spread_search
 from ._estimator import TreeWasserstein, _parameters
 from ._inputs import Integers, ground_of, measures_of, names_of, neighbors_of, rows_of, threads_of
+from ._mappings import Places, are_mappings, named_rows, places_for
 from ._progress import bar
 
 
@@ -128,7 +129,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """
         self._check()
         names = self._names(reset=True)
-        X = rows_of(self, X, names, reset=True)
+        X = rows_of(self, self._named(X, reset=True), names, reset=True)
         measures, ground = measures_of(X, normalize=True), self._ground()
         named = getattr(self, "feature_names_in_", names)
         with bar("indexing", self.verbose) as report:
@@ -433,7 +434,19 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         """Rows as scikit-learn checks them."""
         check_is_fitted(self)
-        return rows_of(self, X, self._names(reset=False), reset=False)
+        return rows_of(self, self._named(X, reset=False), self._names(reset=False), reset=False)
+
+    def _named(self, X: Any, reset: bool) -> Any:
+        """Rows that are given as ``{node: mass}``, with the names of the points; others as they are."""
+        if not are_mappings(X):
+            return X
+        source = self if self.model is None else self.model
+        known = None
+        if not reset:
+            known = Places(self.n_features_in_, getattr(self, "feature_names_in_", self._index.names))
+        elif self.model is not None and self.model.__sklearn_is_fitted__():
+            known = self.model._places()
+        return named_rows(X, places_for(source, known, X))
 
     def _measures(self, X: Any) -> _core.Measures:
         return measures_of(self._rows(X), normalize=True)

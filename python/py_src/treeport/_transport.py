@@ -17,18 +17,22 @@ from ._inputs import (
     directed_costs,
     moves_matrix,
     names_of,
+    one_of,
     row,
     support,
     width,
 )
+from ._mappings import Places, moves, places_of_ground, unmapped
 
 Potentials = tuple[Floats, Floats]
-Answer = Union[
-    float,
-    tuple[float, sparse.csr_array],
-    tuple[float, Potentials],
-    tuple[float, sparse.csr_array, Potentials],
-]
+Plan = Union[bool, Literal["table"]]
+
+
+def _kind(return_plan: Plan) -> Plan:
+    """The same, if it is one of the ways to have a plan."""
+    if isinstance(return_plan, str) and return_plan != "table":
+        raise ValueError(f'return_plan is {return_plan!r}; it must be True, False or "table"')
+    return return_plan
 
 
 class _Problem:
@@ -46,7 +50,9 @@ class _Problem:
         weight: Optional[str],
     ) -> None:
         names = names_of(graph)
-        self.a, self.b = row(a, names), row(b, names)
+        self._of = points, points_b, cost, graph
+        self.a = row(unmapped(a, lambda: self._side(0)), names)
+        self.b = row(unmapped(b, lambda: self._side(1)), names)
         self._shape = width(self.a), width(self.b)
         self._places: Optional[tuple[Integers, Integers]] = None
         self.costs: Any
@@ -56,6 +62,14 @@ class _Problem:
             self._along(adjacency)
         else:
             self.costs = costs(points, cost, graph, metric, weight)
+
+    def _side(self, side: int) -> Places:
+        """The points of `a` or of `b`."""
+        points, points_b, cost, graph = self._of
+        if points_b is not None:
+            points, cost = points_b if side == 1 else cost if points is None else points, None
+        one_of(points, cost, graph)
+        return places_of_ground(points, cost, graph, side)
 
     def _two_sets(self, points: Any, points_b: Any, cost: Any, graph: Any) -> tuple[Floats, Floats]:
         """Coordinates of both sides: ``points=x, points_b=y``, or `x` and `y` after the measures."""
@@ -87,33 +101,34 @@ class _Problem:
         self.costs = directed_costs(adjacency, left, right)
         self._places = left, right
 
-    def answer(self, found: Any) -> Union[float, tuple[float, sparse.csr_array]]:
+    def answer(self, found: Any, kind: Plan) -> Any:
         """The value, and the plan where it was asked for."""
-        value, moves = found
-        return float(value) if moves is None else (float(value), self._plan(moves))
+        value, entries = found
+        return float(value) if entries is None else (float(value), self._plan(entries, kind))
 
-    def _plan(self, moves: Any) -> sparse.csr_array:
-        left, right, mass = moves
+    def _plan(self, entries: Any, kind: Plan) -> Any:
+        left, right, mass = entries
         if self._places is not None:
             left, right = self._places[0][left], self._places[1][right]
-        return moves_matrix((left, right, mass), self._shape)
+        plan = moves_matrix((left, right, mass), self._shape)
+        return moves(plan, self._side(0).names, self._side(1).names) if kind == "table" else plan
 
     def relaxed(
-        self, mass: Optional[float], penalty: Optional[float], with_plan: bool, with_potentials: bool
-    ) -> Answer:
+        self, mass: Optional[float], penalty: Optional[float], with_plan: Plan, with_potentials: bool
+    ) -> Any:
         """What may leave mass behind, or has potentials: the value, and what was asked for."""
         if mass is not None and penalty is not None:
             raise ValueError("give mass or penalty, not both")
         if mass is not None and with_potentials:
             raise ValueError("there are no potentials with mass; give a penalty, or leave return_potentials out")
         found = _core.emd_relaxed(self.a, self.b, self.costs, mass, penalty, with_potentials)
-        value, moves, duals = float(found[0]), found[1], found[2]
+        value, entries, duals = float(found[0]), found[1], found[2]
         if duals is None:
-            return (value, self._plan(moves)) if with_plan else value
+            return (value, self._plan(entries, with_plan)) if with_plan else value
         if self._places is not None:
             (u, v), (left, right), (n, m) = duals, self._places, self._shape
             duals = _spread(u, left, n), _spread(v, right, m)
-        return (value, self._plan(moves), duals) if with_plan else (value, duals)
+        return (value, self._plan(entries, with_plan), duals) if with_plan else (value, duals)
 
 
 def _spread(values: Floats, places: Integers, size: int) -> Floats:
@@ -187,6 +202,38 @@ def emd(
     return_plan: Literal[True],
     return_potentials: Literal[True],
 ) -> tuple[float, sparse.csr_array, Potentials]: ...
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
+    return_plan: Literal["table"],
+    return_potentials: Literal[False] = ...,
+) -> tuple[float, Any]: ...
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
+    return_plan: Literal["table"],
+    return_potentials: Literal[True],
+) -> tuple[float, Any, Potentials]: ...
 def emd(
     a: Any,
     b: Any,
@@ -199,9 +246,9 @@ def emd(
     metric: str = "euclidean",
     mass: Optional[float] = None,
     penalty: Optional[float] = None,
-    return_plan: bool = False,
+    return_plan: Plan = False,
     return_potentials: bool = False,
-) -> Answer:
+) -> Any:
     """Exact transport cost (Wasserstein-1) between two measures, proved to be optimal.
 
     ``emd(a, b, M)`` takes a cost matrix and ``emd(a, b, x, y)`` the coordinates of the points of `a` and of those of
@@ -210,8 +257,9 @@ def emd(
 
     Parameters
     ----------
-    a, b : array-like of shape (n_points,) or sparse of shape (1, n_points)
-        Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given.
+    a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
+        Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given. A dict ``{node: mass}``
+        names nodes of a networkx graph, rows of a DataFrame of points, or points by their numbers; others have no mass.
     cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
         Distances between the points, square or condensed as by `scipy.spatial.distance.pdist`; or the
         cost from every point of `a` to every point of `b`, which need not be the same points.
@@ -226,15 +274,15 @@ def emd(
         symmetric, are taken in their direction; one triangle of a matrix stands for both.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean"}
+    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
         How distances follow from coordinates.
     mass : float, optional
         Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
     penalty : float, optional
         Unbalanced transport: what is not moved costs this much a unit, where it is taken away and where it is put
         back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation.
-    return_plan : bool
-        Whether to return the plan too.
+    return_plan : bool or "table"
+        Whether to return the plan too, as a sparse array or as a table of moves.
     return_potentials : bool
         Whether to return the proof too: dual values `u`, `v` of all points.
 
@@ -242,8 +290,10 @@ def emd(
     -------
     value : float
         The cost of an optimal plan, what a penalty costs included.
-    plan : scipy.sparse.csr_array of shape (n_points_a, n_points_b)
-        Which mass goes where; only with `return_plan`. What it leaves of `a` and `b` was not moved.
+    plan : scipy.sparse.csr_array of shape (n_points_a, n_points_b), or DataFrame
+        Which mass goes where; only with `return_plan`. What it leaves of `a` and `b` was not moved. With "table" the
+        columns source, target and mass, the largest mass first, by the names of the points where they have any; without
+        pandas a list of such tuples.
     potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
         Only with `return_potentials`: `u[i] + v[j]` is at most the cost from i to j for all points, with or without
         mass, none is above the penalty, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
@@ -266,6 +316,16 @@ def emd(
     >>> plan.toarray()
     array([[0.25, 0.75],
            [0.  , 0.  ]])
+
+    By names, as a table of moves:
+
+    >>> import pandas as pd
+    >>> line = pd.DataFrame({"km": [0.0, 1.0, 5.0]}, index=["home", "shop", "work"])
+    >>> value, moves = tp.emd({"home": 3}, {"shop": 1, "work": 2}, points=line, return_plan="table")
+    >>> moves
+      source target  mass
+    0   home   work   2.0
+    1   home   shop   1.0
 
     Points of their own, and what proves it:
 
@@ -291,9 +351,10 @@ def emd(
         except TypeError:
             pass  # other than arrays of float64, which `row` and `costs` convert
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
+    kind = _kind(return_plan)
     if more:
-        return problem.relaxed(mass, penalty, return_plan, return_potentials)
-    return problem.answer(_core.emd(problem.a, problem.b, problem.costs, return_plan))
+        return problem.relaxed(mass, penalty, kind, return_potentials)
+    return problem.answer(_core.emd(problem.a, problem.b, problem.costs, bool(kind)), kind)
 
 
 @overload
@@ -330,6 +391,23 @@ def sinkhorn(
     tolerance: float = ...,
     return_plan: Literal[True],
 ) -> tuple[float, sparse.csr_array]: ...
+@overload
+def sinkhorn(
+    a: Any,
+    b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    epsilon: float = ...,
+    relative: bool = ...,
+    max_iterations: int = ...,
+    tolerance: float = ...,
+    return_plan: Literal["table"],
+) -> tuple[float, Any]: ...
 def sinkhorn(
     a: Any,
     b: Any,
@@ -344,8 +422,8 @@ def sinkhorn(
     relative: bool = True,
     max_iterations: int = 100_000,
     tolerance: float = 1e-9,
-    return_plan: bool = False,
-) -> Union[float, tuple[float, sparse.csr_array]]:
+    return_plan: Plan = False,
+) -> Any:
     """Cost of the entropic transport plan between two measures, without the entropy.
 
     It is never below `emd` and goes down to it with `epsilon`. The plan has the right marginals.
@@ -363,15 +441,15 @@ def sinkhorn(
         Most iterations.
     tolerance : float
         Largest error of the marginals, relative to the mass, that counts as converged.
-    return_plan : bool
-        Whether to return the plan too.
+    return_plan : bool or "table"
+        Whether to return the plan too, as a sparse array or as a table of moves.
 
     Returns
     -------
     value : float
         What the plan costs.
-    plan : scipy.sparse.csr_array of shape (n_points, n_points)
-        Which mass goes where; only with `return_plan`.
+    plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
+        Which mass goes where; only with `return_plan`, in the forms that `emd` has.
 
     Raises
     ------
@@ -387,6 +465,6 @@ def sinkhorn(
     """
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     options = (epsilon, relative, max_iterations, tolerance)
-    return problem.answer(
-        _core.sinkhorn(problem.a, problem.b, problem.costs, return_plan, *options)
-    )
+    kind = _kind(return_plan)
+    found = _core.sinkhorn(problem.a, problem.b, problem.costs, bool(kind), *options)
+    return problem.answer(found, kind)
