@@ -42,6 +42,24 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
              `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"
         ));
     }
+    if let Error::Disconnected { .. } = &error {
+        let way = "of a networkx graph `graph.subgraph(max(networkx.connected_components(graph), key=len))`, \
+                   of a matrix by `scipy.sparse.csgraph.connected_components`";
+        let text = error
+            .to_string()
+            .replace("the largest component,", &format!("the largest component ({way}),"));
+        let names = "(`emd`, `emd_pairs`, `emd_pairwise`)";
+        return PyValueError::new_err(
+            text.replace("distances and plans", &format!("distances and plans {names}")),
+        );
+    }
+    if let Error::UnbalancedComponent { node, .. } = &error {
+        let text = format!("{error}, or let mass be left over (`penalty`)");
+        let refused = PyValueError::new_err(text);
+        // What knows the names of nodes puts that in the place of the number.
+        let _ = Python::attach(|py| refused.value(py).setattr("node", *node));
+        return refused;
+    }
     let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {
         return PyValueError::new_err(error.to_string());
     };

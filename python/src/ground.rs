@@ -4,7 +4,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, P
 use pyo3::prelude::*;
 use treeport::build::linkage_watched;
 use treeport::condensed::size_for;
-use treeport::metric::Storage;
+use treeport::metric::{Components, Storage};
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
 use crate::convert::{check_copies, to_py_err};
@@ -98,27 +98,6 @@ impl Ground {
         }
     }
 
-    /// Shortest paths in a graph of `n` nodes.
-    #[staticmethod]
-    fn from_edges(
-        py: Python<'_>,
-        n: usize,
-        ends: PyReadonlyArray2<'_, i64>,
-        weights: PyReadonlyArray1<'_, f64>,
-    ) -> PyResult<Self> {
-        // A list of edges, and the neighbors of every node from it.
-        check_copies(&ends, 4)?;
-        let (ends, weights) = (ends.as_array(), weights.as_array());
-        // A negative node becomes one that is out of range.
-        let edge = |(ends, &weight): (numpy::ndarray::ArrayView1<'_, i64>, &f64)| {
-            (ends[0] as usize, ends[1] as usize, weight)
-        };
-        Self::new(py, || {
-            let edges: Vec<_> = ends.rows().into_iter().zip(weights.iter()).map(edge).collect();
-            GroundMetric::from_edges(n, &edges)
-        })
-    }
-
     /// Points that are all one apart.
     #[staticmethod]
     fn discrete(n: usize) -> PyResult<Self> {
@@ -181,6 +160,47 @@ impl Ground {
             linkage_watched(&self.metric, method, progress)
         })?;
         Ok(Model::new(tree))
+    }
+}
+
+/// Shortest paths in a graph of one or several components.
+#[pyclass(frozen, module = "treeport._core")]
+pub(crate) struct Graph {
+    pub(crate) components: Components,
+}
+
+#[pymethods]
+impl Graph {
+    /// A graph of `n` nodes.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        n: usize,
+        ends: PyReadonlyArray2<'_, i64>,
+        weights: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Self> {
+        // A list of edges, and the neighbors of every node from it.
+        check_copies(&ends, 4)?;
+        let (ends, weights) = (ends.as_array(), weights.as_array());
+        // A negative node becomes one that is out of range.
+        let edge = |(ends, &weight): (numpy::ndarray::ArrayView1<'_, i64>, &f64)| {
+            (ends[0] as usize, ends[1] as usize, weight)
+        };
+        let make = || {
+            let edges: Vec<_> = ends.rows().into_iter().zip(weights.iter()).map(edge).collect();
+            Components::from_edges(n, &edges)
+        };
+        Ok(Self { components: py.detach(make).map_err(to_py_err)? })
+    }
+
+    /// The number of components.
+    fn __len__(&self) -> usize {
+        self.components.len()
+    }
+
+    /// The ground metric of all nodes; an error if there are several components.
+    fn whole(&self) -> PyResult<Ground> {
+        Ok(Ground { metric: self.components.whole().map_err(to_py_err)?.clone() })
     }
 }
 

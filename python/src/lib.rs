@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use crate::estimator::{Estimator, calibration};
     #[pymodule_export]
-    use crate::ground::Ground;
+    use crate::ground::{Graph, Ground};
     #[pymodule_export]
     use crate::labelled::{Labelled, check_options, fit, methods, sample_pairs};
     #[pymodule_export]
@@ -43,6 +43,7 @@ mod _core {
     use crate::neighbors::{Index, check_accuracy};
     #[pymodule_export]
     use crate::transport::{
-        emd, emd_few_pairs, emd_matrix, emd_pairs, emd_points, emd_relaxed, sinkhorn,
+        emd, emd_few_pairs, emd_matrix, emd_pairs, emd_pairs_apart, emd_points, emd_relaxed,
+        sinkhorn,
     };
 }

@@ -11,6 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::condensed::{place, size_for};
 use treeport::exact::{CostMatrix, Relaxed, Solution};
+use treeport::metric::Components;
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{
     Coupling, Error, GroundMetric, PointMetric, Progress, exact, memory, silent,
@@ -18,7 +19,7 @@ use treeport::{
 };
 
 use crate::convert::{self, Moves, Row, to_py_err};
-use crate::ground::Ground;
+use crate::ground::{Graph, Ground};
 use crate::measures::Measures;
 use crate::watch;
 
@@ -34,12 +35,15 @@ pub(crate) enum Costs<'py> {
     /// As `pdist` returns it.
     Condensed(PyReadonlyArray1<'py, f64>),
     Ground(PyRef<'py, Ground>),
+    Graph(PyRef<'py, Graph>),
 }
 
 /// One problem.
 enum Problem<'a> {
     /// On a metric of the points that have mass, and what those are called outside if not the same.
     Metric(Cow<'a, GroundMetric>, [treeport::Measures; 2], Option<Vec<u32>>),
+    /// On a graph of several components.
+    Components(&'a Components, [treeport::Measures; 2]),
     /// By costs alone, from the masses of rows to those of columns.
     Matrix(Cow<'a, [f64]>, Cow<'a, [f64]>, ArrayView2<'a, f64>),
 }
@@ -48,7 +52,7 @@ impl Problem<'_> {
     /// Points with mass on both sides, or more.
     fn size(&self) -> usize {
         match self {
-            Self::Metric(_, [a, b], _) => a.entries() + b.entries(),
+            Self::Metric(_, [a, b], _) | Self::Components(_, [a, b]) => a.entries() + b.entries(),
             Self::Matrix(a, b, _) => a.len() + b.len(),
         }
     }
@@ -57,6 +61,7 @@ impl Problem<'_> {
     fn value(&self) -> treeport::Result<f64> {
         match self {
             Self::Metric(metric, [a, b], _) => exact::distance(metric, &a.row(0), &b.row(0)),
+            Self::Components(..) => self.solution(None, &silent).map(|solution| solution.value),
             Self::Matrix(a, b, costs) => with_costs(costs, |costs| exact::between(a, b, costs)),
         }
     }
@@ -78,6 +83,9 @@ impl Problem<'_> {
             (Self::Metric(metric, [a, b], _), Some(relaxed)) => {
                 exact::solve_relaxed(metric, &a.row(0), &b.row(0), relaxed, progress)
             }
+            (Self::Components(ground, [a, b]), relaxed) => {
+                exact::solve_components(ground, &a.row(0), &b.row(0), relaxed, progress)
+            }
             (Self::Matrix(a, b, costs), None) => {
                 with_costs(costs, |costs| exact::solve_between_watched(a, b, costs, progress))
             }
@@ -91,6 +99,7 @@ impl Problem<'_> {
     fn potentials(&self, solution: &Solution, most: f64) -> (Vec<f64>, Vec<f64>) {
         match self {
             Self::Metric(metric, ..) => solution.potentials(metric, most),
+            Self::Components(ground, _) => solution.potentials_in_components(ground, most),
             Self::Matrix(_, _, costs) => {
                 with_costs(costs, |costs| solution.potentials_between(costs, most))
             }
@@ -104,6 +113,10 @@ impl Problem<'_> {
     ) -> treeport::Result<(f64, Coupling)> {
         let solved = match self {
             Self::Metric(metric, [a, b], _) => {
+                entropic::solve_watched(metric, &a.row(0), &b.row(0), options, progress)
+            }
+            Self::Components(ground, [a, b]) => {
+                let metric = ground.whole()?;
                 entropic::solve_watched(metric, &a.row(0), &b.row(0), options, progress)
             }
             Self::Matrix(a, b, costs) => with_costs(costs, |costs| {
@@ -307,6 +320,26 @@ pub(crate) fn emd_pairs<'py>(
     Ok(distances.into_pyarray(py))
 }
 
+/// [`emd_pairs`] on a graph of several components.
+#[pyfunction]
+#[pyo3(signature = (graph, measures, pairs, threads, report=None, penalty=None))]
+pub(crate) fn emd_pairs_apart<'py>(
+    py: Python<'py>,
+    graph: &Graph,
+    measures: &Measures,
+    pairs: PyReadonlyArray2<'py, i64>,
+    threads: usize,
+    report: Option<Bound<'py, PyAny>>,
+    penalty: Option<f64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (pairs, relaxed) = (convert::pairs(&pairs)?, penalty.map(Relaxed::Penalty));
+    let distances = watch::run(py, threads, report.as_ref(), |progress| {
+        let (ground, rows) = (&graph.components, &measures.rows);
+        exact::pairs_in_components(ground, rows, &pairs, relaxed, progress)
+    })?;
+    Ok(distances.into_pyarray(py))
+}
+
 /// [`emd_pairs`] on points, for arrays that are as they should be and so small that it is done
 /// before other threads would have begun; nothing if they are not.
 #[pyfunction]
@@ -387,6 +420,7 @@ fn problem<'a>(
                 GroundMetric::from_condensed(used.len(), small.collect())
             })
         }
+        Costs::Graph(graph) => Ok(Problem::Components(&graph.components, sides()?)),
         Costs::Ground(ground) => Ok(Problem::Metric(Cow::Borrowed(&ground.metric), sides()?, None)),
     }
 }

@@ -39,6 +39,7 @@ PAGES = [
     "docs/TOUR.md",
     "docs/CLUSTER.md",
     "docs/FROM_POT.md",
+    "docs/NETWORKS.md",
     "docs/SEARCH.md",
 ]
 

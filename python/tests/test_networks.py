@@ -175,3 +175,68 @@ def test_masses_are_judged_before_the_metric():
         tp.TreeWasserstein(graph=graph).fit([[1.0, 0.0], [0.0, 0.0]], pairs=pairs, distances=[1.0])
     with pytest.raises(ValueError, match="weight -1"):
         tp.emd_pairs([[1.0, 0.0], [0.0, 1.0]], pairs, graph=graph)
+
+
+def islands(seed):
+    """A network in pieces, and its table of distances, with pieces very far apart."""
+    graph = nx.gnm_random_graph(14, 11, seed=seed)
+    rng = np.random.default_rng(seed)
+    for _, _, data in graph.edges(data=True):
+        data["weight"] = float(rng.uniform(1, 9))
+    graph = nx.relabel_nodes(graph, {node: f"n{node}" for node in graph})
+    table = np.asarray(nx.floyd_warshall_numpy(graph))
+    return graph, np.where(np.isinf(table), 1e6, table)
+
+
+def spread(graph, rng):
+    """Two measures that have the same mass in every component."""
+    a, b = {}, {}
+    for part in nx.connected_components(graph):
+        part, mass = sorted(part), rng.uniform()
+        for side in (a, b):
+            some = rng.choice(len(part), min(3, len(part)), replace=False)
+            side.update({part[at]: mass * share for at, share in zip(some, rng.dirichlet(np.ones(len(some))))})
+    return a, b
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_networks_in_pieces(seed):
+    graph, table = islands(seed)
+    assert nx.number_connected_components(graph) > 2
+    rng = np.random.default_rng(seed)
+    a, b = spread(graph, rng)
+    total = sum(a.values())
+    expected = ot.emd2(dense(a, graph) / total, dense(b, graph) / total, table) * total
+    assert tp.emd(a, b, graph=graph) == pytest.approx(expected)
+    value, moves = tp.emd(a, b, graph=graph, return_plan="table")
+    paths = [nx.dijkstra_path_length(graph, row.source, row.target) for row in moves.itertuples()]
+    assert value == pytest.approx(expected) and moves["mass"] @ paths == pytest.approx(expected)
+    value, (u, v) = tp.emd(a, b, graph=graph, return_potentials=True)
+    assert dense(a, graph) @ u + dense(b, graph) @ v == pytest.approx(expected)
+    assert (u[:, None] + v[None, :] <= table + 1e-9).all()
+    np.testing.assert_allclose(tp.emd_pairs([a, b], [(0, 1), (1, 0)], graph=graph), expected)
+    np.testing.assert_allclose(tp.emd_pairwise([a, b], graph=graph), [[0, expected], [expected, 0]])
+    np.testing.assert_allclose(tp.emd_pairwise([a], [b, a], graph=graph, n_jobs=1), [[expected, 0]])
+    # What is not moved may cost something in place of that.
+    c = dict(a, **{next(iter(a)): 2.0})
+    flat = tp.emd(dense(c, graph), dense(b, graph), table, penalty=3.0)
+    assert tp.emd(c, b, graph=graph, penalty=3.0) == pytest.approx(flat)
+    np.testing.assert_allclose(tp.emd_pairs([c, b], [(0, 1)], graph=graph, penalty=3.0), flat)
+
+
+def test_masses_that_cannot_meet_are_named():
+    graph = nx.Graph([("oslo", "bergen"), ("nuuk", "sisimiut")], name="apart")
+    words = "have mass 1 and 0 in the component of node 'oslo', and no path leads out of it"
+    a, b = {"oslo": 1}, {"nuuk": 1}
+    with pytest.raises(ValueError, match=words):
+        tp.emd(a, b, graph=graph, weight=None)
+    with pytest.raises(ValueError, match=words + r".*`penalty`"):
+        tp.emd_pairs([b, a], [(1, 0)], graph=graph, weight=None)
+    with pytest.raises(ValueError, match="in the component of node 0,"):
+        tp.emd([1, 0, 0, 0], [0, 0, 1, 0], graph=nx.to_scipy_sparse_array(graph))
+    with pytest.raises(ValueError, match=r"2 components .*largest component \(of a networkx graph `graph.subgraph"):
+        tp.TreeWasserstein(graph=graph, weight=None).fit([a, b])
+    with pytest.raises(ValueError, match="2 components"):
+        tp.sinkhorn(a, b, graph=graph, weight=None)
+    with pytest.raises(ValueError, match="mass is 0.5; the graph falls into several components"):
+        tp.emd(a, {"bergen": 1}, graph=graph, weight=None, mass=0.5)

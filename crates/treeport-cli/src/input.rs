@@ -10,6 +10,7 @@ use treeport::io::biom;
 use treeport::io::table::{self, Table, TableOptions};
 use treeport::io::{ModelFile, is_newick};
 use treeport::learn::Epoch;
+use treeport::metric::Components;
 use treeport::search::IndexFile;
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
@@ -19,6 +20,13 @@ use crate::source::{self, Format};
 
 /// Points, matrix or graph, and the names of the points where the file has them.
 pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    let (ground, names) = ground(args)?;
+    let path = args.source.file().map(|path| name(path)).unwrap_or_default();
+    Ok((ground.whole().cloned().context(path)?, names))
+}
+
+/// As [`metric`], where a graph may fall into several components.
+pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String>>)> {
     let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
     let compared = args.metric.unwrap_or(PointMetric::Euclidean);
     let (points, matrix) = (args.source.points.is_some(), args.source.matrix.is_some());
@@ -36,33 +44,57 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
             table(reader).and_then(GroundMetric::matrix_from_table)
         }
         _ if matrix => return wrong_format(path, "a distance matrix", ".npy, .csv or .tsv"),
-        format if format.is_table() => GroundMetric::read_graph_csv(reader, None),
-        Format::Npz => GroundMetric::read_graph_npz(reader).map(unnamed),
+        format if format.is_table() => {
+            return Components::read_graph_csv(reader, None).with_context(|| name(path));
+        }
+        Format::Npz => {
+            let graph = Components::read_graph_npz(reader).with_context(|| name(path))?;
+            return Ok((graph, None));
+        }
         _ => return wrong_format(path, "a graph", ".csv, .tsv or .npz"),
     };
     let (metric, names) = metric.with_context(|| name(path))?;
-    Ok((if args.assume_metric { metric.assume_metric()? } else { metric }, names))
+    let metric = if args.assume_metric { metric.assume_metric()? } else { metric };
+    Ok((metric.into(), names))
 }
 
 /// The ground metric and the names of its points, from a file of their own or from the graph's.
 pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
     let (metric, own) = metric(&args.metric)?;
-    called(metric, own, &args.names)
+    let names = called(metric.points(), own, &args.names)?;
+    Ok((metric, names))
 }
 
-/// A metric with the names of its points, those of a file before its own.
+/// As [`named_metric`], where a graph may fall into several components.
+pub(crate) fn named_ground(args: &GroundArgs) -> Result<(Components, Option<Vec<String>>)> {
+    let (ground, own) = ground(&args.metric)?;
+    let names = called(ground.points(), own, &args.names)?;
+    Ok((ground, names))
+}
+
+/// The same error with the name of the node that stands for a component, where it has one.
+pub(crate) fn with_node(error: anyhow::Error, names: Option<&[String]>) -> anyhow::Error {
+    let node = match (error.downcast_ref(), names) {
+        (Some(&Error::UnbalancedComponent { node, .. }), Some(names)) => (node, &names[node]),
+        _ => return error,
+    };
+    let (number, name) = (format!("node {},", node.0), format!("node `{}`,", node.1));
+    anyhow!(error.to_string().replace(&number, &name))
+}
+
+/// The names of points, those of a file before those that a metric came with.
 fn called(
-    metric: GroundMetric,
+    points: usize,
     own: Option<Vec<String>>,
     names: &NamesArgs,
-) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    let Some(path) = &names.names else { return Ok((metric, own)) };
+) -> Result<Option<Vec<String>>> {
+    let Some(path) = &names.names else { return Ok(own) };
     let given = self::names(path)?;
-    if given.len() != metric.points() {
-        let error = Error::NameCount { names: given.len(), points: metric.points() };
+    if given.len() != points {
+        let error = Error::NameCount { names: given.len(), points };
         return Err(error).with_context(|| name(path));
     }
-    Ok((metric, Some(given)))
+    Ok(Some(given))
 }
 
 /// As [`named_metric`]; where no file of distances is given, what `fit --with-metric` has kept in the
@@ -89,7 +121,9 @@ pub(crate) fn metric_if_any(
         return named_metric(args).map(Some);
     }
     let Some(path) = model else { return Ok(None) };
-    model_file(path, None)?.metric.map(|metric| called(metric, None, &args.names)).transpose()
+    let Some(metric) = model_file(path, None)?.metric else { return Ok(None) };
+    let names = called(metric.points(), None, &args.names)?;
+    Ok(Some((metric, names)))
 }
 
 /// The points that measures live on: how many, and what they are called, if anything.
@@ -103,6 +137,13 @@ impl<'a> Space<'a> {
     /// Those of a metric, with names that it came with.
     pub(crate) fn of(metric: &GroundMetric, names: Option<&'a Vec<String>>) -> Self {
         Self { points: metric.points(), names: names.map(Vec::as_slice) }
+    }
+}
+
+impl<'a> Space<'a> {
+    /// Those of a metric in one piece or several.
+    pub(crate) fn of_ground(ground: &Components, names: Option<&'a Vec<String>>) -> Self {
+        Self { points: ground.points(), names: names.map(Vec::as_slice) }
     }
 }
 

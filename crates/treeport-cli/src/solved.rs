@@ -8,11 +8,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use treeport::io::fingerprint::{Job, Mix, of_measures, of_metric};
+use treeport::exact::pairs_in_components;
+use treeport::io::fingerprint::{Job, Mix, of_components, of_measures};
 use treeport::io::journal::Journal;
 use treeport::io::shard::Shard;
+use treeport::metric::Components;
 use treeport::progress::State;
-use treeport::{Error, GroundMetric, Measures};
+use treeport::{Error, Measures};
 
 use crate::output::Output;
 use crate::pairs::Pairs;
@@ -28,7 +30,7 @@ const MOST: usize = 1 << 16;
 
 /// What is to be solved.
 pub(crate) struct Work<'a> {
-    pub(crate) metric: &'a GroundMetric,
+    pub(crate) ground: &'a Components,
     pub(crate) measures: &'a Measures,
     pub(crate) pairs: &'a Pairs,
 }
@@ -42,7 +44,7 @@ impl Work<'_> {
             pairs => which.word(pairs.len() as u64),
         }
         Job::new("treeport-exact-2")
-            .part("metric", of_metric(self.metric))
+            .part("metric", of_components(self.ground))
             .part("measures", of_measures(self.measures))
             .part("pairs", which.number())
     }
@@ -90,7 +92,7 @@ impl Work<'_> {
             let begun = Instant::now();
             let of_all =
                 |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
-            match treeport::exact::pairs(self.metric, self.measures, &chunk, &of_all) {
+            match pairs_in_components(self.ground, self.measures, &chunk, None, &of_all) {
                 Err(Error::Cancelled) => return Ok(false),
                 distances => take(&chunk, &distances?)?,
             }
@@ -232,7 +234,7 @@ pub(crate) fn explained(error: Error, what: &str) -> anyhow::Error {
 mod tests {
     use std::fs;
 
-    use treeport::PointMetric;
+    use treeport::{GroundMetric, PointMetric};
 
     use super::*;
 
@@ -243,7 +245,8 @@ mod tests {
         let metric = GroundMetric::from_points(1, points, PointMetric::Euclidean).expect("points");
         let measures = Measures::unit_masses(2, [0, 1, 1]).expect("measures");
         let pairs = Pairs::Within(3);
-        let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
+        let ground = metric.into();
+        let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
         (work.job(), pairs)
     }
 

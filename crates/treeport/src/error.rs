@@ -47,9 +47,13 @@ pub enum Error {
     #[error("edge {edge} names node {node}, but there are {nodes} nodes, numbered from 0")]
     BadNode { edge: usize, node: usize, nodes: usize },
     #[error(
-        "the graph falls into {components} components (node {node} cannot be reached from node 0); keep one component or join them"
+        "the graph falls into {components} components (node {node} cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without"
     )]
     Disconnected { components: usize, node: usize },
+    #[error(
+        "measures {left} and {right} have mass {left_mass} and {right_mass} in the component of node {node}, and no path leads out of it; make them equal there, or join the components by edges"
+    )]
+    UnbalancedComponent { left: usize, right: usize, node: usize, left_mass: f64, right_mass: f64 },
 
     #[error(
         "measure {measure} has mass {value} at point {point}; masses must be finite and at least 0"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 from scipy import sparse
@@ -11,10 +11,13 @@ from scipy import sparse
 from . import _core
 from ._inputs import (
     Floats,
+    Integers,
     coordinates,
+    graph_of,
     ground_of,
     measures_of,
     names_of,
+    nodes_by_name,
     one_of,
     pairs_of,
     row,
@@ -48,7 +51,8 @@ def emd_pairs(
     pairs : array-like of int of shape (n_pairs, 2)
         The rows to compare.
     points, cost, graph, weight, metric
-        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
+        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
+        the measures of a pair have the same mass.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
     penalty : float, optional
@@ -80,11 +84,9 @@ def emd_pairs(
         except TypeError:
             pass  # other than arrays of float64 and int64, which are converted
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight)
-    if assume_metric:
-        ground = ground.assume_metric()
     numbers = pairs_of(pairs)
-    with bar("exact distances", verbose) as report:
-        return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
+    with bar("exact distances", verbose) as report, nodes_by_name(graph):
+        return _solved(ground, assume_metric, rows, numbers, threads, report, penalty)
 
 
 def emd_pairwise(
@@ -109,7 +111,8 @@ def emd_pairwise(
         One measure per row, or one ``{node: mass}`` each. Without `points`, `cost` and `graph`: measures with coordinates of their own, which may be
         of any number.
     points, cost, graph, weight, metric
-        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
+        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
+        the measures of a pair have the same mass.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
     penalty : float, optional
@@ -137,8 +140,6 @@ def emd_pairwise(
     """
     sets = [A] if B is None else [A, B]
     ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight)
-    if assume_metric:
-        ground = ground.assume_metric()
     if penalty is None:
         _core.Model.check_balanced(rows[0], None if B is None else rows[1])
     n, m = len(rows[0]), len(rows[-1])
@@ -150,13 +151,29 @@ def emd_pairwise(
         left, right = (place.ravel() for place in np.indices((n, m)))
         both, right = _stacked(rows), right + n
     pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
-    with bar("exact distances", verbose) as report:
-        found = _core.emd_pairs(ground, both, pairs, threads_of(n_jobs), report, penalty)
+    with bar("exact distances", verbose) as report, nodes_by_name(graph):
+        found = _solved(ground, assume_metric, both, pairs, threads_of(n_jobs), report, penalty)
     if B is not None:
         return found.reshape(n, m)
     table = np.zeros((n, n))
     table[left, right] = table[right, left] = found
     return table
+
+
+def _solved(
+    ground: Union[_core.Ground, _core.Graph],
+    assume_metric: bool,
+    rows: _core.Measures,
+    pairs: Integers,
+    threads: int,
+    report: Any,
+    penalty: Optional[float],
+) -> Floats:
+    """The distances of pairs, on a ground metric in one piece or in several."""
+    if isinstance(ground, _core.Graph):
+        return _core.emd_pairs_apart(ground, rows, pairs, threads, report, penalty)
+    ground = ground.assume_metric() if assume_metric else ground
+    return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
 
 
 def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
@@ -172,7 +189,7 @@ def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
 
 def _on_one_ground(
     sets: list[Any], points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
-) -> tuple[_core.Ground, list[_core.Measures]]:
+) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
     """The ground metric and the measures of every set on it."""
     if points is cost is graph is None and all(_are_clouds(one) for one in sets):
         return _clouds(sets, metric)
@@ -181,6 +198,8 @@ def _on_one_ground(
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
     # Before the metric: what is wrong with masses is better said before long work than after it.
     rows = [measures_of(one, names=names) for one in plain]
+    if graph is not None:
+        return graph_of(graph, weight), rows
     return ground_of(points, cost, graph, metric, weight), rows
 
 

@@ -10,6 +10,7 @@ from ._estimates import Calibration, Options
 __all__ = [
     "DEFAULT_PAIRS",
     "Estimator",
+    "Graph",
     "Ground",
     "Index",
     "Labelled",
@@ -23,6 +24,7 @@ __all__ = [
     "emd_few_pairs",
     "emd_matrix",
     "emd_pairs",
+    "emd_pairs_apart",
     "emd_points",
     "emd_relaxed",
     "fit",
@@ -38,7 +40,7 @@ DEFAULT_PAIRS: int
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
-_Costs = Union[tuple[_Floats, str], tuple[_Floats, _Floats, str], _Floats, Ground]
+_Costs = Union[tuple[_Floats, str], tuple[_Floats, _Floats, str], _Floats, Ground, Graph]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
 _Part = tuple[Measures, _Integers]
@@ -68,6 +70,12 @@ class Measures:
     def points(self) -> int: ...
 
 @final
+class Graph:
+    def __new__(cls, n: int, ends: _Integers, weights: _Floats) -> Graph: ...
+    def __len__(self) -> int: ...
+    def whole(self) -> Ground: ...
+
+@final
 class Ground:
     @staticmethod
     def from_points(points: _Floats, metric: str) -> Ground: ...
@@ -75,8 +83,6 @@ class Ground:
     def from_square(square: npt.NDArray[Any]) -> Ground: ...
     @staticmethod
     def from_condensed(distances: npt.NDArray[Any]) -> Ground: ...
-    @staticmethod
-    def from_edges(n: int, ends: _Integers, weights: _Floats) -> Ground: ...
     @staticmethod
     def discrete(n: int) -> Ground: ...
     def assume_metric(self) -> Ground: ...
@@ -277,6 +283,14 @@ def emd_relaxed(
 ) -> tuple[float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
 def emd_pairs(
     ground: Ground,
+    measures: Measures,
+    pairs: _Integers,
+    threads: int,
+    report: _Report = None,
+    penalty: Optional[float] = None,
+) -> _Floats: ...
+def emd_pairs_apart(
+    graph: Graph,
     measures: Measures,
     pairs: _Integers,
     threads: int,

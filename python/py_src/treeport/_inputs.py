@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Callable, Optional, TypeVar, Union
@@ -480,8 +481,26 @@ def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
     if points is not None:
         return coordinates(points), metric
     if graph is not None:
-        return ground_of(None, None, graph, metric, weight)
+        return graph_of(graph, weight)
     return _matrix(cost, np.float64)
+
+
+def graph_of(graph: Any, weight: Optional[str]) -> Union[_core.Ground, _core.Graph]:
+    """A graph as a ground metric, or as it is where it falls into several components."""
+    parts = _core.Graph(*_edges(graph, weight))
+    return parts.whole() if len(parts) == 1 else parts
+
+
+@contextmanager
+def nodes_by_name(graph: Any) -> Iterator[None]:
+    """Errors about a component of a graph name one of its nodes, in place of the number."""
+    try:
+        yield
+    except ValueError as error:
+        node, names = getattr(error, "node", None), names_of(graph)
+        if node is None or names is None:
+            raise
+        raise ValueError(str(error).replace(f"node {node},", f"node {names[node]!r},")) from None
 
 
 def ground_of(
@@ -492,7 +511,7 @@ def ground_of(
     if points is not None:
         return _core.Ground.from_points(coordinates(points), metric)
     if graph is not None:
-        return _core.Ground.from_edges(*_edges(graph, weight))
+        return _core.Graph(*_edges(graph, weight)).whole()
     single = getattr(cost, "dtype", None) == np.float32  # half the memory
     matrix = np.ascontiguousarray(_matrix(cost, np.float32 if single else np.float64))
     make = _core.Ground.from_condensed if matrix.ndim == 1 else _core.Ground.from_square

@@ -17,6 +17,7 @@ from ._inputs import (
     directed_costs,
     moves_matrix,
     names_of,
+    nodes_by_name,
     one_of,
     row,
     support,
@@ -271,7 +272,8 @@ def emd(
         Coordinates.
     graph : sparse matrix or networkx graph, optional
         Edge weights; distances are shortest paths. Edges of a directed graph, or of a matrix that is not
-        symmetric, are taken in their direction; one triangle of a matrix stands for both.
+        symmetric, are taken in their direction; one triangle of a matrix stands for both. It may fall into several
+        components, in each of which `a` and `b` have the same mass.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
@@ -352,9 +354,10 @@ def emd(
             pass  # other than arrays of float64, which `row` and `costs` convert
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     kind = _kind(return_plan)
-    if more:
-        return problem.relaxed(mass, penalty, kind, return_potentials)
-    return problem.answer(_core.emd(problem.a, problem.b, problem.costs, bool(kind)), kind)
+    with nodes_by_name(graph):
+        if more:
+            return problem.relaxed(mass, penalty, kind, return_potentials)
+        return problem.answer(_core.emd(problem.a, problem.b, problem.costs, bool(kind)), kind)
 
 
 @overload

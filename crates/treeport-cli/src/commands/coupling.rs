@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::{Measures, exact};
+use treeport::{Error, Measures, exact};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::finder::Finder;
@@ -82,15 +82,23 @@ fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
 }
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
-    let (metric, names) = input::named_metric(&args.ground)?;
-    let (measures, i, j) = read_pair(args, Space::of(&metric, names.as_ref()))?;
+    let (ground, names) = input::named_ground(&args.ground)?;
+    let (measures, i, j) = read_pair(args, Space::of_ground(&ground, names.as_ref()))?;
     let (a, b) = (measures.row(i), measures.row(j));
-    let solved = watched(output, |progress| exact::solve_watched(&metric, &a, &b, progress))?;
+    let solved = watched(output, |progress| {
+        exact::solve_components(&ground, &a, &b, None, progress).map_err(|error| match error {
+            Error::UnbalancedComponent { node, left_mass, right_mass, .. } => {
+                Error::UnbalancedComponent { left: i, right: j, node, left_mass, right_mass }
+            }
+            other => other,
+        })
+    });
+    let solved = solved.map_err(|error| input::with_node(error, names.as_deref()))?;
     let mut moves: Vec<_> = solved.plan.iter().collect();
     // A graph is searched once for each run of moves from the same point.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<_> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
-    let distances = metric.pairs(&ends);
+    let distances = ground.pairs(&ends);
     let with_distance =
         moves.into_iter().zip(distances).map(|((from, to, mass), d)| (from, to, mass, d));
     Ok((with_distance.collect(), names))

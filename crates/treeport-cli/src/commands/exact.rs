@@ -52,25 +52,28 @@ pub(crate) struct ExactArgs {
 /// Runs `treeport exact`.
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
-    let (metric, names) = input::metric(&args.ground)?;
-    let measures = args.measures.read(Space::of(&metric, names.as_ref()))?;
+    let (ground, names) = input::ground(&args.ground)?;
+    let measures = args.measures.read(Space::of_ground(&ground, names.as_ref()))?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
-    let mut job = Work { metric: &metric, measures: &measures, pairs: &pairs }.job();
+    let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs }.job();
     if let Some(names) = measures.names() {
         job = job.part("measure-names", parts::of_names(Some(names)));
     }
     let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
-    let work = Work { metric: &metric, measures: &measures, pairs: &pairs };
+    let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
     // What is no regular file, such as /dev/stdout, has nothing beside it.
     let regular = file.filter(|path| !path.exists() || path.is_file());
     let open = |path| Rows::open(path, &job, &pairs, |_| ());
     let journal = regular.map(open).transpose()?;
-    prepare(&metric, output)?;
-    match journal.zip(regular) {
+    if let Ok(metric) = ground.whole() {
+        prepare(metric, output)?;
+    }
+    let done = match journal.zip(regular) {
         Some((journal, path)) => save(&work, journal, (path, shard.as_ref()), output),
         None => print(&work, file, output),
-    }
+    };
+    done.map_err(|error| input::with_node(error, names.as_deref()))
 }
 
 /// Solves what is missing, then moves all rows to the target.

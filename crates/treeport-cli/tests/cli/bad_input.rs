@@ -164,7 +164,7 @@ fn matrices_and_graphs() {
         @"uneven.csv: distance from point 1 to point 2 is 3 but 4 the other way; a ground metric is symmetric");
     folder.write("apart.csv", "source,target,weight\n0,1,1\n2,3,1\n");
     assert_snapshot!(folder.error("fit --graph apart.csv -o model.tree"),
-        @"apart.csv: the graph falls into 2 components (node 2 cannot be reached from node 0); keep one component or join them");
+        @"apart.csv: the graph falls into 2 components (node 2 cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without");
     folder.write("zero.csv", "1,1\n0,0\n");
     assert_snapshot!(folder.error("fit --points zero.csv --metric cosine -o model.tree"), @r#"
     zero.csv: point 1 has length 0, so its cosine distance is undefined; drop it or use another metric

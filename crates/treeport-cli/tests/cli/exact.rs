@@ -269,3 +269,35 @@ fn plans_of_nothing() {
     let named = format!("coupling --exact --points line.csv --names names.txt {measures} 1");
     assert_snapshot!(folder.error(&named), @"names.txt: 2 names for 4 points");
 }
+
+#[test]
+fn graphs_in_pieces_are_solved_piece_by_piece() {
+    let folder = Folder::new();
+    folder.write("apart.csv", "source,target,weight\na,b,2\nc,d,1\nd,e,1\n");
+    folder.write("shares.csv", "id,a,b,c,d,e\nx,1,0,2,0,0\ny,0,1,1,0,1\nz,0,2,1,0,0\n");
+    let exact = "exact --graph apart.csv --measures shares.csv --pairs pairs.csv";
+    folder.write("pairs.csv", "left,right\nx,y\ny,x\n");
+    assert_snapshot!(folder.run(exact), @r#"
+    left,right,distance
+    x,y,4
+    y,x,4
+    --- exit 0
+    "#);
+    let coupling = "coupling --exact --graph apart.csv --measures shares.csv --pair x";
+    assert_snapshot!(folder.run(&format!("{coupling} y")), @r#"
+    from,to,mass,distance
+    a,b,1,2
+    c,c,1,0
+    c,e,1,2
+    --- exit 0
+    "#);
+    let apart = "measures 0 and 2 have mass 1 and 2 in the component of node `a`, and no path leads out of it; \
+                 make them equal there, or join the components by edges";
+    assert_eq!(folder.error(&format!("{coupling} z")).trim(), apart);
+    folder.write("pairs.csv", "left,right\nx,y\nx,z\n");
+    assert_eq!(folder.error(&format!("{exact} -o out.csv")).trim(), apart);
+    // What is kept of a job belongs to the same graph.
+    folder.write("pairs.csv", "left,right\nx,y\n");
+    assert!(folder.run(&format!("{exact} -o out.csv")).contains("exit 0"));
+    assert_eq!(folder.text("out.csv"), "left,right,distance\nx,y,4\n");
+}

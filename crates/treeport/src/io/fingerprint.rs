@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::measure::Measures;
-use crate::metric::{GroundMetric, Storage};
+use crate::metric::{Components, GroundMetric, Storage};
 use crate::tree::Tree;
 
 /// A job by what it works on: a word for its kind, our version, and named numbers.
@@ -146,6 +146,21 @@ pub fn of_metric(metric: &GroundMetric) -> u64 {
             Storage::F32(distances) => mix.numbers(distances.iter().map(|&d| d.into())),
             Storage::F64(distances) => mix.numbers(distances.iter().copied()),
         }
+    }
+    mix.number()
+}
+
+/// The number of a ground metric in one piece or in several.
+pub fn of_components(components: &Components) -> u64 {
+    if let Ok(metric) = components.whole() {
+        return of_metric(metric);
+    }
+    let mut mix = Mix::new();
+    mix.word(components.points() as u64);
+    mix.word(components.len() as u64);
+    for (from, to, length) in components.edges() {
+        mix.word(u64::from(from) << 32 | u64::from(to));
+        mix.word(length.to_bits());
     }
     mix.number()
 }

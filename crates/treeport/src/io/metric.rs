@@ -6,7 +6,7 @@ use super::table::{self, Table};
 use super::{Array, Data, npy, npz, rows_and_columns};
 use crate::condensed::pairs_of;
 use crate::error::{Error, Result, show_shape};
-use crate::metric::{GroundMetric, PointMetric};
+use crate::metric::{Components, GroundMetric, PointMetric};
 
 impl GroundMetric {
     /// Points from a two-dimensional NumPy array, one point per row.
@@ -109,13 +109,36 @@ impl GroundMetric {
         reader: impl Read,
         nodes: Option<usize>,
     ) -> Result<(Self, Option<Vec<String>>)> {
-        let list = table::read_edges(reader, nodes)?;
-        Ok((Self::from_edges(list.nodes, &list.edges)?, list.names))
+        let (components, names) = Components::read_graph_csv(reader, nodes)?;
+        Ok((components.whole()?.clone(), names))
     }
 
     /// A graph from the sparse adjacency matrix of a SciPy `.npz`: symmetric, or one triangle.
     ///
     /// A zero that the file spells out is an edge of length 0, as in `scipy.sparse.csgraph`.
+    ///
+    /// # Errors
+    /// A matrix that is not square, an edge with another weight the other way; what
+    /// [`from_edges`](Self::from_edges) refuses.
+    pub fn read_graph_npz(reader: impl Read + Seek) -> Result<Self> {
+        Components::read_graph_npz(reader)?.whole().cloned()
+    }
+}
+
+impl Components {
+    /// As [`GroundMetric::read_graph_csv`], of a graph in one piece or in several.
+    ///
+    /// # Errors
+    /// What is not such a list; what [`from_edges`](Self::from_edges) refuses.
+    pub fn read_graph_csv(
+        reader: impl Read,
+        nodes: Option<usize>,
+    ) -> Result<(Self, Option<Vec<String>>)> {
+        let list = table::read_edges(reader, nodes)?;
+        Ok((Self::from_edges(list.nodes, &list.edges)?, list.names))
+    }
+
+    /// As [`GroundMetric::read_graph_npz`], of a graph in one piece or in several.
     ///
     /// # Errors
     /// A matrix that is not square, an edge with another weight the other way; what

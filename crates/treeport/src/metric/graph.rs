@@ -35,6 +35,11 @@ impl Graph {
         let edges = lightest(nodes, edges)?;
         // Before anything of size `nodes` is allocated: few edges cannot join many nodes.
         check_connected(nodes, &edges)?;
+        Self::of_checked(nodes, edges)
+    }
+
+    /// Of edges that [`lightest`] has checked, and that join all nodes.
+    pub(super) fn of_checked(nodes: usize, edges: Vec<(u32, u32, f64)>) -> Result<Self> {
         check_sum(&edges)?;
         let mut start = vec![0; nodes + 1];
         for &(a, b, _) in &edges {
@@ -133,7 +138,10 @@ impl Graph {
 }
 
 /// Checked edges, smaller node first, sorted; of parallel edges the lightest, and no loops.
-fn lightest(nodes: usize, edges: &[(usize, usize, f64)]) -> Result<Vec<(u32, u32, f64)>> {
+pub(super) fn lightest(
+    nodes: usize,
+    edges: &[(usize, usize, f64)],
+) -> Result<Vec<(u32, u32, f64)>> {
     let mut kept = Vec::with_capacity(edges.len());
     for (edge, &(source_node, target_node, weight)) in edges.iter().enumerate() {
         if let Some(node) = [source_node, target_node].into_iter().find(|&v| v >= nodes) {
@@ -153,27 +161,52 @@ fn lightest(nodes: usize, edges: &[(usize, usize, f64)]) -> Result<Vec<(u32, u32
     Ok(kept)
 }
 
-/// Counts the components with memory for the edges alone.
-fn check_connected(nodes: usize, edges: &[(u32, u32, f64)]) -> Result<()> {
+/// A node with edges, its component, and its number there.
+pub(super) type Place = (u32, (u32, u32));
+
+/// An edge that is checked, smaller node first.
+pub(super) type Edge = (u32, u32, f64);
+
+/// Nodes with edges, increasing, each with its component and its number there, and the number of such
+/// components; they are in the order of their first nodes. It takes memory for the edges alone.
+pub(super) fn parts_of(edges: &[Edge]) -> (Vec<Place>, usize) {
     let mut touched: Vec<u32> = edges.iter().flat_map(|&(a, b, _)| [a, b]).collect();
     touched.sort_unstable();
     touched.dedup();
     let number =
         |node: u32| touched.binary_search(&node).expect("an end of an edge is touched") as u32;
     let mut sets = Sets::new(touched.len());
-    let mut components = nodes;
     for &(a, b, _) in edges {
         let (a, b) = (sets.find(number(a)), sets.find(number(b)));
-        // The smaller number stays, so that node 0 stands for its component.
-        components -= usize::from(sets.join(a.min(b), a.max(b)));
+        // The smaller number stays, so that the first node stands for its component.
+        sets.join(a.min(b), a.max(b));
     }
+    let (mut part_of, mut sizes) = (vec![0; touched.len()], Vec::new());
+    let mut places = Vec::with_capacity(touched.len());
+    for (at, &node) in touched.iter().enumerate() {
+        let first = sets.find(at as u32) as usize;
+        if first == at {
+            part_of[at] = sizes.len();
+            sizes.push(0);
+        }
+        let part = part_of[first];
+        places.push((node, (part as u32, sizes[part])));
+        sizes[part] += 1;
+    }
+    (places, sizes.len())
+}
+
+/// Refuses a graph in several pieces.
+fn check_connected(nodes: usize, edges: &[(u32, u32, f64)]) -> Result<()> {
+    let (places, count) = parts_of(edges);
+    let components = count + nodes - places.len();
     if components == 1 {
         return Ok(());
     }
-    // Touched nodes are sorted: the first gap, or the first node that is not in the component of
-    // node 0.
-    let mut reached =
-        |at: usize| touched.get(at).is_some_and(|&v| v as usize == at) && sets.find(at as u32) == 0;
+    // The first node without edges, or the first that is not in the component of node 0.
+    let reached = |at: usize| {
+        places.get(at).is_some_and(|&(node, (part, _))| node as usize == at && part == 0)
+    };
     let node = (1..nodes).find(|&at| !reached(at)).unwrap_or(0);
     Err(Error::Disconnected { components, node })
 }
@@ -279,7 +312,7 @@ pub(super) mod tests {
         // Refused without memory for two thousand million nodes.
         assert_eq!(
             message(2_000_000_000, &[(0, 1, 1.0), (3, 4, 1.0)]),
-            "the graph falls into 1999999998 components (node 2 cannot be reached from node 0); keep one component or join them"
+            "the graph falls into 1999999998 components (node 2 cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without"
         );
         let long = message(3, &[(0, 1, 1e308), (1, 2, 1.2e308)]);
         assert!(long.starts_with("distance from point 1 to point 2 is inf"), "{long}");

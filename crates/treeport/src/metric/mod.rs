@@ -3,6 +3,7 @@
 //! [`GroundMetric`] answers the same questions whichever it holds, and says whether the triangle
 //! inequality is promised. Constructors check every entry once; nothing after them checks again.
 
+mod components;
 mod graph;
 mod hierarchy;
 mod laid;
@@ -23,6 +24,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+pub use components::Components;
 pub use matrix::Storage;
 pub use points::PointMetric;
 

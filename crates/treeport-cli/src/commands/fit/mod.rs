@@ -134,7 +134,8 @@ fn what_to_learn(
         return watched(output, |progress| Labelled::solve(metric, measures, pairs, progress));
     }
     let listed = Pairs::Listed(pairs.clone());
-    let work = Work { metric, measures, pairs: &listed };
+    let ground = metric.clone().into();
+    let work = Work { ground: &ground, measures, pairs: &listed };
     let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
     let mut rows = Rows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
     prepare(metric, output)?;

@@ -45,6 +45,7 @@
 
 mod arcs;
 mod choice;
+mod components;
 mod costs;
 mod dual;
 mod edges;
@@ -71,6 +72,7 @@ use crate::metric::{GroundMetric, Laid};
 use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
 pub(crate) use choice::is_quick_on_edges;
+pub use components::{pairs_in_components, solve_components};
 pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
 pub use edges::{solve_on_edges, within};
