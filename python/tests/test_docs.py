@@ -40,6 +40,7 @@ PAGES = [
     "docs/CLUSTER.md",
     "docs/FROM_POT.md",
     "docs/NETWORKS.md",
+    "docs/NEW_POINTS.md",
     "docs/SEARCH.md",
 ]
 

@@ -239,3 +239,16 @@ fn bad_penalties_and_masses_are_named() {
     let some = |mass| exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(mass), &silent).unwrap();
     assert_eq!((some(1.0).value, some(0.0).value, some(0.0).plan.len()), (1.0, 0.0, 0));
 }
+
+#[test]
+fn a_tiny_mass_keeps_its_digits_beside_large_ones() {
+    let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean).unwrap();
+    let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 0.0, 2.0]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    for mass in [1e-6, 1e-9, 1e-12, 1e-17, 1e-300] {
+        let solution = exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(mass), &silent).unwrap();
+        assert!((solution.value / (5.0 * mass) - 1.0).abs() < 1e-12, "{mass}: {}", solution.value);
+        let moved: f64 = solution.plan.mass.iter().sum();
+        assert!((moved / mass - 1.0).abs() < 1e-12, "{mass}: {moved}");
+    }
+}

@@ -10,7 +10,7 @@
 //! the points laid out.
 
 use super::pairs::{from_product, threshold};
-use super::points::{PointMetric, Points, TINY};
+use super::points::{OPPOSITE, PointMetric, Points, TINY};
 
 /// Points side by side.
 const LANES: usize = 8;
@@ -231,6 +231,10 @@ widened! {
         if metric == PointMetric::Euclidean {
             for square in tile.as_flattened_mut() {
                 *square = if *square < TINY { -1.0 } else { square.sqrt() };
+            }
+        } else if metric == PointMetric::Haversine {
+            for square in tile.as_flattened_mut() {
+                *square = if *square > OPPOSITE { -1.0 } else { metric.of_square(*square) };
             }
         } else {
             tile.as_flattened_mut().iter_mut().for_each(|square| *square = metric.of_square(*square));

@@ -28,6 +28,17 @@ pub enum PointMetric {
     Haversine,
 }
 
+/// Squared straight lines between points of the unit sphere that are longer than this tell too little of
+/// the arc: near 4, where all places are on the other side, they hardly change.
+pub(super) const OPPOSITE: f64 = 3.5;
+
+/// The arc between two such points, from how far one is from the place opposite to the other.
+#[cold]
+fn opposite(x: &[f64], y: &[f64]) -> f64 {
+    let square = in_lanes(x, y, |a, b| (a + b) * (a + b));
+    2.0 * EARTH * (std::f64::consts::FRAC_PI_2 - (0.5 * square.sqrt()).asin())
+}
+
 /// The mean radius of the Earth in kilometres.
 const EARTH: f64 = 6_371.008_8;
 
@@ -62,6 +73,13 @@ impl PointMetric {
                     }
                 }
                 lengths
+            }
+            Self::Haversine => {
+                let squares = squares(x, ys);
+                std::array::from_fn(|k| match squares[k] {
+                    square if square > OPPOSITE => opposite(x, ys[k]),
+                    square => self.of_square(square),
+                })
             }
             metric => squares(x, ys).map(|square| metric.of_square(square)),
         }
@@ -372,6 +390,10 @@ mod tests {
         let degree = EARTH.to_radians();
         assert!(near(0, 1, 90.0 * degree) && near(0, 2, 180.0 * degree) && near(2, 3, 0.0));
         assert!((points.distance(4, 5) / degree - 1.0).abs() < 1e-4);
+        // A little short of the other side, where the straight line hardly changes.
+        let points = Points::new(2, vec![0.0, 0.0, 1e-6, 180.0], PointMetric::Haversine).unwrap();
+        let short = (180.0 - 1e-6) * degree;
+        assert!((points.distance(0, 1) / short - 1.0).abs() < 1e-15);
         // Berlin and New York, by the formula of haversines.
         let (berlin, york) = ([52.52f64, 13.405], [40.7128f64, -74.006]);
         let points = Points::new(2, [berlin, york].concat(), PointMetric::Haversine).unwrap();

@@ -97,7 +97,11 @@ impl Remaining {
             PointMetric::Manhattan => near * self.unit,
             PointMetric::SqEuclidean => near * self.unit * self.unit,
             // Of vectors of length 1.
-            metric @ (PointMetric::Cosine | PointMetric::Haversine) => metric.of_square(near),
+            PointMetric::Cosine => PointMetric::Cosine.of_square(near),
+            // Bounds are made of this: from one side of the Earth to the other a rounding counts.
+            PointMetric::Haversine => {
+                PointMetric::Haversine.of_square(near * (1.0 - 4.0 * f64::EPSILON))
+            }
         }
     }
 

@@ -220,7 +220,16 @@ impl Solver {
                 if moved <= ROUNDING * mass {
                     return Ok(free(keep(&self.shared, mass)));
                 }
-                Spare::beside(moved, (given, taken), price::largest(&self.cost))
+                // Nobody sends or takes more than what moves in all; beside much larger masses its
+                // digits would be lost.
+                let capped = |masses: &mut [f64]| -> f64 {
+                    for mass in &mut *masses {
+                        *mass = mass.min(moved);
+                    }
+                    masses.iter().sum()
+                };
+                let totals = (capped(&mut self.supply), capped(&mut self.demand));
+                Spare::beside(moved, totals, price::largest(&self.cost))
             }
         };
         let (n, m) = (self.left.len(), self.right.len());
