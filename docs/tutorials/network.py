@@ -31,7 +31,7 @@ print(city)
 # %% [markdown]
 # ## After the match, exactly
 #
-# 25,000 people leave the stadium and the station beside the fair for four stations. On a network the exact solver works on the edges themselves, so that it needs no
+# 25,000 people leave the stadium and Praterstern for four stations. On a network the exact solver works on the edges themselves, so that it needs no
 # table of distances. Stations that a measure does not name have no mass.
 
 # %%
