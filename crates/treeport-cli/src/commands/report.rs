@@ -231,6 +231,7 @@ impl Inputs {
             facts: self.facts(args, scores.first().map_or(0, |(_, score)| score.left_out)),
             scores,
             groups: self.groups.clone(),
+            places: self.test.as_ref().and_then(|(metric, _)| report::places(metric)),
             version: env!("TREEPORT_VERSION").into(),
         })
     }

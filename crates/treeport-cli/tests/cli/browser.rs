@@ -324,3 +324,55 @@ fn every_tree_of_a_forest_can_be_chosen() {
     assert_eq!(result["leaves"], serde_json::json!(["a", "b", "c", "d"]));
     assert_eq!(result["leavesOfSecond"], result["leaves"]);
 }
+
+#[test]
+fn plans_are_drawn_on_a_map() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::new();
+    let towns = "town,lat,lon\nOslo,59.9,10.8\nBergen,60.4,5.3\nTromso,69.6,19.0\nRome,41.9,12.5\n";
+    folder.write("towns.csv", towns);
+    folder.write("shares.csv", "Oslo,Bergen,Tromso,Rome\n1,0,0,0\n0,0.5,0.5,0\n0,0,0.2,0.8\n");
+    let metric = "--points towns.csv --metric haversine --measures shares.csv";
+    folder.json(&format!("fit {metric} --method quadtree --json -o towns.tree"));
+    folder.json(&format!("report towns.tree {metric} --unit km --json -o towns.html"));
+    let script = "
+        const dots = () => all('#map-view circle'), at = (name) => { const dot = dots().find((d) => d.dataset.tip.startsWith(name));
+          return [Number(dot.getAttribute('cx')), Number(dot.getAttribute('cy'))]; };
+        result.note = one('#map-note').textContent; result.places = all('#map-view .place').length;
+        [result.oslo, result.bergen, result.tromso, result.rome] = ['Oslo', 'Bergen', 'Tromso', 'Rome'].map(at);
+        result.lines = all('#map-view .flow').length; result.flows = all('#plan-view .flow').length;
+        result.overLine = hover(one('#map-view .flow'));
+        click(one('#next')); result.next = all('#map-view .flow').map((f) => f.dataset.tip);
+        result.labels = all('#map-view text').map((t) => t.textContent);";
+    let result = ask(&browser, &folder, "towns.html", false, script);
+    let place = |town: &str| {
+        let at = |k: usize| result[town][k].as_f64().expect("a place");
+        (at(0), at(1))
+    };
+    let (oslo, bergen, tromso, rome) =
+        (place("oslo"), place("bergen"), place("tromso"), place("rome"));
+    assert!(bergen.0 < oslo.0 && oslo.0 < tromso.0, "east is to the right: {result}");
+    assert!(tromso.1 < bergen.1 && bergen.1 < oslo.1 && oslo.1 < rome.1, "north is up: {result}");
+    // One scale for both, with degrees of longitude as wide as at the middle latitude.
+    let middle: f64 = (59.9 + 60.4 + 69.6 + 41.9) / 4.0;
+    let scale = (rome.1 - tromso.1) / (69.6 - 41.9);
+    let expected = scale * (19.0 - 5.3) * middle.to_radians().cos();
+    assert!(((tromso.0 - bergen.0) / expected - 1.0).abs() < 0.01, "{result}");
+    assert_eq!((&result["places"], &result["lines"]), (&4.into(), &result["flows"]));
+    assert!(result["overLine"].as_str().is_some_and(|tip| tip.contains(" km")), "{result}");
+    assert!(result["note"].as_str().is_some_and(|note| note.starts_with("All moves")), "{result}");
+    assert_ne!(result["next"], Value::Array(vec![]));
+    assert_ne!(result["labels"], Value::Array(vec![]));
+}
+
+#[test]
+fn points_without_places_have_no_map() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::with_model();
+    folder.json("report model.tree --points line.csv --measures measures.csv --json -o page.html");
+    let script =
+        "result.hidden = one('#map').hidden; result.flows = all('#plan-view .flow').length;";
+    let result = ask(&browser, &folder, "page.html", false, script);
+    assert_eq!(result["hidden"], true);
+    assert!(result["flows"].as_u64() > Some(0), "{result}");
+}

@@ -16,7 +16,7 @@ use treeport::{
 };
 
 use crate::cities::{City, cities, condensed_distances};
-use crate::report::{self, Report, Search, Test};
+use crate::report::{self, Report, Search, Test, projected};
 use crate::sample::{random_pairs, seeded};
 use crate::timing::{time_exact, time_model};
 
@@ -158,6 +158,7 @@ impl Demo {
         }
         let fact = |key: &str, value: String| (key.to_owned(), value);
         let names: Vec<String> = measures.iter().map(|m| self.region_name(&m)).collect();
+        let degrees: Vec<_> = self.cities.iter().map(|c| [c.latitude, c.longitude]).collect();
         Ok(Report {
             title: "200 cities: a tree learned from transport distances".into(),
             summary: format!(
@@ -178,6 +179,7 @@ impl Demo {
             }),
             scores: table.iter().rev().map(|line| (line.name.to_owned(), line.score)).collect(),
             groups: Some(self.cities.iter().map(|city| city.continent.to_owned()).collect()),
+            places: Some(projected(&degrees)),
             facts: vec![
                 fact("points", format!("{} cities", self.cities.len())),
                 fact("ground metric", "great-circle distance".into()),

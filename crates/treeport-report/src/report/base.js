@@ -1,4 +1,4 @@
-// What tree.js, plan.js, neighbors.js and page.js share. The five are one script, inside one function.
+// What tree.js, plan.js, map.js, neighbors.js and page.js share. The six are one script, inside one function.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);

@@ -5,7 +5,7 @@ use treeport::progress::{SOLVING, State};
 use treeport::{Coupling, Error, Model, Progress, Result, Tree, exact};
 
 use super::summary::{MOST_SUMMARIES, is_large};
-use super::{Report, Test, large, neighbors};
+use super::{Report, Test, large, map, neighbors};
 use crate::dendrogram::heaviest;
 
 /// Moves of mass in a page, over all plans: about half a megabyte.
@@ -75,18 +75,24 @@ pub(super) fn json(
         _ => Value::Null,
     };
     let first = report.models.first().map(|m| m.model);
-    let value = match first.filter(|first| is_large(first)) {
+    let ends = large::ends(&pairs, &Value::Null);
+    let known = report.test.as_ref().map(weights);
+    let map = map::json(report, known.as_deref().unwrap_or_default(), &ends);
+    let mut value = match first.filter(|first| is_large(first)) {
         Some(first) => large::json(report, first, &pairs, &neighbors),
         None => json!({
             "unit": report.unit,
             "names": first.map(|model| names(&model.trees()[0]).collect::<Vec<_>>()),
             "groups": report.groups,
-            "weights": report.test.as_ref().map(weights),
+            "weights": known,
             "models": report.models.iter().map(|m| model(m.model, &m.name, tree)).collect::<Vec<_>>(),
             "pairs": pairs,
             "neighbors": neighbors,
         }),
     };
+    if !map.is_null() {
+        value["map"] = map;
+    }
     Ok(safe(&value.to_string()))
 }
 

@@ -51,7 +51,7 @@ pub(super) fn json(
 }
 
 /// The points that plans move mass from or to.
-fn ends(pairs: &[Value], neighbors: &Value) -> BTreeSet<usize> {
+pub(super) fn ends(pairs: &[Value], neighbors: &Value) -> BTreeSet<usize> {
     let tested = pairs.iter().flat_map(|pair| list(&pair["plans"]).iter().chain([&pair["best"]]));
     let found = list(&neighbors["queries"]).iter().flat_map(|query| list(&query["found"]));
     let plans = tested.chain(found.map(|row| &row["plan"]));

@@ -3,11 +3,12 @@
 //!
 //! The page is a single file without any reference to another one: style, script, drawings and data
 //! are inside, and a content policy forbids it to load anything. Charts are drawn here, by the
-//! functions that also draw them for papers; the tree (`tree.js`), the transport plans (`plan.js`)
-//! and the neighbors (`neighbors.js`) are drawn by the page, because people walk around in them.
+//! functions that also draw them for papers; the tree (`tree.js`), the transport plans (`plan.js`),
+//! their moves on a map (`map.js`) and the neighbors (`neighbors.js`) are drawn by the page, because people walk around in them.
 
 mod data;
 mod large;
+mod map;
 mod neighbors;
 mod sections;
 mod summary;
@@ -16,6 +17,7 @@ use treeport::learn::Epoch;
 use treeport::{GroundMetric, Labelled, Progress, Result, Score, score};
 
 use crate::svg::{self, escape};
+pub use map::{places, projected};
 pub use neighbors::{MOST_QUERIES, Search};
 
 /// Everything a page shows. Lists may be empty and options missing: the page leaves those parts
@@ -40,6 +42,9 @@ pub struct Report<'a> {
     pub scores: Vec<(String, Score)>,
     /// A group for every point, which gives it a colour.
     pub groups: Option<Vec<String>>,
+    /// Where every point is on a map, x to the right and y upwards ([`places`]); plans of the test
+    /// pairs are drawn on it.
+    pub places: Option<Vec<[f64; 2]>>,
     /// Facts about the data.
     pub facts: Vec<(String, String)>,
     /// The version that writes the page.
@@ -107,6 +112,7 @@ const SCRIPT: &str = concat!(
     include_str!("base.js"),
     include_str!("tree.js"),
     include_str!("plan.js"),
+    include_str!("map.js"),
     include_str!("neighbors.js"),
     include_str!("page.js"),
     "})();\n",
@@ -133,7 +139,7 @@ const SCRIPT: &str = concat!(
 /// let report = Report {
 ///     title: "Pets".into(), summary: String::new(), unit: String::new(), tiles: vec![],
 ///     models: vec![model], test: None, search: None, scores: vec![], groups: None,
-///     facts: vec![], version: "1".into(),
+///     places: None, facts: vec![], version: "1".into(),
 /// };
 /// assert!(html(&report, &treeport::silent)?.contains("<h1>Pets</h1>"));
 /// # Ok::<(), treeport::Error>(())
@@ -154,6 +160,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
             ("SCORES", &sections::scores(report)),
             ("CHARTS", &sections::charts(report, &plans)),
             ("PLANS", if plans.is_empty() { "hidden" } else { "" }),
+            ("MAP", if plans.is_empty() || report.places.is_none() { "hidden" } else { "" }),
             ("NEIGHBORS", sections::neighbors(report)),
             ("FACTS", &sections::facts(report)),
             ("LOAD", &sections::load(report)),

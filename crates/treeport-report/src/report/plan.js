@@ -44,6 +44,7 @@ function drawPlan() {
     (stays > 0.0005 ? `${percent(stays)} of the mass stays where it is. ` : "") +
     (rest > 0 ? `The ${FLOWS} most costly of ${count(moving.length)} moves, ${percent(1 - rest / total)} of the cost, are drawn.` : `${count(moving.length)} moves.`);
   paintPlan($("plan-view"), shown, total);
+  drawMap(moving);
   for (const dot of document.querySelectorAll("[data-plan]")) {
     dot.classList.toggle("chosen", Number(dot.dataset.plan) === state.pair);
   }

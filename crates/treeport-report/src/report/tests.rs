@@ -29,6 +29,7 @@ fn report<'a>(title: &str, model: &'a treeport::Model) -> Report<'a> {
         search: None,
         scores: vec![],
         groups: None,
+        places: None,
         facts: vec![],
         version: "1".into(),
     }
