@@ -92,6 +92,11 @@ impl Measures {
         Ok(Self::of(self.rows.clone().normalized()))
     }
 
+    /// Refuses pairs of measures that are not there, or of unequal totals.
+    fn check_pairs(&self, pairs: PyReadonlyArray2<'_, i64>) -> PyResult<()> {
+        self.rows.check_pairs(&convert::pairs(&pairs)?).map_err(to_py_err)
+    }
+
     /// Says that they will be asked about again.
     fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);

@@ -167,6 +167,13 @@ def test_masses_are_judged_before_the_metric():
         tp.emd_pairs(bad, pairs, graph=graph)
     with pytest.raises(ValueError, match="mass -2"):
         tp.emd_pairwise(bad, graph=graph)
+    uneven = [[1.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(ValueError, match="total mass 1 and 2"):
+        tp.emd_pairs(uneven, pairs, graph=graph)
+    with pytest.raises(ValueError, match="total mass 1 and 2"):
+        tp.emd_pairwise(uneven, graph=graph)
+    with pytest.raises(ValueError, match="no measure 2"):
+        tp.emd_pairs(uneven, [(0, 2)], graph=graph)
     with pytest.raises(ValueError, match="Negative values"):
         tp.TreeWasserstein(graph=graph).fit(bad)
     with pytest.raises(ValueError, match="1 rows have mass"):

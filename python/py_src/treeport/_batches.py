@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 from scipy import sparse
@@ -83,8 +83,13 @@ def emd_pairs(
                 return few
         except TypeError:
             pass  # other than arrays of float64 and int64, which are converted
-    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight)
     numbers = pairs_of(pairs)
+
+    def check(sets: list[_core.Measures]) -> None:
+        if penalty is None:
+            sets[0].check_pairs(numbers)
+
+    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, check)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
         return _solved(ground, assume_metric, rows, numbers, threads, report, penalty)
 
@@ -139,9 +144,12 @@ def emd_pairwise(
            [3.]])
     """
     sets = [A] if B is None else [A, B]
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight)
-    if penalty is None:
-        _core.Model.check_balanced(rows[0], None if B is None else rows[1])
+
+    def check(rows: list[_core.Measures]) -> None:
+        if penalty is None:
+            _core.Model.check_balanced(rows[0], None if B is None else rows[1])
+
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, check)
     n, m = len(rows[0]), len(rows[-1])
     _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
     if B is None:
@@ -188,16 +196,25 @@ def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
 
 
 def _on_one_ground(
-    sets: list[Any], points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
+    sets: list[Any],
+    points: Any,
+    cost: Any,
+    graph: Any,
+    metric: str,
+    weight: Optional[str],
+    check: Callable[[list[_core.Measures]], None],
 ) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
-    """The ground metric and the measures of every set on it."""
+    """The ground metric and the measures of every set on it, which `check` has looked at before."""
     if points is cost is graph is None and all(_are_clouds(one) for one in sets):
-        return _clouds(sets, metric)
+        ground, rows = _clouds(sets, metric)
+        check(rows)
+        return ground, rows
     one_of(points, cost, graph)
     names = names_of(graph)
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
     # Before the metric: what is wrong with masses is better said before long work than after it.
     rows = [measures_of(one, names=names) for one in plain]
+    check(rows)
     if graph is not None:
         return graph_of(graph, weight), rows
     return ground_of(points, cost, graph, metric, weight), rows
