@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::io::ErrorKind;
+use std::ops::Deref;
 
 use numpy::ndarray::Dimension;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray, PyReadonlyArray1,
-    PyReadonlyArray2, PyUntypedArrayMethods,
+    Element, IntoPyArray, Ix1, Ix2, PyArray1, PyArrayMethods, PyReadonlyArray,
+    PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{
     PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyTypeError, PyValueError,
@@ -15,17 +16,35 @@ use pyo3::prelude::*;
 use treeport::Csr;
 use treeport::{Coupling, Error};
 
-/// Refuses numbers that lie between the places where processors read them, as what came out of a file
-/// may; the caller then copies them, as numbers of another type.
-pub(crate) fn check_aligned<T: Element, D: Dimension>(
-    array: &PyReadonlyArray<'_, T, D>,
-) -> PyResult<()> {
-    let strides = array.strides().iter().map(|stride| stride.unsigned_abs());
-    let mut places = strides.chain([array.data() as usize]);
-    if places.all(|place| place.is_multiple_of(align_of::<T>())) {
-        return Ok(());
+/// An array of Python's whose numbers lie where processors read them; every argument is one, so that
+/// nothing else is ever read. What came over a network or out of a file may lie anywhere: it is
+/// refused as numbers of another type are, and the Python half copies it before.
+pub(crate) struct Aligned<'py, T: Element, D: Dimension>(PyReadonlyArray<'py, T, D>);
+
+pub(crate) type Array1<'py, T> = Aligned<'py, T, Ix1>;
+pub(crate) type Array2<'py, T> = Aligned<'py, T, Ix2>;
+
+impl<'a, 'py, T: Element + 'a, D: Dimension + 'a> FromPyObject<'a, 'py> for Aligned<'py, T, D> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let array: PyReadonlyArray<'py, T, D> = given.extract()?;
+        let steps = array.shape().iter().zip(array.strides()).filter(|(length, _)| **length > 1);
+        let mut places = steps.map(|(_, step)| step.unsigned_abs()).chain([array.data() as usize]);
+        if places.all(|place| place.is_multiple_of(align_of::<T>())) {
+            return Ok(Self(array));
+        }
+        let text = "the numbers of an array are not aligned; `numpy.require(array, None, \"A\")` copies them";
+        Err(PyTypeError::new_err(text))
     }
-    Err(PyTypeError::new_err("the numbers of an array are not aligned"))
+}
+
+impl<'py, T: Element, D: Dimension> Deref for Aligned<'py, T, D> {
+    type Target = PyReadonlyArray<'py, T, D>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 /// What went wrong, with the library's own words: `OSError` for files, `MemoryError` for what does
@@ -63,7 +82,10 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
     let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {
         return PyValueError::new_err(error.to_string());
     };
-    let message = format!("{error}: {source}");
+    // The number of the system's error says nothing that its words do not.
+    let source_text = source.to_string();
+    let reason = source_text.split(" (os error").next().unwrap_or_default();
+    let message = format!("{error}: {reason}");
     match source.kind() {
         ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
         ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
@@ -80,7 +102,7 @@ pub(crate) fn check_room(bytes: u64) -> PyResult<()> {
 
 /// Refuses to make `copies` of an array, or what is as large, where there is no room for them.
 pub(crate) fn check_copies<T: Element, D: Dimension>(
-    array: &PyReadonlyArray<'_, T, D>,
+    array: &Aligned<'_, T, D>,
     copies: u64,
 ) -> PyResult<()> {
     let bytes = (array.len() as u64).saturating_mul(size_of::<T>() as u64);
@@ -90,8 +112,8 @@ pub(crate) fn check_copies<T: Element, D: Dimension>(
 /// One measure: a mass for every point, or (points with mass, their masses, number of points).
 #[derive(FromPyObject)]
 pub(crate) enum Row<'py> {
-    Dense(PyReadonlyArray1<'py, f64>),
-    Sparse(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, f64>, usize),
+    Dense(Array1<'py, f64>),
+    Sparse(Array1<'py, i64>, Array1<'py, f64>, usize),
 }
 
 impl Row<'_> {
@@ -142,7 +164,7 @@ impl Row<'_> {
 }
 
 /// A vector, copied only if its numbers do not lie side by side.
-pub(crate) fn masses<'a>(given: &'a PyReadonlyArray1<'_, f64>) -> PyResult<Cow<'a, [f64]>> {
+pub(crate) fn masses<'a>(given: &'a Array1<'_, f64>) -> PyResult<Cow<'a, [f64]>> {
     if let Ok(masses) = given.as_slice() {
         return Ok(Cow::Borrowed(masses));
     }
@@ -173,7 +195,7 @@ fn as_measure(measure: usize, error: Error) -> Error {
 }
 
 /// Rows of two numbers, none of them negative.
-pub(crate) fn pairs(pairs: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<(usize, usize)>> {
+pub(crate) fn pairs(pairs: &Array2<'_, i64>) -> PyResult<Vec<(usize, usize)>> {
     check_copies(pairs, 1)?;
     let rows = pairs.as_array();
     if rows.ncols() != 2 {

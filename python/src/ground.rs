@@ -1,28 +1,28 @@
 //! Distances between points: coordinates, a matrix or a graph.
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use treeport::build::linkage_watched;
 use treeport::condensed::size_for;
 use treeport::metric::{Components, Storage};
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
-use crate::convert::{check_copies, to_py_err};
+use crate::convert::{Array1, Array2, check_copies, to_py_err};
 use crate::model::Model;
 use crate::watch;
 
 /// A table of either precision.
 #[derive(FromPyObject)]
 pub(crate) enum Table<'py> {
-    Double(PyReadonlyArray2<'py, f64>),
-    Single(PyReadonlyArray2<'py, f32>),
+    Double(Array2<'py, f64>),
+    Single(Array2<'py, f32>),
 }
 
 /// A list of either precision.
 #[derive(FromPyObject)]
 pub(crate) enum List<'py> {
-    Double(PyReadonlyArray1<'py, f64>),
-    Single(PyReadonlyArray1<'py, f32>),
+    Double(Array1<'py, f64>),
+    Single(Array1<'py, f32>),
 }
 
 /// From, to and weight of every edge.
@@ -38,11 +38,7 @@ pub(crate) struct Ground {
 impl Ground {
     /// Points with coordinates, one per row.
     #[staticmethod]
-    fn from_points(
-        py: Python<'_>,
-        points: PyReadonlyArray2<'_, f64>,
-        metric: &str,
-    ) -> PyResult<Self> {
+    fn from_points(py: Python<'_>, points: Array2<'_, f64>, metric: &str) -> PyResult<Self> {
         check_copies(&points, 1)?;
         let points = points.as_array();
         let point_metric: PointMetric = metric.parse().map_err(to_py_err)?;
@@ -176,8 +172,8 @@ impl Graph {
     fn new(
         py: Python<'_>,
         n: usize,
-        ends: PyReadonlyArray2<'_, i64>,
-        weights: PyReadonlyArray1<'_, f64>,
+        ends: Array2<'_, i64>,
+        weights: Array1<'_, f64>,
     ) -> PyResult<Self> {
         // A list of edges, and the neighbors of every node from it.
         check_copies(&ends, 4)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::fit::Start;
@@ -11,7 +11,7 @@ use treeport::learn::Epoch;
 use treeport::names::Named;
 use treeport::{FitOptions, Linkage, Method, fit as fit_model};
 
-use crate::convert::{self, to_py_err};
+use crate::convert::{self, Array1, Array2, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
 use crate::model::Model;
@@ -29,8 +29,8 @@ impl Labelled {
     #[new]
     fn new(
         measures: &Measures,
-        pairs: PyReadonlyArray2<'_, i64>,
-        distances: PyReadonlyArray1<'_, f64>,
+        pairs: Array2<'_, i64>,
+        distances: Array1<'_, f64>,
     ) -> PyResult<Self> {
         convert::check_copies(&distances, 1)?;
         let (pairs, distances) = (convert::pairs(&pairs)?, distances.as_array().to_vec());

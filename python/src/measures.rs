@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::io::biom;
@@ -14,13 +13,13 @@ use treeport::io::table::{self, TableOptions};
 use treeport::model::Prepared;
 use treeport::{Csr, Error};
 
-use crate::convert::{self, Compressed, to_py_err};
+use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
 
 /// Positions of either width that SciPy uses.
 #[derive(FromPyObject)]
 pub(crate) enum Positions<'py> {
-    Short(PyReadonlyArray1<'py, i32>),
-    Long(PyReadonlyArray1<'py, i64>),
+    Short(Array1<'py, i32>),
+    Long(Array1<'py, i64>),
 }
 
 /// Measures on the same points, one per row.
@@ -37,7 +36,7 @@ pub(crate) struct Measures {
 impl Measures {
     /// From a table of masses.
     #[staticmethod]
-    fn dense(py: Python<'_>, masses: PyReadonlyArray2<'_, f64>, normalize: bool) -> PyResult<Self> {
+    fn dense(py: Python<'_>, masses: Array2<'_, f64>, normalize: bool) -> PyResult<Self> {
         let masses = masses.as_array();
         let points = masses.ncols();
         if points == 0 {
@@ -60,7 +59,7 @@ impl Measures {
         py: Python<'_>,
         start: Positions<'_>,
         indices: Positions<'_>,
-        masses: PyReadonlyArray1<'_, f64>,
+        masses: Array1<'_, f64>,
         points: usize,
         normalize: bool,
     ) -> PyResult<Self> {

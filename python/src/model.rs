@@ -5,10 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::ndarray::{ArrayViewMut2, Axis, s};
-use numpy::{
-    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
-    PyReadwriteArray2,
-};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,7 +15,7 @@ use treeport::progress::{Progress, State};
 use treeport::tree::Census;
 use treeport::{Error, Forest, Tree};
 
-use crate::convert::{self, Compressed, Moves, Row, to_py_err};
+use crate::convert::{self, Array1, Array2, Compressed, Moves, Row, to_py_err};
 use crate::estimator::Calibration;
 use crate::ground::Ground;
 use crate::measures::Measures;
@@ -44,7 +41,7 @@ struct Layouts {
 }
 
 /// Measures with the census of all those that they are a part of.
-type Part<'py> = (Bound<'py, Measures>, PyReadonlyArray2<'py, i64>);
+type Part<'py> = (Bound<'py, Measures>, Array2<'py, i64>);
 
 /// A collection has so many times the measures that it is compared with.
 const COLLECTION: usize = 8;
@@ -61,8 +58,8 @@ impl Model {
     #[staticmethod]
     fn from_parents(
         leaves: usize,
-        parents: PyReadonlyArray1<'_, i64>,
-        lengths: PyReadonlyArray1<'_, f64>,
+        parents: Array1<'_, i64>,
+        lengths: Array1<'_, f64>,
     ) -> PyResult<Self> {
         convert::check_copies(&lengths, TREE)?;
         // A negative number is no node, and neither is the largest one.
@@ -81,7 +78,7 @@ impl Model {
     }
 
     #[staticmethod]
-    fn from_linkage(matrix: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+    fn from_linkage(matrix: Array2<'_, f64>) -> PyResult<Self> {
         convert::check_copies(&matrix, 2)?;
         let matrix = matrix.as_array();
         if matrix.ncols() != 4 {
@@ -99,10 +96,7 @@ impl Model {
     /// A forest of trees with weights, equal ones by default.
     #[staticmethod]
     #[pyo3(signature = (trees, weights=None))]
-    fn from_trees(
-        trees: Vec<PyRef<'_, Self>>,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
-    ) -> PyResult<Self> {
+    fn from_trees(trees: Vec<PyRef<'_, Self>>, weights: Option<Array1<'_, f64>>) -> PyResult<Self> {
         let trees = trees.iter().flat_map(|one| one.model.trees().to_vec()).collect();
         Self::read(match weights {
             Some(weights) => {
@@ -180,7 +174,7 @@ impl Model {
     fn extended(
         &self,
         py: Python<'_>,
-        distances: PyReadonlyArray2<'_, f64>,
+        distances: Array2<'_, f64>,
         threads: usize,
         report: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -296,7 +290,7 @@ impl Model {
         &self,
         py: Python<'py>,
         measures: &Measures,
-        weights: Option<PyReadonlyArray1<'_, f64>>,
+        weights: Option<Array1<'_, f64>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let weights = weights.map(|weights| weights.as_array().to_vec());
         let masses = watch::run(py, 1, None, |progress| {
@@ -508,7 +502,7 @@ impl Model {
     }
 
     /// What `census` has said, or a sum of that.
-    fn whole(&self, census: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<Census>> {
+    fn whole(&self, census: &Array2<'_, i64>) -> PyResult<Vec<Census>> {
         let (census, trees) = (census.as_array(), self.model.trees().len());
         if census.dim() != (trees, 3) {
             let (expected, found) = (format!("({trees}, 3)"), format!("{:?}", census.dim()));

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::Error;
 use treeport::search::{Accuracy, IndexFile, IndexOptions, Neighbors};
 
-use crate::convert::to_py_err;
+use crate::convert::{Array1, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
 use crate::watch;
@@ -154,7 +154,7 @@ impl Index {
         Ok(first)
     }
 
-    fn remove(&mut self, numbers: PyReadonlyArray1<'_, i64>) -> PyResult<()> {
+    fn remove(&mut self, numbers: Array1<'_, i64>) -> PyResult<()> {
         // A negative number becomes one that is out of range.
         let numbers: Vec<usize> = numbers.as_array().iter().map(|&n| n as usize).collect();
         self.file.index.remove(&numbers).map_err(to_py_err)

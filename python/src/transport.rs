@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use numpy::ndarray::ArrayView2;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::condensed::{place, size_for};
@@ -18,7 +18,7 @@ use treeport::{
     sinkhorn as entropic,
 };
 
-use crate::convert::{self, Moves, Row, to_py_err};
+use crate::convert::{self, Array1, Array2, Moves, Row, to_py_err};
 use crate::ground::{Graph, Ground};
 use crate::measures::Measures;
 use crate::watch;
@@ -27,13 +27,13 @@ use crate::watch;
 #[derive(FromPyObject)]
 pub(crate) enum Costs<'py> {
     /// The cost from every point of the left measure to every point of the right one.
-    Matrix(PyReadonlyArray2<'py, f64>),
+    Matrix(Array2<'py, f64>),
     /// Coordinates, one point per row, and how to measure between them.
-    Points(PyReadonlyArray2<'py, f64>, String),
+    Points(Array2<'py, f64>, String),
     /// Coordinates of the points of the left measure and of those of the right one.
-    TwoSets(PyReadonlyArray2<'py, f64>, PyReadonlyArray2<'py, f64>, String),
+    TwoSets(Array2<'py, f64>, Array2<'py, f64>, String),
     /// As `pdist` returns it.
-    Condensed(PyReadonlyArray1<'py, f64>),
+    Condensed(Array1<'py, f64>),
     Ground(PyRef<'py, Ground>),
     Graph(PyRef<'py, Graph>),
 }
@@ -220,13 +220,10 @@ const SHORT: usize = 2000;
 #[pyfunction]
 pub(crate) fn emd_matrix<'py>(
     py: Python<'py>,
-    a: PyReadonlyArray1<'py, f64>,
-    b: PyReadonlyArray1<'py, f64>,
-    costs: PyReadonlyArray2<'py, f64>,
+    a: Array1<'py, f64>,
+    b: Array1<'py, f64>,
+    costs: Array2<'py, f64>,
 ) -> PyResult<f64> {
-    convert::check_aligned(&a)?;
-    convert::check_aligned(&b)?;
-    convert::check_aligned(&costs)?;
     let costs = costs.as_array();
     let problem = Problem::Matrix(convert::masses(&a)?, convert::masses(&b)?, costs);
     let size = problem.size();
@@ -241,14 +238,11 @@ pub(crate) fn emd_matrix<'py>(
 #[pyfunction]
 pub(crate) fn emd_points<'py>(
     py: Python<'py>,
-    a: PyReadonlyArray1<'py, f64>,
-    b: PyReadonlyArray1<'py, f64>,
-    points: PyReadonlyArray2<'py, f64>,
+    a: Array1<'py, f64>,
+    b: Array1<'py, f64>,
+    points: Array2<'py, f64>,
     metric: String,
 ) -> PyResult<f64> {
-    convert::check_aligned(&a)?;
-    convert::check_aligned(&b)?;
-    convert::check_aligned(&points)?;
     let (a, b, costs) = (Row::Dense(a), Row::Dense(b), Costs::Points(points, metric));
     let problem = problem(&a, &b, &costs, false)?;
     if problem.size() <= SMALL {
@@ -295,7 +289,7 @@ pub(crate) fn emd_pairs<'py>(
     py: Python<'py>,
     ground: &Ground,
     measures: &Measures,
-    pairs: PyReadonlyArray2<'py, i64>,
+    pairs: Array2<'py, i64>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<f64>,
@@ -327,7 +321,7 @@ pub(crate) fn emd_pairs_apart<'py>(
     py: Python<'py>,
     graph: &Graph,
     measures: &Measures,
-    pairs: PyReadonlyArray2<'py, i64>,
+    pairs: Array2<'py, i64>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<f64>,
@@ -345,14 +339,11 @@ pub(crate) fn emd_pairs_apart<'py>(
 #[pyfunction]
 pub(crate) fn emd_few_pairs<'py>(
     py: Python<'py>,
-    measures: PyReadonlyArray2<'py, f64>,
-    pairs: PyReadonlyArray2<'py, i64>,
-    points: PyReadonlyArray2<'py, f64>,
+    measures: Array2<'py, f64>,
+    pairs: Array2<'py, i64>,
+    points: Array2<'py, f64>,
     metric: &str,
 ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
-    convert::check_aligned(&measures)?;
-    convert::check_aligned(&pairs)?;
-    convert::check_aligned(&points)?;
     let (measures, points) = (measures.as_array(), points.as_array());
     // Row after row, and not column after column.
     let (Some(masses), Some(coordinates)) = (measures.as_slice(), points.as_slice()) else {

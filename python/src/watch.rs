@@ -4,7 +4,8 @@
 //! while Rust computes. Therefore the calling thread does no work: it wakes up now and then, lets
 //! Python look, moves the progress bar, and asks the work to stop when Python raises.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -46,7 +47,8 @@ impl Watch {
 /// total)`.
 ///
 /// # Errors
-/// Those of the job, what a signal handler raised (`KeyboardInterrupt`), or what `report` did.
+/// Those of the job, what a signal handler raised (`KeyboardInterrupt`), what `report` did, or
+/// `RuntimeError` where the job has panicked.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     threads: usize,
@@ -79,8 +81,17 @@ pub(crate) fn run<T: Send>(
     let result = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
     match result.expect("the loop ends when there is a result") {
         Ok(result) => result.map_err(to_py_err),
-        Err(panic) => resume_unwind(panic),
+        Err(panic) => Err(broken(&*panic)),
     }
+}
+
+/// A fault of ours as an error that can be caught: what PyO3 makes of panics is none, and whoever
+/// waits for an answer, as the client of a cluster does, would wait forever.
+fn broken(panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = text.unwrap_or("no message");
+    PyRuntimeError::new_err(format!("treeport has a fault, please report this: {text}"))
 }
 
 fn tick(py: Python<'_>, report: Option<&Bound<'_, PyAny>>, watch: &Watch) -> PyResult<()> {
