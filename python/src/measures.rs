@@ -80,7 +80,9 @@ impl Measures {
     /// From a file of that format, with the names of rows and of columns.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, format: &str, transpose: bool) -> PyResult<Named> {
-        let (rows, columns) = py.detach(|| read(path, format, transpose)).map_err(to_py_err)?;
+        let mut known = None;
+        let found = py.detach(|| read(path, format, transpose, &mut known));
+        let (rows, columns) = found.map_err(|error| by_id(error, known))?;
         let ids = rows.names().map(<[String]>::to_vec);
         Ok((Self::of(rows), ids, columns))
     }
@@ -176,10 +178,20 @@ impl Measures {
 /// Measures, and the names of rows and of columns.
 type Named = (Measures, Option<Vec<String>>, Option<Vec<String>>);
 
+/// The same error; a row without mass goes by its ID, where it has one.
+fn by_id(error: Error, ids: Option<Vec<String>>) -> PyErr {
+    if let (Error::NoMass { measure }, Some(ids)) = (&error, ids) {
+        return PyValueError::new_err(format!("row {} has no mass; drop it", ids[*measure]));
+    }
+    to_py_err(error)
+}
+
+/// Reads a file; `ids` are those of its rows, also where something is wrong with one.
 fn read(
     path: PathBuf,
     format: &str,
     transpose: bool,
+    ids: &mut Option<Vec<String>>,
 ) -> treeport::Result<(treeport::Measures, Option<Vec<String>>)> {
     let file = File::open(&path).map_err(|source| Error::Read { path, source })?;
     let file = BufReader::new(file);
@@ -189,6 +201,7 @@ fn read(
         "biom" => {
             let table = biom::read(file)?;
             let columns = table.observations.clone();
+            *ids = Some(table.samples.clone());
             Ok((treeport::Measures::from_biom(table, None)?, Some(columns)))
         }
         _ => {
@@ -196,6 +209,7 @@ fn read(
             let table = table::read(file, &TableOptions { separator, ..TableOptions::default() })?;
             let mut table = if transpose { table.transposed()? } else { table };
             let columns = table.header.take();
+            ids.clone_from(&table.ids);
             Ok((treeport::Measures::from_table(table, None)?, columns))
         }
     }

@@ -64,7 +64,7 @@ def test_distances_of_groups_have_their_names(cells, tmp_path):
     np.testing.assert_allclose(part, whole.drop(index="12", columns="12"), atol=1e-12)
     # Where AnnData keeps such results.
     cells.uns["cell_type_distances"] = found
-    cells.obsp["profile_distances"] = tp.linkage(points=np.arange(9.0)).pairwise(cells, normalize=True)
+    cells.obsp["profile_distances"] = tp.linkage(points=np.arange(9.0)).pairwise(cells, normalize=True).to_numpy()
     cells.write_h5ad(tmp_path / "cells.h5ad")
     back = anndata.read_h5ad(tmp_path / "cells.h5ad")
     pd.testing.assert_frame_equal(back.uns["cell_type_distances"], found, check_index_type=False, check_column_type=False)

@@ -9,6 +9,7 @@ import pytest
 import treeport as tp
 from scipy import sparse
 from scipy.spatial.distance import pdist, squareform
+from treeport import _blocks, _core
 
 
 def test_data_frames_name_the_points(words, documents):
@@ -22,8 +23,9 @@ def test_data_frames_name_the_points(words, documents):
     assert (tw.pairwise(frame).to_numpy() == plain.pairwise(documents)).all()
     assert tw.distance(frame.iloc[0], frame.iloc[1]) == plain.distance(*documents[:2])
     assert tp.linkage(points=points, names=points.index).names == names
-    with pytest.raises(ValueError, match="feature names"):
-        tw.transform(frame[names[::-1]])
+    assert (tw.transform(frame[names[::-1]]) != tw.transform(frame)).nnz == 0
+    with pytest.raises(ValueError, match="feature names"):  # points without names: as in scikit-learn
+        tp.TreeWasserstein(words, epochs=3).fit(frame).transform(frame[names[::-1]])
 
 
 def test_every_kind_of_ground_metric_gives_the_same_tree(words, documents):
@@ -197,7 +199,7 @@ def test_sparse_entries_outside_of_the_matrix_are_refused(value):
             use(table)
 
 
-def test_numbers_may_lie_anywhere_in_memory():
+def test_tables_may_lie_anywhere_in_memory():
     def moved(array):
         place = np.empty(array.nbytes + 1, np.uint8)[1:].view(array.dtype).reshape(array.shape)
         place[:] = array
@@ -254,3 +256,34 @@ def test_numbers_may_lie_anywhere_in_memory():
     assert tp.Forest([tree, tree], weights=unaligned([1.0, 3.0])).weights.tolist() == [0.25, 0.75]
     near = tree.extend(unaligned(cost[:2]))
     assert near.n_points == 8
+    a, b = unaligned(rows[:2])
+    assert tp.sinkhorn(a, b, unaligned(cost)) == tp.sinkhorn(*rows[:2], cost)
+    assert tp.sinkhorn(a, b, unaligned(points), unaligned(points)) == tp.sinkhorn(*rows[:2], points, points)
+    np.testing.assert_array_equal(
+        tree.barycenter(rows, weights=unaligned(np.arange(1.0, 6))), tree.barycenter(rows, weights=range(1, 6))
+    )
+    collection = tp.WassersteinNeighbors(points).fit(rows).remove(unaligned([1, 3]))
+    assert collection.kneighbors(rows[:1], 3)[1].min() == 0
+    # What Dask has sent: a census, and a block of rows.
+    whole = _blocks.census(tree, True, unaligned(rows))
+    expected = _blocks.table(tree, True, rows, whole)
+    np.testing.assert_array_equal(_blocks.table(tree, True, unaligned(rows), unaligned(whole)), expected)
+
+
+def test_what_is_not_aligned_is_never_read():
+    raw, rows = tp.Tree.from_newick("(a:1,b:2);")._raw, tp.Measures(np.eye(2))._raw
+    with pytest.raises(TypeError, match="not aligned"):
+        raw.pairwise_part((rows, unaligned(np.ones((1, 3), dtype=np.int64))), None, 1)
+    with pytest.raises(TypeError, match="not aligned"):
+        _core.Measures.dense(unaligned(np.eye(2)), False)
+    # Steps of 12 bytes, which nothing takes where there is one row.
+    records = np.zeros(2, dtype=[("mass", np.float64), ("more", np.int32)])["mass"]
+    assert len(_core.Measures.dense(records[:1, None] + 1, False)) == 1
+    with pytest.raises(TypeError, match="not aligned"):
+        _core.Measures.dense(records[:, None], False)
+
+
+def test_a_panic_is_an_error_that_can_be_caught():
+    raw, rows = tp.Tree.from_newick("((a:1,b:1):2,c:3);")._raw, tp.Measures(np.eye(3))._raw
+    with pytest.raises(RuntimeError, match="treeport has a fault, please report this: assertion failed"):
+        raw.pairwise_into(rows, None, np.zeros((3, 1)), 1)  # room that `pairwise` would have refused

@@ -24,6 +24,15 @@ def table(rng):
     return pd.DataFrame(cdist(places, places), names, names), places
 
 
+def test_colors_of_rows_that_are_called_alike_are_in_their_order():
+    index = ["a", "a", "b"]
+    table = pd.DataFrame([[0.0, 1, 4], [1, 0, 3], [4, 3, 0]], index, index)
+    ax = tp.plot_distances(table, "mds", colors=pd.Series(["x", "y", "x"], index))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
+    with pytest.raises(ValueError, match="colors have two entries for a; give them in the order of the rows"):
+        tp.plot_distances(table, "mds", colors=pd.Series(["x", "y", "x"], ["b", "a", "a"]))
+
+
 def chain(leaves):
     """Every inner node has a leaf and the next inner node."""
     text = "a0:1"

@@ -60,6 +60,25 @@ def test_biom_of_both_versions(tmp_path):
         del file["sample/ids"]
     with pytest.raises(ValueError, match="h.biom: it is HDF5, but no table of BIOM 2.1"):
         tp.Measures.read(tmp_path / "h.biom")
+    (tmp_path / "h.biom").write_bytes((tmp_path / "h.biom").read_bytes()[:600])
+    with pytest.raises(OSError, match="h.biom: the file of HDF5 is damaged, so copy it again"):
+        tp.Measures.read(tmp_path / "h.biom")
+
+
+def test_samples_without_counts_go_by_their_ids(tmp_path):
+    biom = pytest.importorskip("biom", reason="it comes with scikit-bio")
+    h5py = pytest.importorskip("h5py", reason="it comes with scikit-bio")
+    table = biom.Table(np.array([[1.0, 0, 0], [2, 0, 0]]), ["a", "b"], ["gut", "skin", "hair"])
+    (tmp_path / "a.biom").write_text(table.to_json("us"))
+    with pytest.raises(ValueError, match="a.biom: row skin has no mass; drop it"):
+        tp.Measures.read(tmp_path / "a.biom")
+    with h5py.File(tmp_path / "h.biom", "w") as file:
+        table.to_hdf5(file, "us")
+    many = "2 of 3 rows have no mass, such as skin, hair; drop them"
+    with pytest.raises(ValueError, match=f"h.biom: {many}"):
+        tp.Measures.read(tmp_path / "h.biom")
+    with pytest.raises(ValueError, match=many):
+        tp.Measures(table.matrix_data.T, ids=table.ids())
 
 
 def test_h5ad(tmp_path):
@@ -92,7 +111,10 @@ def test_what_is_wrong_is_named(tmp_path):
     path.write_text("id,a,b\ngut,1,-2\n")
     with pytest.raises(ValueError, match="a.csv: measure 0 has mass -2 at point 1"):
         tp.Measures.read(path)
-    with pytest.raises(FileNotFoundError, match="cannot read `.*none.csv`"):
+    path.write_text("id,a,b\ngut,1,2\nskin,0,0\n")
+    with pytest.raises(ValueError, match="a.csv: row skin has no mass; drop it"):
+        tp.Measures.read(path)
+    with pytest.raises(FileNotFoundError, match="cannot read `.*none.csv`: [^(]*$"):
         tp.Measures.read(tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError):
         tp.Measures.read(tmp_path / "none.biom")

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ._inputs import Floats, Integers, Seed, seed_of
-from ._named import Named, texts
+from ._named import Named, names_of_labels, texts
 
 
 def groups_of(
@@ -45,7 +45,7 @@ def _masses(adata: Any, weights: Any, count: int) -> Floats:
     """The weight of every cell."""
     if weights is None:
         return np.ones(count)
-    given = _column(adata, weights) if isinstance(weights, str) else weights
+    given = _column(adata, weights) if isinstance(weights, str) else _by_cell(adata, weights)
     mass = np.asarray(given, dtype=np.float64)
     if mass.shape != (count,):
         raise ValueError(f"the weights have shape {mass.shape}, expected ({count},): one for every cell")
@@ -56,6 +56,22 @@ def _masses(adata: Any, weights: Any, count: int) -> Floats:
             f"the weight of cell {cell} is {mass[wrong[0]]}; weights must be finite and at least 0"
         )
     return mass
+
+
+def _by_cell(adata: Any, weights: Any) -> Any:
+    """Weights in the order of the cells: those of a Series by its index, if that has names."""
+    if not hasattr(weights, "reindex") or names_of_labels(weights.index) is None:
+        return weights
+    own, cells = texts(weights.index), texts(adata.obs_names)
+    if own == cells:
+        return weights
+    at = {cell: place for place, cell in enumerate(own)}
+    if len(at) < len(own):
+        raise ValueError("the index of the weights has a cell twice; give them in the order of the cells, as an array")
+    missing = next((cell for cell in cells if cell not in at), None)
+    if missing is not None:
+        raise ValueError(f"the weights have no entry for cell {missing}; their index has to have all of obs_names")
+    return np.asarray(weights)[[at[cell] for cell in cells]]
 
 
 def _some(cells: Integers, group: Integers, most: int, seed: int) -> Integers:

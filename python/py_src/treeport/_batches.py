@@ -16,14 +16,14 @@ from ._inputs import (
     graph_of,
     ground_of,
     measures_of,
-    names_of,
     nodes_by_name,
     one_of,
     pairs_of,
     row,
     threads_of,
 )
-from ._mappings import places_of_ground, unmapped
+from ._mappings import names_of_ground, places_of_ground, unmapped
+from ._named import framed, ids_of
 from ._progress import bar
 
 
@@ -107,7 +107,7 @@ def emd_pairwise(
     penalty: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
-) -> Floats:
+) -> Any:
     """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in parallel.
 
     Parameters
@@ -129,7 +129,7 @@ def emd_pairwise(
 
     Returns
     -------
-    distances : ndarray of shape (n_a, n_b) or (n_a, n_a)
+    distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
 
     Examples
     --------
@@ -162,10 +162,10 @@ def emd_pairwise(
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
         found = _solved(ground, assume_metric, both, pairs, threads_of(n_jobs), report, penalty)
     if B is not None:
-        return found.reshape(n, m)
+        return framed(found.reshape(n, m), ids_of(A), ids_of(B))
     table = np.zeros((n, n))
     table[left, right] = table[right, left] = found
-    return table
+    return framed(table, ids_of(A), ids_of(A))
 
 
 def _solved(
@@ -210,7 +210,7 @@ def _on_one_ground(
         check(rows)
         return ground, rows
     one_of(points, cost, graph)
-    names = names_of(graph)
+    names = names_of_ground(points, cost, graph)
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
     # Before the metric: what is wrong with masses is better said before long work than after it.
     rows = [measures_of(one, names=names) for one in plain]

@@ -130,8 +130,9 @@ def table(
     model: Model, normalize: bool, a: Any, whole: Integers, b: Any = None, other: Any = None
 ) -> Floats:
     """Distances of a block of rows to another, or within one, as both wholes would give them."""
-    left = measures_of(a, normalize), whole
-    right = None if b is None else (measures_of(b, normalize), other)
+    # What Dask has read from a message may lie anywhere in it.
+    left = measures_of(a, normalize), np.require(whole, np.int64, "A")
+    right = None if b is None else (measures_of(b, normalize), np.require(other, np.int64, "A"))
     return model._raw.pairwise_part(left, right, 1)
 
 

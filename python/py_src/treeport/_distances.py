@@ -94,11 +94,21 @@ def _groups(colors: Any, ids: Any) -> Optional[list[str]]:
     if colors is None:
         return None
     if hasattr(colors, "reindex") and ids is not None:
-        missing = [one for one in ids if one not in colors.index]
-        if missing:
-            raise ValueError(f"colors have no entry for {missing[0]}")
-        colors = colors.loc[list(ids)]
+        colors = _by_index(colors, ids)
     return texts(colors)
+
+
+def _by_index(colors: Any, ids: Any) -> Any:
+    """A Series in the order of IDs."""
+    if list(colors.index) == list(ids):  # some may be there twice
+        return colors
+    missing = [one for one in ids if one not in colors.index]
+    if missing:
+        raise ValueError(f"colors have no entry for {missing[0]}")
+    if colors.index.has_duplicates:
+        twice = colors.index[colors.index.duplicated()][0]
+        raise ValueError(f"colors have two entries for {twice}; give them in the order of the rows, as a list")
+    return colors.loc[list(ids)]
 
 
 def _palette(groups: list[str]) -> dict[str, Any]:

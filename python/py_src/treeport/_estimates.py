@@ -69,7 +69,8 @@ class Estimates:
         accuracy : {"tree", "flow", "arcs", "exact"} or float
             "tree" takes the distance of the trees; "flow" the true cost of their plans; "arcs" a value between
             the bounds that a few Sinkhorn sweeps prove, and asks no tree; "exact" solves. A number is a relative
-            error that is certified to be kept, each pair at the lowest level that can promise it.
+            error that is certified to be kept: a pair is tried at "flow", where its plans are likely to be enough, then
+            at "arcs", and is solved where neither proves it.
 
         Returns
         -------

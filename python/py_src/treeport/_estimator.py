@@ -23,14 +23,13 @@ from ._inputs import (
     fingerprint,
     ground_of,
     measures_of,
-    names_of,
     pairs_of,
     rows_of,
     seed_of,
     threads_of,
     with_mass,
 )
-from ._mappings import Places, are_mappings, moves, named_rows, places_for, unmapped
+from ._mappings import Places, are_mappings, moves, named_rows, names_of_ground, places_for, unmapped
 from ._named import framed, ids_of, names_of_labels, names_of_more
 from ._progress import bar
 from ._tables import nearest_of, room_for, table_of
@@ -619,7 +618,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Rows as scikit-learn checks them."""
-        names = names_of(self.graph)
+        names = names_of_ground(self.points, self.cost, self.graph)
         if are_mappings(X):
             X = named_rows(X, self._places(X if reset else None))
             names = X.names

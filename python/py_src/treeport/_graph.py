@@ -20,8 +20,8 @@ from distributed import Client, Future, get_client
 from scipy import sparse
 
 from . import _blocks
-from ._inputs import in_order, names_of, table
-from ._mappings import Places, places_of_ground, unmapped
+from ._inputs import in_order, table
+from ._mappings import Places, names_of_ground, places_of_ground, unmapped
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
@@ -179,7 +179,8 @@ def _names(model: Any) -> Any:
     if isinstance(model, WassersteinNeighbors):
         named = getattr(model, "feature_names_in_", None)
         return model._names(reset=False) if named is None else list(named)
-    return names_of(model.graph) or (model._model.names if model.__sklearn_is_fitted__() else None)
+    names = names_of_ground(model.points, model.cost, model.graph)
+    return names or (model._model.names if model.__sklearn_is_fitted__() else None)
 
 
 def _places(model: Any) -> Places:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from . import _core
 from ._mappings import Places, are_mappings, named_rows, places_in
-from ._named import Named, ids_of, is_biom, named, names_of_labels, placed, places_of
+from ._named import Named, ids_of, is_anndata, is_biom, named, names_of_labels, placed, places_of, texts
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -58,7 +58,19 @@ def _whole(values: Any) -> Any:
 
 def _array(values: Any, dtype: Any = np.float64) -> Any:
     """An array of aligned numbers; what came over a network, or out of a file, may lie anywhere."""
-    return np.require(_whole(values), dtype, "A")
+    try:
+        return np.require(_whole(values), dtype, "A")
+    except TypeError as error:
+        if not (hasattr(values, "isna") and np.any(values.isna())):
+            raise
+        raise ValueError(f"{_missing(values)} is missing; fill it (`fillna`) or leave it out first") from error
+
+
+def _missing(values: Any) -> str:
+    """Where a table or a Series of pandas has no value."""
+    place = tuple(int(at[0]) for at in np.nonzero(np.asarray(values.isna())))
+    column = "" if len(place) == 1 else f", column {values.columns[place[1]]}"
+    return f"the entry of row {values.index[place[0]]}{column}"
 
 
 def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
@@ -71,24 +83,26 @@ def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
     if hasattr(table, "reindex") and getattr(table, "ndim", 0) == 1:
         return _one_in_order(table, names)
     own = named(table)
-    if own.names is None:
+    if own.names is None and not own.counted:
         return own.rows
-    wanted = [str(name) for name in names]
-    if own.names == wanted:
+    wanted = texts(names)
+    columns = own.called(wanted)
+    if columns is None or columns == wanted:
         return own.rows
-    places = places_of(own.names, wanted, own.ids)
+    places = places_of(columns, wanted, own.ids)
     if len(places) == len(wanted) and hasattr(own.rows, "iloc"):
         return own.rows.iloc[:, np.argsort(places)]
-    return placed(own.rows, places, len(wanted))
+    return placed(own.rows if is_sparse(own.rows) else _array(own.rows), places, len(wanted))
 
 
 def _one_in_order(series: Any, names: Sequence[Any]) -> Any:
     """A Series in the order of names."""
-    own, wanted = names_of_labels(series.index), [str(name) for name in names]
-    if own is None or own == wanted:
+    own, wanted = texts(series.index), texts(names)
+    only_counts = names_of_labels(series.index) is None and set(own).isdisjoint(wanted)
+    if only_counts or own == wanted:
         return series
     masses = np.zeros(len(wanted))
-    masses[places_of(own, wanted)] = np.asarray(series, dtype=np.float64)
+    masses[places_of(own, wanted)] = _array(series)
     return masses
 
 
@@ -125,9 +139,7 @@ def table(measures: Any) -> Any:
     """Many measures as float64: a two-dimensional array, or compressed rows."""
     if _is_table(measures):
         return measures
-    if hasattr(measures, "obsm") and hasattr(measures, "X"):  # AnnData: observations are measures
-        measures = measures.X
-    elif is_biom(measures) or isinstance(measures, (Measures, Named)):
+    if is_biom(measures) or is_anndata(measures) or isinstance(measures, (Measures, Named)):
         measures = named(measures).rows
     if is_sparse(measures):
         rows = sound(measures).tocsr()
@@ -147,11 +159,15 @@ def measures_of(
     """
     if isinstance(measures, Measures):
         return measures._for(names, normalize)
-    rows = table(in_order(measures, names))
+    return _checked_by_id(table(in_order(measures, names)), normalize, ids_of(measures))
+
+
+def _checked_by_id(rows: Any, normalize: bool, ids: Any) -> _core.Measures:
+    """Measures of what `table` returns; those without mass are named by their IDs, where they have any."""
     try:
         return _checked(rows, normalize)
     except ValueError as error:
-        ids, empty = ids_of(measures), np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
+        empty = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
         if ids is None or len(empty) == 0:
             raise
         some = ", ".join(str(ids[at]) for at in empty[:3])
@@ -212,15 +228,13 @@ class Measures:
             places = places_in(X) if names is None else Places(len(names), names)
             X = named_rows(X, places)
         own = named(X)
-        self._set(
-            measures_of(X),
-            own.ids if ids is None else ids,
-            own.names if names is None else [str(name) for name in names],
-        )
+        ids = own.ids if ids is None else ids
+        raw = _checked_by_id(table(own), False, ids)
+        self._set(raw, ids, own.names if names is None else texts(names), own.counted and names is None)
 
-    def _set(self, raw: _core.Measures, ids: Any, names: Optional[list[str]]) -> None:
+    def _set(self, raw: _core.Measures, ids: Any, names: Optional[list[str]], counted: bool = False) -> None:
         raw.keep()
-        self._raw = raw
+        self._raw, self._counted = raw, counted
         self.ids = _counted(ids, len(raw), "IDs", "measures")
         self.names: Optional[list[str]] = _counted(names, raw.points, "names", "points")
         self._placed: Optional[tuple[list[str], Measures]] = None
@@ -322,8 +336,7 @@ class Measures:
         """
         from ._anndata import groups_of
 
-        rows, ids, names = groups_of(adata, groupby, weights, n_cells, random_state)
-        return cls(rows, ids=ids, names=names)
+        return cls(groups_of(adata, groupby, weights, n_cells, random_state))
 
     @cached_property
     def _normalized(self) -> _core.Measures:
@@ -333,10 +346,11 @@ class Measures:
 
     def _for(self, names: Optional[Sequence[Any]], normalize: bool) -> _core.Measures:
         """Those that points of these names are asked about; kept, in case they ask again."""
-        if names is None or self.names is None:
+        if names is None or (self.names is None and not self._counted):
             return self._normalized if normalize else self._raw
-        wanted = [str(name) for name in names]
-        if self.names == wanted:
+        wanted = texts(names)
+        called = Named(self, None, self.names, self._counted).called(wanted)
+        if called is None or called == wanted:
             return self._for(None, normalize)
         if self._placed is None or self._placed[0] != wanted:
             self._placed = wanted, Measures(in_order(self, wanted))
@@ -347,10 +361,10 @@ class Measures:
         return sparse.csr_array((masses, columns, start), shape=(len(self), points))
 
     def _named(self) -> Named:
-        return Named(self._rows(), self.ids, self.names)
+        return Named(self._rows(), self.ids, self.names, self._counted)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _measures_again, (self._rows(), self.ids, self.names)
+        return _measures_again, tuple(self._named())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -372,8 +386,8 @@ def _in_file(path: str, read: Callable[[], T]) -> T:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _measures_again(rows: Any, ids: Any, names: Any) -> Measures:
-    return Measures(rows, ids=ids, names=names)
+def _measures_again(rows: Any, ids: Any, names: Any, counted: bool = False) -> Measures:
+    return Measures(Named(rows, ids, names, counted))
 
 
 def _counted(labels: Any, count: int, what: str, things: str) -> Any:
@@ -387,12 +401,11 @@ def rows_of(
     estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool, least: int = 1
 ) -> Any:
     """Rows as scikit-learn checks them, at least so many; columns with names are matched to points with names."""
-    if hasattr(X, "obsm") and hasattr(X, "X"):  # AnnData: observations are measures
-        X = X.X
     if is_sparse(X):
         X = sound(X)
     is_frame = hasattr(X, "columns")
-    if is_biom(X) or isinstance(X, (Measures, Named)) or (is_frame and names is not None):
+    has_names = is_biom(X) or is_anndata(X) or isinstance(X, (Measures, Named))
+    if has_names or (is_frame and names is not None):
         X = _by_name(estimator, X, names, reset, least)
     else:
         if not reset and not hasattr(estimator, "feature_names_in_") and is_frame:
@@ -417,17 +430,17 @@ def _validated(estimator: Any, X: Any, reset: bool, least: int) -> Any:
 def _by_name(estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool, least: int) -> Any:
     """Rows whose columns are matched to points by name; scikit-learn looks for names in DataFrames alone."""
     own = named(X)
-    if own.names is None:
-        return _validated(estimator, np.asarray(X) if hasattr(X, "columns") else own.rows, reset, least)
     if names is None and not reset:
         names = getattr(estimator, "feature_names_in_", None)
-    rows = own.rows if names is None else in_order(X, names)
-    rows = rows if is_sparse(rows) else np.asarray(rows)
+    if own.names is None and (names is None or own.called(texts(names)) is None):
+        return _validated(estimator, np.asarray(own.rows) if hasattr(X, "columns") else own.rows, reset, least)
+    rows = own.rows if names is None else in_order(own, names)
+    rows = sound(rows) if is_sparse(rows) else _array(rows)
     if names is not None and not reset:
         return check_array(rows, accept_sparse="csr", dtype=np.float64, ensure_min_samples=least)
     rows = _validated(estimator, rows, reset, least)
     if reset:
-        called = own.names if names is None else [str(name) for name in names]
+        called = own.names if names is None else texts(names)
         estimator.feature_names_in_ = np.array(called, dtype=object)
     return rows
 
@@ -519,13 +532,26 @@ def ground_of(
 
 
 def one_of(points: Any, cost: Any, graph: Any) -> None:
-    """Refuses no ground metric, and more than one."""
+    """Refuses no ground metric, more than one, and what is no matrix of costs."""
+    check_cost(cost)
     given = 3 - (points is None) - (cost is None) - (graph is None)
     if given != 1:
         raise ValueError(f"give one of points, cost and graph; {given} of them are given")
 
 
+def check_cost(cost: Any) -> None:
+    """Refuses graphs and sparse matrices in the place of the costs, by name."""
+    if _is_network(cost):
+        raise ValueError("the cost matrix is a networkx graph; give it by name, as `graph=`")
+    if is_sparse(cost):
+        raise ValueError(
+            "the cost matrix is sparse, and costs that are not there are not 0 for certain; give `cost.toarray()`, or "
+            "by name, as `graph=`, if it has the lengths of edges"
+        )
+
+
 def _matrix(cost: Any, dtype: Any) -> Any:
+    check_cost(cost)
     matrix = _array(cost, dtype)
     if matrix.ndim not in (1, 2):
         raise ValueError(f"the cost matrix has shape {matrix.shape}, expected one or two axes")

@@ -72,17 +72,26 @@ def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
 
 def places_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Places:
     """The points of a ground metric; those of a matrix of costs are its rows, or its columns."""
-    if graph is not None:
-        if hasattr(graph, "nodes") and hasattr(graph, "edges"):
-            nodes = list(graph.nodes)
-            return Places(len(nodes), nodes)
-        return Places(graph.shape[0], _labels(graph, 0)) if hasattr(graph, "shape") else Places(len(graph), None)
-    if points is not None:
-        return Places(len(points) if not hasattr(points, "shape") else points.shape[0], _labels(points, 0))
+    names = names_of_ground(points, cost, graph, axis)
+    if names is not None:
+        return Places(len(names), names)
+    given = graph if points is None else points
+    if given is not None:
+        return Places(given.shape[0] if hasattr(given, "shape") else len(given), None)
     shape = np.shape(cost)
     if len(shape) == 1:  # condensed: n(n - 1)/2 distances
         return Places((1 + int(np.sqrt(1 + 8 * shape[0]))) // 2, None)
-    return Places(shape[axis], _labels(cost, axis))
+    return Places(shape[axis], None)
+
+
+def names_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Optional[list[Any]]:
+    """What the points of a ground metric are called: nodes, the index of a table, or the cells of an AnnData."""
+    if hasattr(graph, "nodes") and hasattr(graph, "edges"):
+        return list(graph.nodes)
+    for given, at in ((graph, 0), (points, 0), (cost, axis)):
+        if given is not None:
+            return _labels(given, at)
+    return None
 
 
 def _labels(what: Any, axis: int) -> Optional[list[Any]]:

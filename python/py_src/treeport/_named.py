@@ -1,4 +1,4 @@
-"""Rows and columns that have names: DataFrames, tables of BIOM, and what is read from files."""
+"""Rows and columns that have names: DataFrames, AnnData, tables of BIOM, and what is read from files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ class Named(NamedTuple):
     rows: Any
     ids: Any
     names: Optional[list[str]]
+    counted: bool = False  # whether columns have labels that only count from 0
+
+    def called(self, points: Sequence[str]) -> Optional[list[str]]:
+        """What columns are called among points of these names: numbers that only count are names where points have them."""
+        if self.names is not None or not self.counted:
+            return self.names
+        numbers = texts(range(self.rows.shape[1]))
+        return None if set(numbers).isdisjoint(points) else numbers
+
+
+def is_anndata(what: Any) -> bool:
+    """Whether it is an AnnData, whose package need not be installed; observations are measures."""
+    return hasattr(what, "obsm") and hasattr(what, "X")
 
 
 def is_biom(what: Any) -> bool:
@@ -32,12 +45,25 @@ def named(what: Any) -> Named:
     if is_biom(what):
         rows = sparse.csr_array(what.matrix_data.T)
         return Named(rows, ids_of(what), texts(what.ids(axis="observation")))
+    if is_anndata(what):
+        return _of_anndata(what)
     if hasattr(what, "columns") and hasattr(what, "index"):  # pandas
-        return Named(what, what.index, names_of_labels(what.columns))
+        names = names_of_labels(what.columns)
+        return Named(what, what.index, names, names is None)
     if hasattr(what, "_named"):  # Measures
         own: Named = what._named()
         return own
     return Named(what, None, None)
+
+
+def _of_anndata(what: Any) -> Named:
+    """Observations as rows; variables that were given no names are called 0, 1, … there, as text."""
+    if what.X is None:
+        raise ValueError("the AnnData has no X, whose rows would be the measures")
+    labels = getattr(what, "var_names", None)
+    names = None if labels is None else texts(labels)
+    counted = names is not None and names == texts(range(len(names)))
+    return Named(what.X, ids_of(what), None if counted else names, counted)
 
 
 def ids_of(what: Any) -> Any:
@@ -46,6 +72,8 @@ def ids_of(what: Any) -> Any:
         return None
     if is_biom(what):
         return texts(what.ids())
+    if is_anndata(what):
+        return getattr(what, "obs_names", None)
     if hasattr(what, "columns") and hasattr(what, "index"):  # pandas
         return what.index
     return what.ids if hasattr(what, "_named") else None
@@ -71,7 +99,7 @@ def places_of(columns: Sequence[str], names: Sequence[str], ids: Any = None) -> 
     if unknown:
         some = ", ".join(unknown[:3])
         turned = ids is not None and any(str(name) in number for name in ids)
-        hint = "; rows are called as points are, so turn the table round (`.T`)" if turned else ""
+        hint = "; rows are called as points are, so turn the table round (`.T`, of a biom.Table `.transpose()`)" if turned else ""
         raise ValueError(
             f"{len(unknown)} of {len(columns)} columns are called as no point is, such as {some}{hint}"
         )

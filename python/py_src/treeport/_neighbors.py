@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._blocks import processes, spread_search
 from ._estimator import TreeWasserstein, _parameters
-from ._inputs import Integers, ground_of, measures_of, names_of, neighbors_of, rows_of, threads_of
-from ._mappings import Places, are_mappings, named_rows, places_for
+from ._inputs import Integers, ground_of, measures_of, neighbors_of, rows_of, threads_of
+from ._mappings import Places, are_mappings, named_rows, names_of_ground, places_for
 from ._progress import bar
 
 
@@ -426,7 +426,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def _names(self, reset: bool) -> Optional[Sequence[Any]]:
         """Names of the points that columns are matched to."""
         model = self.model
-        names = names_of(self.graph if model is None else model.graph)
+        source = self if model is None else model
+        names = names_of_ground(source.points, source.cost, source.graph)
         if reset:
             return names or (model._model.names if model and model.__sklearn_is_fitted__() else None)
         return names if hasattr(self, "feature_names_in_") else names or self._index.names

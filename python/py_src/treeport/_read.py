@@ -34,13 +34,15 @@ def format_of(path: str) -> str:
 def read_hdf5_biom(path: str) -> Named:
     """The samples of a table of BIOM 2.1; they lie in the file as rows already."""
     h5py = _needed("h5py", "a .biom file of HDF5", path)
-    with h5py.File(path, "r") as file:
-        try:
+    try:
+        with h5py.File(path, "r") as file:
             group = file["sample/matrix"]
             parts = [group[name][()] for name in ("data", "indices", "indptr")]
             ids, names = (_ids(file[axis + "/ids"]) for axis in ("sample", "observation"))
-        except KeyError as error:
-            raise ValueError(f"{path}: it is HDF5, but no table of BIOM 2.1: {error.args[0]}") from None
+    except KeyError as error:
+        raise ValueError(f"{path}: it is HDF5, but no table of BIOM 2.1: {error.args[0]}") from None
+    except OSError as error:
+        raise OSError(f"{path}: the file of HDF5 is damaged, so copy it again: {error}") from None
     try:
         rows = sparse.csr_array(tuple(parts), shape=(len(ids), len(names)))
         rows.check_format(full_check=True)

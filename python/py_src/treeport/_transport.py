@@ -16,14 +16,13 @@ from ._inputs import (
     directed,
     directed_costs,
     moves_matrix,
-    names_of,
     nodes_by_name,
     one_of,
     row,
     support,
     width,
 )
-from ._mappings import Places, moves, places_of_ground, unmapped
+from ._mappings import Places, moves, names_of_ground, places_of_ground, unmapped
 
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
@@ -50,10 +49,9 @@ class _Problem:
         metric: str,
         weight: Optional[str],
     ) -> None:
-        names = names_of(graph)
         self._of = points, points_b, cost, graph
-        self.a = row(unmapped(a, lambda: self._side(0)), names)
-        self.b = row(unmapped(b, lambda: self._side(1)), names)
+        self._check_labels(a, b)
+        self.a, self.b = self._row(a, 0), self._row(b, 1)
         self._shape = width(self.a), width(self.b)
         self._places: Optional[tuple[Integers, Integers]] = None
         self.costs: Any
@@ -64,17 +62,45 @@ class _Problem:
         else:
             self.costs = costs(points, cost, graph, metric, weight)
 
-    def _side(self, side: int) -> Places:
-        """The points of `a` or of `b`."""
+    def _row(self, measure: Any, side: int) -> Any:
+        """A measure in the order of the points of its side, where both have names."""
+        return row(unmapped(measure, lambda: self._side(side)), self._names(side))
+
+    def _check_labels(self, a: Any, b: Any) -> None:
+        """Refuses labels that contradict each other where the points have none that would tell."""
+        left, right = _labels(a), _labels(b)
+        points, points_b, cost, _ = self._of
+        if left is None or right is None or left == right or points_b is not None:
+            return
+        if self._names(0) is not None or self._names(1) is not None:
+            return
+        # The points of a matrix of costs may be others on both sides, and then nothing says they are the same.
+        if cost is not None and (len(left) != len(right) or set(left).isdisjoint(right)):
+            return
+        raise ValueError(
+            f"a is about {_some(left)}, and b about {_some(right)}, and the points have no names; bring both into one "
+            "order (`b.reindex(a.index)`), or give names to the points: an index to `points`, index and columns to `cost`"
+        )
+
+    def _ground(self, side: int) -> tuple[Any, Any, Any]:
+        """The ground metric as `a` or `b` has it: points, cost, graph."""
         points, points_b, cost, graph = self._of
         if points_b is not None:
             points, cost = points_b if side == 1 else cost if points is None else points, None
-        one_of(points, cost, graph)
-        return places_of_ground(points, cost, graph, side)
+        return points, cost, graph
+
+    def _names(self, side: int) -> Optional[list[Any]]:
+        """What the points of `a` or of `b` are called, where they are called anything."""
+        return names_of_ground(*self._ground(side), side)
+
+    def _side(self, side: int) -> Places:
+        """The points of `a` or of `b`."""
+        one_of(*self._ground(side))
+        return places_of_ground(*self._ground(side), side)
 
     def _two_sets(self, points: Any, points_b: Any, cost: Any, graph: Any) -> tuple[Floats, Floats]:
         """Coordinates of both sides: ``points=x, points_b=y``, or `x` and `y` after the measures."""
-        if np.ndim(points_b) == 0 and not hasattr(points_b, "obsm"):
+        if not hasattr(points_b, "obsm") and np.ndim(points_b) == 0:
             raise ValueError(
                 f"points_b is {points_b!r}; the fourth argument is the coordinates of the points of b, and "
                 "everything after it is given by name"
@@ -130,6 +156,17 @@ class _Problem:
             (u, v), (left, right), (n, m) = duals, self._places, self._shape
             duals = _spread(u, left, n), _spread(v, right, m)
         return (value, self._plan(entries, with_plan), duals) if with_plan else (value, duals)
+
+
+def _labels(measure: Any) -> Optional[list[Any]]:
+    """The labels of a Series, or the columns of a table of one row."""
+    if not hasattr(measure, "reindex"):
+        return None
+    return list(measure.columns if hasattr(measure, "columns") else measure.index)
+
+
+def _some(labels: list[Any]) -> str:
+    return ", ".join(map(repr, labels[:3])) + (", …" if len(labels) > 3 else "")
 
 
 def _spread(values: Floats, places: Integers, size: int) -> Floats:
@@ -261,6 +298,7 @@ def emd(
     a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
         Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given. A dict ``{node: mass}``
         names nodes of a networkx graph, rows of a DataFrame of points, or points by their numbers; others have no mass.
+        Labels of a Series are matched to those: to the nodes, to the index of `points`, to index (`a`) and columns (`b`) of `cost`.
     cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
         Distances between the points, square or condensed as by `scipy.spatial.distance.pdist`; or the
         cost from every point of `a` to every point of `b`, which need not be the same points.
@@ -277,7 +315,7 @@ def emd(
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
-        How distances follow from coordinates.
+        How distances follow from coordinates. "haversine" takes latitude and longitude in degrees, and distances are in km.
     mass : float, optional
         Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
     penalty : float, optional
