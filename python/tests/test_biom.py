@@ -124,6 +124,8 @@ def test_features_that_are_not_in_the_tree_are_named(tree, table):
     turned = pd.DataFrame(table.matrix_data.toarray(), table.ids("observation"), table.ids())
     with pytest.raises(ValueError, match="such as s0, s1, s2; rows are called as points are, so turn the table"):
         tree.unifrac(turned)
+    with pytest.raises(ValueError, match=r"turn the table round \(`.T`, of a biom.Table `.transpose\(\)`\)"):
+        tree.unifrac(table.transpose())
 
 
 def test_samples_without_counts_are_named(tree, table):

@@ -46,8 +46,9 @@ def emd_pairs(
     Parameters
     ----------
     measures : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
-        One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Without `points`, `cost` and `graph`: measures with
-        coordinates of their own, which may be of any number.
+        One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
+        matched to those of the points. Without `points`, `cost` and `graph`: measures with coordinates of their own, which
+        may be of any number.
     pairs : array-like of int of shape (n_pairs, 2)
         The rows to compare.
     points, cost, graph, weight, metric
@@ -113,8 +114,9 @@ def emd_pairwise(
     Parameters
     ----------
     A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
-        One measure per row, or one ``{node: mass}`` each. Without `points`, `cost` and `graph`: measures with coordinates of their own, which may be
-        of any number.
+        One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
+        matched to those of the points. Without `points`, `cost` and `graph`: measures with coordinates of their own, which
+        may be of any number.
     points, cost, graph, weight, metric
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
         the measures of a pair have the same mass.

@@ -199,10 +199,10 @@ class Measures:
         those that it does not mention have no mass. Later changes to `X` do not reach them.
     ids : sequence, optional
         What the measures are called, which tables of distances have as index and columns. By default the index of a
-        DataFrame, or the samples of a `biom.Table`.
+        DataFrame, the observations of an AnnData, or the samples of a `biom.Table`.
     names : sequence of str, optional
-        What the points are called, which are matched to those of a tree. By default the columns of a DataFrame, or the
-        observations of a `biom.Table`.
+        What the points are called, which are matched to those of a tree. By default the columns of a DataFrame, the
+        variables of an AnnData, or the observations of a `biom.Table`.
 
     Attributes
     ----------
@@ -310,7 +310,8 @@ class Measures:
         groupby : str
             The column of `obs` that says which group a cell is in. Cells without an entry are in none.
         weights : str or array-like of shape (n_obs,), optional
-            How much every cell counts in its group, or the column of `obs` that says so. Equal by default.
+            How much every cell counts in its group, or the column of `obs` that says so. Equal by default. The index of a
+            Series is matched to `obs_names`.
         n_cells : int, optional
             Draws at most so many cells of every group: exact distances, which `fit` learns from, take long between
             groups of thousands.

@@ -103,7 +103,7 @@ class Model:
 
         Parameters
         ----------
-        A, B : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_measures, n_points)
+        A, B : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
@@ -130,9 +130,9 @@ class Model:
 
         Parameters
         ----------
-        A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_a, n_points)
+        A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_a, n_points)
             Names of columns are matched to those of the points, where both have them; points without a column have no
-            mass. Samples of a `biom.Table` are rows.
+            mass. Samples of a `biom.Table` are rows, and observations of an AnnData, whose variables are the columns.
         B : the same, of shape (n_b, n_points), optional
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
@@ -291,7 +291,7 @@ class Model:
 
         Parameters
         ----------
-        A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_measures, n_points)
+        A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional

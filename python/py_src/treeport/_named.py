@@ -19,7 +19,7 @@ class Named(NamedTuple):
     counted: bool = False  # whether columns have labels that only count from 0
 
     def called(self, points: Sequence[str]) -> Optional[list[str]]:
-        """What columns are called among points of these names: numbers that only count are names where points have them."""
+        """What columns are called; numbers that only count are names where some of these points have them."""
         if self.names is not None or not self.counted:
             return self.names
         numbers = texts(range(self.rows.shape[1]))

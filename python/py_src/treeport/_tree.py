@@ -189,7 +189,7 @@ class Tree(Model):
 
         Parameters
         ----------
-        counts : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_samples, n_points)
+        counts : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_samples, n_points)
             Counts of taxa, one sample per row; totals may differ. Names of columns are matched to the tips, and may be
             some of them: tips without a column have no counts. Samples of a `biom.Table` are rows.
         variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
