@@ -158,6 +158,14 @@ def test_two_sets_of_cells_are_points(cells):
     assert tp.emd([1.0, 0.0], [0.0, 1.0], cells, cells) == 2
 
 
+def test_cells_without_names_are_points_in_their_order(cells):
+    cells.obs_names = ["0", "1"]  # what AnnData calls them by itself
+    cells.obsm["X_pca"] = np.array([[0.0], [2.0]])
+    rows = pd.DataFrame(np.eye(2), columns=["x", "y"])
+    assert tp.emd_pairwise(rows, points=cells).loc[0, 1] == 2
+    assert list(tp.TreeWasserstein(cells, epochs=2).fit(rows).feature_names_in_) == ["x", "y"]
+
+
 def test_missing_entries_are_named():
     some, all_ = pd.array([1, None], "Int64"), pd.array([1, 2], "Int64")
     whole = pd.DataFrame({"a": all_, "b": some, "c": all_}, index=["s", "t"])

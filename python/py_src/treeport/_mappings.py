@@ -96,10 +96,13 @@ def names_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Option
 
 def _labels(what: Any, axis: int) -> Optional[list[Any]]:
     """The index or the columns of a DataFrame, or the observations of an AnnData, where they are names."""
-    labels = getattr(what, "obs_names", None)
-    if labels is None and hasattr(what, "columns"):
-        labels = what.index if axis == 0 else what.columns
-    return None if labels is None or names_of_labels(labels) is None else list(labels)
+    if hasattr(what, "obs_names"):
+        names = texts(what.obs_names)
+        return None if names == texts(range(len(names))) else names
+    if not hasattr(what, "columns"):
+        return None
+    labels = what.index if axis == 0 else what.columns
+    return None if names_of_labels(labels) is None else list(labels)
 
 
 def _finder(places: Places) -> Callable[[Any], int]:
