@@ -94,7 +94,7 @@ impl Measures {
     }
 
     /// Refuses pairs of measures that are not there, or of unequal totals.
-    fn check_pairs(&self, pairs: PyReadonlyArray2<'_, i64>) -> PyResult<()> {
+    fn check_pairs(&self, pairs: Array2<'_, i64>) -> PyResult<()> {
         self.rows.check_pairs(&convert::pairs(&pairs)?).map_err(to_py_err)
     }
 
