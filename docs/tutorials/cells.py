@@ -38,9 +38,8 @@ print(kinds.value_counts().to_string())
 # One row for each kind, one column for each cell, equal mass on the cells of that kind.
 
 # %%
-groups = pd.get_dummies(kinds).T.astype(float)  # 10 kinds × 700 cells
-shares = groups.div(groups.sum(axis=1), axis=0)
-print(shares.shape)
+groups = tp.Measures.from_anndata(cells, groupby="bulk_labels")
+print(groups)
 
 # %% [markdown]
 # ## Exact distances between kinds
@@ -49,15 +48,16 @@ print(shares.shape)
 # it can never be larger than the transport distance.
 
 # %%
-first, second = np.triu_indices(len(shares), 1)
-exact = tp.emd_pairs(shares.to_numpy(), np.column_stack([first, second]), points=places)
-means = shares.to_numpy() @ places
+distances = tp.emd_pairwise(groups, points=places)  # a DataFrame with the names of the kinds
+first, second = np.triu_indices(len(distances), 1)
+exact = distances.to_numpy()[first, second]
+means = np.array([places[kinds == kind].mean(axis=0) for kind in distances.index])
 between = np.linalg.norm(means[first] - means[second], axis=1)
 assert (between <= exact + 1e-9).all()
 closest = pd.DataFrame(
     {
-        "a": shares.index[first],
-        "b": shares.index[second],
+        "a": distances.index[first],
+        "b": distances.index[second],
         "exact": exact.round(2),
         "means": between.round(2),
     }
@@ -162,20 +162,13 @@ print(f"the commonest kind, by 5 nearest samples: {knn.score(table[200:, :200], 
 print(f"by guessing the commonest of all:         {np.mean(most[200:] == np.bincount(most[:200]).argmax()):.2f}")
 
 # %%
-matrix = np.zeros((len(shares), len(shares)))
-matrix[first, second] = matrix[second, first] = exact
-plt.figure(figsize=(6.4, 5.2))
-plt.imshow(matrix, cmap="viridis")
-plt.xticks(range(10), shares.index, rotation=90, fontsize=7)
-plt.yticks(range(10), shares.index, fontsize=7)
-plt.colorbar(label="exact distance")
-plt.title("Ten kinds of blood cells")
-plt.tight_layout()
+ax = tp.plot_distances(distances, kind="heatmap")  # or "mds", or "dendrogram"
+ax.set_title("Ten kinds of blood cells")
 plt.show()
 
 # %% [markdown]
 # ## What to try next
 #
-# - Real samples: one row a patient, `1` where a cell is theirs. A table of 0 and 1 is enough; rows are divided by their totals.
+# - Real samples: `groupby="patient"`, or any other column of `cells.obs`; `cells.uns["distances"] = distances` keeps the table.
 # - `start="single"` for cells that are all about equally far apart.
 # - `tw.bounds(A, B)`: a proved interval for each pair. [Which tool when](../WHICH.md) has the rest.
