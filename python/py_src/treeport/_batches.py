@@ -23,7 +23,7 @@ from ._inputs import (
     threads_of,
 )
 from ._mappings import names_of_ground, places_of_ground, unmapped
-from ._named import framed, ids_of
+from ._named import check_same_columns, framed, ids_of
 from ._progress import bar
 
 
@@ -213,6 +213,8 @@ def _on_one_ground(
         return ground, rows
     one_of(points, cost, graph)
     names = names_of_ground(points, cost, graph)
+    if names is None and len(sets) == 2:
+        check_same_columns(*sets)
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
     # Before the metric: what is wrong with masses is better said before long work than after it.
     rows = [measures_of(one, names=names) for one in plain]

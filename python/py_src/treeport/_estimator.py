@@ -20,6 +20,7 @@ from ._inputs import (
     Integers,
     Measures,
     Seed,
+    coordinates,
     fingerprint,
     ground_of,
     measures_of,
@@ -477,7 +478,8 @@ class TreeWasserstein(  # type: ignore[misc]
         """A fitted copy with new points behind the old ones, whose distances stay as they are.
 
         Each new point hangs from the tree near its nearest old one, at the place where its distances to some
-        points come out best; nothing is learned anew. How much that costs in accuracy is in the documentation
+        points come out best; nothing is learned anew. New points do not look at each other: where many lie together, far
+        from all old ones, they come out too far apart. How much that costs in accuracy is in the documentation
         ("New points"). Fit again once many points are new.
 
         Parameters
@@ -510,11 +512,14 @@ class TreeWasserstein(  # type: ignore[misc]
             raise ValueError(
                 "extend needs a fit with `points`; for others give distances: `tw.tree_.extend(distances)`"
             )
-        if names is None and hasattr(points, "index") and hasattr(points, "columns"):
-            names = names_of_labels(points.index)
-        new = np.atleast_2d(np.asarray(points, dtype=np.float64))
-        old = np.asarray(self.points, dtype=np.float64)
-        if new.ndim != 2 or new.shape[1] != old.shape[1]:
+        if hasattr(points, "index") and hasattr(points, "columns"):
+            names = names_of_labels(points.index) if names is None else names
+            if hasattr(self.points, "columns") and list(points.columns) != list(self.points.columns):
+                raise ValueError(
+                    f"the new points have columns {list(points.columns)}, the old ones {list(self.points.columns)}"
+                )
+        new, old = coordinates(points), coordinates(self.points)
+        if new.shape[1] != old.shape[1]:
             raise ValueError(f"new points have shape {new.shape}; give rows of {old.shape[1]}")
         known = names_of_more(self._model.names, names, len(new))
         larger = TreeWasserstein(**{**self.get_params(deep=False), "points": np.vstack([old, new])})
@@ -590,6 +595,9 @@ class TreeWasserstein(  # type: ignore[misc]
             self.__dict__.pop(stale, None)
         if hasattr(self, "feature_names_in_"):
             raw = raw.with_names(list(self.feature_names_in_))
+        elif raw.names is None:
+            own = names_of_labels(names_of_ground(self.points, self.cost, self.graph) or [])
+            raw = raw if own is None else raw.with_names(own)
         if raw.is_forest:
             self.forest_ = Forest._of(raw)
         else:

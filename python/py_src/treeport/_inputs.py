@@ -493,6 +493,7 @@ def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
     """What one call of the exact solver reads distances from."""
     one_of(points, cost, graph)
     if points is not None:
+        _check_degrees(points, metric)
         return coordinates(points), metric
     if graph is not None:
         return graph_of(graph, weight)
@@ -523,13 +524,33 @@ def ground_of(
     """A ground metric for many calls."""
     one_of(points, cost, graph)
     if points is not None:
+        _check_degrees(points, metric)
         return _core.Ground.from_points(coordinates(points), metric)
     if graph is not None:
         return _core.Graph(*_edges(graph, weight)).whole()
     single = getattr(cost, "dtype", None) == np.float32  # half the memory
-    matrix = np.ascontiguousarray(_matrix(cost, np.float32 if single else np.float64))
+    matrix = np.ascontiguousarray(_matrix(_squared(cost, "cost"), np.float32 if single else np.float64))
     make = _core.Ground.from_condensed if matrix.ndim == 1 else _core.Ground.from_square
     return make(matrix)
+
+
+def _squared(table: Any, what: str) -> Any:
+    """A square DataFrame with its columns in the order of its rows; everything else as it is."""
+    if not (hasattr(table, "columns") and hasattr(table, "index")):
+        return table
+    rows, columns = list(table.index), list(table.columns)
+    if rows == columns or names_of_labels(rows) is None or names_of_labels(columns) is None:
+        return table
+    if set(rows) != set(columns) or len(set(rows)) < len(rows):
+        raise ValueError(f"rows and columns of `{what}` are called differently; they are the same points")
+    return table[rows]
+
+
+def _check_degrees(points: Any, metric: str) -> None:
+    """Refuses a table of places that begins with longitudes."""
+    first = str(next(iter(getattr(points, "columns", [])), "")).lower()
+    if metric == "haversine" and first in ("lon", "lng", "long", "longitude"):
+        raise ValueError(f"the first column of points is {first}; haversine takes latitude, then longitude")
 
 
 def one_of(points: Any, cost: Any, graph: Any) -> None:
@@ -585,7 +606,7 @@ def _adjacency(graph: Any) -> Any:
     if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
         graph = sound(graph.obsp["distances"])
         graph = graph.maximum(graph.T)
-    rows = sparse.csr_matrix(sound(graph) if is_sparse(graph) else graph)
+    rows = sparse.csr_matrix(sound(graph) if is_sparse(graph) else _squared(graph, "graph"))
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
     rows.sum_duplicates()

@@ -44,6 +44,8 @@ def rows_of_mappings(measures: Sequence[Mapping[Any, Any]], places: Places) -> s
         for node, mass in measure.items():
             columns.append(find(node))
             masses.append(_mass(node, mass))
+        if len(set(columns[start[-1] :])) < len(measure):
+            raise ValueError(f"two of the nodes {_some(measure)} are one and the same")
         start.append(len(columns))
     parts = (np.array(masses, np.float64), np.array(columns, np.int64), np.array(start, np.int64))
     return sparse.csr_array(parts, shape=(len(measures), places.size))
@@ -117,8 +119,11 @@ def _finder(places: Places) -> Callable[[Any], int]:
         at = exact.get(node)
         if at is None:
             if not by_text:
-                by_text.update({text: at for at, text in enumerate(texts(names))})
+                for number, text in enumerate(texts(names)):
+                    by_text[text] = -1 if text in by_text else number
             at = by_text.get(str(node))
+            if at == -1:
+                raise ValueError(f"several nodes read {str(node)!r}; name the node itself, not its text")
         if at is None:
             some = ", ".join(repr(name) for name in names[:3])
             raise ValueError(f"there is no node {node!r}; there are {len(names)}, such as {some}")
@@ -136,8 +141,16 @@ def _number(node: Any, count: int) -> int:
     raise ValueError(f"there is no point {node!r}; points have no names here, and are numbered from 0 to {count - 1}")
 
 
+def _some(nodes: Any) -> str:
+    few = [repr(node) for node in list(nodes)[:3]]
+    return ", ".join(few) + (", …" if len(nodes) > 3 else "")
+
+
 def _mass(node: Any, mass: Any) -> float:
-    value = float(mass)
+    try:
+        value = float(mass)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"node {node!r} has mass {mass!r}, which is no number") from error
     if not (np.isfinite(value) and value >= 0):
         raise ValueError(f"node {node!r} has mass {value}; masses must be finite and at least 0")
     return value

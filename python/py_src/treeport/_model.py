@@ -12,7 +12,7 @@ from scipy import sparse
 from . import _core
 from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
 from ._mappings import Places, moves, unmapped
-from ._named import framed, ids_of, names_of_more
+from ._named import check_same_columns, framed, ids_of, names_of_more
 from ._tables import nearest_of, table_of
 
 Self = TypeVar("Self", bound="Model")
@@ -113,6 +113,7 @@ class Model:
         -------
         distances : ndarray of shape (n_measures,)
         """
+        self._check_columns(A, B)
         left, right = self._measures(A, normalize), self._measures(B, normalize)
         return self._raw.paired(left, right, threads_of(n_jobs))
 
@@ -166,6 +167,7 @@ class Model:
         ...     tp.Tree.from_newick("(cat:1,dog:2);").pairwise([[1, 0], [0, 1]], out=table)[0].tolist()
         [0.0, 3.0]
         """
+        self._check_columns(A, B)
         left, right = self._measures(A, normalize), None if B is None else self._measures(B, normalize)
         distances = table_of(self._raw, left, right, out, threads_of(n_jobs), device)
         if out is not None or device is not None:
@@ -355,6 +357,10 @@ class Model:
     def _measures(self, A: Any, normalize: bool = False) -> _core.Measures:
         """Rows of masses; columns with names are matched to points with names."""
         return measures_of(unmapped(A, self._places), normalize, self.names)
+
+    def _check_columns(self, A: Any, B: Any) -> None:
+        if self.names is None and B is not None:
+            check_same_columns(A, B)
 
     def _row(self, a: Any) -> Any:
         """One row of masses, by name where both it and the points have names."""

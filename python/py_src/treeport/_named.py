@@ -133,9 +133,25 @@ def names_of_more(
         )
     if old is None or new is None:
         return None
-    if both := set(old).intersection(map(str, new)):
+    called = texts(new)
+    if both := set(old).intersection(called):
         raise ValueError(f"there is a point called {min(both)} already")
-    return [*old, *texts(new)]
+    if len(set(called)) < len(called):
+        raise ValueError(f"two new points are called {next(name for name in called if called.count(name) > 1)}")
+    return [*old, *called]
+
+
+def check_same_columns(a: Any, b: Any) -> None:
+    """Refuses two tables whose columns are called differently, where the points have no names that would tell."""
+    left, right = named(a).names, named(b).names
+    if left is None or right is None or left == right:
+        return
+    at = next((at for at, (x, y) in enumerate(zip(left, right)) if x != y), min(len(left), len(right)))
+    one, other = (names[at] if at < len(names) else "missing" for names in (left, right))
+    raise ValueError(
+        f"column {at} is {one} on the left and {other} on the right, and the points have no names; bring both into one "
+        "order (`B[A.columns]`), or give names to the points"
+    )
 
 
 def framed(distances: Any, left: Any, right: Any) -> Any:

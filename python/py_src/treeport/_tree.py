@@ -8,8 +8,9 @@ import numpy as np
 
 from . import _core
 from ._inputs import Floats, Integers, ground_of, threads_of
+from ._mappings import names_of_ground
 from ._model import Model
-from ._named import framed, ids_of
+from ._named import framed, ids_of, names_of_labels
 from ._skbio import arrays_of
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def linkage(
         How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
         closest to the metric in its largest error; "neighbors" is nearly "average" without all pairs of points.
     names : sequence of str, optional
-        Names of the points.
+        Names of the points; by default those of the nodes of a networkx graph, or the index of a DataFrame.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors.
 
@@ -283,4 +284,6 @@ def linkage(
     """
     ground = ground_of(points, cost, graph, metric, weight)
     raw = ground.linkage(method, threads_of(n_jobs))
-    return Tree._of(raw if names is None else raw.with_names([str(name) for name in names]))
+    own = names_of_labels(names_of_ground(points, cost, graph) or [])
+    called = own if names is None else [str(name) for name in names]
+    return Tree._of(raw if called is None else raw.with_names(called))

@@ -53,7 +53,7 @@ impl Estimator {
     /// As [`Estimator::distance`].
     pub fn bounds(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         self.check(a, b)?;
-        Ok(self.answer(level, a, b)?.interval)
+        Ok(self.answer(level, f64::INFINITY, a, b)?.interval)
     }
 
     /// A value with its [`bounds`](Estimator::bounds) for many pairs, in parallel; the same for any
@@ -105,7 +105,9 @@ impl Estimator {
             self.below(progress)?; // once, before many threads ask for it
         }
         match accuracy {
-            Accuracy::Level(level) => in_parallel(rows, progress, |a, b| self.answer(level, a, b)),
+            Accuracy::Level(level) => {
+                in_parallel(rows, progress, |a, b| self.answer(level, f64::INFINITY, a, b))
+            }
             Accuracy::Within(tolerance) => {
                 check_tolerance(tolerance)?;
                 in_parallel(rows, progress, |a, b| self.lowest(tolerance, a, b))
@@ -130,11 +132,11 @@ impl Estimator {
         {
             return Ok(answer);
         }
-        let answer = self.answer(Level::Arcs, a, b)?;
+        let answer = self.answer(Level::Arcs, tolerance, a, b)?;
         if answer.interval.width() <= tolerance {
             return Ok(answer);
         }
-        self.answer(Level::Exact, a, b)
+        self.answer(Level::Exact, tolerance, a, b)
     }
 
     /// The flow level with the bounds that need no more distances than it does, where that costs less
@@ -160,8 +162,14 @@ impl Estimator {
         Ok(Some(Answer { value: value.clamp(interval.lower, interval.upper), interval, level }))
     }
 
-    /// A value and an interval at one level.
-    fn answer(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
+    /// A value and an interval at one level, which is to be as narrow as `tolerance`, if it can.
+    fn answer(
+        &self,
+        level: Level,
+        tolerance: f64,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Answer> {
         // A right-hand side whose total is a little off is brought to the left's, as transport does
         // it.
         let rescaled = rescaled(a, b)?;
@@ -186,7 +194,7 @@ impl Estimator {
                 (blend.map_or(plain, |blend| interval.between(blend)), interval)
             }
             Level::Arcs | Level::Exact => {
-                let interval = self.swept(a, b)?;
+                let interval = self.swept(tolerance, a, b)?;
                 (interval.between(self.calibration.arcs_blend), interval)
             }
         };

@@ -212,7 +212,7 @@ impl Estimator {
     ) -> Result<(Vec<f64>, Vec<f64>)> {
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
             let solved = self.is_small(Level::Arcs, true, a, b);
-            if solved { Ok(None) } else { self.swept(a, b).map(Some) }
+            if solved { Ok(None) } else { self.swept(f64::INFINITY, a, b).map(Some) }
         };
         let found = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
         if let Some(blend) = blend(&found, data.distances()) {

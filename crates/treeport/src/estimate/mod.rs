@@ -330,7 +330,7 @@ impl Estimator {
             Level::Tree => self.model.distance(a, b)?,
             Level::Flow => self.flow_value(&self.flow(a, b)?),
             Level::Arcs | Level::Exact => {
-                let interval = self.swept(a, b)?;
+                let interval = self.swept(f64::INFINITY, a, b)?;
                 let value = interval.between(self.calibration.arcs_blend);
                 return Ok(Estimate { value, raw: interval.upper, exact: false });
             }
@@ -340,8 +340,8 @@ impl Estimator {
 
     /// The bounds of a few sweeps; those of the exact solver where they tell nothing, as where one
     /// point is so far away that single precision cannot tell the others apart.
-    fn swept(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
-        let (lower, upper) = exact::interval(&self.metric, a, b)?;
+    fn swept(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
+        let (lower, upper) = exact::interval(&self.metric, a, b, tolerance)?;
         let interval = bounds::widened(lower, upper);
         if interval.width() <= 1.0 {
             return Ok(interval);

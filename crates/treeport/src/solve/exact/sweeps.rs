@@ -22,7 +22,8 @@ use crate::memory;
 use crate::metric::{Below, FAR, GroundMetric};
 use crate::solve::small::Small;
 
-/// Certified lower and upper bounds of W₁ between two measures that fit the metric and each other.
+/// Certified lower and upper bounds of W₁ between two measures that fit the metric and each other; more
+/// is done for them where they are to be as narrow as a small `tolerance`.
 ///
 /// # Errors
 /// [`Error::Memory`](crate::Error::Memory), where the costs do not fit.
@@ -33,6 +34,7 @@ pub(crate) fn interval(
     metric: &GroundMetric,
     a: &Measure<'_>,
     b: &Measure<'_>,
+    tolerance: f64,
 ) -> Result<(f64, f64)> {
     reused(|solver| {
         solver.lay_out(metric, a, b);
@@ -43,7 +45,7 @@ pub(crate) fn interval(
         if precedes(b, a) {
             solver.turn_round();
         }
-        solver.swept(metric, a, b)
+        solver.swept(metric, (a, b), tolerance)
     })
 }
 
@@ -80,14 +82,24 @@ impl Schedule {
     /// for a sixteenth of the points 0.055 and 3.0, for a quarter 0.035 and 2.5; 1,000 on each side, 5
     /// rounds of 8 sweeps 0.119 and 4.0, 0.096 and 3.8, with pivots for an eighth 0.079 and 3.7. In
     /// R³⁰⁰, 300 on each side, 0.005 whether there are pivots or not.
-    fn new(moves_far: bool, points: f64) -> Self {
+    ///
+    /// Where less than [`WIDE`] is asked for, pivots cost less than the exact solves that they save.
+    fn new(moves_far: bool, points: f64, tolerance: f64) -> Self {
+        let pivots = |few: f64| if tolerance < WIDE { few.max(0.25) } else { few };
         match (moves_far, points < 500.0) {
             (true, _) => Self { epsilon: 0.025, rounds: 2, sweeps: 3, pivots: 0.0 },
-            (false, true) => Self { epsilon: 0.1, rounds: 4, sweeps: 7, pivots: 1.0 / 16.0 },
-            (false, false) => Self { epsilon: 0.1, rounds: 5, sweeps: 8, pivots: 1.0 / 8.0 },
+            (false, true) => {
+                Self { epsilon: 0.1, rounds: 4, sweeps: 7, pivots: pivots(1.0 / 16.0) }
+            }
+            (false, false) => {
+                Self { epsilon: 0.1, rounds: 5, sweeps: 8, pivots: pivots(1.0 / 8.0) }
+            }
         }
     }
 }
+
+/// What intervals are seldom wider than where mass moves to neighbors.
+const WIDE: f64 = 0.15;
 
 /// Far below any cost that counts.
 const LEAST_EPSILON: f32 = 1e-30;
@@ -125,11 +137,11 @@ impl Solver {
     fn swept(
         &mut self,
         metric: &GroundMetric,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
+        measures: (&Measure<'_>, &Measure<'_>),
+        tolerance: f64,
     ) -> Result<(f64, f64)> {
         let mut rough = std::mem::take(&mut self.rough);
-        let bounds = self.swept_by(metric, (a, b), &mut rough);
+        let bounds = self.swept_by(metric, measures, tolerance, &mut rough);
         self.rough = rough;
         bounds
     }
@@ -138,12 +150,13 @@ impl Solver {
         &mut self,
         metric: &GroundMetric,
         (a, b): (&Measure<'_>, &Measure<'_>),
+        tolerance: f64,
         rough: &mut Rough,
     ) -> Result<(f64, f64)> {
         let Rough { moving, all } = rough;
         if metric.is_metric() {
             let below = self.fill(metric, moving)?;
-            let (lower, schedule) = self.sweep(moving);
+            let (lower, schedule) = self.sweep(tolerance, moving);
             let upper = self.plan_cost(metric, &below, moving, schedule)?;
             return Ok((lower * below.unit, upper));
         }
@@ -159,7 +172,7 @@ impl Solver {
         }
         let (rows, columns) = (places(&whole.left, &self.left), places(&whole.right, &self.right));
         self.gather((&rows, &columns), all, moving);
-        let (_, schedule) = self.sweep(moving);
+        let (_, schedule) = self.sweep(tolerance, moving);
         let lower = extend(&whole, &columns, moving, all);
         // Without the triangle inequality no cost is a length whose ends were rounded.
         Ok((lower * below.unit, self.plan_cost(metric, &below, moving, schedule)?))
@@ -210,13 +223,13 @@ impl Solver {
     }
 
     /// Sweeps; what the duals then prove, and what else is to be done.
-    fn sweep(&self, small: &mut Small) -> (f64, Schedule) {
+    fn sweep(&self, tolerance: f64, small: &mut Small) -> (f64, Schedule) {
         let (supply, demand) = (&self.supply, &self.demand);
         let at_first = small.bound_by_sources(supply, demand);
         let mean = small.mean_cost();
         let total: f64 = supply.iter().sum();
         let points = (supply.len() as f64 * demand.len() as f64).sqrt();
-        let schedule = Schedule::new(at_first >= 0.5 * mean * total, points);
+        let schedule = Schedule::new(at_first >= 0.5 * mean * total, points, tolerance);
         // Without any cost it does not matter.
         let epsilon = if mean > 0.0 { schedule.epsilon * mean } else { 1.0 };
         small.sweep((epsilon as f32).max(LEAST_EPSILON), schedule.rounds, schedule.sweeps);
@@ -357,9 +370,9 @@ mod tests {
             let Some(measures) = measures(metric.points(), &masses) else { return Ok(()) };
             let (a, b) = (measures.row(0), measures.row(1));
             let exact = exact::distance(&metric, &a, &b).unwrap();
-            let (lower, upper) = interval(&metric, &a, &b).unwrap();
+            let (lower, upper) = interval(&metric, &a, &b, f64::INFINITY).unwrap();
             prop_assert!(lower <= exact * (1.0 + 1e-11) && exact <= upper * (1.0 + 1e-11), "{lower} {exact} {upper}");
-            let back = interval(&metric, &b, &a).unwrap();
+            let back = interval(&metric, &b, &a, f64::INFINITY).unwrap();
             // Where nearly all mass stays, what moves is rounded one way or the other.
             let largest = metric.condensed().unwrap().into_iter().fold(0.0, f64::max);
             let near = |x: f64, y: f64| (x - y).abs() <= 1e-6 * x + 1e-13 * largest;
@@ -378,13 +391,13 @@ mod tests {
             });
             let measures = Measures::from_rows(2 * support, rows).unwrap().normalized();
             let (a, b) = (measures.row(0), measures.row(1));
-            let (lower, upper) = interval(&metric, &a, &b).unwrap();
+            let (lower, upper) = interval(&metric, &a, &b, f64::INFINITY).unwrap();
             assert!(upper / lower - 1.0 < most, "{dim} {}", upper / lower - 1.0);
             let exact = exact::distance(&metric, &a, &b).unwrap();
             assert!(lower <= exact && exact <= upper);
             // A matrix that promises nothing is bounded as well, though shared mass may move.
             let matrix = GroundMetric::from_condensed(2 * support, metric.condensed().unwrap());
-            let bounds = interval(&matrix.unwrap(), &a, &b).unwrap();
+            let bounds = interval(&matrix.unwrap(), &a, &b, f64::INFINITY).unwrap();
             assert!(bounds.1 / bounds.0 - 1.0 < most && bounds.0 <= exact && exact <= bounds.1);
         }
     }
@@ -402,7 +415,8 @@ mod tests {
                 (first..first + 100).map(|p| (p, mass(p))).collect::<Vec<_>>()
             });
             let measures = Measures::from_rows(200, rows).unwrap().normalized();
-            let (lower, upper) = interval(&metric, &measures.row(0), &measures.row(1)).unwrap();
+            let (lower, upper) =
+                interval(&metric, &measures.row(0), &measures.row(1), 0.05).unwrap();
             assert!(upper / lower - 1.0 < 0.08, "{least} {}", upper / lower - 1.0);
         }
     }
@@ -416,7 +430,8 @@ mod tests {
             let rows =
                 [0, 65].map(|first| (first..first + 65).map(|p| (p, 1.0)).collect::<Vec<_>>());
             let measures = Measures::from_rows(n, rows).unwrap().normalized();
-            let (lower, upper) = interval(&metric, &measures.row(0), &measures.row(1)).unwrap();
+            let (lower, upper) =
+                interval(&metric, &measures.row(0), &measures.row(1), 0.05).unwrap();
             assert!(
                 lower <= huge && !upper.is_nan() && upper >= huge * (1.0 - 1e-9),
                 "{lower} {upper}"
@@ -431,10 +446,10 @@ mod tests {
         let measures = Measures::from_dense(6, &[1.0, 2.0, 0.0, 1.0, 1.0, 1.0]).unwrap();
         let moved = Measures::from_dense(6, &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]).unwrap();
         let (a, b) = (measures.row(0), moved.row(0));
-        let (lower, upper) = interval(&metric, &a, &b).unwrap();
+        let (lower, upper) = interval(&metric, &a, &b, f64::INFINITY).unwrap();
         assert!(lower == 0.0 && upper < 1e-15, "{lower} {upper}");
-        assert_eq!(interval(&matrix, &a, &a).unwrap(), (0.0, 0.0));
-        let (lower, upper) = interval(&matrix, &a, &b).unwrap();
+        assert_eq!(interval(&matrix, &a, &a, 0.05).unwrap(), (0.0, 0.0));
+        let (lower, upper) = interval(&matrix, &a, &b, 0.05).unwrap();
         assert!(lower <= 1.0 && 1.0 <= upper && upper - lower < 1e-5, "{lower} {upper}");
     }
 }

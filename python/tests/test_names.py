@@ -1,0 +1,78 @@
+"""Names decide, wherever there are any: the same measure is the same, however it is written down."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import treeport as tp
+
+pd = pytest.importorskip("pandas")
+
+FRAME = pd.DataFrame([[0.0], [1.0], [3.0], [7.0]], index=list("abcd"))
+LEFT = pd.Series([1.0, 0.0, 0.0, 0.0], index=list("dcba"))
+RIGHT = pd.Series([0.0, 1.0, 0.0, 0.0], index=list("dcba"))
+
+
+def test_a_fit_to_arrays_knows_the_names_of_its_points():
+    tw = tp.TreeWasserstein(points=FRAME).fit(np.eye(4))
+    rows = pd.DataFrame([LEFT, RIGHT])
+    expected = tw.distance({"d": 1}, {"c": 1})
+    assert tw.distance(LEFT, RIGHT) == expected
+    assert tw.pairwise(rows).iloc[0, 1] == pytest.approx(expected)
+    assert tw.pairwise(tp.Measures(rows)).to_numpy()[0, 1] == pytest.approx(expected)
+    assert tw.coupling(LEFT, RIGHT, table=True)["source"].tolist() == ["d"]
+    assert tw.extend(pd.DataFrame([[5.0]], index=["e"])).tree_.names == list("abcde")
+
+
+def test_linkage_keeps_names():
+    tree = tp.linkage(points=FRAME)
+    assert tree.names == list("abcd")
+    assert tree.distance(LEFT, RIGHT) == tree.distance({"d": 1}, {"c": 1})
+    assert tp.linkage(graph=nx.path_graph(["x", "y", "z"]), weight=None).names == ["x", "y", "z"]
+
+
+def test_tables_of_differing_columns_are_refused_where_nothing_tells():
+    A, B = pd.DataFrame([[1, 0, 0]], columns=list("xyz")), pd.DataFrame([[0, 0, 1]], columns=list("zyx"))
+    points = [[0.0], [1.0], [5.0]]
+    tree = tp.linkage(points=points)
+    for call in (
+        lambda: tp.emd_pairwise(A, B, points=points),
+        lambda: tree.cross(A, B),
+        lambda: tree.paired(A, B),
+    ):
+        with pytest.raises(ValueError, match="column 0 is x on the left and z on the right"):
+            call()
+
+
+def test_square_tables_may_have_columns_in_another_order():
+    adjacency = pd.DataFrame([[0, 1, 0], [1, 0, 10], [0, 10, 0]], index=list("abc"), columns=list("abc"))
+    assert tp.emd({"a": 1}, {"c": 1}, graph=adjacency[["c", "a", "b"]]) == 11
+    cost = pd.DataFrame([[0.0, 1, 4], [1, 0, 3], [4, 3, 0]], index=list("abc"), columns=list("abc"))
+    turned = tp.emd_pairs([{"a": 1}, {"c": 1}], [(0, 1)], cost=cost[["c", "b", "a"]])
+    assert turned.tolist() == [4.0]
+    with pytest.raises(ValueError, match="called differently"):
+        tp.emd_pairs([{"a": 1}, {"c": 1}], [(0, 1)], cost=cost.rename(columns={"a": "q"}))
+
+
+def test_nodes_that_read_alike_are_refused():
+    graph = nx.path_graph([1, 2, 3])
+    with pytest.raises(ValueError, match="one and the same"):
+        tp.emd({1: 0.5, "1": 0.5}, {3: 1}, graph=graph, weight=None)
+    both = nx.path_graph([1, "1", 2])
+    assert tp.emd({"1": 1}, {2: 1}, graph=both, weight=None) == 1
+    with pytest.raises(ValueError, match="has mass 'x', which is no number"):
+        tp.emd({1: "x"}, {3: 1}, graph=graph, weight=None)
+
+
+def test_places_begin_with_latitudes():
+    places = pd.DataFrame({"lon": [13.4, -74.0], "lat": [52.5, 40.7]})
+    with pytest.raises(ValueError, match="latitude, then longitude"):
+        tp.emd([1, 0], [0, 1], points=places, metric="haversine")
+
+
+def test_new_points_need_names_of_their_own():
+    tw = tp.TreeWasserstein(points=FRAME.to_numpy()).fit(np.eye(4))
+    assert tw.extend([5.0, 6.0]).tree_.n_points == 6
+    tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
+    with pytest.raises(ValueError, match="two new points are called wolf"):
+        tree.extend([[3.0, 1.0, 6.0]] * 2, names=["wolf", "wolf"])
