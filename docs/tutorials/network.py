@@ -1,6 +1,6 @@
 # needs: networkx
 # %% [markdown]
-# # A city's network: from where people are to where they want to be
+# # A city's network
 #
 # The five lines of the underground of Vienna as they were in 2020: 98 stations. The table in `docs/tutorials/data` lists the stations of
 # every line in their order; we count two minutes from one to the next.
