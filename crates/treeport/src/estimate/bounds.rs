@@ -188,7 +188,7 @@ impl Estimator {
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
-                let interval = self.flow_interval(&flow, a, b)?;
+                let interval = self.with_duals(self.plans_interval(&flow, a, b)?, a, b);
                 let blend = self.calibration.flow_blend;
                 let plain = self.scaled(level, self.flow_value(&flow)).value;
                 (blend.map_or(plain, |blend| interval.between(blend)), interval)
@@ -202,20 +202,7 @@ impl Estimator {
         Ok(Answer { value: value.clamp(interval.lower, interval.upper), interval, level })
     }
 
-    /// What the plans of the trees tell, and their duals.
-    pub(super) fn flow_interval(
-        &self,
-        flow: &Flow,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
-    ) -> Result<Interval> {
-        let (lower, upper) = (self.lower(a, b)?, self.cost_above(&flow.cheapest()));
-        let potentials = self.potentials(a, b);
-        let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
-        Ok(widened(lower.max(dual), upper))
-    }
-
-    /// What the plans tell, and the lower bounds that need none.
+    /// What the plans of the trees tell, and the lower bounds that need none.
     pub(super) fn plans_interval(
         &self,
         flow: &Flow,
@@ -223,6 +210,13 @@ impl Estimator {
         b: &Measure<'_>,
     ) -> Result<Interval> {
         Ok(widened(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
+    }
+
+    /// The same with the duals of the trees.
+    pub(super) fn with_duals(&self, plans: Interval, a: &Measure<'_>, b: &Measure<'_>) -> Interval {
+        let potentials = self.potentials(a, b);
+        let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
+        Interval { lower: widened(dual, plans.upper).lower.max(plans.lower), ..plans }
     }
 
     /// The lower bounds that need no plan.

@@ -178,10 +178,10 @@ impl Estimator {
             }
             let flow = self.flow(a, b)?;
             let both = [flow.least(), flow.mean(weights)];
-            let width = self.plans_interval(&flow, a, b)?.width();
+            let plans = self.plans_interval(&flow, a, b)?;
             let solved = self.is_small(Level::Flow, true, a, b);
-            let interval = if solved { None } else { Some(self.flow_interval(&flow, a, b)?) };
-            Ok((both, Some(width), interval))
+            let interval = (!solved).then(|| self.with_duals(plans, a, b));
+            Ok((both, Some(plans.width()), interval))
         };
         let flows = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
         let [least, mean] = [0, 1].map(|k| flows.iter().map(|flow| flow.0[k]).collect());

@@ -11,6 +11,7 @@
 
 use super::pairs::{from_product, threshold};
 use super::points::{OPPOSITE, PointMetric, Points, TINY};
+use crate::wide::widened;
 
 /// Points side by side.
 const LANES: usize = 8;
@@ -192,38 +193,9 @@ fn abreast<'a>(count: usize, vector: impl Fn(usize) -> &'a [f64]) -> [&'a [f64];
     [some(0), some(1), some(2), some(3)]
 }
 
-/// A function, and a copy of it for processors with wide registers: the same numbers in less time.
-macro_rules! widened {
-    ($(#[$about:meta])* $name:ident, ($($argument:ident: $type:ty),*) -> $out:ty, $body:block) => {
-        $(#[$about])*
-        fn $name($($argument: $type),*) -> $out {
-            #[inline(always)]
-            #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-            fn plain($($argument: $type),*) -> $out $body
-
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2")]
-            fn wide($($argument: $type),*) -> $out {
-                plain($($argument),*)
-            }
-
-            #[cfg(target_arch = "x86_64")]
-            if std::arch::is_x86_feature_detected!("avx2") {
-                #[expect(
-                    unsafe_code,
-                    reason = "a function for a newer processor may not run on an older one"
-                )]
-                // SAFETY: this processor was just asked whether it is new enough.
-                return unsafe { wide($($argument),*) };
-            }
-            plain($($argument),*)
-        }
-    };
-}
-
 widened! {
     /// Distances by the differences of coordinates.
-    differences, (panel: &[[f64; LANES]], ys: [&[f64]; ABREAST], metric: PointMetric) -> Tile, {
+    differences, differences_wide, (panel: &[[f64; LANES]], ys: [&[f64]; ABREAST], metric: PointMetric) -> Tile, {
         if metric == PointMetric::Manhattan {
             return sums(panel, ys, |x, y| (x - y).abs());
         }
@@ -245,7 +217,7 @@ widened! {
 
 widened! {
     /// Distances by inner products and squared lengths.
-    products,
+    products, products_wide,
     (
         panel: &[[f64; LANES]],
         ys: [&[f64]; ABREAST],
@@ -268,7 +240,7 @@ widened! {
 
 widened! {
     /// Squared lengths of eight points.
-    squared_lengths, (panel: &[[f64; LANES]]) -> [f64; LANES], {
+    squared_lengths, squared_lengths_wide, (panel: &[[f64; LANES]]) -> [f64; LANES], {
         let mut all = [0.0; LANES];
         for panel in panel.chunks(TERMS) {
             let mut some = [0.0; LANES];
@@ -316,7 +288,7 @@ fn sums(
 
 widened! {
     /// Writes x − mean, and returns its squared length.
-    moved_by, (x: &[f64], mean: &[f64], moved: &mut [f64]) -> f64, {
+    moved_by, moved_by_wide, (x: &[f64], mean: &[f64], moved: &mut [f64]) -> f64, {
         let mut sums = [0.0; LANES];
         let entries = moved.iter_mut().zip(x).zip(mean);
         for ((moved, x), mean) in entries {
