@@ -11,7 +11,8 @@ from joblib.parallel import get_active_backend
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, Integers, ground_of, is_sparse, measures_of
+from ._ground import ground_of
+from ._inputs import Floats, Integers, is_sparse, measures_of
 from ._model import Model
 from ._tables import table_of
 

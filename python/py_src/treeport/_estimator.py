@@ -15,14 +15,12 @@ from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
 from ._estimates import Calibration, Estimates, Options, whole
 from ._forest import Forest
+from ._ground import coordinates, fingerprint, ground_of
 from ._inputs import (
     Floats,
     Integers,
     Measures,
     Seed,
-    coordinates,
-    fingerprint,
-    ground_of,
     measures_of,
     pairs_of,
     rows_of,

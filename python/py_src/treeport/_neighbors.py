@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._blocks import processes, spread_search
 from ._estimator import TreeWasserstein, _parameters
-from ._inputs import Integers, ground_of, measures_of, neighbors_of, rows_of, threads_of
+from ._ground import ground_of
+from ._inputs import Integers, measures_of, neighbors_of, rows_of, threads_of
 from ._mappings import Places, are_mappings, named_rows, names_of_ground, places_for
 from ._progress import bar
 

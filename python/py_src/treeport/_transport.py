@@ -8,20 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._inputs import (
-    Floats,
-    Integers,
-    coordinates,
-    costs,
-    directed,
-    directed_costs,
-    moves_matrix,
-    nodes_by_name,
-    one_of,
-    row,
-    support,
-    width,
-)
+from ._ground import coordinates, costs, directed, directed_costs, nodes_by_name, one_of
+from ._inputs import Floats, Integers, moves_matrix, row, support, width
 from ._mappings import Places, moves, names_of_ground, places_of_ground, unmapped
 
 Potentials = tuple[Floats, Floats]

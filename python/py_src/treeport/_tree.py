@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 import numpy as np
 
 from . import _core
-from ._inputs import Floats, Integers, ground_of, threads_of
+from ._ground import ground_of
+from ._inputs import Floats, Integers, threads_of
 from ._mappings import names_of_ground
 from ._model import Model
 from ._named import framed, ids_of, names_of_labels
