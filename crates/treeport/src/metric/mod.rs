@@ -38,6 +38,7 @@ pub(crate) use hierarchy::Labels;
 pub(crate) use laid::Laid;
 pub(crate) use network::{Network, SpanningTree};
 use points::Points;
+use single::Square;
 pub(crate) use single::{Below, FAR, lowered};
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
@@ -59,6 +60,8 @@ struct Shared {
     source: Source,
     /// All distances of a graph, once they are asked for.
     table: OnceLock<Storage>,
+    /// The distances of a matrix or of such a table in single precision, once many are asked for.
+    lowered: OnceLock<Option<Square>>,
     /// A minimum spanning tree as (weight, ends), once it is asked for.
     spanning: OnceLock<Vec<(f64, (u32, u32))>>,
     /// The contraction hierarchy of a graph, once it is asked for.
@@ -149,6 +152,7 @@ impl GroundMetric {
         let shared = Shared {
             source,
             table: OnceLock::new(),
+            lowered: OnceLock::new(),
             spanning: OnceLock::new(),
             hierarchy: OnceLock::new(),
             start: OnceLock::new(),

@@ -26,48 +26,31 @@ const MOST_COPIED: usize = 1 << 26;
 /// closer together, and far from the others, they are rounded anew from where they are.
 const MOST_SHARE: f64 = 3e-5;
 
-/// Some vectors seen from a centre, in units and single precision, with what that rounding may have
-/// moved each of them by, twice.
+/// The share of the squares of sizes that is left from a centre of their own where it is worth to see
+/// vectors from there: what roundings of a product lose is a share of those squares.
+const CLOSE: f64 = 0.25;
+
+/// Vectors seen from a centre, in units and single precision.
+#[derive(Clone, Default)]
+pub(super) struct Vectors {
+    pub(super) coordinates: Vec<f32>,
+    /// How far each is from the centre.
+    pub(super) sizes: Vec<f64>,
+    /// What rounding may have moved each by, twice.
+    pub(super) moved: Vec<f32>,
+}
+
+/// Some vectors to measure from and some to measure to, seen from one centre and in one unit.
 pub(super) struct Rounded {
     pub(super) unit: f64,
-    pub(super) left: Vec<f32>,
-    pub(super) right: Vec<f32>,
-    pub(super) left_moved: Vec<f32>,
-    pub(super) right_moved: Vec<f32>,
+    pub(super) left: Vectors,
+    pub(super) right: Vectors,
 }
 
 impl Rounded {
     pub(super) fn new(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
-        let copied = points.copy().and_then(|copy| Self::of_copy(points, copy, rows, cols));
+        let copied = points.copy().and_then(|copy| copy.seen(points, rows, cols));
         copied.unwrap_or_else(|| Self::anew(points, rows, cols))
-    }
-
-    /// From the copy of all points, seen from a centre of these: what it has moved them by stays, and
-    /// a little is added. Nothing where that would be much.
-    fn of_copy(points: &Points, copy: &Copy, rows: &[usize], cols: &[usize]) -> Option<Self> {
-        let dim = points.dim;
-        let vector = |i: usize| &copy.vectors[i * dim..(i + 1) * dim];
-        let mut centre = vec![0.0f32; dim];
-        let some = some_of(rows, cols);
-        let share = 1.0 / some.len() as f32;
-        for &i in &some {
-            centre.iter_mut().zip(vector(i)).for_each(|(c, x)| *c += share * x);
-        }
-        let (mut all_moved, mut all_size) = (0.0, 0.0);
-        let mut seen = |chosen: &[usize]| {
-            let mut out = vec![0.0; chosen.len() * dim];
-            let mut moved = Vec::with_capacity(chosen.len());
-            for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
-                from(vector(i), &centre, out);
-                let size = size(points.metric, out);
-                (all_moved, all_size) = (all_moved + f64::from(copy.moved[i]), all_size + size);
-                moved.push(copy.moved[i] + moved_by(size));
-            }
-            (out, moved)
-        };
-        let ((left, left_moved), (right, right_moved)) = (seen(rows), seen(cols));
-        let rounded = Self { unit: copy.unit, left, right, left_moved, right_moved };
-        (all_moved <= MOST_SHARE * all_size).then_some(rounded)
     }
 
     /// From the points themselves.
@@ -77,7 +60,7 @@ impl Rounded {
         let all = rows.iter().chain(cols);
         let unit = unit(points, &centre, some.iter());
         let rounded = Self::in_units(points, (rows, cols), &centre, unit);
-        let moved = rounded.left_moved.iter().chain(&rounded.right_moved);
+        let moved = rounded.left.moved.iter().chain(&rounded.right.moved);
         if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
             return rounded;
         }
@@ -93,11 +76,46 @@ impl Rounded {
     ) -> Self {
         let rounded = |chosen: &[usize]| {
             let mut out = vec![0.0; chosen.len() * points.dim];
-            let moved = round(points, chosen.iter().copied(), (centre, 1.0 / unit), &mut out);
-            (out, moved)
+            round(points, chosen.iter().copied(), (centre, 1.0 / unit), &mut out);
+            Vectors::new(points, out)
         };
-        let ((left, left_moved), (right, right_moved)) = (rounded(rows), rounded(cols));
-        Self { unit, left, right, left_moved, right_moved }
+        Self { unit, left: rounded(rows), right: rounded(cols) }
+    }
+}
+
+impl Vectors {
+    /// Vectors that were rounded just now.
+    fn new(points: &Points, coordinates: Vec<f32>) -> Self {
+        let sizes: Vec<f64> =
+            coordinates.chunks_exact(points.dim).map(|x| size(points.metric, x)).collect();
+        let moved = sizes.iter().map(|&size| moved_by(size)).collect();
+        Self { coordinates, sizes, moved }
+    }
+
+    /// Some of them.
+    fn some(&self, dim: usize, chosen: &[usize]) -> Self {
+        let mut coordinates = Vec::with_capacity(chosen.len() * dim);
+        for &i in chosen {
+            coordinates.extend_from_slice(self.vector(dim, i));
+        }
+        let sizes = chosen.iter().map(|&i| self.sizes[i]).collect();
+        Self { coordinates, sizes, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
+    }
+
+    /// Some of them, seen from a centre of their own: what they were moved by stays, and a little is
+    /// added.
+    fn some_from(&self, points: &Points, chosen: &[usize], centre: &[f32]) -> Self {
+        let mut out = vec![0.0; chosen.len() * points.dim];
+        for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(points.dim)) {
+            from(self.vector(points.dim, i), centre, out);
+        }
+        let mut seen = Self::new(points, out);
+        seen.moved.iter_mut().zip(chosen).for_each(|(moved, &i)| *moved += self.moved[i]);
+        seen
+    }
+
+    fn vector(&self, dim: usize, i: usize) -> &[f32] {
+        &self.coordinates[i * dim..(i + 1) * dim]
     }
 }
 
@@ -105,9 +123,7 @@ impl Rounded {
 #[derive(Clone)]
 pub(super) struct Copy {
     unit: f64,
-    vectors: Vec<f32>,
-    /// What rounding may have moved each by, twice.
-    moved: Vec<f32>,
+    all: Vectors,
 }
 
 impl Copy {
@@ -122,8 +138,33 @@ impl Copy {
         let all: Vec<usize> = (0..n).collect();
         let centre = centre(points, &some_of(&all, &[]));
         let unit = unit(points, &centre, all.iter());
-        let moved = round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
-        Some(Self { unit, vectors, moved })
+        round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
+        Some(Self { unit, all: Vectors::new(points, vectors) })
+    }
+
+    /// Some of all points, from a centre of their own where they lie close together. Nothing where
+    /// what the copy has moved them by would be much.
+    fn seen(&self, points: &Points, rows: &[usize], cols: &[usize]) -> Option<Rounded> {
+        let (dim, unit, all) = (points.dim, self.unit, &self.all);
+        let some = some_of(rows, cols);
+        let mut centre = vec![0.0f32; dim];
+        let share = 1.0 / some.len() as f32;
+        for &i in &some {
+            centre.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
+        }
+        let squares = |sizes: &[f64]| sizes.iter().map(|size| size * size).sum::<f64>();
+        let near = all.some_from(points, &some, &centre).sizes;
+        let far: Vec<f64> = some.iter().map(|&i| all.sizes[i]).collect();
+        let [left, right] = [rows, cols].map(|chosen| {
+            if squares(&near) < CLOSE * squares(&far) {
+                all.some_from(points, chosen, &centre)
+            } else {
+                all.some(dim, chosen)
+            }
+        });
+        let sum = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
+        let sizes = left.sizes.iter().chain(&right.sizes).sum::<f64>();
+        (sum(rows) + sum(cols) <= MOST_SHARE * sizes).then_some(Rounded { unit, left, right })
     }
 }
 
@@ -152,19 +193,17 @@ fn unit<'a>(points: &Points, centre: &[f64], of: impl Iterator<Item = &'a usize>
     of_largest(of.map(span))
 }
 
-/// Some vectors, seen from a centre; what rounding may have moved them by. Rounding to single precision
-/// is the last step, and the only one that loses more than double precision does.
+/// Some vectors, seen from a centre. Rounding to single precision is the last step, and the only one
+/// that loses more than double precision does.
 fn round(
     points: &Points,
     chosen: impl Iterator<Item = usize>,
     (centre, inverse): (&[f64], f64),
     out: &mut [f32],
-) -> Vec<f32> {
-    let one = |(i, out): (usize, &mut [f32])| {
+) {
+    for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
         round_one(points.vector(i), centre, inverse, out);
-        moved_by(size(points.metric, out))
-    };
-    chosen.zip(out.chunks_exact_mut(points.dim)).map(one).collect()
+    }
 }
 
 /// What rounding every coordinate may move a vector by, twice; a rounded vector may be shorter, by

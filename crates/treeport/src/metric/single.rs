@@ -2,8 +2,10 @@
 //! memory and time.
 
 use super::points::Points;
-use super::rounded::{NOTHING, ROUNDING, Rounded, squared_norm};
-use super::{GroundMetric, PointMetric, Source, product};
+use super::rounded::{NOTHING, ROUNDING, Rounded};
+use super::{GroundMetric, PointMetric, Source, Storage, product};
+use crate::condensed::pairs_of;
+use crate::memory;
 use crate::units::of_largest;
 use crate::wide::widened;
 
@@ -32,9 +34,14 @@ pub(crate) struct Below {
 impl Below {
     /// What is known where each end has lost this much of its squared distances.
     fn new(rounded: Rounded, lost: f64, [left, right]: [Vec<f32>; 2]) -> Self {
-        let left = rounded.left_moved.into_iter().zip(left).collect();
-        let right = rounded.right_moved.into_iter().zip(right).collect();
+        let left = rounded.left.moved.into_iter().zip(left).collect();
+        let right = rounded.right.moved.into_iter().zip(right).collect();
         Self { unit: rounded.unit, lost, left, right }
+    }
+
+    /// What is known where every distance was [`lowered`].
+    fn lowered(unit: f64) -> Self {
+        Self { unit, lost: 4.0 * ROUNDING, ..Self::default() }
     }
 
     /// What the distance of a row and a column is not above, where it came out as `single`.
@@ -74,6 +81,9 @@ impl GroundMetric {
                 return directly(points, (rows, cols), width, out);
             }
         }
+        if let Some(square) = self.lowered_square(rows.len() * cols.len()) {
+            return square.block((rows, cols), width, out);
+        }
         let at_once = (AT_ONCE / cols.len().max(1)).max(1);
         let mut exact = vec![0.0; at_once.min(rows.len()) * cols.len()];
         let mut unit = None;
@@ -86,9 +96,57 @@ impl GroundMetric {
                 exact.iter().zip(out).for_each(|(&d, out)| *out = lowered(d, unit));
             }
         }
-        Below { unit: unit.unwrap_or(1.0), lost: 4.0 * ROUNDING, ..Below::default() }
+        Below::lowered(unit.unwrap_or(1.0))
+    }
+
+    /// The distances of a table lowered once and for all, where so many of them are asked for that it
+    /// is soon worth it. Nothing where they would be many, or there is no room for them.
+    fn lowered_square(&self, asked: usize) -> Option<&Square> {
+        let (n, storage) = (self.points(), self.storage()?);
+        let entries = n.checked_mul(n).filter(|&entries| entries <= MOST_KEPT)?;
+        if asked < entries / SOON {
+            return None;
+        }
+        self.shared.lowered.get_or_init(|| Square::new(n, storage)).as_ref()
     }
 }
+
+/// All distances of a table in single precision, none above the truth: rows that can be read from left
+/// to right, unlike those of the triangle they come from.
+pub(super) struct Square {
+    unit: f64,
+    points: usize,
+    entries: Vec<f32>,
+}
+
+impl Square {
+    fn new(n: usize, storage: &Storage) -> Option<Self> {
+        let mut entries = memory::zeros(format_args!("lowered distances"), n * n, "").ok()?;
+        let unit = of_largest((0..pairs_of(n)).map(|at| storage.get(at)));
+        let mut pairs = 0..;
+        for i in 0..n {
+            for (j, at) in (i + 1..n).zip(&mut pairs) {
+                let low = lowered(storage.get(at), unit);
+                (entries[i * n + j], entries[j * n + i]) = (low, low);
+            }
+        }
+        Some(Self { unit, points: n, entries })
+    }
+
+    fn block(&self, (rows, cols): (&[usize], &[usize]), width: usize, out: &mut [f32]) -> Below {
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
+            let row = &self.entries[i * self.points..(i + 1) * self.points];
+            cols.iter().zip(out).for_each(|(&j, out)| *out = row[j]);
+        }
+        Below::lowered(self.unit)
+    }
+}
+
+/// Entries of a table that is lowered as a whole, 64 MiB.
+const MOST_KEPT: usize = 1 << 24;
+
+/// The share of a table that is asked for at once where it is lowered as a whole.
+const SOON: usize = 64;
 
 /// Coordinates up to which distances are added up one by one: a product loses the digits of points
 /// that are near each other, of which there are many in few dimensions.
@@ -111,15 +169,16 @@ fn directly(
     let (dim, count) = (points.dim, cols.len());
     let rounded = Rounded::new(points, rows, cols);
     let mut axes = vec![0.0f32; dim * count];
-    for (j, y) in rounded.right.chunks_exact(dim).enumerate() {
+    for (j, y) in rounded.right.coordinates.chunks_exact(dim).enumerate() {
         y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
     }
     let share = (1.0 - ROUNDING * (dim + 6) as f64) as f32;
     let row = if points.metric == PointMetric::Euclidean { straight } else { along_axes };
     let out = out.chunks_exact_mut(width.max(1));
-    for ((x, &moved), out) in rounded.left.chunks_exact(dim).zip(&rounded.left_moved).zip(out) {
+    let left = rounded.left.coordinates.chunks_exact(dim).zip(&rounded.left.moved);
+    for ((x, &moved), out) in left.zip(out) {
         row(x, &axes, &mut out[..count]);
-        lower(share, (moved, &rounded.right_moved), out);
+        lower(share, (moved, &rounded.right.moved), out);
     }
     let none = [rows, cols].map(|ends| vec![0.0; ends.len()]);
     Below::new(rounded, 2.0 * ROUNDING * (dim + 8) as f64, none)
@@ -169,18 +228,17 @@ fn by_product(
     let dim = points.dim;
     let rounded = Rounded::new(points, rows, cols);
     let slack = ROUNDING * (dim + 16) as f64;
-    let norms =
-        |vectors: &[f32]| -> Vec<f64> { vectors.chunks_exact(dim).map(squared_norm).collect() };
-    let [left, right] = [norms(&rounded.left), norms(&rounded.right)];
+    let [left, right] = [&rounded.left, &rounded.right]
+        .map(|vectors| vectors.sizes.iter().map(|size| size * size).collect::<Vec<_>>());
     let smaller =
         |norms: &[f64]| norms.iter().map(|x| (x * (1.0 - slack)) as f32).collect::<Vec<_>>();
     let (left_norms, right_norms) = (smaller(&left), smaller(&right));
-    product::single(dim, &rounded.left, &rounded.right, (width, out));
-    let rows = out.chunks_exact_mut(width.max(1)).zip(&left_norms).zip(&rounded.left_moved);
+    product::single(dim, &rounded.left.coordinates, &rounded.right.coordinates, (width, out));
+    let rows = out.chunks_exact_mut(width.max(1)).zip(&left_norms).zip(&rounded.left.moved);
     for ((out, &norm), &moved) in rows {
         let out = &mut out[..right_norms.len()];
         lengths(norm, &right_norms, out);
-        lower(1.0 - 4.0 * ROUNDING as f32, (moved, &rounded.right_moved), out);
+        lower(1.0 - 4.0 * ROUNDING as f32, (moved, &rounded.right.moved), out);
     }
     // Twice: what was taken off, and what may have been off in the same direction.
     let lost = [left, right].map(|norms| norms.iter().map(|x| (2.01 * slack * x) as f32).collect());
@@ -251,6 +309,27 @@ mod tests {
                     }
                     prop_assert!(row[n..].iter().all(|&other| other == -1.0), "only columns are written");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_lowered_as_a_whole_has_the_entries_of_its_blocks() {
+        let n = 40;
+        let entry = |at: usize| ((at * 7919) % 101) as f64 * 1.37e-3;
+        let metric = GroundMetric::from_condensed(n, (0..pairs_of(n)).map(entry).collect());
+        let (metric, all) = (metric.unwrap(), (0..n).collect::<Vec<_>>());
+        let mut whole = vec![0.0; n * n];
+        let known = metric.block_below(&all, &all, n, &mut whole);
+        assert!(metric.shared.lowered.get().is_some());
+        for i in 0..n {
+            for j in 0..n {
+                // One alone is read from the triangle.
+                let mut alone = [0.0];
+                let unit = metric.block_below(&[i], &[j], 1, &mut alone).unit;
+                let [low, whole] = [(alone[0], unit), (whole[i * n + j], known.unit)]
+                    .map(|(low, unit)| f64::from(low) * unit);
+                assert_eq!(low, whole, "{i} {j}");
             }
         }
     }
