@@ -14,6 +14,9 @@ pub(super) const BATCHES: [(usize, usize); 3] = [(10, 100), (30, 50), (100, 10)]
 /// Coordinates of the points of a batch: a plane, space, and word vectors.
 const DIMS: [usize; 3] = [2, 3, 300];
 
+/// Documents on either side, for each measure with points of its own.
+const DOCUMENTS: usize = 4;
+
 /// The support at which few points are timed against many, and how many those are.
 pub(super) const FEW: usize = 10;
 pub(super) const MANY_POINTS: usize = 20_000;
@@ -28,8 +31,15 @@ pub(super) fn batches(
     seed: u64,
     report: &mut impl FnMut(&Row),
 ) -> Result<()> {
+    let mut problems = Vec::new();
     for dim in DIMS {
-        let problem = Problem::apart(side, support, dim, seed)?;
+        problems.push((dim, "batch", Problem::apart(side, support, dim, seed)?));
+    }
+    // Words that many documents share are measured once for each document on the left.
+    let dim = DIMS[DIMS.len() - 1];
+    let problem = Problem::documents(DOCUMENTS * side, support, dim, seed)?;
+    problems.push((dim, "batch of documents", problem));
+    for (dim, kind, problem) in problems {
         let mut shuffled = problem.pairs.clone();
         shuffled.shuffle(&mut seeded(seed));
         let one_by_one = || -> Result<Vec<f64>> {
@@ -42,7 +52,7 @@ pub(super) fn batches(
         let (ours, theirs) = on_threads(1, || median_seconds_of_both(batch, one_by_one));
         let count = problem.pairs.len();
         let peer = Peer { name: "one pair after another", seconds: theirs / count as f64 };
-        let case = format!("coordinates in R^{dim}, batch");
+        let case = format!("coordinates in R^{dim}, {kind}");
         let seconds = ours / count as f64;
         report(&row(support, &case, (count, 1), seconds, Some(peer), vec![]));
     }
@@ -91,8 +101,10 @@ mod tests {
     fn batches_are_compared_with_single_pairs() {
         let mut rows = vec![];
         batches((4, 3), 1, &mut |row: &Row| rows.push(row.clone())).unwrap();
-        assert_eq!(rows.len(), DIMS.len());
-        assert!(rows.iter().all(|row| row.n == 4 && row.case[1].1 == "9" && row.ratio().is_some()));
+        assert_eq!(rows.len(), DIMS.len() + 1);
+        let pairs: Vec<&str> = rows.iter().map(|row| row.case[1].1.as_str()).collect();
+        assert_eq!(pairs, ["9", "9", "9", "144"]);
+        assert!(rows.iter().all(|row| row.n == 4 && row.ratio().is_some()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::batches::{BATCHES, FEW, MANY_POINTS, batches, lopsided};
 use super::{Peer, Row, median_seconds, memory::peak_mib};
 use crate::datasets::{self, Files};
 use crate::exact::transport;
-use crate::generate::{Random, couples, gaussian_points, seeded, sparse_measures};
+use crate::generate::{Random, couples, documents, gaussian_points, seeded, sparse_measures};
 
 /// Coordinates of a point.
 pub(super) const DIM: usize = 50;
@@ -129,6 +129,16 @@ impl Problem {
         Ok(Self { metric, measures, pairs: cross(side) })
     }
 
+    /// Documents of about so many words of one language: every one of `side` with every one of as many
+    /// others.
+    pub(super) fn documents(side: usize, words: usize, dim: usize, seed: u64) -> Result<Self> {
+        let mut rng = seeded(seed);
+        let points = gaussian_points(WORDS, dim, &mut rng);
+        let metric = GroundMetric::from_points(dim, points, PointMetric::Euclidean)?;
+        let measures = documents(WORDS, TOPICS, words, 2 * side, &mut rng)?;
+        Ok(Self { metric, measures, pairs: cross(side) })
+    }
+
     /// The values of all pairs.
     pub(super) fn solve(&self, metric: &GroundMetric) -> Result<Vec<f64>> {
         exact::pairs(metric, &self.measures, &self.pairs, &silent)
@@ -146,6 +156,10 @@ impl Problem {
         Ok(row(support, distances, (self.pairs.len(), 1), seconds, peer, more))
     }
 }
+
+/// Words of a language, and what documents are about.
+const WORDS: usize = 5_000;
+const TOPICS: usize = 50;
 
 /// Every measure of the left side with every one of the right.
 pub(super) fn cross(side: usize) -> Vec<(usize, usize)> {

@@ -7,7 +7,8 @@
 //! the same to the bit whatever was asked before.
 //!
 //! From some coordinates on it is inner products, as in [`pairs`](super::pairs), about the mean of
-//! the points laid out.
+//! the points laid out. Where several groups in a row are asked for, what they share, as documents
+//! share words, is measured once.
 
 use super::pairs::{from_product, threshold};
 use super::points::{OPPOSITE, PointMetric, Points, TINY};
@@ -44,6 +45,52 @@ pub(crate) struct Laid {
     others: Vec<f64>,
     /// The row of every point laid out that has one.
     rows: Vec<u32>,
+    seen: Seen,
+}
+
+/// Distances from all points laid out to others that were asked for before.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// The column of every point of the metric that has one.
+    places: Vec<u32>,
+    /// The points that have one.
+    points: Vec<u32>,
+    /// Column after column, panels as those of the points laid out.
+    columns: Vec<[f64; LANES]>,
+}
+
+/// Distances that are kept at the most, 4 MiB for a thread.
+const MOST_SEEN: usize = 1 << 19;
+
+impl Seen {
+    fn clear(&mut self) {
+        for &point in &self.points {
+            self.places[point as usize] = NONE;
+        }
+        self.points.clear();
+        self.columns.clear();
+    }
+
+    /// Which of some points have no column yet, each once, as they get one; all columns begin anew
+    /// where they would become too many.
+    fn add(&mut self, all: usize, points: &[usize], panels: usize) -> Vec<usize> {
+        if self.places.len() < all {
+            self.places.resize(all, NONE);
+        }
+        if (self.points.len() + points.len()) * panels * LANES > MOST_SEEN {
+            self.clear();
+        }
+        let mut new = Vec::new();
+        for &point in points {
+            if self.places[point] == NONE {
+                self.places[point] = self.points.len() as u32;
+                self.points.push(point as u32);
+                new.push(point);
+            }
+        }
+        self.columns.resize(self.points.len() * panels, [0.0; LANES]);
+        new
+    }
 }
 
 const NONE: u32 = u32::MAX;
@@ -52,6 +99,7 @@ impl Laid {
     /// Forgets the points, which may be those of another metric.
     pub(crate) fn forget(&mut self) {
         self.points.clear();
+        self.seen.clear();
     }
 
     /// The distances from some of the points `from` to others, row after row; false, and nothing is
@@ -67,21 +115,63 @@ impl Laid {
         if from.len() < FEWEST || from.len().saturating_mul(points.dim) > MOST {
             return false;
         }
-        if self.points != from {
+        let again = self.points == from;
+        if !again {
             self.lay_out(points, from);
         }
         self.find_rows(rows);
-        if takes_products(points) {
-            self.by_products(points, cols, out);
-        } else {
-            self.by_differences(points, cols, out);
+        let panels = self.panels.len() / points.dim;
+        if again && points.dim >= PRODUCTS && cols.len() * panels * LANES <= MOST_SEEN {
+            self.look_up(points, cols, out);
+            return true;
         }
+        self.tiles(points, cols, |laid, tile, panel, (at, group)| {
+            laid.write(points, tile, panel, (at, group), (cols.len(), out));
+        });
         true
+    }
+
+    /// As [`block`](Self::block), from columns that are kept.
+    fn look_up(&mut self, points: &Points, cols: &[usize], out: &mut [f64]) {
+        let mut seen = std::mem::take(&mut self.seen);
+        let panels = self.panels.len() / points.dim;
+        let new = seen.add(points.len(), cols, panels);
+        let first = seen.points.len() - new.len();
+        self.tiles(points, &new, |_, tile, panel, (at, group)| {
+            for (column, distances) in (first + at..).zip(&tile[..group.len()]) {
+                seen.columns[column * panels + panel] = *distances;
+            }
+        });
+        for (at, &j) in cols.iter().enumerate() {
+            let column = seen.places[j] as usize * panels;
+            let distances = seen.columns[column..column + panels].as_flattened();
+            for ((&point, &row), &distance) in self.points.iter().zip(&self.rows).zip(distances) {
+                if row != NONE {
+                    out[row as usize * cols.len() + at] =
+                        if distance < 0.0 { points.distance(point as usize, j) } else { distance };
+                }
+            }
+        }
+        self.seen = seen;
+    }
+
+    /// The distances from every panel to some points, a few at a time.
+    fn tiles(
+        &mut self,
+        points: &Points,
+        cols: &[usize],
+        take: impl FnMut(&Self, &Tile, usize, (usize, &[usize])),
+    ) {
+        if takes_products(points) {
+            self.by_products(points, cols, take);
+        } else {
+            self.by_differences(points, cols, take);
+        }
     }
 
     fn lay_out(&mut self, points: &Points, from: &[u32]) {
         let dim = points.dim;
-        self.points.clear();
+        self.forget();
         self.points.extend_from_slice(from);
         self.mean.clear();
         self.mean.resize(dim, 0.0);
@@ -118,17 +208,27 @@ impl Laid {
         debug_assert_eq!(row, rows.len(), "rows are among the points laid out");
     }
 
-    fn by_differences(&self, points: &Points, cols: &[usize], out: &mut [f64]) {
+    fn by_differences(
+        &self,
+        points: &Points,
+        cols: &[usize],
+        mut take: impl FnMut(&Self, &Tile, usize, (usize, &[usize])),
+    ) {
         for (at, group) in cols.chunks(ABREAST).enumerate() {
             let vectors = abreast(group.len(), |k| points.vector(group[k]));
             for (panel, number) in self.panels.chunks_exact(points.dim).zip(0..) {
                 let tile = differences(panel, vectors, points.metric);
-                self.write(points, &tile, number, (at * ABREAST, group), (cols.len(), out));
+                take(self, &tile, number, (at * ABREAST, group));
             }
         }
     }
 
-    fn by_products(&mut self, points: &Points, cols: &[usize], out: &mut [f64]) {
+    fn by_products(
+        &mut self,
+        points: &Points,
+        cols: &[usize],
+        mut take: impl FnMut(&Self, &Tile, usize, (usize, &[usize])),
+    ) {
         let dim = points.dim;
         let mut others = std::mem::take(&mut self.others);
         others.resize(ABREAST * dim, 0.0);
@@ -142,7 +242,7 @@ impl Laid {
             let vectors = abreast(group.len(), |k| &others[k * dim..(k + 1) * dim]);
             for ((panel, own), number) in self.panels.chunks_exact(dim).zip(&self.norms).zip(0..) {
                 let tile = products(panel, vectors, own, norms, points.metric);
-                self.write(points, &tile, number, (at * ABREAST, group), (cols.len(), out));
+                take(self, &tile, number, (at * ABREAST, group));
             }
         }
         self.others = others;
@@ -356,6 +456,17 @@ mod tests {
                 let (i, j) = (rows[place / cols.len()], cols[place % cols.len()]);
                 let direct = points.distance(i, j);
                 prop_assert!((fast - direct).abs() <= 1e-12 * direct, "{i} {j}: {fast} {direct}");
+            }
+            // From columns that are kept, some of them from before, some asked for twice: the same bits.
+            let some = &cols[cols.len() / 3..cols.len() - cols.len() / 3];
+            laid.block(&points, &from, &rows, some, &mut vec![0.0; rows.len() * some.len()]);
+            let twice: Vec<usize> = cols.iter().chain(some).copied().collect();
+            let mut kept = vec![f64::NAN; rows.len() * twice.len()];
+            laid.block(&points, &from, &rows, &twice, &mut kept);
+            for (place, kept) in kept.iter().enumerate() {
+                let (row, at) = (place / twice.len(), place % twice.len());
+                let at = if at < cols.len() { at } else { at - cols.len() + cols.len() / 3 };
+                prop_assert_eq!(kept.to_bits(), out[row * cols.len() + at].to_bits());
             }
             // One by one, from what is laid out now, all rows at once: the same bits.
             let all: Vec<usize> = from.iter().map(|&i| i as usize).collect();
