@@ -12,13 +12,13 @@ from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
 from . import _core
-from ._inputs import Floats, Integers, is_sparse, sound, _array, _is_table
+from ._inputs import Floats, Integers, array_of, is_sparse, is_table, sound
 from ._named import names_of_labels
 
 
 def coordinates(points: Any) -> Floats:
     """Points as rows of coordinates."""
-    if _is_table(points):
+    if is_table(points):
         return points  # type: ignore[no-any-return]
     if hasattr(points, "obsm"):  # AnnData: observations are points
         maps = points.obsm
@@ -26,7 +26,7 @@ def coordinates(points: Any) -> Floats:
         points = points.X if key is None else maps[key]
     if is_sparse(points):
         points = sound(points).toarray()
-    array: Floats = _array(points)
+    array: Floats = array_of(points)
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -124,7 +124,7 @@ def check_cost(cost: Any) -> None:
 
 def _matrix(cost: Any, dtype: Any) -> Any:
     check_cost(cost)
-    matrix = _array(cost, dtype)
+    matrix = array_of(cost, dtype)
     if matrix.ndim not in (1, 2):
         raise ValueError(f"the cost matrix has shape {matrix.shape}, expected one or two axes")
     return matrix

@@ -40,7 +40,7 @@ def sound(matrix: Any) -> Any:
     return matrix
 
 
-def _is_table(what: Any) -> bool:
+def is_table(what: Any) -> bool:
     """Whether it is a plain table of float64, as most callers have; quick to say."""
     plain = type(what) is np.ndarray and what.ndim == 2 and what.dtype == np.float64
     return plain and bool(what.flags.aligned)
@@ -53,7 +53,7 @@ def _whole(values: Any) -> Any:
     return values
 
 
-def _array(values: Any, dtype: Any = np.float64) -> Any:
+def array_of(values: Any, dtype: Any = np.float64) -> Any:
     """An array of aligned numbers; what came over a network, or out of a file, may lie anywhere."""
     try:
         return np.require(_whole(values), dtype, "A")
@@ -89,7 +89,7 @@ def in_order(table: Any, names: Optional[Sequence[Any]]) -> Any:
     places = places_of(columns, wanted, own.ids)
     if len(places) == len(wanted) and hasattr(own.rows, "iloc"):
         return own.rows.iloc[:, np.argsort(places)]
-    return placed(own.rows if is_sparse(own.rows) else _array(own.rows), places, len(wanted))
+    return placed(own.rows if is_sparse(own.rows) else array_of(own.rows), places, len(wanted))
 
 
 def _one_in_order(series: Any, names: Sequence[Any]) -> Any:
@@ -99,7 +99,7 @@ def _one_in_order(series: Any, names: Sequence[Any]) -> Any:
     if only_counts or own == wanted:
         return series
     masses = np.zeros(len(wanted))
-    masses[places_of(own, wanted)] = _array(series)
+    masses[places_of(own, wanted)] = array_of(series)
     return masses
 
 
@@ -116,7 +116,7 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
             raise ValueError(f"a measure is one row of masses, not {measure.shape[0]}")
         at = np.require(measure.indices, np.int64, "A")
         return at, np.require(measure.data, np.float64, "A"), measure.shape[1]
-    masses = _array(measure)
+    masses = array_of(measure)
     if masses.ndim == 2 and masses.shape[0] == 1:
         masses = masses[0]
     if masses.ndim != 1:
@@ -134,14 +134,14 @@ def support(measure: Any) -> tuple[Integers, Floats]:
 
 def table(measures: Any) -> Any:
     """Many measures as float64: a two-dimensional array, or compressed rows."""
-    if _is_table(measures):
+    if is_table(measures):
         return measures
     if is_biom(measures) or is_anndata(measures) or isinstance(measures, (Measures, Named)):
         measures = named(measures).rows
     if is_sparse(measures):
         rows = sound(measures).tocsr()
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
-    dense = _array(measures)
+    dense = array_of(measures)
     if dense.ndim != 2:
         raise ValueError(f"measures are the rows of a table, not an array of shape {dense.shape}")
     return dense
@@ -433,7 +433,7 @@ def _by_name(estimator: Any, X: Any, names: Optional[Sequence[Any]], reset: bool
     if own.names is None and (names is None or own.called(texts(names)) is None):
         return _validated(estimator, np.asarray(own.rows) if hasattr(X, "columns") else own.rows, reset, least)
     rows = own.rows if names is None else in_order(own, names)
-    rows = sound(rows) if is_sparse(rows) else _array(rows)
+    rows = sound(rows) if is_sparse(rows) else array_of(rows)
     if names is not None and not reset:
         return check_array(rows, accept_sparse="csr", dtype=np.float64, ensure_min_samples=least)
     rows = _validated(estimator, rows, reset, least)

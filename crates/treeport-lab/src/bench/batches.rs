@@ -14,7 +14,8 @@ pub(super) const BATCHES: [(usize, usize); 3] = [(10, 100), (30, 50), (100, 10)]
 /// Coordinates of the points of a batch: a plane, space, and word vectors.
 const DIMS: [usize; 3] = [2, 3, 300];
 
-/// Documents on either side, for each measure with points of its own.
+/// So many times the measures of a batch with points of their own are the documents of one on either
+/// side: the more there are, the more words they share.
 const DOCUMENTS: usize = 4;
 
 /// The support at which few points are timed against many, and how many those are.

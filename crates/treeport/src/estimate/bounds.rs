@@ -216,7 +216,8 @@ impl Estimator {
     pub(super) fn with_duals(&self, plans: Interval, a: &Measure<'_>, b: &Measure<'_>) -> Interval {
         let potentials = self.potentials(a, b);
         let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
-        Interval { lower: widened(dual, plans.upper).lower.max(plans.lower), ..plans }
+        let lower = (dual * (1.0 - ROUNDING)).min(plans.upper).max(plans.lower);
+        Interval { lower, ..plans }
     }
 
     /// The lower bounds that need no plan.

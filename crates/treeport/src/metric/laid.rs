@@ -7,8 +7,8 @@
 //! the same to the bit whatever was asked before.
 //!
 //! From some coordinates on it is inner products, as in [`pairs`](super::pairs), about the mean of
-//! the points laid out. Where several groups in a row are asked for, what they share, as documents
-//! share words, is measured once.
+//! the points laid out. From as many on, and from the second group in a row on, distances are kept:
+//! what groups share, as documents share words, is not measured again.
 
 use super::pairs::{from_product, threshold};
 use super::points::{OPPOSITE, PointMetric, Points, TINY};
@@ -23,7 +23,8 @@ const ABREAST: usize = 4;
 /// Most terms of a sum before it goes to the sum of such sums.
 const TERMS: usize = 256;
 
-/// Coordinates from which inner products are faster than differences.
+/// Coordinates from which inner products are faster than differences, and a distance that is kept is
+/// faster than one that is measured.
 const PRODUCTS: usize = 12;
 
 /// Coordinates of all points laid out up to which they stay in a cache.
@@ -59,7 +60,7 @@ struct Seen {
     columns: Vec<[f64; LANES]>,
 }
 
-/// Distances that are kept at the most, 4 MiB for a thread.
+/// Distances that are kept at the most, 4 MiB for a thread, and points of a metric of which some are.
 const MOST_SEEN: usize = 1 << 19;
 
 impl Seen {
@@ -77,7 +78,8 @@ impl Seen {
         if self.places.len() < all {
             self.places.resize(all, NONE);
         }
-        if (self.points.len() + points.len()) * panels * LANES > MOST_SEEN {
+        let new = points.iter().filter(|&&point| self.places[point] == NONE).count();
+        if (self.points.len() + new) * panels * LANES > MOST_SEEN {
             self.clear();
         }
         let mut new = Vec::new();
@@ -120,8 +122,9 @@ impl Laid {
             self.lay_out(points, from);
         }
         self.find_rows(rows);
-        let panels = self.panels.len() / points.dim;
-        if again && points.dim >= PRODUCTS && cols.len() * panels * LANES <= MOST_SEEN {
+        let distances = self.panels.len() / points.dim * LANES * cols.len();
+        let are_kept = points.dim >= PRODUCTS && distances.max(points.len()) <= MOST_SEEN;
+        if again && are_kept {
             self.look_up(points, cols, out);
             return true;
         }
@@ -430,6 +433,19 @@ mod tests {
                 })
             },
         )
+    }
+
+    #[test]
+    fn columns_begin_anew_where_they_would_become_too_many() {
+        // Room for ten.
+        let (mut seen, panels) = (Seen::default(), MOST_SEEN / LANES / 10);
+        assert_eq!(seen.add(30, &[3, 1, 4, 1, 5], panels), [3, 1, 4, 5]);
+        assert_eq!(seen.add(30, &[9, 2, 6, 5, 3, 5, 8, 7], panels), [9, 2, 6, 8, 7]);
+        assert!(seen.add(30, &[9, 2, 6, 5, 3, 1, 8, 7, 4], panels).is_empty());
+        assert_eq!((seen.places[3], seen.places[9], seen.points.len()), (0, 4, 9));
+        assert_eq!(seen.add(30, &[11, 3, 12], panels), [11, 3, 12]);
+        assert_eq!((seen.places[3], seen.places[9], seen.points.len()), (1, NONE, 3));
+        assert_eq!(seen.columns.len(), 3 * panels);
     }
 
     proptest! {

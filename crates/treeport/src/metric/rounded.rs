@@ -19,7 +19,7 @@ const SOME: usize = 32;
 /// would.
 const MOST_MOVED: f32 = 0.1;
 
-/// Coordinates of which a metric keeps a copy in single precision, 256 MiB.
+/// Numbers in single precision that a metric keeps of its points, 256 MiB.
 const MOST_COPIED: usize = 1 << 26;
 
 /// The share of their size by which the copy of all points may have moved some of them. Where they lie
@@ -31,7 +31,7 @@ const MOST_SHARE: f64 = 3e-5;
 const CLOSE: f64 = 0.25;
 
 /// Vectors seen from a centre, in units and single precision.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Vectors {
     pub(super) coordinates: Vec<f32>,
     /// How far each is from the centre.
@@ -57,8 +57,8 @@ impl Rounded {
     fn anew(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
         let some = some_of(rows, cols);
         let centre = centre(points, &some);
-        let all = rows.iter().chain(cols);
-        let unit = unit(points, &centre, some.iter());
+        let all = rows.iter().chain(cols).copied();
+        let unit = unit(points, &centre, some.iter().copied());
         let rounded = Self::in_units(points, (rows, cols), &centre, unit);
         let moved = rounded.left.moved.iter().chain(&rounded.right.moved);
         if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
@@ -130,14 +130,16 @@ impl Copy {
     /// Nothing, where it would be large or there is no room for it.
     pub(super) fn new(points: &Points) -> Option<Self> {
         let (n, dim) = (points.len(), points.dim);
-        if n * dim > MOST_COPIED {
+        // Of every point its coordinates, its size in double precision, and what it was moved by.
+        if n.saturating_mul(dim + 3) > MOST_COPIED {
             return None;
         }
         let step = format_args!("coordinates in single precision");
+        memory::check(step, memory::size_of::<f32>(&[n, dim + 3]), "").ok()?;
         let mut vectors = memory::zeros(step, n * dim, "").ok()?;
-        let all: Vec<usize> = (0..n).collect();
-        let centre = centre(points, &some_of(&all, &[]));
-        let unit = unit(points, &centre, all.iter());
+        let some: Vec<usize> = (0..n).step_by(n.div_ceil(SOME).max(1)).collect();
+        let centre = centre(points, &some);
+        let unit = unit(points, &centre, 0..n);
         round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
         Some(Self { unit, all: Vectors::new(points, vectors) })
     }
@@ -155,12 +157,9 @@ impl Copy {
         let squares = |sizes: &[f64]| sizes.iter().map(|size| size * size).sum::<f64>();
         let near = all.some_from(points, &some, &centre).sizes;
         let far: Vec<f64> = some.iter().map(|&i| all.sizes[i]).collect();
+        let are_close = squares(&near) < CLOSE * squares(&far);
         let [left, right] = [rows, cols].map(|chosen| {
-            if squares(&near) < CLOSE * squares(&far) {
-                all.some_from(points, chosen, &centre)
-            } else {
-                all.some(dim, chosen)
-            }
+            if are_close { all.some_from(points, chosen, &centre) } else { all.some(dim, chosen) }
         });
         let sum = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
         let sizes = left.sizes.iter().chain(&right.sizes).sum::<f64>();
@@ -185,9 +184,9 @@ fn centre(points: &Points, some: &[usize]) -> Vec<f64> {
 }
 
 /// A unit in which no coordinate of these is above 2.
-fn unit<'a>(points: &Points, centre: &[f64], of: impl Iterator<Item = &'a usize>) -> f64 {
-    let span = |i: &usize| {
-        let offsets = points.vector(*i).iter().zip(centre).map(|(x, c)| (x - c).abs());
+fn unit(points: &Points, centre: &[f64], of: impl Iterator<Item = usize>) -> f64 {
+    let span = |i: usize| {
+        let offsets = points.vector(i).iter().zip(centre).map(|(x, c)| (x - c).abs());
         offsets.fold(0.0, f64::max)
     };
     of_largest(of.map(span))
