@@ -1,4 +1,4 @@
-//! Forests from a metric: every tree is the linkage of distances times random factors.
+//! Forests from a metric: the linkage of its distances, and those of distances times random factors.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -53,9 +53,11 @@ impl PerturbedOptions {
         Ok(())
     }
 
-    /// The random factors of one tree; `None` where it is grown from the distances as they are.
+    /// The random factors of one tree, all 1 of the first; `None` where all trees are grown from the
+    /// distances as they are.
     fn noise_of(&self, tree: usize, sigma: f64) -> Option<Noise> {
-        (sigma > 0.0).then(|| Noise { sigma, seed: mixed(self.seed, tree as u64) })
+        let own = if tree == 0 { 0.0 } else { sigma };
+        (sigma > 0.0).then(|| Noise { sigma: own, seed: mixed(self.seed, tree as u64) })
     }
 }
 
@@ -107,9 +109,14 @@ const SMALL: usize = 1 << 22;
 
 /// Linkages of a perturbed metric, equally weighted.
 ///
-/// Each tree is grown from D(i, j)·exp(noise·z), with z(i, j) = z(j, i) standard normal: pairs of
-/// about the same distance merge in another order in every tree, so that their mean has fewer sharp
-/// cuts. The first trees of a larger forest with the same seed are the same.
+/// The first tree is grown from the distances D as they are, every other one from
+/// D(i, j)·exp(noise·z), with z(i, j) = z(j, i) standard normal: pairs of about the same distance
+/// merge in another order in every tree, so that their mean has fewer sharp cuts. The first trees of
+/// a larger forest with the same seed are the same.
+///
+/// Where labels weigh the trees, the first one makes sure that noise spoils nothing: on subsets of
+/// 4,360 cells, whose neighbors are hardly nearer than all others, learned trees had an error of
+/// 0.013 without it, and 0.004 with it, as one learned tree has.
 ///
 /// `progress` counts trees.
 ///
@@ -218,6 +225,8 @@ fn normals(rng: &mut Random) -> [f64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric::PointMetric;
+    use crate::progress::silent;
 
     #[test]
     fn the_noise_is_normal_and_every_row_has_its_own() {
@@ -234,6 +243,21 @@ mod tests {
         let first = |seed, i| Noise { sigma: 1.0, seed }.row(i).next().unwrap();
         assert!(first(3, 0) != first(3, 1) && first(3, 0) != first(4, 0));
         assert_ne!(mixed(0, 1), mixed(1, 0));
+    }
+
+    #[test]
+    fn the_first_tree_is_the_linkage_itself() {
+        let wave = |i: usize| ((i * 2_654_435_761) % 1_000_003) as f64;
+        let metric =
+            GroundMetric::from_points(2, (0..120).map(wave).collect(), PointMetric::Euclidean);
+        let metric = metric.unwrap();
+        for linkage in [Linkage::Average, Linkage::Neighbors, Linkage::Ward] {
+            let options = PerturbedOptions { n_trees: 3, linkage, ..Default::default() };
+            let forest = perturbed(&metric, &options, &silent).unwrap();
+            let plain = crate::build::linkage(&metric, linkage).unwrap();
+            assert_eq!(forest.trees()[0], plain);
+            assert!(forest.trees()[1] != plain && forest.trees()[1] != forest.trees()[2]);
+        }
     }
 
     #[test]
