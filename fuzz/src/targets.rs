@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::io::Cursor;
 use std::path::Path;
 
-use treeport::io::fingerprint::Job;
+use treeport::io::fingerprint::JobFingerprint;
 use treeport::io::journal::Journal;
 use treeport::io::{biom, history, npy, npz, shard, table};
 use treeport::learn::Checkpoint;
@@ -171,7 +171,7 @@ fn checkpoint(bytes: &[u8]) {
 /// old still counts.
 fn journal(bytes: &[u8]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (path, job) = (folder.path().join("x.part"), Job::new("fuzz-1").part("to", 3));
+    let (path, job) = (folder.path().join("x.part"), JobFingerprint::new("fuzz-1").part("to", 3));
     let file = match bytes {
         [b'+', rest @ ..] => [format!("{job}\n").as_bytes(), rest].concat(),
         _ => bytes.to_vec(),

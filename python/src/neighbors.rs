@@ -49,7 +49,7 @@ pub(crate) fn check_accuracy(accuracy: Asked<'_>) -> PyResult<()> {
 
 /// Where the neighbors of each query begin, their numbers and distances, and for each query the
 /// bound of what was left out and how many pairs were solved.
-type Found<'py> = (
+type FoundNeighbors<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<f64>>,
@@ -94,7 +94,7 @@ impl Index {
         accuracy: Asked<'_>,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<FoundNeighbors<'py>> {
         let (index, accuracy) = (&self.file.index, accuracy.read()?);
         let found = watch::run(py, threads, report.as_ref(), |progress| match queries {
             Some(queries) => index.nearest(&queries.rows, k, accuracy, progress),
@@ -112,7 +112,7 @@ impl Index {
         radius: f64,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Found<'py>> {
+    ) -> PyResult<FoundNeighbors<'py>> {
         let index = &self.file.index;
         let found = watch::run(py, threads, report.as_ref(), |progress| match queries {
             Some(queries) => index.radius(&queries.rows, radius, progress),
@@ -217,7 +217,7 @@ impl Index {
     }
 }
 
-fn flat<'py>(py: Python<'py>, found: &[Neighbors]) -> Found<'py> {
+fn flat<'py>(py: Python<'py>, found: &[Neighbors]) -> FoundNeighbors<'py> {
     let whole = |count: usize| i64::try_from(count).expect("memory ends long before");
     let mut start = vec![0];
     let (mut numbers, mut distances) = (Vec::new(), Vec::new());

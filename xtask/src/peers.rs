@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::plan::{Found, Program, Step, cargo, run, venv_step, with};
+use crate::plan::{Machine, Program, Step, cargo, run, venv_step, with};
 
 /// The last versions that work together: wasserstein 1.1.0 was built for the first major version of NumPy.
 const NUMPY: [&str; 2] = ["numpy==1.26.4", "scipy==1.17.1"];
@@ -13,7 +13,7 @@ const PEERS: [(&str, &str); 3] = [
 ];
 
 /// Builds us, installs the peers in `venv`, and lets the solvers take turns.
-pub(crate) fn steps(json: bool, found: &Found, venv: &Path) -> Vec<Step> {
+pub(crate) fn steps(json: bool, found: &Machine, venv: &Path) -> Vec<Step> {
     let mut steps = vec![cargo("build", "build --release --package treeport-lab")];
     if !found.venv {
         steps.push(venv_step("peers venv", venv));
@@ -47,7 +47,7 @@ mod tests {
     use crate::plan::Action;
 
     fn commands(json: bool, venv: bool) -> Vec<(&'static str, String, bool)> {
-        let found = Found { venv, ..Found::default() };
+        let found = Machine { venv, ..Machine::default() };
         let steps = steps(json, &found, Path::new("target/venv-peers"));
         let command = |step: Step| match step.action {
             Action::Run(command) => (step.name, command.args.join(" "), command.optional),

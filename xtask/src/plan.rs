@@ -49,7 +49,7 @@ Environment:
 /// What is there to work with.
 #[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Machine {
     /// There is a `python/pyproject.toml`.
     pub(crate) python: bool,
     /// The virtual environment exists and has pip.
@@ -127,7 +127,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
 }
 
 /// The steps of a task in order; `venv` is where the virtual environment belongs.
-pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
+pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if let Task::BenchPeers { json } = task {
         return peers::steps(json, found, venv);
     }
@@ -167,7 +167,7 @@ pub(crate) fn plan(task: Task, found: &Found, venv: &Path) -> Vec<Step> {
 }
 
 /// Licences, sources and doubled versions of what we depend on; known faults where their list can be had.
-fn deny(found: &Found) -> Vec<Step> {
+fn deny(found: &Machine) -> Vec<Step> {
     let mut steps = Vec::new();
     if !found.deny {
         // Minutes, once.
@@ -186,7 +186,7 @@ fn deny(found: &Found) -> Vec<Step> {
 }
 
 /// The wheel and its tests.
-fn python(found: &Found, venv: &Path) -> Vec<Step> {
+fn python(found: &Machine, venv: &Path) -> Vec<Step> {
     if !found.python {
         return vec![skip("python", "there is no python/pyproject.toml")];
     }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     /// One line per step: its name and its arguments, or `-` if it is skipped.
-    fn outline(task: Task, found: &Found) -> Vec<String> {
+    fn outline(task: Task, found: &Machine) -> Vec<String> {
         let steps = plan(task, found, Path::new("target/venv"));
         let line = |step: Step| match step.action {
             Action::Run(command) => format!("{}: {}", step.name, command.args.join(" ")),
@@ -314,13 +314,13 @@ mod tests {
 
     #[test]
     fn test_without_a_wheel_is_cargo_alone() {
-        let lines = outline(Task::Test, &Found::default());
+        let lines = outline(Task::Test, &Machine::default());
         assert_eq!(lines, ["tests: test --workspace", "python: -"]);
     }
 
     #[test]
     fn test_with_a_wheel_builds_and_tests_it() {
-        let found = Found { python: true, ..Found::default() };
+        let found = Machine { python: true, ..Machine::default() };
         let lines = [
             "tests: test --workspace",
             "python venv: -m venv --clear target/venv",
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_working_virtual_environment_is_kept() {
-        let found = Found { python: true, venv: true, ..Found::default() };
+        let found = Machine { python: true, venv: true, ..Machine::default() };
         let lines = outline(Task::Test, &found);
         assert!(!lines.iter().any(|line| line.starts_with("python venv")), "{lines:?}");
         assert_eq!(lines.len(), 6);
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn ci_holds_every_step_of_test_in_order() {
         for python in [false, true] {
-            let found = Found { python, ..Found::default() };
+            let found = Machine { python, ..Machine::default() };
             let ci = outline(Task::Ci, &found);
             let test = outline(Task::Test, &found);
             assert!(ci.windows(test.len()).any(|part| part == test), "{ci:?}");
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn ci_checks_everything_that_is_there() {
-        let found = Found { benches: true, deny: true, advisories: true, ..Found::default() };
+        let found = Machine { benches: true, deny: true, advisories: true, ..Machine::default() };
         let lines = [
             "format: fmt --check",
             "clippy: clippy --workspace --all-targets -- -D warnings",
@@ -366,7 +366,7 @@ mod tests {
             "deny: deny check",
         ];
         assert_eq!(outline(Task::Ci, &found), lines);
-        let without = outline(Task::Ci, &Found::default());
+        let without = outline(Task::Ci, &Machine::default());
         assert_eq!(without[5], "benches: -");
         let deny = [
             "deny tool: install --quiet --locked --root target/tools cargo-deny",
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn documentation_warnings_are_errors_and_random_inputs_are_fixed() {
-        let steps = plan(Task::Ci, &Found::default(), Path::new("v"));
+        let steps = plan(Task::Ci, &Machine::default(), Path::new("v"));
         let env = |name: &str| {
             let step = steps.iter().find(|step| step.name == name).unwrap();
             let Action::Run(command) = &step.action else { panic!("{name} is never skipped") };
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn help_runs_nothing() {
-        let all = Found { python: true, venv: true, ..Found::default() };
+        let all = Machine { python: true, venv: true, ..Machine::default() };
         assert!(plan(Task::Help, &all, Path::new("v")).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 
 #[cfg(unix)]
 use crate::attack;
-use crate::plan::{Action, Command, Found, Program, Task, fresh_venv, plan, venv_python};
+use crate::plan::{Action, Command, Machine, Program, Task, fresh_venv, plan, venv_python};
 
 /// Shells give this code when there is no such program.
 const NOT_FOUND: u8 = 127;
@@ -126,14 +126,14 @@ impl Place {
         })
     }
 
-    fn found(&self, task: Task) -> Found {
+    fn found(&self, task: Task) -> Machine {
         let works = |program: OsString, args: &[&str]| {
             let mut probe = process::Command::new(program);
             probe.env("PATH", self.path());
             probe.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             probe.status().is_ok_and(|status| status.success())
         };
-        Found {
+        Machine {
             python: self.root.join("python/pyproject.toml").is_file(),
             venv: works(self.program(Program::Venv), &["-m", "pip", "--version"]),
             benches: has_benches(&self.root.join("crates")),

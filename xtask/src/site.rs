@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::plan::{Found, Program, Step, cargo, installing, run, venv_step, with};
+use crate::plan::{Machine, Program, Step, cargo, installing, run, venv_step, with};
 
 /// What the tutorials read their data with: large, and a page is left out where one cannot be had.
 const TUTORIALS: [(&str, &str); 4] = [
@@ -13,7 +13,7 @@ const TUTORIALS: [(&str, &str); 4] = [
 ];
 
 /// Builds the program and the wheel, runs the tutorials, and makes `target/site` of it all.
-pub(crate) fn steps(found: &Found, venv: &Path) -> Vec<Step> {
+pub(crate) fn steps(found: &Machine, venv: &Path) -> Vec<Step> {
     let mut steps = vec![cargo("build", "build --package treeport-cli")];
     if !found.venv {
         steps.push(venv_step("docs venv", venv));
@@ -44,7 +44,7 @@ mod tests {
     use crate::plan::Action;
 
     fn commands(venv: bool) -> Vec<(&'static str, String, bool)> {
-        let found = Found { venv, ..Found::default() };
+        let found = Machine { venv, ..Machine::default() };
         let command = |step: Step| match step.action {
             Action::Run(command) => (step.name, command.args.join(" "), command.optional),
             Action::Skip(_) => panic!("nothing is skipped"),

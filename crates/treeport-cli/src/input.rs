@@ -128,26 +128,26 @@ pub(crate) fn metric_if_any(
 
 /// The points that measures live on: how many, and what they are called, if anything.
 #[derive(Clone, Copy)]
-pub(crate) struct Space<'a> {
+pub(crate) struct PointSet<'a> {
     pub(crate) points: usize,
     pub(crate) names: Option<&'a [String]>,
 }
 
-impl<'a> Space<'a> {
+impl<'a> PointSet<'a> {
     /// Those of a metric, with names that it came with.
     pub(crate) fn of(metric: &GroundMetric, names: Option<&'a Vec<String>>) -> Self {
         Self { points: metric.points(), names: names.map(Vec::as_slice) }
     }
 }
 
-impl<'a> Space<'a> {
+impl<'a> PointSet<'a> {
     /// Those of a metric in one piece or several.
     pub(crate) fn of_ground(ground: &Components, names: Option<&'a Vec<String>>) -> Self {
         Self { points: ground.points(), names: names.map(Vec::as_slice) }
     }
 }
 
-impl<'a> From<&'a Model> for Space<'a> {
+impl<'a> From<&'a Model> for PointSet<'a> {
     fn from(model: &'a Model) -> Self {
         Self { points: model.points(), names: model.names() }
     }
@@ -155,7 +155,7 @@ impl<'a> From<&'a Model> for Space<'a> {
 
 /// Measures on some points, one per row; divided by their totals if asked. Where both the points and
 /// the columns of a table have names, those are matched; IDs of rows become the names of measures.
-pub(crate) fn measures(space: Space<'_>, path: &Path, how: ReadArgs) -> Result<Measures> {
+pub(crate) fn measures(space: PointSet<'_>, path: &Path, how: ReadArgs) -> Result<Measures> {
     let (format, reader) = source::open(path)?;
     ensure!(
         !how.transpose || format.is_table(),

@@ -8,7 +8,7 @@ use treeport::{GroundMetric, Labelled, Measures, Model};
 
 use crate::args::{LabelArgs, MeasureArgs, ModelArgs};
 use crate::finder::Finder;
-use crate::input::Space;
+use crate::input::PointSet;
 use crate::output::Output;
 use crate::progress::watched;
 use crate::{input, pairs};
@@ -20,7 +20,7 @@ impl MeasureArgs {
     }
 
     /// The measures, which live on these points.
-    pub(crate) fn read(&self, space: Space<'_>) -> Result<Measures> {
+    pub(crate) fn read(&self, space: PointSet<'_>) -> Result<Measures> {
         input::measures(space, self.path()?, self.how)
     }
 }
@@ -41,7 +41,7 @@ impl LabelArgs {
         names: Option<&[String]>,
         output: &Output,
     ) -> Result<Labelled> {
-        let measures = self.measures.read(Space { points: metric.points(), names })?;
+        let measures = self.measures.read(PointSet { points: metric.points(), names })?;
         let from = self.measures.path()?;
         let pairs = match &self.labels {
             Some(path) => {

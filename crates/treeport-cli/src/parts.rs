@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use treeport::io::fingerprint::{Job, Mix, of_tree};
+use treeport::io::fingerprint::{JobFingerprint, Mix, of_tree};
 use treeport::io::part::PartFile;
 use treeport::io::shard::{Shard, last_line};
 use treeport::progress::{Progress, State};
@@ -42,7 +42,7 @@ impl<'a> Parts<'a> {
     /// the whole file where that is known.
     pub(crate) fn open(
         target: &Path,
-        job: &Job,
+        job: &JobFingerprint,
         (all, what): (usize, &'a str),
         bytes: Option<u64>,
         output: &'a Output,
@@ -196,7 +196,7 @@ mod tests {
     /// The numbers from 0 up as bytes, as far as `most` calls get.
     fn numbers(target: &Path, all: usize, first: usize, most: usize) -> Option<Vec<u8>> {
         let (output, mut calls) = (quiet(), 0);
-        let job = Job::new("test-1");
+        let job = JobFingerprint::new("test-1");
         let mut parts = Parts::open(target, &job, (all, "numbers"), None, &output).expect("a file");
         let whole = parts.fill((first, 7), b"head", |_, items, _| {
             calls += 1;
@@ -219,7 +219,8 @@ mod tests {
         let target = folder.path().join("numbers.shard");
         for (which, expected) in [((1, 2), "head0"), ((2, 2), "12"), ((1, 9), "head"), ((2, 9), "")]
         {
-            let shard = Shard::new(which, &Job::new("test-1"), 3, "txt").expect("a shard");
+            let shard =
+                Shard::new(which, &JobFingerprint::new("test-1"), 3, "txt").expect("a shard");
             let range = shard.range();
             let fill = |calls: usize| {
                 let what = (range.len(), "numbers");

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use treeport::io::fingerprint::Job;
+use treeport::io::fingerprint::JobFingerprint;
 use treeport::io::shard::Shard;
 
 use crate::args::ShardArgs;
@@ -39,7 +39,7 @@ impl ShardArgs {
         &self,
         items: usize,
         format: &str,
-        job: impl FnOnce() -> Result<Job>,
+        job: impl FnOnce() -> Result<JobFingerprint>,
     ) -> Result<Option<Shard>> {
         let Some(which) = self.shard else { return Ok(None) };
         Ok(Shard::new(which, &job()?, items, format))

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use treeport::exact::pairs_in_components;
-use treeport::io::fingerprint::{Job, Mix, of_components, of_measures};
+use treeport::io::fingerprint::{JobFingerprint, Mix, of_components, of_measures};
 use treeport::io::journal::Journal;
 use treeport::io::shard::Shard;
 use treeport::metric::Components;
@@ -37,13 +37,13 @@ pub(crate) struct Work<'a> {
 
 impl Work<'_> {
     /// What tells it from other work.
-    pub(crate) fn job(&self) -> Job {
+    pub(crate) fn job(&self) -> JobFingerprint {
         let mut which = Mix::new();
         match self.pairs {
             Pairs::Listed(pairs) => which.pairs(pairs),
             pairs => which.word(pairs.len() as u64),
         }
-        Job::new("treeport-exact-2")
+        JobFingerprint::new("treeport-exact-2")
             .part("metric", of_components(self.ground))
             .part("measures", of_measures(self.measures))
             .part("pairs", which.number())
@@ -52,7 +52,7 @@ impl Work<'_> {
     /// Solves what the journal lacks and hands over the distances; whether it came to the end.
     pub(crate) fn fill(
         &self,
-        rows: &mut Rows,
+        rows: &mut SolvedRows,
         output: &Output,
         mut take: impl FnMut(&[f64]),
     ) -> Result<bool> {
@@ -105,18 +105,18 @@ impl Work<'_> {
 
 /// The rows of some pairs, as far as they are solved.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct SolvedRows {
     journal: Journal,
     /// How many there are.
     pub(crate) done: usize,
 }
 
-impl Rows {
+impl SolvedRows {
     /// Begins, or goes on from what an earlier run of the same job has left, whose distances `take`
     /// gets.
     pub(crate) fn open(
         target: &Path,
-        job: &Job,
+        job: &JobFingerprint,
         pairs: &Pairs,
         mut take: impl FnMut(f64),
     ) -> Result<Self> {
@@ -212,7 +212,7 @@ fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
 
 /// Opens what an earlier run of the same job has left; `what` it is, for whoever finds another file
 /// there.
-pub(crate) fn open(path: &Path, job: &Job, what: &str) -> Result<Journal> {
+pub(crate) fn open(path: &Path, job: &JobFingerprint, what: &str) -> Result<Journal> {
     Journal::open(path, job).map_err(|error| explained(error, what))
 }
 
@@ -241,7 +241,7 @@ mod tests {
     const ROWS: &str = "left,right,distance\n0,1,0.5\n0,2,1\n1,2,0.25\n";
 
     /// A job of three pairs of measures on two points.
-    fn three(points: Vec<f64>) -> (Job, Pairs) {
+    fn three(points: Vec<f64>) -> (JobFingerprint, Pairs) {
         let metric = GroundMetric::from_points(1, points, PointMetric::Euclidean).expect("points");
         let measures = Measures::unit_masses(2, [0, 1, 1]).expect("measures");
         let pairs = Pairs::Within(3);
@@ -253,7 +253,7 @@ mod tests {
     /// Opens the journal, adds what it lacks, and finishes; how many rows it had.
     fn complete(target: &Path) -> usize {
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let mut journal = Rows::open(target, &job, &pairs, |_| ()).expect("a journal");
+        let mut journal = SolvedRows::open(target, &job, &pairs, |_| ()).expect("a journal");
         let had = journal.done;
         let all = [((0, 1), 0.5), ((0, 2), 1.0), ((1, 2), 0.25)];
         for (pair, distance) in &all[had..] {
@@ -268,7 +268,7 @@ mod tests {
     /// The journal of the job with all rows.
     fn whole_journal(target: &Path) -> Vec<u8> {
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let mut rows = Rows::open(target, &job, &pairs, |_| ()).expect("a journal");
+        let mut rows = SolvedRows::open(target, &job, &pairs, |_| ()).expect("a journal");
         rows.append(&[(0, 1), (0, 2), (1, 2)], &[0.5, 1.0, 0.25]).expect("rows");
         fs::read(rows.path()).expect("the journal")
     }
@@ -300,7 +300,7 @@ mod tests {
             let mut changed = whole.clone();
             changed[at] ^= change;
             fs::write(Journal::beside(&target), &changed).expect("a writable folder");
-            match Rows::open(&target, &job, &pairs, |_| ()) {
+            match SolvedRows::open(&target, &job, &pairs, |_| ()) {
                 Ok(rows) => drop(rows),
                 Err(error) => {
                     assert!(error.to_string().contains("is no journal"), "{at}: {error}");
@@ -318,7 +318,7 @@ mod tests {
         let path = Journal::beside(&target);
         let (job, pairs) = three(vec![0.0, 1.0]);
         let (other, all) = three(vec![0.0, 2.0]);
-        let mut rows = Rows::open(&target, &other, &all, |_| ()).expect("a journal");
+        let mut rows = SolvedRows::open(&target, &other, &all, |_| ()).expect("a journal");
         rows.append(&[(0, 1)], &[0.5]).expect("a row");
         drop(rows);
         let other = fs::read(&path).expect("the journal");
@@ -329,7 +329,7 @@ mod tests {
             (former, "is no journal"),
         ] {
             fs::write(&path, contents).expect("a writable folder");
-            let error = Rows::open(&target, &job, &pairs, |_| ()).expect_err("foreign");
+            let error = SolvedRows::open(&target, &job, &pairs, |_| ()).expect_err("foreign");
             assert!(error.to_string().contains(why), "{error}");
             assert_eq!(fs::read(&path).expect("still there"), contents);
         }
@@ -342,7 +342,7 @@ mod tests {
         let target = folder.path().join("labels.csv");
         for points in [vec![0.0, 1.0], vec![0.0, 2.0]] {
             let (job, pairs) = three(points);
-            drop(Rows::open(&target, &job, &pairs, |_| ()).expect("a journal"));
+            drop(SolvedRows::open(&target, &job, &pairs, |_| ()).expect("a journal"));
             assert!(!Journal::beside(&target).exists());
         }
     }
@@ -352,7 +352,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("labels.csv");
         let (job, pairs) = three(vec![0.0, 1.0]);
-        let mut journal = Rows::open(&target, &job, &pairs, |_| ()).expect("a journal");
+        let mut journal = SolvedRows::open(&target, &job, &pairs, |_| ()).expect("a journal");
         journal.append(&[(0, 1), (0, 2), (2, 1)], &[0.5, 1.0, 0.25]).expect("rows");
         let error = journal.finish(&target, None, &pairs, None).expect_err("a wrong row");
         assert!(error.to_string().contains("has only 2 of 3 rows"), "{error}");

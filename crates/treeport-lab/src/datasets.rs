@@ -92,14 +92,14 @@ pub struct Missing {
 
 /// What a data folder holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct DataFolder {
     /// Sets with all their files.
     pub present: Vec<Dataset>,
     /// Sets that are absent or incomplete.
     pub missing: Vec<Missing>,
 }
 
-impl Found {
+impl DataFolder {
     /// The set of this name, if it is present.
     pub fn get(&self, name: &str) -> Option<&Dataset> {
         self.present.iter().find(|set| set.name == name)
@@ -139,8 +139,8 @@ impl Files {
 }
 
 /// Looks for every known set below `root`. A folder that does not exist holds none of them.
-pub fn find(root: &Path) -> Found {
-    let mut found = Found::default();
+pub fn find(root: &Path) -> DataFolder {
+    let mut found = DataFolder::default();
     for (name, kind) in KNOWN {
         match files(&root.join(name), kind) {
             Ok(files) => found.present.push(Dataset { name, kind, files }),

@@ -23,7 +23,7 @@ pub const BALANCE_TOLERANCE: f64 = 1e-6;
 #[derive(Clone, Debug)]
 pub struct Measures {
     points: usize,
-    rows: Arc<Rows>,
+    rows: Arc<CompressedRows>,
     names: Option<Arc<[String]>>,
 }
 
@@ -34,7 +34,7 @@ impl PartialEq for Measures {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Rows {
+struct CompressedRows {
     start: Vec<usize>,
     point: Vec<u32>,
     mass: Vec<f64>,
@@ -158,7 +158,7 @@ impl Measures {
         if points > u32::MAX as usize / 2 {
             return Err(Error::TooManyPoints { count: points, max: u32::MAX as usize / 2 });
         }
-        let mut all = Rows::default();
+        let mut all = CompressedRows::default();
         let mut scratch = Vec::new();
         for (measure, row) in rows.into_iter().enumerate() {
             scratch.clear();
@@ -190,7 +190,7 @@ impl Measures {
     /// The same measures, each divided by its total. A mass so small that it becomes 0 disappears.
     #[must_use]
     pub fn normalized(mut self) -> Self {
-        let Rows { start, mass, total, .. } = Arc::make_mut(&mut self.rows);
+        let CompressedRows { start, mass, total, .. } = Arc::make_mut(&mut self.rows);
         for row in 0..total.len() {
             let masses = &mut mass[start[row]..start[row + 1]];
             for mass in masses.iter_mut() {
@@ -212,7 +212,7 @@ impl Measures {
     pub(crate) fn divided_by(&self, unit: f64) -> Self {
         let mut divided = self.clone();
         if unit != 1.0 {
-            let Rows { mass, total, .. } = Arc::make_mut(&mut divided.rows);
+            let CompressedRows { mass, total, .. } = Arc::make_mut(&mut divided.rows);
             for mass in mass.iter_mut().chain(total) {
                 *mass /= unit;
             }
@@ -231,7 +231,7 @@ impl Measures {
 
     /// The measures of several sets on the same points, one set after the other; at least one set.
     pub(crate) fn concat(sets: &[Self]) -> Result<Self> {
-        let mut rows = Rows::default();
+        let mut rows = CompressedRows::default();
         let count = |of: fn(&Self) -> usize| sets.iter().map(of).sum();
         rows.make_room(count(Self::len), count(Self::entries))?;
         for set in sets {
@@ -414,13 +414,13 @@ impl Measures {
 const STEP: &str = "the masses of all measures";
 const INSTEAD: &str = "read some of the measures at a time";
 
-impl Default for Rows {
+impl Default for CompressedRows {
     fn default() -> Self {
         Self { start: vec![0], point: vec![], mass: vec![], total: vec![] }
     }
 }
 
-impl Rows {
+impl CompressedRows {
     /// Makes room for more rows with so many entries together.
     fn make_room(&mut self, rows: usize, entries: usize) -> Result<()> {
         memory::grow(&mut self.point, format_args!("{STEP}"), entries, INSTEAD)?;

@@ -1,7 +1,7 @@
 //! Loops for wide registers.
 
 /// A function, and a copy of it for processors with wide registers: the same numbers in less time.
-macro_rules! widened {
+macro_rules! for_wide_registers {
     ($(#[$about:meta])* $name:ident, $wide:ident, ($($argument:ident: $type:ty),*) $(-> $out:ty)?,
      $body:block) => {
         $(#[$about])*
@@ -29,4 +29,4 @@ macro_rules! widened {
         }
     };
 }
-pub(crate) use widened;
+pub(crate) use for_wide_registers;

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::Arena;
 use super::cases::Case;
 use super::folder::{Snapshot, is_temporary, snapshot, write};
-use super::process::Job;
+use super::process::ProgramRun;
 use super::random::Random;
 use super::scene::{INPUTS, Scene};
 
@@ -71,8 +71,11 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         std::fs::create_dir_all(folder.join("folder"))?;
         let flags = flags(scene, case, folder)?;
         let args = drawn(case, &flags, random);
-        let job =
-            Job { memory: MEMORY, limit: PATIENCE, ..scene.free_job(&args, case.lab, folder) };
+        let job = ProgramRun {
+            memory: MEMORY,
+            limit: PATIENCE,
+            ..scene.free_job(&args, case.lab, folder)
+        };
         let ended = job.start("odd")?.wait_or(Some("INT"))?;
         // Before the program listens to signals it may end by them.
         let mut wrong: Vec<String> = ended.fault_after(&[2]).into_iter().collect();

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::Arena;
 use super::folder::{has_ending, snapshot, write};
-use super::process::Job;
+use super::process::ProgramRun;
 use super::random::Random;
 use super::scene::Scene;
 
@@ -27,7 +27,7 @@ fn full_stdout(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<
     let scene = &arena.small;
     let case = Scene::draw(random, |_| true);
     write(folder, &scene.inputs)?;
-    let job = Job { stdout: Some("/dev/full".into()), ..scene.job(case, folder)? };
+    let job = ProgramRun { stdout: Some("/dev/full".into()), ..scene.job(case, folder)? };
     let ended = job.run()?;
     let mut wrong: Vec<String> = ended.fault().into_iter().collect();
     if ended.success() && !scene.of(case)?.stdout.is_empty() {

@@ -8,7 +8,7 @@ use super::Arena;
 use super::folder::{has_ending, write};
 use super::formats::zip;
 use super::mutate::mutated;
-use super::process::Job;
+use super::process::ProgramRun;
 use super::random::Random;
 use super::scene::{INPUTS, Scene};
 
@@ -29,7 +29,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         let case = Scene::draw(random, |case| case.reads(file));
         let damaged = damage(scene, file, random);
         std::fs::write(folder.join(file), &damaged)?;
-        let job = Job { memory: MEMORY, ..scene.job(case, folder)? };
+        let job = ProgramRun { memory: MEMORY, ..scene.job(case, folder)? };
         let ended = job.run()?;
         let about = format!("with a damaged `{file}`: `{}`", job.shown());
         let mut wrong: Vec<String> = ended.fault().into_iter().collect();

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::Arena;
 use super::folder::{has_ending, snapshot, write};
 use super::mutate::mutated;
-use super::process::{Job, Running};
+use super::process::{ProgramRun, Running};
 use super::random::Random;
 use super::scene::Scene;
 
@@ -36,7 +36,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
 }
 
 /// Starts a job and interrupts it some time after it has begun a journal; one of its journals.
-fn interrupted(job: &Job, took: Duration, random: &mut Random) -> Result<Option<PathBuf>> {
+fn interrupted(job: &ProgramRun, took: Duration, random: &mut Random) -> Result<Option<PathBuf>> {
     let signal = *random.pick(&["KILL", "INT"]);
     let mut running = job.start("interrupted")?;
     wait_for_journal(&mut running, &job.folder, took)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::Arena;
-use super::process::Job;
+use super::process::ProgramRun;
 use super::random::Random;
 use super::scene::Scene;
 use super::{files, folder};
@@ -22,7 +22,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
         let case = Scene::draw(random, |_| true);
         // From what the program needs to start to thirty times that, small ones as often as large.
         let memory = (arena.least_memory as f64 * 30_f64.powf(random.fraction())) as u64;
-        let mut job = Job { memory, ..scene.job(case, folder)? };
+        let mut job = ProgramRun { memory, ..scene.job(case, folder)? };
         // Without room for an arena a thread, threads wait for each other at every allocation.
         job.limit += scene.of(case)?.took * 10;
         let ended = job.run()?;
@@ -52,7 +52,7 @@ pub(super) fn least(scene: &Scene, folder: &Path) -> Result<u64> {
     let mut memory = 1 << 10;
     loop {
         let job = scene.free_job(&["--version".into()], false, folder);
-        if (Job { memory, ..job }).run()?.success() || memory > super::process::MEMORY {
+        if (ProgramRun { memory, ..job }).run()?.success() || memory > super::process::MEMORY {
             return Ok(memory + memory / 5);
         }
         memory += memory / 20;

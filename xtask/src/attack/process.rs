@@ -17,7 +17,7 @@ pub(super) const MEMORY: u64 = 4 << 20;
 
 /// A program to be run in a folder.
 #[derive(Clone, Debug)]
-pub(super) struct Job {
+pub(super) struct ProgramRun {
     pub(super) program: PathBuf,
     pub(super) args: Vec<String>,
     pub(super) folder: PathBuf,
@@ -48,7 +48,7 @@ pub(super) struct Running {
     said: [PathBuf; 2],
 }
 
-impl Job {
+impl ProgramRun {
     /// The command as one would type it.
     pub(super) fn shown(&self) -> String {
         let name = self.program.file_name().unwrap_or_default().to_string_lossy();
@@ -201,7 +201,7 @@ mod tests {
         let (program, memory, stdout) = ("sh".into(), MEMORY, None);
         let inside = folder.path().join("inside");
         std::fs::create_dir(&inside).unwrap();
-        Job { program, args, folder: inside, memory, stdout, limit }.run().unwrap().fault()
+        ProgramRun { program, args, folder: inside, memory, stdout, limit }.run().unwrap().fault()
     }
 
     #[test]

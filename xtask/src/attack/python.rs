@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::Arena;
-use super::process::{Job, MEMORY};
+use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
 /// What draws the inputs and calls the package.
@@ -21,7 +21,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     std::fs::write(folder.join("odd_inputs.py"), SCRIPT)?;
     // Small numbers, which can be typed.
     let seed = random.below(1 << 30).to_string();
-    let job = Job {
+    let job = ProgramRun {
         program: python.clone(),
         args: vec!["odd_inputs.py".into(), seed, CALLS.to_string()],
         folder: folder.into(),

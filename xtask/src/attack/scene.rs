@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use super::cases::{CASES, Case};
 use super::folder::{self, Snapshot};
 use super::inputs::{Members, foreign};
-use super::process::{Job, MEMORY};
+use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
 /// The files of a scene.
@@ -148,15 +148,15 @@ impl Scene {
     }
 
     /// A job in a folder; its time is that of the undisturbed run and some more.
-    pub(super) fn job(&self, case: &Case, folder: &Path) -> Result<Job> {
+    pub(super) fn job(&self, case: &Case, folder: &Path) -> Result<ProgramRun> {
         let limit = self.of(case)?.took + GRACE;
-        Ok(Job { limit, ..self.free_job(&case.words(), case.lab, folder) })
+        Ok(ProgramRun { limit, ..self.free_job(&case.words(), case.lab, folder) })
     }
 
     /// A job of any words.
-    pub(super) fn free_job(&self, args: &[String], lab: bool, folder: &Path) -> Job {
+    pub(super) fn free_job(&self, args: &[String], lab: bool, folder: &Path) -> ProgramRun {
         let program = if lab { &self.programs.lab } else { &self.programs.treeport };
-        Job {
+        ProgramRun {
             program: program.clone(),
             args: args.to_vec(),
             folder: folder.into(),
@@ -178,7 +178,10 @@ impl Scene {
             return Ok(known.clone());
         }
         folder::write(&self.folder, &self.inputs)?;
-        let job = Job { limit: Duration::from_secs(120), ..self.free_job(args, lab, &self.folder) };
+        let job = ProgramRun {
+            limit: Duration::from_secs(120),
+            ..self.free_job(args, lab, &self.folder)
+        };
         let ended = job.run()?;
         ensure!(ended.success(), "`{}` fails undisturbed: {}", job.shown(), ended.words());
         let mut files = folder::snapshot(&self.folder)?;

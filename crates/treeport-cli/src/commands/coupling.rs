@@ -10,7 +10,7 @@ use treeport::{Error, Measures, exact};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::finder::Finder;
-use crate::input::{self, Space};
+use crate::input::{self, PointSet};
 use crate::output::Output;
 use crate::progress::watched;
 use crate::rows::{self, Cell};
@@ -83,7 +83,7 @@ fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (ground, names) = input::named_ground(&args.ground)?;
-    let (measures, i, j) = read_pair(args, Space::of_ground(&ground, names.as_ref()))?;
+    let (measures, i, j) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()))?;
     let (a, b) = (measures.row(i), measures.row(j));
     let solved = watched(output, |progress| {
         exact::solve_components(&ground, &a, &b, None, progress).map_err(|error| match error {
@@ -105,7 +105,7 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
 }
 
 /// The measures and the two of them that are asked for.
-fn read_pair(args: &CouplingArgs, space: Space<'_>) -> Result<(Measures, usize, usize)> {
+fn read_pair(args: &CouplingArgs, space: PointSet<'_>) -> Result<(Measures, usize, usize)> {
     let (measures, path) = (args.measures.read(space)?, args.measures.path()?);
     let finder = Finder::new(&measures);
     let find = |which: usize| {

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::io::fingerprint::{Job, of_measures};
+use treeport::io::fingerprint::{JobFingerprint, of_measures};
 use treeport::io::npz::{self, Entries};
 use treeport::io::part::{Block, PartFile};
 use treeport::progress::State;
@@ -97,8 +97,8 @@ pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
 
 impl Work<'_> {
     /// What tells it from other work.
-    fn job(&self, npz: bool) -> Job {
-        Job::new("treeport-embed-1")
+    fn job(&self, npz: bool) -> JobFingerprint {
+        JobFingerprint::new("treeport-embed-1")
             .part("format", npz.into())
             .part("model", parts::of_model(self.model))
             .part("measures", of_measures(self.measures))

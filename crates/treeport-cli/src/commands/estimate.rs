@@ -12,7 +12,7 @@ use treeport_report::terminal::at_least_one;
 
 use super::spelled;
 use crate::args::{GroundArgs, MeasureArgs, PairArgs};
-use crate::input::Space;
+use crate::input::PointSet;
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{prepare, watched};
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
     let given = args.model.as_ref().map(read).transpose()?;
     let names = given.as_ref().and_then(Model::names).or(names.as_deref());
-    let measures = args.measures.read(Space { points: metric.points(), names })?;
+    let measures = args.measures.read(PointSet { points: metric.points(), names })?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<Answer>());
     let step = format_args!("the list of {count} estimates");

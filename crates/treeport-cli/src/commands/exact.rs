@@ -10,13 +10,13 @@ use serde_json::json;
 use treeport::io::shard::Shard;
 
 use crate::args::{MeasureArgs, MetricArgs, PairArgs, ShardArgs};
-use crate::input::{self, Space};
+use crate::input::{self, PointSet};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{Watch, prepare};
 use crate::rows::{self, DISTANCES};
-use crate::solved::{self, Rows, Work};
+use crate::solved::{self, SolvedRows, Work};
 use crate::{parts, shards};
 
 const EXAMPLE: &str = "\
@@ -53,7 +53,7 @@ pub(crate) struct ExactArgs {
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
     let (ground, names) = input::ground(&args.ground)?;
-    let measures = args.measures.read(Space::of_ground(&ground, names.as_ref()))?;
+    let measures = args.measures.read(PointSet::of_ground(&ground, names.as_ref()))?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs }.job();
     if let Some(names) = measures.names() {
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
     // What is no regular file, such as /dev/stdout, has nothing beside it.
     let regular = file.filter(|path| !path.exists() || path.is_file());
-    let open = |path| Rows::open(path, &job, &pairs, |_| ());
+    let open = |path| SolvedRows::open(path, &job, &pairs, |_| ());
     let journal = regular.map(open).transpose()?;
     if let Ok(metric) = ground.whole() {
         prepare(metric, output)?;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
 /// Solves what is missing, then moves all rows to the target.
 fn save(
     work: &Work<'_>,
-    mut journal: Rows,
+    mut journal: SolvedRows,
     (target, shard): (&Path, Option<&Shard>),
     output: &Output,
 ) -> Result<ExitCode> {

@@ -11,7 +11,7 @@ use treeport::search::IndexFile;
 use treeport::{Error, Index, IndexOptions, Measures, memory};
 
 use crate::args::{GroundArgs, MeasureArgs};
-use crate::input::{self, Space};
+use crate::input::{self, PointSet};
 use crate::output::{self, Output};
 use crate::progress::watched;
 
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &IndexArgs, output: &Output) -> Result<ExitCode> {
 
 fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
     let (metric, point_names) = input::named_metric(&args.ground)?;
-    let measures = args.measures.read(Space::of(&metric, point_names.as_ref()))?;
+    let measures = args.measures.read(PointSet::of(&metric, point_names.as_ref()))?;
     let path = args.measures.path()?;
     Measures::check_all_balanced(&[&measures]).with_context(|| input::name(path))?;
     let measure_names = input::measure_names(args.measure_names.as_deref(), &measures)?;
@@ -98,7 +98,7 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
         other => anyhow::Error::from(other).context(input::name(path)),
     })?;
     let Some(from) = &args.measures.measures else { return Ok(file) };
-    let space = Space::of(file.index.metric(), file.point_names.as_ref());
+    let space = PointSet::of(file.index.metric(), file.point_names.as_ref());
     let more = args.measures.read(space)?;
     Measures::check_all_balanced(&[&more, file.index.measures()])
         .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;

@@ -49,11 +49,11 @@ pub(crate) struct MergeArgs {
 const TASK: &str = "merging, MB";
 
 /// A file and what it says it is.
-type Found<'a> = (&'a Path, Shard);
+type ReadShard<'a> = (&'a Path, Shard);
 
 /// Runs `treeport merge`.
 pub(crate) fn run(args: &MergeArgs, output: &Output) -> Result<ExitCode> {
-    let mut found: Vec<Found<'_>> = Vec::with_capacity(args.parts.len());
+    let mut found: Vec<ReadShard<'_>> = Vec::with_capacity(args.parts.len());
     for path in &args.parts {
         found.push((path, shard::read_first(path, &mut open(path)?)?));
     }
@@ -80,7 +80,7 @@ fn open(path: &Path) -> Result<BufReader<File>, Error> {
 }
 
 /// Refuses shards of several jobs: those that differ from what most are of.
-fn check_one_job(found: &[Found<'_>]) -> Result<()> {
+fn check_one_job(found: &[ReadShard<'_>]) -> Result<()> {
     let mut like: HashMap<String, usize> = HashMap::new();
     for (_, shard) in found {
         *like.entry(shard.whole()).or_default() += 1;
@@ -101,7 +101,7 @@ fn check_one_job(found: &[Found<'_>]) -> Result<()> {
 }
 
 /// Refuses sorted shards of one job of which some are there twice, or not at all.
-fn check_complete(found: &[Found<'_>]) -> Result<()> {
+fn check_complete(found: &[ReadShard<'_>]) -> Result<()> {
     for ((one, shard), (other, twin)) in found.iter().zip(found.iter().skip(1)) {
         let (number, shards) = (shard.number(), shard.shards());
         ensure!(
@@ -137,7 +137,7 @@ fn missing(numbers: impl Iterator<Item = usize>, last: usize) -> Vec<String> {
 }
 
 /// Copies what the shards hold, and checks it; the number of bytes.
-fn copy(found: &[Found<'_>], out: &mut impl Write, output: &Output) -> Result<u64> {
+fn copy(found: &[ReadShard<'_>], out: &mut impl Write, output: &Output) -> Result<u64> {
     let watch = Watch::new(output);
     let sizes = found.iter().map(|(path, _)| path.metadata().map_or(0, |file| file.len()));
     let (total, mut done) = (Some(megabytes(sizes.sum())), 0);

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use treeport::{GroundMetric, Measures, PointMetric, Result, exact};
 use treeport_report::sample::positive;
 
-use super::exact::{Problem, on_threads, row};
+use super::exact::{TimedPairs, on_threads, row};
 use super::{Peer, Row, median_seconds_of_both};
 use crate::generate::{couples, gaussian_points, seeded};
 
@@ -34,11 +34,11 @@ pub(super) fn batches(
 ) -> Result<()> {
     let mut problems = Vec::new();
     for dim in DIMS {
-        problems.push((dim, "batch", Problem::apart(side, support, dim, seed)?));
+        problems.push((dim, "batch", TimedPairs::apart(side, support, dim, seed)?));
     }
     // Words that many documents share are measured once for each document on the left.
     let dim = DIMS[DIMS.len() - 1];
-    let problem = Problem::documents(DOCUMENTS * side, support, dim, seed)?;
+    let problem = TimedPairs::documents(DOCUMENTS * side, support, dim, seed)?;
     problems.push((dim, "batch of documents", problem));
     for (dim, kind, problem) in problems {
         let mut shuffled = problem.pairs.clone();
@@ -65,10 +65,10 @@ pub(super) fn batches(
 pub(super) fn lopsided(few: usize, many: usize, seed: u64) -> Result<Row> {
     let square = (few * many).isqrt();
     let (ours, theirs) = (between(few, many, seed)?, between(square, square, seed)?);
-    let solve = |problem: &Problem| problem.solve(&problem.metric);
+    let solve = |problem: &TimedPairs| problem.solve(&problem.metric);
     let times = || median_seconds_of_both(|| solve(&ours), || solve(&theirs));
     let (seconds, peer) = on_threads(1, times);
-    let arcs = |problem: &Problem| {
+    let arcs = |problem: &TimedPairs| {
         let sizes = problem.measures.iter().map(|measure| measure.support().len());
         sizes.product::<usize>() as f64
     };
@@ -82,7 +82,7 @@ pub(super) fn lopsided(few: usize, many: usize, seed: u64) -> Result<Row> {
 }
 
 /// One pair of so many points on the left and on the right.
-fn between(left: usize, right: usize, seed: u64) -> Result<Problem> {
+fn between(left: usize, right: usize, seed: u64) -> Result<TimedPairs> {
     let mut rng = seeded(seed);
     let points = gaussian_points(left + right, LOPSIDED_DIM, &mut rng);
     let metric = GroundMetric::from_points(LOPSIDED_DIM, points, PointMetric::Euclidean)?;
@@ -91,7 +91,7 @@ fn between(left: usize, right: usize, seed: u64) -> Result<Problem> {
     };
     let rows = [side(0..left), side(left..left + right)];
     let measures = Measures::from_rows(left + right, rows)?.normalized();
-    Ok(Problem { metric, measures, pairs: couples(1) })
+    Ok(TimedPairs { metric, measures, pairs: couples(1) })
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub fn estimate(
     for &support in supports {
         let measures = sparse_measures(n, support.min(n), MEASURES, &mut rng)?;
         let seconds = times(&estimator, &measures)?;
-        for (job, ours) in JOBS.iter().zip(&seconds).skip(1) {
+        for (job, ours) in TIMED_LEVELS.iter().zip(&seconds).skip(1) {
             report(&Row {
                 bench: "estimate",
                 n,
@@ -65,33 +65,45 @@ pub fn estimate(
 }
 
 /// What is timed.
-struct Job {
+struct TimedLevel {
     name: &'static str,
     trees: usize,
     run: fn(&Estimator, &Measure<'_>, &Measure<'_>) -> Result<f64>,
 }
 
 /// The peer comes first.
-const JOBS: [Job; 6] = [
-    Job { name: "exact", trees: 0, run: |e, a, b| exact::distance(e.metric(), a, b) },
-    Job { name: "tree", trees: 1, run: |e, a, b| e.model().trees()[0].distance(a, b) },
-    Job { name: "tree", trees: TREES, run: |e, a, b| Ok(e.distance(Level::Tree, a, b)?.raw) },
-    Job { name: "flow", trees: TREES, run: |e, a, b| Ok(e.distance(Level::Flow, a, b)?.raw) },
-    Job {
+const TIMED_LEVELS: [TimedLevel; 6] = [
+    TimedLevel { name: "exact", trees: 0, run: |e, a, b| exact::distance(e.metric(), a, b) },
+    TimedLevel { name: "tree", trees: 1, run: |e, a, b| e.model().trees()[0].distance(a, b) },
+    TimedLevel {
+        name: "tree",
+        trees: TREES,
+        run: |e, a, b| Ok(e.distance(Level::Tree, a, b)?.raw),
+    },
+    TimedLevel {
+        name: "flow",
+        trees: TREES,
+        run: |e, a, b| Ok(e.distance(Level::Flow, a, b)?.raw),
+    },
+    TimedLevel {
         name: "flow, bounds",
         trees: TREES,
         run: |e, a, b| Ok(e.bounds(Level::Flow, a, b)?.lower),
     },
-    Job { name: "arcs", trees: TREES, run: |e, a, b| Ok(e.distance(Level::Arcs, a, b)?.raw) },
+    TimedLevel {
+        name: "arcs",
+        trees: TREES,
+        run: |e, a, b| Ok(e.distance(Level::Arcs, a, b)?.raw),
+    },
 ];
 
 /// Median seconds for one pair of every job.
 fn times(estimator: &Estimator, measures: &Measures) -> Result<Vec<f64>> {
-    let mut blocks = vec![Vec::new(); JOBS.len()];
+    let mut blocks = vec![Vec::new(); TIMED_LEVELS.len()];
     // Every job goes through the same pairs, as far as it comes.
-    let mut next = [0; JOBS.len()];
+    let mut next = [0; TIMED_LEVELS.len()];
     for _ in 0..BLOCKS {
-        for (j, job) in JOBS.iter().enumerate() {
+        for (j, job) in TIMED_LEVELS.iter().enumerate() {
             let (begun, first) = (Instant::now(), next[j]);
             while next[j] == first || begun.elapsed().as_secs_f64() < BLOCK_SECONDS {
                 let (a, b) = pair(next[j]);

@@ -36,7 +36,7 @@ const PLAIN_LIMIT: usize = 300;
 const NETWORK_PAIRS: usize = 5;
 
 /// Points in R^50 and pairs of measures on them that share no point.
-pub(super) struct Problem {
+pub(super) struct TimedPairs {
     pub(super) metric: GroundMetric,
     pub(super) measures: Measures,
     pub(super) pairs: Vec<(usize, usize)>,
@@ -55,7 +55,7 @@ pub fn exact(sizes: &[usize], seed: u64, mut report: impl FnMut(&Row)) -> crate:
             report(&memory(n, seed)?);
             continue;
         }
-        let problem = Problem::new(n, pairs_at(n), seed)?;
+        let problem = TimedPairs::new(n, pairs_at(n), seed)?;
         let matrix = problem.metric.materialized()?;
         let plain = (n <= PLAIN_LIMIT).then(|| time_plain(&problem, &matrix)).transpose()?;
         report(&problem.row(&matrix, "matrix", plain.clone())?);
@@ -88,7 +88,7 @@ pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
     let n = metric.points();
     let measures = sparse_measures(n, n, 2 * NETWORK_PAIRS, &mut seeded(seed))?;
     let pairs = couples(NETWORK_PAIRS);
-    let problem = Problem { metric, measures, pairs };
+    let problem = TimedPairs { metric, measures, pairs };
     Ok(Some(problem.row(&problem.metric, "belfast, full support", None)?))
 }
 
@@ -97,7 +97,7 @@ pub(super) fn pairs_at(n: usize) -> usize {
     (3_000 / n).clamp(2, 100)
 }
 
-impl Problem {
+impl TimedPairs {
     /// Random points, twice as many as a support has, and pairs of measures on random halves of
     /// them.
     pub(super) fn new(n: usize, count: usize, seed: u64) -> Result<Self> {
@@ -191,7 +191,7 @@ pub(super) fn row(
 }
 
 /// The plain solver's time per pair, after checking that it finds the same values.
-fn time_plain(problem: &Problem, matrix: &GroundMetric) -> crate::Result<Peer> {
+fn time_plain(problem: &TimedPairs, matrix: &GroundMetric) -> crate::Result<Peer> {
     // The plain solver is slow at the larger sizes: a few pairs are enough to know it.
     let some = &problem.pairs[..problem.pairs.len().min(10)];
     let plain = |&(i, j): &(usize, usize)| {
@@ -208,7 +208,7 @@ fn time_plain(problem: &Problem, matrix: &GroundMetric) -> crate::Result<Peer> {
 
 /// The many pairs from coordinates: all of them on one thread, then on two.
 fn many(side: usize, seed: u64, report: &mut impl FnMut(&Row)) -> Result<()> {
-    let problem = Problem::many(side, seed)?;
+    let problem = TimedPairs::many(side, seed)?;
     let count = problem.pairs.len();
     let mut alone = None;
     for threads in [1, 2] {
@@ -224,7 +224,7 @@ fn many(side: usize, seed: u64, report: &mut impl FnMut(&Row)) -> Result<()> {
 
 /// One solve from coordinates with its memory.
 fn memory(n: usize, seed: u64) -> Result<Row> {
-    let problem = Problem::new(n, 1, seed)?;
+    let problem = TimedPairs::new(n, 1, seed)?;
     let begun = Instant::now();
     let (values, peak) = on_threads(1, || peak_mib(|| problem.solve(&problem.metric)));
     values?;
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn pairs_share_no_point() {
-        let problem = Problem::new(20, 3, 5).unwrap();
+        let problem = TimedPairs::new(20, 3, 5).unwrap();
         for &(i, j) in &problem.pairs {
             let (a, b) = (problem.measures.row(i), problem.measures.row(j));
             assert_eq!((a.support().len(), b.support().len()), (20, 20));

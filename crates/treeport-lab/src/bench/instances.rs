@@ -13,7 +13,7 @@ use std::path::Path;
 use treeport::io::npy;
 use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact};
 
-use super::exact::{DIM, MANY_SUPPORT, Problem, SIDE, cross, pairs_at};
+use super::exact::{DIM, MANY_SUPPORT, SIDE, TimedPairs, cross, pairs_at};
 use super::graph::GraphProblem;
 use super::median_seconds;
 
@@ -34,10 +34,10 @@ pub struct Replay {
 /// A file that cannot be written.
 pub fn dump(folder: &Path, sizes: &[usize], seed: u64) -> Result<()> {
     for &n in sizes {
-        let problem = Problem::new(n, pairs_at(n), seed)?;
+        let problem = TimedPairs::new(n, pairs_at(n), seed)?;
         write_pairs(&folder.join(n.to_string()), n, &problem)?;
     }
-    write_many(&folder.join("many"), &Problem::many(SIDE, seed)?)
+    write_many(&folder.join("many"), &TimedPairs::many(SIDE, seed)?)
 }
 
 /// Solves the problems of one folder that [`dump`] made. A cost matrix is solved on one thread; the
@@ -91,7 +91,7 @@ fn replay_graph(folder: &Path) -> Result<Replay> {
     Ok(Replay { n, seconds: seconds / values.len() as f64, values })
 }
 
-fn write_pairs(folder: &Path, n: usize, problem: &Problem) -> Result<()> {
+fn write_pairs(folder: &Path, n: usize, problem: &TimedPairs) -> Result<()> {
     let count = problem.pairs.len();
     let side = |measure: usize| problem.measures.row(measure);
     let points = |measure: usize| side(measure).support().iter().map(|&p| p as usize).collect();
@@ -109,7 +109,7 @@ fn write_pairs(folder: &Path, n: usize, problem: &Problem) -> Result<()> {
     write(folder, "b.npy", &[count, n], &b)
 }
 
-fn write_many(folder: &Path, many: &Problem) -> Result<()> {
+fn write_many(folder: &Path, many: &TimedPairs) -> Result<()> {
     let (_, points) = many.metric.coordinates().expect("the problem is made of points");
     write(folder, "points.npy", &[many.metric.points(), DIM], points)?;
     let masses: Vec<f64> = many.measures.iter().flat_map(|m| m.masses().to_vec()).collect();
@@ -154,7 +154,7 @@ fn replay_many(folder: &Path) -> Result<Replay> {
     let rows = masses.chunks_exact(n).enumerate();
     let rows = rows.map(|(r, row)| row.iter().enumerate().map(move |(k, &m)| (r * n + k, m)));
     let measures = Measures::from_rows(metric.points(), rows)?;
-    let problem = Problem { metric, measures, pairs: cross(shape[0] / 2) };
+    let problem = TimedPairs { metric, measures, pairs: cross(shape[0] / 2) };
     let values = problem.solve(&problem.metric)?;
     let seconds = median_seconds(|| problem.solve(&problem.metric));
     Ok(Replay { n, seconds: seconds / problem.pairs.len() as f64, values })
@@ -195,7 +195,7 @@ mod tests {
     fn a_dump_replays_to_the_same_values() {
         let folder = tempfile::tempdir().unwrap();
         dump(folder.path(), &[7], 3).unwrap();
-        let problem = Problem::new(7, pairs_at(7), 3).unwrap();
+        let problem = TimedPairs::new(7, pairs_at(7), 3).unwrap();
         let expected = problem.solve(&problem.metric).unwrap();
         let replayed = replay(&folder.path().join("7")).unwrap();
         assert_eq!(replayed.n, 7);
@@ -203,7 +203,7 @@ mod tests {
         for (ours, theirs) in replayed.values.iter().zip(&expected) {
             assert!((ours - theirs).abs() <= 1e-12 * theirs, "{ours}, {theirs}");
         }
-        write_many(&folder.path().join("few"), &Problem::many(2, 3).unwrap()).unwrap();
+        write_many(&folder.path().join("few"), &TimedPairs::many(2, 3).unwrap()).unwrap();
         let few = replay(&folder.path().join("few")).unwrap();
         assert_eq!((few.n, few.values.len()), (MANY_SUPPORT, 4));
         assert!(replay(&folder.path().join("8")).is_err());

@@ -44,7 +44,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
         for &share in shares {
             let name = format!("{n} {share} {labels}");
             cells.push(Cell::new(name, move |progress| {
-                let problem = Problem::new(n, share, labels, setup.seed, progress)?;
+                let problem = PlaneScene::new(n, share, labels, setup.seed, progress)?;
                 problem.rows("sparsity", &METHODS, progress)
             }));
         }
@@ -64,7 +64,7 @@ pub(super) const METHODS: [Option<Method>; 7] = [
 ];
 
 /// Points in the plane with sparse measures.
-pub(super) struct Problem {
+pub(super) struct PlaneScene {
     share: f64,
     seed: u64,
     metric: GroundMetric,
@@ -72,7 +72,7 @@ pub(super) struct Problem {
     test: Labelled,
 }
 
-impl Problem {
+impl PlaneScene {
     pub(super) fn new(
         n: usize,
         share: f64,

@@ -66,7 +66,7 @@ fn single_linkage(condensed: [f64; 6]) -> Result<Tree> {
 }
 
 /// The largest difference of any leaf distance, and the relative errors on unseen pairs.
-type Found = (f64, Vec<f64>);
+type StartOutcome = (f64, Vec<f64>);
 
 fn rows(
     experiment: &str,
@@ -78,7 +78,8 @@ fn rows(
     let mut rows = Vec::new();
     for (method, learned) in [("ult-tree", true), ("fixed shape (ctwd)", false)] {
         let one = |(k, start): (usize, &[f64; 6])| recover(*start, seed + k as u64, learned);
-        let found = starts.par_iter().enumerate().map(one).collect::<Result<Vec<Found>>>()?;
+        let found =
+            starts.par_iter().enumerate().map(one).collect::<Result<Vec<StartOutcome>>>()?;
         let recovered = found.iter().filter(|f| f.0 < 1e-6).count();
         let errors: Vec<f64> = found.iter().flat_map(|f| f.1.iter().copied()).collect();
         rows.push(json!({
@@ -92,7 +93,7 @@ fn rows(
     Ok(rows)
 }
 
-fn recover(start: [f64; 6], seed: u64, learned: bool) -> Result<Found> {
+fn recover(start: [f64; 6], seed: u64, learned: bool) -> Result<StartOutcome> {
     let hidden = single_linkage(HIDDEN)?;
     let start = single_linkage(start)?;
     let tree = if learned {

@@ -2,7 +2,7 @@
 
 use treeport::Method;
 
-use super::sparsity::{Problem, curves, errors};
+use super::sparsity::{PlaneScene, curves, errors};
 use super::{Cell, Experiment, Setup};
 
 pub(super) const TRAINING_SIZE: Experiment = Experiment {
@@ -30,7 +30,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     for &n in sizes {
         for &labels in counts {
             cells.push(Cell::new(format!("{n} {SHARE} {labels}"), move |progress| {
-                let problem = Problem::new(n, SHARE, labels, setup.seed, progress)?;
+                let problem = PlaneScene::new(n, SHARE, labels, setup.seed, progress)?;
                 problem.rows("training-size", &methods, progress)
             }));
         }

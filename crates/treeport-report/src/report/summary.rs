@@ -59,7 +59,7 @@ impl Summary {
     /// At most `MOST_GROUPS / parts` groups. `weight` is that of every point, where there are
     /// weights. O(n) time and memory.
     pub(super) fn new(tree: &Tree, colours: &Groups, weight: &[f64], parts: usize) -> Self {
-        let below = Below::new(tree, weight);
+        let below = SubtreeSummary::new(tree, weight);
         let most = (MOST_GROUPS / parts.max(1)).max(4);
         let least = tree.leaves().div_ceil(most).max(2);
         // Four times the share is always enough; most shapes need less.
@@ -110,7 +110,7 @@ fn spots(tree: &Tree, groups: &[(Group, Vec<usize>)]) -> Vec<u32> {
 }
 
 /// What is below every node.
-struct Below {
+struct SubtreeSummary {
     /// Leaves.
     size: Vec<usize>,
     /// The way to the farthest of them.
@@ -122,7 +122,7 @@ struct Below {
 /// No point.
 const NONE: u32 = u32::MAX;
 
-impl Below {
+impl SubtreeSummary {
     fn new(tree: &Tree, weight: &[f64]) -> Self {
         let nodes = tree.nodes();
         let (mut size, mut deepest) = (vec![0; nodes], vec![0.0; nodes]);
@@ -161,7 +161,7 @@ struct Node {
 /// The summary while it is made.
 struct Walk<'a> {
     tree: &'a Tree,
-    below: &'a Below,
+    below: &'a SubtreeSummary,
     colours: &'a Groups,
     weight: &'a [f64],
     /// Subtrees with fewer leaves are closed.
@@ -174,7 +174,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(
         tree: &'a Tree,
-        below: &'a Below,
+        below: &'a SubtreeSummary,
         colours: &'a Groups,
         weight: &'a [f64],
         least: usize,

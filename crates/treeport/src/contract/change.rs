@@ -55,7 +55,7 @@ pub(super) fn range(
     asked: usize,
     progress: &Progress<'_>,
 ) -> Result<(f64, f64, bool)> {
-    let rows = Rows::new(longer, below);
+    let rows = ChangedMass::new(longer, below);
     let (asked, others) = (asked as u64, (below.rows - asked) as u64);
     let pairs = asked * others + others * others.saturating_sub(1) / 2;
     if pairs <= PAIRS {
@@ -67,7 +67,7 @@ pub(super) fn range(
 }
 
 /// What of the measures lies below edges with other lengths.
-struct Rows {
+struct ChangedMass {
     /// By how much every edge is longer.
     longer: Vec<f64>,
     start: Vec<usize>,
@@ -76,7 +76,7 @@ struct Rows {
     sums: Vec<f64>,
 }
 
-impl Rows {
+impl ChangedMass {
     fn new(longer: Vec<f64>, below: &Csr) -> Self {
         let (mut start, mut entries, mut sums) = (vec![0], Vec::new(), Vec::new());
         for row in 0..below.rows {
@@ -176,7 +176,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_bound_holds_for_every_pair(below in below(), longer in vec(-1.0..1.0, 8)) {
-            let rows = Rows::new(longer, &below);
+            let rows = ChangedMass::new(longer, &below);
             let (least, most) = rows.all_pairs(0, &silent).unwrap();
             prop_assert!(rows.bound(|longer| longer) >= most - 1e-12);
             prop_assert!(rows.bound(|longer| -longer) >= -least - 1e-12);
@@ -193,7 +193,7 @@ mod tests {
             indices: vec![0, 1, 0, 1],
             values: vec![0.5; 4],
         };
-        let rows = Rows::new(vec![-1.0, 0.0], &below);
+        let rows = ChangedMass::new(vec![-1.0, 0.0], &below);
         assert_eq!(rows.all_pairs(0, &silent).unwrap(), (0.0, 0.0));
         assert_eq!(rows.bound(|longer| longer), 0.0);
     }

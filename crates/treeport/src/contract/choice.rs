@@ -9,7 +9,7 @@ use crate::sparse::Csr;
 
 /// What becomes of the edge above a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Contraction {
     Kept,
     /// Its length goes to the edges below.
     Lowered,
@@ -19,22 +19,22 @@ pub(super) enum Fate {
 
 /// What is contracted, so that every row fits.
 pub(super) struct Choice {
-    pub(super) fates: Vec<Fate>,
+    pub(super) contractions: Vec<Contraction>,
     /// The mean distance of two of the measures.
     pub(super) mean_distance: f64,
 }
 
 /// The lengths that are left. O(n).
-pub(super) fn lengths(parent: &[usize], length: &[f64], fates: &[Fate]) -> Vec<f64> {
+pub(super) fn lengths(parent: &[usize], length: &[f64], contractions: &[Contraction]) -> Vec<f64> {
     let mut left = vec![0.0; length.len()];
     // What comes down from contracted edges above.
     let mut lowered = vec![0.0; length.len()];
     for v in (0..length.len()).rev() {
         let above = if parent[v] == v { 0.0 } else { lowered[parent[v]] };
-        match fates[v] {
-            Fate::Kept => left[v] = length[v] + above,
-            Fate::Lowered => lowered[v] = length[v] + above,
-            Fate::Dropped => lowered[v] = above,
+        match contractions[v] {
+            Contraction::Kept => left[v] = length[v] + above,
+            Contraction::Lowered => lowered[v] = length[v] + above,
+            Contraction::Dropped => lowered[v] = above,
         }
     }
     left
@@ -52,13 +52,13 @@ pub(super) fn choose(nodes: &Nodes, below: &Csr, most: usize) -> Result<Choice> 
         columns,
         spread,
         most,
-        fates: vec![Fate::Kept; nodes.length.len()],
+        contractions: vec![Contraction::Kept; nodes.length.len()],
         entries: Vec::new(),
         gone: Vec::new(),
     };
     while work.round(below) {}
     work.put_back();
-    Ok(Choice { fates: work.fates, mean_distance })
+    Ok(Choice { contractions: work.contractions, mean_distance })
 }
 
 struct Work<'a> {
@@ -68,7 +68,7 @@ struct Work<'a> {
     /// The mean of |x − y| over all pairs of rows, for every column.
     spread: Vec<f64>,
     most: usize,
-    fates: Vec<Fate>,
+    contractions: Vec<Contraction>,
     /// The entries of every row, or more.
     entries: Vec<usize>,
     /// The contracted nodes, with the harm of it.
@@ -79,7 +79,7 @@ impl Work<'_> {
     /// Contracts about half of what is too much, for what is contracted changes the harm of the
     /// rest; whether there was anything to do.
     fn round(&mut self, below: &Csr) -> bool {
-        let left = lengths(&self.nodes.parent, &self.nodes.length, &self.fates);
+        let left = lengths(&self.nodes.parent, &self.nodes.length, &self.contractions);
         let count = |row: usize| {
             let columns = &below.indices[below.start[row]..below.start[row + 1]];
             columns.iter().filter(|&&v| left[v] > 0.0).count()
@@ -87,7 +87,7 @@ impl Work<'_> {
         self.entries = (0..below.rows).into_par_iter().map(count).collect();
         let excess: usize = self.entries.iter().map(|n| n.saturating_sub(self.most)).sum();
         let mut wanted = excess.div_ceil(2);
-        for (_, v, harm, fate) in self.candidates(&left) {
+        for (_, v, harm, contraction) in self.candidates(&left) {
             let full = self.full(v);
             if full == 0 {
                 continue;
@@ -96,7 +96,7 @@ impl Work<'_> {
             for &row in rows {
                 self.entries[row] -= 1;
             }
-            self.fates[v] = fate;
+            self.contractions[v] = contraction;
             self.gone.push((harm, v));
             wanted = wanted.saturating_sub(full);
             if wanted == 0 {
@@ -115,23 +115,28 @@ impl Work<'_> {
     /// Edges that could go with the harm of it, first those with the least for a row that has them:
     /// the largest change is smaller for it than in the order of the whole harm (2 % on BBC Sport,
     /// where that gave 8 %).
-    fn candidates(&self, left: &[f64]) -> Vec<(f64, usize, f64, Fate)> {
+    fn candidates(&self, left: &[f64]) -> Vec<(f64, usize, f64, Contraction)> {
         // The spreads of the kept nodes next below.
         let mut next = vec![0.0; left.len()];
         for v in 0..left.len() {
             let parent = self.nodes.parent[v];
             if parent != v {
-                next[parent] += if self.fates[v] == Fate::Kept { self.spread[v] } else { next[v] };
+                next[parent] += if self.contractions[v] == Contraction::Kept {
+                    self.spread[v]
+                } else {
+                    next[v]
+                };
             }
         }
         let candidate = |v: usize| {
             let drop = left[v] * self.spread[v];
             let lower = left[v] * (next[v] - self.spread[v]).abs();
             let dropped = self.nodes.leaf[v] || drop < lower;
-            let (harm, fate) = if dropped { (drop, Fate::Dropped) } else { (lower, Fate::Lowered) };
+            let (harm, contraction) =
+                if dropped { (drop, Contraction::Dropped) } else { (lower, Contraction::Lowered) };
             // A word of one document does that one all its harm: it is shared by no others.
             let rows = self.columns.start[v + 1] - self.columns.start[v];
-            (harm / rows as f64, v, harm, fate)
+            (harm / rows as f64, v, harm, contraction)
         };
         let helpful = |&v: &usize| left[v] > 0.0 && self.full(v) > 0;
         let mut all: Vec<_> =
@@ -149,7 +154,7 @@ impl Work<'_> {
                 for &row in rows {
                     self.entries[row] += 1;
                 }
-                self.fates[v] = Fate::Kept;
+                self.contractions[v] = Contraction::Kept;
             }
         }
     }

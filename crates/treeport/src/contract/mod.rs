@@ -21,7 +21,7 @@ use crate::sparse::Csr;
 use crate::tree::Tree;
 
 pub use change::Change;
-use choice::Fate;
+use choice::Contraction;
 
 /// A model whose rows have few entries.
 #[derive(Clone, Debug)]
@@ -73,9 +73,12 @@ impl Model {
             return Ok(Contracted { model: self.clone(), edges: 0, change: None });
         }
         let choice = choice::choose(&nodes, &below, most)?;
-        let model = self.with_fates(&choice.fates)?;
-        let gone = |(&length, fate): (&f64, &Fate)| length > 0.0 && *fate != Fate::Kept;
-        let edges = nodes.length.iter().zip(&choice.fates).filter(|&pair| gone(pair)).count();
+        let model = self.with_fates(&choice.contractions)?;
+        let gone = |(&length, contraction): (&f64, &Contraction)| {
+            length > 0.0 && *contraction != Contraction::Kept
+        };
+        let edges =
+            nodes.length.iter().zip(&choice.contractions).filter(|&pair| gone(pair)).count();
         let asked = queries.map_or(0, Measures::len);
         let all = match queries {
             Some(queries) => self.below(&queries.followed_by(measures)?)?,
@@ -83,7 +86,7 @@ impl Model {
         };
         let longer = model.flat().length.iter().zip(&nodes.length).map(|(a, b)| a - b).collect();
         let (mut least, most, exact) = change::range(longer, &all, asked, progress)?;
-        if !choice.fates.contains(&Fate::Dropped) {
+        if !choice.contractions.contains(&Contraction::Dropped) {
             least = 0.0; // Lengths that go down only add.
         }
         let mean_distance = choice.mean_distance;
@@ -111,13 +114,13 @@ impl Model {
     }
 
     /// The same trees with the lengths that the fates of all nodes give them.
-    fn with_fates(&self, fates: &[Fate]) -> Result<Self> {
-        let mut rest = fates;
+    fn with_fates(&self, contractions: &[Contraction]) -> Result<Self> {
+        let mut rest = contractions;
         let mut contract = |tree: &Tree| {
-            let (fates, others) = rest.split_at(tree.nodes());
+            let (contractions, others) = rest.split_at(tree.nodes());
             rest = others;
             let parent: Vec<usize> = tree.parents().iter().map(|&p| p as usize).collect();
-            tree.with_lengths(choice::lengths(&parent, tree.lengths(), fates))
+            tree.with_lengths(choice::lengths(&parent, tree.lengths(), contractions))
         };
         Ok(match self {
             Self::Tree(tree) => Self::Tree(contract(tree)?),

@@ -1,6 +1,8 @@
 //! Intervals that hold W₁; the proofs are in the [module](super).
 
-use super::{Accuracy, Below, Estimator, Level, PLANS_CROSSING, Rows, in_parallel, is_above};
+use super::{
+    Accuracy, ComparedPairs, Estimator, Level, PLANS_CROSSING, SingleLinkage, in_parallel, is_above,
+};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::Flow;
@@ -73,7 +75,7 @@ impl Estimator {
     ) -> Result<Vec<Answer>> {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
-        self.all_answers(accuracy, Rows::Of(measures, pairs), progress)
+        self.all_answers(accuracy, ComparedPairs::Of(measures, pairs), progress)
     }
 
     /// [`Estimator::answers`] for measure `i` of `a` and measure `i` of `b`, for every `i`.
@@ -88,13 +90,13 @@ impl Estimator {
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
         self.check_paired(a, b)?;
-        self.all_answers(accuracy, Rows::Both(a, b), progress)
+        self.all_answers(accuracy, ComparedPairs::Both(a, b), progress)
     }
 
     fn all_answers(
         &self,
         accuracy: Accuracy,
-        rows: Rows<'_>,
+        rows: ComparedPairs<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
         let asks_trees = match accuracy {
@@ -176,7 +178,7 @@ impl Estimator {
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
         if self.is_small(level, true, a, b) {
             let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
-            let interval = widened((value - gap).max(0.0), value);
+            let interval = interval_with_slack((value - gap).max(0.0), value);
             return Ok(Answer { value, interval, level: Level::Exact });
         }
         let by = self.calibration.levels[level as usize];
@@ -184,7 +186,7 @@ impl Estimator {
             Level::Tree => {
                 let upper = self.cost_above(&self.model.trees()[0].coupling(a, b)?);
                 let value = self.scaled(level, self.model.distance(a, b)?).value;
-                (value, widened(self.lower(a, b)?, upper))
+                (value, interval_with_slack(self.lower(a, b)?, upper))
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
@@ -209,7 +211,7 @@ impl Estimator {
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Interval> {
-        Ok(widened(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
+        Ok(interval_with_slack(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
     }
 
     /// The same with the duals of the trees.
@@ -248,7 +250,7 @@ impl Estimator {
     /// node is a sum over the supports, the totals may differ in their last digits, and no way is
     /// longer than the tree is high.
     fn single_linkage(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-        let Some(Below { tree, height }) = self.below(&silent)? else { return Ok(0.0) };
+        let Some(SingleLinkage { tree, height }) = self.below(&silent)? else { return Ok(0.0) };
         Ok((tree.distance(a, b)? - digits(a, b) * a.total() * height).max(0.0))
     }
 
@@ -292,7 +294,7 @@ fn digits(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
 }
 
 /// Widens bounds by more than sums of products can lose.
-pub(super) fn widened(lower: f64, upper: f64) -> Interval {
+pub(super) fn interval_with_slack(lower: f64, upper: f64) -> Interval {
     let (lower, upper) = (lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING));
     // A metric whose triangle inequality only holds up to rounding may cross them by as much.
     Interval { lower: lower.min(upper), upper }

@@ -1,6 +1,6 @@
 //! What labels tell about the levels.
 
-use super::{Estimator, Interval, Level, Rows, Statistic, in_parallel};
+use super::{ComparedPairs, Estimator, Interval, Level, Statistic, in_parallel};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::measure::Measure;
@@ -183,7 +183,8 @@ impl Estimator {
             let interval = (!solved).then(|| self.with_duals(plans, a, b));
             Ok((both, Some(plans.width()), interval))
         };
-        let flows = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
+        let flows =
+            in_parallel(ComparedPairs::Of(data.measures(), data.pairs()), progress, looked_at)?;
         let [least, mean] = [0, 1].map(|k| flows.iter().map(|flow| flow.0[k]).collect());
         let error = |raw: &Vec<f64>| {
             let values = scaled(raw, data);
@@ -214,7 +215,8 @@ impl Estimator {
             let solved = self.is_small(Level::Arcs, true, a, b);
             if solved { Ok(None) } else { self.swept(f64::INFINITY, a, b).map(Some) }
         };
-        let found = in_parallel(Rows::Of(data.measures(), data.pairs()), progress, looked_at)?;
+        let found =
+            in_parallel(ComparedPairs::Of(data.measures(), data.pairs()), progress, looked_at)?;
         if let Some(blend) = blend(&found, data.distances()) {
             self.calibration.arcs_blend = blend;
         }

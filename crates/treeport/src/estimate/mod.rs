@@ -154,7 +154,7 @@ pub struct Estimator {
     metric: GroundMetric,
     model: Model,
     /// What bounds need, once they are asked for.
-    below: Arc<OnceLock<Below>>,
+    below: Arc<OnceLock<SingleLinkage>>,
     calibration: Calibration,
     /// Whether small supports are solved exactly at every level.
     shortcut: bool,
@@ -166,7 +166,7 @@ const MOST_COMPARED: f64 = 2e9;
 
 /// Single linkage, whose distances are never above the metric's.
 #[derive(Debug)]
-struct Below {
+struct SingleLinkage {
     tree: Tree,
     /// How far its leaves are below its root.
     height: f64,
@@ -197,7 +197,7 @@ impl Estimator {
     /// Single linkage of the points, made the first time: that is what bounds of trees cost once.
     /// Nothing for so many points with coordinates that comparing them all would take seconds; bounds
     /// are then a little wider.
-    fn below(&self, progress: &Progress<'_>) -> Result<Option<&Below>> {
+    fn below(&self, progress: &Progress<'_>) -> Result<Option<&SingleLinkage>> {
         if let Some((dim, _)) = self.metric.coordinates() {
             let points = self.metric.points() as f64;
             if points * points * dim as f64 > MOST_COMPARED {
@@ -210,7 +210,7 @@ impl Estimator {
         // Outside of the cell, as in `GroundMetric::materialize`.
         let tree = linkage_watched(&self.metric, Linkage::Single, progress)?;
         let height = tree.heights().into_iter().fold(0.0, f64::max);
-        Ok(Some(self.below.get_or_init(|| Below { tree, height })))
+        Ok(Some(self.below.get_or_init(|| SingleLinkage { tree, height })))
     }
 
     /// The same, but asking the trees also where the exact solver is faster: to measure what a
@@ -267,7 +267,7 @@ impl Estimator {
             let raw = self.model.pairs(measures, pairs, progress)?;
             return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
         }
-        in_parallel(Rows::Of(measures, pairs), progress, |a, b| self.estimate(level, a, b))
+        in_parallel(ComparedPairs::Of(measures, pairs), progress, |a, b| self.estimate(level, a, b))
     }
 
     /// Estimates of measure `i` of `a` and measure `i` of `b`, for every `i`, in parallel.
@@ -287,7 +287,7 @@ impl Estimator {
             let raw = self.model.paired(a, b, progress)?;
             return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
         }
-        in_parallel(Rows::Both(a, b), progress, |a, b| self.estimate(level, a, b))
+        in_parallel(ComparedPairs::Both(a, b), progress, |a, b| self.estimate(level, a, b))
     }
 
     fn check_paired(&self, a: &Measures, b: &Measures) -> Result<()> {
@@ -342,12 +342,12 @@ impl Estimator {
     /// point is so far away that single precision cannot tell the others apart.
     fn swept(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Interval> {
         let (lower, upper) = exact::interval(&self.metric, a, b, tolerance)?;
-        let interval = bounds::widened(lower, upper);
+        let interval = bounds::interval_with_slack(lower, upper);
         if interval.width() <= 1.0 {
             return Ok(interval);
         }
         let (value, gap) = exact::value_and_gap(&self.metric, a, b)?;
-        Ok(bounds::widened((value - gap).max(0.0), value))
+        Ok(bounds::interval_with_slack((value - gap).max(0.0), value))
     }
 
     fn scaled(&self, level: Level, raw: f64) -> Estimate {
@@ -398,14 +398,14 @@ fn is_above(crossing: f64, trees: usize, (n, m): (usize, usize)) -> bool {
 
 /// Pairs whose masses have been compared.
 #[derive(Clone, Copy)]
-enum Rows<'a> {
+enum ComparedPairs<'a> {
     /// Of one set.
     Of(&'a Measures, &'a [(usize, usize)]),
     /// Row i of one set with row i of another.
     Both(&'a Measures, &'a Measures),
 }
 
-impl Rows<'_> {
+impl ComparedPairs<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Of(_, pairs) => pairs.len(),
@@ -423,7 +423,7 @@ impl Rows<'_> {
 
 /// Works on many pairs side by side.
 fn in_parallel<T: Send>(
-    rows: Rows<'_>,
+    rows: ComparedPairs<'_>,
     progress: &Progress<'_>,
     work: impl Fn(&Measure<'_>, &Measure<'_>) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {

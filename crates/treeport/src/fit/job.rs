@@ -19,7 +19,7 @@ use crate::tree::Tree;
 use super::method::Method;
 
 /// The arguments of [`fit`](super::fit()), checked.
-pub(super) struct Job<'a> {
+pub(super) struct FitJob<'a> {
     pub(super) metric: &'a GroundMetric,
     pub(super) data: Option<&'a Labelled>,
     pub(super) method: Method,
@@ -51,7 +51,7 @@ pub(super) const QUADTREE: Shape = Shape::Quadtree;
 pub(super) const FARTHEST: Shape = Shape::Cluster(Splitting::Farthest);
 pub(super) const KMEANS: Shape = Shape::Cluster(Splitting::KMeans);
 
-impl Job<'_> {
+impl FitJob<'_> {
     /// What trees learn from: labels, or pairs of points where there are none; nothing for a single
     /// point.
     fn lessons(&self) -> Result<Option<Cow<'_, Labelled>>> {

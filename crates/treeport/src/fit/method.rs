@@ -4,7 +4,7 @@
 //! A new method is a variant, a row, and its function; the command line's help, Python's docstring
 //! and every error read the table.
 
-use super::job::{FARTHEST, Job, KMEANS, QUADTREE};
+use super::job::{FARTHEST, FitJob, KMEANS, QUADTREE};
 use super::{Fit, ultratwd};
 use crate::build::Linkage;
 use crate::error::Result;
@@ -88,7 +88,7 @@ struct Row {
     family: Family,
     takes: Takes,
     help: &'static str,
-    build: fn(&Job<'_>) -> Result<Fit>,
+    build: fn(&FitJob<'_>) -> Result<Fit>,
 }
 
 const NOTHING: Takes = Takes {
@@ -120,7 +120,7 @@ const fn row(
     name: &'static str,
     family: Family,
     takes: Takes,
-    build: fn(&Job<'_>) -> Result<Fit>,
+    build: fn(&FitJob<'_>) -> Result<Fit>,
     help: &'static str,
 ) -> Row {
     Row { method, name, family, takes, help, build }
@@ -218,7 +218,7 @@ impl Method {
         TABLE.iter().map(line).collect()
     }
 
-    pub(super) fn build(self, job: &Job<'_>) -> Result<Fit> {
+    pub(super) fn build(self, job: &FitJob<'_>) -> Result<Fit> {
         (self.row().build)(job)
     }
 

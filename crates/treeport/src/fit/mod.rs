@@ -38,7 +38,7 @@ pub use method::{Family, Method, Takes};
 pub use options::{FitOptions, Start};
 pub use weights::{TreeWeightOptions, weighted};
 
-use job::Job;
+use job::FitJob;
 
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
@@ -134,7 +134,7 @@ pub fn fit(
     if method != Method::Single {
         metric.prepare(progress)?;
     }
-    let mut fitted = method.build(&Job { metric, data, method, options, progress })?;
+    let mut fitted = method.build(&FitJob { metric, data, method, options, progress })?;
     if let Some(data) = data
         && options.scale
         && method.family() == Family::Compared

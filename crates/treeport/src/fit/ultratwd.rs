@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Fit;
-use super::job::Job;
+use super::job::FitJob;
 use crate::build::{Linkage, linkage_watched};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
@@ -29,7 +29,7 @@ const EPOCHS: usize = 10;
 /// The learner reads every node for every pair: beyond this many pairs of points it gains little.
 const MOST_PAIRS: usize = 5_000;
 
-pub(super) fn build(job: &Job<'_>) -> Result<Fit> {
+pub(super) fn build(job: &FitJob<'_>) -> Result<Fit> {
     let pairs = job.options.point_pairs().min(MOST_PAIRS);
     Ok(Model::Tree(ultratwd(job.metric, pairs, job.options.seed, job.progress)?).into())
 }

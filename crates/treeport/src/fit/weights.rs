@@ -84,7 +84,7 @@ pub fn weighted(
 }
 
 /// The least squares problem, and what its weights have to be multiplied by.
-fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(Rows, f64)> {
+fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(TreeDistances, f64)> {
     let (count, trees) = (data.len(), forest.trees().len());
     let mut columns = Vec::with_capacity(trees);
     for (k, tree) in forest.trees().iter().enumerate() {
@@ -104,7 +104,7 @@ fn rows(forest: &Forest, data: &Labelled, progress: &Progress<'_>) -> Result<(Ro
         column.iter_mut().zip(&counts).for_each(|(w, count)| *w *= count / tree_unit);
     }
     let target = target.iter().zip(&counts).map(|(d, count)| d * count).collect();
-    Ok((Rows { columns, target }, label_unit / tree_unit))
+    Ok((TreeDistances { columns, target }, label_unit / tree_unit))
 }
 
 fn nothing(what: &str) -> Error {
@@ -113,12 +113,12 @@ fn nothing(what: &str) -> Error {
 
 /// Distances of every tree and their targets, one row per label, each divided by (about) its label.
 #[derive(Debug)]
-struct Rows {
+struct TreeDistances {
     columns: Vec<Vec<f64>>,
     target: Vec<f64>,
 }
 
-impl Rows {
+impl TreeDistances {
     /// The weights, factor included, that fit the rows in `places`.
     fn fit(&self, places: &[usize], shrinkage: f64) -> Vec<f64> {
         let trees = self.columns.len();
@@ -139,7 +139,12 @@ impl Rows {
     }
 
     /// AᵀA + λτI and Aᵀd + λτ/K, over the rows in `places` with the factor taken out.
-    fn normal_equations(&self, places: &[usize], factor: f64, shrinkage: f64) -> Problem {
+    fn normal_equations(
+        &self,
+        places: &[usize],
+        factor: f64,
+        shrinkage: f64,
+    ) -> NonNegativeQuadratic {
         let (trees, rows) = (self.columns.len(), places.len() as f64);
         let dot = |a: &[f64], b: &[f64]| places.iter().map(|&p| a[p] * b[p]).sum::<f64>() / rows;
         let mut gram = vec![0.0; trees * trees];
@@ -157,7 +162,7 @@ impl Rows {
             gram[k * trees + k] += hold;
             right[k] += hold / trees as f64;
         }
-        Problem { gram, right }
+        NonNegativeQuadratic { gram, right }
     }
 
     /// The shrinkage with the smallest mean error on labels that were not fitted; the largest of
@@ -194,7 +199,7 @@ impl Rows {
 }
 
 /// ½ wᵀGw − rᵀw over w ≥ 0, with G symmetric and positive semidefinite.
-struct Problem {
+struct NonNegativeQuadratic {
     gram: Vec<f64>,
     right: Vec<f64>,
 }
@@ -206,7 +211,7 @@ const MAX_PASSES: usize = 20_000;
 const TOLERANCE: f64 = 1e-12;
 
 /// Coordinate descent from `weights` until the conditions of Karush, Kuhn and Tucker hold.
-fn solve(problem: &Problem, mut weights: Vec<f64>) -> Vec<f64> {
+fn solve(problem: &NonNegativeQuadratic, mut weights: Vec<f64>) -> Vec<f64> {
     let trees = weights.len();
     let tolerance = TOLERANCE * problem.right.iter().fold(0.0, |a: f64, r| a.max(r.abs()));
     for _ in 0..MAX_PASSES {
@@ -224,7 +229,7 @@ fn solve(problem: &Problem, mut weights: Vec<f64>) -> Vec<f64> {
     weights
 }
 
-impl Problem {
+impl NonNegativeQuadratic {
     /// The derivative along one weight.
     fn slope(&self, weights: &[f64], k: usize) -> f64 {
         let row = &self.gram[k * weights.len()..][..weights.len()];
@@ -249,12 +254,12 @@ mod tests {
 
     use super::*;
 
-    fn objective(problem: &Problem, w: &[f64]) -> f64 {
+    fn objective(problem: &NonNegativeQuadratic, w: &[f64]) -> f64 {
         (0..w.len()).map(|k| w[k] * 0.5 * (problem.slope(w, k) - problem.right[k])).sum()
     }
 
     /// Tries every set of weights above 0: Gauss on the others' equations, best feasible value.
-    fn brute_force(problem: &Problem) -> f64 {
+    fn brute_force(problem: &NonNegativeQuadratic) -> f64 {
         let n = problem.right.len();
         let mut best = 0.0; // all weights 0
         for set in 1..1usize << n {
@@ -283,10 +288,11 @@ mod tests {
         best
     }
 
-    fn rows() -> impl Strategy<Value = Rows> {
+    fn rows() -> impl Strategy<Value = TreeDistances> {
         (1..5usize, 3..9usize).prop_flat_map(|(trees, labels)| {
             let columns = vec(vec(0.0..2.0, labels), trees);
-            (columns, vec(0.1..2.0, labels)).prop_map(|(columns, target)| Rows { columns, target })
+            (columns, vec(0.1..2.0, labels))
+                .prop_map(|(columns, target)| TreeDistances { columns, target })
         })
     }
 

@@ -16,7 +16,7 @@
 //! with the usual noise.) Nearest first in every node asks for the distances of all pairs that meet
 //! there, at the root perhaps s²; merging asks only for those of the few moves that are left over.
 
-use super::{Arc, Far};
+use super::{Arc, DistancesFrom};
 use crate::order::Order;
 use crate::tree::{Move, Plans, Tree};
 
@@ -24,7 +24,12 @@ use crate::tree::{Move, Plans, Tree};
 ///
 /// # Complexity
 /// O(arcs), and a distance for every move of what is left over.
-pub(super) fn merged(plans: &Plans, arcs: &[Arc], tree: &Tree, far: &impl Far) -> (Vec<Move>, f64) {
+pub(super) fn merged(
+    plans: &Plans,
+    arcs: &[Arc],
+    tree: &Tree,
+    far: &impl DistancesFrom,
+) -> (Vec<Move>, f64) {
     let mut left = plans.surplus.clone();
     let (mut moves, mut cost) = (Vec::with_capacity(left.len()), 0.0);
     for (_, k) in by_length(arcs).iter() {

@@ -78,11 +78,11 @@ pub fn pairs(
 }
 
 /// Distances from one point to some others, written to the slice.
-pub(crate) trait Far: Fn(usize, &[u32], &mut [f64]) {}
-impl<F: Fn(usize, &[u32], &mut [f64])> Far for F {}
+pub(crate) trait DistancesFrom: Fn(usize, &[u32], &mut [f64]) {}
+impl<F: Fn(usize, &[u32], &mut [f64])> DistancesFrom for F {}
 
 /// The distances of a ground metric.
-pub(crate) fn far(metric: &GroundMetric) -> impl Far + '_ {
+pub(crate) fn far(metric: &GroundMetric) -> impl DistancesFrom + '_ {
     |from, to, out| metric.distances_from(from, to, out)
 }
 
@@ -105,7 +105,7 @@ impl Lengths {
     /// Asks how far. Trees over the same points agree on many moves (on three of four with 16 trees
     /// and supports of 100), so the distances from each point are taken together, and each only
     /// once.
-    pub(crate) fn new(plans: &Plans, far: &impl Far) -> Self {
+    pub(crate) fn new(plans: &Plans, far: &impl DistancesFrom) -> Self {
         let points = &plans.points;
         let (order, start) = by_source(plans);
         let (mut moves, mut arcs) = (vec![0.0; order.len()], Vec::new());

@@ -1,7 +1,7 @@
 //! The plans of several trees, the plan merged from them, and what they cost.
 
 use super::merge::merged;
-use super::{Far, Lengths};
+use super::{DistancesFrom, Lengths};
 use crate::error::Result;
 use crate::measure::{Measure, rescaled};
 use crate::tree::{Coupling, Move, Plans, Tree};
@@ -21,7 +21,7 @@ impl Flow {
         trees: &[Tree],
         a: &Measure<'_>,
         b: &Measure<'_>,
-        far: &impl Far,
+        far: &impl DistancesFrom,
     ) -> Result<Self> {
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));

@@ -13,16 +13,16 @@ use crate::tree::Tree;
 /// # Example
 /// ```
 /// use treeport::Measures;
-/// use treeport::io::fingerprint::{self, Job};
+/// use treeport::io::fingerprint::{self, JobFingerprint};
 /// let measures = Measures::unit_masses(3, [0, 2])?;
-/// let job = Job::new("my-job-1").part("measures", fingerprint::of_measures(&measures));
+/// let job = JobFingerprint::new("my-job-1").part("measures", fingerprint::of_measures(&measures));
 /// assert!(job.to_string().starts_with("my-job-1 version="));
 /// # Ok::<(), treeport::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job(String);
+pub struct JobFingerprint(String);
 
-impl Job {
+impl JobFingerprint {
     /// A kind of job, in one word that changes when its journal does.
     pub fn new(magic: &str) -> Self {
         Self(format!("{magic} version={}", env!("CARGO_PKG_VERSION")))
@@ -62,7 +62,7 @@ impl Job {
 }
 
 /// `magic version=… part=number part=number …`
-impl fmt::Display for Job {
+impl fmt::Display for JobFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -191,12 +191,16 @@ mod tests {
     use super::*;
     use crate::metric::PointMetric;
 
-    fn job(masses: [f64; 4], pairs: &[(usize, usize)], point_metric: PointMetric) -> Job {
+    fn job(
+        masses: [f64; 4],
+        pairs: &[(usize, usize)],
+        point_metric: PointMetric,
+    ) -> JobFingerprint {
         let metric = GroundMetric::from_points(1, vec![0.0, 1.0], point_metric).unwrap();
         let measures = Measures::from_dense(2, &masses).unwrap();
         let mut listed = Mix::new();
         listed.pairs(pairs);
-        Job::new("test-1")
+        JobFingerprint::new("test-1")
             .part("metric", of_metric(&metric))
             .part("measures", of_measures(&measures))
             .part("pairs", listed.number())
@@ -206,7 +210,7 @@ mod tests {
     fn it_says_which_part_differs() {
         let masses = [0.5, 0.5, 1.0, 0.0];
         let mine = job(masses, &[(0, 1)], PointMetric::Euclidean);
-        let differences = |other: &Job| mine.differences(&other.to_string());
+        let differences = |other: &JobFingerprint| mine.differences(&other.to_string());
         assert_eq!(differences(&mine), "");
         let metric = job(masses, &[(0, 1)], PointMetric::Manhattan);
         assert_eq!(differences(&metric), "metric");

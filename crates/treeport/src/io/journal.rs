@@ -1,7 +1,7 @@
 //! What long work has done so far, in a file beside its target: whoever comes back goes on from
 //! there.
 //!
-//! The first line says which [`Job`] it is, so that no job goes on from what another has left. Then
+//! The first line says which [`JobFingerprint`] it is, so that no job goes on from what another has left. Then
 //! there are lines, each a finished piece of the work ([`Journal::append`]), or bytes that are
 //! replaced as a whole ([`Journal::replace`]).
 //!
@@ -15,7 +15,7 @@ use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::file;
-use super::fingerprint::Job;
+use super::fingerprint::JobFingerprint;
 use super::lock::Lock;
 use crate::error::{Error, Result};
 
@@ -28,9 +28,9 @@ const LONGEST: u64 = 1 << 12;
 ///
 /// # Example
 /// ```
-/// use treeport::io::{fingerprint::Job, journal::Journal};
+/// use treeport::io::{fingerprint::JobFingerprint, journal::Journal};
 /// let folder = tempfile::tempdir().expect("a temporary folder");
-/// let (path, job) = (folder.path().join("squares.part"), Job::new("squares-1").part("to", 3));
+/// let (path, job) = (folder.path().join("squares.part"), JobFingerprint::new("squares-1").part("to", 3));
 /// Journal::open(&path, &job)?.append(b"1\n4\n")?;
 /// // Later, after a crash:
 /// let mut journal = Journal::open(&path, &job)?;
@@ -83,7 +83,7 @@ impl Journal {
     /// # Errors
     /// The file cannot be read or is open elsewhere, is no journal ([`Error::NotAJournal`]), or was
     /// left by another job ([`Error::OtherJob`]).
-    pub fn open(path: &Path, job: &Job) -> Result<Self> {
+    pub fn open(path: &Path, job: &JobFingerprint) -> Result<Self> {
         if path.exists() {
             file::check_place(path)?;
         }
@@ -95,11 +95,11 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::open`], but for its being open.
-    pub fn read(path: &Path, job: &Job) -> Result<Vec<String>> {
+    pub fn read(path: &Path, job: &JobFingerprint) -> Result<Vec<String>> {
         Self::look(path, job, None)?.lines()
     }
 
-    fn look(path: &Path, job: &Job, lock: Option<Lock>) -> Result<Self> {
+    fn look(path: &Path, job: &JobFingerprint, lock: Option<Lock>) -> Result<Self> {
         let start = End { at: 0, sum: crc(0, job.to_string().as_bytes()) };
         let head = format!("{job} sum={:08x}\n", start.sum);
         let start = End { at: head.len() as u64, ..start };
@@ -123,7 +123,7 @@ impl Journal {
     }
 
     /// Refuses a first line that is not ours, unless damage has made it of no use to anybody.
-    fn refuse(&self, job: &Job, line: &str) -> Result<()> {
+    fn refuse(&self, job: &JobFingerprint, line: &str) -> Result<()> {
         let path = self.path.clone();
         if !job.is_kind_of(line) {
             return Err(Error::NotAJournal { path });

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn job() -> Job {
-    Job::new("test-1").part("metric", 7).part("pairs", 8)
+fn job() -> JobFingerprint {
+    JobFingerprint::new("test-1").part("metric", 7).part("pairs", 8)
 }
 
 /// A folder, and the place of a journal in it.
@@ -20,7 +20,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 }
 
 /// The bytes of a journal with these lines.
-fn journal(job: &Job, lines: &[&str]) -> Vec<u8> {
+fn journal(job: &JobFingerprint, lines: &[&str]) -> Vec<u8> {
     let (_folder, path) = place();
     let mut journal = Journal::open(&path, job).unwrap();
     journal.append(b"").unwrap();
@@ -179,11 +179,11 @@ fn what_is_not_taken_is_overwritten() {
 #[test]
 fn a_foreign_file_is_left_alone() {
     let (_folder, path) = place();
-    let other = Job::new("test-1").part("metric", 7).part("pairs", 9);
-    let kind = Job::new("test-2").part("metric", 7).part("pairs", 8);
+    let other = JobFingerprint::new("test-1").part("metric", 7).part("pairs", 9);
+    let kind = JobFingerprint::new("test-2").part("metric", 7).part("pairs", 8);
     for (contents, parts) in [
         (journal(&other, &["0,1,0.5"]), Some("pairs")),
-        (journal(&Job::new("test-1").part("pairs", 8), &[]), Some("metric")),
+        (journal(&JobFingerprint::new("test-1").part("pairs", 8), &[]), Some("metric")),
         (journal(&job().part("start", 1), &[]), Some("start")),
         (journal(&kind, &[]), None),
         (format!(" {}\n", job()).into(), None),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crc32fast::Hasher;
 
 use super::file;
-use super::fingerprint::Job;
+use super::fingerprint::JobFingerprint;
 use super::journal::{self, Journal};
 use crate::error::{Error, Result};
 
@@ -23,9 +23,9 @@ use crate::error::{Error, Result};
 ///
 /// # Example
 /// ```
-/// use treeport::io::{fingerprint::Job, part::PartFile};
+/// use treeport::io::{fingerprint::JobFingerprint, part::PartFile};
 /// let folder = tempfile::tempdir().expect("a temporary folder");
-/// let (target, job) = (folder.path().join("squares.txt"), Job::new("squares-1").part("to", 3));
+/// let (target, job) = (folder.path().join("squares.txt"), JobFingerprint::new("squares-1").part("to", 3));
 /// PartFile::open(&target, &job, None)?.append(2, b"1\n4\n")?;
 /// // Later, after a crash:
 /// let mut part = PartFile::open(&target, &job, None)?;
@@ -78,7 +78,7 @@ impl PartFile {
     /// # Errors
     /// Files that cannot be written, or whose disk has no room for so many bytes
     /// ([`Error::Disk`]); as [`Journal::open`].
-    pub fn open(target: &Path, job: &Job, bytes: Option<u64>) -> Result<Self> {
+    pub fn open(target: &Path, job: &JobFingerprint, bytes: Option<u64>) -> Result<Self> {
         let broken = |source| Error::Write { path: target.into(), source };
         // Beside the file that is replaced, so that it can be renamed, wherever links to it are.
         let target = file::followed(target).map_err(broken)?;
@@ -268,8 +268,8 @@ fn free(_: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn job() -> Job {
-        Job::new("test-1").part("of", 7)
+    fn job() -> JobFingerprint {
+        JobFingerprint::new("test-1").part("of", 7)
     }
 
     fn count(folder: &Path) -> usize {

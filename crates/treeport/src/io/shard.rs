@@ -21,7 +21,7 @@ use std::path::Path;
 
 use crc32fast::Hasher;
 
-use super::fingerprint::Job;
+use super::fingerprint::JobFingerprint;
 use crate::error::{Error, Result};
 
 const MAGIC: &str = "treeport-shard-";
@@ -40,7 +40,7 @@ pub struct Shard {
     shards: usize,
     items: usize,
     format: String,
-    job: Job,
+    job: JobFingerprint,
 }
 
 impl Shard {
@@ -49,15 +49,15 @@ impl Shard {
     ///
     /// # Example
     /// ```
-    /// use treeport::io::{fingerprint::Job, shard::Shard};
-    /// let job = Job::new("squares-1");
+    /// use treeport::io::{fingerprint::JobFingerprint, shard::Shard};
+    /// let job = JobFingerprint::new("squares-1");
     /// let ranges = [1, 2, 3].map(|i| Shard::new((i, 3), &job, 7, "txt").expect("one of 3").range());
     /// assert_eq!(ranges, [0..2, 2..4, 4..7]);
     /// assert!(Shard::new((4, 3), &job, 7, "txt").is_none());
     /// ```
     pub fn new(
         (number, shards): (usize, usize),
-        job: &Job,
+        job: &JobFingerprint,
         items: usize,
         format: &str,
     ) -> Option<Self> {
@@ -93,7 +93,7 @@ impl Shard {
     }
 
     /// The job of this part alone, for a journal.
-    pub fn own_job(&self) -> Job {
+    pub fn own_job(&self) -> JobFingerprint {
         let job = self.job.clone().part("shard", self.number as u64);
         job.part("shards", self.shards as u64)
     }
@@ -101,7 +101,7 @@ impl Shard {
     /// In what the whole that another shard is of differs from the whole of this one; empty if both
     /// are parts of one result.
     pub fn differences(&self, other: &Self) -> String {
-        Job::lasting(&self.whole()).differences(&other.whole())
+        JobFingerprint::lasting(&self.whole()).differences(&other.whole())
     }
 
     /// What all shards of one result have in common, and no others.
@@ -142,7 +142,8 @@ impl Shard {
         };
         let number = |name: &str| value(name)?.parse().ok();
         let which = (number("shard")?, number("shards")?);
-        let shard = Self::new(which, &Job::lasting(job), number("items")?, &value("format")?)?;
+        let shard =
+            Self::new(which, &JobFingerprint::lasting(job), number("items")?, &value("format")?)?;
         // Its range and its number follow from the rest.
         (shard.first_line() == line).then_some(shard)
     }
@@ -233,7 +234,7 @@ mod tests {
     use super::*;
 
     fn shard(which: (usize, usize), items: usize) -> Shard {
-        Shard::new(which, &Job::new("test-1").part("of", 7), items, "csv").unwrap()
+        Shard::new(which, &JobFingerprint::new("test-1").part("of", 7), items, "csv").unwrap()
     }
 
     fn file(shard: &Shard, bytes: &[u8]) -> Vec<u8> {
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_format_stays() {
-        let job = Job::lasting("treeport-exact-2 version=0.1.0 metric=00000000000000ff");
+        let job = JobFingerprint::lasting("treeport-exact-2 version=0.1.0 metric=00000000000000ff");
         let shard = Shard::new((2, 3), &job, 7, "csv").unwrap();
         let expected = "treeport-shard-1 shard=2 range=2..4 shards=3 items=7 format=csv \
             command=treeport-exact-2 version=0.1.0 metric=00000000000000ff sum=5b981485\n\
@@ -311,7 +312,7 @@ mod tests {
         let mine = shard((1, 3), 5);
         assert_eq!(mine.differences(&shard((3, 3), 5)), "");
         assert_eq!(mine.differences(&shard((1, 4), 6)), "shards, items");
-        let job = Job::new("test-2").part("of", 8);
+        let job = JobFingerprint::new("test-2").part("of", 8);
         let other = Shard::new((1, 3), &job, 5, "npy").unwrap();
         assert_eq!(mine.differences(&other), "format, command, of");
         assert_ne!(mine.own_job(), shard((2, 3), 5).own_job());

@@ -67,7 +67,7 @@ pub fn read_matrix(reader: impl Read) -> Result<Table> {
 /// row or column that may be data or names: all tell the line and the column.
 pub fn read(reader: impl Read, options: &TableOptions<'_>) -> Result<Table> {
     let mut cells = Cells::new(reader, options.separator)?;
-    let mut rows = Rows { decimal_commas: cells.separator != b',', ..Rows::default() };
+    let mut rows = TableSoFar { decimal_commas: cells.separator != b',', ..TableSoFar::default() };
     let mut record = StringRecord::new();
     let mut first = true;
     while let Some(line) = cells.next(&mut record)? {
@@ -219,7 +219,7 @@ enum First {
 
 /// A table as far as it is read.
 #[derive(Default)]
-struct Rows {
+struct TableSoFar {
     header: Option<Vec<String>>,
     first: First,
     /// Cells of a row.
@@ -232,7 +232,7 @@ struct Rows {
     decimal_commas: bool,
 }
 
-impl Rows {
+impl TableSoFar {
     fn set_header(&mut self, record: &StringRecord) {
         self.width = record.len();
         self.first = match record.get(0) {

@@ -6,7 +6,7 @@
 mod components;
 mod graph;
 mod hierarchy;
-mod laid;
+mod laid_out;
 mod matrix;
 mod network;
 mod pairs;
@@ -35,11 +35,11 @@ use crate::progress::{Counter, DISTANCES, Progress, silent};
 use graph::{Graph, Heap};
 use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Labels;
-pub(crate) use laid::Laid;
+pub(crate) use laid_out::LaidOutPoints;
 pub(crate) use network::{Network, SpanningTree};
 use points::Points;
-use single::Square;
-pub(crate) use single::{Below, FAR, lowered};
+use single::LoweredTable;
+pub(crate) use single::{FAR, LoweredDistances, lowered};
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
 const MAX_POINTS: usize = u32::MAX as usize / 2;
@@ -61,7 +61,7 @@ struct Shared {
     /// All distances of a graph, once they are asked for.
     table: OnceLock<Storage>,
     /// The distances of a matrix or of such a table in single precision, once many are asked for.
-    lowered: OnceLock<Option<Square>>,
+    lowered: OnceLock<Option<LoweredTable>>,
     /// A minimum spanning tree as (weight, ends), once it is asked for.
     spanning: OnceLock<Vec<(f64, (u32, u32))>>,
     /// The contraction hierarchy of a graph, once it is asked for.
@@ -296,7 +296,7 @@ impl GroundMetric {
     /// are laid out, unless `laid` holds them already. As near to [`distance`](Self::distance).
     pub(crate) fn block_from(
         &self,
-        laid: &mut Laid,
+        laid: &mut LaidOutPoints,
         from: &[u32],
         rows: &[usize],
         cols: &[usize],

@@ -4,7 +4,7 @@ use super::PointMetric;
 use super::points::Points;
 use crate::memory;
 use crate::units::of_largest;
-use crate::wide::widened;
+use crate::wide::for_wide_registers;
 
 /// Half the distance from 1 to the next number: the largest relative error of one rounding.
 pub(super) const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
@@ -32,7 +32,7 @@ const CLOSE: f64 = 0.25;
 
 /// Vectors seen from a centre, in units and single precision.
 #[derive(Clone)]
-pub(super) struct Vectors {
+pub(super) struct SinglePrecisionVectors {
     pub(super) coordinates: Vec<f32>,
     /// How far each is from the centre.
     pub(super) sizes: Vec<f64>,
@@ -41,13 +41,13 @@ pub(super) struct Vectors {
 }
 
 /// Some vectors to measure from and some to measure to, seen from one centre and in one unit.
-pub(super) struct Rounded {
+pub(super) struct SinglePrecisionPair {
     pub(super) unit: f64,
-    pub(super) left: Vectors,
-    pub(super) right: Vectors,
+    pub(super) left: SinglePrecisionVectors,
+    pub(super) right: SinglePrecisionVectors,
 }
 
-impl Rounded {
+impl SinglePrecisionPair {
     pub(super) fn new(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
         let copied = points.copy().and_then(|copy| copy.seen(points, rows, cols));
         copied.unwrap_or_else(|| Self::anew(points, rows, cols))
@@ -77,13 +77,13 @@ impl Rounded {
         let rounded = |chosen: &[usize]| {
             let mut out = vec![0.0; chosen.len() * points.dim];
             round(points, chosen.iter().copied(), (centre, 1.0 / unit), &mut out);
-            Vectors::new(points, out)
+            SinglePrecisionVectors::new(points, out)
         };
         Self { unit, left: rounded(rows), right: rounded(cols) }
     }
 }
 
-impl Vectors {
+impl SinglePrecisionVectors {
     /// Vectors that were rounded just now.
     fn new(points: &Points, coordinates: Vec<f32>) -> Self {
         let sizes: Vec<f64> =
@@ -123,7 +123,7 @@ impl Vectors {
 #[derive(Clone)]
 pub(super) struct Copy {
     unit: f64,
-    all: Vectors,
+    all: SinglePrecisionVectors,
 }
 
 impl Copy {
@@ -141,12 +141,12 @@ impl Copy {
         let centre = centre(points, &some);
         let unit = unit(points, &centre, 0..n);
         round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
-        Some(Self { unit, all: Vectors::new(points, vectors) })
+        Some(Self { unit, all: SinglePrecisionVectors::new(points, vectors) })
     }
 
     /// Some of all points, from a centre of their own where they lie close together. Nothing where
     /// what the copy has moved them by would be much.
-    fn seen(&self, points: &Points, rows: &[usize], cols: &[usize]) -> Option<Rounded> {
+    fn seen(&self, points: &Points, rows: &[usize], cols: &[usize]) -> Option<SinglePrecisionPair> {
         let (dim, unit, all) = (points.dim, self.unit, &self.all);
         let some = some_of(rows, cols);
         let mut centre = vec![0.0f32; dim];
@@ -163,7 +163,11 @@ impl Copy {
         });
         let sum = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
         let sizes = left.sizes.iter().chain(&right.sizes).sum::<f64>();
-        (sum(rows) + sum(cols) <= MOST_SHARE * sizes).then_some(Rounded { unit, left, right })
+        (sum(rows) + sum(cols) <= MOST_SHARE * sizes).then_some(SinglePrecisionPair {
+            unit,
+            left,
+            right,
+        })
     }
 }
 
@@ -216,7 +220,7 @@ fn size(metric: PointMetric, x: &[f32]) -> f64 {
     if metric == PointMetric::Manhattan { along(x) } else { squared_norm(x).sqrt() }
 }
 
-widened! {
+for_wide_registers! {
     /// One vector, rounded.
     round_one, round_one_wide, (x: &[f64], centre: &[f64], inverse: f64, out: &mut [f32]), {
         for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
@@ -225,7 +229,7 @@ widened! {
     }
 }
 
-widened! {
+for_wide_registers! {
     /// One vector, seen from another.
     from, from_wide, (x: &[f32], centre: &[f32], out: &mut [f32]), {
         for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
@@ -234,14 +238,14 @@ widened! {
     }
 }
 
-widened! {
+for_wide_registers! {
     /// Σ x².
     squared_norm, squared_norm_wide, (x: &[f32]) -> f64, {
         sum_of(x, |x| f64::from(x) * f64::from(x))
     }
 }
 
-widened! {
+for_wide_registers! {
     /// Σ |x|.
     along, along_wide, (x: &[f32]) -> f64, {
         sum_of(x, |x| f64::from(x.abs()))

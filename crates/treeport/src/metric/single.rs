@@ -2,12 +2,12 @@
 //! memory and time.
 
 use super::points::Points;
-use super::rounded::{NOTHING, ROUNDING, Rounded};
+use super::rounded::{NOTHING, ROUNDING, SinglePrecisionPair};
 use super::{GroundMetric, PointMetric, Source, Storage, product};
 use crate::condensed::pairs_of;
 use crate::memory;
 use crate::units::of_largest;
-use crate::wide::widened;
+use crate::wide::for_wide_registers;
 
 /// The largest distance there is, in units.
 pub(crate) const FAR: f32 = 1e30;
@@ -24,7 +24,7 @@ const LEAST: f64 = 1e-30;
 
 /// Distances in single precision, none above the truth, and what is known of the truth.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Below {
+pub(crate) struct LoweredDistances {
     /// Distances are in units of this power of two.
     pub(crate) unit: f64,
     /// The largest relative loss of a distance, and what distances that came out as 0 may be.
@@ -35,9 +35,9 @@ pub(crate) struct Below {
     right: Vec<(f32, f32)>,
 }
 
-impl Below {
+impl LoweredDistances {
     /// What is known where each end has lost this much of its squared distances.
-    fn new(rounded: Rounded, lost: f64, [left, right]: [Vec<f32>; 2]) -> Self {
+    fn new(rounded: SinglePrecisionPair, lost: f64, [left, right]: [Vec<f32>; 2]) -> Self {
         let left = rounded.left.moved.into_iter().zip(left).collect();
         let right = rounded.right.moved.into_iter().zip(right).collect();
         Self { unit: rounded.unit, lost, nothing: f64::from(NOTHING), left, right }
@@ -72,7 +72,7 @@ impl GroundMetric {
         cols: &[usize],
         width: usize,
         out: &mut [f32],
-    ) -> Below {
+    ) -> LoweredDistances {
         assert_eq!(out.len(), rows.len() * width, "rows of one width");
         if let Source::Points(points) = &self.shared.source
             && points.dim <= MOST_DIM
@@ -100,30 +100,30 @@ impl GroundMetric {
                 exact.iter().zip(out).for_each(|(&d, out)| *out = lowered(d, unit));
             }
         }
-        Below::lowered(unit.unwrap_or(1.0))
+        LoweredDistances::lowered(unit.unwrap_or(1.0))
     }
 
     /// The distances of a table lowered once and for all, where so many of them are asked for that it
     /// is soon worth it. Nothing where they would be many, or there is no room for them.
-    fn lowered_square(&self, asked: usize) -> Option<&Square> {
+    fn lowered_square(&self, asked: usize) -> Option<&LoweredTable> {
         let (n, storage) = (self.points(), self.storage()?);
         let entries = n.checked_mul(n).filter(|&entries| entries <= MOST_KEPT)?;
         if asked < entries / SOON {
             return None;
         }
-        self.shared.lowered.get_or_init(|| Square::new(n, storage)).as_ref()
+        self.shared.lowered.get_or_init(|| LoweredTable::new(n, storage)).as_ref()
     }
 }
 
 /// All distances of a table in single precision, none above the truth: rows that can be read from left
 /// to right, unlike those of the triangle they come from.
-pub(super) struct Square {
+pub(super) struct LoweredTable {
     unit: f64,
     points: usize,
     entries: Vec<f32>,
 }
 
-impl Square {
+impl LoweredTable {
     fn new(n: usize, storage: &Storage) -> Option<Self> {
         let mut entries = memory::zeros(format_args!("lowered distances"), n * n, "").ok()?;
         let unit = of_largest((0..pairs_of(n)).map(|at| storage.get(at)));
@@ -137,12 +137,17 @@ impl Square {
         Some(Self { unit, points: n, entries })
     }
 
-    fn block(&self, (rows, cols): (&[usize], &[usize]), width: usize, out: &mut [f32]) -> Below {
+    fn block(
+        &self,
+        (rows, cols): (&[usize], &[usize]),
+        width: usize,
+        out: &mut [f32],
+    ) -> LoweredDistances {
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
             let row = &self.entries[i * self.points..(i + 1) * self.points];
             cols.iter().zip(out).for_each(|(&j, out)| *out = row[j]);
         }
-        Below::lowered(self.unit)
+        LoweredDistances::lowered(self.unit)
     }
 }
 
@@ -169,9 +174,9 @@ fn directly(
     (rows, cols): (&[usize], &[usize]),
     width: usize,
     out: &mut [f32],
-) -> Below {
+) -> LoweredDistances {
     let (dim, count) = (points.dim, cols.len());
-    let rounded = Rounded::new(points, rows, cols);
+    let rounded = SinglePrecisionPair::new(points, rows, cols);
     let mut axes = vec![0.0f32; dim * count];
     for (j, y) in rounded.right.coordinates.chunks_exact(dim).enumerate() {
         y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
@@ -187,10 +192,10 @@ fn directly(
     let none = [rows, cols].map(|ends| vec![0.0; ends.len()]);
     // Once in the sum, and once by the share taken off: (1 − off)² is not below 1 − 2 off.
     let off = 2.0 * ROUNDING * (dim + 8) as f64;
-    Below::new(rounded, off / (1.0 - off), none)
+    LoweredDistances::new(rounded, off / (1.0 - off), none)
 }
 
-widened! {
+for_wide_registers! {
     /// Less a share, and less what both ends may have moved by.
     lower, lower_wide, (share: f32, moved: (f32, &[f32]), out: &mut [f32]), {
         for (out, &also_moved) in out.iter_mut().zip(moved.1) {
@@ -199,7 +204,7 @@ widened! {
     }
 }
 
-widened! {
+for_wide_registers! {
     /// √Σ(x − y)² to vectors y that are given axis by axis.
     straight, straight_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
         out.fill(0.0);
@@ -212,7 +217,7 @@ widened! {
     }
 }
 
-widened! {
+for_wide_registers! {
     /// Σ|x − y| to vectors y that are given axis by axis.
     along_axes, along_axes_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
         out.fill(0.0);
@@ -230,9 +235,9 @@ fn by_product(
     (rows, cols): (&[usize], &[usize]),
     width: usize,
     out: &mut [f32],
-) -> Below {
+) -> LoweredDistances {
     let dim = points.dim;
-    let rounded = Rounded::new(points, rows, cols);
+    let rounded = SinglePrecisionPair::new(points, rows, cols);
     let slack = ROUNDING * (dim + 16) as f64;
     let [left, right] = [&rounded.left, &rounded.right]
         .map(|vectors| vectors.sizes.iter().map(|size| size * size).collect::<Vec<_>>());
@@ -248,10 +253,10 @@ fn by_product(
     }
     // Twice: what was taken off, and what may have been off in the same direction.
     let lost = [left, right].map(|norms| norms.iter().map(|x| (2.01 * slack * x) as f32).collect());
-    Below::new(rounded, 8.0 * ROUNDING, lost)
+    LoweredDistances::new(rounded, 8.0 * ROUNDING, lost)
 }
 
-widened! {
+for_wide_registers! {
     /// √(a + b − 2p), or 0.
     lengths, lengths_wide, (norm: f32, norms: &[f32], out: &mut [f32]), {
         for (out, &also) in out.iter_mut().zip(norms) {

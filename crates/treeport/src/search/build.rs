@@ -2,16 +2,16 @@
 
 use rayon::prelude::*;
 
+use super::indexed_points::{self, IndexedPoints, QueryCosts};
+use super::potential_table::{self, PotentialTable};
 use super::potentials::{Potential, Reference};
-use super::query::{self, Asked, Searcher, Until};
-use super::side::{self, Side};
-use super::space::{self, Rows, Space};
+use super::query::{self, SearchEnd, SearchRequest, Searcher};
 use super::{Accuracy, Index, IndexOptions, Neighbors, Steps};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, INDEXING, Progress, SEARCHING};
-use crate::solve::small::Small;
+use crate::solve::single_problem::SingleProblem;
 
 /// The most points of a reference.
 const MOST_REFERENCE: usize = 1 << 16;
@@ -38,7 +38,7 @@ impl Index {
         let bytes = options.bytes();
         let mut reference =
             Reference::draw(metric, measures, options.reference.clamp(1, MOST_REFERENCE));
-        let mut space = Space::new(metric, measures, &reference.points, bytes);
+        let mut space = IndexedPoints::new(metric, measures, &reference.points, bytes);
         let typical = reference.typical_distance(metric);
         space.set_unit(typical);
         let scale = (0.8 * typical / space.unit) as f32;
@@ -52,14 +52,14 @@ impl Index {
             places: Vec::new(),
             masses: Vec::new(),
             own: Vec::new(),
-            side: Side::default(),
+            side: PotentialTable::default(),
             rounds: query::ROUNDS,
             options: options.clone(),
         };
         index.enter(measures);
         let columns = index.space.points.len();
-        let rows = (index.space.used as u64).saturating_mul(Space::row_size(columns));
-        let table = Side::size(columns, measures.len());
+        let rows = (index.space.used as u64).saturating_mul(IndexedPoints::row_size(columns));
+        let table = PotentialTable::size(columns, measures.len());
         let fits = rows.saturating_add(table) <= bytes && !index.space.by_search();
         let counter = Counter::new(INDEXING, measures.len(), progress);
         if fits {
@@ -82,9 +82,10 @@ impl Index {
         }
         let counter = Counter::new(SEARCHING, None, progress);
         let some: Vec<usize> = (0..count).step_by(count.div_ceil(ROUNDS_QUERIES)).collect();
-        let (until, rounds) = (Until::Count(ROUNDS_K), query::ROUNDS);
+        let (until, rounds) = (SearchEnd::Count(ROUNDS_K), query::ROUNDS);
         let one = |searcher: &mut Searcher, &number: &usize| {
-            let asked = Asked { until, accuracy: Accuracy::Exact, skipped: Some(number), rounds };
+            let asked =
+                SearchRequest { until, accuracy: Accuracy::Exact, skipped: Some(number), rounds };
             searcher.search(self, &self.measures.row(number), asked, &counter)
         };
         let found: Result<Vec<Neighbors>> =
@@ -123,7 +124,7 @@ impl Index {
         Measures::check_all_balanced(&[&self.measures, measures])?;
         let all = self.measures.followed_by(measures)?;
         let mut points = measures.iter().flat_map(|measure| measure.support().to_vec());
-        if points.any(|point| self.space.place[point as usize] == space::NO_PLACE) {
+        if points.any(|point| self.space.place[point as usize] == indexed_points::NO_PLACE) {
             let mut index = Self::new(&self.space.metric, &all, &self.options, progress)?;
             index.removed[..first].copy_from_slice(&self.removed);
             *self = index;
@@ -181,30 +182,30 @@ impl Index {
     fn fill_side(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let count = self.measures.len();
         // A block that is not full is filled up first.
-        let begin = first / side::BLOCK * side::BLOCK;
+        let begin = first / potential_table::BLOCK * potential_table::BLOCK;
         let old = if begin < first { self.side.blocks.last() } else { None };
         let of_block = |begin: usize| {
-            let columns = side::BLOCK.min(count - begin);
-            let mut block = Side::begin_block(self.space.points.len(), columns)?;
+            let columns = potential_table::BLOCK.min(count - begin);
+            let mut block = PotentialTable::begin_block(self.space.points.len(), columns)?;
             let known = first.saturating_sub(begin);
             if let Some(old) = old.filter(|_| known > 0) {
                 let rows = block.chunks_exact_mut(columns).zip(old.chunks_exact(known));
                 rows.for_each(|(row, old)| row[..known].copy_from_slice(old));
             }
-            let mut work = <(Rows, Small, Potential)>::default();
+            let mut work = <(QueryCosts, SingleProblem, Potential)>::default();
             let (mut own, mut scales) = (Vec::new(), Vec::new());
             for column in known..columns {
                 counter.add(1)?;
                 self.potential(&self.measures.row(begin + column), &mut work)?;
-                scales.push(Side::enter(&mut block, (column, columns), &work.2));
+                scales.push(PotentialTable::enter(&mut block, (column, columns), &work.2));
                 own.extend_from_slice(&work.2.own);
             }
             Ok((block, scales, own))
         };
-        let blocks = (begin..count).into_par_iter().step_by(side::BLOCK);
+        let blocks = (begin..count).into_par_iter().step_by(potential_table::BLOCK);
         let blocks: Result<Vec<_>> = blocks.map(of_block).collect();
         let blocks = blocks?;
-        self.side.blocks.truncate(begin / side::BLOCK);
+        self.side.blocks.truncate(begin / potential_table::BLOCK);
         for (block, scales, own) in blocks {
             self.side.push(block, &scales);
             self.own.extend(own);
@@ -216,7 +217,7 @@ impl Index {
     fn potential(
         &self,
         measure: &Measure<'_>,
-        (rows, small, potential): &mut (Rows, Small, Potential),
+        (rows, small, potential): &mut (QueryCosts, SingleProblem, Potential),
     ) -> Result<()> {
         self.space.rows(measure.iter().map(|(point, _)| point), rows)?;
         let kept = (!self.space.by_search()).then_some(&*rows);

@@ -12,10 +12,10 @@ use std::path::Path;
 use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
+use super::indexed_points::IndexedPoints;
+use super::potential_table::{BLOCK, PotentialTable};
 use super::potentials::Reference;
 use super::query::ROUNDS;
-use super::side::{BLOCK, Side};
-use super::space::Space;
 use super::{Index, IndexOptions};
 use crate::error::{Error, Result};
 use crate::io::container::{self, Checksum, Content, Extra, File};
@@ -235,7 +235,7 @@ fn assemble(
     if let Err(error) = metric.prepare(&crate::silent) {
         return Some(Err(error));
     }
-    let mut space = Space::with_order(metric, points, used, options.bytes());
+    let mut space = IndexedPoints::with_order(metric, points, used, options.bytes());
     space.unit = unit;
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
     let side = side(&singles(scales), steps, space.points.len())?;
@@ -263,13 +263,13 @@ fn assemble(
 }
 
 /// The potentials from their scales and steps.
-fn side(scales: &[f32], steps: &[u8], columns: usize) -> Option<Side> {
+fn side(scales: &[f32], steps: &[u8], columns: usize) -> Option<PotentialTable> {
     let steps: Vec<u16> = steps.as_chunks().0.iter().map(|&b| u16::from_le_bytes(b)).collect();
     let scales = scales.as_chunks::<3>().0;
     if scales.len().checked_mul(columns) != Some(steps.len()) {
         return None;
     }
-    let mut side = Side::default();
+    let mut side = PotentialTable::default();
     let mut rest = &steps[..];
     for scales in scales.chunks(BLOCK) {
         let (block, others) = rest.split_at(scales.len() * columns);

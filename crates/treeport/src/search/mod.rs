@@ -34,11 +34,11 @@ mod build;
 mod candidates;
 #[cfg(feature = "io")]
 mod file;
+mod indexed_points;
 mod pair;
+mod potential_table;
 mod potentials;
 mod query;
-mod side;
-mod space;
 #[cfg(test)]
 mod tests;
 
@@ -53,10 +53,10 @@ use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress, SEARCHING};
 #[cfg(feature = "io")]
 pub use file::IndexFile;
+use indexed_points::IndexedPoints;
+use potential_table::PotentialTable;
 use potentials::Reference;
-use query::{Asked, Searcher, Until};
-use side::Side;
-use space::Space;
+use query::{SearchEnd, SearchRequest, Searcher};
 
 /// How an index is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +143,7 @@ impl Neighbors {
 /// A collection of measures that finds those nearest to others.
 #[derive(Debug)]
 pub struct Index {
-    space: Space,
+    space: IndexedPoints,
     measures: Measures,
     removed: Vec<bool>,
     reference: Reference,
@@ -154,7 +154,7 @@ pub struct Index {
     masses: Vec<f32>,
     own: Vec<f32>,
     /// Nothing, or the potentials of all measures.
-    side: Side,
+    side: PotentialTable,
     /// Rounds of sweeps before a pair is solved.
     rounds: usize,
     options: IndexOptions,
@@ -205,7 +205,7 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search(queries, (0..queries.len(), (Until::Count(k), accuracy)), false, progress)
+        self.search(queries, (0..queries.len(), (SearchEnd::Count(k), accuracy)), false, progress)
     }
 
     /// All measures within a distance of every query, the distance included.
@@ -218,7 +218,7 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let until = (Until::radius(radius)?, Accuracy::Exact);
+        let until = (SearchEnd::radius(radius)?, Accuracy::Exact);
         self.search(queries, (0..queries.len(), until), false, progress)
     }
 
@@ -246,7 +246,7 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search_own(rows, (Until::Count(k), accuracy), progress)
+        self.search_own(rows, (SearchEnd::Count(k), accuracy), progress)
     }
 
     /// All others within a distance of every measure of the collection, the distance included; none
@@ -268,14 +268,14 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search_own(rows, (Until::radius(radius)?, Accuracy::Exact), progress)
+        self.search_own(rows, (SearchEnd::radius(radius)?, Accuracy::Exact), progress)
     }
 
     /// Looks for the neighbors of some measures of the collection among the others.
     fn search_own(
         &self,
         rows: Range<usize>,
-        until: (Until, Accuracy),
+        until: (SearchEnd, Accuracy),
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         rows.clone().last().map_or(Ok(()), |last| self.measures.get(last).map(drop))?;
@@ -295,8 +295,8 @@ impl Index {
         let recall = |searcher: &mut Searcher, &number: &usize| {
             counter.add(1)?;
             let mut ask = |accuracy| {
-                let (until, skipped) = (Until::Count(k), Some(number));
-                let asked = Asked { until, accuracy, skipped, rounds: self.rounds };
+                let (until, skipped) = (SearchEnd::Count(k), Some(number));
+                let asked = SearchRequest { until, accuracy, skipped, rounds: self.rounds };
                 searcher.search(self, &self.measures.row(number), asked, &counter)
             };
             let (best, found) = (ask(Accuracy::Exact)?, ask(Accuracy::Approximate)?);
@@ -312,7 +312,7 @@ impl Index {
     fn search(
         &self,
         queries: &Measures,
-        (rows, until): (Range<usize>, (Until, Accuracy)),
+        (rows, until): (Range<usize>, (SearchEnd, Accuracy)),
         own: bool,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
@@ -326,7 +326,7 @@ impl Index {
             }
             let (until, accuracy) = until;
             let (skipped, rounds) = (own.then_some(number), self.rounds);
-            let asked = Asked { until, accuracy, skipped, rounds };
+            let asked = SearchRequest { until, accuracy, skipped, rounds };
             let found = searcher.search(self, &queries.row(number), asked, &counter)?;
             counter.add(1)?;
             Ok(found)

@@ -1,14 +1,14 @@
 //! A query beside one measure of the collection: what moves between them, and at what cost.
 
 use super::Index;
-use super::space::{NO_PLACE, Rows};
+use super::indexed_points::{NO_PLACE, QueryCosts};
 use crate::exact::{balance_totals, rescaling};
 use crate::measure::Measure;
 
 /// What moves between the query and a measure: its entries that have too much give to the query's
 /// points, of which those without demand take nothing.
 #[derive(Debug, Default)]
-pub(super) struct Pair {
+pub(super) struct QueryPair {
     /// For each column the query's point there, counted from 1; 0 if there is none.
     slot_at: Vec<u32>,
     /// The columns that are not 0.
@@ -19,7 +19,7 @@ pub(super) struct Pair {
     pub(super) demand: Vec<f64>,
 }
 
-impl Pair {
+impl QueryPair {
     /// Begins with a query.
     pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>) {
         self.slot_at.resize(index.space.points.len(), 0);
@@ -87,7 +87,7 @@ impl Costs {
         &mut self,
         index: &Index,
         query: &Measure<'_>,
-        rows: &Rows,
+        rows: &QueryCosts,
         column: u32,
     ) -> &[f32] {
         let count = query.support().len();

@@ -7,12 +7,12 @@
 //! measure of the collection. With u = 0 that would be the relaxed word mover's distance.
 //!
 //! Neither step needs the triangle inequality, and both are minima, which single precision rounds
-//! once: see [`crate::solve::small`].
+//! once: see [`crate::solve::single_problem`].
 
-use super::space::{Rows, Space, least_of_row, reach_row};
+use super::indexed_points::{IndexedPoints, QueryCosts, least_of_row, reach_row};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
-use crate::solve::small::Small;
+use crate::solve::single_problem::SingleProblem;
 
 /// The sample of the mean of a collection that potentials are made against.
 #[derive(Clone, Debug, Default)]
@@ -64,10 +64,10 @@ impl Reference {
     /// Leaves in `small` duals of a measure's points that are good against the reference.
     pub(super) fn settle(
         &self,
-        space: &Space,
+        space: &IndexedPoints,
         measure: &Measure<'_>,
-        rows: Option<&Rows>,
-        small: &mut Small,
+        rows: Option<&QueryCosts>,
+        small: &mut SingleProblem,
     ) {
         small.begin(self.mass.iter().copied());
         let count = self.points.len();
@@ -114,9 +114,9 @@ impl Potential {
     /// Extends duals of a measure's points to so many columns of the space, those in use at least.
     pub(super) fn extend(
         &mut self,
-        space: &Space,
+        space: &IndexedPoints,
         measure: &Measure<'_>,
-        (rows, columns): (&Rows, usize),
+        (rows, columns): (&QueryCosts, usize),
         u: &[f32],
     ) {
         if space.by_search() {
@@ -138,7 +138,7 @@ impl Potential {
 
     /// On a graph, in one search from all points of the measure: f is then 1-Lipschitz up to the
     /// rounding of sums, and −f a dual of the measure's own points.
-    fn extend_by_search(&mut self, space: &Space, measure: &Measure<'_>, u: &[f32]) {
+    fn extend_by_search(&mut self, space: &IndexedPoints, measure: &Measure<'_>, u: &[f32]) {
         let mut values = vec![f64::MAX / 4.0; space.metric.points()];
         for ((point, _), &u) in measure.iter().zip(u) {
             values[point] = -f64::from(u) * space.unit;

@@ -6,16 +6,16 @@
 //! number, because what is not solved yet comes up before what is.
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
-use super::pair::{Costs, Pair};
+use super::indexed_points::{NO_PLACE, QueryCosts};
+use super::pair::{Costs, QueryPair};
+use super::potential_table::PotentialTable;
 use super::potentials::Potential;
-use super::side::Side;
-use super::space::{NO_PLACE, Rows};
 use super::{Accuracy, Index, Neighbors, Steps};
 use crate::error::{Error, Result};
 use crate::exact::Solver;
 use crate::measure::Measure;
 use crate::progress::Counter;
-use crate::solve::small::Small;
+use crate::solve::single_problem::SingleProblem;
 
 /// The largest relative error of one rounding to single precision.
 pub(super) const ROUNDING: f32 = 1.0 / (1u32 << 24) as f32;
@@ -38,14 +38,14 @@ const ROUNDS_APPROXIMATE: usize = 2;
 
 /// When a search ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Until {
+pub(super) enum SearchEnd {
     /// With so many neighbors.
     Count(usize),
     /// With all within a distance.
     Radius(f64),
 }
 
-impl Until {
+impl SearchEnd {
     /// All within a distance, which is not negative.
     pub(super) fn radius(radius: f64) -> Result<Self> {
         if radius >= 0.0 {
@@ -59,10 +59,10 @@ impl Until {
 /// The memory of searches on one thread.
 #[derive(Debug, Default)]
 pub(super) struct Searcher {
-    rows: Rows,
+    rows: QueryCosts,
     potential: Potential,
-    small: Small,
-    pair: Pair,
+    small: SingleProblem,
+    pair: QueryPair,
     solver: Solver,
     /// Bounds of all measures, in units of the space for a total mass of 1.
     bounds: Vec<f32>,
@@ -81,8 +81,8 @@ pub(super) struct Searcher {
 
 /// What is asked of a search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    pub(super) until: Until,
+pub(super) struct SearchRequest {
+    pub(super) until: SearchEnd,
     pub(super) accuracy: Accuracy,
     /// A measure that is not to be found.
     pub(super) skipped: Option<usize>,
@@ -96,7 +96,7 @@ impl Searcher {
         &mut self,
         index: &Index,
         query: &Measure<'_>,
-        asked: Asked,
+        asked: SearchRequest,
         counter: &Counter<'_>,
     ) -> Result<Neighbors> {
         if index.measures.is_empty() {
@@ -111,8 +111,8 @@ impl Searcher {
         let mut found = Neighbors { bound: f64::INFINITY, ..Neighbors::default() };
         while let Some(mut candidate) = candidates.next() {
             let ended = match asked.until {
-                Until::Count(count) => found.found.len() == count,
-                Until::Radius(radius) => candidate.bound > radius,
+                SearchEnd::Count(count) => found.found.len() == count,
+                SearchEnd::Radius(radius) => candidate.bound > radius,
             };
             if ended {
                 found.bound = candidate.bound;
@@ -187,14 +187,20 @@ impl Searcher {
             } else if index.side.len() > 0 {
                 self.beyond.resize(index.side.len(), 0.0);
                 let row = space.row(&self.rows, i);
-                Side::add_beyond(space, &index.measures, &index.own, (row, mass), &mut self.beyond);
+                PotentialTable::add_beyond(
+                    space,
+                    &index.measures,
+                    &index.own,
+                    (row, mass),
+                    &mut self.beyond,
+                );
             }
         }
         index.side.bounds(&self.seen, &self.beyond, &mut self.own_bounds);
     }
 
     /// All measures that may be found, by the larger of their two bounds.
-    fn candidates(&self, index: &Index, query: &Measure<'_>, asked: Asked) -> Candidates {
+    fn candidates(&self, index: &Index, query: &Measure<'_>, asked: SearchRequest) -> Candidates {
         let present = |number: usize| !index.removed[number] && Some(number) != asked.skipped;
         let bounds = self.bounds.iter().enumerate().filter(|&(number, _)| present(number));
         let larger = |(number, bound): (usize, &f32)| {
@@ -211,7 +217,7 @@ impl Searcher {
         index: &Index,
         query: &Measure<'_>,
         candidate: &mut Candidate,
-        (least, asked, counter): (f64, Asked, &Counter<'_>),
+        (least, asked, counter): (f64, SearchRequest, &Counter<'_>),
         steps: &mut Steps,
     ) -> Result<()> {
         let other = index.measures.row(candidate.number as usize);
@@ -268,7 +274,7 @@ impl Searcher {
     /// The bound of the next level for the problem at hand.
     fn next_bound(&mut self, index: &Index, candidate: &Candidate, steps: &mut Steps) -> f64 {
         let number = candidate.number as usize;
-        let Self { small, pair: Pair { supply, demand, entries, .. }, .. } = self;
+        let Self { small, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
             if self.own_bounds.get(number).is_some_and(|&own| own > self.bounds[number]) {

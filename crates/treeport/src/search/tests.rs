@@ -1,8 +1,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::indexed_points::QueryCosts;
 use super::query::ROUNDING;
-use super::space::Rows;
 use super::*;
 use crate::measure::Measure;
 use crate::{PointMetric, exact, silent};
@@ -319,9 +319,9 @@ fn threads_that_need_the_same_rows_get_them_right() {
     metric.block(&order, &order, &mut expected);
     for _ in 0..200 {
         let columns = order.iter().map(|&point| point as u32).collect();
-        let space = Space::with_order(&metric, columns, points, 1 << 20);
+        let space = IndexedPoints::with_order(&metric, columns, points, 1 << 20);
         (0..measures.len()).into_par_iter().with_max_len(1).for_each(|number| {
-            let (measure, mut rows) = (measures.row(number), Rows::default());
+            let (measure, mut rows) = (measures.row(number), QueryCosts::default());
             let support = || measure.iter().map(|(point, _)| point);
             space.rows(support(), &mut rows).unwrap();
             for (slot, point) in support().enumerate() {

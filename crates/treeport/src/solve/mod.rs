@@ -2,5 +2,5 @@
 
 pub mod exact;
 mod graph;
+pub(crate) mod single_problem;
 pub mod sinkhorn;
-pub(crate) mod small;

@@ -26,7 +26,7 @@ const ASKED: usize = 1 << 10;
 
 /// What is known of an edge: the mass of one measure below it, and the weight of that measure.
 #[derive(Clone, Copy)]
-struct Below {
+struct MassBelow {
     node: u32,
     mass: i64,
     weight: f64,
@@ -77,7 +77,7 @@ impl Tree {
         measures: &Measures,
         weights: &[f64],
         counter: &Counter<'_>,
-    ) -> Result<Vec<Below>> {
+    ) -> Result<Vec<MassBelow>> {
         let (step, instead) = ("the masses of all measures below all nodes", "take fewer measures");
         let mut all = Vec::new();
         let (mut masses, mut seen) = (vec![0; self.nodes()], vec![false; self.nodes()]);
@@ -100,7 +100,7 @@ impl Tree {
                 let mass = std::mem::take(&mut masses[v]);
                 masses[self.shape.parent[v] as usize] += mass;
                 seen[v] = false;
-                all.push(Below { node, mass, weight });
+                all.push(MassBelow { node, mass, weight });
             }
             masses[self.root()] = 0;
         }
@@ -110,7 +110,12 @@ impl Tree {
     }
 
     /// The masses of the leaves in whole numbers.
-    fn cheapest(&self, below: &[Below], weight: f64, counter: &Counter<'_>) -> Result<Vec<i64>> {
+    fn cheapest(
+        &self,
+        below: &[MassBelow],
+        weight: f64,
+        counter: &Counter<'_>,
+    ) -> Result<Vec<i64>> {
         let pieces = self.leaves() + below.len();
         let step = format_args!("a barycenter on {} nodes", self.nodes());
         let bytes = Pieces::BYTES.saturating_mul(pieces as u64);
@@ -159,7 +164,13 @@ fn masses(lengths: &[i64], total: f64) -> Vec<f64> {
 }
 
 /// Adds what an edge costs: measures that are not named have no mass below it.
-fn bend(pieces: &mut Pieces, mut f: Convex, length: f64, here: &[Below], weight: f64) -> Convex {
+fn bend(
+    pieces: &mut Pieces,
+    mut f: Convex,
+    length: f64,
+    here: &[MassBelow],
+    weight: f64,
+) -> Convex {
     if length == 0.0 {
         return f;
     }

@@ -32,7 +32,7 @@ pub struct Attachment {
 const LOOKED_AT: usize = 16;
 
 /// A leaf that is looked at.
-struct Seen {
+struct NearbyLeaf {
     /// How far the new point is from it.
     distance: f64,
     /// How far it is from the nearest leaf in the tree, and at which height above that they part.
@@ -40,7 +40,7 @@ struct Seen {
     parts: f64,
 }
 
-impl Seen {
+impl NearbyLeaf {
     /// Its distance from a place above the nearest leaf.
     fn above(&self, up: f64) -> f64 {
         self.in_tree + (up - self.parts).abs() - self.parts
@@ -81,7 +81,7 @@ impl Tree {
         }
         let others = (0..self.leaves()).step_by(self.leaves().div_ceil(LOOKED_AT));
         let way = self.way_up(leaf);
-        let mut seen: Vec<Seen> = near
+        let mut seen: Vec<NearbyLeaf> = near
             .iter()
             .map(|&q| q as usize)
             .chain(others)
@@ -109,7 +109,7 @@ impl Tree {
     }
 
     /// Climbs from a leaf until it meets the way up from another.
-    fn seen(&self, way: &[(u32, f64)], q: usize, distance: f64) -> Seen {
+    fn seen(&self, way: &[(u32, f64)], q: usize, distance: f64) -> NearbyLeaf {
         let (mut node, mut climbed) = (q as u32, 0.0);
         // Parents have larger numbers, so the way is in order.
         let place = |node: u32| way.binary_search_by_key(&node, |step| step.0);
@@ -120,7 +120,7 @@ impl Tree {
             met = place(node);
         }
         let parts = met.map_or(0.0, |step| way[step].1);
-        Seen { distance, in_tree: climbed + parts, parts }
+        NearbyLeaf { distance, in_tree: climbed + parts, parts }
     }
 
     /// The same tree with new leaves after the old ones, whose distances stay as they are.
@@ -204,7 +204,7 @@ impl Tree {
 }
 
 /// How long the nearest leaf's distances in the tree are beside those of the new point.
-fn scale(seen: &[Seen]) -> f64 {
+fn scale(seen: &[NearbyLeaf]) -> f64 {
     let others = seen.iter().filter(|one| one.in_tree > 0.0);
     let (count, sum) =
         others.fold((0.0, 0.0), |(n, sum), one| (n + 1.0, sum + one.in_tree / one.distance));
@@ -213,7 +213,7 @@ fn scale(seen: &[Seen]) -> f64 {
 }
 
 /// The place up to the root, `top`, and the length whose distances to the leaves that are looked at err least.
-fn best_place(leaf: usize, nearest: f64, top: f64, seen: &[Seen]) -> Attachment {
+fn best_place(leaf: usize, nearest: f64, top: f64, seen: &[NearbyLeaf]) -> Attachment {
     let half = top.min(0.5 * nearest);
     let places = [0.0, half].into_iter().chain(seen.iter().map(|one| one.parts));
     let mut best = (f64::INFINITY, Attachment { leaf, up: half, length: nearest - half });

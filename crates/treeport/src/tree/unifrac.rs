@@ -139,7 +139,7 @@ impl Tree {
         let sample = |row: usize| {
             let entries = counts.start[row]..counts.start[row + 1];
             let counts = (&counts.indices[entries.clone()], &counts.values[entries]);
-            Below { counts, total: samples.row(row).total() }
+            SampleBelow { counts, total: samples.row(row).total() }
         };
         let counter = Counter::new(DISTANCES, n, progress);
         let after: Vec<Vec<f64>> = (0..n)
@@ -162,13 +162,13 @@ impl Tree {
 
 /// The individuals of a sample below every edge that has some.
 #[derive(Clone, Copy)]
-struct Below<'a> {
+struct SampleBelow<'a> {
     /// Edges in order, and how many.
     counts: (&'a [usize], &'a [f64]),
     total: f64,
 }
 
-impl Below<'_> {
+impl SampleBelow<'_> {
     /// The next edge.
     fn next(&self) -> usize {
         self.counts.0.first().copied().unwrap_or(usize::MAX)
@@ -189,8 +189,8 @@ impl Below<'_> {
 struct Edges<'a> {
     tree: &'a Tree,
     unit: f64,
-    a: Below<'a>,
-    b: Below<'a>,
+    a: SampleBelow<'a>,
+    b: SampleBelow<'a>,
 }
 
 impl Edges<'_> {

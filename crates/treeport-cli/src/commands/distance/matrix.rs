@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use treeport::Error;
-use treeport::io::fingerprint::Job;
+use treeport::io::fingerprint::JobFingerprint;
 use treeport::io::npy;
 use treeport::io::part::PartFile;
 use treeport::io::shard::Shard;
@@ -25,7 +25,7 @@ impl Work<'_> {
     /// The matrix of all pairs, block after block of rows.
     pub(super) fn save_table<'a>(
         &self,
-        (path, job): (&Path, &Job),
+        (path, job): (&Path, &JobFingerprint),
         shard: Option<&'a Shard>,
         output: &'a Output,
     ) -> Result<Filled<'a>> {

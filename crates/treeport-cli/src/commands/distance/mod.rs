@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
-use treeport::io::fingerprint::{Job, Mix, of_measures};
+use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures};
 use treeport::io::npy;
 use treeport::io::shard::Shard;
 use treeport::model::Prepared;
@@ -90,7 +90,7 @@ struct Work<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     /// A row for every pair.
-    Rows,
+    SolvedRows,
     /// An array: the matrix, or the distances of listed pairs.
     Npy,
     /// The matrix as text with this between its cells.
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     let form = match file.and_then(shards::format) {
         ending if args.square => Form::Square(if ending == Some("tsv") { '\t' } else { ',' }),
         Some("npy") => Form::Npy,
-        _ => Form::Rows,
+        _ => Form::SolvedRows,
     };
     let model = args.of.model()?;
     let left = args.of.measures.read((&model).into())?;
@@ -136,7 +136,7 @@ type Filled<'a> = Result<Parts<'a>, ExitCode>;
 impl Work<'_> {
     /// Distances to a file, block after block, all or those of a shard.
     fn save(&self, path: &Path, args: &ShardArgs, output: &Output) -> Result<ExitCode> {
-        let is_table = self.form != Form::Rows && !matches!(self.pairs, Pairs::Listed(_));
+        let is_table = self.form != Form::SolvedRows && !matches!(self.pairs, Pairs::Listed(_));
         let items = if is_table { self.left.len() } else { self.pairs.len() };
         let (job, format) = (self.job(), shards::format(path).unwrap_or("csv"));
         let shard = args.of(items, format, || Ok(job.clone()))?;
@@ -221,9 +221,9 @@ impl Work<'_> {
     }
 
     /// What tells it from other work.
-    fn job(&self) -> Job {
+    fn job(&self) -> JobFingerprint {
         let form = match self.form {
-            Form::Rows => 0,
+            Form::SolvedRows => 0,
             Form::Npy => 1,
             Form::Square(separator) => separator.into(),
         };
@@ -232,7 +232,7 @@ impl Work<'_> {
             Pairs::Listed(pairs) => which.pairs(pairs),
             pairs => which.word(pairs.len() as u64),
         }
-        Job::new("treeport-distance-1")
+        JobFingerprint::new("treeport-distance-1")
             .part("format", form)
             .part("model", parts::of_model(self.model))
             .part("measures", of_measures(self.left))
@@ -245,7 +245,7 @@ impl Work<'_> {
     /// Distances of pairs, as rows or as an array, block after block.
     fn save_list<'a>(
         &self,
-        (path, job): (&Path, &Job),
+        (path, job): (&Path, &JobFingerprint),
         shard: Option<&'a Shard>,
         output: &'a Output,
     ) -> Result<Filled<'a>> {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use treeport::fit::Start;
-use treeport::io::fingerprint::{Job, Mix, of_measures, of_metric, of_tree};
+use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures, of_metric, of_tree};
 use treeport::io::journal::{self, Journal};
 use treeport::learn::Checkpoint;
 use treeport::progress::State;
@@ -72,8 +72,8 @@ impl Checkpoints {
 }
 
 /// What tells one job from another.
-fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> Job {
-    let mut job = Job::new("treeport-fit-4").part("metric", of_metric(metric));
+fn job(metric: &GroundMetric, data: Option<&Labelled>, options: &FitOptions) -> JobFingerprint {
+    let mut job = JobFingerprint::new("treeport-fit-4").part("metric", of_metric(metric));
     if let Some(data) = data {
         let mut labels = Mix::new();
         labels.pairs(data.pairs());
@@ -97,7 +97,7 @@ pub(super) fn budget(
     measures: &Measures,
     (time, seed): (Duration, u64),
 ) -> Result<Journal> {
-    let job = Job::new("treeport-budget-1")
+    let job = JobFingerprint::new("treeport-budget-1")
         .part("metric", of_metric(metric))
         .part("measures", of_measures(measures))
         .part("budget", time.as_secs_f64().to_bits())

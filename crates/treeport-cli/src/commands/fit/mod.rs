@@ -20,12 +20,12 @@ pub(crate) use self::args::FitArgs;
 use self::checkpoint::Checkpoints;
 use self::summary::Summary;
 use super::spelled;
-use crate::input::Space;
+use crate::input::PointSet;
 use crate::interrupt::{self, Interrupted, Paused};
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
 use crate::progress::{Watch, prepare, watched};
-use crate::solved::{Rows, Work};
+use crate::solved::{SolvedRows, Work};
 use crate::{input, labels};
 
 /// Runs `treeport fit`. Wherever Ctrl-C finds it, the user hears what stays.
@@ -47,7 +47,7 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::named_metric(&args.ground)?;
     let measures = args.data.measures.measures.as_ref();
     let measures = measures
-        .map(|_| args.data.measures.read(Space::of(&metric, names.as_ref())))
+        .map(|_| args.data.measures.read(PointSet::of(&metric, names.as_ref())))
         .transpose()?;
     let options = args.options(&metric, names.as_deref())?;
     check(args, &options, &metric)?;
@@ -137,7 +137,8 @@ fn what_to_learn(
     let ground = metric.clone().into();
     let work = Work { ground: &ground, measures, pairs: &listed };
     let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
-    let mut rows = Rows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
+    let mut rows =
+        SolvedRows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
     prepare(metric, output)?;
     if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
         return Err(Paused(rows.interrupted(pairs.len(), "exact distances")).into());

@@ -12,7 +12,7 @@ use treeport::{Accuracy, Error, Index, Measures};
 
 use super::{COLUMNS, Names, NearestArgs, write};
 use crate::commands::spelled;
-use crate::input::{self, Space};
+use crate::input::{self, PointSet};
 use crate::output::Output;
 use crate::progress::watched;
 use crate::{parts, rows, shards};
@@ -25,7 +25,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<()> {
     let index = &from.index;
-    let space = Space::of(index.metric(), from.point_names.as_ref());
+    let space = PointSet::of(index.metric(), from.point_names.as_ref());
     let read = |path: &Path| input::measures(space, path, args.how);
     let queries = args.queries.as_deref().map(read).transpose()?;
     if let (Some(queries), Some(path)) = (&queries, &args.queries) {

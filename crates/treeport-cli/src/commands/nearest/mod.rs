@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use treeport::Measures;
-use treeport::io::fingerprint::{Job, Mix, of_measures};
+use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures};
 use treeport_report::terminal::at_least_one;
 
 use crate::args::{NamesArgs, ReadArgs, ShardArgs};
@@ -130,12 +130,12 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 
 impl NearestArgs {
     /// What tells it from other work, but for what it looks into.
-    fn job(&self, queries: Option<&Measures>, names: &Names) -> Job {
+    fn job(&self, queries: Option<&Measures>, names: &Names) -> JobFingerprint {
         let mut how = Mix::new();
         how.word(if self.radius.is_some() { 0 } else { self.k as u64 });
         how.word(self.approximate.into());
         how.numbers([self.within.unwrap_or(-1.0), self.radius.unwrap_or(-1.0)]);
-        Job::new("treeport-nearest-1")
+        JobFingerprint::new("treeport-nearest-1")
             .part("how-many", how.number())
             .part("queries", queries.map_or(0, of_measures))
             .part("query-names", parts::of_names(names.queries.as_deref()))

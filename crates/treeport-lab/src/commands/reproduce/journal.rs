@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use treeport::Error;
-use treeport::io::fingerprint::Job;
+use treeport::io::fingerprint::JobFingerprint;
 use treeport::io::journal;
 use treeport_lab::experiment::{Cell, Row, Run};
 
@@ -66,8 +66,8 @@ impl Journal {
 const KEYS: [&str; 4] = ["cell", "command", "version", "data"];
 
 /// Lines of all versions of the program and all commands, one after the other.
-fn job() -> Job {
-    Job::lasting("treeport-reproduce-2")
+fn job() -> JobFingerprint {
+    JobFingerprint::lasting("treeport-reproduce-2")
 }
 
 /// The rows of a finished run, of all commands that were given one after the other; of a cell that

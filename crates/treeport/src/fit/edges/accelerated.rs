@@ -5,13 +5,13 @@
 //! does, so that their first hundred steps lead next to nowhere; here all of them stop at 0 at once.
 //! It never gets to the last digits, but those are for labels that were seen.
 
-use super::solver::{Problem, largest_curvature};
+use super::solver::{BoundedLeastSquares, largest_curvature};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
 
 /// So many steps from `start`.
 pub(super) fn descend(
-    problem: &Problem<'_>,
+    problem: &BoundedLeastSquares<'_>,
     start: &[f64],
     steps: usize,
     (task, progress): (&'static str, &Progress<'_>),
@@ -87,7 +87,7 @@ mod tests {
                 prop_assert!((sum - alone[0][row] - alone[1][row]).abs() < 1e-6 * (1.0 + sum));
             }
             let problem =
-                Problem { design: &design, target: &target, lambda: 0.0, shrinkage, towards: &towards };
+                BoundedLeastSquares { design: &design, target: &target, lambda: 0.0, shrinkage, towards: &towards };
             let x = descend(&problem, &towards, 500, ("", &silent)).unwrap();
             let slope = problem.gradient(&x, &vec![1.0; x.len()]);
             for (x, slope) in x.iter().zip(slope) {

@@ -9,7 +9,7 @@ use std::slice::from_ref;
 
 use super::design::Design;
 use super::points::{EdgeOptions, FittedEdges};
-use super::solver::{Problem, Solved, solve};
+use super::solver::{BoundedLeastSquares, Solved, solve};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::learn::Loss;
@@ -67,7 +67,7 @@ pub(in crate::fit) fn fit_labels_as(
         let parts = data.split(HELD_BACK, options.seed);
         choose_shrinkage(tree, &parts, options, (task, progress))?.1
     };
-    let problem = Shrunk::new(from_ref(tree), data)?;
+    let problem = LabelFit::new(from_ref(tree), data)?;
     let solved = problem.solve(shrinkage, &problem.towards, options, (task, progress))?;
     let tree = problem.with_edges(&solved.x)?.remove(0);
     Ok(FittedEdges { tree, kkt: solved.kkt, iterations: solved.iterations })
@@ -84,7 +84,7 @@ pub(in crate::fit) fn choose_shrinkage(
     let tolerance = options.tolerance.max(1e-5);
     let max_iterations = options.max_iterations.min(MOST_ITERATIONS);
     let rough = EdgeOptions { tolerance, max_iterations, ..options.clone() };
-    let problem = Shrunk::new(from_ref(tree), &parts.0)?;
+    let problem = LabelFit::new(from_ref(tree), &parts.0)?;
     let solve =
         |shrinkage: f64, edges: &[f64]| Ok(problem.solve(shrinkage, edges, &rough, progress)?.x);
     let (mut trees, shrinkage) = problem.choose(&TRIED, parts, solve)?;
@@ -114,7 +114,7 @@ fn relative_loss(predicted: &[f64], labels: &[f64]) -> f64 {
 
 /// The problem of [`fit_labels`] for any shrinkage, for the mean of one or more trees; not all
 /// labels are 0.
-pub(super) struct Shrunk<'a> {
+pub(super) struct LabelFit<'a> {
     trees: &'a [Tree],
     design: Design,
     target: Vec<f64>,
@@ -126,7 +126,7 @@ pub(super) struct Shrunk<'a> {
     unit: f64,
 }
 
-impl<'a> Shrunk<'a> {
+impl<'a> LabelFit<'a> {
     pub(super) fn new(trees: &'a [Tree], data: &Labelled) -> Result<Self> {
         let measures = data.measures();
         let factor = data.factor(&means(trees, data)?);
@@ -188,8 +188,8 @@ impl<'a> Shrunk<'a> {
         &self.towards
     }
 
-    pub(super) fn problem(&self, shrinkage: f64) -> Problem<'_> {
-        Problem {
+    pub(super) fn problem(&self, shrinkage: f64) -> BoundedLeastSquares<'_> {
+        BoundedLeastSquares {
             design: &self.design,
             target: &self.target,
             lambda: 0.0,

@@ -17,7 +17,7 @@
 //! than the labels pay for.
 
 use super::design::Design;
-use super::solver::{Problem, solve};
+use super::solver::{BoundedLeastSquares, solve};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::metric::GroundMetric;
@@ -140,8 +140,13 @@ pub fn fit_points(
     let design = Design::paths(tree, data.pairs());
     let towards = vec![0.0; tree.nodes()];
     let lambda = options.lambda;
-    let problem =
-        Problem { design: &design, target: &target, lambda, shrinkage: 0.0, towards: &towards };
+    let problem = BoundedLeastSquares {
+        design: &design,
+        target: &target,
+        lambda,
+        shrinkage: 0.0,
+        towards: &towards,
+    };
     let start = scaled_start(tree, &design, &target);
     let solved = solve(&problem, &start, options, (POINTS, progress))?;
     let tree = tree.with_lengths(solved.x.iter().map(|x| x * unit).collect())?;

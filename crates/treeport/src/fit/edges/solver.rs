@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
 
 /// The problem; `towards` has one x₀ for every column.
-pub(super) struct Problem<'a> {
+pub(super) struct BoundedLeastSquares<'a> {
     pub(super) design: &'a Design,
     pub(super) target: &'a [f64],
     pub(super) lambda: f64,
@@ -27,7 +27,7 @@ pub(super) struct Problem<'a> {
     pub(super) towards: &'a [f64],
 }
 
-impl Problem<'_> {
+impl BoundedLeastSquares<'_> {
     /// One over the length of each column; 0 where no sample uses the edge, which then stays 0.
     pub(super) fn scale(&self) -> Vec<f64> {
         let inverse = |c: f64| if c > 0.0 { 1.0 / c.sqrt() } else { 0.0 };
@@ -61,7 +61,11 @@ impl Problem<'_> {
 /// Somewhat above the largest eigenvalue of H. Its entries are at least 0, so a start with all
 /// entries above 0 has a share of the vector that belongs to it. It is looked for until it grows by
 /// no more than a share of `enough`.
-pub(super) fn largest_curvature(problem: &Problem<'_>, scale: &[f64], enough: f64) -> f64 {
+pub(super) fn largest_curvature(
+    problem: &BoundedLeastSquares<'_>,
+    scale: &[f64],
+    enough: f64,
+) -> f64 {
     let mut p: Vec<f64> = scale.iter().map(|s| f64::from(u8::from(*s > 0.0))).collect();
     let mut value = 1.0;
     for _ in 0..20 {
@@ -98,7 +102,7 @@ const PROPORTION: f64 = 1.0;
 
 /// Solves from `start` until the residual is at most the tolerance or the iterations are used up.
 pub(super) fn solve(
-    problem: &Problem<'_>,
+    problem: &BoundedLeastSquares<'_>,
     start: &[f64],
     options: &EdgeOptions,
     (task, progress): (&'static str, &Progress<'_>),
@@ -122,7 +126,7 @@ pub(super) fn solve(
 
 /// A point y = x/scale ≥ 0 with its gradient there and the direction it goes next.
 struct Search<'a> {
-    problem: &'a Problem<'a>,
+    problem: &'a BoundedLeastSquares<'a>,
     /// One over the length of each column; 0 where no sample uses the edge, which then stays 0.
     scale: Vec<f64>,
     y: Vec<f64>,
@@ -133,7 +137,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(problem: &'a Problem<'a>, start: &[f64]) -> Self {
+    fn new(problem: &'a BoundedLeastSquares<'a>, start: &[f64]) -> Self {
         let scale = problem.scale();
         let y = start.iter().zip(&scale).map(|(x, s)| if *s > 0.0 { x / s } else { 0.0 });
         let (y, zeros) = (y.collect(), vec![0.0; scale.len()]);

@@ -6,7 +6,7 @@
 //! but for 40 points of a test, where both were even.
 
 use super::accelerated::descend;
-use super::labels::Shrunk;
+use super::labels::LabelFit;
 use super::points::EdgeOptions;
 use crate::error::{Error, Result};
 use crate::forest::Forest;
@@ -92,7 +92,7 @@ pub(in crate::fit) fn choose_together(
     progress: &Progress<'_>,
 ) -> Result<(Forest, f64)> {
     let parts = (affordable(forest, train)?, held_back.clone());
-    let problem = Shrunk::new(forest.trees(), &parts.0)?;
+    let problem = LabelFit::new(forest.trees(), &parts.0)?;
     let solve = |shrinkage: f64, edges: &[f64]| {
         descend(&problem.problem(shrinkage), edges, STEPS, (EDGES, progress))
     };
@@ -109,7 +109,7 @@ pub(in crate::fit) fn fit_together_at(
 ) -> Result<Forest> {
     let data = affordable(forest, data)?;
     let harder = TRIED.into_iter().filter(|&tried| tried > shrinkage);
-    let problem = Shrunk::new(forest.trees(), &data)?;
+    let problem = LabelFit::new(forest.trees(), &data)?;
     let mut edges = problem.towards().to_vec();
     for shrinkage in harder.chain([shrinkage]) {
         edges = descend(&problem.problem(shrinkage), &edges, STEPS, (EDGES, progress))?;
@@ -128,7 +128,7 @@ pub(in crate::fit) fn with_equal_weights(forest: &Forest) -> Result<Forest> {
 /// As many of the labels as [`MOST_BYTES`] allow, judged by a few of them.
 fn affordable(forest: &Forest, data: &Labelled) -> Result<Labelled> {
     let few = data.some(16);
-    let each = Shrunk::new(forest.trees(), &few)?.bytes().div_ceil(few.len()).max(1);
+    let each = LabelFit::new(forest.trees(), &few)?.bytes().div_ceil(few.len()).max(1);
     let some = data.some((MOST_BYTES / each).max(1));
     let step = format_args!("edges of {} trees fitted together", forest.trees().len());
     memory::check(step, (some.len() * each) as u64, "give it fewer trees or fewer pairs")?;

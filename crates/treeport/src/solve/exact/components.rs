@@ -126,7 +126,7 @@ pub fn pairs_in_components(
 
 /// The problems of one component: shares of measures, pairs of them, and the pairs they belong to.
 #[derive(Default)]
-struct Job {
+struct ComponentPairs {
     rows: Vec<Vec<(usize, f64)>>,
     pairs: Vec<(usize, usize)>,
     which: Vec<usize>,
@@ -139,8 +139,8 @@ fn jobs(
     listed: &[(usize, usize)],
     penalty: Option<f64>,
     values: &mut [f64],
-) -> Result<BTreeMap<usize, Job>> {
-    let mut jobs: BTreeMap<usize, Job> = BTreeMap::new();
+) -> Result<BTreeMap<usize, ComponentPairs>> {
+    let mut jobs: BTreeMap<usize, ComponentPairs> = BTreeMap::new();
     // For every measure that a pair names the components where it has mass, and its number there.
     let mut places: BTreeMap<usize, BTreeMap<usize, usize>> = BTreeMap::new();
     for row in listed.iter().flat_map(|&(i, j)| [i, j]) {

@@ -18,7 +18,7 @@ pub(super) struct FirstBasis<C: Cost> {
     supply: Vec<i128>,
     demand: Vec<i128>,
     /// What sources with something left wish, the most urgent on top.
-    urgent: BinaryHeap<Wish<C>>,
+    urgent: BinaryHeap<RegretEntry<C>>,
     /// Arcs of every node in compressed rows.
     start: Vec<usize>,
     at_node: Vec<usize>,
@@ -27,13 +27,13 @@ pub(super) struct FirstBasis<C: Cost> {
 
 /// The first choice of a source, and the negative of its regret: the most urgent is the smallest.
 #[derive(Clone, Copy, Debug)]
-struct Wish<C> {
+struct RegretEntry<C> {
     negative_regret: C,
     source: usize,
     sink: usize,
 }
 
-impl<C: Cost> Ord for Wish<C> {
+impl<C: Cost> Ord for RegretEntry<C> {
     fn cmp(&self, other: &Self) -> Ordering {
         // The top of a heap is its largest; of equally urgent ones the first.
         let by_regret = other.negative_regret.partial_cmp(&self.negative_regret);
@@ -41,19 +41,19 @@ impl<C: Cost> Ord for Wish<C> {
     }
 }
 
-impl<C: Cost> PartialOrd for Wish<C> {
+impl<C: Cost> PartialOrd for RegretEntry<C> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<C: Cost> PartialEq for Wish<C> {
+impl<C: Cost> PartialEq for RegretEntry<C> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<C: Cost> Eq for Wish<C> {}
+impl<C: Cost> Eq for RegretEntry<C> {}
 
 /// A node (sources `0..n`, then sinks) that hangs from its parent by a basic arc.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl<C: Cost> FirstBasis<C> {
         let wish = |source: usize, price: &[C]| {
             let (regret, sink) = arcs.regret(source, price);
             let (sink, negative_regret) = if sink < m { (sink, -regret) } else { (m, C::FAR) };
-            Wish { negative_regret, source, sink }
+            RegretEntry { negative_regret, source, sink }
         };
         self.urgent.clear();
         for i in 0..n {
@@ -128,7 +128,7 @@ impl<C: Cost> FirstBasis<C> {
                 self.urgent.push(wish(i, price));
             }
         }
-        while let Some(Wish { source: i, sink: j, .. }) = self.urgent.pop() {
+        while let Some(RegretEntry { source: i, sink: j, .. }) = self.urgent.pop() {
             if self.arcs.len() % ASKED == ASKED - 1 {
                 ask(goes_on)?;
             }

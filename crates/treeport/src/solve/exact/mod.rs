@@ -68,7 +68,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::memory;
-use crate::metric::{GroundMetric, Laid};
+use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::progress::{Counter, Progress, SOLVING, State, silent};
 use crate::tree::Coupling;
 pub(crate) use choice::is_quick_on_edges;
@@ -114,7 +114,7 @@ pub(crate) struct Solver {
     shared: Vec<(usize, f64)>,
     /// The points of the measure on the left, and how they are laid out to measure from.
     from: Vec<u32>,
-    laid: Laid,
+    laid: LaidOutPoints,
     cost: Vec<f64>,
     units: Units,
     cost_units: fixed::CostUnits,
@@ -122,7 +122,7 @@ pub(crate) struct Solver {
     integer: Simplex<i128>,
     edges: edges::OnEdges,
     bound: Vec<f64>,
-    rough: sweeps::Rough,
+    rough: sweeps::SweepMemory,
 }
 
 /// W₁ between two measures.

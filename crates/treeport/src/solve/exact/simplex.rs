@@ -213,7 +213,7 @@ const SMALL: usize = 256;
 const FEW_FIRST: usize = 1 << 20;
 
 /// Where a solver of some kind of problem puts what it found.
-pub(super) struct Found<'a> {
+pub(super) struct SimplexAnswer<'a> {
     pub(super) potential: &'a mut Vec<f64>,
     pub(super) flows: &'a mut Vec<(u32, u32, i128)>,
     pub(super) pivots: &'a mut usize,
@@ -238,7 +238,7 @@ impl Simplex<f64> {
         if n.max(m) <= word::MOST && largest <= word::LARGEST {
             self.first.n = n;
             let Self { potential, flows, pivots, .. } = self;
-            let mut found = Found { potential, flows, pivots };
+            let mut found = SimplexAnswer { potential, flows, pivots };
             let solved = word::solve((supply, demand), cost, slack, most_pivots, &mut found);
             return Ok(solved && self.is_plan(supply, demand));
         }

@@ -2,7 +2,7 @@
 //! takes.
 //!
 //! **Below**: whatever duals the sweeps leave, made to respect all costs they are a proof
-//! ([`small`](crate::solve::small)). **Above**: the plan of the sweeps is blurred, but the arcs it
+//! ([`small`](crate::solve::single_problem)). **Above**: the plan of the sweeps is blurred, but the arcs it
 //! uses are those of good plans; a plan on them, begun with regrets against the duals and moved on by
 //! a few pivots, is nearly the best.
 //!
@@ -19,8 +19,8 @@ use super::{Solver, reused};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::memory;
-use crate::metric::{Below, FAR, GroundMetric};
-use crate::solve::small::Small;
+use crate::metric::{FAR, GroundMetric, LoweredDistances};
+use crate::solve::single_problem::SingleProblem;
 
 /// Certified lower and upper bounds of W₁ between two measures that fit the metric and each other; more
 /// is done for them where they are to be as narrow as a small `tolerance`.
@@ -106,14 +106,14 @@ const LEAST_EPSILON: f32 = 1e-30;
 
 /// Problems in single precision; their memory serves one after another.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Rough {
+pub(super) struct SweepMemory {
     /// What moves.
-    moving: Small,
+    moving: SingleProblem,
     /// All mass, where shared mass may have to move.
-    all: Small,
+    all: SingleProblem,
 }
 
-impl Rough {
+impl SweepMemory {
     /// Whether a thread may keep it.
     pub(super) fn is_small(&self) -> bool {
         self.moving.room() + self.all.room() <= MOST_KEPT
@@ -151,9 +151,9 @@ impl Solver {
         metric: &GroundMetric,
         (a, b): (&Measure<'_>, &Measure<'_>),
         tolerance: f64,
-        rough: &mut Rough,
+        rough: &mut SweepMemory,
     ) -> Result<(f64, f64)> {
-        let Rough { moving, all } = rough;
+        let SweepMemory { moving, all } = rough;
         if metric.is_metric() {
             let below = self.fill(metric, moving)?;
             let (lower, schedule) = self.sweep(tolerance, moving);
@@ -179,7 +179,7 @@ impl Solver {
     }
 
     /// The costs of what is laid out, and masses as shares of their total.
-    fn fill(&self, metric: &GroundMetric, out: &mut Small) -> Result<Below> {
+    fn fill(&self, metric: &GroundMetric, out: &mut SingleProblem) -> Result<LoweredDistances> {
         let (n, m) = (self.left.len(), self.right.len());
         // Costs and a kernel, and once more the costs of what moves.
         let bytes = memory::size_of::<[f32; 3]>(&[n, m]);
@@ -211,7 +211,12 @@ impl Solver {
     }
 
     /// The problem of what moves, from some rows and columns of that of all mass.
-    fn gather(&self, (rows, columns): (&[usize], &[usize]), all: &Small, out: &mut Small) {
+    fn gather(
+        &self,
+        (rows, columns): (&[usize], &[usize]),
+        all: &SingleProblem,
+        out: &mut SingleProblem,
+    ) {
         let total: f64 = self.supply.iter().sum();
         out.begin(self.demand.iter().map(|&mass| (mass / total) as f32));
         let mut row = vec![0.0; columns.len()];
@@ -223,7 +228,7 @@ impl Solver {
     }
 
     /// Sweeps; what the duals then prove, and what else is to be done.
-    fn sweep(&self, tolerance: f64, small: &mut Small) -> (f64, Schedule) {
+    fn sweep(&self, tolerance: f64, small: &mut SingleProblem) -> (f64, Schedule) {
         let (supply, demand) = (&self.supply, &self.demand);
         let at_first = small.bound_by_sources(supply, demand);
         let mean = small.mean_cost();
@@ -241,8 +246,8 @@ impl Solver {
     fn plan_cost(
         &mut self,
         metric: &GroundMetric,
-        below: &Below,
-        small: &mut Small,
+        below: &LoweredDistances,
+        small: &mut SingleProblem,
         schedule: Schedule,
     ) -> Result<f64> {
         let (n, m) = (self.left.len(), self.right.len());
@@ -281,7 +286,12 @@ fn places(among: &[usize], some: &[usize]) -> Vec<usize> {
 }
 
 /// What the duals of what moves prove about all mass; its sinks stand in some columns.
-fn extend(whole: &Sides, columns: &[usize], moving: &Small, all: &mut Small) -> f64 {
+fn extend(
+    whole: &Sides,
+    columns: &[usize],
+    moving: &SingleProblem,
+    all: &mut SingleProblem,
+) -> f64 {
     all.v.fill(f32::NEG_INFINITY);
     for (&j, &v) in columns.iter().zip(&moving.v) {
         all.v[j] = v;

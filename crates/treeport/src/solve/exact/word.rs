@@ -7,7 +7,7 @@
 //!
 //! [`paths`]: super::paths
 
-use super::simplex::Found;
+use super::simplex::SimplexAnswer;
 
 /// Most sources, and most sinks.
 pub(super) const MOST: usize = 32;
@@ -49,7 +49,7 @@ pub(super) fn solve(
     cost: &[f64],
     slack: f64,
     most_pivots: usize,
-    found: &mut Found<'_>,
+    found: &mut SimplexAnswer<'_>,
 ) -> bool {
     debug_assert!(supply.len().max(demand.len()) <= MOST);
     if supply.len().max(demand.len()) <= MOST / 2 {
@@ -65,7 +65,7 @@ fn solve_in<const W: usize>(
     cost: &[f64],
     slack: f64,
     most_pivots: usize,
-    found: &mut Found<'_>,
+    found: &mut SimplexAnswer<'_>,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -74,7 +74,7 @@ fn solve_in<const W: usize>(
         cost: &[f64],
         slack: f64,
         most_pivots: usize,
-        found: &mut Found<'_>,
+        found: &mut SimplexAnswer<'_>,
     ) -> bool {
         plain::<W>(masses, cost, slack, most_pivots, found)
     }
@@ -100,7 +100,7 @@ fn plain<const W: usize>(
     cost: &[f64],
     slack: f64,
     most_pivots: usize,
-    found: &mut Found<'_>,
+    found: &mut SimplexAnswer<'_>,
 ) -> bool {
     let mut word = Word::<W>::new(supply.len(), demand.len());
     for (padded, row) in word.cost.iter_mut().zip(cost.chunks_exact(demand.len())) {
@@ -326,7 +326,7 @@ impl<const W: usize> Word<W> {
     /// Hands over what was found.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-    fn tell(&self, pivots: usize, found: &mut Found<'_>) {
+    fn tell(&self, pivots: usize, found: &mut SimplexAnswer<'_>) {
         *found.pivots = pivots;
         found.flows.clear();
         let arcs = self.ends[..self.arcs].iter().zip(&self.flow);
@@ -416,10 +416,10 @@ mod tests {
             let supply = vec![64 * m as i128 + 1; n];
             let mut demand = vec![64 * n as i128; m];
             demand[m - 1] += n as i128;
-            let solve = |by: &dyn Fn(&mut Found<'_>) -> bool| {
+            let solve = |by: &dyn Fn(&mut SimplexAnswer<'_>) -> bool| {
                 let (mut potential, mut flows, mut pivots) = (vec![], vec![], 0);
                 let (potential, flows, pivots) = (&mut potential, &mut flows, &mut pivots);
-                assert!(by(&mut Found { potential, flows, pivots }));
+                assert!(by(&mut SimplexAnswer { potential, flows, pivots }));
                 (potential.clone(), flows.clone(), *pivots)
             };
             let masses = (&*supply, &*demand);

@@ -1,0 +1,248 @@
+//! Nothing lost, nothing half-written, and no text that commands a terminal.
+
+use insta::assert_snapshot;
+
+use crate::folder::Folder;
+
+/// Damage of every kind in the journal of `exact` costs rows, and the file in the end is the one of
+/// a run that nobody disturbed.
+#[test]
+fn damaged_journals_end_in_the_same_bytes() {
+    let folder = Folder::new();
+    let exact = "exact --points line.csv --measures measures.csv -o";
+    folder.output(&format!("{exact} whole.csv"));
+    let whole = folder.read("whole.csv");
+    let journal = journal_of(&folder, &whole);
+    let rows: Vec<&[u8]> = journal.split_inclusive(|&byte| byte == b'\n').collect();
+    let mut damaged = vec![
+        [rows[0], rows[2], rows[3]].concat(),
+        [rows[0], rows[1], rows[3], rows[2]].concat(),
+        [rows[0], rows[1], rows[1], rows[2], rows[3]].concat(),
+        [rows[0], rows[0], rows[1]].concat(),
+        [rows[1], rows[2]].concat(),
+    ];
+    for at in (0..journal.len()).step_by(7) {
+        let mut changed = journal.clone();
+        changed[at] = if changed[at] == b'1' { b'2' } else { b'1' };
+        damaged.push(changed);
+        damaged.push(journal[..at].to_vec());
+    }
+    for journal in damaged {
+        folder.write("labels.csv.part", &journal);
+        let output = folder.output(&format!("{exact} labels.csv"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.code() == Some(2) {
+            assert!(said.contains("`labels.csv.part` is no journal of `treeport exact`"), "{said}");
+            assert!(folder.read("labels.csv.part") == journal, "left alone");
+            continue;
+        }
+        assert!(output.status.success(), "{said}");
+        assert!(folder.read("labels.csv") == whole, "{}", String::from_utf8_lossy(&journal));
+        assert!(!folder.path("labels.csv.part").exists());
+    }
+}
+
+/// The journal that a run leaves which is stopped after its last row.
+fn journal_of(folder: &Folder, csv: &[u8]) -> Vec<u8> {
+    use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures, of_metric};
+    use treeport::io::journal::Journal;
+    let metric = treeport::GroundMetric::read_points_csv(
+        &folder.read("line.csv")[..],
+        treeport::PointMetric::Euclidean,
+    );
+    let measures = treeport::Measures::read_csv(&folder.read("measures.csv")[..]);
+    let mut pairs = Mix::new();
+    pairs.word(3);
+    let job = JobFingerprint::new("treeport-exact-2")
+        .part("metric", of_metric(&metric.expect("points").0))
+        .part("measures", of_measures(&measures.expect("measures")))
+        .part("pairs", pairs.number());
+    let path = folder.path("made.part");
+    let mut journal = Journal::open(&path, &job).expect("a new journal");
+    let header = csv.iter().position(|&byte| byte == b'\n').expect("a header") + 1;
+    journal.append(&csv[header..]).expect("rows");
+    drop(journal);
+    let bytes = folder.read("made.part");
+    std::fs::rename(&path, folder.path("labels.csv.part")).expect("a file");
+    let on = folder.json("exact --points line.csv --measures measures.csv --json -o labels.csv");
+    assert_eq!(on[0]["done_before"], 3, "it is the journal of this job");
+    bytes
+}
+
+#[test]
+fn a_damaged_row_is_said_to_be_done_again() {
+    let folder = Folder::new();
+    let exact = "exact --points line.csv --measures measures.csv -o";
+    folder.output(&format!("{exact} whole.csv"));
+    let mut journal = journal_of(&folder, &folder.read("whole.csv"));
+    let last = journal.len() - 2;
+    journal[last] ^= 1;
+    folder.write("labels.csv.part", journal);
+    assert_snapshot!(folder.run(&format!("{exact} labels.csv")), @r#"
+    --- stderr
+    `labels.csv.part`: 1 row cut off or damaged, to be done again
+    2 of 3 pairs were done before
+    3 exact distances written to labels.csv
+    --- exit 0
+    "#);
+}
+
+/// A kill in the middle of a file leaves that, and the next one who writes the file cleans up.
+#[cfg(unix)]
+#[test]
+fn what_a_kill_leaves_is_removed_by_the_next_run() {
+    let folder = Folder::with_model();
+    folder.write("many.csv", "1,0,0,0\n0,1,0,0\n".repeat(3000));
+    let before = folder.files();
+    let args = "nearest model.tree --measures many.csv -o nearest.csv";
+    let mut child = folder.command(args).spawn().expect("the binary runs");
+    let begun = std::time::Instant::now();
+    let half = || folder.files().iter().any(|file| file.starts_with(".treeport-"));
+    while !half() {
+        assert!(begun.elapsed().as_secs() < 60, "no file within a minute");
+    }
+    child.kill().expect("a running process");
+    child.wait().expect("an end");
+    assert!(half(), "nobody can clean up after a kill");
+    folder.output("nearest model.tree --measures measures.csv -o nearest.csv");
+    assert_eq!(folder.files().len(), before.len() + 1, "{:?}", folder.files());
+    assert!(folder.path("nearest.csv").exists() && !half());
+}
+
+/// Whatever a command writes, a disk that is full is an error that names the file.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_names_the_file() {
+    let folder = Folder::with_model();
+    std::os::unix::fs::symlink("/dev/full", folder.path("full.csv")).expect("a link");
+    std::os::unix::fs::symlink("/dev/full", folder.path("full.npz")).expect("a link");
+    std::os::unix::fs::symlink("/dev/full", folder.path("full.npy")).expect("a link");
+    let data = "--points line.csv --measures measures.csv";
+    for (command, file) in [
+        (format!("exact {data} -o"), "full.csv"),
+        (format!("estimate {data} -o"), "full.csv"),
+        (format!("fit {data} --epochs 1 -o"), "/dev/full"),
+        (format!("fit {data} --epochs 1 -o new.tree --history"), "full.csv"),
+        ("distance model.tree --measures measures.csv -o".into(), "full.csv"),
+        ("distance model.tree --measures measures.csv -o".into(), "full.npy"),
+        ("nearest model.tree --measures measures.csv -o".into(), "full.csv"),
+        (format!("index {data} -o"), "/dev/full"),
+        ("embed model.tree --measures measures.csv -o".into(), "full.npz"),
+        ("coupling model.tree --measures measures.csv --pair 0 1 -o".into(), "full.csv"),
+        ("export model.tree --format newick -o".into(), "/dev/full"),
+        ("export model.tree --format linkage -o".into(), "full.npy"),
+        ("export model.tree --measures measures.csv --format npz -o".into(), "full.npz"),
+        ("plot tree model.tree -o".into(), "/dev/full"),
+        ("report model.tree -o".into(), "/dev/full"),
+    ] {
+        let shown = folder.run(&format!("{command} {file}"));
+        let said = format!("cannot write `{file}`: No space left");
+        assert!(shown.contains(&said) && shown.contains("exit 2"), "{command} {file}: {shown}");
+        std::fs::remove_file(folder.path("new.tree")).ok();
+    }
+    let full = std::fs::File::create("/dev/full").expect("a device");
+    let mut command = folder.command("export model.tree");
+    let done = command.stdout(full).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.starts_with("error: cannot write to stdout: No space left"), "{said}");
+}
+
+#[test]
+fn names_are_blamed_where_they_are_wrong() {
+    let folder = Folder::with_model();
+    folder.write("five.txt", "a\nb\nc\nd\ne\n");
+    assert_snapshot!(folder.error("distance model.tree --measures measures.csv --names five.txt"),
+        @"five.txt: 5 names for the 4 points of model.tree");
+    folder.write("twice.txt", "a\nb\na\nd\n");
+    assert_snapshot!(folder.error("fit --points line.csv --names twice.txt -o new.tree"),
+        @"twice.txt: lines 1 and 3 are both `a`; names must differ");
+    folder.write("empty.txt", "a\n\nc\nd\n");
+    assert_snapshot!(folder.error("export model.tree --names empty.txt"),
+        @"empty.txt: line 2 is empty; every point needs a name");
+    folder.write("twice.nwk", "((a:1,b:1):1,(a:1,d:1):1);");
+    assert_snapshot!(folder.error("distance twice.nwk --measures measures.csv"),
+        @"twice.nwk: Newick, byte 14: leaf `a` is in the tree twice");
+    folder.write("three.csv", "0\n1\n5\n");
+    folder.write("three.txt", "a\nb\nc\n");
+    folder.write("m3.csv", "1,0,0\n0,1,0\n0,0,1\n");
+    let eval = "eval model.tree --points three.csv --names three.txt --measures m3.csv";
+    assert_snapshot!(folder.error(eval),
+        @"model.tree: it has 4 leaves, the ground metric 3 points");
+}
+
+#[test]
+fn a_mark_before_text_is_no_part_of_it() {
+    let folder = Folder::with_model();
+    folder.write("names.txt", "\u{feff}a\nb\nc\nd\n");
+    folder.write("model2.nwk", format!("\u{feff}{}", folder.text("model.nwk")));
+    folder.write("marked.csv", format!("\u{feff}{}", folder.text("measures.csv")));
+    let plain = folder.run("distance model.nwk --measures measures.csv");
+    let marked = "distance model2.nwk --names names.txt --measures marked.csv";
+    assert_eq!(folder.run(marked), plain);
+    assert_eq!(folder.run("distance model2.nwk --measures marked.csv"), plain);
+    folder.write("graph.csv", "\u{feff}a,b,1\nb,c,4\nc,d,1\n");
+    folder.json("fit --graph graph.csv --method average --json -o graph.tree");
+    assert!(folder.text("graph.csv").starts_with('\u{feff}'));
+    assert!(folder.run("export graph.tree").starts_with("((a:"), "no mark in a name");
+    folder.json("fit --points line.csv --epochs 2 --history h.csv --json -o new.tree");
+    folder.write("h.csv", format!("\u{feff}{}", folder.text("h.csv")));
+    folder.output("report new.tree --history h.csv -o page.html");
+    assert!(folder.path("page.html").exists());
+}
+
+#[test]
+fn a_history_that_was_cut_off_is_refused() {
+    let folder = Folder::with_model();
+    let history = "epoch,training_loss,validation_loss,relative_error\n0,0.5,,0.25\n1,0.4,,0.125\n";
+    folder.write("cut.csv", &history[..history.len() - 3]);
+    assert_snapshot!(folder.error("report model.tree --history cut.csv -o page.html"),
+        @"cut.csv: csv, line 3: it is cut off; write it anew");
+    folder.write("gap.csv", history.replace("0,0.5,,0.25\n", ""));
+    assert_snapshot!(folder.error("report model.tree --history gap.csv -o page.html"),
+        @"gap.csv: csv, line 2: epoch `1` where 0 is expected; write it anew");
+}
+
+#[test]
+fn a_first_row_of_missing_numbers_is_data() {
+    let folder = Folder::with_model();
+    folder.write("na.csv", "NA,NA,NA,NA\n0,0,0.5,0.5\n1,0,0,0\n");
+    assert_snapshot!(folder.error("distance model.nwk --measures na.csv"),
+        @"na.csv: csv, line 1, column 1: `NA` is no number; fill in what is missing, or leave the row out");
+}
+
+/// Escape sequences in names and contents of files are shown where people read, and kept where
+/// programs do.
+#[test]
+fn text_of_others_does_not_command_the_terminal() {
+    let folder = Folder::with_model();
+    let evil = "\u{1b}[31mred\u{9b}\u{7}";
+    let name = format!("{evil}.tree");
+    folder.write(&name, folder.read("model.tree"));
+    folder.write("cells.csv", format!("1,2\n{evil},4\n"));
+    folder.write("names.txt", format!("{evil}\nb\nc\nd\n"));
+    folder.write("twice.txt", format!("{evil}\n{evil}\nc\nd\n"));
+    let data = "--points line.csv --measures measures.csv";
+    for args in [
+        format!("eval {name} {data}"),
+        format!("compare {data} --methods average,{evil}"),
+        format!("distance {name} --measures none{evil}.csv"),
+        format!("export model.tree --names twice.txt -o {evil}.nwk"),
+        "distance model.tree --measures cells.csv".into(),
+        format!("fit {data} --epochs 1 -o {name}"),
+        format!("fit {data} --epochs 1 --json -o {name}"),
+        format!("fit {data} --method {evil} -o new.tree"),
+        format!("distance {name} --measures measures.csv -o {evil}.csv"),
+        format!("eval {name} {data} --json"),
+    ] {
+        let shown = folder.run(&args);
+        let bad = shown.chars().find(|&c| c.is_control() && c != '\n');
+        assert!(bad.is_none(), "{args:?} prints {bad:?}: {shown:?}");
+        assert!(shown.contains("red"), "{args:?}: {shown}");
+    }
+    folder.write("plain.csv", "0.5,0.5,0,0\n1,0,0,0\n");
+    let coupling = "coupling model.tree --names names.txt --measures plain.csv --pair 0 1";
+    assert!(folder.run(coupling).contains(evil), "rows for programs keep their bytes");
+    assert!(folder.run("export model.tree --names names.txt").contains(evil));
+    folder.output("export model.tree --names names.txt -o evil.svg");
+    assert!(!folder.text("evil.svg").contains('\u{1b}'), "XML forbids it");
+}

@@ -1,0 +1,246 @@
+//! The points that a collection uses, and distances to them.
+//!
+//! The points of the reference come first, then those that most measures have before others, so that
+//! what is asked for most lies together; then points that none has, if they are not many more. The distances from a
+//! point to all of them are a row; rows are worked out when a query first needs them and kept as long
+//! as there is room. Bounds take distances in single precision and in a unit of about the typical
+//! one, never above the truth; exact transport takes them as they are.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::Result;
+use crate::measure::Measures;
+use crate::memory;
+use crate::metric::{GroundMetric, lowered};
+use crate::solve::single_problem::{smaller, smallest};
+use crate::units::power_of_two;
+use crate::wide::for_wide_registers;
+
+/// The place of a point that has no column.
+pub(super) const NO_PLACE: u32 = u32::MAX;
+
+const LANES: usize = 8;
+
+/// Distances from any point to those of a collection.
+#[derive(Debug)]
+pub(super) struct IndexedPoints {
+    pub(super) metric: GroundMetric,
+    /// The points that have a column, and the place of each among them.
+    pub(super) points: Vec<u32>,
+    pub(super) place: Vec<u32>,
+    /// How many of them the collection uses; these come first.
+    pub(super) used: usize,
+    /// A power of two, about the distance between typical points.
+    pub(super) unit: f64,
+    /// Whether distances to all columns are searches of a graph: then there are no rows. Settled when
+    /// the space is made, for a metric may learn all distances later.
+    searched: bool,
+    kept: Vec<OnceLock<Row>>,
+    /// Rows that may still be kept.
+    room: AtomicUsize,
+}
+
+/// The distances from one point to all columns: lowered and in units, and as they are.
+#[derive(Debug)]
+struct Row {
+    single: Box<[f32]>,
+    exact: Box<[f64]>,
+}
+
+/// The rows of the points of one measure.
+#[derive(Debug, Default)]
+pub(super) struct QueryCosts {
+    points: Vec<usize>,
+    /// Where the row of a point begins that the space does not keep.
+    at: Vec<Option<usize>>,
+    single: Vec<f32>,
+    exact: Vec<f64>,
+}
+
+impl IndexedPoints {
+    /// The space of a collection in which up to `bytes` of rows are kept; the points that are to come
+    /// first are points of the collection.
+    pub(super) fn new(
+        metric: &GroundMetric,
+        measures: &Measures,
+        first: &[usize],
+        bytes: u64,
+    ) -> Self {
+        let mut count = vec![0u32; metric.points()];
+        for measure in measures.iter() {
+            measure.support().iter().for_each(|&point| count[point as usize] += 1);
+        }
+        let used = count.iter().filter(|&&count| count > 0).count();
+        for &point in first {
+            count[point] = u32::MAX;
+        }
+        let mut points: Vec<u32> = (0..count.len() as u32).collect();
+        points.sort_by_key(|&point| std::cmp::Reverse(count[point as usize]));
+        if points.len() > 2 * used {
+            points.truncate(used);
+        }
+        Self::with_order(metric, points, used, bytes)
+    }
+
+    /// The space of these points, in this order.
+    pub(super) fn with_order(
+        metric: &GroundMetric,
+        points: Vec<u32>,
+        used: usize,
+        bytes: u64,
+    ) -> Self {
+        let mut place = vec![NO_PLACE; metric.points()];
+        points.iter().zip(0..).for_each(|(&point, at)| place[point as usize] = at);
+        // What is kept does not change an answer, so it may depend on the machine.
+        let bytes = memory::available().map_or(bytes, |spare| bytes.min(spare / 2));
+        let room = usize::try_from(bytes / Self::row_size(points.len())).unwrap_or(usize::MAX);
+        let searched = metric.is_searched() || metric.is_indexed();
+        let rows = if searched { 0 } else { metric.points() };
+        let kept = (0..rows).map(|_| OnceLock::new()).collect();
+        let room = AtomicUsize::new(room);
+        Self { metric: metric.clone(), points, place, used, unit: 1.0, searched, kept, room }
+    }
+
+    /// Bytes of a row of so many columns.
+    pub(super) fn row_size(columns: usize) -> u64 {
+        12 * columns.max(1) as u64
+    }
+
+    /// Leaves room for so many bytes beside the rows.
+    pub(super) fn leave_room(&self, bytes: u64) {
+        let rows = usize::try_from(bytes / Self::row_size(self.points.len())).unwrap_or(usize::MAX);
+        let less = |room: usize| Some(room.saturating_sub(rows));
+        let _ = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+
+    /// Takes a typical distance as the unit.
+    pub(super) fn set_unit(&mut self, typical: f64) {
+        self.unit = power_of_two(typical);
+    }
+
+    /// Whether distances to all columns are the searches of a graph: then there are no rows.
+    pub(super) fn by_search(&self) -> bool {
+        self.searched
+    }
+
+    fn kept(&self, point: usize) -> Option<&Row> {
+        self.kept.get(point)?.get()
+    }
+
+    /// The rows of some points; none where they would be searches.
+    pub(super) fn rows(
+        &self,
+        points: impl Iterator<Item = usize>,
+        rows: &mut QueryCosts,
+    ) -> Result<()> {
+        rows.points.clear();
+        rows.at.clear();
+        if self.by_search() {
+            return Ok(());
+        }
+        rows.points.extend(points);
+        let missing: Vec<usize> =
+            rows.points.iter().copied().filter(|&point| self.kept(point).is_none()).collect();
+        if !missing.is_empty() {
+            self.work_out(&missing, rows)?;
+        }
+        // Not what is kept by now: another thread may have kept a row that was worked out here too.
+        let (mut next, mut missing) = (0, missing.into_iter().peekable());
+        for &point in &rows.points {
+            if missing.next_if_eq(&point).is_none() {
+                rows.at.push(None);
+                continue;
+            }
+            let at = next..next + self.points.len();
+            next = at.end;
+            let keeps = self.keep(point, &rows.single[at.clone()], &rows.exact[at.clone()]);
+            rows.at.push((!keeps).then_some(at.start));
+        }
+        Ok(())
+    }
+
+    fn work_out(&self, points: &[usize], rows: &mut QueryCosts) -> Result<()> {
+        let count = points.len().saturating_mul(self.points.len());
+        let step = format_args!("the distances from {} points to a collection", points.len());
+        let instead = "take measures with fewer points";
+        memory::resize_room(&mut rows.exact, step, count, instead)?;
+        memory::resize_room(&mut rows.single, step, count, instead)?;
+        rows.exact.resize(count, 0.0);
+        // One point after the other, not as a matrix product, whose last bits depend on what is worked
+        // out together, and with it on the threads.
+        for (&point, row) in points.iter().zip(rows.exact.chunks_exact_mut(self.points.len())) {
+            self.metric.distances_from(point, &self.points, row);
+        }
+        rows.single.clear();
+        rows.single.extend(rows.exact.iter().map(|&d| self.lowered(d)));
+        Ok(())
+    }
+
+    /// Keeps a row if there is room; two threads may both work out the same.
+    fn keep(&self, point: usize, single: &[f32], exact: &[f64]) -> bool {
+        if self.kept(point).is_some() {
+            return true;
+        }
+        let take = |room: usize| room.checked_sub(1);
+        if self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return false;
+        }
+        let _ = self.kept[point].set(Row { single: single.into(), exact: exact.into() });
+        true
+    }
+
+    /// Row `i` of some, in single precision.
+    pub(super) fn row<'a>(&'a self, rows: &'a QueryCosts, i: usize) -> &'a [f32] {
+        match rows.at[i] {
+            Some(at) => &rows.single[at..at + self.points.len()],
+            None => self.kept(rows.points[i]).map_or(&[], |row| &row.single),
+        }
+    }
+
+    /// Row `i` of some, as it is.
+    pub(super) fn exact_row<'a>(&'a self, rows: &'a QueryCosts, i: usize) -> &'a [f64] {
+        match rows.at[i] {
+            Some(at) => &rows.exact[at..at + self.points.len()],
+            None => self.kept(rows.points[i]).map_or(&[], |row| &row.exact),
+        }
+    }
+
+    /// A distance in units, in single precision, not above the truth.
+    pub(super) fn lowered(&self, distance: f64) -> f32 {
+        lowered(distance, self.unit)
+    }
+
+    /// Bytes of the rows that are kept.
+    pub(super) fn bytes(&self) -> u64 {
+        let kept = self.kept.iter().filter(|row| row.get().is_some()).count() as u64;
+        memory::size_of::<(OnceLock<Row>, u32)>(&[self.place.len()])
+            + kept * Self::row_size(self.points.len())
+    }
+}
+
+for_wide_registers! {
+    /// Lowers `out` to d − u, wherever that is less.
+    reach_row, reach_row_wide, (row: &[f32], u: f32, out: &mut [f32]), {
+        for (out, &d) in out.iter_mut().zip(row) {
+            // Not `smaller`, which would become a slow store under a mask.
+            *out = out.min(d - u);
+        }
+    }
+}
+
+for_wide_registers! {
+    /// The smallest of d − f.
+    least_of_row, least_of_row_wide, (row: &[f32], f: &[f32]) -> f32, {
+        let mut least = [f32::INFINITY; LANES];
+        let (rows, rest) = row[..f.len()].as_chunks::<LANES>();
+        let (fs, f_rest) = f.as_chunks::<LANES>();
+        for (row, f) in rows.iter().zip(fs) {
+            for lane in 0..LANES {
+                least[lane] = smaller(row[lane] - f[lane], least[lane]);
+            }
+        }
+        let rest = rest.iter().zip(f_rest).map(|(d, f)| d - f);
+        rest.fold(smallest(least), smaller)
+    }
+}

@@ -1,0 +1,158 @@
+//! What the potential of every measure of a collection says about a query: one row for each
+//! column of the space, so that a query adds up a row for each of its points.
+//!
+//! Values are whole steps between the least and the largest of a measure, in 16 bits, rounded down.
+//! That costs a bound 1/65,535 of its range and half the memory of single precision.
+
+use super::indexed_points::IndexedPoints;
+use super::potentials::{Potential, below};
+use crate::error::Result;
+use crate::measure::Measures;
+use crate::memory;
+use crate::wide::for_wide_registers;
+
+/// Measures in a block: 4 KiB of a row. The last block may have fewer.
+pub(super) const BLOCK: usize = 2048;
+
+/// The largest number of steps.
+const STEPS: f32 = 65_535.0;
+
+/// Potentials of the measures of a collection, in blocks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PotentialTable {
+    /// A row of the block's measures for each column of the space. Only the last block may have fewer
+    /// than [`BLOCK`] measures.
+    pub(super) blocks: Vec<Vec<u16>>,
+    /// The value of step 0, a step, and Σ ρφ rounded down, of every measure.
+    pub(super) base: Vec<f32>,
+    pub(super) step: Vec<f32>,
+    pub(super) constant: Vec<f32>,
+}
+
+impl PotentialTable {
+    /// Bytes of a table for so many measures on so many points.
+    pub(super) fn size(points: usize, measures: usize) -> u64 {
+        memory::size_of::<u16>(&[points, measures])
+    }
+
+    /// The number of measures whose potentials it holds.
+    pub(super) fn len(&self) -> usize {
+        self.base.len()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let blocks: u64 = self.blocks.iter().map(|b| memory::size_of::<u16>(&[b.len()])).sum();
+        blocks + memory::size_of::<(f32, f32, f32)>(&[self.len()])
+    }
+
+    /// Begins a block of so many measures.
+    pub(super) fn begin_block(points: usize, measures: usize) -> Result<Vec<u16>> {
+        let step = format_args!("potentials of {measures} measures");
+        memory::zeros(step, points.saturating_mul(measures), "give the index less memory to use")
+    }
+
+    /// Enters a potential as one of so many columns of a block; its base, step and constant.
+    pub(super) fn enter(
+        block: &mut [u16],
+        (column, columns): (usize, usize),
+        of: &Potential,
+    ) -> [f32; 3] {
+        let (least, most) =
+            of.f.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), &f| {
+                (least.min(f), most.max(f))
+            });
+        // A little more than the range, so that no step is beyond the last.
+        let step = ((most - least) / STEPS * (1.0 + 1e-5)).max(f32::MIN_POSITIVE);
+        for (row, &f) in block.chunks_exact_mut(columns).zip(&of.f) {
+            let steps = (f64::from(f) - f64::from(least)) / f64::from(step);
+            row[column] = steps as u16;
+        }
+        [least, step, below(of.constant as f32)]
+    }
+
+    /// Appends a finished block of measures.
+    pub(super) fn push(&mut self, block: Vec<u16>, columns: &[[f32; 3]]) {
+        self.blocks.push(block);
+        for &[base, step, constant] in columns {
+            self.base.push(base);
+            self.step.push(step);
+            self.constant.push(constant);
+        }
+    }
+
+    /// Bounds of all measures it holds, from their own potentials, for a query whose points with a
+    /// column and masses (of a total of 1) are given, and what the others say, if there are any.
+    pub(super) fn bounds(&self, query: &[(u32, f32)], beyond: &[f32], out: &mut Vec<f32>) {
+        let seen: f32 = query.iter().map(|&(_, mass)| mass).sum();
+        // A rounding for every mass, product and sum, and those at the end.
+        let roundings = (query.len() + 12) as f32 * super::query::ROUNDING;
+        out.clear();
+        out.resize(self.len(), 0.0);
+        for (block, first) in self.blocks.iter().zip((0..).step_by(BLOCK)) {
+            let end = self.len().min(first + BLOCK);
+            let (sums, columns) = (&mut out[first..end], end - first);
+            for &(place, mass) in query {
+                add(&block[place as usize * columns..][..columns], mass, sums);
+            }
+            let scales = Scales {
+                base: &self.base[first..end],
+                step: &self.step[first..end],
+                constant: &self.constant[first..end],
+            };
+            finish(&scales, seen, roundings, sums);
+        }
+        for (out, beyond) in out.iter_mut().zip(beyond) {
+            *out += beyond - roundings * (out.abs() + beyond.abs());
+        }
+    }
+
+    /// Adds to `beyond` what potentials say about mass at a point that is not in use, from its
+    /// distances to those that are.
+    pub(super) fn add_beyond(
+        space: &IndexedPoints,
+        measures: &Measures,
+        own: &[f32],
+        (row, mass): (&[f32], f32),
+        beyond: &mut [f32],
+    ) {
+        let mut first = 0;
+        for (measure, out) in measures.iter().zip(beyond) {
+            let own = &own[first..first + measure.support().len()];
+            first += own.len();
+            let reach = measure
+                .support()
+                .iter()
+                .zip(own)
+                .map(|(&point, own)| row[space.place[point as usize] as usize] - own);
+            let value = below(reach.fold(f32::INFINITY, f32::min)) * mass;
+            *out += value - 4.0 * super::query::ROUNDING * (value.abs() + out.abs());
+        }
+    }
+}
+
+/// What whole steps stand for, of the measures of a block.
+pub(super) struct Scales<'a> {
+    base: &'a [f32],
+    step: &'a [f32],
+    constant: &'a [f32],
+}
+
+for_wide_registers! {
+    /// Sums of steps to bounds, lowered by what rounding may have added.
+    finish, finish_wide, (of: &Scales<'_>, seen: f32, roundings: f32, sums: &mut [f32]), {
+        let scales = of.base.iter().zip(of.step).zip(of.constant);
+        for (sum, ((base, step), constant)) in sums.iter_mut().zip(scales) {
+            let size = base.abs() + constant.abs() + step * STEPS;
+            *sum = base * seen + constant + step * *sum - roundings * size;
+        }
+    }
+}
+
+for_wide_registers! {
+    /// sums += mass · row.
+    add, add_wide, (row: &[u16], mass: f32, sums: &mut [f32]), {
+        for (sum, &steps) in sums.iter_mut().zip(row) {
+            *sum += mass * f32::from(steps);
+        }
+    }
+}

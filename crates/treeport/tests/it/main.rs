@@ -1,0 +1,39 @@
+//! Every test of the library through its public face, in one binary: it is compiled and linked once.
+
+#[macro_use]
+mod common;
+
+mod barycenter;
+mod batches;
+mod components;
+mod contract;
+#[cfg(feature = "io")]
+mod corpus;
+mod costs;
+mod distance;
+mod edges;
+mod estimate;
+mod fit;
+mod forest;
+#[cfg(feature = "io")]
+mod forest_files;
+mod forest_growth;
+mod haversine;
+mod labelled;
+mod learning;
+mod linkage;
+mod memory;
+mod methods;
+mod model;
+mod names;
+#[cfg(feature = "io")]
+mod pending;
+mod projection;
+#[cfg(feature = "io")]
+mod readers;
+mod recovery;
+mod relaxed;
+mod sinkhorn;
+#[cfg(feature = "io")]
+mod tree_formats;
+mod trees_of_space;

@@ -1,0 +1,253 @@
+//! Transport that leaves mass behind, and potentials of all points: every answer is proved from
+//! outside, by a plan and by potentials that meet; moved masses by the penalty that pays for them.
+
+use crate::common;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use treeport::exact::{self, CostMatrix, Relaxed, Solution};
+use treeport::{Error, GroundMetric, Measures, PointMetric, silent};
+
+/// Masses on points of the plane or of a ring, and their distances by several metrics.
+#[derive(Clone, Debug)]
+struct Scene {
+    metric: GroundMetric,
+    measures: Measures,
+}
+
+impl Scene {
+    fn row(&self, k: usize) -> Vec<f64> {
+        let mut masses = vec![0.0; self.measures.points()];
+        self.measures.row(k).iter().for_each(|(point, mass)| masses[point] = mass);
+        masses
+    }
+
+    fn costs(&self) -> Vec<f64> {
+        let n = self.metric.points();
+        (0..n * n).map(|at| self.metric.distance(at / n, at % n)).collect()
+    }
+
+    fn solve(&self, relaxed: Relaxed) -> Solution {
+        let (a, b) = (self.measures.row(0), self.measures.row(1));
+        exact::solve_relaxed(&self.metric, &a, &b, relaxed, &silent).unwrap()
+    }
+
+    fn between(&self, relaxed: Relaxed) -> Solution {
+        let (n, costs) = (self.metric.points(), self.costs());
+        let costs = CostMatrix::new(n, n, &costs).unwrap();
+        exact::solve_relaxed_between(&self.row(0), &self.row(1), &costs, relaxed, &silent).unwrap()
+    }
+
+    /// What the parts of a plan cost, moved mass included; checks that no point gives or takes
+    /// more than it has.
+    fn check_plan(&self, solution: &Solution) -> (f64, f64) {
+        let (mut a, mut b) = (self.row(0), self.row(1));
+        for (i, j, mass) in solution.plan.iter() {
+            (a[i], b[j]) = (a[i] - mass, b[j] - mass);
+        }
+        assert!(a.iter().chain(&b).all(|&left| left >= -1e-12), "{a:?} {b:?}");
+        let cost = solution.plan.cost(|i, j| self.metric.distance(i, j));
+        (cost, solution.plan.iter().map(|step| step.2).sum())
+    }
+
+    /// Checks that potentials are feasible at all points; returns what they prove.
+    fn check_potentials(&self, (u, v): &(Vec<f64>, Vec<f64>), most: f64) -> f64 {
+        let n = self.metric.points();
+        for i in 0..n {
+            for j in 0..n {
+                let slack = self.metric.distance(i, j) - u[i] - v[j];
+                assert!(slack >= -1e-9 * SIZE, "{i} {j} {slack}");
+            }
+        }
+        assert!(u.iter().chain(v).all(|&value| value <= most + 1e-9 * SIZE), "{most} {u:?} {v:?}");
+        let sum = |masses: &[f64], duals: &[f64]| -> f64 {
+            masses.iter().zip(duals).map(|(mass, dual)| mass * dual).sum()
+        };
+        sum(&self.row(0), u) + sum(&self.row(1), v)
+    }
+
+    fn totals(&self) -> f64 {
+        self.measures.row(0).total() + self.measures.row(1).total()
+    }
+}
+
+/// About the largest cost.
+const SIZE: f64 = 100.0;
+
+fn scenes() -> impl Strategy<Value = Scene> {
+    let mass = prop_oneof![2 => Just(0.0), 3 => 0.01..2.0, 1 => Just(1.0)];
+    (2..9usize, 0..4u8).prop_flat_map(move |(n, kind)| {
+        let points = vec(prop_oneof![0.0..5.0, Just(1.0)], 2 * n);
+        (points, vec(mass.clone(), 2 * n)).prop_map(move |(points, mut masses)| {
+            masses[0] += 0.1;
+            masses[2 * n - 1] += 0.1;
+            let ring: Vec<_> = (0..n).map(|i| (i, (i + 1) % n, points[i])).collect();
+            let of_points = |metric| GroundMetric::from_points(2, points.clone(), metric).unwrap();
+            let metric = match kind {
+                0 => of_points(PointMetric::Euclidean),
+                1 => of_points(PointMetric::Manhattan),
+                2 => of_points(PointMetric::SqEuclidean),
+                _ => GroundMetric::from_edges(n, &ring).unwrap(),
+            };
+            Scene { metric, measures: Measures::from_dense(n, &masses).unwrap() }
+        })
+    })
+}
+
+fn close(x: f64, y: f64) -> bool {
+    (x - y).abs() <= 1e-9 * (x.abs() + y.abs()) + 1e-10
+}
+
+proptest! {
+    #[test]
+    fn a_penalty_is_proved_by_plan_and_potentials(scene in scenes(), price in 0.0..4.0) {
+        let n = scene.metric.points();
+        let costs = scene.costs();
+        let relaxed = Relaxed::Penalty(price);
+        let solution = scene.solve(relaxed);
+        let between = scene.between(relaxed);
+        let matrix = CostMatrix::new(n, n, &costs).unwrap();
+        for (solution, potentials) in [
+            (&solution, solution.potentials(&scene.metric, price)),
+            (&between, between.potentials_between(&matrix, price)),
+        ] {
+            let (cost, moved) = scene.check_plan(solution);
+            prop_assert!(close(solution.value, cost + price * (scene.totals() - 2.0 * moved)));
+            prop_assert!(close(solution.value, scene.check_potentials(&potentials, price)));
+        }
+        prop_assert!(close(solution.value, between.value));
+    }
+
+    #[test]
+    fn what_pays_under_a_penalty_is_cheapest_for_its_mass(scene in scenes(), price in 0.0..4.0) {
+        let paid = scene.solve(Relaxed::Penalty(price));
+        let (cost, mass) = scene.check_plan(&paid);
+        for solution in [scene.solve(Relaxed::Mass(mass)), scene.between(Relaxed::Mass(mass))] {
+            prop_assert!(close(solution.value, cost), "{} {cost}", solution.value);
+            let (spent, moved) = scene.check_plan(&solution);
+            prop_assert!(close(spent, cost) && close(moved, mass), "{moved} {mass}");
+        }
+    }
+
+    #[test]
+    fn any_mass_moves_exactly_and_no_penalty_finds_it_cheaper(
+        scene in scenes(), share in 0.0..=1.0, prices in vec(0.0..6.0, 8)
+    ) {
+        let most = scene.measures.row(0).total().min(scene.measures.row(1).total());
+        let mass = share * most;
+        let solution = scene.solve(Relaxed::Mass(mass));
+        let (spent, moved) = scene.check_plan(&solution);
+        prop_assert!(close(spent, solution.value) && close(moved, mass), "{moved} {mass}");
+        prop_assert!(close(solution.value, scene.between(Relaxed::Mass(mass)).value));
+        for price in prices {
+            // Moving this mass is one of the ways to pay the penalty.
+            let paid = scene.solve(Relaxed::Penalty(price)).value;
+            let bound = solution.value + price * (scene.totals() - 2.0 * mass);
+            prop_assert!(paid <= bound + 1e-9 * (1.0 + bound), "{paid} {bound}");
+        }
+    }
+
+    #[test]
+    fn potentials_of_plain_transport_prove_it_at_all_points(scene in scenes()) {
+        let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
+        let (a, b) = (scene.measures.row(0), scene.measures.row(1));
+        let solution = exact::solve(&scene.metric, &a, &b).unwrap();
+        let potentials = solution.potentials(&scene.metric, f64::INFINITY);
+        let proved = scene.check_potentials(&potentials, f64::INFINITY);
+        prop_assert!(close(solution.value, proved), "{} {proved}", solution.value);
+        let (n, costs) = (scene.metric.points(), scene.costs());
+        let costs = CostMatrix::new(n, n, &costs).unwrap();
+        let solution = exact::solve_between(&scene.row(0), &scene.row(1), &costs).unwrap();
+        let potentials = solution.potentials_between(&costs, f64::INFINITY);
+        let proved = scene.check_potentials(&potentials, f64::INFINITY);
+        prop_assert!(close(solution.value, proved), "{} {proved}", solution.value);
+    }
+
+    #[test]
+    fn no_penalty_is_paid_for_the_rounding_of_totals(scene in scenes(), power in -1..60i32) {
+        let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
+        let (a, b) = (scene.measures.row(0), scene.measures.row(1));
+        let plain = exact::distance(&scene.metric, &a, &b).unwrap();
+        let price = 10f64.powi(power);
+        let (solution, between) =
+            (scene.solve(Relaxed::Penalty(price)), scene.between(Relaxed::Penalty(price)));
+        prop_assert!(close(solution.value, between.value));
+        let plain = if power < 2 { solution.value } else { plain };
+        prop_assert!(close(solution.value, plain), "{} {plain}", solution.value);
+        let proved = scene.check_potentials(&solution.potentials(&scene.metric, price), price);
+        prop_assert!(close(proved, plain), "{proved} {plain}");
+    }
+
+    #[test]
+    fn many_pairs_agree_with_one_at_a_time(scene in scenes(), price in 0.0..4.0, threads in 1..4usize) {
+        let pairs = [(0, 1), (1, 0), (0, 0), (1, 1), (0, 1)];
+        let relaxed = Relaxed::Penalty(price);
+        let (metric, measures) = (&scene.metric, &scene.measures);
+        let found = common::on_threads(threads, || {
+            exact::relaxed_pairs(metric, measures, &pairs, relaxed, &silent).unwrap()
+        });
+        for ((i, j), value) in pairs.into_iter().zip(found) {
+            let (a, b) = (measures.row(i), measures.row(j));
+            let one = exact::solve_relaxed(metric, &a, &b, relaxed, &silent).unwrap();
+            prop_assert_eq!(value, one.value);
+        }
+    }
+
+    #[test]
+    fn whole_units_are_moved_as_the_best_of_all_partial_assignments(
+        costs in vec(0..9u8, 16), count in 0..=4usize
+    ) {
+        let cost: Vec<f64> = costs.into_iter().map(f64::from).collect();
+        let matrix = CostMatrix::new(4, 4, &cost).unwrap();
+        let ones = [1.0; 4];
+        let mass = Relaxed::Mass(count as f64);
+        let solution = exact::solve_relaxed_between(&ones, &ones, &matrix, mass, &silent).unwrap();
+        prop_assert_eq!(solution.value, cheapest(&cost, 0, 0, count));
+    }
+}
+
+/// The cheapest `count` of the rows from `row` on, to columns that `used` does not have.
+fn cheapest(cost: &[f64], row: usize, used: u32, count: usize) -> f64 {
+    if count == 0 {
+        return 0.0;
+    }
+    if row == 4 {
+        return f64::INFINITY;
+    }
+    let columns = (0..4).filter(|j| used & (1 << j) == 0);
+    let taken =
+        columns.map(|j| cost[row * 4 + j] + cheapest(cost, row + 1, used | (1 << j), count - 1));
+    taken.fold(cheapest(cost, row + 1, used, count), f64::min)
+}
+
+#[test]
+fn bad_penalties_and_masses_are_named() {
+    let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean).unwrap();
+    let measures = Measures::from_dense(2, &[1.0, 0.0, 0.0, 3.0]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    for relaxed in [
+        Relaxed::Penalty(-1.0),
+        Relaxed::Penalty(f64::INFINITY),
+        Relaxed::Penalty(f64::NAN),
+        Relaxed::Mass(-0.5),
+        Relaxed::Mass(1.1),
+        Relaxed::Mass(f64::NAN),
+    ] {
+        let error = exact::solve_relaxed(&metric, &a, &b, relaxed, &silent).unwrap_err();
+        assert!(matches!(error, Error::BadOption { .. }), "{relaxed:?} {error}");
+    }
+    let some = |mass| exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(mass), &silent).unwrap();
+    assert_eq!((some(1.0).value, some(0.0).value, some(0.0).plan.len()), (1.0, 0.0, 0));
+}
+
+#[test]
+fn a_tiny_mass_keeps_its_digits_beside_large_ones() {
+    let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean).unwrap();
+    let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 0.0, 2.0]).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    for mass in [1e-6, 1e-9, 1e-12, 1e-17, 1e-300] {
+        let solution = exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(mass), &silent).unwrap();
+        assert!((solution.value / (5.0 * mass) - 1.0).abs() < 1e-12, "{mass}: {}", solution.value);
+        let moved: f64 = solution.plan.mass.iter().sum();
+        assert!((moved / mass - 1.0).abs() < 1e-12, "{mass}: {moved}");
+    }
+}
