@@ -1,21 +1,20 @@
 //! What the fuzz targets do with their bytes, one function a target.
 //!
-//! The tests of the library run the same functions on the committed corpus, without a nightly
-//! compiler (`crates/treeport/tests/corpus.rs`).
+//! The tests run the same functions on the committed corpus, without a nightly compiler
+//! (`crates/treeport-jobs/tests/it/corpus.rs`).
 
 use std::collections::HashSet;
 use std::io::Cursor;
 use std::path::Path;
 
-use treeport::io::fingerprint::JobFingerprint;
-use treeport::io::journal::Journal;
-use treeport::io::{biom, history, npy, npz, shard, table};
+use treeport::io::{biom, npy, npz, table};
 use treeport::learn::Checkpoint;
 use treeport::search::IndexFile;
 use treeport::{
     Accuracy, FitOptions, Forest, GroundMetric, Labelled, Measures, Method, PointMetric, Tree, fit,
     silent,
 };
+use treeport_jobs::{JobFingerprint, Journal, history, shard};
 
 /// What is done with bytes from anywhere.
 type Target = fn(&[u8]);
@@ -181,7 +180,7 @@ fn journal(bytes: &[u8]) {
     let mut kept = Vec::new();
     let take = |line: &str| {
         kept.push(line.to_owned());
-        Ok::<_, treeport::Error>(kept.len() < 3)
+        Ok::<_, treeport_jobs::Error>(kept.len() < 3)
     };
     let taken = journal.take_lines(take).expect("a readable file");
     kept.truncate(taken);
@@ -203,7 +202,7 @@ fn shard_file(bytes: &[u8]) {
         let mut held = Vec::new();
         let read = shard::read(Path::new("shard"), file, |block| {
             held.extend_from_slice(block);
-            Ok::<_, treeport::Error>(())
+            Ok::<_, treeport_jobs::Error>(())
         });
         let Ok(found) = read else { continue };
         assert!(found.range().end <= found.items() && found.number() <= found.shards());

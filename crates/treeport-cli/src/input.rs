@@ -333,7 +333,7 @@ pub(crate) fn columns<const N: usize>(
 
 /// Reads a file of `fit --history`.
 pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
-    treeport::io::history::read(&source::read_text(path)?).with_context(|| name(path))
+    treeport_jobs::history::read(&source::read_text(path)?).with_context(|| name(path))
 }
 
 /// The file's name as messages show it.

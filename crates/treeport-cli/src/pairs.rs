@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use treeport::io::shard::Shard;
 use treeport::labelled::sample_pairs;
 use treeport::{Error, Measures};
+use treeport_jobs::Shard;
 
 use crate::args::PairArgs;
 use crate::finder::Finder;

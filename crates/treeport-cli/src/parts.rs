@@ -8,11 +8,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use treeport::io::fingerprint::{JobFingerprint, Mix, of_tree};
-use treeport::io::part::PartFile;
-use treeport::io::shard::{Shard, last_line};
 use treeport::progress::{Progress, State};
 use treeport::{Error, Model, memory};
+use treeport_jobs::fingerprint::{Mix, of_tree};
+use treeport_jobs::shard::last_line;
+use treeport_jobs::{JobFingerprint, PartFile, Shard};
 
 use crate::interrupt;
 use crate::output::Output;
@@ -236,9 +236,9 @@ mod tests {
             drop(fill(9).expect("all items"));
             fill(0).expect("all items").file.finish().expect("a target");
             let (mut held, file) = (Vec::new(), std::fs::read(&target).expect("the target"));
-            let read = treeport::io::shard::read(&target, &file[..], |block| {
+            let read = treeport_jobs::shard::read(&target, &file[..], |block| {
                 held.extend_from_slice(block);
-                Ok::<_, Error>(())
+                Ok::<_, treeport_jobs::Error>(())
             });
             assert_eq!(read.expect("a shard"), shard);
             assert_eq!(String::from_utf8(held).expect("text"), expected);

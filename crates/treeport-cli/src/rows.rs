@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
-use treeport::io::shard::Shard;
+use treeport_jobs::Shard;
 
 use crate::output::{self, Output, number};
 use crate::{input, parts};

@@ -1,14 +1,13 @@
 //! Shards: a part of a job for `merge`, in a file of its own.
 //!
 //! A shard is the same range of the same job that one run would do; merging is putting the shards
-//! one after the other ([`treeport::io::shard`]).
+//! one after the other ([`treeport_jobs::shard`]).
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use treeport::io::fingerprint::JobFingerprint;
-use treeport::io::shard::Shard;
+use treeport_jobs::{JobFingerprint, Shard};
 
 use crate::args::ShardArgs;
 use crate::output::Output;

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use treeport::exact::pairs_in_components;
-use treeport::io::fingerprint::{JobFingerprint, Mix, of_components, of_measures};
-use treeport::io::journal::Journal;
-use treeport::io::shard::Shard;
 use treeport::metric::Components;
 use treeport::progress::State;
 use treeport::{Error, Measures};
+use treeport_jobs::fingerprint::{Mix, of_components, of_measures};
+use treeport_jobs::{JobFingerprint, Journal, Shard};
 
 use crate::output::Output;
 use crate::pairs::Pairs;
@@ -217,12 +216,12 @@ pub(crate) fn open(path: &Path, job: &JobFingerprint, what: &str) -> Result<Jour
 }
 
 /// Why something cannot go on from what it finds, in the words of the command line.
-pub(crate) fn explained(error: Error, what: &str) -> anyhow::Error {
+pub(crate) fn explained(error: treeport_jobs::Error, what: &str) -> anyhow::Error {
     match error {
-        Error::NotAJournal { path } => {
+        treeport_jobs::Error::NotAJournal { path } => {
             anyhow!("`{}` is no {what}; move it away or give another `-o`", path.display())
         }
-        Error::OtherJob { path, parts } => anyhow!(
+        treeport_jobs::Error::OtherJob { path, parts } => anyhow!(
             "`{}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or give another `-o`",
             path.display()
         ),

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use treeport::Error;
-use treeport::io::fingerprint::Mix;
+use treeport_jobs::fingerprint::Mix;
 
 /// What a data set consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

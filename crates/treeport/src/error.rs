@@ -125,11 +125,6 @@ pub enum Error {
     /// the system says so.
     #[error("{step} needs {}, {}; {instead}", show(*bytes), short(*available))]
     Memory { step: String, bytes: u64, available: Option<u64>, instead: &'static str },
-    #[error(
-        "`{path}` needs {}, and {} are free on its disk; make room, choose another place, or write fewer rows",
-        show(*bytes), show(*available)
-    )]
-    Disk { path: PathBuf, bytes: u64, available: u64 },
 
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]
@@ -150,16 +145,6 @@ pub enum Error {
         "`{path}`: this treeport reads version {known}, the file has version {found}; upgrade treeport"
     )]
     NewerTree { path: PathBuf, known: u64, found: u64 },
-    #[error("`{path}` is no journal of such a job; move it away or choose another place")]
-    NotAJournal { path: PathBuf },
-    #[error(
-        "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or choose another place"
-    )]
-    OtherJob { path: PathBuf, parts: String },
-    #[error(
-        "`{path}` is no shard; `treeport exact`, `distance` and `nearest` write them with `--shard I/N`"
-    )]
-    NotAShard { path: PathBuf },
 }
 
 /// Why there is not enough memory.

@@ -8,11 +8,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::io::fingerprint::{JobFingerprint, of_measures};
 use treeport::io::npz::{self, Entries};
-use treeport::io::part::{Block, PartFile};
 use treeport::progress::State;
 use treeport::{Csr, Error, Measures, Model};
+use treeport_jobs::fingerprint::of_measures;
+use treeport_jobs::part::Block;
+use treeport_jobs::{JobFingerprint, PartFile};
 
 use crate::args::ModelArgs;
 use crate::output::{self, Output};

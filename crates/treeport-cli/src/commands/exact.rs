@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use treeport::io::shard::Shard;
+use treeport_jobs::Shard;
 
 use crate::args::{MeasureArgs, MetricArgs, PairArgs, ShardArgs};
 use crate::input::{self, PointSet};

@@ -13,8 +13,8 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 use serde_json::json;
 use treeport::Error;
-use treeport::io::shard::{self, Shard};
 use treeport::progress::State;
+use treeport_jobs::{Shard, shard};
 
 use crate::interrupt::Interrupted;
 use crate::output::{self, Output};

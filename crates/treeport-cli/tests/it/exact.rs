@@ -1,8 +1,7 @@
 //! `treeport exact` and `treeport coupling`.
 
 use insta::assert_snapshot;
-use treeport::io::fingerprint::JobFingerprint;
-use treeport::io::journal::Journal;
+use treeport_jobs::{JobFingerprint, Journal};
 
 use crate::determinism::with_plane;
 use crate::folder::Folder;

@@ -1,6 +1,8 @@
 //! Nothing lost, nothing half-written, and no text that commands a terminal.
 
 use insta::assert_snapshot;
+use treeport_jobs::fingerprint::{Mix, of_measures, of_metric};
+use treeport_jobs::{JobFingerprint, Journal};
 
 use crate::folder::Folder;
 
@@ -44,8 +46,6 @@ fn damaged_journals_end_in_the_same_bytes() {
 
 /// The journal that a run leaves which is stopped after its last row.
 fn journal_of(folder: &Folder, csv: &[u8]) -> Vec<u8> {
-    use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures, of_metric};
-    use treeport::io::journal::Journal;
     let metric = treeport::GroundMetric::read_points_csv(
         &folder.read("line.csv")[..],
         treeport::PointMetric::Euclidean,

@@ -269,9 +269,9 @@ fn damaged_parts_are_named() {
 #[test]
 fn parts_have_their_own_journals() {
     let folder = Folder::new();
-    let job = treeport::io::fingerprint::JobFingerprint::new("treeport-exact-2").part("shard", 1);
+    let job = treeport_jobs::JobFingerprint::new("treeport-exact-2").part("shard", 1);
     let path = folder.path("a.csv.shard.part");
-    let mut journal = treeport::io::journal::Journal::open(&path, &job).expect("a journal");
+    let mut journal = treeport_jobs::Journal::open(&path, &job).expect("a journal");
     journal.append(b"0,1,5\n").expect("a line");
     drop(journal);
     let exact = "exact --points line.csv --measures measures.csv --shard 2/3 -o a.csv.shard";

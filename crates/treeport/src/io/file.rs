@@ -82,13 +82,16 @@ fn pending() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     PENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file that this process is to remove before it ends.
+/// A file that this process is to remove before it ends: [`remove_pending`].
 #[derive(Debug)]
-pub(super) struct Pending(PathBuf);
+pub struct Pending(PathBuf);
 
 impl Pending {
     /// Makes a file, if `make` does, without a moment in which it is there and nobody knows of it.
-    pub(super) fn make<T>(
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn make<T>(
         make: impl FnOnce() -> io::Result<Option<(T, PathBuf)>>,
     ) -> io::Result<Option<(T, Self)>> {
         let mut pending = pending();
@@ -106,7 +109,10 @@ impl Drop for Pending {
 }
 
 /// The file at the end of all links, whether it is there or not.
-pub(super) fn followed(path: &Path) -> io::Result<PathBuf> {
+///
+/// # Errors
+/// The links lead nowhere.
+pub fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
         match fs::read_link(&path) {
@@ -168,8 +174,11 @@ fn remove_abandoned(target: &Path) {
     }
 }
 
-/// Waits until the disk has the new name, too.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+/// Waits until the disk has the new names in a folder, too.
+///
+/// # Errors
+/// The disk fails.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     // Elsewhere a folder cannot be opened, nor here if it may not be read.
     let (true, Ok(folder)) = (cfg!(unix), File::open(folder)) else { return Ok(()) };
     match folder.sync_all() {
@@ -216,7 +225,8 @@ pub fn check_place(path: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn folder(path: &Path) -> &Path {
+/// The folder that a file is in.
+pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -1,8 +1,6 @@
 //! Files, behind the feature `io`: NumPy arrays, SciPy sparse matrices and CSV tables as other
 //! tools leave them, and our own trees and forests ([`Tree::save`](crate::Tree::save),
-//! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes them whole or not at all;
-//! [`journal`] lets long work go on after a crash, and so does [`part`] with results that are larger
-//! than memory; a [`shard`] is a part of a result that is made elsewhere.
+//! [`Forest::save`](crate::Forest::save)). [`mod@file`] writes them whole or not at all.
 //!
 //! Every reader of foreign files takes a [`Read`](std::io::Read) and nothing else, so that a file,
 //! a pipe and a byte slice are the same to it. A header is a claim: memory grows with the bytes
@@ -12,20 +10,14 @@ pub mod biom;
 pub(crate) mod container;
 mod edges;
 pub mod file;
-pub mod fingerprint;
 mod forest;
 mod header;
-pub mod history;
-pub mod journal;
-mod lock;
 mod measures;
 mod metric;
 mod model;
 pub(crate) mod model_file;
 pub mod npy;
 pub mod npz;
-pub mod part;
-pub mod shard;
 pub mod table;
 pub mod text;
 mod tree;

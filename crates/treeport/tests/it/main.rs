@@ -7,8 +7,6 @@ mod barycenter;
 mod batches;
 mod components;
 mod contract;
-#[cfg(feature = "io")]
-mod corpus;
 mod costs;
 mod distance;
 mod edges;

@@ -7,7 +7,6 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Cursor, Write};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use flate2::Compression;
@@ -15,11 +14,9 @@ use flate2::write::GzEncoder;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use treeport::io::fingerprint::JobFingerprint;
-use treeport::io::shard::{self, Shard};
 use treeport::io::{biom, npy, npz, table};
 use treeport::learn::Checkpoint;
-use treeport::{Csr, Error, GroundMetric, Measures, PointMetric, Tree};
+use treeport::{Csr, GroundMetric, Measures, PointMetric, Tree};
 
 struct Watched;
 
@@ -87,7 +84,6 @@ fn readers() -> Vec<Reader> {
         ("newick", read_newick, vec![b"((a:1,'b c':1)x:2,d:3e0[note]);".to_vec()]),
         ("tree", |bytes| drop(Tree::from_bytes(bytes)), vec![tree.to_bytes().unwrap()]),
         ("checkpoint", |bytes| drop(Checkpoint::from_bytes(bytes)), vec![b"tpcheck1".to_vec()]),
-        ("shard", read_shard, vec![shard_file()]),
     ]
 }
 
@@ -128,17 +124,6 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut out = GzEncoder::new(Vec::new(), Compression::default());
     out.write_all(bytes).unwrap();
     out.finish().unwrap()
-}
-
-fn read_shard(bytes: &[u8]) {
-    let _ = shard::read(Path::new("shard"), bytes, |_| Ok::<_, Error>(()));
-}
-
-fn shard_file() -> Vec<u8> {
-    let shard = Shard::new((2, 3), &JobFingerprint::new("test-1"), 9, "csv").unwrap();
-    let mut file = Vec::new();
-    shard.write(&mut file, |out| out.write_all(&[b'0'; 500])).unwrap();
-    file
 }
 
 fn read_newick(bytes: &[u8]) {

@@ -6,12 +6,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use treeport::Error;
-use treeport::io::fingerprint::JobFingerprint;
 use treeport::io::npy;
-use treeport::io::part::PartFile;
-use treeport::io::shard::Shard;
 use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
+use treeport_jobs::{JobFingerprint, PartFile, Shard};
 
 use super::{Filled, Form, Work, distances};
 use crate::interrupt::Interrupted;

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
-use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures};
 use treeport::io::npy;
-use treeport::io::shard::Shard;
 use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
 use treeport::{Error, Measures, Model};
+use treeport_jobs::fingerprint::{Mix, of_measures};
+use treeport_jobs::{JobFingerprint, Shard};
 
 use crate::args::{ModelArgs, PairArgs, ShardArgs};
 use crate::input;

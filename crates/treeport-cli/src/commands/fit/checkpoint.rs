@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use treeport::fit::Start;
-use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures, of_metric, of_tree};
-use treeport::io::journal::{self, Journal};
 use treeport::learn::Checkpoint;
 use treeport::progress::State;
 use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method};
+use treeport_jobs::fingerprint::{Mix, of_measures, of_metric, of_tree};
+use treeport_jobs::{JobFingerprint, Journal, journal};
 
 use crate::output::Output;
 use crate::solved;

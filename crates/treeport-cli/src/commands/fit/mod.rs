@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use treeport::estimate::calibration;
-use treeport::io::{ModelFile, history};
+use treeport::io::ModelFile;
 use treeport::labelled::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
 use treeport::progress::{self, State};
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
+use treeport_jobs::history;
 
 pub(crate) use self::args::FitArgs;
 use self::checkpoint::Checkpoints;

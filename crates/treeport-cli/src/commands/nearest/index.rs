@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use treeport::io::shard::Shard;
 use treeport::search::{IndexFile, Neighbors};
 use treeport::{Accuracy, Error, Index, Measures};
+use treeport_jobs::Shard;
 
 use super::{COLUMNS, Names, NearestArgs, write};
 use crate::commands::spelled;

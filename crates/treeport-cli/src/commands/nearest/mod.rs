@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use treeport::Measures;
-use treeport::io::fingerprint::{JobFingerprint, Mix, of_measures};
+use treeport_jobs::JobFingerprint;
+use treeport_jobs::fingerprint::{Mix, of_measures};
 use treeport_report::terminal::at_least_one;
 
 use crate::args::{NamesArgs, ReadArgs, ShardArgs};

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use treeport::io::fingerprint::of_measures;
-use treeport::io::shard::Shard;
 use treeport::progress::State;
 use treeport::{Error, Measures, Model};
+use treeport_jobs::Shard;
+use treeport_jobs::fingerprint::of_measures;
 
 use super::{COLUMNS, Names, NearestArgs, write};
 use crate::input;

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use treeport::Error;
-use treeport::io::fingerprint::JobFingerprint;
-use treeport::io::journal;
+use treeport_jobs::{JobFingerprint, journal};
 use treeport_lab::experiment::{Cell, Row, Run};
 
 /// The rows of one experiment, in memory and, if there is a folder, in a file.

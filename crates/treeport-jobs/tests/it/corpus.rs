@@ -1,4 +1,5 @@
-//! The committed corpus of the fuzz targets, through the same functions, without a nightly compiler.
+//! The committed corpus of the fuzz targets, through the same functions, without a nightly compiler:
+//! here, because journals and shards are among them as well as the readers of the library.
 
 #[path = "../../../../fuzz/src/targets.rs"]
 mod targets;

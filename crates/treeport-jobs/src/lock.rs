@@ -7,15 +7,16 @@ use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::file::Pending;
-use crate::error::{Error, Result};
+use treeport::io::file::Pending;
+
+use crate::error::{Result, unwritten};
 
 /// Tries before somebody who is always quicker counts as a writer: each time another one has ended.
 const TRIES: usize = 100;
 
 /// The right to write a file, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     /// Closed after the file is gone; `None` once it is.
     file: Option<File>,
     path: PathBuf,
@@ -28,13 +29,12 @@ impl Lock {
     /// Where the file system has no locks there is none to take, and everybody may write.
     ///
     /// # Errors
-    /// [`Error::Write`]: somebody else has it, in this process or another, or nothing can be written
-    /// there.
-    pub(super) fn take(of: &Path) -> Result<Self> {
+    /// Somebody else has it, in this process or another, or nothing can be written there.
+    pub(crate) fn take(of: &Path) -> Result<Self> {
         let mut name = of.as_os_str().to_owned();
         name.push(".lock");
         let path = PathBuf::from(name);
-        let refused = |source| Error::Write { path: of.into(), source };
+        let refused = |source| unwritten(of, source);
         for _ in 0..TRIES {
             let mut is_taken = false;
             let made = Pending::make(|| {

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::fs;
 
 use proptest::prelude::*;
+use treeport::Error::{Cancelled, Write};
 
 use super::*;
 
@@ -125,7 +126,7 @@ fn nothing_is_made_before_something_is_written() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     let nowhere = folder.path().join("no/labels.csv.part");
     let error = Journal::open(&nowhere, &job()).unwrap_err();
-    assert!(matches!(error, Error::Write { path, .. } if path == nowhere));
+    assert!(matches!(error, Error::Treeport(Write { path, .. }) if path == nowhere));
 }
 
 /// It would be in the way of the next job and say nothing.
@@ -147,7 +148,7 @@ fn it_is_in_one_hand() {
     let mut mine = Journal::open(&path, &job()).unwrap();
     mine.append(b"1\n").unwrap();
     let error = Journal::open(&path, &job()).unwrap_err();
-    assert!(matches!(&error, Error::Write { path: at, .. } if *at == path));
+    assert!(matches!(&error, Error::Treeport(Write { path: at, .. }) if *at == path));
     assert!(error.source().unwrap().to_string().starts_with("another run is writing it"));
     assert_eq!(Journal::read(&path, &job()).unwrap(), ["1"], "reading is for everybody");
     mine.append(b"2\n").unwrap();
@@ -166,8 +167,8 @@ fn what_is_not_taken_is_overwritten() {
     journal.append(b"3\n").unwrap();
     assert_eq!(journal.lines().unwrap(), ["1", "2", "3"]);
     assert_eq!((journal.take_lines(number).unwrap(), journal.dropped()), (3, 0));
-    let stop = journal.take_lines(|_| Err(Error::Cancelled));
-    assert!(matches!(stop, Err(Error::Cancelled)));
+    let stop = journal.take_lines(|_| Err(Error::Treeport(Cancelled)));
+    assert!(matches!(stop, Err(Error::Treeport(Cancelled))));
     assert_eq!(journal.take_lines(number).unwrap(), 3, "an error forgets nothing");
     journal.append(b"\xff\n5\n").unwrap();
     assert_eq!(journal.take_lines(number).unwrap(), 3, "what is no text is not taken");

@@ -4,16 +4,15 @@
 
 use std::fmt;
 
-use crate::measure::Measures;
-use crate::metric::{Components, GroundMetric, Storage};
-use crate::tree::Tree;
+use treeport::metric::Components;
+use treeport::{GroundMetric, Measures, Storage, Tree};
 
 /// A job by what it works on: a word for its kind, our version, and named numbers.
 ///
 /// # Example
 /// ```
 /// use treeport::Measures;
-/// use treeport::io::fingerprint::{self, JobFingerprint};
+/// use treeport_jobs::{JobFingerprint, fingerprint};
 /// let measures = Measures::unit_masses(3, [0, 2])?;
 /// let job = JobFingerprint::new("my-job-1").part("measures", fingerprint::of_measures(&measures));
 /// assert!(job.to_string().starts_with("my-job-1 version="));
@@ -40,13 +39,13 @@ impl JobFingerprint {
     }
 
     /// Whether a text begins with the word for this kind of job.
-    pub(super) fn is_kind_of(&self, text: &str) -> bool {
+    pub(crate) fn is_kind_of(&self, text: &str) -> bool {
         let magic = self.0.split(' ').next();
         magic.is_some() && text.split(' ').next() == magic
     }
 
     /// The names of the parts in which another job of this kind differs.
-    pub(super) fn differences(&self, other: &str) -> String {
+    pub(crate) fn differences(&self, other: &str) -> String {
         let (mine, theirs) = (self.0.split_whitespace(), other.split_whitespace());
         let (mine, theirs): (Vec<_>, Vec<_>) = (mine.collect(), theirs.collect());
         let ours = mine.iter().filter(|part| !theirs.contains(part));
@@ -188,8 +187,9 @@ pub fn of_tree(tree: &Tree) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use treeport::PointMetric;
+
     use super::*;
-    use crate::metric::PointMetric;
 
     fn job(
         masses: [f64; 4],

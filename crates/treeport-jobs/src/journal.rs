@@ -14,10 +14,11 @@ use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::file;
-use super::fingerprint::JobFingerprint;
-use super::lock::Lock;
-use crate::error::{Error, Result};
+use treeport::io::file;
+
+use crate::error::{Error, Result, unread, unwritten};
+use crate::fingerprint::JobFingerprint;
+use crate::lock::Lock;
 
 /// No first line of ours is longer.
 const LONGEST: u64 = 1 << 12;
@@ -28,7 +29,7 @@ const LONGEST: u64 = 1 << 12;
 ///
 /// # Example
 /// ```
-/// use treeport::io::{fingerprint::JobFingerprint, journal::Journal};
+/// use treeport_jobs::{JobFingerprint, Journal};
 /// let folder = tempfile::tempdir().expect("a temporary folder");
 /// let (path, job) = (folder.path().join("squares.part"), JobFingerprint::new("squares-1").part("to", 3));
 /// Journal::open(&path, &job)?.append(b"1\n4\n")?;
@@ -37,7 +38,7 @@ const LONGEST: u64 = 1 << 12;
 /// assert_eq!(journal.lines()?, ["1", "4"]);
 /// journal.append(b"9\n")?;
 /// journal.remove()?;
-/// # Ok::<(), treeport::Error>(())
+/// # Ok::<(), treeport_jobs::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Journal {
@@ -203,7 +204,7 @@ impl Journal {
         assert!(lines.is_empty() || lines.ends_with(b"\n"), "a journal takes whole lines");
         let end = self.write(lines).map_err(|source| {
             self.file = None; // to be cut where it was whole
-            Error::Write { path: self.path.clone(), source }
+            unwritten(&self.path, source)
         })?;
         self.end = Some(end);
         self.empty &= lines.is_empty();
@@ -220,7 +221,7 @@ impl Journal {
         file::save(path, |out| {
             write!(out, "{head}{sum:08x} ")
                 .and_then(|()| out.write_all(bytes))
-                .map_err(|source| Error::Write { path: path.clone(), source })
+                .map_err(|source| unwritten(path, source))
         })?;
         (self.end, self.file, self.empty) = (Some(self.start), None, false);
         Ok(())
@@ -301,7 +302,7 @@ impl Journal {
     }
 
     fn unread(&self, source: io::Error) -> Error {
-        Error::Read { path: self.path.clone(), source }
+        unread(&self.path, source)
     }
 }
 
@@ -350,7 +351,7 @@ pub fn remove(path: &Path) -> Result<()> {
     match remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             let source = io::Error::new(error.kind(), format!("it cannot be removed: {error}"));
-            Err(Error::Write { path: path.into(), source })
+            Err(unwritten(path, source))
         }
         _ => Ok(()),
     }

@@ -21,8 +21,8 @@ use std::path::Path;
 
 use crc32fast::Hasher;
 
-use super::fingerprint::JobFingerprint;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unread};
+use crate::fingerprint::JobFingerprint;
 
 const MAGIC: &str = "treeport-shard-";
 const VERSION: u64 = 1;
@@ -49,7 +49,7 @@ impl Shard {
     ///
     /// # Example
     /// ```
-    /// use treeport::io::{fingerprint::JobFingerprint, shard::Shard};
+    /// use treeport_jobs::{JobFingerprint, Shard};
     /// let job = JobFingerprint::new("squares-1");
     /// let ranges = [1, 2, 3].map(|i| Shard::new((i, 3), &job, 7, "txt").expect("one of 3").range());
     /// assert_eq!(ranges, [0..2, 2..4, 4..7]);
@@ -161,14 +161,14 @@ pub fn last_line(sum: u32) -> String {
 pub fn read_first(path: &Path, reader: &mut impl BufRead) -> Result<Shard> {
     let mut line = Vec::new();
     let read = reader.take(LONGEST).read_until(b'\n', &mut line);
-    read.map_err(|source| Error::Read { path: path.into(), source })?;
+    read.map_err(|source| unread(path, source))?;
     let line = String::from_utf8_lossy(&line);
     let Some(rest) = line.strip_prefix(MAGIC) else {
         return Err(Error::NotAShard { path: path.into() });
     };
     match rest.split(' ').next().and_then(|version| version.parse().ok()) {
         Some(found) if found > VERSION => {
-            Err(Error::NewerTree { path: path.into(), known: VERSION, found })
+            Err(treeport::Error::NewerTree { path: path.into(), known: VERSION, found }.into())
         }
         _ => Shard::parse(&line).ok_or_else(|| damaged(path, "its first line was changed")),
     }
@@ -191,7 +191,7 @@ pub fn read<E: From<Error>>(
     let mut held = Vec::new();
     loop {
         let read = reader.by_ref().take(BLOCK).read_to_end(&mut held);
-        if read.map_err(|source| Error::Read { path: path.into(), source })? == 0 {
+        if read.map_err(|source| unread(path, source))? == 0 {
             break;
         }
         let block = held.len().saturating_sub(LAST);
@@ -206,7 +206,7 @@ pub fn read<E: From<Error>>(
 }
 
 fn damaged(path: &Path, reason: &str) -> Error {
-    Error::DamagedTree { path: path.into(), reason: reason.into() }
+    treeport::Error::DamagedTree { path: path.into(), reason: reason.into() }.into()
 }
 
 /// A writer that keeps the checksum of what it has written.
@@ -305,6 +305,25 @@ mod tests {
         let later = String::from_utf8(whole).unwrap().replace("shard-1 ", "shard-2 ");
         let error = read_all(later.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("reads version 1, the file has version 2"), "{error}");
+    }
+
+    /// A line or a file without an end: what is held does not grow with it.
+    #[test]
+    fn no_more_is_held_than_a_line_and_a_block() {
+        let endless = MAGIC.as_bytes().chain(io::repeat(b'1'));
+        let error = read_first(Path::new("a.shard"), &mut io::BufReader::new(endless)).unwrap_err();
+        assert!(error.to_string().contains("its first line was changed"), "{error}");
+        let (shard, all) = (shard((1, 2), 5), 20 * BLOCK);
+        let first = shard.first_line();
+        let long = first.as_bytes().chain(io::repeat(b'x').take(all));
+        let mut handed = 0;
+        let read = read(Path::new("a.shard"), io::BufReader::new(long), |block| {
+            assert!(block.len() <= BLOCK as usize + LAST);
+            handed += block.len();
+            Ok::<_, Error>(())
+        });
+        read.unwrap_err();
+        assert_eq!(handed, all as usize - LAST);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The losses of every epoch as text, as `treeport fit --history` writes them.
 
+use treeport::learn::Epoch;
+
 use crate::error::{Error, Result};
-use crate::learn::Epoch;
 
 /// The first line.
 pub const HEADER: &str = "epoch,training_loss,validation_loss,relative_error";
@@ -14,10 +15,10 @@ pub const HEADER: &str = "epoch,training_loss,validation_loss,relative_error";
 ///
 /// # Example
 /// ```
-/// use treeport::io::history;
+/// use treeport_jobs::history;
 /// let epochs = history::read(&format!("{}\n0,0.5,,0.25\n", history::HEADER))?;
 /// assert_eq!((epochs[0].training_loss, epochs[0].validation_loss), (0.5, None));
-/// # Ok::<(), treeport::Error>(())
+/// # Ok::<(), treeport_jobs::Error>(())
 /// ```
 pub fn read(text: &str) -> Result<Vec<Epoch>> {
     let mut lines = text.lines();
@@ -54,7 +55,7 @@ fn epoch(line: &str, number: usize) -> Result<Epoch> {
 }
 
 fn wrong(line: usize, reason: String) -> Error {
-    Error::Parse { format: "csv", place: format!("line {line}"), reason }
+    treeport::Error::Parse { format: "csv", place: format!("line {line}"), reason }.into()
 }
 
 #[cfg(test)]

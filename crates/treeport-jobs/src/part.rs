@@ -11,11 +11,11 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
+use treeport::io::file;
 
-use super::file;
-use super::fingerprint::JobFingerprint;
-use super::journal::{self, Journal};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unread, unwritten};
+use crate::fingerprint::JobFingerprint;
+use crate::journal::{self, Journal};
 
 /// A file on its way to its target.
 ///
@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 ///
 /// # Example
 /// ```
-/// use treeport::io::{fingerprint::JobFingerprint, part::PartFile};
+/// use treeport_jobs::{JobFingerprint, PartFile};
 /// let folder = tempfile::tempdir().expect("a temporary folder");
 /// let (target, job) = (folder.path().join("squares.txt"), JobFingerprint::new("squares-1").part("to", 3));
 /// PartFile::open(&target, &job, None)?.append(2, b"1\n4\n")?;
@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 /// part.append(1, b"9\n")?;
 /// part.finish()?;
 /// assert_eq!(std::fs::read_to_string(target).expect("a file"), "1\n4\n9\n");
-/// # Ok::<(), treeport::Error>(())
+/// # Ok::<(), treeport_jobs::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct PartFile {
@@ -79,16 +79,15 @@ impl PartFile {
     /// Files that cannot be written, or whose disk has no room for so many bytes
     /// ([`Error::Disk`]); as [`Journal::open`].
     pub fn open(target: &Path, job: &JobFingerprint, bytes: Option<u64>) -> Result<Self> {
-        let broken = |source| Error::Write { path: target.into(), source };
         // Beside the file that is replaced, so that it can be renamed, wherever links to it are.
-        let target = file::followed(target).map_err(broken)?;
+        let target = file::followed(target).map_err(|source| unwritten(target, source))?;
         let journal = Journal::open(&Journal::beside(&target), job)?;
         let mut path = target.as_os_str().to_owned();
         path.push(".data.part");
         let path = PathBuf::from(path);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-        let file = file.map_err(|source| Error::Write { path: path.clone(), source })?;
+        let file = file.map_err(|source| unwritten(&path, source))?;
         let data = Data { path, file, empty: false };
         let mut part = Self { target, journal, data, blocks: Vec::new(), sum: Hasher::new() };
         part.find_blocks()?;
@@ -157,7 +156,7 @@ impl PartFile {
     pub fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
         let mut file = &self.data.file;
         let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));
-        read.map_err(|source| Error::Read { path: self.data.path.clone(), source })
+        read.map_err(|source| unread(&self.data.path, source))
     }
 
     /// Puts the file in the place of the target, which keeps its permissions, once the disk has it.
@@ -174,7 +173,7 @@ impl PartFile {
         file.sync_all()
             .and_then(|()| fs::rename(&self.data.path, target))
             .and_then(|()| file::sync_folder(file::folder(target)))
-            .map_err(|source| Error::Write { path: target.clone(), source })?;
+            .map_err(|source| unwritten(target, source))?;
         self.data.empty = false;
         self.journal.remove()
     }
@@ -192,11 +191,12 @@ impl PartFile {
     /// Finds the blocks that are what the journal says.
     fn find_blocks(&mut self) -> Result<()> {
         let Self { journal, data, blocks, sum: all, .. } = self;
-        let unread = |source| Error::Read { path: data.path.clone(), source };
+        let path = &data.path;
         let mut reader = BufReader::new(&data.file);
         journal.take_lines(|line| {
             let Some((block, sum)) = parse(line) else { return Ok(false) };
-            let whole = sum_of(&mut reader, block.bytes).map_err(unread)? == Some(sum);
+            let whole = sum_of(&mut reader, block.bytes).map_err(|source| unread(path, source))?
+                == Some(sum);
             if whole {
                 blocks.push(block);
                 all.combine(&Hasher::new_with_initial_len(sum, block.bytes));
@@ -219,7 +219,7 @@ impl PartFile {
     }
 
     fn unwritten(&self, source: io::Error) -> Error {
-        Error::Write { path: self.data.path.clone(), source }
+        unwritten(&self.data.path, source)
     }
 }
 

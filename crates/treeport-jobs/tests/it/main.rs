@@ -1,0 +1,3 @@
+//! Every test of this crate through its public face, in one binary.
+
+mod corpus;
