@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use treeport::{GroundMetric, PointMetric};
+use treeport::GroundMetric;
+use treeport::metric::MapCoordinates;
 
 use super::Report;
 use super::data::short;
@@ -17,10 +18,10 @@ const MOST_POINTS: usize = 3_000;
 pub fn places(metric: &GroundMetric) -> Option<Vec<[f64; 2]>> {
     let (dim, all) = metric.coordinates()?;
     let (pairs, _) = all.as_chunks::<2>();
-    match metric.point_metric()? {
-        PointMetric::Haversine => Some(projected(pairs)),
-        PointMetric::Cosine => None,
-        _ => (dim == 2).then(|| pairs.to_vec()),
+    match metric.point_metric()?.map_coordinates() {
+        MapCoordinates::Plane => (dim == 2).then(|| pairs.to_vec()),
+        MapCoordinates::Degrees => Some(projected(pairs)),
+        MapCoordinates::Nowhere => None,
     }
 }
 
@@ -58,6 +59,8 @@ pub(super) fn json(report: &Report<'_>, weights: &[f64], ends: &BTreeSet<usize>)
 
 #[cfg(test)]
 mod tests {
+    use treeport::PointMetric;
+
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::Flow;
 use crate::measure::{Measure, Measures, rescaled};
-use crate::metric::PointMetric;
+use crate::metric::{Norm, PointMetric};
 use crate::progress::{Progress, silent};
 use crate::tree::{Coupling, Potentials};
 
@@ -256,14 +256,10 @@ impl Estimator {
 
     /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
     fn centroids(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
-        let point_metric = match (self.metric.point_metric(), self.metric.coordinates()) {
-            (
-                Some(point_metric @ (PointMetric::Euclidean | PointMetric::Manhattan)),
-                Some(points),
-            ) => (point_metric, points),
-            _ => return 0.0,
+        let norm = self.metric.point_metric().and_then(PointMetric::norm);
+        let (Some(norm), Some((dim, points))) = (norm, self.metric.coordinates()) else {
+            return 0.0;
         };
-        let (point_metric, (dim, points)) = point_metric;
         let vector = |point: usize| &points[point * dim..(point + 1) * dim];
         // Seen from a point of the support, so that what the totals differ in weighs little.
         let origin = vector(a.support()[0] as usize);
@@ -280,10 +276,9 @@ impl Estimator {
         let rounding = digits(a, b);
         let least = |(moved, size): (&f64, &f64)| (moved.abs() - rounding * size).max(0.0);
         let parts = moved.iter().zip(&size).map(least);
-        if point_metric == PointMetric::Manhattan {
-            parts.sum()
-        } else {
-            parts.map(|x| x * x).sum::<f64>().sqrt()
+        match norm {
+            Norm::L2 => parts.map(|x| x * x).sum::<f64>().sqrt(),
+            Norm::L1 => parts.sum(),
         }
     }
 }

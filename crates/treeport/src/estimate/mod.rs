@@ -23,7 +23,7 @@
 //! - **Single linkage.** Its distance d of two points is the largest step on the path whose largest
 //!   step is least. The direct step is such a path, so d ≤ D for all pairs, every plan costs no
 //!   less in D than in d, and W_T ≤ W₁.
-//! - **Centroids** (Euclidean and Manhattan distances of points). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖
+//! - **Centroids** (points whose distance is a norm of their difference). For any plan Π, ‖Σ μᵢxᵢ − Σ ρⱼxⱼ‖
 //!   = ‖Σ Πᵢⱼ(xᵢ − xⱼ)‖ ≤ Σ Πᵢⱼ‖xᵢ − xⱼ‖ by the triangle inequality.
 //! - **Duals** (`Flow`). Potentials u with v_j = minᵢ(D(i,j) − uᵢ) satisfy uᵢ + v_j ≤ D(i,j),
 //!   so Σ μᵢuᵢ + Σ ρⱼv_j ≤ Σ Πᵢⱼ D(i,j) for every plan. The u are the mean over the trees of their

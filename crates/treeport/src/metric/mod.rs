@@ -6,16 +6,12 @@
 mod components;
 mod graph;
 mod hierarchy;
-mod laid_out;
+mod kernels;
 mod matrix;
 mod network;
-mod pairs;
 mod paths;
 mod points;
-mod product;
 mod reach;
-mod rounded;
-mod single;
 mod triangles;
 
 use std::cmp::Ordering;
@@ -26,7 +22,7 @@ use rayon::prelude::*;
 
 pub use components::Components;
 pub use matrix::Storage;
-pub use points::PointMetric;
+pub use points::{MapCoordinates, PointMetric};
 
 use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
@@ -35,11 +31,14 @@ use crate::progress::{Counter, DISTANCES, Progress, silent};
 use graph::{Graph, Heap};
 use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Labels;
-pub(crate) use laid_out::LaidOutPoints;
+pub(crate) use kernels::laid_out::LaidOutPoints;
+use kernels::pairs;
+use kernels::single::LoweredTable;
+pub(crate) use kernels::single::{FAR, LoweredDistances, lowered};
+pub(crate) use kernels::sums::Kernel;
 pub(crate) use network::{Network, SpanningTree};
+pub(crate) use points::Norm;
 use points::Points;
-use single::LoweredTable;
-pub(crate) use single::{FAR, LoweredDistances, lowered};
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
 const MAX_POINTS: usize = u32::MAX as usize / 2;
@@ -83,7 +82,7 @@ impl GroundMetric {
     ///
     /// # Errors
     /// No points, a length that is no multiple of `dim`, a coordinate that is not finite, points so
-    /// far apart that their distance overflows, or a zero vector under the cosine.
+    /// far apart that their distance overflows, or coordinates that the metric has no distance for.
     ///
     /// # Example
     /// ```
@@ -349,8 +348,8 @@ impl GroundMetric {
 
     /// All distances, in the order of [`from_condensed`](Self::from_condensed).
     ///
-    /// In parallel, with the same result for any number of threads. Euclidean and cosine distances
-    /// come from a matrix product and are within 10⁻¹² of [`distance`](Self::distance), relatively.
+    /// In parallel, with the same result for any number of threads. Distances that come from a matrix
+    /// product are within 10⁻¹² of [`distance`](Self::distance), relatively.
     ///
     /// # Errors
     /// [`Error::Memory`], where N²/2 numbers do not fit.
@@ -446,8 +445,8 @@ impl GroundMetric {
 
     /// Whether the triangle inequality is promised.
     ///
-    /// It is for Euclidean and Manhattan distances and for graphs; for a matrix only after
-    /// [`assume_metric`](Self::assume_metric).
+    /// It is for points as their [metric](PointMetric::is_metric) has it, and for graphs; for a matrix
+    /// only after [`assume_metric`](Self::assume_metric).
     pub fn is_metric(&self) -> bool {
         self.metric
     }
@@ -472,13 +471,13 @@ impl GroundMetric {
     /// Number of coordinates of a point and all coordinates, if there are any.
     pub fn coordinates(&self) -> Option<(usize, &[f64])> {
         match &self.shared.source {
-            Source::Points(points) => Some((points.given, &points.coordinates)),
+            Source::Points(points) => Some((points.given_dim, &points.coordinates)),
             _ => None,
         }
     }
 
-    /// The vectors that distances are computed from: coordinates, for the cosine scaled to length
-    /// 1, for the haversine points of the unit sphere.
+    /// The vectors that distances are computed from: coordinates, or what the
+    /// [metric](PointMetric) makes of them.
     pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
         match &self.shared.source {
             Source::Points(points) => Some((points.dim, points.vectors())),
@@ -515,7 +514,9 @@ impl fmt::Debug for GroundMetric {
     /// What it holds in a few words; the numbers could fill a disk.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.shared.source {
-            Source::Points(points) => format!("{} in {} dimensions", points.metric, points.given),
+            Source::Points(points) => {
+                format!("{} in {} dimensions", points.metric, points.given_dim)
+            }
             Source::Matrix(_, Storage::F32(_)) => "matrix of f32".to_owned(),
             Source::Matrix(_, Storage::F64(_)) => "matrix of f64".to_owned(),
             Source::Graph(graph) => format!("graph of {} edges", graph.edges.len()),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::metric::PointMetric;
+use crate::metric::{Kernel, PointMetric};
 use crate::progress::Counter;
 use crate::spanning::Edge;
 use crate::units;
@@ -24,7 +24,7 @@ const VANISHING: f64 = 1e-100;
 #[derive(Clone, Copy)]
 struct Outside {
     point: u32,
-    /// The nearest point of the spanning tree, and how near: monotone in the distance.
+    /// The nearest point of the spanning tree, and the sum of the kernel that the distance grows with.
     nearest: u32,
     near: f64,
 }
@@ -90,19 +90,9 @@ impl Remaining {
         Self { unit, dim, point_metric, outside, coordinates }
     }
 
-    /// The distance that a monotone stand-in means.
+    /// The distance behind a sum; bounds are made of it.
     fn distance(&self, near: f64) -> f64 {
-        match self.point_metric {
-            PointMetric::Euclidean => near.sqrt() * self.unit,
-            PointMetric::Manhattan => near * self.unit,
-            PointMetric::SqEuclidean => near * self.unit * self.unit,
-            // Of vectors of length 1.
-            PointMetric::Cosine => PointMetric::Cosine.of_square(near),
-            // Bounds are made of this: from one side of the Earth to the other a rounding counts.
-            PointMetric::Haversine => {
-                PointMetric::Haversine.of_square(near * (1.0 - 4.0 * f64::EPSILON))
-            }
-        }
+        self.point_metric.scaled(self.point_metric.of_sum_for_bounds(near), self.unit)
     }
 
     /// Takes a row out; the last row fills the gap.
@@ -117,12 +107,12 @@ impl Remaining {
 
     /// Lets every outside point know the newest tree point; returns the row of the nearest one.
     fn sweep(&mut self, newest: u32, at: &[f64]) -> usize {
-        let (dim, point_metric) = (self.dim, self.point_metric);
+        let (dim, kernel) = (self.dim, self.point_metric.kernel());
         let rows_per_task = (PARALLEL_WORK / dim).max(1);
         let nearest_in = |task: usize, outside: &mut [Outside], coordinates: &[f64]| {
             let mut best = 0;
             for (row, x) in coordinates.chunks_exact(dim).enumerate() {
-                if let Some(near) = nearer(point_metric, at, x, outside[row].near) {
+                if let Some(near) = nearer(kernel, at, x, outside[row].near) {
                     outside[row].near = near;
                     outside[row].nearest = newest;
                 }
@@ -147,12 +137,12 @@ impl Remaining {
     }
 }
 
-/// The stand-in for the distance between two points if it is below `bound`.
+/// The sum for two points if it is below `bound`.
 #[inline]
-fn nearer(point_metric: PointMetric, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
-    match point_metric {
-        PointMetric::Manhattan => bounded_sum(a, b, bound, f64::abs),
-        _ => bounded_sum(a, b, bound, |d| d * d),
+fn nearer(kernel: Kernel, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
+    match kernel {
+        Kernel::Products | Kernel::Squares => bounded_sum(a, b, bound, |d| d * d),
+        Kernel::Absolutes => bounded_sum(a, b, bound, f64::abs),
     }
 }
 

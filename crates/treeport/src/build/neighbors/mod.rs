@@ -87,8 +87,8 @@ pub(super) fn neighbors(
         (Some((dim, vectors)), Some(point_metric)) => {
             let unit = points::unit(point_metric, vectors);
             let mut tree = grow(Centers::new(point_metric, dim, vectors, unit), &plan, progress)?;
-            let unit = points::distance_unit(point_metric, unit);
-            tree.height.iter_mut().for_each(|h| *h = (*h * unit).min(f64::MAX / 8.0));
+            let height = |h: f64| point_metric.scaled(h, unit).min(f64::MAX / 8.0);
+            tree.height.iter_mut().for_each(|h| *h = height(*h));
             Ok(tree)
         }
         _ => match metric.edges() {

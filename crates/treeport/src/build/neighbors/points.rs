@@ -10,7 +10,7 @@
 use super::Clusters;
 use super::knn;
 use crate::error::Result;
-use crate::metric::PointMetric;
+use crate::metric::{Kernel, PointMetric};
 use crate::progress::{Counter, DISTANCES, Progress};
 use crate::units;
 
@@ -19,29 +19,32 @@ pub(super) struct Centers {
     dim: usize,
     /// The centres, row after row.
     at: Vec<f64>,
-    /// One number a cluster, for Manhattan distances one for every axis.
+    /// One number a cluster, or one for every axis of it.
     spread: Vec<f64>,
     size: Vec<f64>,
 }
 
 /// What coordinates are divided by, so that no square leaves the range of numbers.
 pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
-    if matches!(point_metric, PointMetric::Cosine | PointMetric::Haversine) {
+    if point_metric.degree() == 0 {
         return 1.0;
     }
     units::of_largest(vectors.iter().map(|x| x.abs()))
 }
 
-/// What that means for distances.
-pub(super) fn distance_unit(point_metric: PointMetric, unit: f64) -> f64 {
-    if point_metric == PointMetric::SqEuclidean { unit * unit } else { unit }
+/// Whether clusters have a spread for every axis, or one for all axes together.
+fn has_spread_by_axis(point_metric: PointMetric) -> bool {
+    match point_metric.kernel() {
+        Kernel::Products | Kernel::Squares => false,
+        Kernel::Absolutes => true,
+    }
 }
 
 impl Centers {
     /// Every point alone, with coordinates in a unit.
     pub(super) fn new(point_metric: PointMetric, dim: usize, vectors: &[f64], unit: f64) -> Self {
         let n = vectors.len() / dim;
-        let axes = if point_metric == PointMetric::Manhattan { dim } else { 1 };
+        let axes = if has_spread_by_axis(point_metric) { dim } else { 1 };
         Self {
             point_metric,
             dim,
@@ -65,20 +68,22 @@ impl Centers {
 
     /// The spread that counts for all axes together; nothing where each has its own.
     pub(super) fn spreads(&self) -> Option<&[f64]> {
-        (self.point_metric != PointMetric::Manhattan).then_some(&self.spread[..])
+        (!has_spread_by_axis(self.point_metric)).then_some(&self.spread[..])
     }
 
     fn axes(&self, a: usize) -> &[f64] {
         &self.spread[a * self.dim..(a + 1) * self.dim]
     }
 
-    /// Grows with the distance of two clusters: its square but for Manhattan distances.
+    /// The sum of the kernel that the distance of two clusters grows with.
     pub(super) fn rank(&self, a: usize, b: usize) -> f64 {
         let (x, y) = (self.center(a), self.center(b));
-        if self.point_metric == PointMetric::Manhattan {
-            return spread_absolute(x, y, self.axes(a), self.axes(b));
+        match self.point_metric.kernel() {
+            Kernel::Products | Kernel::Squares => {
+                Kernel::Squares.sum(x, y) + (self.spread[a] + self.spread[b])
+            }
+            Kernel::Absolutes => spread_absolute(x, y, self.axes(a), self.axes(b)),
         }
-        PointMetric::SqEuclidean.between(x, y) + (self.spread[a] + self.spread[b])
     }
 }
 
@@ -98,7 +103,7 @@ impl Clusters for Centers {
 
     fn distance(&self, a: usize, b: usize) -> f64 {
         let rank = self.rank(a, b);
-        self.point_metric.of_square(rank)
+        self.point_metric.of_sum(rank)
     }
 
     fn merge(&mut self, keeps: usize, gone: usize) {

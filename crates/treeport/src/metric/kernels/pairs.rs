@@ -8,10 +8,11 @@
 
 use rayon::prelude::*;
 
-use super::points::{Points, TINY, in_lanes};
 use super::product;
+use super::sums::{VANISHING_SQUARE, in_lanes};
 use crate::condensed::row_start;
 use crate::error::Result;
+use crate::metric::points::Points;
 use crate::progress::Counter;
 
 /// Rows of a block, the unit of parallel work.
@@ -24,7 +25,7 @@ const COLUMNS: usize = 256;
 const ACCURACY: f64 = 1e-12;
 
 /// All distances in condensed order, each passed through `cast`; counts rows.
-pub(super) fn condensed<T: Copy + Send>(
+pub(crate) fn condensed<T: Copy + Send>(
     points: &Points,
     out: &mut [T],
     cast: impl Fn(f64) -> T + Sync,
@@ -32,7 +33,7 @@ pub(super) fn condensed<T: Copy + Send>(
 ) -> Result<()> {
     let blocks = row_blocks(points.len(), ROWS, out);
     let rows = |block: &Block<'_, T>| block.end - block.first;
-    if points.metric.is_direct() {
+    if !points.metric.kernel().takes_products() {
         return blocks.into_par_iter().try_for_each(|block| {
             counter.add(rows(&block))?;
             fill_directly(points, block, &cast);
@@ -51,24 +52,24 @@ pub(super) fn condensed<T: Copy + Send>(
 }
 
 /// Some consecutive rows of a condensed matrix.
-pub(super) struct Block<'a, T> {
+pub(crate) struct Block<'a, T> {
     /// Number of points.
     n: usize,
-    pub(super) first: usize,
-    pub(super) end: usize,
+    pub(crate) first: usize,
+    pub(crate) end: usize,
     out: &'a mut [T],
 }
 
 impl<T> Block<'_, T> {
     /// The distances from `i` to the points after it.
-    pub(super) fn row(&mut self, i: usize) -> &mut [T] {
+    pub(crate) fn row(&mut self, i: usize) -> &mut [T] {
         let offset = row_start(self.n, i) - row_start(self.n, self.first);
         &mut self.out[offset..offset + self.n - 1 - i]
     }
 }
 
 /// Cuts a condensed matrix into blocks of `rows` rows.
-pub(super) fn row_blocks<T>(n: usize, rows: usize, mut out: &mut [T]) -> Vec<Block<'_, T>> {
+pub(crate) fn row_blocks<T>(n: usize, rows: usize, mut out: &mut [T]) -> Vec<Block<'_, T>> {
     let mut blocks = Vec::new();
     for first in (0..n).step_by(rows) {
         let end = n.min(first + rows);
@@ -144,7 +145,7 @@ impl<'a> Centered<'a> {
     #[inline]
     fn distance(&self, i: usize, j: usize, dot: f64) -> f64 {
         from_product(self.norms[i] + self.norms[j], dot, self.threshold)
-            .map_or_else(|| self.points.distance(i, j), |s| self.points.metric.of_square(s))
+            .map_or_else(|| self.points.distance(i, j), |s| self.points.metric.of_sum(s))
     }
 }
 
@@ -156,22 +157,22 @@ fn squared_norms(dim: usize, vectors: &[f64]) -> Vec<f64> {
 ///
 /// The product adds up at most 256 terms at a time, then the partial sums, and each addition may
 /// lose half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
-pub(super) fn threshold(dim: usize) -> f64 {
+pub(crate) fn threshold(dim: usize) -> f64 {
     let terms = (dim.min(256) + dim / 256 + 8) as f64;
     terms * f64::EPSILON / ACCURACY
 }
 
 /// ‖x‖² + ‖y‖² − 2⟨x, y⟩, unless too many digits are lost.
 #[inline]
-pub(super) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
+pub(crate) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> {
     let fast = norms - 2.0 * dot;
-    (fast > threshold * norms + TINY).then_some(fast)
+    (fast > threshold * norms + VANISHING_SQUARE).then_some(fast)
 }
 
 /// Distances from some points to others, row after row, by a matrix product where it pays.
-pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
+pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
     let dim = points.dim;
-    if points.metric.is_direct() || out.len() * dim < PRODUCT_WORK {
+    if !points.metric.kernel().takes_products() || out.len() * dim < PRODUCT_WORK {
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
             cols.iter().zip(out).for_each(|(&j, out)| *out = points.distance(i, j));
         }
@@ -198,12 +199,10 @@ pub(super) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [
             *out = square.unwrap_or(-1.0);
         }
         for out in &mut *row {
-            *out = points.metric.of_square(*out);
+            *out = if *out < 0.0 { -1.0 } else { points.metric.of_sum(*out) };
         }
         if coarse {
-            // −1 as it is, or its root, which is no number.
-            let is_coarse = |out: &f64| *out < 0.0 || out.is_nan();
-            for (&j, out) in cols.iter().zip(row).filter(|(_, out)| is_coarse(out)) {
+            for (&j, out) in cols.iter().zip(row).filter(|(_, out)| **out < 0.0) {
                 *out = points.distance(i, j);
             }
         }

@@ -1,16 +1,15 @@
 //! Vectors in single precision, and how far rounding may have moved each of them.
 
-use super::PointMetric;
-use super::points::Points;
 use crate::memory;
+use crate::metric::points::{Norm, Points};
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
 /// Half the distance from 1 to the next number: the largest relative error of one rounding.
-pub(super) const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
+pub(crate) const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
 
 /// Less than this is nothing: rounding would no longer be relative.
-pub(super) const NOTHING: f32 = 1e-18;
+pub(crate) const NOTHING: f32 = 1e-18;
 
 /// Points that are looked at for what holds for all.
 const SOME: usize = 32;
@@ -32,44 +31,46 @@ const CLOSE: f64 = 0.25;
 
 /// Vectors seen from a centre, in units and single precision.
 #[derive(Clone)]
-pub(super) struct SinglePrecisionVectors {
-    pub(super) coordinates: Vec<f32>,
+pub(crate) struct SinglePrecisionVectors {
+    pub(crate) coordinates: Vec<f32>,
     /// How far each is from the centre.
-    pub(super) sizes: Vec<f64>,
+    pub(crate) sizes: Vec<f64>,
     /// What rounding may have moved each by, twice.
-    pub(super) moved: Vec<f32>,
+    pub(crate) moved: Vec<f32>,
 }
 
 /// Some vectors to measure from and some to measure to, seen from one centre and in one unit.
-pub(super) struct SinglePrecisionPair {
-    pub(super) unit: f64,
-    pub(super) left: SinglePrecisionVectors,
-    pub(super) right: SinglePrecisionVectors,
+pub(crate) struct SinglePrecisionPair {
+    pub(crate) unit: f64,
+    pub(crate) left: SinglePrecisionVectors,
+    pub(crate) right: SinglePrecisionVectors,
 }
 
 impl SinglePrecisionPair {
-    pub(super) fn new(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
-        let copied = points.copy().and_then(|copy| copy.seen(points, rows, cols));
-        copied.unwrap_or_else(|| Self::anew(points, rows, cols))
+    pub(crate) fn new(points: &Points, norm: Norm, rows: &[usize], cols: &[usize]) -> Self {
+        let copy = points.single_precision(norm);
+        let copied = copy.and_then(|copy| copy.pair(points.dim, norm, rows, cols));
+        copied.unwrap_or_else(|| Self::rounded_anew(points, norm, rows, cols))
     }
 
     /// From the points themselves.
-    fn anew(points: &Points, rows: &[usize], cols: &[usize]) -> Self {
+    fn rounded_anew(points: &Points, norm: Norm, rows: &[usize], cols: &[usize]) -> Self {
         let some = some_of(rows, cols);
         let centre = centre(points, &some);
         let all = rows.iter().chain(cols).copied();
         let unit = unit(points, &centre, some.iter().copied());
-        let rounded = Self::in_units(points, (rows, cols), &centre, unit);
+        let rounded = Self::in_units(points, norm, (rows, cols), &centre, unit);
         let moved = rounded.left.moved.iter().chain(&rounded.right.moved);
         if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
             return rounded;
         }
         // A few points did not tell how large the others are.
-        Self::in_units(points, (rows, cols), &centre, self::unit(points, &centre, all))
+        Self::in_units(points, norm, (rows, cols), &centre, self::unit(points, &centre, all))
     }
 
     fn in_units(
         points: &Points,
+        norm: Norm,
         (rows, cols): (&[usize], &[usize]),
         centre: &[f64],
         unit: f64,
@@ -77,7 +78,7 @@ impl SinglePrecisionPair {
         let rounded = |chosen: &[usize]| {
             let mut out = vec![0.0; chosen.len() * points.dim];
             round(points, chosen.iter().copied(), (centre, 1.0 / unit), &mut out);
-            SinglePrecisionVectors::new(points, out)
+            SinglePrecisionVectors::new(points.dim, norm, out)
         };
         Self { unit, left: rounded(rows), right: rounded(cols) }
     }
@@ -85,9 +86,8 @@ impl SinglePrecisionPair {
 
 impl SinglePrecisionVectors {
     /// Vectors that were rounded just now.
-    fn new(points: &Points, coordinates: Vec<f32>) -> Self {
-        let sizes: Vec<f64> =
-            coordinates.chunks_exact(points.dim).map(|x| size(points.metric, x)).collect();
+    fn new(dim: usize, norm: Norm, coordinates: Vec<f32>) -> Self {
+        let sizes: Vec<f64> = coordinates.chunks_exact(dim).map(|x| size(norm, x)).collect();
         let moved = sizes.iter().map(|&size| moved_by(size)).collect();
         Self { coordinates, sizes, moved }
     }
@@ -104,14 +104,14 @@ impl SinglePrecisionVectors {
 
     /// Some of them, seen from a centre of their own: what they were moved by stays, and a little is
     /// added.
-    fn some_from(&self, points: &Points, chosen: &[usize], centre: &[f32]) -> Self {
-        let mut out = vec![0.0; chosen.len() * points.dim];
-        for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(points.dim)) {
-            from(self.vector(points.dim, i), centre, out);
+    fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], centre: &[f32]) -> Self {
+        let mut out = vec![0.0; chosen.len() * dim];
+        for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
+            from(self.vector(dim, i), centre, out);
         }
-        let mut seen = Self::new(points, out);
-        seen.moved.iter_mut().zip(chosen).for_each(|(moved, &i)| *moved += self.moved[i]);
-        seen
+        let mut vectors = Self::new(dim, norm, out);
+        vectors.moved.iter_mut().zip(chosen).for_each(|(moved, &i)| *moved += self.moved[i]);
+        vectors
     }
 
     fn vector(&self, dim: usize, i: usize) -> &[f32] {
@@ -121,14 +121,14 @@ impl SinglePrecisionVectors {
 
 /// All points seen from a centre, in units and single precision.
 #[derive(Clone)]
-pub(super) struct Copy {
+pub(crate) struct SinglePrecisionCopy {
     unit: f64,
     all: SinglePrecisionVectors,
 }
 
-impl Copy {
+impl SinglePrecisionCopy {
     /// Nothing, where it would be large or there is no room for it.
-    pub(super) fn new(points: &Points) -> Option<Self> {
+    pub(crate) fn new(points: &Points, norm: Norm) -> Option<Self> {
         let (n, dim) = (points.len(), points.dim);
         // Of every point its coordinates, its size in double precision, and what it was moved by.
         if n.saturating_mul(dim + 3) > MOST_COPIED {
@@ -141,13 +141,19 @@ impl Copy {
         let centre = centre(points, &some);
         let unit = unit(points, &centre, 0..n);
         round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
-        Some(Self { unit, all: SinglePrecisionVectors::new(points, vectors) })
+        Some(Self { unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
     }
 
     /// Some of all points, from a centre of their own where they lie close together. Nothing where
     /// what the copy has moved them by would be much.
-    fn seen(&self, points: &Points, rows: &[usize], cols: &[usize]) -> Option<SinglePrecisionPair> {
-        let (dim, unit, all) = (points.dim, self.unit, &self.all);
+    fn pair(
+        &self,
+        dim: usize,
+        norm: Norm,
+        rows: &[usize],
+        cols: &[usize],
+    ) -> Option<SinglePrecisionPair> {
+        let (unit, all) = (self.unit, &self.all);
         let some = some_of(rows, cols);
         let mut centre = vec![0.0f32; dim];
         let share = 1.0 / some.len() as f32;
@@ -155,11 +161,15 @@ impl Copy {
             centre.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
         }
         let squares = |sizes: &[f64]| sizes.iter().map(|size| size * size).sum::<f64>();
-        let near = all.some_from(points, &some, &centre).sizes;
+        let near = all.some_from(dim, norm, &some, &centre).sizes;
         let far: Vec<f64> = some.iter().map(|&i| all.sizes[i]).collect();
         let are_close = squares(&near) < CLOSE * squares(&far);
         let [left, right] = [rows, cols].map(|chosen| {
-            if are_close { all.some_from(points, chosen, &centre) } else { all.some(dim, chosen) }
+            if are_close {
+                all.some_from(dim, norm, chosen, &centre)
+            } else {
+                all.some(dim, chosen)
+            }
         });
         let sum = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
         let sizes = left.sizes.iter().chain(&right.sizes).sum::<f64>();
@@ -216,8 +226,11 @@ fn moved_by(size: f64) -> f32 {
 }
 
 /// How far a vector is from the centre.
-fn size(metric: PointMetric, x: &[f32]) -> f64 {
-    if metric == PointMetric::Manhattan { along(x) } else { squared_norm(x).sqrt() }
+fn size(norm: Norm, x: &[f32]) -> f64 {
+    match norm {
+        Norm::L2 => squared_norm(x).sqrt(),
+        Norm::L1 => along(x),
+    }
 }
 
 for_wide_registers! {

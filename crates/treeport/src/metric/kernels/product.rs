@@ -11,7 +11,7 @@ macro_rules! product {
         ///
         /// # Panics
         /// If the lengths do not fit together.
-        pub(super) fn $name(
+        pub(crate) fn $name(
             dim: usize,
             a: &[$number],
             b: &[$number],

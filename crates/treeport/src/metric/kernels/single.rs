@@ -1,11 +1,12 @@
 //! Distances in single precision, none above the truth: what bounds are computed from, in half the
 //! memory and time.
 
-use super::points::Points;
+use super::product;
 use super::rounded::{NOTHING, ROUNDING, SinglePrecisionPair};
-use super::{GroundMetric, PointMetric, Source, Storage, product};
 use crate::condensed::pairs_of;
 use crate::memory;
+use crate::metric::points::{Norm, Points};
+use crate::metric::{GroundMetric, Source, Storage};
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
@@ -75,15 +76,13 @@ impl GroundMetric {
     ) -> LoweredDistances {
         assert_eq!(out.len(), rows.len() * width, "rows of one width");
         if let Source::Points(points) = &self.shared.source
+            && let Some(norm) = points.metric.norm()
             && points.dim <= MOST_DIM
         {
-            let straight = points.metric == PointMetric::Euclidean;
-            if straight && points.dim > DIRECT {
-                return by_product(points, (rows, cols), width, out);
-            }
-            if straight || points.metric == PointMetric::Manhattan {
-                return directly(points, (rows, cols), width, out);
-            }
+            return match norm {
+                Norm::L2 if points.dim > DIRECT => by_product(points, (rows, cols), width, out),
+                Norm::L2 | Norm::L1 => directly(points, norm, (rows, cols), width, out),
+            };
         }
         if let Some(square) = self.lowered_square(rows.len() * cols.len()) {
             return square.block((rows, cols), width, out);
@@ -117,7 +116,7 @@ impl GroundMetric {
 
 /// All distances of a table in single precision, none above the truth: rows that can be read from left
 /// to right, unlike those of the triangle they come from.
-pub(super) struct LoweredTable {
+pub(crate) struct LoweredTable {
     unit: f64,
     points: usize,
     entries: Vec<f32>,
@@ -171,18 +170,22 @@ const AT_ONCE: usize = 1 << 16;
 /// roundings, is off by less than k + 4 of them.
 fn directly(
     points: &Points,
+    norm: Norm,
     (rows, cols): (&[usize], &[usize]),
     width: usize,
     out: &mut [f32],
 ) -> LoweredDistances {
     let (dim, count) = (points.dim, cols.len());
-    let rounded = SinglePrecisionPair::new(points, rows, cols);
+    let rounded = SinglePrecisionPair::new(points, norm, rows, cols);
     let mut axes = vec![0.0f32; dim * count];
     for (j, y) in rounded.right.coordinates.chunks_exact(dim).enumerate() {
         y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
     }
     let share = (1.0 - ROUNDING * (dim + 6) as f64) as f32;
-    let row = if points.metric == PointMetric::Euclidean { straight } else { along_axes };
+    let row = match norm {
+        Norm::L2 => straight,
+        Norm::L1 => along_axes,
+    };
     let out = out.chunks_exact_mut(width.max(1));
     let left = rounded.left.coordinates.chunks_exact(dim).zip(&rounded.left.moved);
     for ((x, &moved), out) in left.zip(out) {
@@ -237,7 +240,7 @@ fn by_product(
     out: &mut [f32],
 ) -> LoweredDistances {
     let dim = points.dim;
-    let rounded = SinglePrecisionPair::new(points, rows, cols);
+    let rounded = SinglePrecisionPair::new(points, Norm::L2, rows, cols);
     let slack = ROUNDING * (dim + 16) as f64;
     let [left, right] = [&rounded.left, &rounded.right]
         .map(|vectors| vectors.sizes.iter().map(|size| size * size).collect::<Vec<_>>());
@@ -271,6 +274,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::metric::PointMetric;
 
     /// Clusters, near and equal points among them, anywhere and of any size.
     fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {

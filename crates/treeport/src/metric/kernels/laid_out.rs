@@ -11,7 +11,8 @@
 //! what groups share, as documents share words, is not measured again.
 
 use super::pairs::{from_product, threshold};
-use super::points::{OPPOSITE, PointMetric, Points, TINY};
+use super::sums::Kernel;
+use crate::metric::points::{PointMetric, Points};
 use crate::wide::for_wide_registers;
 
 /// Points side by side.
@@ -106,7 +107,7 @@ impl LaidOutPoints {
 
     /// The distances from some of the points `from` to others, row after row; false, and nothing is
     /// done, where other ways are faster. Both `from` and the rows increase.
-    pub(super) fn block(
+    pub(crate) fn block(
         &mut self,
         points: &Points,
         from: &[u32],
@@ -287,7 +288,7 @@ impl LaidOutPoints {
 type Tile = [[f64; LANES]; ABREAST];
 
 fn takes_products(points: &Points) -> bool {
-    !points.metric.is_direct() && points.dim >= PRODUCTS
+    points.metric.kernel().takes_products() && points.dim >= PRODUCTS
 }
 
 /// Some vectors; the last one again for those that are missing.
@@ -299,21 +300,11 @@ fn abreast<'a>(count: usize, vector: impl Fn(usize) -> &'a [f64]) -> [&'a [f64];
 for_wide_registers! {
     /// Distances by the differences of coordinates.
     differences, differences_wide, (panel: &[[f64; LANES]], ys: [&[f64]; ABREAST], metric: PointMetric) -> Tile, {
-        if metric == PointMetric::Manhattan {
-            return sums(panel, ys, |x, y| (x - y).abs());
-        }
-        let mut tile = sums(panel, ys, |x, y| (x - y) * (x - y));
-        if metric == PointMetric::Euclidean {
-            for square in tile.as_flattened_mut() {
-                *square = if *square < TINY { -1.0 } else { square.sqrt() };
-            }
-        } else if metric == PointMetric::Haversine {
-            for square in tile.as_flattened_mut() {
-                *square = if *square > OPPOSITE { -1.0 } else { metric.of_square(*square) };
-            }
-        } else {
-            tile.as_flattened_mut().iter_mut().for_each(|square| *square = metric.of_square(*square));
-        }
+        let mut tile = match metric.kernel() {
+            Kernel::Products | Kernel::Squares => sums(panel, ys, |x, y| (x - y) * (x - y)),
+            Kernel::Absolutes => sums(panel, ys, |x, y| (x - y).abs()),
+        };
+        metric.of_sums(tile.as_flattened_mut());
         tile
     }
 }
@@ -334,7 +325,7 @@ for_wide_registers! {
         for (row, norm) in tile.iter_mut().zip(norms) {
             for lane in 0..LANES {
                 let square = from_product(own[lane] + norm, row[lane], threshold);
-                row[lane] = square.map_or(-1.0, |square| metric.of_square(square));
+                row[lane] = square.map_or(-1.0, |square| metric.of_sum(square));
             }
         }
         tile

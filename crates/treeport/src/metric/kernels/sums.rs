@@ -1,0 +1,121 @@
+//! Sums over the coordinates of two vectors, in an order that is always the same.
+
+/// What is added up over the coordinates of two vectors, and how blocks of such sums are computed.
+///
+/// Every kernel matches on it without a wildcard, so that none forgets a new way of adding up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// Σ (xₖ − yₖ)²; blocks as ‖x‖² + ‖y‖² − 2⟨x, y⟩, by a matrix product where that is faster.
+    Products,
+    /// Σ (xₖ − yₖ)², always from the differences, for distances that a product would round too much.
+    Squares,
+    /// Σ |xₖ − yₖ|.
+    Absolutes,
+}
+
+impl Kernel {
+    /// The sum for one pair.
+    pub(crate) fn sum(self, x: &[f64], y: &[f64]) -> f64 {
+        self.sums(x, [y])[0]
+    }
+
+    /// The sums for one x and several y.
+    #[inline]
+    pub(crate) fn sums<const K: usize>(self, x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
+        match self {
+            Self::Products | Self::Squares => squares(x, ys),
+            Self::Absolutes => sums(x, ys, |a, b| (a - b).abs()),
+        }
+    }
+
+    /// Whether inner products may take the place of differences.
+    pub(crate) fn takes_products(self) -> bool {
+        match self {
+            Self::Products => true,
+            Self::Squares | Self::Absolutes => false,
+        }
+    }
+}
+
+/// Sums of squares below this may have lost digits, or all of them, to underflow.
+pub(crate) const VANISHING_SQUARE: f64 = 1e-280;
+
+/// Sums run in this many lanes: the order is fixed, and the compiler can use vector registers.
+const LANES: usize = 8;
+
+/// Groups of lanes that one sum adds up before it is the next one's turn: few enough that a
+/// processor looks ahead to the next.
+const TURN: usize = 8;
+
+/// Σ (xₖ − yₖ)² for several y.
+fn squares<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
+    #[cfg(target_arch = "x86_64")]
+    if x.len() >= WIDE && std::arch::is_x86_feature_detected!("avx2") {
+        #[expect(
+            unsafe_code,
+            reason = "a function for a newer processor may not run on an older one"
+        )]
+        // SAFETY: this processor was just asked whether it is new enough.
+        return unsafe { squares_avx2(x, ys) };
+    }
+    sums(x, ys, |a, b| (a - b) * (a - b))
+}
+
+/// [`squares`] with twice the lanes in a register: the order of the sums does not change, so neither
+/// do their bits, in half the time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn squares_avx2<const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
+    sums(x, ys, |a, b| (a - b) * (a - b))
+}
+
+/// Coordinates from which it pays to ask the processor what it can do.
+#[cfg(target_arch = "x86_64")]
+const WIDE: usize = 32;
+
+/// Σ term(xₖ, yₖ), in a fixed order.
+pub(crate) fn in_lanes(x: &[f64], y: &[f64], term: impl Fn(f64, f64) -> f64) -> f64 {
+    sums(x, [y], term)[0]
+}
+
+/// [`in_lanes`] of several y. Always inlined, so that it is compiled for its caller's processor.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "elsewhere it would not get the wider registers")]
+fn sums<const K: usize>(x: &[f64], ys: [&[f64]; K], term: impl Fn(f64, f64) -> f64) -> [f64; K] {
+    let (xs, x_rest) = x.as_chunks::<LANES>();
+    let chunks = ys.map(|y| y.as_chunks::<LANES>().0);
+    let mut sums = [[0.0; LANES]; K];
+    for (turn, xs) in xs.chunks(TURN).enumerate() {
+        for k in 0..K {
+            for (x, y) in xs.iter().zip(&chunks[k][turn * TURN..]) {
+                for lane in 0..LANES {
+                    sums[k][lane] += term(x[lane], y[lane]);
+                }
+            }
+        }
+    }
+    std::array::from_fn(|k| {
+        let rest = x_rest.iter().zip(&ys[k][x.len() - x_rest.len()..]);
+        sums[k].iter().sum::<f64>() + rest.map(|(&a, &b)| term(a, b)).sum::<f64>()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    #[expect(unsafe_code, reason = "asks for the newer processor's function by itself")]
+    fn newer_processors_give_the_same_bits() {
+        use super::{in_lanes, squares_avx2};
+        if !std::arch::is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let wave = |k: usize| (k as f64 * 0.7).sin() * f64::from(1 << (k % 7));
+        for dim in [1, 7, 8, 33, 300] {
+            let (x, y): (Vec<_>, Vec<_>) = (0..dim).map(|k| (wave(k), wave(k + 1000))).unzip();
+            // SAFETY: the processor was asked above.
+            let fast = unsafe { squares_avx2(&x, [&y]) };
+            assert_eq!(fast, [in_lanes(&x, &y, |a, b| (a - b) * (a - b))]);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The square of the straight line: Σ (xₖ − yₖ)².
+
+use super::{Kernel, MapCoordinates, Norm, PointFormula};
+
+pub(super) struct SqEuclidean;
+
+impl PointFormula for SqEuclidean {
+    const IS_METRIC: bool = false;
+    const KERNEL: Kernel = Kernel::Products;
+    const NORM: Option<Norm> = None;
+    const DEGREE: u8 = 2;
+    const MAP: MapCoordinates = MapCoordinates::Plane;
+
+    #[inline]
+    fn of_sum(square: f64) -> f64 {
+        square
+    }
+
+    #[cfg(test)]
+    fn judge(x: &[f64], y: &[f64]) -> f64 {
+        x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum()
+    }
+}

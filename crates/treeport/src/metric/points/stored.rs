@@ -1,0 +1,112 @@
+//! Points with coordinates, and the vectors that their distances are computed from.
+
+use std::sync::OnceLock;
+
+use super::{Norm, PointMetric};
+use crate::error::{Error, Result, show_shape};
+use crate::metric::check_count;
+use crate::metric::kernels::rounded::SinglePrecisionCopy;
+
+/// Distances computed side by side, so that one goes on while another waits for its sums.
+const ABREAST: usize = 4;
+
+/// Vectors of equal length, all finite, and how to measure between them.
+#[derive(Clone)]
+pub(crate) struct Points {
+    pub(crate) metric: PointMetric,
+    /// Coordinates as they were given, and how many each point has.
+    pub(crate) coordinates: Vec<f64>,
+    pub(crate) given_dim: usize,
+    /// The vectors that distances are computed from, where those are not the coordinates, and how many
+    /// entries each vector has.
+    vectors: Option<Vec<f64>>,
+    pub(crate) dim: usize,
+    /// The vectors in single precision, once bounds are asked for.
+    single_precision: OnceLock<Option<SinglePrecisionCopy>>,
+}
+
+impl Points {
+    pub(crate) fn new(dim: usize, coordinates: Vec<f64>, metric: PointMetric) -> Result<Self> {
+        if coordinates.is_empty() {
+            return Err(Error::NoPoints);
+        }
+        if dim == 0 || !coordinates.len().is_multiple_of(dim) {
+            return Err(Error::Shape {
+                what: "the table of coordinates".into(),
+                expected: format!("rows of {dim}"),
+                found: show_shape(&[coordinates.len()]),
+            });
+        }
+        check_count(coordinates.len() / dim)?;
+        if let Some(at) = coordinates.iter().position(|x| !x.is_finite()) {
+            let value = coordinates[at];
+            return Err(Error::BadCoordinate { point: at / dim, axis: at % dim, value });
+        }
+        let (given_dim, vectors) = (dim, metric.vectors(dim, &coordinates)?);
+        let dim = vectors.as_ref().map_or(given_dim, |vectors| vectors.dim);
+        let vectors = vectors.map(|vectors| vectors.entries);
+        let single_precision = OnceLock::new();
+        let points = Self { metric, coordinates, given_dim, vectors, dim, single_precision };
+        points.check_extent()?;
+        Ok(points)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.coordinates.len() / self.given_dim
+    }
+
+    /// The vectors that distances are computed from.
+    pub(crate) fn vectors(&self) -> &[f64] {
+        self.vectors.as_ref().unwrap_or(&self.coordinates)
+    }
+
+    pub(crate) fn vector(&self, i: usize) -> &[f64] {
+        &self.vectors()[i * self.dim..(i + 1) * self.dim]
+    }
+
+    /// All points in single precision, worked out the first time, for the norm of their metric.
+    pub(crate) fn single_precision(&self, norm: Norm) -> Option<&SinglePrecisionCopy> {
+        self.single_precision.get_or_init(|| SinglePrecisionCopy::new(self, norm)).as_ref()
+    }
+
+    pub(crate) fn distance(&self, i: usize, j: usize) -> f64 {
+        self.metric.between(self.vector(i), self.vector(j))
+    }
+
+    /// The distances from one point to some others, to the bit those of [`Points::distance`].
+    pub(crate) fn distances_from(&self, i: usize, to: &[u32], out: &mut [f64]) {
+        let x = self.vector(i);
+        let vector = |j: u32| self.vector(j as usize);
+        let ((fours, rest), (out, out_rest)) =
+            (to.as_chunks::<ABREAST>(), out.as_chunks_mut::<ABREAST>());
+        for (to, out) in fours.iter().zip(out) {
+            *out = self.metric.between_several(x, to.map(vector));
+        }
+        for (&j, out) in rest.iter().zip(out_rest) {
+            *out = self.metric.between(x, vector(j));
+        }
+    }
+
+    /// Refuses points so far apart that a distance, or a step towards it, would overflow.
+    fn check_extent(&self) -> Result<()> {
+        let mut low = self.vector(0).to_vec();
+        let mut high = low.clone();
+        for x in self.vectors().chunks_exact(self.dim) {
+            for k in 0..self.dim {
+                low[k] = low[k].min(x[k]);
+                high[k] = high[k].max(x[k]);
+            }
+        }
+        let extent = self.metric.kernel().sum(&low, &high);
+        // Norms and inner products of centred points stay below four times the square.
+        if (4.0 * extent).is_finite() {
+            return Ok(());
+        }
+        let widest =
+            (0..self.dim).max_by(|&k, &l| (high[k] - low[k]).total_cmp(&(high[l] - low[l])));
+        let axis = widest.unwrap_or(0);
+        let find = |value: f64| (0..self.len()).position(|i| self.vector(i)[axis] == value);
+        let (from, to) = (find(low[axis]).unwrap_or(0), find(high[axis]).unwrap_or(0));
+        Err(Error::BadDistance { from: from.min(to), to: from.max(to), value: f64::INFINITY })
+    }
+}

@@ -1,0 +1,281 @@
+//! Every metric of the table through every kernel, judged by its formula as a textbook has it.
+
+use super::*;
+use crate::condensed::place;
+use crate::error::Error;
+use crate::estimate::{Estimator, Level};
+use crate::measure::Measures;
+use crate::metric::{GroundMetric, LaidOutPoints};
+use crate::model::Model;
+use crate::names::Named;
+use crate::search::{Accuracy, Index, IndexOptions};
+use crate::{Linkage, exact, linkage, silent};
+
+/// Points of all metrics and numbers of coordinates, with what the textbook says of them.
+struct Judged {
+    point_metric: PointMetric,
+    metric: GroundMetric,
+    /// All distances in condensed order, and the largest.
+    distances: Vec<f64>,
+    largest: f64,
+}
+
+const POINTS: usize = 50;
+
+/// Coordinates that are degrees, too; some points lie close together.
+fn coordinates(dim: usize) -> Vec<f64> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+    };
+    let far: Vec<f64> = (0..POINTS * dim).map(|_| 160.0 * random()).collect();
+    let near = |e: usize| if e / dim % 5 == 4 { far[e - 4 * dim] } else { far[e] };
+    (0..POINTS * dim).map(|e| near(e) + random()).collect()
+}
+
+impl Judged {
+    fn all() -> Vec<Self> {
+        let all = PointMetric::ALL.iter().copied();
+        all.flat_map(|metric| metric.dims().iter().map(move |&dim| Self::new(metric, dim)))
+            .collect()
+    }
+
+    fn new(point_metric: PointMetric, dim: usize) -> Self {
+        let at = coordinates(dim);
+        let metric = GroundMetric::from_points(dim, at.clone(), point_metric).unwrap();
+        let point = |i: usize| &at[i * dim..(i + 1) * dim];
+        let judge = |i: usize, j: usize| point_metric.judge(point(i), point(j)).max(0.0);
+        let pairs = (0..POINTS).flat_map(|i| (i + 1..POINTS).map(move |j| (i, j)));
+        let distances: Vec<f64> = pairs.map(|(i, j)| judge(i, j)).collect();
+        let largest = distances.iter().copied().fold(0.0, f64::max);
+        Self { point_metric, metric, distances, largest }
+    }
+
+    fn distance(&self, i: usize, j: usize) -> f64 {
+        if i == j { 0.0 } else { self.distances[place(POINTS, i.min(j), i.max(j))] }
+    }
+
+    fn matrix(&self) -> GroundMetric {
+        GroundMetric::from_condensed(POINTS, self.distances.clone()).unwrap()
+    }
+
+    /// What the textbook's own sums lose counts in shares of the largest distance.
+    fn check(&self, what: &str, found: f64, expected: f64) {
+        let off = (found - expected).abs();
+        let dim = self.metric.vectors().unwrap().0;
+        assert!(
+            off <= 1e-11 * expected + 1e-14 * self.largest,
+            "{} in {dim} dimensions, {what}: {found} {expected}",
+            self.point_metric
+        );
+    }
+
+    fn check_block(&self, what: &str, rows: &[usize], cols: &[usize], found: &[f64]) {
+        for (at, &found) in found.iter().enumerate() {
+            let (i, j) = (rows[at / cols.len()], cols[at % cols.len()]);
+            self.check(what, found, self.distance(i, j));
+        }
+    }
+
+    fn measures() -> Measures {
+        let mass =
+            |k: usize| if k.is_multiple_of(3) { 0.0 } else { 1.0 + ((k * 7919) % 97) as f64 };
+        let masses: Vec<f64> = (0..5 * POINTS).map(mass).collect();
+        Measures::from_dense(POINTS, &masses).unwrap().normalized()
+    }
+}
+
+#[test]
+fn pairs_rows_blocks_and_tables_are_those_of_the_textbook() {
+    let all: Vec<usize> = (0..POINTS).collect();
+    for judged in Judged::all() {
+        let metric = &judged.metric;
+        let mut block = vec![f64::NAN; POINTS * POINTS];
+        for (i, row) in block.chunks_exact_mut(POINTS).enumerate() {
+            row.iter_mut().enumerate().for_each(|(j, out)| *out = metric.distance(i, j));
+        }
+        judged.check_block("one pair", &all, &all, &block);
+        for (&i, row) in all.iter().zip(block.chunks_exact_mut(POINTS)) {
+            let to: Vec<u32> = (0..POINTS as u32).collect();
+            metric.distances_from(i, &to, row);
+        }
+        judged.check_block("from one point", &all, &all, &block);
+        metric.block(&all, &all, &mut block);
+        judged.check_block("a block", &all, &all, &block);
+        for (&found, &expected) in metric.condensed().unwrap().iter().zip(&judged.distances) {
+            judged.check("the table", found, expected);
+        }
+        // Once as they are measured, once from columns that are kept.
+        let (mut laid_out, from) =
+            (LaidOutPoints::default(), (0..POINTS as u32).collect::<Vec<_>>());
+        for what in ["laid out", "laid out before"] {
+            metric.block_from(&mut laid_out, &from, &all, &all, &mut block);
+            judged.check_block(what, &all, &all, &block);
+        }
+    }
+}
+
+#[test]
+fn single_precision_bounds_hold_the_distance_of_the_textbook() {
+    let all: Vec<usize> = (0..POINTS).collect();
+    for judged in Judged::all() {
+        let mut out = vec![-1.0; POINTS * POINTS];
+        let lowered = judged.metric.block_below(&all, &all, POINTS, &mut out);
+        for (at, &single) in out.iter().enumerate() {
+            let (i, j) = (at / POINTS, at % POINTS);
+            let (low, high) = (f64::from(single), lowered.above((i, j), f64::from(single)));
+            let (low, distance) = (low * lowered.unit, judged.distance(i, j));
+            let off = 1e-14 * judged.largest;
+            assert!(
+                low <= distance + off && distance <= high + off,
+                "{} {i} {j}: {low} {distance} {high}",
+                judged.point_metric
+            );
+            assert!(high - low <= 1e-2 * judged.largest, "{} {i} {j}", judged.point_metric);
+        }
+    }
+}
+
+#[test]
+fn linkage_and_neighbors_are_those_of_the_textbook() {
+    for judged in Judged::all() {
+        let matrix = judged.matrix();
+        for kind in [Linkage::Single, Linkage::Average] {
+            let [found, expected] = [&judged.metric, &matrix].map(|m| linkage(m, kind).unwrap());
+            let [found, expected] = [found, expected].map(|tree| {
+                let mut heights = tree.heights();
+                heights.sort_by(f64::total_cmp);
+                heights
+            });
+            for (found, expected) in found.into_iter().zip(expected) {
+                judged.check("a height", found, expected);
+            }
+        }
+        // The two nearest points are merged first, at their distance.
+        let tree = linkage(&judged.metric, Linkage::Neighbors).unwrap();
+        let least = judged.distances.iter().copied().fold(f64::INFINITY, f64::min);
+        let heights = tree.heights().into_iter().skip(POINTS);
+        judged.check("nearest", 2.0 * heights.fold(f64::INFINITY, f64::min), least);
+    }
+}
+
+#[test]
+fn transport_bounds_and_search_are_those_of_the_textbook() {
+    let measures = Judged::measures();
+    for judged in Judged::all() {
+        let (metric, matrix) = (&judged.metric, judged.matrix());
+        let exact = |i: usize, j: usize| {
+            exact::distance(&matrix, &measures.row(i), &measures.row(j)).unwrap()
+        };
+        let model = Model::Tree(linkage(metric, Linkage::Average).unwrap());
+        let estimator = Estimator::new(metric, &model).unwrap().by_trees_alone();
+        for (i, j) in [(0, 1), (2, 3), (1, 4)] {
+            let (a, b, truth) = (measures.row(i), measures.row(j), exact(i, j));
+            judged.check("transport", exact::distance(metric, &a, &b).unwrap(), truth);
+            for level in Level::ALL {
+                let interval = estimator.bounds(level, &a, &b).unwrap();
+                let off = 1e-13 * judged.largest;
+                assert!(
+                    interval.lower <= truth + off && truth <= interval.upper + off,
+                    "{} {level}: {interval:?} {truth}",
+                    judged.point_metric
+                );
+            }
+        }
+        let options = IndexOptions { reference: 8, ..IndexOptions::default() };
+        let index = Index::new(metric, &measures, &options, &silent).unwrap();
+        for (i, found) in index.graph(4, Accuracy::Exact, &silent).unwrap().into_iter().enumerate()
+        {
+            let mut expected: Vec<f64> = (0..5).filter(|&j| j != i).map(|j| exact(i, j)).collect();
+            expected.sort_by(f64::total_cmp);
+            for ((_, found), expected) in found.found.into_iter().zip(expected) {
+                judged.check("a neighbor", found, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn metrics_are_what_they_claim_to_be() {
+    for judged in Judged::all() {
+        let (claimed, matrix) = (judged.point_metric, judged.matrix());
+        assert_eq!(judged.metric.is_metric(), claimed.is_metric());
+        assert!(!claimed.is_metric() || matrix.assume_metric().is_ok(), "{claimed}");
+        // A norm is of degree 1 and obeys the triangle inequality.
+        assert!(claimed.norm().is_none() || claimed.is_metric() && claimed.degree() == 1);
+        let (dim, vectors) = judged.metric.vectors().unwrap();
+        let [x, y] = [&vectors[..dim], &vectors[dim..2 * dim]];
+        let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if claimed.degree() == 0 {
+            assert!((length(x) - 1.0).abs() < 1e-14, "{claimed}");
+        } else {
+            let [twice_x, twice_y] = [x, y].map(|x| x.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
+            let expected = claimed.scaled(claimed.between(x, y), 2.0);
+            judged.check("twice as long", claimed.between(&twice_x, &twice_y), expected);
+        }
+    }
+}
+
+#[test]
+fn distances_side_by_side_are_those_of_one_pair_to_the_bit() {
+    for judged in Judged::all() {
+        let to: Vec<u32> = (0..11).rev().collect();
+        let mut out = vec![f64::NAN; 11];
+        judged.metric.distances_from(3, &to, &mut out);
+        let one_by_one = to.iter().map(|&j| judged.metric.distance(3, j as usize));
+        assert_eq!(out, one_by_one.collect::<Vec<f64>>(), "{:?}", judged.metric);
+    }
+}
+
+#[test]
+fn distances_by_hand() {
+    let at = |metric| Points::new(2, vec![0.0, 3.0, 4.0, 0.0], metric).unwrap().distance(0, 1);
+    assert_eq!(at(PointMetric::Euclidean), 5.0);
+    assert_eq!(at(PointMetric::SqEuclidean), 25.0);
+    assert_eq!(at(PointMetric::Manhattan), 7.0);
+    assert!((at(PointMetric::Cosine) - 1.0).abs() < 1e-15);
+}
+
+fn error(dim: usize, coordinates: &[f64], metric: PointMetric) -> Error {
+    Points::new(dim, coordinates.to_vec(), metric).err().expect("refused")
+}
+
+#[test]
+fn other_words_and_unknown_ones() {
+    assert_eq!("cityblock".parse::<PointMetric>().unwrap(), PointMetric::Manhattan);
+    assert_eq!(
+        "L7".parse::<PointMetric>().unwrap_err().to_string(),
+        "the metric is `L7`; it must be euclidean, manhattan, cosine, sqeuclidean or haversine"
+    );
+}
+
+#[test]
+fn bad_points_are_named() {
+    for &metric in PointMetric::ALL {
+        assert!(matches!(error(2, &[], metric), Error::NoPoints));
+        assert!(matches!(error(0, &[1.0], metric), Error::Shape { .. }));
+        assert_eq!(
+            error(2, &[0.0; 5], metric).to_string(),
+            "the table of coordinates has shape (5,), expected rows of 2"
+        );
+        assert_eq!(
+            error(2, &[1.0, 0.0, 0.0, f64::NAN], metric).to_string(),
+            "coordinate 1 of point 1 is NaN; coordinates must be finite"
+        );
+        assert!(error(1, &[0.0, f64::INFINITY], metric).to_string().contains("is inf"));
+    }
+}
+
+#[test]
+fn points_too_far_apart_to_measure_are_named() {
+    let far = error(1, &[-1e200, 0.0, 1e200], PointMetric::Euclidean);
+    assert!(matches!(far, Error::BadDistance { from: 0, to: 2, value } if value.is_infinite()));
+    let far = error(1, &[1.7e308, -1.7e308], PointMetric::Manhattan);
+    assert!(matches!(far, Error::BadDistance { from: 0, to: 1, .. }));
+    // Far from the origin is fine as long as the points are near each other.
+    let near = Points::new(1, vec![1e200, 1e200], PointMetric::Euclidean).unwrap();
+    assert_eq!(near.distance(0, 1), 0.0);
+}
