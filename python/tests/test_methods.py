@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist, pdist
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from treeport import _core
+from treeport import _core, _estimator, _ground
 
 METHODS = [name for name, *_ in _core.methods()]
 FORESTS = [name for name in METHODS if "forest" in name or name.startswith("sliced")]
@@ -192,14 +192,36 @@ def test_measures_are_read_once(words, documents):
     assert (tw.transform(documents) != tw.forest_.embed(rows)).nnz == 0
 
 
-def test_fit_reads_its_parameters_anew(words, documents):
-    tw = tp.TreeWasserstein(words.copy(), epochs=1).fit(documents)
+def test_a_ground_metric_is_read_by_fit_and_set_params_alone(words, documents, monkeypatch):
+    read = []
+
+    def counted(*given):
+        read.append(given)
+        return _ground.ground_of(*given)
+
+    monkeypatch.setattr(_estimator, "ground_of", counted)
+    points = words.copy()
+    tw = tp.TreeWasserstein(points, epochs=1).fit(documents)
     before = tw.distance(documents[0], documents[1])
-    exact = tw.estimate(documents[:1], documents[1:2], accuracy="exact")
-    tw.points *= 4  # in place: the same array
-    again = tw.estimate(documents[:1], documents[1:2], accuracy="exact")
-    np.testing.assert_allclose(again, 4 * exact, rtol=1e-12)
+
+    def exact():
+        return tw.estimate(documents[:1], documents[1:2], accuracy="exact")
+
+    first = exact()
+    points *= 4  # in place: tree, calibration and exact distances all stay those of the points at the fit
+    lower, upper = tw.bounds(documents[:1], documents[1:2], accuracy="exact")
+    assert exact() == first and lower <= first <= upper <= 1.1 * lower
+    assert len(read) == 1
+    tw.set_params(points=points)  # which reads it anew, though it is the same array
+    np.testing.assert_allclose(exact(), 4 * first, rtol=1e-12)
+    tw.points = points / 2  # another array
+    np.testing.assert_allclose(exact(), 2 * first, rtol=1e-12)
+    tw.points *= 2
     assert tw.fit(documents).distance(documents[0], documents[1]) == pytest.approx(4 * before)
+    np.testing.assert_allclose(exact(), 4 * first, rtol=1e-12)
+    assert len(read) == 4
+    tw.set_params(metric="manhattan")
+    assert exact() != 4 * first and len(read) == 5
     plain = tp.TreeWasserstein(epochs=1).fit(documents)
     assert plain.fit(documents[:, :20] + 1).n_features_in_ == 20
 

@@ -9,11 +9,20 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._ground import coordinates, graph_of, ground_of, nodes_by_name, one_of
-from ._inputs import Floats, Integers, measures_of, pairs_of, row, threads_of
-from ._mappings import names_of_ground, places_of_ground, unmapped
-from ._named import check_same_columns, framed, ids_of
+from ._ground import coordinates, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
+from ._inputs import (
+    Floats,
+    Integers,
+    check_same_columns,
+    ids_of,
+    measures_of,
+    pairs_of,
+    row,
+    threads_of,
+    unmapped,
+)
 from ._progress import bar
+from ._results import framed
 
 
 def emd_pairs(

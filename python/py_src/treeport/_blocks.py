@@ -12,7 +12,8 @@ from scipy import sparse
 
 from . import _core
 from ._ground import ground_of
-from ._inputs import Floats, Integers, is_sparse, measures_of
+from ._inputs import Floats, Integers, Measures, is_sparse, measures_of
+from ._inputs import table as table_of_rows
 from ._model import Model
 from ._tables import table_of
 
@@ -74,6 +75,7 @@ def cells(left: int, right: int, symmetric: bool) -> list[tuple[int, int]]:
 
 def stacked(a: Any, b: Any) -> Any:
     """Rows of one set after those of another; sparse if one of them is."""
+    a, b = table_of_rows(a), table_of_rows(b)
     if is_sparse(a) or is_sparse(b):
         return sparse.vstack([sparse.csr_array(a), sparse.csr_array(b)], format="csr")
     return np.concatenate([a, b])
@@ -145,8 +147,8 @@ def table_on(device: str, model: Model, normalize: bool, a: Any, b: Any = None) 
 
 def embedded(model: Model, normalize: bool, rows: Any, threads: int = 1) -> sparse.csr_array:
     """Rows whose cityblock distances are those of the model; one without mass is all zeros, if they are normalized."""
-    if not normalize:
-        return model.embed(rows, n_jobs=threads or None)
+    if not normalize or isinstance(rows, Measures):  # which have mass, all of them
+        return model.embed(rows, normalize=normalize, n_jobs=threads or None)
     kept = np.asarray(rows.sum(axis=1)).ravel() > 0
     if not kept.any():
         return sparse.csr_array((len(kept), model.n_nodes))
@@ -264,13 +266,13 @@ def few(count: int) -> int:
 
 def spread_pairs(metric: Metric, X: Any, pairs: Integers) -> Floats:
     """Exact distances of listed pairs of rows, by joblib's processes."""
-    jobs = some_pairs(X, pairs, few(len(pairs)))
+    jobs = some_pairs(table_of_rows(X), pairs, few(len(pairs)))
     return np.concatenate(list(spread(solve, [(metric, *job) for job in jobs])))
 
 
 def spread_search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _core._Found:
     """The nearest measures of an index to queries, by joblib's processes."""
-    blocks = cut(queries, sizes_of(queries.shape[0], few(queries.shape[0])))
+    blocks = cut(table_of_rows(queries), sizes_of(queries.shape[0], few(queries.shape[0])))
     found = list(spread(search, [(index, block, k, accuracy) for block in blocks]))
     each = np.concatenate([np.diff(start) for start, *_ in found])
     start = np.concatenate([[0], np.cumsum(each)])
@@ -281,7 +283,7 @@ def spread_search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _c
 def spread_table(model: Model, A: Any, B: Any, out: Floats) -> Floats:
     """All distances of two sets of rows, normalized, or within one, by joblib's processes."""
     def parts(rows: Any) -> tuple[Any, tuple[int, ...], list[Any]]:
-        sizes = square(rows.shape[0], processes())
+        rows, sizes = table_of_rows(rows), square(rows.shape[0], processes())
         return model._raw.census(measures_of(rows, True)), sizes, cut(rows, sizes)
 
     whole, sizes, left = parts(A)

@@ -10,8 +10,7 @@ from scipy.cluster import hierarchy
 from scipy.linalg import eigh
 from scipy.spatial.distance import squareform
 
-from ._inputs import Floats
-from ._named import ids_of, texts
+from ._inputs import Floats, ids_of, texts
 from ._plot import axes
 from ._summary import Group, label
 

@@ -15,22 +15,29 @@ from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
 from ._estimates import Calibration, Estimates, Options, whole
 from ._forest import Forest
-from ._ground import coordinates, fingerprint, ground_of
+from ._ground import coordinates, ground_of, names_of_ground, places_for
 from ._inputs import (
     Floats,
     Integers,
     Measures,
+    Places,
     Seed,
+    are_mappings,
+    ids_of,
     measures_of,
+    named_rows,
+    names_of_labels,
+    names_of_more,
     pairs_of,
     rows_of,
     seed_of,
     threads_of,
+    to_points,
+    unmapped,
     with_mass,
 )
-from ._mappings import Places, are_mappings, moves, named_rows, names_of_ground, places_for, unmapped
-from ._named import framed, ids_of, names_of_labels, names_of_more
 from ._progress import bar
+from ._results import framed, moves
 from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
 
@@ -40,10 +47,14 @@ if TYPE_CHECKING:
     from ._torch import TreeDistance
 
 
+# The parameters that say what the ground metric is.
+_GROUND = frozenset(("points", "cost", "graph", "metric", "weight"))
+
+
 class _Made(NamedTuple):
     """What is kept between calls, but not in a pickle."""
 
-    given: tuple[Any, ...]
+    given: tuple[Any, ...]  # the parameters that the ground metric was made from
     ground: _core.Ground
     estimator: Optional[_core.Estimator]
 
@@ -59,6 +70,9 @@ class TreeWasserstein(  # type: ignore[misc]
     A measure is a row of masses at the points: a document as counts of words, a sample as counts of
     species. Every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
     a tree from them; after that a distance costs time linear in the supports of its two rows.
+
+    Points, costs and graphs are read once, by `fit`. An array that is changed in place afterwards does not reach
+    `estimate`, `bounds` and `score`, which go with the tree, until `fit` or ``set_params(points=…)`` reads it again.
 
     Parameters
     ----------
@@ -257,6 +271,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if pairs is not None:  # before the metric, which may take long
             known = np.require(np.ravel(distances), np.float64, "A")
             data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
+        self.__dict__.pop("_made", None)  # what it was made from may have changed in place
         ground, options = self._ground(), self._options(seed)
         _core.check_options(ground, options)  # now rather than after the pairs have been solved
         if data is None:
@@ -510,12 +525,12 @@ class TreeWasserstein(  # type: ignore[misc]
             raise ValueError(
                 "extend needs a fit with `points`; for others give distances: `tw.tree_.extend(distances)`"
             )
-        if hasattr(points, "index") and hasattr(points, "columns"):
-            names = names_of_labels(points.index) if names is None else names
-            if hasattr(self.points, "columns") and list(points.columns) != list(self.points.columns):
-                raise ValueError(
-                    f"the new points have columns {list(points.columns)}, the old ones {list(self.points.columns)}"
-                )
+        given, known_axes = to_points(points), to_points(self.points).columns
+        names = names_of_labels(given.rows) if names is None else names
+        if given.columns is not None and known_axes is not None and list(given.columns) != list(known_axes):
+            raise ValueError(
+                f"the new points have columns {list(given.columns)}, the old ones {list(known_axes)}"
+            )
         new, old = coordinates(points), coordinates(self.points)
         if new.shape[1] != old.shape[1]:
             raise ValueError(f"new points have shape {new.shape}; give rows of {old.shape[1]}")
@@ -645,15 +660,30 @@ class TreeWasserstein(  # type: ignore[misc]
             return measures_of(X, normalize=True, names=self._model.names)
         return measures_of(self._rows(X, reset=False), normalize=True)
 
-    def _given(self) -> tuple[Any, ...]:
-        """What the ground metric is made from, by its contents."""
-        return fingerprint(self.points, self.cost, self.graph, self.metric, self.weight)
+    def set_params(self, **params: Any) -> TreeWasserstein:
+        """Sets parameters; a ground metric that is among them is read anew, even if it is the same object.
+
+        Parameters
+        ----------
+        **params
+            Names of parameters of this class, and their values.
+
+        Returns
+        -------
+        self : TreeWasserstein
+        """
+        if not _GROUND.isdisjoint(params):
+            self.__dict__.pop("_made", None)
+        super().set_params(**params)
+        return self
 
     def _ground(self) -> _core.Ground:
-        """The ground metric; made once for the same parameters, with all that is worked out for it."""
+        """The ground metric, with all that is worked out for it: read once, and kept as long as its parameters are
+        the same objects."""
         made: Optional[_Made] = getattr(self, "_made", None)
-        given = self._given()
-        if made is not None and (made.given, made.ground.points) == (given, self.n_features_in_):
+        given = tuple(getattr(self, name) for name in _GROUND)
+        same = made is not None and all(new is old for new, old in zip(given, made.given))
+        if made is not None and same and made.ground.points == self.n_features_in_:
             return made.ground
         if self._is_without_metric():
             raise ValueError("the file has no ground metric; give one with set_params first")

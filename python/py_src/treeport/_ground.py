@@ -5,28 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Optional, Union
-from zlib import crc32
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
 from . import _core
-from ._inputs import Floats, Integers, array_of, is_sparse, is_table, sound
-from ._named import names_of_labels
+from ._inputs import (
+    Floats,
+    Integers,
+    NamedTable,
+    Places,
+    array_of,
+    is_sparse,
+    is_table,
+    network_of,
+    own_labels,
+    places_in,
+    to_graph,
+    to_measures,
+    to_points,
+)
 
 
 def coordinates(points: Any) -> Floats:
     """Points as rows of coordinates."""
     if is_table(points):
         return points  # type: ignore[no-any-return]
-    if hasattr(points, "obsm"):  # AnnData: observations are points
-        maps = points.obsm
-        key = "X_pca" if "X_pca" in maps else next(iter(maps), None)
-        points = points.X if key is None else maps[key]
-    if is_sparse(points):
-        points = sound(points).toarray()
-    array: Floats = array_of(points)
+    values = to_points(points).values
+    array: Floats = array_of(values.toarray() if is_sparse(values) else values)
     if array.ndim == 1:
         array = array[:, np.newaxis]
     if array.ndim != 2:
@@ -35,8 +42,42 @@ def coordinates(points: Any) -> Floats:
 
 
 def names_of(graph: Any) -> Optional[list[Any]]:
-    """The names of the nodes of a networkx graph."""
-    return list(graph.nodes) if _is_network(graph) else None
+    """The names of the nodes of a graph that is no matrix."""
+    network = network_of(graph)
+    return None if network is None else network.nodes(graph)  # type: ignore[no-any-return]
+
+
+def names_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Optional[list[Any]]:
+    """What the points of a ground metric are called: nodes, the rows of a table, or the cells of an AnnData."""
+    if graph is not None:
+        return names_of(graph) or own_labels(to_graph(graph).rows)
+    if points is not None:
+        return own_labels(to_points(points).rows)
+    table = to_measures(cost)
+    return own_labels(table.rows if axis == 0 else table.columns)
+
+
+def places_of_ground(points: Any, cost: Any, graph: Any, axis: int = 0) -> Places:
+    """The points of a ground metric; those of a matrix of costs are its rows, or its columns."""
+    names = names_of_ground(points, cost, graph, axis)
+    if names is not None:
+        return Places(len(names), names)
+    given = graph if points is None else points
+    if given is not None:
+        return Places(given.shape[0] if hasattr(given, "shape") else len(given), None)
+    shape = np.shape(to_measures(cost).values)
+    if len(shape) == 1:  # condensed: n(n - 1)/2 distances
+        return Places((1 + int(np.sqrt(1 + 8 * shape[0]))) // 2, None)
+    return Places(shape[axis], None)
+
+
+def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
+    """The points of an estimator: those of its ground metric, `known` from elsewhere, or those that `X` mentions."""
+    given = source.points, source.cost, source.graph
+    own = None if all(what is None for what in given) else places_of_ground(*given)
+    if own is not None and (own.names is not None or known is None):
+        return own
+    return places_in(X) if known is None else known
 
 
 def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]) -> Any:
@@ -78,28 +119,30 @@ def ground_of(
         return _core.Ground.from_points(coordinates(points), metric)
     if graph is not None:
         return _core.Graph(*_edges(graph, weight)).whole()
-    single = getattr(cost, "dtype", None) == np.float32  # half the memory
-    matrix = np.ascontiguousarray(_matrix(_squared(cost, "cost"), np.float32 if single else np.float64))
+    values = _squared(to_measures(cost), "cost")
+    single = getattr(values, "dtype", None) == np.float32  # half the memory
+    matrix = np.ascontiguousarray(_matrix(values, np.float32 if single else np.float64))
     make = _core.Ground.from_condensed if matrix.ndim == 1 else _core.Ground.from_square
     return make(matrix)
 
 
-def _squared(table: Any, what: str) -> Any:
-    """A square DataFrame with its columns in the order of its rows; everything else as it is."""
-    if not (hasattr(table, "columns") and hasattr(table, "index")):
-        return table
-    rows, columns = list(table.index), list(table.columns)
-    if rows == columns or names_of_labels(rows) is None or names_of_labels(columns) is None:
-        return table
+def _squared(table: NamedTable, what: str) -> Any:
+    """The numbers of a square table, with its columns in the order of its rows where both have names."""
+    rows, columns = own_labels(table.rows), own_labels(table.columns)
+    if rows is None or columns is None or rows == columns:
+        return table.values
     if set(rows) != set(columns) or len(set(rows)) < len(rows):
         raise ValueError(f"rows and columns of `{what}` are called differently; they are the same points")
-    return table[rows]
+    place = {name: at for at, name in enumerate(columns)}
+    return array_of(table.values)[:, [place[name] for name in rows]]
 
 
 def _check_degrees(points: Any, metric: str) -> None:
     """Refuses a table of places that begins with longitudes."""
-    first = str(next(iter(getattr(points, "columns", [])), "")).lower()
-    if metric == "haversine" and first in ("lon", "lng", "long", "longitude"):
+    if metric != "haversine" or is_table(points) or (columns := to_points(points).columns) is None:
+        return
+    first = str(next(iter(columns), "")).lower()
+    if first in ("lon", "lng", "long", "longitude"):
         raise ValueError(f"the first column of points is {first}; haversine takes latitude, then longitude")
 
 
@@ -113,7 +156,7 @@ def one_of(points: Any, cost: Any, graph: Any) -> None:
 
 def check_cost(cost: Any) -> None:
     """Refuses graphs and sparse matrices in the place of the costs, by name."""
-    if _is_network(cost):
+    if network_of(cost) is not None:
         raise ValueError("the cost matrix is a networkx graph; give it by name, as `graph=`")
     if is_sparse(cost):
         raise ValueError(
@@ -124,39 +167,17 @@ def check_cost(cost: Any) -> None:
 
 def _matrix(cost: Any, dtype: Any) -> Any:
     check_cost(cost)
-    matrix = array_of(cost, dtype)
+    values = to_measures(cost).values
+    check_cost(values)
+    matrix = array_of(values, dtype)
     if matrix.ndim not in (1, 2):
         raise ValueError(f"the cost matrix has shape {matrix.shape}, expected one or two axes")
     return matrix
 
 
-def _is_network(graph: Any) -> bool:
-    """Whether it is a graph of networkx, which need not be installed."""
-    return hasattr(graph, "nodes") and hasattr(graph, "edges")
-
-
-def _network_edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
-    """Number of nodes, ends and weights of the edges of a networkx graph."""
-    number = {node: at for at, node in enumerate(graph.nodes)}
-    edges = list(graph.edges(data=True))
-    for u, v, data in edges:
-        if weight is not None and data.get(weight) is None:
-            has = ", ".join(map(repr, data)) or "none"
-            raise ValueError(
-                f"the edge from {u!r} to {v!r} has no attribute {weight!r} (it has: {has}); `weight=` names "
-                "the one that holds its length, and `weight=None` counts every edge as 1"
-            )
-    ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64)
-    weights = [1.0 if weight is None else data[weight] for *_, data in edges]
-    return len(number), ends.reshape(-1, 2), np.array(weights, dtype=np.float64)
-
-
 def _adjacency(graph: Any) -> Any:
     """Compressed rows of an adjacency matrix; they add up entries that come twice, as SciPy does."""
-    if hasattr(graph, "obsp"):  # AnnData: the graph of neighbors, where one need not be mutual
-        graph = sound(graph.obsp["distances"])
-        graph = graph.maximum(graph.T)
-    rows = sparse.csr_matrix(sound(graph) if is_sparse(graph) else _squared(graph, "graph"))
+    rows = sparse.csr_matrix(_squared(to_graph(graph), "graph"))
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
     rows.sum_duplicates()
@@ -175,10 +196,10 @@ def _one_way(rows: Any) -> Optional[tuple[int, int]]:
 def _edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
     """Number of nodes, ends and weights of the edges of an undirected graph."""
     hint = "distances are the same both ways here (`emd` alone knows directions), so say what it means: "
-    if _is_network(graph):
-        if graph.is_directed():
+    if (network := network_of(graph)) is not None:
+        if network.is_directed(graph):
             raise ValueError(f"the graph is directed; {hint}`graph.to_undirected()`")
-        return _network_edges(graph, weight)
+        return len(network.nodes(graph)), *network.to_edges(graph, weight)
     rows = _adjacency(graph)
     if (one_way := _one_way(rows)) is not None:
         i, j = one_way
@@ -193,21 +214,21 @@ def _edges(graph: Any, weight: Optional[str]) -> tuple[int, Integers, Floats]:
 
 def directed(graph: Any, weight: Optional[str]) -> Any:
     """The adjacency matrix of a graph whose edges lead one way; `None` for any other."""
-    if not _is_network(graph):
-        if graph is None or hasattr(graph, "obsp"):
-            return None
+    if graph is None:
+        return None
+    if (network := network_of(graph)) is None:
         rows = _adjacency(graph)
         return None if _one_way(rows) is None else rows
-    if not graph.is_directed():
+    if not network.is_directed(graph):
         return None
-    nodes, ends, weights = _network_edges(graph, weight)
+    ends, weights = network.to_edges(graph, weight)
     # Of parallel edges the shortest counts: the last of those that are sorted by length, downwards.
     order = np.lexsort((-weights, ends[:, 1], ends[:, 0]))
     ends, weights = ends[order], weights[order]
     last = np.ones(len(ends), dtype=bool)
     last[:-1] = (ends[1:] != ends[:-1]).any(axis=1)
     places = (ends[last, 0], ends[last, 1])
-    return sparse.csr_matrix((weights[last], places), shape=(nodes, nodes))
+    return sparse.csr_matrix((weights[last], places), shape=(len(network.nodes(graph)),) * 2)
 
 
 def directed_costs(adjacency: Any, left: Integers, right: Integers) -> Floats:
@@ -232,17 +253,3 @@ def directed_costs(adjacency: Any, left: Integers, right: Integers) -> Floats:
             "where a has mass to every node where b has"
         )
     return found
-
-
-def fingerprint(
-    points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
-) -> tuple[Any, ...]:
-    """What tells one ground metric from another: a number for its contents, which may change in place."""
-    if points is not None:
-        parts = [coordinates(points)]
-    elif cost is not None:
-        parts = [_matrix(cost, None)]
-    else:
-        parts = [] if graph is None else [np.asarray(part) for part in _edges(graph, weight)]
-    numbers = [(part.shape, str(part.dtype), crc32(np.ascontiguousarray(part).data)) for part in parts]
-    return metric, points is None, cost is None, graph is None, *numbers

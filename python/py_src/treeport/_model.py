@@ -10,9 +10,20 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._inputs import Floats, Integers, measures_of, moves_matrix, row, threads_of, width
-from ._mappings import Places, moves, unmapped
-from ._named import check_same_columns, framed, ids_of, names_of_more
+from ._inputs import (
+    Floats,
+    Integers,
+    Places,
+    check_same_columns,
+    ids_of,
+    measures_of,
+    names_of_more,
+    row,
+    threads_of,
+    unmapped,
+    width,
+)
+from ._results import framed, moves, moves_matrix
 from ._tables import nearest_of, table_of
 
 Self = TypeVar("Self", bound="Model")

@@ -14,9 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._blocks import processes, spread_search
 from ._estimator import TreeWasserstein, _parameters
-from ._ground import ground_of
-from ._inputs import Integers, measures_of, neighbors_of, rows_of, threads_of
-from ._mappings import Places, are_mappings, named_rows, names_of_ground, places_for
+from ._ground import ground_of, names_of_ground, places_for
+from ._inputs import Integers, Places, are_mappings, measures_of, named_rows, neighbors_of, rows_of, threads_of
 from ._progress import bar
 
 

@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 from scipy import sparse
 
-from ._named import Named, names_of_labels, texts
+from ._inputs import NamedTable, names_of_labels, texts
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -31,7 +31,7 @@ def format_of(path: str) -> str:
     return known
 
 
-def read_hdf5_biom(path: str) -> Named:
+def read_hdf5_biom(path: str) -> NamedTable:
     """The samples of a table of BIOM 2.1; they lie in the file as rows already."""
     h5py = _needed("h5py", "a .biom file of HDF5", path)
     try:
@@ -48,23 +48,23 @@ def read_hdf5_biom(path: str) -> Named:
         rows.check_format(full_check=True)
     except ValueError as error:
         raise ValueError(f"{path}: the matrix of samples is damaged: {error}") from None
-    return Named(rows, ids, names)
+    return NamedTable(lambda: rows, ids, names)
 
 
 def _ids(dataset: Any) -> list[str]:
     return [item.decode() if isinstance(item, bytes) else str(item) for item in dataset[()]]
 
 
-def read_h5ad(path: str) -> Named:
+def read_h5ad(path: str) -> NamedTable:
     """The observations of an AnnData file, as profiles of its variables."""
     anndata = _needed("anndata", "a .h5ad file", path)
     data = anndata.read_h5ad(path)
     if data.X is None:
         raise ValueError(f"{path}: it has no X")
-    return Named(data.X, texts(data.obs_names), texts(data.var_names))
+    return NamedTable(lambda: data.X, texts(data.obs_names), texts(data.var_names))
 
 
-def read_parquet(path: str) -> Named:
+def read_parquet(path: str) -> NamedTable:
     """A table whose index, or else first column of text, has the IDs."""
     pandas = _needed("pandas", "a .parquet file", path)
     try:
@@ -83,7 +83,7 @@ def read_parquet(path: str) -> Named:
         row, column = (int(at[0]) for at in missing.nonzero())
         raise ValueError(f"{path}: row {frame.index[row]}, column {frame.columns[column]}: there is no number")
     ids = None if counted else texts(frame.index)
-    return Named(sparse.csr_array(frame.to_numpy(dtype="float64")), ids, names_of_labels(frame.columns))
+    return NamedTable(lambda: sparse.csr_array(frame.to_numpy(dtype="float64")), ids, names_of_labels(frame.columns))
 
 
 def _needed(package: str, what: str, path: str) -> Any:
@@ -94,4 +94,4 @@ def _needed(package: str, what: str, path: str) -> Any:
         raise ImportError(f"{path}: {what} is read by {package}: `pip install {package}`") from error
 
 
-READERS: dict[str, Callable[[str], Named]] = {"h5ad": read_h5ad, "parquet": read_parquet}
+READERS: dict[str, Callable[[str], NamedTable]] = {"h5ad": read_h5ad, "parquet": read_parquet}

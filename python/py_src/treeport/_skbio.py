@@ -7,8 +7,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._inputs import Floats, Integers
-from ._named import ids_of, texts
+from ._inputs import Floats, Integers, ids_of, texts
 
 
 def arrays_of(node: Any, names: Optional[Sequence[str]]) -> tuple[Integers, Floats, list[str]]:

@@ -8,9 +8,18 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._ground import coordinates, costs, directed, directed_costs, nodes_by_name, one_of
-from ._inputs import Floats, Integers, moves_matrix, row, support, width
-from ._mappings import Places, moves, names_of_ground, places_of_ground, unmapped
+from ._ground import (
+    coordinates,
+    costs,
+    directed,
+    directed_costs,
+    names_of_ground,
+    nodes_by_name,
+    one_of,
+    places_of_ground,
+)
+from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
+from ._results import moves, moves_matrix
 
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
@@ -56,7 +65,7 @@ class _Problem:
 
     def _check_labels(self, a: Any, b: Any) -> None:
         """Refuses labels that contradict each other where the points have none that would tell."""
-        left, right = _labels(a), _labels(b)
+        left, right = labels_of(a), labels_of(b)
         points, points_b, cost, _ = self._of
         if left is None or right is None or left == right or points_b is not None:
             return
@@ -144,13 +153,6 @@ class _Problem:
             (u, v), (left, right), (n, m) = duals, self._places, self._shape
             duals = _spread(u, left, n), _spread(v, right, m)
         return (value, self._plan(entries, with_plan), duals) if with_plan else (value, duals)
-
-
-def _labels(measure: Any) -> Optional[list[Any]]:
-    """The labels of a Series, or the columns of a table of one row."""
-    if not hasattr(measure, "reindex"):
-        return None
-    return list(measure.columns if hasattr(measure, "columns") else measure.index)
 
 
 def _some(labels: list[Any]) -> str:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Optional, Sequence
 import numpy as np
 
 from . import _core
-from ._ground import ground_of
-from ._inputs import Floats, Integers, threads_of
-from ._mappings import names_of_ground
+from ._ground import ground_of, names_of_ground
+from ._inputs import Floats, Integers, ids_of, names_of_labels, threads_of
 from ._model import Model
-from ._named import framed, ids_of, names_of_labels
+from ._results import framed
 from ._skbio import arrays_of
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ try:
     import dask.array as da
     from distributed import Client
 
-    from ._graph import Chunks, Job, Rows
-    from ._graph import current as current
+    from ._dask_graph import Chunks, Job, Rows
+    from ._dask_graph import current as current
 except ImportError as error:
     raise ImportError('treeport.dask needs Dask: `pip install "treeport[dask]"`') from error
 

@@ -1,4 +1,4 @@
-"""Groups of cells as measures: what single-cell analysts compare."""
+"""AnnData, whose package need not be installed: profiles of cells or samples, their coordinates, and their groups."""
 
 from __future__ import annotations
 
@@ -7,13 +7,54 @@ from typing import Any, Optional
 import numpy as np
 from scipy import sparse
 
-from ._inputs import Floats, Integers, Seed, seed_of
-from ._named import Named, names_of_labels, texts
+from ._adapters import to_measures as _read
+from ._numbers import Floats, Integers, Seed, seed_of
+from ._table import NamedTable, names_of_labels, texts
+
+
+def is_mine(what: Any) -> bool:
+    return hasattr(what, "obsm")
+
+
+def to_measures(what: Any) -> NamedTable:
+    """Observations as rows of variables."""
+    return NamedTable(lambda: _profiles(what), getattr(what, "obs_names", None), _names(what, "var_names"))
+
+
+def to_points(what: Any) -> NamedTable:
+    """Observations by their principal components, or else by what `obsm` has first."""
+    key = "X_pca" if "X_pca" in what.obsm else next(iter(what.obsm), None)
+    values = (lambda: _profiles(what)) if key is None else (lambda: _read(what.obsm[key]).values)
+    return NamedTable(values, _names(what, "obs_names"))
+
+
+def to_graph(what: Any) -> NamedTable:
+    """The graph of neighbors, where one need not be mutual."""
+
+    def adjacency() -> Any:
+        distances = _read(what.obsp["distances"]).values
+        return distances.maximum(distances.T)
+
+    return NamedTable(adjacency, _names(what, "obs_names"))
+
+
+def _profiles(what: Any) -> Any:
+    if getattr(what, "X", None) is None:
+        raise ValueError("the AnnData has no X, whose rows would be the measures")
+    return _read(what.X).values
+
+
+def _names(what: Any, axis: str) -> Any:
+    """What observations or variables are called; those that were given no names are 0, 1, … there, as text."""
+    labels = getattr(what, axis, None)
+    names = None if labels is None else texts(labels)
+    counted = names is not None and names == texts(range(len(names)))
+    return range(len(names)) if counted and names is not None else names
 
 
 def groups_of(
     adata: Any, groupby: str, weights: Any, n_cells: Optional[int], random_state: Seed
-) -> Named:
+) -> NamedTable:
     """A row for every group of cells and a column for every cell; rows sum to 1."""
     kinds = _column(adata, groupby).astype("category").cat
     group = np.asarray(kinds.codes, dtype=np.int64)  # -1 where the entry is missing
@@ -28,7 +69,7 @@ def groups_of(
     shape = (len(there), len(group))
     table = sparse.csr_array((mass[cells] / totals[rows], (rows, cells)), shape=shape)
     names = texts(adata.obs_names) if len(set(adata.obs_names)) == len(group) else None
-    return Named(table, texts(kinds.categories[there]), names)
+    return NamedTable(lambda: table, texts(kinds.categories[there]), names)
 
 
 def _column(adata: Any, key: str) -> Any:

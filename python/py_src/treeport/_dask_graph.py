@@ -1,4 +1,4 @@
-"""Graphs of tasks: rows of masses in blocks, a model that goes to every worker once, and what is made of them."""
+"""Graphs of Dask's tasks: rows of masses in blocks, a model that goes to every worker once, and what is made of them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from distributed import Client, Future, get_client
 from scipy import sparse
 
 from . import _blocks
-from ._inputs import in_order, table
-from ._mappings import Places, names_of_ground, places_of_ground, unmapped
+from ._ground import names_of_ground, places_of_ground
+from ._inputs import Places, table, unmapped
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
@@ -205,7 +205,7 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
-    plain = table(in_order(unmapped(X, lambda: _places(model)), _names(model)))
+    plain = table(unmapped(X, lambda: _places(model)), _names(model))
     sizes = _sizes(plain.shape[0], chunks, workers, most)
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]

@@ -1,0 +1,344 @@
+"""Measures: one or many, as the compiled half takes them, and those that are read once and used often."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Callable, Optional, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from .. import _core
+from ._adapters import to_measures
+from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_table
+from ._table import NamedTable, Places, names_of_labels, texts
+from .dicts import are_mappings, is_mapping, named_rows
+
+T = TypeVar("T")
+
+
+def ids_of(what: Any) -> Any:
+    """What rows are called, where they are called anything; the rows themselves are not looked at."""
+    return to_measures(what).rows
+
+
+def labels_of(what: Any) -> Optional[list[Any]]:
+    """The labels of all columns, where there are any; a dict has those of some points only."""
+    columns = None if is_mapping(what) or are_mappings(what) else to_measures(what).columns
+    return None if columns is None else list(columns)
+
+
+def check_same_columns(a: Any, b: Any) -> None:
+    """Refuses two tables whose columns are called differently, where the points have no names that would tell."""
+    left, right = (names_of_labels(labels_of(one)) for one in (a, b))
+    if left is None or right is None or left == right:
+        return
+    at = next((at for at, (x, y) in enumerate(zip(left, right)) if x != y), min(len(left), len(right)))
+    one, other = (names[at] if at < len(names) else "missing" for names in (left, right))
+    raise ValueError(
+        f"column {at} is {one} on the left and {other} on the right, and the points have no names; bring both into one "
+        "order (`B[A.columns]`), or give names to the points"
+    )
+
+
+def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
+    """One measure: a vector of masses, or the three parts of a sparse one.
+
+    Where both it and the points have names, they are matched.
+    """
+    masses = to_measures(measure).in_order(names)
+    if is_sparse(masses):
+        if masses.shape[0] != 1:
+            raise ValueError(f"a measure is one row of masses, not {masses.shape[0]}")
+        at = np.require(masses.indices, np.int64, "A")
+        return at, np.require(masses.data, np.float64, "A"), masses.shape[1]
+    masses = array_of(masses)
+    if masses.ndim == 2 and masses.shape[0] == 1:
+        masses = masses[0]
+    if masses.ndim != 1:
+        raise ValueError(f"a measure is one row of masses, not an array of shape {masses.shape}")
+    return masses
+
+
+def support(measure: Any) -> tuple[Integers, Floats]:
+    """Where the result of `row` has mass, or what is no mass and has to be refused, and how much."""
+    if isinstance(measure, tuple):
+        return measure[0], measure[1]
+    places = np.flatnonzero(measure)
+    return places, measure[places]
+
+
+def width(measure: Any) -> int:
+    """Number of points that the result of `row` lives on."""
+    return int(measure[2] if isinstance(measure, tuple) else len(measure))
+
+
+def table(measures: Any, names: Optional[Sequence[Any]] = None) -> Any:
+    """Many measures as float64: a two-dimensional array, or compressed rows.
+
+    Where both columns and points have names, they are matched.
+    """
+    if names is None and is_table(measures):
+        return measures
+    rows = to_measures(measures).in_order(names)
+    if is_sparse(rows):
+        return rows if rows.dtype == np.float64 else rows.astype(np.float64)
+    dense = array_of(rows)
+    if dense.ndim != 2:
+        raise ValueError(f"measures are the rows of a table, not an array of shape {dense.shape}")
+    return dense
+
+
+def measures_of(
+    measures: Any, normalize: bool = False, names: Optional[Sequence[Any]] = None
+) -> _core.Measures:
+    """Checked measures, `Measures` as they are; with `normalize` each is divided by its total.
+
+    Where both columns and points have names, they are matched.
+    """
+    if isinstance(measures, Measures):
+        return measures._for(names, normalize)
+    own = to_measures(measures)
+    return _checked_by_id(table(own, names), normalize, own.rows)
+
+
+def _checked_by_id(rows: Any, normalize: bool, ids: Any) -> _core.Measures:
+    """Measures of what `table` returns; those without mass are named by their IDs, where they have any."""
+    try:
+        return _checked(rows, normalize)
+    except ValueError as error:
+        empty = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
+        if ids is None or len(empty) == 0:
+            raise
+        some = ", ".join(str(ids[at]) for at in empty[:3])
+        raise ValueError(f"{len(empty)} of {len(ids)} rows have no mass, such as {some}; drop them") from error
+
+
+def _checked(rows: Any, normalize: bool) -> _core.Measures:
+    """Measures of what `table` returns."""
+    if not is_sparse(rows):
+        return _core.Measures.dense(rows, normalize)
+    start, columns = rows.indptr, rows.indices
+    if start.dtype != columns.dtype:
+        start, columns = start.astype(np.int64), columns.astype(np.int64)
+    start, columns, masses = (np.require(part, None, ["C", "A"]) for part in (start, columns, rows.data))
+    return _core.Measures.csr(start, columns, masses, rows.shape[1], normalize)
+
+
+class Measures:
+    """Measures that are read once and used often.
+
+    Everything that takes rows of masses takes them, too, and what a tree or a forest has worked out for them stays as
+    long as both are there: a second `pairwise` does not pay for the first, and a query against a collection pays
+    for the query alone. They are sparse, and know what their rows and columns are called.
+
+    Parameters
+    ----------
+    X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points), or list of dict
+        One measure per row; of a `biom.Table` one per sample. A dict ``{name: mass}`` has the points by their names;
+        those that it does not mention have no mass. Later changes to `X` do not reach them.
+    ids : sequence, optional
+        What the measures are called, which tables of distances have as index and columns. By default the index of a
+        DataFrame, the observations of an AnnData, or the samples of a `biom.Table`.
+    names : sequence of str, optional
+        What the points are called, which are matched to those of a tree. By default the columns of a DataFrame, the
+        variables of an AnnData, or the observations of a `biom.Table`.
+
+    Attributes
+    ----------
+    ids : sequence or None
+    names : list of str or None
+    shape : tuple of int
+        Number of measures and of points.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> measures = tp.Measures([[1, 0], [0, 1]])
+    >>> measures
+    Measures(n_measures=2, n_points=2)
+    >>> float(tp.Tree.from_newick("(cat:1,dog:2);").pairwise(measures)[0, 1])
+    3.0
+    """
+
+    def __init__(
+        self, X: Any, *, ids: Optional[Sequence[Any]] = None, names: Optional[Sequence[Any]] = None
+    ) -> None:
+        if names is not None and are_mappings(X):
+            X = named_rows(X, Places(len(names), names))
+        own = to_measures(X)
+        ids = own.rows if ids is None else ids
+        raw = _checked_by_id(table(own), False, ids)
+        self._set(raw, ids, own.columns if names is None else texts(names))
+
+    def _set(self, raw: _core.Measures, ids: Any, columns: Any) -> None:
+        raw.keep()
+        self._raw = raw
+        self.ids = _one_each(ids, len(raw), "IDs", "measures")
+        self.names: Optional[list[str]] = names_of_labels(_one_each(columns, raw.points, "names", "points"))
+        self._counted = columns is not None and self.names is None  # labels that only count from 0
+        self._placed: Optional[tuple[list[str], Measures]] = None
+
+    @classmethod
+    def _of(cls, raw: _core.Measures, ids: Any, columns: Any) -> Measures:
+        made = cls.__new__(cls)
+        made._set(raw, ids, columns)
+        return made
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, transpose: bool = False) -> Measures:
+        """Reads a file, with the IDs of its rows and the names of its columns where it has them.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Its ending tells the format. ``.biom``, of either version, where samples become rows (HDF5 needs h5py);
+            ``.csv`` and ``.tsv``, which may be gzip, with headers and IDs as the command line reads them; ``.npy`` and
+            SciPy's ``.npz``; ``.parquet``, where the index or else a first column of text has the IDs (needs pandas and
+            pyarrow); ``.h5ad``, whose observations become rows (needs anndata).
+        transpose : bool
+            Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes them.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        ValueError
+            It is not such a file; says where, and what to do.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import treeport as tp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "table.tsv")
+        ...     _ = path.write_text("#OTU ID\\tgut\\tskin\\nb\\t8\\t4\\na\\t0\\t4\\n")
+        ...     samples = tp.Measures.read(path, transpose=True)
+        >>> samples.ids, samples.names
+        (['gut', 'skin'], ['b', 'a'])
+        """
+        from .._read import READERS, format_of, is_hdf5, read_hdf5_biom
+
+        file = os.fspath(path)
+        kind = format_of(file)
+        if transpose and kind not in ("csv", "tsv"):
+            raise ValueError(f"{file}: transpose is for tables of text (.csv, .tsv)")
+        if kind in READERS or (kind == "biom" and is_hdf5(file)):
+            own = READERS.get(kind, read_hdf5_biom)(file)
+            return _in_file(file, lambda: cls(own))
+        raw, ids, names = _in_file(file, lambda: _core.Measures.read(file, kind, transpose))
+        return cls._of(raw, ids, names)
+
+    @classmethod
+    def from_anndata(
+        cls,
+        adata: Any,
+        groupby: str,
+        *,
+        weights: Any = None,
+        n_cells: Optional[int] = None,
+        random_state: Seed = 0,
+    ) -> Measures:
+        """Groups of cells, such as types, donors or conditions: each an even spread over its cells.
+
+        Points are the cells, so that models are made for their coordinates, as ``TreeWasserstein(adata.obsm["X_pca"])``;
+        measures are called as the groups, and so are rows and columns of their distances.
+
+        Parameters
+        ----------
+        adata : AnnData
+        groupby : str
+            The column of `obs` that says which group a cell is in. Cells without an entry are in none.
+        weights : str or array-like of shape (n_obs,), optional
+            How much every cell counts in its group, or the column of `obs` that says so. Equal by default. The index of a
+            Series is matched to `obs_names`.
+        n_cells : int, optional
+            Draws at most so many cells of every group: exact distances, which `fit` learns from, take long between
+            groups of thousands.
+        random_state : int, numpy.random.Generator or None
+            Which are drawn.
+
+        Returns
+        -------
+        measures : Measures of shape (n_groups, n_obs)
+            Groups in the order of their categories, or sorted; those without cells are left out.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, treeport as tp
+        >>> from types import SimpleNamespace as AnnData  # stands in for anndata's
+        >>> obs = pd.DataFrame({"type": ["B", "T", "T"]}, index=["c1", "c2", "c3"])
+        >>> cells = AnnData(obs=obs, obs_names=obs.index, obsm={"X_pca": np.array([[0.0], [1.0], [5.0]])})
+        >>> types = tp.Measures.from_anndata(cells, "type")
+        >>> tp.linkage(points=cells.obsm["X_pca"], method="single").pairwise(types)
+             B    T
+        B  0.0  2.5
+        T  2.5  0.0
+        """
+        from .anndata import groups_of
+
+        return cls(groups_of(adata, groupby, weights, n_cells, random_state))
+
+    @cached_property
+    def _normalized(self) -> _core.Measures:
+        normalized = self._raw.normalized()
+        normalized.keep()
+        return normalized
+
+    def _for(self, names: Optional[Sequence[Any]], normalize: bool) -> _core.Measures:
+        """Those that points of these names are asked about."""
+        placed = self._in_order(names)
+        return placed._normalized if normalize else placed._raw
+
+    def _in_order(self, names: Optional[Sequence[Any]]) -> Measures:
+        """The same on points of these names; kept, in case they are asked about again."""
+        wanted = None if names is None else texts(names)
+        called = None if wanted is None else self._table().called(wanted)
+        if wanted is None or called is None or called == wanted:
+            return self
+        if self._placed is None or self._placed[0] != wanted:
+            self._placed = wanted, Measures(self._table().in_order(wanted), ids=self.ids, names=wanted)
+        return self._placed[1]
+
+    def _rows(self) -> sparse.csr_array:
+        start, columns, masses, points = self._raw.compressed()
+        return sparse.csr_array((masses, columns, start), shape=(len(self), points))
+
+    def _table(self) -> NamedTable:
+        return NamedTable(self._rows, self.ids, range(self._raw.points) if self._counted else self.names)
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return _measures_again, (self._rows(), self.ids, self.names, self._counted)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of measures and of points."""
+        return len(self._raw), self._raw.points
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __repr__(self) -> str:
+        return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
+
+
+def _in_file(path: str, read: Callable[[], T]) -> T:
+    """What is read; errors about what a file holds begin with its name."""
+    try:
+        return read()
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _measures_again(rows: Any, ids: Any, names: Any, counted: bool = False) -> Measures:
+    columns = range(rows.shape[1]) if counted else names
+    return Measures(NamedTable(lambda: rows, ids, columns))
+
+
+def _one_each(labels: Any, count: int, what: str, things: str) -> Any:
+    """Labels, one for each thing, or none."""
+    if labels is not None and len(labels) != count:
+        raise ValueError(f"{len(labels)} {what} for {count} {things}")
+    return labels

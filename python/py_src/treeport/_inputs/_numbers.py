@@ -1,0 +1,81 @@
+"""Arrays, and single numbers, as the compiled half takes them: without a copy wherever they fit already."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+from typing import Any, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Seed = Union[int, np.random.Generator, np.random.RandomState, None]
+
+
+def is_sparse(what: Any) -> bool:
+    """Whether it is a sparse matrix or array of SciPy; quick to say no to what most callers have."""
+    return type(what) is not np.ndarray and bool(sparse.issparse(what))
+
+
+def is_table(what: Any) -> bool:
+    """Whether it is a plain table of float64, as most callers have; quick to say."""
+    plain = type(what) is np.ndarray and what.ndim == 2 and what.dtype == np.float64
+    return plain and bool(what.flags.aligned)
+
+
+def array_of(values: Any, dtype: Any = np.float64) -> Any:
+    """An array of aligned numbers; what came over a network, or out of a file, may lie anywhere."""
+    # What is behind a mask is not meant.
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError("some entries are masked; fill them (`filled`) or leave them out first")
+    return np.require(values, dtype, "A")
+
+
+def pairs_of(pairs: Any) -> Integers:
+    """Pairs of row numbers."""
+    array = np.asarray(pairs)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"pairs are numbers of rows, not {array.dtype}")
+    if array.ndim != 2:
+        raise ValueError(f"the list of pairs has shape {array.shape}, expected (n, 2)")
+    return np.require(array, np.int64, "A")
+
+
+def neighbors_of(n_neighbors: Any) -> int:
+    """A number of neighbors, in the words of scikit-learn where it is none."""
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
+        raise TypeError(f"n_neighbors does not take {type(n_neighbors)} value, enter integer value")
+    if n_neighbors <= 0:
+        raise ValueError(f"Expected n_neighbors > 0. Got {n_neighbors}")
+    return int(n_neighbors)
+
+
+def threads_of(n_jobs: Optional[int]) -> int:
+    """Threads to use: all processors for `None` and -1; 0 is how the compiled half says all."""
+    if n_jobs is None or n_jobs == -1:
+        return 0
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; give a number of threads, or -1 for all processors")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def seed_of(random_state: Seed) -> int:
+    """A seed; a generator moves on, so that the next call gets another."""
+    if isinstance(random_state, (int, np.integer)):
+        if not 0 <= random_state < 2**64:
+            raise ValueError(f"random_state is {random_state}; a seed is at least 0 and below 2**64")
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    raise ValueError(f"random_state is {random_state!r}; give an int, a Generator or None")
+
+

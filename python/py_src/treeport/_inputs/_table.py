@@ -1,0 +1,137 @@
+"""The form that adapters give to every input: numbers, and what rows and columns are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Callable, NamedTuple, Optional
+
+import numpy as np
+from scipy import sparse
+
+from ._numbers import Integers, array_of, is_sparse
+
+
+class Places(NamedTuple):
+    """How many points there are, and what they are called; `None` where they go by their numbers."""
+
+    size: int
+    names: Optional[Sequence[Any]]
+
+
+class NamedTable:
+    """Numbers of one or two axes, and the labels of rows and of columns; `None` where there are none.
+
+    The numbers are read when they are first asked for, so that labels alone cost nothing.
+    """
+
+    def __init__(self, read: Callable[[], Any], rows: Any = None, columns: Any = None) -> None:
+        self._read, self.rows, self.columns = read, rows, columns
+
+    @cached_property
+    def values(self) -> Any:
+        """An array, or what becomes one, or compressed rows."""
+        return self._read()
+
+    @property
+    def names(self) -> Optional[list[str]]:
+        """What columns are called."""
+        return names_of_labels(self.columns)
+
+    def called(self, points: Sequence[str]) -> Optional[list[str]]:
+        """What columns are called; numbers that only count are names where some of these points have them."""
+        if self.columns is None or self.names is not None:
+            return self.names
+        numbers = texts(self.columns)
+        return None if set(numbers).isdisjoint(points) else numbers
+
+    def in_order(self, points: Optional[Sequence[Any]]) -> Any:
+        """The numbers, columns in the order of points that have names, where columns have names, too.
+
+        Points without a column have no mass.
+        """
+        wanted = None if points is None else texts(points)
+        columns = None if wanted is None else self.called(wanted)
+        if wanted is None or columns is None or columns == wanted:
+            return self.values
+        return _placed(self.values, places_of(columns, wanted, self.rows), len(wanted))
+
+
+def comes_from(what: Any, package: str) -> bool:
+    """Whether its type, or one that it is made from, is of a package, which need not be installed."""
+    return any(kind.__module__.partition(".")[0] == package for kind in type(what).__mro__)
+
+
+def own_labels(labels: Any) -> Optional[list[Any]]:
+    """Labels as they are; those that only count from 0 are none."""
+    found = None if labels is None else list(labels)
+    return None if found is None or found == list(range(len(found))) else found
+
+
+def names_of_labels(labels: Any) -> Optional[list[str]]:
+    """Labels as names; those that only count from 0 are none."""
+    found = own_labels(labels)
+    return None if found is None else texts(found)
+
+
+def texts(labels: Any) -> list[str]:
+    return [str(label) for label in labels]
+
+
+def places_of(columns: Sequence[str], names: Sequence[str], ids: Any = None) -> Integers:
+    """For every column the number of the point of that name."""
+    number = {name: at for at, name in enumerate(names)}
+    if len(number) < len(names):
+        twice = next(name for at, name in enumerate(names) if number[name] != at)
+        raise ValueError(f"two points are called {twice}, so that columns cannot be matched by name")
+    unknown = [column for column in columns if column not in number]
+    if unknown:
+        some = ", ".join(unknown[:3])
+        turned = ids is not None and any(str(name) in number for name in ids)
+        hint = "; rows are called as points are, so turn the table round (`.T`, of a biom.Table `.transpose()`)" if turned else ""
+        raise ValueError(
+            f"{len(unknown)} of {len(columns)} columns are called as no point is, such as {some}{hint}"
+        )
+    places = np.array([number[column] for column in columns], dtype=np.int64)
+    found, times = np.unique(places, return_counts=True)
+    if len(found) < len(places):
+        raise ValueError(f"the column {names[found[times > 1][0]]} is there twice")
+    return places
+
+
+def _placed(values: Any, places: Integers, width: int) -> Any:
+    """Numbers with their columns at other places; all other columns are empty, and take no memory."""
+    if not is_sparse(values):
+        values = array_of(values)
+        if values.ndim == 1:
+            masses = np.zeros(width)
+            masses[places] = values
+            return masses
+        if len(places) == width:
+            return values[:, np.argsort(places)]
+    given = sparse.csr_array(values)
+    moved = sparse.csr_array((given.data, places[given.indices], given.indptr), shape=(given.shape[0], width))
+    moved.sort_indices()
+    return moved
+
+
+def names_of_more(
+    old: Optional[Sequence[str]], new: Optional[Sequence[str]], count: int
+) -> Optional[list[str]]:
+    """What all points are called once there are `count` more."""
+    if new is not None and len(new) != count:
+        raise ValueError(f"there are {len(new)} names for {count} new points")
+    if (old is None) != (new is None):
+        raise ValueError(
+            "the old points have no names, so the new ones have none either"
+            if old is None
+            else "the old points have names; give `names` for the new ones"
+        )
+    if old is None or new is None:
+        return None
+    called = texts(new)
+    if both := set(old).intersection(called):
+        raise ValueError(f"there is a point called {min(both)} already")
+    if len(set(called)) < len(called):
+        raise ValueError(f"two new points are called {next(name for name in called if called.count(name) > 1)}")
+    return [*old, *called]

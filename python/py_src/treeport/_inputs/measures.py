@@ -1,0 +1,17 @@
+"""`Measures`, which were read before; `measures_of` takes them as they are, and this is for what needs their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._measures import Measures
+from ._table import NamedTable
+
+
+def is_mine(what: Any) -> bool:
+    return isinstance(what, Measures)
+
+
+def to_measures(what: Any) -> NamedTable:
+    table: NamedTable = what._table()
+    return table

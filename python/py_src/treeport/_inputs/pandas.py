@@ -1,0 +1,32 @@
+"""DataFrames and Series of pandas, and of what is like it; the package itself is not needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._table import NamedTable
+
+
+def is_mine(what: Any) -> bool:
+    return hasattr(what, "index") and (hasattr(what, "columns") or hasattr(what, "reindex"))
+
+
+def to_measures(what: Any) -> NamedTable:
+    """Rows and columns by their labels; the labels of a Series are its points."""
+    if hasattr(what, "columns"):
+        return NamedTable(lambda: _numbers(what), what.index, what.columns)
+    return NamedTable(lambda: _numbers(what), None, what.index)
+
+
+def _numbers(values: Any) -> Any:
+    try:
+        return np.require(values, np.float64, "A")
+    except TypeError as error:
+        if not np.any(values.isna()):
+            raise
+        place = tuple(int(at[0]) for at in np.nonzero(np.asarray(values.isna())))
+        column = "" if len(place) == 1 else f", column {values.columns[place[1]]}"
+        where = f"the entry of row {values.index[place[0]]}{column}"
+        raise ValueError(f"{where} is missing; fill it (`fillna`) or leave it out first") from error

@@ -1,0 +1,52 @@
+"""Answers by name: tables of distances with the IDs of rows, and plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+from scipy import sparse
+
+
+def framed(distances: Any, left: Any, right: Any) -> Any:
+    """A table of distances with the IDs of its rows and columns, where either has any."""
+    if left is None and right is None:
+        return distances
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("distances of rows with IDs are a DataFrame: `pip install pandas`") from error
+    return pandas.DataFrame(distances, index=left, columns=right)
+
+
+def moves_matrix(moves: Any, shape: tuple[int, int]) -> sparse.csr_array:
+    """A plan as a sparse matrix."""
+    left, right, mass = moves
+    return sparse.coo_array((mass, (left, right)), shape=shape).tocsr()
+
+
+def moves(plan: sparse.csr_array, left: Optional[Sequence[Any]], right: Optional[Sequence[Any]]) -> Any:
+    """A plan as a table of source, target and mass, the largest mass first."""
+    entries = sparse.coo_array(plan)
+    source, target, mass = entries.row, entries.col, entries.data
+    order = np.lexsort((target, source, -mass))
+    columns = [_called(source[order], left), _called(target[order], right), mass[order].tolist()]
+    try:
+        import pandas
+    except ImportError:
+        return list(zip(*columns))
+    frame = pandas.DataFrame({"mass": columns[2]})
+    # Nodes may be tuples, which a column takes as they are when they come one by one.
+    for at, name in enumerate(("source", "target")):
+        frame.insert(at, name, pandas.Series(columns[at], dtype=_dtype(columns[at])))
+    return frame
+
+
+def _called(numbers: Any, names: Optional[Sequence[Any]]) -> list[Any]:
+    return [int(at) if names is None else names[at] for at in numbers.tolist()]
+
+
+def _dtype(nodes: list[Any]) -> Any:
+    """Whole numbers stay numbers; everything else is an object."""
+    return np.int64 if nodes and all(type(node) is int for node in nodes) else object
