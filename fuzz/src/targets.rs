@@ -142,7 +142,7 @@ fn forest_file(bytes: &[u8]) {
 fn index_file(bytes: &[u8]) {
     let Ok(file) = IndexFile::from_bytes(bytes) else { return };
     if file.index.measures().len() < 100 {
-        let _ = file.index.graph(3, Accuracy::Exact, &silent);
+        let _ = file.index.graph(3, Accuracy::EXACT, &silent);
     }
     let written = file.to_bytes().expect("what was read can be written");
     let again = IndexFile::from_bytes(&written).expect("what is written reads back");

@@ -2,8 +2,10 @@
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use treeport::estimate::{Accuracy, Answer, Level, Statistic};
+use treeport::accuracy::{Accuracy, Level, Question};
+use treeport::estimate::{Answer, Statistic};
 
+use crate::accuracy::GivenAccuracy;
 use crate::convert::to_py_err;
 use crate::ground::Ground;
 use crate::labelled::Labelled;
@@ -111,14 +113,14 @@ impl Estimator {
     fn paired<'py>(
         &self,
         py: Python<'py>,
-        accuracy: &str,
+        accuracy: GivenAccuracy<'py>,
         a: &Measures,
         b: &Measures,
         bounds: bool,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Ends<'py>> {
-        let (accuracy, a, b) = (accuracy.parse().map_err(to_py_err)?, &a.rows, &b.rows);
+        let (accuracy, a, b) = (accuracy.read(Question::Estimate)?, &a.rows, &b.rows);
         let (first, second): (Vec<f64>, Vec<f64>) =
             watch::run(py, threads, report.as_ref(), |progress| match accuracy {
                 Accuracy::Level(level) if !bounds => {

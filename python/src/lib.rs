@@ -6,6 +6,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
+mod accuracy;
 mod convert;
 mod estimator;
 mod ground;
@@ -28,6 +29,8 @@ mod _core {
     #[pymodule_export]
     const DEFAULT_PAIRS: usize = treeport::labelled::DEFAULT_PAIRS;
     #[pymodule_export]
+    use crate::accuracy::check_search_accuracy;
+    #[pymodule_export]
     use crate::estimator::{Estimator, calibration};
     #[pymodule_export]
     use crate::ground::{Graph, Ground};
@@ -40,7 +43,7 @@ mod _core {
     #[pymodule_export]
     use crate::model::Model;
     #[pymodule_export]
-    use crate::neighbors::{Index, check_accuracy};
+    use crate::neighbors::Index;
     #[pymodule_export]
     use crate::transport::{
         emd, emd_few_pairs, emd_matrix, emd_pairs, emd_pairs_apart, emd_points, emd_relaxed,

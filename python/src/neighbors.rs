@@ -5,47 +5,14 @@ use std::path::PathBuf;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use treeport::Error;
-use treeport::search::{Accuracy, IndexFile, IndexOptions, Neighbors};
+use treeport::accuracy::Question;
+use treeport::search::{IndexFile, IndexOptions, Neighbors};
 
+use crate::accuracy::GivenAccuracy;
 use crate::convert::{Array1, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
 use crate::watch;
-
-/// How good neighbors have to be, as Python says it.
-#[derive(FromPyObject)]
-pub(crate) enum Asked<'py> {
-    /// First, because it would pass for a number.
-    Truth(bool),
-    Within(f64),
-    Named(String),
-    Other(Bound<'py, PyAny>),
-}
-
-impl Asked<'_> {
-    fn read(self) -> PyResult<Accuracy> {
-        let expected = "it must be exact, approximate or a finite number, at least 0";
-        let bad = |value| to_py_err(Error::BadOption { option: "accuracy", value, expected });
-        match self {
-            Self::Truth(value) => Err(bad(if value { "True" } else { "False" }.into())),
-            Self::Within(value) if value >= 0.0 && value.is_finite() => Ok(Accuracy::Within(value)),
-            Self::Within(value) => Err(bad(value.to_string())),
-            Self::Named(name) => match name.as_str() {
-                "exact" => Ok(Accuracy::Exact),
-                "approximate" => Ok(Accuracy::Approximate),
-                _ => Err(bad(format!("{name:?}"))),
-            },
-            Self::Other(what) => Err(bad(what.repr()?.to_string())),
-        }
-    }
-}
-
-/// Refuses an accuracy that is none.
-#[pyfunction]
-pub(crate) fn check_accuracy(accuracy: Asked<'_>) -> PyResult<()> {
-    accuracy.read().map(|_| ())
-}
 
 /// Where the neighbors of each query begin, their numbers and distances, and for each query the
 /// bound of what was left out and how many pairs were solved.
@@ -91,11 +58,11 @@ impl Index {
         py: Python<'py>,
         queries: Option<&Measures>,
         k: usize,
-        accuracy: Asked<'_>,
+        accuracy: GivenAccuracy<'_>,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<FoundNeighbors<'py>> {
-        let (index, accuracy) = (&self.file.index, accuracy.read()?);
+        let (index, accuracy) = (&self.file.index, accuracy.read(Question::Search)?);
         let found = watch::run(py, threads, report.as_ref(), |progress| match queries {
             Some(queries) => index.nearest(&queries.rows, k, accuracy, progress),
             None => index.graph(k, accuracy, progress),

@@ -193,10 +193,13 @@ def test_verbose_shows_bars(words, documents, capsys):
         assert f"{title} done in" in shown
 
 
-@pytest.mark.parametrize("accuracy", ["high", -0.1, float("nan"), None])
-def test_bad_accuracies_are_named(documents, accuracy):
+@pytest.mark.parametrize(
+    ("accuracy", "shown"),
+    [("high", "high"), ("approximate", "approximate"), (-0.1, "-0.1"), (float("nan"), "NaN"), (None, "None"), (True, "True")],
+)
+def test_bad_accuracies_are_named(documents, accuracy, shown):
     tw = tp.TreeWasserstein(epochs=1).fit(documents)
-    message = f"the accuracy is `{accuracy}`; it must be tree, flow, arcs, exact or a number of at least 0"
+    message = f"the accuracy of an estimate is `{shown}`; it must be tree, flow, arcs, exact or a number of at least 0"
     with pytest.raises(ValueError) as caught:
         tw.estimate(documents[:3], documents[3:6], accuracy=accuracy)
     assert str(caught.value) == message

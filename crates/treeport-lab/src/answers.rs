@@ -5,7 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use treeport::estimate::{Estimate, Estimator, Level};
+use treeport::accuracy::Level;
+use treeport::estimate::{Estimate, Estimator};
 use treeport::progress::State;
 use treeport::{
     Error, Fit, FitOptions, GroundMetric, Labelled, Method, Model, Progress, Result, Score, fit,

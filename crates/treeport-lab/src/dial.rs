@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use treeport::accuracy::{Accuracy, Level};
 use treeport::build::{PerturbedOptions, perturbed};
-use treeport::estimate::{Accuracy, Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::names::Named;
 use treeport::score::median;
 use treeport::{Method, Model, Progress, Result, Score};

@@ -32,6 +32,7 @@
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
 
+pub mod accuracy;
 mod binary;
 pub mod build;
 pub mod condensed;
@@ -64,6 +65,7 @@ pub mod tree;
 mod units;
 mod wide;
 
+pub use accuracy::{Accuracy, Level};
 pub use build::{Linkage, linkage};
 pub use error::{Error, Result};
 pub use estimate::Estimator;
@@ -77,7 +79,7 @@ pub use model::Model;
 pub use progress::{Progress, silent};
 pub use project::{project, project_additive};
 pub use score::Score;
-pub use search::{Accuracy, Index, IndexOptions};
+pub use search::{Index, IndexOptions};
 pub use solve::{exact, sinkhorn};
 pub use sparse::Csr;
 pub use tree::{Attachment, Coupling, Tree};

@@ -18,8 +18,8 @@ __all__ = [
     "Model",
     "__version__",
     "calibration",
-    "check_accuracy",
     "check_options",
+    "check_search_accuracy",
     "emd",
     "emd_few_pairs",
     "emd_matrix",
@@ -201,7 +201,7 @@ class Estimator:
     ) -> Estimator: ...
     def paired(
         self,
-        accuracy: str,
+        accuracy: Union[str, float],
         a: Measures,
         b: Measures,
         bounds: bool,
@@ -250,7 +250,7 @@ class Index:
     def present(self) -> int: ...
     def __len__(self) -> int: ...
 
-def check_accuracy(accuracy: Union[str, float]) -> None: ...
+def check_search_accuracy(accuracy: Union[str, float]) -> None: ...
 def calibration(
     ground: Ground, model: Model, labelled: Labelled, threads: int, report: _Report = None
 ) -> Calibration: ...

@@ -68,7 +68,7 @@ class Estimates:
         A, B : array-like or sparse of shape (n_measures, n_points)
         accuracy : {"tree", "flow", "arcs", "exact"} or float
             "tree" takes the distance of the trees; "flow" the true cost of their plans; "arcs" a value between
-            the bounds that a few Sinkhorn sweeps prove, and asks no tree; "exact" solves. A number is a relative
+            the bounds that a few Sinkhorn sweeps prove, and does not use the trees; "exact" solves. A number is a relative
             error that is certified to be kept: a pair is tried at "flow", where its plans are likely to be enough, then
             at "arcs", and is solved where neither proves it.
 
@@ -130,7 +130,7 @@ class Estimates:
         left, right = self._measures(A), self._measures(B)
         estimator = self._estimator(threads)
         with bar("bounding" if bounds else "estimating", self.verbose) as report:
-            return estimator.paired(str(accuracy), left, right, bounds, threads, report)
+            return estimator.paired(accuracy, left, right, bounds, threads, report)
 
     def _estimator(self, threads: int) -> _core.Estimator:
         raise NotImplementedError

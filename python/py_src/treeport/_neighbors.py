@@ -401,7 +401,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def _check(self) -> None:
         """Refuses parameters that cannot be used."""
-        _core.check_accuracy(self.accuracy)
+        _core.check_search_accuracy(self.accuracy)
         memory = self.memory
         number = isinstance(memory, (int, np.integer)) and not isinstance(memory, bool)
         if memory is not None and not (number and memory >= 0):

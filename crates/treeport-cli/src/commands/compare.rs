@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use treeport::accuracy::Level;
 use treeport::build::quadtree;
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::fit::Family;
 use treeport::{
     Error, FitOptions, GroundMetric, Labelled, Method, Model, Progress, Score, fit, flow,

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use treeport::estimate::{Accuracy, Answer, Estimator, Level};
+use treeport::accuracy::{Accuracy, Level, Question};
+use treeport::estimate::{Answer, Estimator};
 use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit, memory};
 use treeport_report::terminal::at_least_one;
 
@@ -26,8 +27,8 @@ Examples:
   treeport estimate --graph roads.csv --measures M.npz --labels labels.csv --accuracy tree
 
 Accuracies, each slower than the one before: `tree` (the mean distance of the trees), `flow` (the true
-cost of their plans), `arcs` (a value between the bounds that a few Sinkhorn sweeps prove; it asks no
-tree), `exact`; or the largest relative error, certified for every pair. Labels bring each level to their scale: those that `fit` learned from,
+cost of their plans), `arcs` (a value between the bounds that a few Sinkhorn sweeps prove; it does not
+use the trees), `exact`; or the largest relative error, certified for every pair. Labels bring each level to their scale: those that `fit` learned from,
 which the model's file remembers, or `--labels`. A level that errs more on them than a lower one gives the
 value of the lower one, so that there none is worse than the one before; without labels flow is an
 upper bound, which may be farther off than the tree, and arcs the middle of its bounds. Where no model is given, labels weigh the trees, as
@@ -53,7 +54,8 @@ pub(crate) struct EstimateArgs {
     #[command(flatten)]
     pairs: PairArgs,
     /// tree, flow, arcs, exact, or the largest relative error, such as 0.02.
-    #[arg(long, value_name = "HOW", default_value = "flow")]
+    #[arg(long, value_name = "HOW", default_value = "flow", allow_negative_numbers = true)]
+    #[arg(value_parser = |text: &str| Question::Estimate.read(text))]
     accuracy: Accuracy,
     /// Add two columns between which the exact distance lies for certain.
     #[arg(long)]
@@ -102,7 +104,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     if let Some(known) = &known {
         let highest = match args.accuracy {
             Accuracy::Level(level) => level,
-            Accuracy::Within(_) => Level::Exact,
+            _ => Level::Exact,
         };
         estimator = watched(output, |progress| estimator.calibrated(highest, known, progress))?;
     }

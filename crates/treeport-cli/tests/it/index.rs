@@ -90,8 +90,8 @@ fn a_radius_a_share_and_bounds_alone() {
     let (folder, metric, measures, queries) = with_index();
     let radius = brute(&metric, &measures, &queries, 0)[5].1 * (1.0 + 1e-9);
     let within = folder.json(&format!("{ASK} --radius {radius}"));
-    let close = folder.json(&format!("{ASK} -k 4 --within 0.3"));
-    let bounds = folder.json(&format!("{ASK} -k 20 --approximate"));
+    let close = folder.json(&format!("{ASK} -k 4 --accuracy 0.3"));
+    let bounds = folder.json(&format!("{ASK} -k 20 --accuracy approximate"));
     for query in 0..queries.len() {
         let expected = brute(&metric, &measures, &queries, query);
         let inside = expected.iter().filter(|other| other.1 <= radius).count();
@@ -145,7 +145,7 @@ fn the_library_and_the_command_line_write_the_same_file() {
     file.index.add(&queries, &silent).expect("more");
     folder.json("index many.index --add queries.csv --normalize --remove 3,7 --json -o many.index");
     assert!(file.to_bytes().expect("a file") == folder.read("many.index"));
-    let graph = file.index.graph(3, Accuracy::Exact, &silent).expect("neighbors");
+    let graph = file.index.graph(3, Accuracy::EXACT, &silent).expect("neighbors");
     let rows = folder.json("nearest many.index -k 3 --json");
     for (number, neighbors) in graph.iter().enumerate() {
         let found = answers(&rows, number);
@@ -243,7 +243,7 @@ fn models_and_indexes_are_told_apart() {
     for model in ["model.tree", "model.nwk"] {
         let said = folder.error(&format!("nearest {model}"));
         assert_eq!(said, format!("{model}: it holds no measures; give `--measures`"));
-        for option in ["--radius 1", "--within 0.1", "--approximate"] {
+        for option in ["--radius 1", "--accuracy 0.1", "--within 0.1", "--approximate"] {
             let said = folder.error(&format!("nearest {model} --measures measures.csv {option}"));
             assert!(said.starts_with(&format!("{model}: it is no index, which `--")), "{said}");
         }
@@ -272,11 +272,19 @@ fn bad_questions_name_what_is_wrong() {
     "#);
     assert_snapshot!(folder.error("nearest docs.index --queries narrow.csv"),
         @"narrow.csv: the measures live on 2 points, the tree or metric on 4");
-    assert_snapshot!(folder.error("nearest docs.index --within -0.1"),
-        @"`--within` is -0.1; a finite number, at least 0");
+    assert_snapshot!(folder.error("nearest docs.index --accuracy -0.1"), @r#"
+    invalid value '-0.1' for '--accuracy <HOW>': the accuracy of a search is `-0.1`; it must be exact, approximate or a finite number of at least 0
+
+    For more information, try '--help'.
+    "#);
+    let old = folder.error("nearest docs.index --within -0.1");
+    assert_eq!(old, folder.error("nearest docs.index --accuracy -0.1"));
+    assert!(folder.error("nearest docs.index --accuracy flow").contains("a search is `flow`; it"));
     assert_snapshot!(folder.error("nearest docs.index --radius -1"),
         @"`--radius` is -1; a number, at least 0");
-    for options in ["--radius 1 -k 2", "--radius 1 --approximate", "--within 0.1 --approximate"] {
+    for options in
+        ["--radius 1 -k 2", "--radius 1 --accuracy 0.1", "--accuracy exact --approximate"]
+    {
         assert!(folder.error(&format!("nearest docs.index {options}")).contains("cannot be used"));
     }
     let before = (folder.files(), folder.read("docs.index"));

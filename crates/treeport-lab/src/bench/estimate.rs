@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed};
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::score::median;
 use treeport::{
     Forest, GroundMetric, Measure, Measures, Model, PointMetric, Result, Tree, exact, silent,

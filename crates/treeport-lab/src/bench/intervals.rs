@@ -5,7 +5,8 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use treeport::estimate::{Accuracy, Answer, Estimator, Level};
+use treeport::accuracy::{Accuracy, Level};
+use treeport::estimate::{Answer, Estimator};
 use treeport::{
     GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, exact, linkage, silent,
 };

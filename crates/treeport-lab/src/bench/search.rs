@@ -50,8 +50,8 @@ struct Collection {
 
 /// How neighbors are asked for.
 const ASKED: [(usize, Accuracy); 4] = [
-    (10, Accuracy::Exact),
-    (1, Accuracy::Exact),
+    (10, Accuracy::EXACT),
+    (1, Accuracy::EXACT),
     (10, Accuracy::Within(0.02)),
     (10, Accuracy::Approximate),
 ];
@@ -198,9 +198,8 @@ impl Collection {
             ("solved", each(|n| n.steps.exact)),
         ];
         let asked = match accuracy {
-            Accuracy::Exact => "exact".to_owned(),
             Accuracy::Within(epsilon) => format!("within {epsilon}"),
-            Accuracy::Approximate => "approximate".to_owned(),
+            word => word.to_string(),
         };
         let case = vec![("set", self.name.clone()), ("k", k.to_string()), ("accuracy", asked)];
         let seconds = seconds / self.queries.len() as f64;
@@ -237,7 +236,7 @@ impl Collection {
                     assert!(bound <= exact * (1.0 + 1e-12), "{}: {bound} above {exact}", self.name);
                 }
             }
-            if accuracy == Accuracy::Exact {
+            if accuracy == Accuracy::EXACT {
                 for (ours, theirs) in found.found.iter().zip(brute) {
                     let close = (ours.1 - theirs.0).abs() <= 1e-9 * theirs.0;
                     assert!(close, "{}: found {ours:?}, expected {theirs:?}", self.name);

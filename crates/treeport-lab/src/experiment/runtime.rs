@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
+use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed, quadtree};
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::fit::Start;
 use treeport::progress::{SOLVING, State};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};

@@ -145,7 +145,7 @@ fn nearest(
         By::Metric(metric) => {
             let options = IndexOptions { memory: Some(INDEX_BYTES), ..IndexOptions::default() };
             let index = Index::new(metric, measures, &options, progress)?;
-            index.nearest(&queries, MOST_NEIGHBORS + 1, Accuracy::Exact, progress)?
+            index.nearest(&queries, MOST_NEIGHBORS + 1, Accuracy::EXACT, progress)?
         }
         By::Model(model) => {
             let table = model.cross(&queries, measures, progress)?;

@@ -1,9 +1,8 @@
 //! Intervals that hold W₁; the proofs are in the [module](super).
 
-use super::{
-    Accuracy, ComparedPairs, Estimator, Level, PLANS_CROSSING, SingleLinkage, in_parallel, is_above,
-};
-use crate::error::{Error, Result};
+use super::{ComparedPairs, Estimator, PLANS_CROSSING, SingleLinkage, in_parallel, is_above};
+use crate::accuracy::{Accuracy, Level, Question};
+use crate::error::Result;
 use crate::exact;
 use crate::flow::Flow;
 use crate::measure::{Measure, Measures, rescaled};
@@ -99,9 +98,11 @@ impl Estimator {
         rows: ComparedPairs<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Answer>> {
+        accuracy.check_for(Question::Estimate)?;
         let asks_trees = match accuracy {
             Accuracy::Level(level) => level <= Level::Flow,
             Accuracy::Within(tolerance) => tolerance >= self.calibration.flow_width,
+            Accuracy::Approximate => false,
         };
         if asks_trees {
             self.below(progress)?; // once, before many threads ask for it
@@ -111,9 +112,9 @@ impl Estimator {
                 in_parallel(rows, progress, |a, b| self.answer(level, f64::INFINITY, a, b))
             }
             Accuracy::Within(tolerance) => {
-                check_tolerance(tolerance)?;
                 in_parallel(rows, progress, |a, b| self.lowest(tolerance, a, b))
             }
+            Accuracy::Approximate => Err(accuracy.refused(Question::Estimate)),
         }
     }
 
@@ -123,7 +124,7 @@ impl Estimator {
     /// # Errors
     /// As [`Estimator::distance`]; a tolerance that is negative or not a number.
     pub fn within(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
-        check_tolerance(tolerance)?;
+        Accuracy::Within(tolerance).check_for(Question::Estimate)?;
         self.check(a, b)?;
         self.lowest(tolerance, a, b)
     }
@@ -297,14 +298,3 @@ pub(super) fn interval_with_slack(lower: f64, upper: f64) -> Interval {
 
 /// Far above what sums over a few thousand terms lose, far below what anyone asks for.
 const ROUNDING: f64 = 1e-11;
-
-fn check_tolerance(tolerance: f64) -> Result<()> {
-    if tolerance >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::BadOption {
-        option: "tolerance",
-        value: tolerance.to_string(),
-        expected: "it must be at least 0",
-    })
-}

@@ -1,6 +1,7 @@
 //! What labels tell about the levels.
 
-use super::{ComparedPairs, Estimator, Interval, Level, Statistic, in_parallel};
+use super::{ComparedPairs, Estimator, Interval, Statistic, in_parallel};
+use crate::accuracy::Level;
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::measure::Measure;

@@ -42,6 +42,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use crate::accuracy::Level;
 use crate::build::{Linkage, linkage_watched};
 use crate::error::{Error, Result};
 use crate::exact;
@@ -49,64 +50,11 @@ use crate::flow::{Flow, far};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
-use crate::names::named;
 use crate::progress::{Counter, Progress, SOLVING, silent};
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
 pub use calibrate::{Calibration, calibration};
-
-/// How accurate an estimate is to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// The mean of the trees' distances: an ℓ₁ embedding.
-    Tree,
-    /// The true cost of the trees' plans.
-    Flow,
-    /// What a few Sinkhorn sweeps and a plan on the arcs they use say.
-    Arcs,
-    /// W₁.
-    Exact,
-}
-
-named! { Level, "the level", {
-    Tree: "tree", "the mean distance of the trees";
-    Flow: "flow", "the true cost of their plans";
-    Arcs: "arcs", "between the bounds of a few Sinkhorn sweeps";
-    Exact: "exact", "W₁ itself";
-} }
-
-impl Level {
-    /// All of them, the cheapest first.
-    pub const ALL: [Self; 4] = [Self::Tree, Self::Flow, Self::Arcs, Self::Exact];
-}
-
-/// A level, or a relative error to stay within.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Accuracy {
-    /// That level.
-    Level(Level),
-    /// The lowest level that can promise so small a relative error, for every pair.
-    Within(f64),
-}
-
-impl std::str::FromStr for Accuracy {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if let Ok(level) = text.parse() {
-            return Ok(Self::Level(level));
-        }
-        match text.parse::<f64>() {
-            Ok(error) if error >= 0.0 => Ok(Self::Within(error)),
-            _ => Err(Error::UnknownName {
-                what: "the accuracy",
-                name: text.into(),
-                known: "tree, flow, arcs, exact or a number of at least 0".into(),
-            }),
-        }
-    }
-}
 
 /// What the flow level takes from the costs of the trees' plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,8 +83,7 @@ pub struct Estimate {
 ///
 /// # Example
 /// ```
-/// use treeport::estimate::{Estimator, Level};
-/// use treeport::{GroundMetric, Linkage, Measures, Model, PointMetric, linkage};
+/// use treeport::{Estimator, GroundMetric, Level, Linkage, Measures, Model, PointMetric, linkage};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
 /// let model = Model::Tree(linkage(&metric, Linkage::Average)?);
 /// let estimator = Estimator::new(&metric, &model)?;

@@ -19,8 +19,9 @@ use serde_json::{Value, json};
 
 use super::container::{Checksum, Content, Extra, File, object};
 use super::{file, forest, tree};
+use crate::accuracy::Level;
 use crate::error::{Error, Result};
-use crate::estimate::{Calibration, Level, Statistic};
+use crate::estimate::{Calibration, Statistic};
 use crate::metric::{GroundMetric, Storage};
 use crate::model::Model;
 use crate::names::Named;

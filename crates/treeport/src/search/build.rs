@@ -6,7 +6,8 @@ use super::indexed_points::{self, IndexedPoints, QueryCosts};
 use super::potential_table::{self, PotentialTable};
 use super::potentials::{Potential, Reference};
 use super::query::{self, SearchEnd, SearchRequest, Searcher};
-use super::{Accuracy, Index, IndexOptions, Neighbors, Steps};
+use super::{Index, IndexOptions, Neighbors, Steps};
+use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
@@ -85,7 +86,7 @@ impl Index {
         let (until, rounds) = (SearchEnd::Count(ROUNDS_K), query::ROUNDS);
         let one = |searcher: &mut Searcher, &number: &usize| {
             let asked =
-                SearchRequest { until, accuracy: Accuracy::Exact, skipped: Some(number), rounds };
+                SearchRequest { until, accuracy: Accuracy::EXACT, skipped: Some(number), rounds };
             searcher.search(self, &self.measures.row(number), asked, &counter)
         };
         let found: Result<Vec<Neighbors>> =

@@ -19,7 +19,7 @@
 //! let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 1.0])?;
 //! let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent)?;
 //! let query = Measures::from_dense(3, &[0.0, 1.0, 0.0])?;
-//! let found = index.nearest(&query, 2, Accuracy::Exact, &silent)?;
+//! let found = index.nearest(&query, 2, Accuracy::EXACT, &silent)?;
 //! assert_eq!(found[0].found, [(1, 0.5), (0, 1.0)]);
 //! assert!(found[0].bound > 1.0); // the third is farther than this
 //! # Ok::<(), treeport::Error>(())
@@ -46,7 +46,8 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::accuracy::{Accuracy, Question};
+use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
@@ -82,34 +83,6 @@ impl Default for IndexOptions {
 
 /// Queries that the recall of approximate answers is measured on.
 const RECALL_QUERIES: usize = 64;
-
-/// How good neighbors have to be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Accuracy {
-    /// The nearest, proved.
-    Exact,
-    /// Every distance at most 1 + ε times the true one of its rank, proved.
-    Within(f64),
-    /// The nearest by bounds alone, whose distances are then lower bounds: nothing is solved.
-    Approximate,
-}
-
-impl Accuracy {
-    /// How many times the true distance of its rank a neighbor's may be.
-    fn stretch(self) -> f64 {
-        if let Self::Within(epsilon) = self { 1.0 + epsilon } else { 1.0 }
-    }
-
-    fn check(self) -> Result<()> {
-        match self {
-            Self::Within(value) if !(value >= 0.0 && value.is_finite()) => {
-                let expected = "a finite number, at least 0";
-                Err(Error::BadOption { option: "within", value: value.to_string(), expected })
-            }
-            _ => Ok(()),
-        }
-    }
-}
 
 /// The neighbors of one query.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -195,7 +168,7 @@ impl Index {
     /// threads. All there are if they are fewer.
     ///
     /// # Errors
-    /// Queries on other points or of another total mass, an accuracy that is none, no memory, a pair
+    /// Queries on other points or of another total mass, an accuracy that a search cannot use, no memory, a pair
     /// that cannot be solved; [`Error::Cancelled`] when `progress`, which counts queries, asks to
     /// stop.
     pub fn nearest(
@@ -218,7 +191,7 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let until = (SearchEnd::radius(radius)?, Accuracy::Exact);
+        let until = (SearchEnd::radius(radius)?, Accuracy::EXACT);
         self.search(queries, (0..queries.len(), until), false, progress)
     }
 
@@ -268,7 +241,7 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search_own(rows, (SearchEnd::radius(radius)?, Accuracy::Exact), progress)
+        self.search_own(rows, (SearchEnd::radius(radius)?, Accuracy::EXACT), progress)
     }
 
     /// Looks for the neighbors of some measures of the collection among the others.
@@ -299,7 +272,7 @@ impl Index {
                 let asked = SearchRequest { until, accuracy, skipped, rounds: self.rounds };
                 searcher.search(self, &self.measures.row(number), asked, &counter)
             };
-            let (best, found) = (ask(Accuracy::Exact)?, ask(Accuracy::Approximate)?);
+            let (best, found) = (ask(Accuracy::EXACT)?, ask(Accuracy::Approximate)?);
             let right = found.found.iter().filter(|a| best.found.iter().any(|b| a.0 == b.0));
             Ok((right.count(), best.found.len()))
         };
@@ -317,7 +290,7 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         queries.check_points(self.space.metric.points())?;
-        until.1.check()?;
+        until.1.check_for(Question::Search)?;
         Measures::check_all_balanced(&[queries, &self.measures])?;
         let counter = Counter::new(SEARCHING, rows.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {

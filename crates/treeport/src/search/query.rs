@@ -10,7 +10,8 @@ use super::indexed_points::{NO_PLACE, QueryCosts};
 use super::pair::{Costs, QueryPair};
 use super::potential_table::PotentialTable;
 use super::potentials::Potential;
-use super::{Accuracy, Index, Neighbors, Steps};
+use super::{Index, Neighbors, Steps};
+use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::exact::Solver;
 use crate::measure::Measure;
@@ -293,10 +294,11 @@ impl Searcher {
         small.bound_by_sources(supply, demand)
     }
 
-    /// Enters a candidate's distance; one that may be `stretch` times too large stands in the heap as
-    /// if it were that much smaller.
+    /// Enters a candidate's distance; one that may be 1 + ε times too large stands in the heap as if
+    /// it were that much smaller.
     fn know(&mut self, candidate: &mut Candidate, distance: f64, accuracy: Accuracy) {
-        (candidate.bound, candidate.step) = (distance / accuracy.stretch(), KNOWN);
+        let stretch = if let Accuracy::Within(epsilon) = accuracy { 1.0 + epsilon } else { 1.0 };
+        (candidate.bound, candidate.step) = (distance / stretch, KNOWN);
         candidate.at = self.known.len() as u32;
         self.known.push(distance);
     }

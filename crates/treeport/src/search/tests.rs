@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use super::indexed_points::QueryCosts;
 use super::query::ROUNDING;
 use super::*;
+use crate::error::Error;
 use crate::measure::Measure;
 use crate::{PointMetric, exact, silent};
 
@@ -70,7 +71,7 @@ proptest! {
         for metric in metrics() {
             let index = index_of(&metric, &measures, (!kept).then_some(0));
             prop_assert_eq!(index.side.len() > 0, kept);
-            let found = index.nearest(&queries, k, Accuracy::Exact, &silent).unwrap();
+            let found = index.nearest(&queries, k, Accuracy::EXACT, &silent).unwrap();
             for (found, query) in found.iter().zip(queries.iter()) {
                 let all = brute(&metric, &measures, &query);
                 let k = k.min(all.len());
@@ -151,7 +152,7 @@ proptest! {
             prop_assert_eq!(index.len(), all.len() - 1);
             let mut expected = brute(&metric, &all, &query.row(0));
             expected.retain(|other| other.0 != removed);
-            let found = index.nearest(&query, 12, Accuracy::Exact, &silent).unwrap();
+            let found = index.nearest(&query, 12, Accuracy::EXACT, &silent).unwrap();
             assert_close(&found[0].found, &expected);
             prop_assert!(found[0].found.iter().all(|found| found.0 != removed));
         }
@@ -189,7 +190,7 @@ fn a_large_graph_is_searched() {
     let (measures, queries) = (drawn(4096, 6, 0..60), drawn(4096, 6, 60..63));
     let index = index_of(&metric, &measures, None);
     assert!(index.space.by_search());
-    let found = index.nearest(&queries, 5, Accuracy::Exact, &silent).unwrap();
+    let found = index.nearest(&queries, 5, Accuracy::EXACT, &silent).unwrap();
     for (found, query) in found.iter().zip(queries.iter()) {
         assert_close(&found.found, &brute(&metric, &measures, &query)[..5]);
         assert!(found.steps.exact < 30, "{:?}", found.steps);
@@ -205,13 +206,13 @@ fn a_collection_on_few_of_many_points_knows_others_too() {
     let queries = drawn(300, 5, 50..55);
     let mut index = index_of(&metric, &measures, None);
     assert!(index.space.points.len() < 300 && index.side.len() == 50);
-    let found = index.nearest(&queries, 4, Accuracy::Exact, &silent).unwrap();
+    let found = index.nearest(&queries, 4, Accuracy::EXACT, &silent).unwrap();
     for (found, query) in found.iter().zip(queries.iter()) {
         assert_close(&found.found, &brute(&metric, &measures, &query)[..4]);
     }
     // Measures on other points are added, too.
     index.add(&queries, &silent).unwrap();
-    let again = index.nearest(&queries, 1, Accuracy::Exact, &silent).unwrap();
+    let again = index.nearest(&queries, 1, Accuracy::EXACT, &silent).unwrap();
     let own: Vec<_> = again.iter().map(|found| found.found[0]).collect();
     assert_eq!(own, (50..55).map(|number| (number, 0.0)).collect::<Vec<_>>());
 }
@@ -228,7 +229,7 @@ fn totals_and_lengths_near_the_end_of_the_range_lose_nothing() {
     };
     let (measures, queries) = (heavy(drawn(n, 4, 0..30)), heavy(drawn(n, 4, 30..33)));
     let index = Index::new(&metric, &measures, &IndexOptions::default(), &silent).unwrap();
-    let found = index.nearest(&queries, 5, Accuracy::Exact, &silent).unwrap();
+    let found = index.nearest(&queries, 5, Accuracy::EXACT, &silent).unwrap();
     for (found, query) in found.iter().zip(queries.iter()) {
         let all = brute(&metric, &measures, &query);
         assert_close(&found.found, &all[..5]);
@@ -242,9 +243,9 @@ fn a_graph_that_learns_its_distances_later_goes_on() {
     let metric = large_grid();
     let (measures, queries) = (drawn(4096, 6, 0..20), drawn(4096, 6, 20..22));
     let index = index_of(&metric, &measures, None);
-    let before = index.nearest(&queries, 3, Accuracy::Exact, &silent).unwrap();
+    let before = index.nearest(&queries, 3, Accuracy::EXACT, &silent).unwrap();
     metric.materialize(&silent).unwrap();
-    let after = index.nearest(&queries, 3, Accuracy::Exact, &silent).unwrap();
+    let after = index.nearest(&queries, 3, Accuracy::EXACT, &silent).unwrap();
     for (before, after) in before.iter().zip(&after) {
         assert_close(&after.found, &before.found);
     }
@@ -255,13 +256,13 @@ fn what_could_not_be_added_was_never_there() {
     let metric = metrics().swap_remove(0);
     let (measures, more) = (drawn(10, 4, 0..9), drawn(10, 4, 9..14));
     let mut index = index_of(&metric, &measures, None);
-    let before = index.nearest(&more, 4, Accuracy::Exact, &silent).unwrap();
+    let before = index.nearest(&more, 4, Accuracy::EXACT, &silent).unwrap();
     assert!(matches!(index.add(&more, &|_| false), Err(Error::Cancelled)));
     assert!(index.add(&drawn(11, 4, 0..2), &silent).is_err());
     assert_eq!(index.len(), 9);
-    assert_eq!(index.nearest(&more, 4, Accuracy::Exact, &silent).unwrap(), before);
+    assert_eq!(index.nearest(&more, 4, Accuracy::EXACT, &silent).unwrap(), before);
     assert_eq!(index.add(&more, &silent).unwrap(), 9);
-    assert_eq!(index.nearest(&more, 1, Accuracy::Exact, &silent).unwrap()[2].found[0].1, 0.0);
+    assert_eq!(index.nearest(&more, 1, Accuracy::EXACT, &silent).unwrap()[2].found[0].1, 0.0);
 }
 
 #[test]
@@ -270,13 +271,13 @@ fn the_graph_is_the_neighbors_of_each_among_the_others() {
     let measures = drawn(10, 4, 0..20);
     let mut index = index_of(&metric, &measures, None);
     index.remove(&[7]).unwrap();
-    let graph = index.graph(3, Accuracy::Exact, &silent).unwrap();
+    let graph = index.graph(3, Accuracy::EXACT, &silent).unwrap();
     assert!(graph[7].found.is_empty());
     for rows in [0..0, 5..9, 13..20] {
-        let some = index.graph_rows(rows.clone(), 3, Accuracy::Exact, &silent).unwrap();
+        let some = index.graph_rows(rows.clone(), 3, Accuracy::EXACT, &silent).unwrap();
         assert_eq!(some, graph[rows]);
     }
-    assert!(index.graph_rows(19..21, 3, Accuracy::Exact, &silent).is_err());
+    assert!(index.graph_rows(19..21, 3, Accuracy::EXACT, &silent).is_err());
     for number in (0..20).filter(|&number| number != 7) {
         let mut expected = brute(&metric, &measures, &measures.row(number));
         expected.retain(|other| other.0 != number && other.0 != 7);
@@ -302,7 +303,7 @@ fn any_number_of_threads_finds_the_same() {
             index.nearest(&queries, 5, accuracy, &silent).unwrap()
         })
     };
-    for accuracy in [Accuracy::Exact, Accuracy::Within(0.1), Accuracy::Approximate] {
+    for accuracy in [Accuracy::EXACT, Accuracy::Within(0.1), Accuracy::Approximate] {
         assert_eq!(on(1, accuracy), on(3, accuracy));
     }
 }
@@ -340,7 +341,7 @@ fn few_pairs_are_solved() {
     let metric = GroundMetric::from_points(3, coordinates, PointMetric::Euclidean).unwrap();
     let (measures, queries) = (drawn(300, 12, 0..400), drawn(300, 12, 400..420));
     let index = index_of(&metric, &measures, None);
-    let found = index.nearest(&queries, 5, Accuracy::Exact, &silent).unwrap();
+    let found = index.nearest(&queries, 5, Accuracy::EXACT, &silent).unwrap();
     let solved: usize = found.iter().map(|found| found.steps.exact).sum();
     assert!(solved < 20 * 5 * 4, "{solved} solves for 20 queries");
     let recall = index.expected_recall(5, &silent).unwrap();
@@ -354,15 +355,18 @@ fn bad_questions_are_refused() {
     let index = index_of(&metric, &measures, None);
     let heavy = Measures::from_dense(10, &[1.0; 10]).unwrap();
     let ask = |queries: &Measures, accuracy| index.nearest(queries, 3, accuracy, &silent);
-    assert!(matches!(ask(&heavy, Accuracy::Exact), Err(Error::Unbalanced { .. })));
+    assert!(matches!(ask(&heavy, Accuracy::EXACT), Err(Error::Unbalanced { .. })));
     let other = Measures::from_dense(2, &[0.5, 0.5]).unwrap();
-    assert!(matches!(ask(&other, Accuracy::Exact), Err(Error::PointCount { .. })));
+    assert!(matches!(ask(&other, Accuracy::EXACT), Err(Error::PointCount { .. })));
     for epsilon in [-0.1, f64::NAN, f64::INFINITY] {
-        assert!(matches!(ask(&measures, Accuracy::Within(epsilon)), Err(Error::BadOption { .. })));
+        assert!(matches!(
+            ask(&measures, Accuracy::Within(epsilon)),
+            Err(Error::UnknownName { .. })
+        ));
     }
     assert!(index.radius(&measures, f64::NAN, &silent).is_err());
     assert!(index.radius(&measures, -1.0, &silent).is_err());
-    let stopped = index.nearest(&measures, 3, Accuracy::Exact, &|_| false);
+    let stopped = index.nearest(&measures, 3, Accuracy::EXACT, &|_| false);
     assert!(matches!(stopped, Err(Error::Cancelled)));
     let options = IndexOptions::default();
     assert!(matches!(
@@ -372,7 +376,7 @@ fn bad_questions_are_refused() {
     let none = Measures::from_dense(10, &[]).unwrap();
     let empty = Index::new(&metric, &none, &options, &silent).unwrap();
     assert!(empty.is_empty());
-    let found = empty.nearest(&measures, 3, Accuracy::Exact, &silent).unwrap();
+    let found = empty.nearest(&measures, 3, Accuracy::EXACT, &silent).unwrap();
     assert!(found.iter().all(|found| found.found.is_empty() && found.bound == f64::INFINITY));
 }
 
@@ -403,7 +407,7 @@ mod files {
                 assert_eq!(again.to_bytes().unwrap(), bytes);
                 assert_eq!(again.measure_names, file.measure_names);
                 assert_eq!(again.point_names, file.point_names);
-                let ask = |index: &Index| index.nearest(&queries, 5, Accuracy::Exact, &silent);
+                let ask = |index: &Index| index.nearest(&queries, 5, Accuracy::EXACT, &silent);
                 assert_eq!(ask(&again.index).unwrap(), ask(&file.index).unwrap());
             }
         }

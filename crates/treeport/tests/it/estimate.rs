@@ -5,8 +5,9 @@ use std::collections::HashSet;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use treeport::accuracy::{Accuracy, Level};
 use treeport::build::{PerturbedOptions, perturbed};
-use treeport::estimate::{Accuracy, Calibration, Estimator, Interval, Level, Statistic};
+use treeport::estimate::{Calibration, Estimator, Interval, Statistic};
 use treeport::progress::{CALIBRATING, State};
 use treeport::{
     Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measure, Measures, Method, Model,
@@ -619,22 +620,6 @@ fn small_supports_are_solved_exactly_at_once() {
 }
 
 #[test]
-fn accuracies_are_read() {
-    for level in Level::ALL {
-        assert_eq!(level.to_string().parse::<Accuracy>().unwrap(), Accuracy::Level(level));
-    }
-    assert_eq!("0.02".parse::<Accuracy>().unwrap(), Accuracy::Within(0.02));
-    assert_eq!("0".parse::<Accuracy>().unwrap(), Accuracy::Within(0.0));
-    for bad in ["near", "", "-0.1", "NaN"] {
-        let message = bad.parse::<Accuracy>().unwrap_err().to_string();
-        let expected = format!(
-            "the accuracy is `{bad}`; it must be tree, flow, arcs, exact or a number of at least 0"
-        );
-        assert_eq!(message, expected);
-    }
-}
-
-#[test]
 fn what_does_not_fit_is_an_error() {
     let (metric, data) = scene();
     let (measures, flow) = (data.measures(), Accuracy::Level(Level::Flow));
@@ -643,11 +628,13 @@ fn what_does_not_fit_is_an_error() {
     let estimator = Estimator::new(&metric, &linked(&metric, Linkage::Single)).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
     for tolerance in [-0.1, f64::NAN] {
-        assert!(matches!(estimator.within(tolerance, &a, &b), Err(Error::BadOption { .. })));
+        assert!(matches!(estimator.within(tolerance, &a, &b), Err(Error::UnknownName { .. })));
         let within = Accuracy::Within(tolerance);
         let answers = estimator.answers(within, measures, data.pairs(), &silent);
-        assert!(matches!(answers, Err(Error::BadOption { .. })));
+        assert!(matches!(answers, Err(Error::UnknownName { .. })));
     }
+    let answers = estimator.answers(Accuracy::Approximate, measures, data.pairs(), &silent);
+    assert!(answers.unwrap_err().to_string().contains("an estimate is `approximate`"));
     let other = Measures::unit_masses(7, [3]).unwrap();
     let misfit = estimator.bounds(Level::Flow, &a, &other.row(0));
     assert!(matches!(misfit, Err(Error::PointCount { .. })));

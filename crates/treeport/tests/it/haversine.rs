@@ -1,7 +1,8 @@
 //! Distances along the Earth's surface, everywhere that points with coordinates go.
 
 use proptest::prelude::*;
-use treeport::estimate::{Estimator, Level};
+use treeport::accuracy::Level;
+use treeport::estimate::Estimator;
 use treeport::{GroundMetric, Linkage, Measures, Model, PointMetric, exact, linkage};
 
 fn places() -> impl Strategy<Value = Vec<(f64, f64)>> {

@@ -2,8 +2,9 @@
 //!
 //! Each in a process of its own: the limit is that of the process.
 
+use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, linkage_watched, perturbed};
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::exact::{self, CostMatrix};
 use treeport::progress::State;
 use treeport::sinkhorn::{self, SinkhornOptions};

@@ -3,8 +3,9 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed};
-use treeport::estimate::{Estimator, Level};
+use treeport::estimate::Estimator;
 use treeport::tree::Scratch;
 use treeport::{
     Coupling, Error, Forest, Labelled, Linkage, Measures, Model, Tree, linkage, silent,

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use treeport::estimate::Level;
+use treeport::accuracy::Level;
 use treeport::fit::Stage;
 use treeport::learn::{Kind, Loss, Schedule};
 use treeport::names::{Named, list};

@@ -45,9 +45,11 @@ pub(super) fn run(
     let seconds = begun.elapsed().as_secs_f64();
     // Worth its time only where somebody reads it, and worth stopping before there is a file.
     let told = file.is_some() && (output.json || !output.quiet);
-    let recall = (args.approximate && told && shard.as_ref().is_none_or(|s| s.number() == 1))
-        .then(|| watched(output, |progress| index.expected_recall(args.k, progress)))
-        .transpose()?;
+    let recall = (args.accuracy() == Accuracy::Approximate
+        && told
+        && shard.as_ref().is_none_or(|s| s.number() == 1))
+    .then(|| watched(output, |progress| index.expected_recall(args.k, progress)))
+    .transpose()?;
     let goal = (file, shard.as_ref());
     let count = if shard.is_some() || queries.is_some() { rows.len() } else { index.len() };
     rows::write_all(goal, output, &COLUMNS, |out, json| {
@@ -77,11 +79,7 @@ fn search(
         Measures::from_rows(all.points(), rows.clone().map(|row| all.row(row).iter()))
     };
     let queries = queries.map(some).transpose()?;
-    let accuracy = match args.within {
-        Some(share) => Accuracy::Within(share),
-        None if args.approximate => Accuracy::Approximate,
-        None => Accuracy::Exact,
-    };
+    let accuracy = args.accuracy();
     let found = watched(output, |progress| match (&queries, args.radius) {
         (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
         (Some(queries), None) => index.nearest(queries, args.k, accuracy, progress),
@@ -99,10 +97,9 @@ fn facts(
     (queries, solved, seconds): (usize, usize, f64),
     recall: Option<f64>,
 ) -> Value {
-    let accuracy = match args.within {
-        Some(share) => json!(share),
-        None if args.approximate => json!("approximate"),
-        None => json!("exact"),
+    let accuracy = match args.accuracy() {
+        Accuracy::Within(error) => json!(error),
+        word => json!(word.to_string()),
     };
     let mut facts = json!({
         "accuracy": accuracy, "queries": queries, "solved": solved, "seconds": seconds,

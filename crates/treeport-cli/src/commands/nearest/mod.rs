@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use treeport::Measures;
+use treeport::accuracy::{Accuracy, Question};
 use treeport_jobs::JobFingerprint;
 use treeport_jobs::fingerprint::{Mix, of_measures};
 use treeport_report::terminal::at_least_one;
@@ -22,7 +23,7 @@ use crate::{input, parts};
 const EXAMPLE: &str = "\
 Examples:
   treeport nearest docs.index --queries new.npz -k 5
-  treeport nearest docs.index --queries new.npz --within 0.02 -o neighbors.csv
+  treeport nearest docs.index --queries new.npz --accuracy 0.02 -o neighbors.csv
   treeport nearest docs.index --queries new.npz --radius 0.3
   treeport nearest model.tree --measures docs.npz -k 5
   treeport nearest model.tree --measures docs.npz --measure-names titles.txt --queries new.npz
@@ -30,14 +31,14 @@ Examples:
 Without `--queries` every measure is asked about its neighbors among the others.
 
 Which one to take:
-  INDEX           the nearest by exact distance, proved; only a few pairs are solved for that
-  --within 0.02   the same up to 2 % of a distance; faster where many are about as near
-  --approximate   the nearest by lower bounds, which stand in place of distances; solves
-                  nothing. With `-o` it says which share of the true ones to expect, measured
-                  by 64 proved searches
-  --radius R      all within a distance: duplicates, say
-  MODEL           the quick way: the nearest by the distances of a tree or a forest, all of
-                  which are worked out
+  INDEX                   the nearest by exact distance, proved; only a few pairs are solved for that
+  --accuracy 0.02         the same up to 2 % of a distance; faster where many are about as near
+  --accuracy approximate  the nearest by lower bounds, which stand in place of distances; solves
+                          nothing. With `-o` it says which share of the true ones to expect, measured
+                          by 64 proved searches
+  --radius R              all within a distance: duplicates, say
+  MODEL                   the quick way: the nearest by the distances of a tree or a forest, all of
+                          which are worked out
 
 An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`,
 in JSON `null`, where none was left out. Ties go to the smaller number.
@@ -45,7 +46,7 @@ in JSON `null`, where none was left out. Ties go to the smaller number.
 Some of the queries, on several machines or one after the other, and put together to the same file:
   treeport nearest docs.index --queries new.npz --shard 1/8 -o neighbors-1.csv.shard
   treeport merge neighbors-*.csv.shard -o neighbors.csv
-The share of the true ones to expect with `--approximate` is told by the first shard alone.";
+The share of the true ones to expect with `--accuracy approximate` is told by the first shard alone.";
 
 /// Options of `treeport nearest`.
 #[derive(Args, Debug)]
@@ -75,12 +76,14 @@ pub(crate) struct NearestArgs {
     /// Neighbors of each.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     k: usize,
-    /// Distances may be so much larger than the true ones of their rank, such as 0.02.
-    #[arg(long, value_name = "SHARE", allow_negative_numbers = true, help_heading = "Of an index")]
-    #[arg(conflicts_with_all = ["approximate", "radius"])]
-    within: Option<f64>,
-    /// Go by lower bounds alone, and print those in place of distances.
-    #[arg(long, conflicts_with = "radius", help_heading = "Of an index")]
+    /// exact, approximate (go by lower bounds alone, and print those in place of distances), or how
+    /// much larger than the true ones of their rank distances may be, such as 0.02 [default: exact].
+    #[arg(long, value_name = "HOW", alias = "within", help_heading = "Of an index")]
+    #[arg(value_parser = |text: &str| Question::Search.read(text), allow_negative_numbers = true)]
+    #[arg(conflicts_with = "radius")]
+    accuracy: Option<Accuracy>,
+    /// What `--accuracy approximate` was called.
+    #[arg(long, hide = true, conflicts_with_all = ["accuracy", "radius"])]
     approximate: bool,
     /// All measures within this distance in place of the N nearest.
     #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Of an index")]
@@ -130,12 +133,20 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl NearestArgs {
+    /// How good neighbors of an index have to be.
+    fn accuracy(&self) -> Accuracy {
+        let old = if self.approximate { Accuracy::Approximate } else { Accuracy::EXACT };
+        self.accuracy.unwrap_or(old)
+    }
+
     /// What tells it from other work, but for what it looks into.
     fn job(&self, queries: Option<&Measures>, names: &Names) -> JobFingerprint {
         let mut how = Mix::new();
         how.word(if self.radius.is_some() { 0 } else { self.k as u64 });
-        how.word(self.approximate.into());
-        how.numbers([self.within.unwrap_or(-1.0), self.radius.unwrap_or(-1.0)]);
+        let accuracy = self.accuracy();
+        how.word((accuracy == Accuracy::Approximate).into());
+        let within = if let Accuracy::Within(error) = accuracy { error } else { -1.0 };
+        how.numbers([within, self.radius.unwrap_or(-1.0)]);
         JobFingerprint::new("treeport-nearest-1")
             .part("how-many", how.number())
             .part("queries", queries.map_or(0, of_measures))
@@ -165,8 +176,7 @@ impl NearestArgs {
     fn check_for_model(&self) -> Result<()> {
         let name = input::name(&self.model);
         for (option, given) in [
-            ("--within", self.within.is_some()),
-            ("--approximate", self.approximate),
+            ("--accuracy", self.accuracy.is_some() || self.approximate),
             ("--radius", self.radius.is_some()),
         ] {
             if given {

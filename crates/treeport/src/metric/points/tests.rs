@@ -1,14 +1,15 @@
 //! Every metric of the table through every kernel, judged by its formula as a textbook has it.
 
 use super::*;
+use crate::accuracy::{Accuracy, Level};
 use crate::condensed::place;
 use crate::error::Error;
-use crate::estimate::{Estimator, Level};
+use crate::estimate::Estimator;
 use crate::measure::Measures;
 use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::model::Model;
 use crate::names::Named;
-use crate::search::{Accuracy, Index, IndexOptions};
+use crate::search::{Index, IndexOptions};
 use crate::{Linkage, exact, linkage, silent};
 
 /// Points of all metrics and numbers of coordinates, with what the textbook says of them.
@@ -187,7 +188,7 @@ fn transport_bounds_and_search_are_those_of_the_textbook() {
         }
         let options = IndexOptions { reference: 8, ..IndexOptions::default() };
         let index = Index::new(metric, &measures, &options, &silent).unwrap();
-        for (i, found) in index.graph(4, Accuracy::Exact, &silent).unwrap().into_iter().enumerate()
+        for (i, found) in index.graph(4, Accuracy::EXACT, &silent).unwrap().into_iter().enumerate()
         {
             let mut expected: Vec<f64> = (0..5).filter(|&j| j != i).map(|j| exact(i, j)).collect();
             expected.sort_by(f64::total_cmp);
