@@ -13,8 +13,8 @@ use pyo3::exceptions::{
     PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
-use treeport::Csr;
-use treeport::{Coupling, Error};
+use treeport::error::Wording;
+use treeport::{Coupling, Csr, Error};
 
 /// An array of Python's whose numbers lie where processors read them; every argument is one, so that
 /// nothing else is ever read. What came over a network or out of a file may lie anywhere: it is
@@ -47,49 +47,55 @@ impl<'py, T: Element, D: Dimension> Deref for Aligned<'py, T, D> {
     }
 }
 
-/// What went wrong, with the library's own words: `OSError` for files, `MemoryError` for what does
-/// not fit, `ValueError` for the rest.
+/// What went wrong, in the library's words and with what else can be done here: `OSError` for files,
+/// `MemoryError` for what does not fit, `ValueError` for the rest.
 pub(crate) fn to_py_err(error: Error) -> PyErr {
-    if let Error::Memory { .. } = &error {
-        return PyMemoryError::new_err(error.to_string());
+    let message = format!("{error}{}", advice(&error));
+    match &error {
+        Error::Memory { .. } => PyMemoryError::new_err(message),
+        Error::Read { cause, .. } | Error::Write { cause, .. } => match cause.kind() {
+            ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
+            ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+            _ => PyOSError::new_err(message),
+        },
+        Error::UnbalancedComponent { node, .. } => {
+            let refused = PyValueError::new_err(message);
+            // Whoever knows the names of nodes says it again, with the name in its place.
+            let template = format!("{}{}", error.said(&NodeToCome), advice(&error));
+            let _ = Python::attach(|py| {
+                refused.value(py).setattr("node", *node)?;
+                refused.value(py).setattr("template", template)
+            });
+            refused
+        }
+        _ => PyValueError::new_err(message),
     }
-    if let Error::Unbalanced { left, right, left_total, right_total } = &error {
-        // The way out goes by other names here.
-        return PyValueError::new_err(format!(
-            "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal \
-             masses: divide each by its total, or let mass be left over (`penalty` of `emd`, \
-             `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"
-        ));
+}
+
+/// A message with a place for the name of a node, as `str.format` fills it.
+struct NodeToCome;
+
+impl Wording for NodeToCome {
+    fn node(&self, _: usize) -> String {
+        "{node}".into()
     }
-    if let Error::Disconnected { .. } = &error {
-        let way = "of a networkx graph `graph.subgraph(max(networkx.connected_components(graph), key=len))`, \
-                   of a matrix by `scipy.sparse.csgraph.connected_components`";
-        let text = error
-            .to_string()
-            .replace("the largest component,", &format!("the largest component ({way}),"));
-        let names = "(`emd`, `emd_pairs`, `emd_pairwise`)";
-        return PyValueError::new_err(
-            text.replace("distances and plans", &format!("distances and plans {names}")),
-        );
-    }
-    if let Error::UnbalancedComponent { node, .. } = &error {
-        let text = format!("{error}, or let mass be left over (`penalty`)");
-        let refused = PyValueError::new_err(text);
-        // What knows the names of nodes puts that in the place of the number.
-        let _ = Python::attach(|py| refused.value(py).setattr("node", *node));
-        return refused;
-    }
-    let (Error::Read { source, .. } | Error::Write { source, .. }) = &error else {
-        return PyValueError::new_err(error.to_string());
-    };
-    // The number of the system's error says nothing that its words do not.
-    let source_text = source.to_string();
-    let reason = source_text.split(" (os error").next().unwrap_or_default();
-    let message = format!("{error}: {reason}");
-    match source.kind() {
-        ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
-        ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
-        _ => PyOSError::new_err(message),
+}
+
+/// What can be done about an error from Python, after what the library says.
+fn advice(error: &Error) -> &'static str {
+    match error {
+        Error::Unbalanced { .. } => {
+            ", or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and \
+             `Tree.distance`, `mass` of `emd`)"
+        }
+        Error::UnbalancedComponent { .. } => ", or let mass be left over (`penalty`)",
+        Error::Disconnected { .. } => {
+            " (`emd`, `emd_pairs`, `emd_pairwise`). The largest component of a networkx graph is \
+             `graph.subgraph(max(networkx.connected_components(graph), key=len))`; for a matrix see \
+             `scipy.sparse.csgraph.connected_components`"
+        }
+        Error::TransposedNames { .. } => " (`transpose=True`)",
+        _ => "",
     }
 }
 

@@ -193,7 +193,7 @@ fn read(
     transpose: bool,
     ids: &mut Option<Vec<String>>,
 ) -> treeport::Result<(treeport::Measures, Option<Vec<String>>)> {
-    let file = File::open(&path).map_err(|source| Error::Read { path, source })?;
+    let file = File::open(&path).map_err(|source| Error::read(path, source))?;
     let file = BufReader::new(file);
     match format {
         "npy" => Ok((treeport::Measures::read_npy(file)?, None)),

@@ -226,7 +226,7 @@ CALLS = [
     (lambda: tp.emd_pairwise([(HALF, LINE), ([1.0], [[1.0, 2.0]])]), "the points of measure 1 have 2 coordinates, those of measure 0 1; they have to live in one space"),
     (lambda: tp.emd_pairwise([]), "there are no measures; a list of (masses, points) has at least one"),
     (lambda: tp.emd_pairwise([HALF, HALF]), "give one of points, cost and graph; 0 of them are given"),
-    (lambda: tp.emd_pairwise([HALF], [[0.5, 1.5]], points=LINE), "measures 0 and 0 have total mass 1 and 2; transport needs equal masses: divide each by its total, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
+    (lambda: tp.emd_pairwise([HALF], [[0.5, 1.5]], points=LINE), "measures 0 and 0 have total mass 1 and 2; transport needs equal masses, so divide each by its total first, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
 ]
 
 

@@ -75,7 +75,7 @@ def test_barycenters_are_as_good_as_a_linear_program():
 
 
 CALLS = [
-    (lambda tree: tree.distance([1, 0], [0, 2]), "measures 0 and 1 have total mass 1 and 2; transport needs equal masses: divide each by its total, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
+    (lambda tree: tree.distance([1, 0], [0, 2]), "measures 0 and 1 have total mass 1 and 2; transport needs equal masses, so divide each by its total first, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
     (lambda tree: tree.distance([1, 0], [0, 2], penalty=-1.0), "penalty is -1; it must be finite and at least 0"),
     (lambda tree: tree.distance([1, 0, 1], [0, 2, 0], penalty=1.0), "the measures live on 3 points, the tree or metric on 2"),
     (lambda tree: tree.barycenter(np.eye(2), [1.0]), "the list of weights has shape (1,), expected (2,)"),

@@ -5,6 +5,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use treeport::error::Wording;
 use treeport::estimate::Calibration;
 use treeport::io::biom;
 use treeport::io::table::{self, Table, TableOptions};
@@ -72,14 +73,20 @@ pub(crate) fn named_ground(args: &GroundArgs) -> Result<(Components, Option<Vec<
     Ok((ground, names))
 }
 
-/// The same error with the name of the node that stands for a component, where it has one.
+/// The same error with the names of nodes, where they have any.
 pub(crate) fn with_node(error: anyhow::Error, names: Option<&[String]>) -> anyhow::Error {
-    let node = match (error.downcast_ref(), names) {
-        (Some(&Error::UnbalancedComponent { node, .. }), Some(names)) => (node, &names[node]),
-        _ => return error,
-    };
-    let (number, name) = (format!("node {},", node.0), format!("node `{}`,", node.1));
-    anyhow!(error.to_string().replace(&number, &name))
+    struct Nodes<'a>(&'a [String]);
+    impl Wording for Nodes<'_> {
+        fn node(&self, node: usize) -> String {
+            format!("`{}`", self.0[node])
+        }
+    }
+    match (error.downcast_ref::<Error>(), names) {
+        (Some(unbalanced @ Error::UnbalancedComponent { .. }), Some(names)) => {
+            anyhow!(unbalanced.said(&Nodes(names)))
+        }
+        _ => error,
+    }
 }
 
 /// The names of points, those of a file before those that a metric came with.

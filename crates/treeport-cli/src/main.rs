@@ -26,7 +26,7 @@ use treeport_report::terminal::{self, interrupt, output};
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    terminal::finish(run(), commands::hint)
+    terminal::finish(run(), Cli::command, commands::hint)
 }
 
 fn run() -> Result<ExitCode> {

@@ -91,7 +91,7 @@ pub(crate) fn listed(
 pub(crate) fn read(path: &Path, left: &Measures, right: &Measures) -> Result<Vec<(usize, usize)>> {
     if is_number(path) {
         // Not a table of an unknown format: somebody means `--n-pairs`.
-        std::fs::File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
+        std::fs::File::open(path).map_err(|source| Error::read(path, source))?;
     }
     let (left, right) = (Finder::new(left), Finder::new(right));
     let mut pairs = Vec::new();

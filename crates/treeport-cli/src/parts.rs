@@ -155,7 +155,7 @@ pub(crate) fn of_model(model: &Model) -> u64 {
 
 /// The number of the bytes of a file.
 pub(crate) fn of_file(path: &Path) -> Result<u64> {
-    let unread = |source| Error::Read { path: path.into(), source };
+    let unread = |source| Error::read(path, source);
     let (mut mix, mut block) = (Mix::new(), Vec::new());
     if let Some(bytes) = source::piped(path)? {
         bytes.chunks(1 << 20).for_each(|block| mix.bytes(block));

@@ -169,7 +169,7 @@ fn unreadable(path: &Path, source: std::io::Error) -> Error {
     // What does not fit into memory says so itself.
     match source.downcast::<Error>() {
         Ok(error) => error,
-        Err(source) => Error::Read { path: path.into(), source },
+        Err(source) => Error::read(path, source),
     }
 }
 

@@ -33,11 +33,11 @@ pub enum Error {
 }
 
 /// A file that cannot be read.
-pub(crate) fn unread(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
-    treeport::Error::Read { path: path.into(), source }.into()
+pub(crate) fn unread(path: impl Into<PathBuf>, cause: std::io::Error) -> Error {
+    treeport::Error::read(path, cause).into()
 }
 
 /// A file that cannot be written.
-pub(crate) fn unwritten(path: impl Into<PathBuf>, source: std::io::Error) -> Error {
-    treeport::Error::Write { path: path.into(), source }.into()
+pub(crate) fn unwritten(path: impl Into<PathBuf>, cause: std::io::Error) -> Error {
+    treeport::Error::write(path, cause).into()
 }

@@ -114,8 +114,7 @@ impl Dataset {
     pub fn fingerprint(&self) -> Result<u64, Error> {
         let mut mix = Mix::new();
         for path in self.files.all() {
-            let bytes =
-                fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
+            let bytes = fs::read(path).map_err(|source| Error::read(path, source))?;
             mix.bytes(&bytes);
         }
         Ok(mix.number())

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     // Our data are our own: no option would help against an error in them.
     let matches = terminal::matches(Cli::command());
     let args = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    terminal::finish(run(&args), |_| None)
+    terminal::finish(run(&args), Cli::command, |_| None)
 }
 
 fn run(args: &Cli) -> Result<ExitCode> {

@@ -210,7 +210,7 @@ pub(crate) fn documents(set: &Dataset) -> Result<Measures> {
 }
 
 pub(crate) fn open(path: &Path) -> Result<File> {
-    Ok(File::open(path).map_err(|source| Error::Read { path: path.into(), source })?)
+    Ok(File::open(path).map_err(|source| Error::read(path, source))?)
 }
 
 /// Row numbers from one array of an `.npz`.

@@ -1,5 +1,6 @@
 //! What can be wrong with the input, each with its place.
 
+use std::io;
 use std::path::PathBuf;
 
 use crate::memory::show;
@@ -50,9 +51,7 @@ pub enum Error {
         "the graph falls into {components} components (node {node} cannot be reached from node 0); keep the largest component, or join them by edges; only exact distances and plans can do without"
     )]
     Disconnected { components: usize, node: usize },
-    #[error(
-        "measures {left} and {right} have mass {left_mass} and {right_mass} in the component of node {node}, and no path leads out of it; make them equal there, or join the components by edges"
-    )]
+    #[error("{}", unbalanced_component(&node.to_string(), [*left, *right], [*left_mass, *right_mass]))]
     UnbalancedComponent { left: usize, right: usize, node: usize, left_mass: f64, right_mass: f64 },
 
     #[error(
@@ -98,6 +97,10 @@ pub enum Error {
     NameCount { names: usize, points: usize },
     #[error("the names do not match: {reason}")]
     UnmatchedNames { reason: String },
+    #[error(
+        "the names do not match: {reason}; rows are called as points are: the table has points in rows, so read it transposed"
+    )]
+    TransposedNames { reason: String },
 
     #[error(
         "pair {label} (measures {left} and {right}) has distance {value}; distances must be finite and at least 0"
@@ -105,11 +108,11 @@ pub enum Error {
     BadLabel { label: usize, left: usize, right: usize, value: f64 },
     #[error("{what}: there is nothing to learn from")]
     NothingToLearn { what: String },
-    #[error("{option} is {value}; {expected}")]
+    #[error("{}", bad_option(option, value, expected))]
     BadOption { option: &'static str, value: String, expected: &'static str },
     #[error("{what} is `{name}`; it must be {known}")]
     UnknownName { what: &'static str, name: String, known: String },
-    #[error("{option} is of no use to {method}; leave it out or take another method")]
+    #[error("{}", unused_option(option, method))]
     UnusedOption { option: &'static str, method: &'static str },
     #[error(
         "exact transport between {left} and {right} points could not be proved optimal; please report it"
@@ -129,10 +132,12 @@ pub enum Error {
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },
-    #[error("cannot read `{path}`")]
-    Read { path: PathBuf, source: std::io::Error },
-    #[error("cannot write `{path}`")]
-    Write { path: PathBuf, source: std::io::Error },
+    // The message ends with the cause, which is therefore no `source`: whoever prints a chain of
+    // errors would print it twice.
+    #[error("cannot read `{path}`: {}", without_number(cause))]
+    Read { path: PathBuf, cause: io::Error },
+    #[error("cannot write `{path}`: {}", without_number(cause))]
+    Write { path: PathBuf, cause: io::Error },
     #[error("`{path}` is not a treeport tree: {reason}")]
     NotATree { path: PathBuf, reason: String },
     #[error("`{path}` is not a treeport forest: {reason}")]
@@ -145,6 +150,85 @@ pub enum Error {
         "`{path}`: this treeport reads version {known}, the file has version {found}; upgrade treeport"
     )]
     NewerTree { path: PathBuf, known: u64, found: u64 },
+}
+
+/// What those who show an error call the things that it is about.
+pub trait Wording {
+    /// An option of the library, such as `n_trees`.
+    fn option(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    /// A node of a graph.
+    fn node(&self, node: usize) -> String {
+        node.to_string()
+    }
+}
+
+impl Error {
+    /// The message in the words of somebody else: `option` and `node` of the fields go by their
+    /// names there.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::error::{Error, Wording};
+    ///
+    /// struct Flags;
+    /// impl Wording for Flags {
+    ///     fn option(&self, name: &str) -> String {
+    ///         format!("`--{}`", name.replace('_', "-"))
+    ///     }
+    /// }
+    /// let error = Error::BadOption { option: "n_trees", value: "0".into(), expected: "one is needed" };
+    /// assert_eq!(error.to_string(), "n_trees is 0; one is needed");
+    /// assert_eq!(error.said(&Flags), "`--n-trees` is 0; one is needed");
+    /// ```
+    pub fn said(&self, words: &impl Wording) -> String {
+        match self {
+            Self::BadOption { option, value, expected } => {
+                bad_option(&words.option(option), value, expected)
+            }
+            Self::UnusedOption { option, method } => unused_option(&words.option(option), method),
+            Self::UnbalancedComponent { left, right, node, left_mass, right_mass } => {
+                let masses = [*left_mass, *right_mass];
+                unbalanced_component(&words.node(*node), [*left, *right], masses)
+            }
+            _ => self.to_string(),
+        }
+    }
+
+    /// A file that cannot be read; what does not fit into memory says so itself.
+    pub fn read(path: impl Into<PathBuf>, cause: io::Error) -> Self {
+        cause.downcast().unwrap_or_else(|cause| Self::Read { path: path.into(), cause })
+    }
+
+    /// A file that cannot be written.
+    pub fn write(path: impl Into<PathBuf>, cause: io::Error) -> Self {
+        Self::Write { path: path.into(), cause }
+    }
+}
+
+fn bad_option(option: &str, value: &str, expected: &str) -> String {
+    format!("{option} is {value}; {expected}")
+}
+
+fn unused_option(option: &str, method: &str) -> String {
+    format!("{option} is of no use to {method}; leave it out or take another method")
+}
+
+fn unbalanced_component(node: &str, [left, right]: [usize; 2], masses: [f64; 2]) -> String {
+    let [left_mass, right_mass] = masses;
+    format!(
+        "measures {left} and {right} have mass {left_mass} and {right_mass} in the component of \
+         node {node}, and no path leads out of it; make them equal there, or join the components by edges"
+    )
+}
+
+/// What the system says, but for the number of its error.
+fn without_number(cause: &io::Error) -> String {
+    let text = cause.to_string();
+    let number = cause.raw_os_error().map(|number| format!(" (os error {number})"));
+    number.and_then(|number| text.strip_suffix(&number)).unwrap_or(&text).to_owned()
 }
 
 /// Why there is not enough memory.
@@ -174,5 +258,32 @@ mod tests {
         assert_eq!(show_shape(&[]), "()");
         assert_eq!(show_shape(&[3]), "(3,)");
         assert_eq!(show_shape(&[3, 4]), "(3, 4)");
+    }
+
+    #[test]
+    fn causes_are_said_once() {
+        let missing = std::fs::read("no such file").unwrap_err();
+        let error = Error::read("a.tree", missing);
+        assert_eq!(error.to_string(), "cannot read `a.tree`: No such file or directory");
+        assert!(std::error::Error::source(&error).is_none());
+        let own = Error::write("a.tree", io::Error::other("it is full (os error 28)"));
+        assert_eq!(own.to_string(), "cannot write `a.tree`: it is full (os error 28)");
+        let inner = io::Error::other(Error::Cancelled);
+        assert!(matches!(Error::read("a.tree", inner), Error::Cancelled));
+    }
+
+    #[test]
+    fn nodes_go_by_their_names() {
+        struct Cities;
+        impl Wording for Cities {
+            fn node(&self, node: usize) -> String {
+                ["Oslo", "Bergen"][node].into()
+            }
+        }
+        let (left, right, left_mass, right_mass) = (0, 1, 1.0, 0.0);
+        let error = Error::UnbalancedComponent { left, right, node: 1, left_mass, right_mass };
+        assert!(error.to_string().contains("the component of node 1, and"), "{error}");
+        assert!(error.said(&Cities).contains("the component of node Bergen, and"));
+        assert_eq!(Error::NoPoints.said(&Cities), Error::NoPoints.to_string());
     }
 }

@@ -99,14 +99,14 @@ def graph_of(graph: Any, weight: Optional[str]) -> Union[_core.Ground, _core.Gra
 
 @contextmanager
 def nodes_by_name(graph: Any) -> Iterator[None]:
-    """Errors about a component of a graph name one of its nodes, in place of the number."""
+    """Errors about a component of a graph say the name of one of its nodes."""
     try:
         yield
     except ValueError as error:
         node, names = getattr(error, "node", None), names_of(graph)
         if node is None or names is None:
             raise
-        raise ValueError(str(error).replace(f"node {node},", f"node {names[node]!r},")) from None
+        raise ValueError(error.template.format(node=repr(names[node]))) from None  # type: ignore[attr-defined]
 
 
 def ground_of(

@@ -11,7 +11,6 @@ use treeport::estimate::{Answer, Estimator};
 use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit, memory};
 use treeport_report::terminal::at_least_one;
 
-use super::spelled;
 use crate::args::{GroundArgs, MeasureArgs, PairArgs};
 use crate::input::PointSet;
 use crate::output::Output;
@@ -144,6 +143,6 @@ fn forest(
 ) -> Result<Model> {
     let (n_trees, seed) = (args.n_trees, args.pairs.seed);
     let options = FitOptions { n_trees, seed, ..FitOptions::of(Method::Forest) };
-    options.check(known.is_some()).map_err(spelled)?;
+    options.check(known.is_some())?;
     Ok(watched(output, |progress| fit(metric, known, &options, progress))?.model)
 }

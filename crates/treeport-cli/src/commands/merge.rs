@@ -75,7 +75,7 @@ pub(crate) fn run(args: &MergeArgs, output: &Output) -> Result<ExitCode> {
 }
 
 fn open(path: &Path) -> Result<BufReader<File>, Error> {
-    let file = File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    let file = File::open(path).map_err(|source| Error::read(path, source))?;
     Ok(BufReader::new(file))
 }
 

@@ -21,7 +21,6 @@ pub(crate) mod report;
 pub(crate) mod shell;
 pub(crate) mod unifrac;
 
-use anyhow::anyhow;
 use treeport::Error;
 
 use crate::pairs;
@@ -30,6 +29,7 @@ use crate::pairs;
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     let hint = match error.downcast_ref::<Error>()? {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
+        Error::TransposedNames { .. } => "`--transpose` reads tables that have points in rows",
         Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",
         Error::UnevenTree { .. } => {
             "`treeport fit --method ultrametric` learns a tree that has a linkage matrix; `--format newick` writes any tree"
@@ -43,25 +43,6 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
         _ => return None,
     };
     Some(hint.into())
-}
-
-/// An error about options of the library, with the command line's spelling of them.
-pub(crate) fn spelled(error: Error) -> anyhow::Error {
-    let flag = |option: &str| match option {
-        // Without measures pairs are of points.
-        "point_pairs" => "`--n-pairs`".to_owned(),
-        _ => format!("`--{}`", option.replace('_', "-")),
-    };
-    match error {
-        Error::UnusedOption { option, method } => {
-            let option = flag(option);
-            anyhow!("{option} is of no use to {method}; leave it out or take another method")
-        }
-        Error::BadOption { option, value, expected } if !option.contains(' ') => {
-            anyhow!("{} is {value}; {expected}", flag(option))
-        }
-        other => other.into(),
-    }
 }
 
 fn looks_like_newick(path: &std::path::Path) -> bool {

@@ -10,7 +10,6 @@ use treeport::Measures;
 use treeport::io::npy;
 use treeport::tree::UniFrac;
 
-use super::spelled;
 use crate::args::{ModelArgs, choice};
 use crate::input;
 use crate::output::{self, Output};
@@ -58,11 +57,7 @@ pub(crate) fn run(args: &UniFracArgs, output: &Output) -> Result<ExitCode> {
     })?;
     let samples = args.of.measures.read((&model).into())?;
     let distances =
-        watched(output, |progress| tree.unifrac(&samples, args.variant, args.alpha, progress));
-    let distances = distances.map_err(|error| match error.downcast() {
-        Ok(error) => spelled(error),
-        Err(other) => other,
-    })?;
+        watched(output, |progress| tree.unifrac(&samples, args.variant, args.alpha, progress))?;
     write(file, &samples, &distances, output)?;
     let facts = json!({"samples": samples.len(), "variant": args.variant.to_string()});
     let note = format!("{} UniFrac of {} samples", args.variant, samples.len());

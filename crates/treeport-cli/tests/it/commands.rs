@@ -199,7 +199,7 @@ fn distances_of_random_pairs() {
     let exact = "exact --points line.csv --measures measures.csv";
     assert_eq!(pairs(distance), pairs(exact));
     assert_snapshot!(folder.error(&format!("{distance} --pairs 2")), @r#"
-    cannot read `2`: No such file or directory (os error 2)
+    cannot read `2`: No such file or directory
 
     hint: `--n-pairs 2` draws so many pairs
     "#);

@@ -55,7 +55,7 @@ fn exact_distances_of_listed_and_random_pairs() {
     let old = folder.run(&format!("{exact} --pairs-file pairs.csv"));
     assert_eq!(old, folder.run(&format!("{exact} --pairs pairs.csv")));
     assert_snapshot!(folder.error(&format!("{exact} --pairs 100")), @r#"
-    cannot read `100`: No such file or directory (os error 2)
+    cannot read `100`: No such file or directory
 
     hint: `--n-pairs 100` draws so many pairs
     "#);

@@ -255,7 +255,7 @@ fn models_and_indexes_are_told_apart() {
     assert_snapshot!(folder.error("nearest line.csv"),
         @"`line.csv` is not a treeport tree: no header fits its first 8 bytes; it is cut off or no safetensors file");
     assert_snapshot!(folder.error("nearest none.index"),
-        @"cannot read `none.index`: No such file or directory (os error 2)");
+        @"cannot read `none.index`: No such file or directory");
 }
 
 #[test]

@@ -289,7 +289,9 @@ fn bad_tables_name_the_cell() {
     ragged.csv: csv, line 2: 4 cells, but 5 on the first line
     index.csv: csv, line 1: the first column has no name and holds numbers: call it `id` if they are names of rows, and something else if they are data
     bare.csv: csv, line 1, column 1: `S1` is not a number: is this a header or a row with a name? Write a header above it, or `id` in place of `S1`
-    turned.tsv: the names do not match: column 0 is `S1`, and no point is called so; rows are called as points are: the table has points in rows, so read it transposed (`--transpose`)
+    turned.tsv: the names do not match: column 0 is `S1`, and no point is called so; rows are called as points are: the table has points in rows, so read it transposed
+
+    hint: `--transpose` reads tables that have points in rows
     cut.csv.gz: csv, line 1: cannot be read on: incomplete deflate stream
     wide.csv: csv, line 1: the text is UTF-16; save it as UTF-8
     ");

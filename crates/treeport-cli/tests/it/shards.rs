@@ -194,7 +194,7 @@ fn parts_that_do_not_belong_together() {
     assert_snapshot!(refused(&format!("{one} {two} measures.csv")),
         @"`measures.csv` is no shard; `treeport exact`, `distance` and `nearest` write them with `--shard I/N`");
     assert_snapshot!(refused(&format!("{one} {two} nowhere.shard")),
-        @"cannot read `nowhere.shard`: No such file or directory (os error 2)");
+        @"cannot read `nowhere.shard`: No such file or directory");
     let mut bytes = folder.read(two);
     let at = bytes.len() - 20;
     bytes[at] ^= 1;

@@ -83,7 +83,7 @@ pub fn exact_network(folder: &Path, seed: u64) -> Result<Option<Row>> {
     let Some(Files::Graph { edges, .. }) = found.get("belfast").map(|set| &set.files) else {
         return Ok(None);
     };
-    let file = File::open(edges).map_err(|source| Error::Read { path: edges.clone(), source })?;
+    let file = File::open(edges).map_err(|source| Error::read(edges.clone(), source))?;
     let metric = GroundMetric::read_graph_csv(file, None)?.0.materialized()?;
     let n = metric.points();
     let measures = sparse_measures(n, n, 2 * NETWORK_PAIRS, &mut seeded(seed))?;

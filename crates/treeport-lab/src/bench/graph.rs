@@ -170,7 +170,7 @@ fn edges_of(folder: &Path, name: &str) -> PathBuf {
 }
 
 pub(super) fn read(path: &Path) -> Result<GroundMetric> {
-    let file = File::open(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    let file = File::open(path).map_err(|source| Error::read(path, source))?;
     Ok(GroundMetric::read_graph_csv(file, None)?.0)
 }
 

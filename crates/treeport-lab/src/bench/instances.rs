@@ -168,13 +168,13 @@ fn write(folder: &Path, name: &str, shape: &[usize], values: &[f64]) -> Result<(
         npy::write_f64(shape, values, &mut out)?;
         out.flush()
     };
-    save().map_err(|source| Error::Write { path: path.clone(), source })
+    save().map_err(|source| Error::write(path.clone(), source))
 }
 
 /// Shape and numbers of a file with so many dimensions.
 fn read(folder: &Path, name: &str, dimensions: usize) -> Result<(Vec<usize>, Vec<f64>)> {
     let path = folder.join(name);
-    let file = File::open(&path).map_err(|source| Error::Read { path, source })?;
+    let file = File::open(&path).map_err(|source| Error::read(path, source))?;
     let array = npy::read(BufReader::new(file))?;
     let shape = array.shape.clone();
     if shape.len() != dimensions {

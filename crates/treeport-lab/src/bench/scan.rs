@@ -47,8 +47,7 @@ pub fn scan(
 /// A file that cannot be read.
 pub fn scan_documents(data: &Path, mut report: impl FnMut(&Row)) -> Result<()> {
     let found = datasets::find(data);
-    let open =
-        |path: &Path| File::open(path).map_err(|source| Error::Read { path: path.into(), source });
+    let open = |path: &Path| File::open(path).map_err(|source| Error::read(path, source));
     for name in ["twitter", "bbcsport"] {
         let files = found.get(name).map(|set| &set.files);
         let Some(Files::Text { embeddings, docs, docs_with_stop_words, .. }) = files else {

@@ -16,6 +16,7 @@ use std::thread::available_parallelism;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command};
 
+use treeport::error::Wording;
 use treeport::memory;
 
 use interrupt::{Interrupted, Paused};
@@ -97,9 +98,11 @@ fn check_room(left: Option<u64>, threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Prints what went wrong, with a hint if there is one, and returns the exit code.
+/// Prints what went wrong, in the words of the program's options and with a hint if there is one, and
+/// returns the exit code.
 pub fn finish(
     result: Result<ExitCode>,
+    program: impl FnOnce() -> Command,
     hint: impl Fn(&anyhow::Error) -> Option<String>,
 ) -> ExitCode {
     match result {
@@ -114,15 +117,51 @@ pub fn finish(
         Err(error) => {
             let hint = hint(&error);
             // Files are named by whoever reads or writes them.
-            output::error(&output::named(error, "cannot write to stdout"), hint.as_deref());
+            let error = output::named(error, |cause| {
+                anyhow::Error::from(cause).context("cannot write to stdout")
+            });
+            output::error(&Flags(program()).text_of(&error), hint.as_deref());
             ExitCode::from(BAD_INPUT)
         }
     }
 }
 
+/// The options of a program, by which errors about options of the library call them.
+struct Flags(Command);
+
+impl Flags {
+    /// An error with its causes.
+    fn text_of(&self, error: &anyhow::Error) -> String {
+        let texts = error.chain().map(|cause| match cause.downcast_ref::<treeport::Error>() {
+            Some(error) => error.said(self),
+            None => cause.to_string(),
+        });
+        texts.collect::<Vec<_>>().join(": ")
+    }
+}
+
+impl Wording for Flags {
+    fn option(&self, name: &str) -> String {
+        let flag = name.replace('_', "-");
+        if has_flag(&self.0, &flag) { format!("`--{flag}`") } else { name.to_owned() }
+    }
+}
+
+/// Whether a program or one of its commands has an option of that name.
+fn has_flag(program: &Command, flag: &str) -> bool {
+    program.get_arguments().any(|argument| argument.get_long() == Some(flag))
+        || program.get_subcommands().any(|command| has_flag(command, flag))
+}
+
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let closed = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
-    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(closed))
+    error.chain().any(|cause| {
+        let by_library = match cause.downcast_ref::<treeport::Error>() {
+            Some(treeport::Error::Write { cause, .. }) => Some(cause),
+            _ => None,
+        };
+        let cause = by_library.or(cause.downcast_ref::<io::Error>());
+        cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    })
 }
 
 /// What every program of ours keeps to: options do not contradict each other, and the help of every
@@ -168,6 +207,31 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_the_library_are_flags_where_there_are_such() {
+        let command = Command::new("fit").arg(clap::Arg::new("n").long("n-trees"));
+        let flags = Flags(Command::new("program").subcommand(command));
+        let bad = |option| treeport::Error::BadOption {
+            option,
+            value: "0".into(),
+            expected: "one is needed",
+        };
+        let text = |option| flags.text_of(&anyhow::Error::from(bad(option)).context("a.csv"));
+        assert_eq!(text("n_trees"), "a.csv: `--n-trees` is 0; one is needed");
+        assert_eq!(text("a share"), "a.csv: a share is 0; one is needed");
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        let unread = treeport::Error::read("a.tree", missing).into();
+        assert_eq!(flags.text_of(&unread), "cannot read `a.tree`: entity not found");
+    }
+
+    #[test]
+    fn closed_pipes_are_known_whoever_wrote() {
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(is_closed_pipe(&closed().into()));
+        assert!(is_closed_pipe(&treeport::Error::write("/dev/stdout", closed()).into()));
+        assert!(!is_closed_pipe(&treeport::Error::read("a", closed()).into()));
+    }
 
     #[test]
     fn too_little_address_space_is_refused_at_once() {

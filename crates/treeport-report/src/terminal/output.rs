@@ -97,14 +97,14 @@ pub fn json(object: impl std::fmt::Display) -> Result<()> {
 }
 
 /// Prints an error and, where an option would help, a hint.
-pub fn error(error: &anyhow::Error, hint: Option<&str>) {
+pub(super) fn error(text: &str, hint: Option<&str>) {
     let color =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let paint = |code: u8, text: &str| {
         if color { format!("\x1b[1;{code}m{text}\x1b[0m") } else { text.to_owned() }
     };
     let mut err = io::stderr();
-    let _ = writeln!(err, "{} {}", paint(31, "error:"), shown(&format!("{error:#}")));
+    let _ = writeln!(err, "{} {}", paint(31, "error:"), shown(text));
     if let Some(hint) = hint {
         let _ = writeln!(err, "\n{} {}", paint(36, "hint:"), shown(hint));
     }
@@ -116,13 +116,16 @@ pub fn error(error: &anyhow::Error, hint: Option<&str>) {
 /// The file cannot be written, or `write` fails.
 pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     file::save(path, write)
-        .map_err(|error| named(error, &format!("cannot write `{}`", path.display())))
+        .map_err(|error| named(error, |cause| treeport::Error::write(path, cause).into()))
 }
 
 /// An error of the system without a word about where it happened, with one.
-pub(super) fn named(error: anyhow::Error, place: &str) -> anyhow::Error {
+pub(super) fn named(
+    error: anyhow::Error,
+    name: impl FnOnce(io::Error) -> anyhow::Error,
+) -> anyhow::Error {
     let bare = matches!(error.chain().next(), Some(first) if first.is::<io::Error>());
-    if bare { error.context(place.to_owned()) } else { error }
+    if bare { error.downcast().map_or_else(|error| error, name) } else { error }
 }
 
 /// Rows of cells in columns as wide as their widest cell; the first column is flush left.
@@ -196,7 +199,10 @@ mod tests {
         let path = folder.path().join("a.csv");
         let full = || io::Error::from(io::ErrorKind::StorageFull);
         let error = save(&path, |_| Err(full().into())).expect_err("a full disk");
-        assert_eq!(error.to_string(), format!("cannot write `{}`", path.display()));
+        assert_eq!(
+            error.to_string(),
+            format!("cannot write `{}`: no storage space", path.display())
+        );
         let other = save(&path, |_| anyhow::bail!("no rows")).expect_err("no rows");
         assert_eq!(format!("{other:#}"), "no rows");
         assert!(!path.exists());

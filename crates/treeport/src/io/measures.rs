@@ -74,9 +74,7 @@ fn turned(error: Error, points: &[String], ids: Option<&[String]>) -> Error {
     let is_point = |id: &String| points.contains(id);
     match error {
         Error::UnmatchedNames { reason } if ids.is_some_and(|ids| ids.iter().any(is_point)) => {
-            let hint = "rows are called as points are: the table has points in rows, so read it \
-                transposed (`--transpose`)";
-            Error::UnmatchedNames { reason: format!("{reason}; {hint}") }
+            Error::TransposedNames { reason }
         }
         other => other,
     }

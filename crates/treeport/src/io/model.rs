@@ -55,7 +55,7 @@ impl Model {
     pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
         if is_newick(path) {
             let text = std::fs::File::open(path).and_then(text::read_text);
-            let text = text.map_err(|source| Error::Read { path: path.into(), source })?;
+            let text = text.map_err(|source| Error::read(path, source))?;
             return Self::from_newick(&text, names);
         }
         named(Self::load(path)?, names)
@@ -89,7 +89,7 @@ impl ModelFile {
         }
         let path = Path::new("<bytes>");
         let text = text::read_text(bytes);
-        let text = text.map_err(|source| Error::Read { path: path.into(), source })?;
+        let text = text.map_err(|source| Error::read(path, source))?;
         Ok(Self { model: Model::from_newick(&text, names)?, calibration: None, metric: None })
     }
 }

@@ -20,7 +20,6 @@ use treeport_jobs::history;
 pub(crate) use self::args::FitArgs;
 use self::checkpoint::Checkpoints;
 use self::summary::Summary;
-use super::spelled;
 use crate::input::PointSet;
 use crate::interrupt::{self, Interrupted, Paused};
 use crate::output::{self, Output};
@@ -92,14 +91,27 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::from(interrupt::EXIT_CODE))
 }
 
+/// The same error; without measures pairs are of points, and their number has the same flag.
+fn with_flag(error: Error) -> Error {
+    match error {
+        Error::UnusedOption { option: "point_pairs", method } => {
+            Error::UnusedOption { option: "n_pairs", method }
+        }
+        Error::BadOption { option: "point_pairs", value, expected } => {
+            Error::BadOption { option: "n_pairs", value, expected }
+        }
+        other => other,
+    }
+}
+
 /// Refuses what the method cannot do or use, before hours of work.
 fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<()> {
     let labels = args.data.measures.measures.is_some();
-    options.check(labels).map_err(spelled)?;
+    options.check(labels).map_err(with_flag)?;
     let method = options.method(labels);
     let (takes, name) = (method.takes(), method.name());
     if args.history.is_some() && !takes.resume {
-        return Err(spelled(Error::UnusedOption { option: "history", method: name }));
+        return Err(Error::UnusedOption { option: "history", method: name }.into());
     }
     if takes.coordinates && metric.coordinates().is_none() {
         return Err(Error::NoCoordinates { method: name }.into());
@@ -209,7 +221,7 @@ fn learn(
     written?;
     match (fitted, at.and_then(place)) {
         (Err(Error::Cancelled), _) => Err(Interrupted.into()),
-        (Err(error), _) => Err(spelled(error)),
+        (Err(error), _) => Err(with_flag(error).into()),
         // Ctrl-C after the last step has nothing left to stop.
         (Ok(fitted), _) if fitted.finished || !interrupt::asked() => Ok((fitted, None)),
         (Ok(fitted), Some(place)) => Ok((fitted, Some(place))),

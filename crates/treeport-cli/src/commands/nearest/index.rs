@@ -7,11 +7,10 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use treeport::search::{IndexFile, Neighbors};
-use treeport::{Accuracy, Error, Index, Measures};
+use treeport::{Accuracy, Index, Measures};
 use treeport_jobs::Shard;
 
 use super::{COLUMNS, Names, NearestArgs, write};
-use crate::commands::spelled;
 use crate::input::{self, PointSet};
 use crate::output::Output;
 use crate::progress::watched;
@@ -80,15 +79,11 @@ fn search(
     };
     let queries = queries.map(some).transpose()?;
     let accuracy = args.accuracy();
-    let found = watched(output, |progress| match (&queries, args.radius) {
+    watched(output, |progress| match (&queries, args.radius) {
         (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
         (Some(queries), None) => index.nearest(queries, args.k, accuracy, progress),
         (None, Some(radius)) => index.radius_graph_rows(rows, radius, progress),
         (None, None) => index.graph_rows(rows, args.k, accuracy, progress),
-    });
-    found.map_err(|error| match error.downcast::<Error>() {
-        Ok(error) => spelled(error),
-        Err(other) => other,
     })
 }
 

@@ -20,8 +20,7 @@ impl Journal {
     /// Reads what is there already; the folder is made if need be.
     pub(super) fn open(folder: Option<&Path>, name: &str, command: String) -> Result<Self> {
         let Some(folder) = folder else { return Ok(Self { file: None, command, lines: vec![] }) };
-        std::fs::create_dir_all(folder)
-            .map_err(|source| Error::Write { path: folder.into(), source })?;
+        std::fs::create_dir_all(folder).map_err(|source| Error::write(folder, source))?;
         let path = place(folder, name);
         let file = journal::Journal::open(&path, &job())?;
         let lines = parsed(&path, file.lines()?)?;

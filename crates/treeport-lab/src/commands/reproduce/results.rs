@@ -47,5 +47,5 @@ pub(super) fn draw(figures: &[Figure], folder: &Path) -> Result<()> {
 }
 
 fn make(folder: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(folder).map_err(|source| Error::Write { path: folder.into(), source })
+    std::fs::create_dir_all(folder).map_err(|source| Error::write(folder, source))
 }
