@@ -43,3 +43,12 @@ def documents(rng):
     counts = rng.poisson(0.4, size=(60, 25))
     counts[np.arange(60), rng.integers(25, size=60)] += 1
     return counts
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Hands the reasons of skipped tests to `cargo xtask`, which shows them at its end."""
+    if "TREEPORT_SKIPPED" in os.environ:
+        with open(os.environ["TREEPORT_SKIPPED"], "a", encoding="utf-8") as file:
+            for report in terminalreporter.stats.get("skipped", []):
+                path, _, why = report.longrepr
+                file.write(f"{os.path.relpath(path, ROOT)} ({why.removeprefix('Skipped: ')})\n")

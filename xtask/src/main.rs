@@ -8,6 +8,8 @@
 
 #[cfg(unix)]
 mod attack;
+#[cfg(test)]
+mod pages;
 mod peers;
 mod plan;
 mod runner;

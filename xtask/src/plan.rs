@@ -75,6 +75,12 @@ pub(crate) enum Program {
     Fresh,
 }
 
+/// Stands in arguments for the wheel in [`wheel_folder`], whose name is known when it is built.
+pub(crate) const WHEEL: &str = "{wheel}";
+
+/// In two processes: most tests are one thread of Python.
+const PYTEST: [&str; 5] = ["-m", "pytest", "--numprocesses=2", "--dist=loadfile", "python/tests"];
+
 /// One command of a task, run in the root of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Command {
@@ -143,6 +149,9 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if task == Task::Ci {
         steps.push(cargo("format", "fmt --check"));
         steps.push(cargo("clippy", "clippy --workspace --all-targets -- -D warnings"));
+        // What nothing above compiles.
+        steps.push(cargo("no files", "clippy -p treeport --no-default-features -- -D warnings"));
+        steps.push(cargo("png", "clippy -p treeport-cli --features png -- -D warnings"));
     }
     if task != Task::Help {
         // The same random inputs every time, so that it never fails for nothing; `cargo test` draws new ones.
@@ -194,15 +203,24 @@ fn python(found: &Machine, venv: &Path) -> Vec<Step> {
     if !found.venv {
         steps.push(venv_step("python venv", venv));
     }
-    let wheel = run("python wheel", Program::Venv, &["-m", "pip", "install", "./python[test]"]);
-    steps.push(installing(wheel));
+    let wheels = wheel_folder(venv).to_string_lossy().into_owned();
+    let build = ["-m", "pip", "wheel", "--no-deps", "--wheel-dir", &wheels, "./python"];
+    // With the profile of the Rust tests, the library is not compiled again.
+    let profile = ("MATURIN_PEP517_ARGS", "--profile dev");
+    let build = run("python wheel", Program::Venv, &build);
+    steps.push(installing(with(build, |command| command.env = Some(profile))));
+    // Alone: pip would keep the package that it finds by the same version, or fetch all of them again.
+    let ours = ["-m", "pip", "install", "--force-reinstall", "--no-deps", WHEEL];
+    steps.push(installing(run("python ours", Program::Venv, &ours)));
+    let others = ["-m", "pip", "install", &format!("{WHEEL}[test]")];
+    steps.push(installing(run("python others", Program::Venv, &others)));
     // Among them: what Python fits is what the command line fits, which the Rust tests have built.
-    let tests = run("python tests", Program::Venv, &["-m", "pytest", "python/tests"]);
+    let tests = run("python tests", Program::Venv, &PYTEST);
     let needs = ("TREEPORT_TESTS_NEED_BINARY", "1");
     steps.push(with(tests, |command| command.env = Some(needs)));
     // What a new user does, with nothing installed that only the tests need.
     steps.push(venv_step("fresh venv", &fresh_venv(venv)));
-    let install = run("fresh install", Program::Fresh, &["-m", "pip", "install", "./python"]);
+    let install = run("fresh install", Program::Fresh, &["-m", "pip", "install", WHEEL]);
     steps.push(installing(install));
     steps.push(run("readme", Program::Fresh, &["python/tests/readme.py"]));
     steps
@@ -217,6 +235,11 @@ pub(crate) fn installing(step: Step) -> Step {
              without a network, PIP_FIND_LINKS names a folder that holds them",
         );
     })
+}
+
+/// Where the wheel for the tests is built.
+pub(crate) fn wheel_folder(venv: &Path) -> PathBuf {
+    venv.with_file_name("test-wheel")
 }
 
 /// Where the environment belongs that is made anew every time.
@@ -324,10 +347,12 @@ mod tests {
         let lines = [
             "tests: test --workspace",
             "python venv: -m venv --clear target/venv",
-            "python wheel: -m pip install ./python[test]",
-            "python tests: -m pytest python/tests",
+            "python wheel: -m pip wheel --no-deps --wheel-dir target/test-wheel ./python",
+            "python ours: -m pip install --force-reinstall --no-deps {wheel}",
+            "python others: -m pip install {wheel}[test]",
+            "python tests: -m pytest --numprocesses=2 --dist=loadfile python/tests",
             "fresh venv: -m venv --clear target/venv-fresh",
-            "fresh install: -m pip install ./python",
+            "fresh install: -m pip install {wheel}",
             "readme: python/tests/readme.py",
         ];
         assert_eq!(outline(Task::Test, &found), lines);
@@ -338,7 +363,7 @@ mod tests {
         let found = Machine { python: true, venv: true, ..Machine::default() };
         let lines = outline(Task::Test, &found);
         assert!(!lines.iter().any(|line| line.starts_with("python venv")), "{lines:?}");
-        assert_eq!(lines.len(), 6);
+        assert_eq!(lines.len(), 8);
     }
 
     #[test]
@@ -357,6 +382,8 @@ mod tests {
         let lines = [
             "format: fmt --check",
             "clippy: clippy --workspace --all-targets -- -D warnings",
+            "no files: clippy -p treeport --no-default-features -- -D warnings",
+            "png: clippy -p treeport-cli --features png -- -D warnings",
             "tests: test --workspace",
             "python: -",
             "docs: doc --workspace --no-deps",
@@ -367,7 +394,7 @@ mod tests {
         ];
         assert_eq!(outline(Task::Ci, &found), lines);
         let without = outline(Task::Ci, &Machine::default());
-        assert_eq!(without[5], "benches: -");
+        assert_eq!(without[7], "benches: -");
         let deny = [
             "deny tool: install --quiet --locked --root target/tools cargo-deny",
             "deny: deny check bans licenses sources",

@@ -1,5 +1,6 @@
 //! Runs the steps of a task, one after the other, up to the first that fails.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,9 @@ use anyhow::{Context, Result};
 
 #[cfg(unix)]
 use crate::attack;
-use crate::plan::{Action, Command, Machine, Program, Task, fresh_venv, plan, venv_python};
+use crate::plan::{
+    Action, Command, Machine, Program, Task, WHEEL, fresh_venv, plan, venv_python, wheel_folder,
+};
 
 /// Shells give this code when there is no such program.
 const NOT_FOUND: u8 = 127;
@@ -39,6 +42,7 @@ enum Outcome {
 /// Runs a task; the exit code is that of the step that failed.
 pub(crate) fn run(task: Task) -> Result<ExitCode> {
     let place = Place::look(task)?;
+    place.forget_skipped()?;
     let mut outcomes = Vec::new();
     let mut code = 0;
     for step in plan(task, &place.found(task), &place.venv) {
@@ -48,8 +52,9 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
                 Outcome::Skipped
             }
             Action::Run(command) => {
-                eprintln!("==> {}: {}", step.name, place.shown(command));
-                place.run(command)?
+                let command = place.filled(command)?;
+                eprintln!("==> {}: {}", step.name, place.shown(&command));
+                place.run(&command)?
             }
         };
         if let (Outcome::Failed(_, failed), Action::Run(command)) = (&outcome, &step.action) {
@@ -74,7 +79,7 @@ pub(crate) fn run(task: Task) -> Result<ExitCode> {
         let target = place.root.join(place.venv.with_file_name("debug"));
         return attack::run(&options, &target, place.program(Program::Venv).into());
     }
-    eprint!("{}", summary(&outcomes));
+    eprint!("{}{}", summary(&outcomes), place.skipped());
     Ok(ExitCode::from(code))
 }
 
@@ -159,6 +164,45 @@ impl Place {
         }
     }
 
+    /// The command with the wheel in its arguments, if they ask for it: the newest of its folder.
+    fn filled(&self, command: &Command) -> Result<Command> {
+        let mut command = command.clone();
+        for arg in command.args.iter_mut().filter(|arg| arg.contains(WHEEL)) {
+            let folder = wheel_folder(&self.venv);
+            let newest = std::fs::read_dir(self.root.join(&folder))?.flatten().max_by_key(|file| {
+                let changed = file.metadata().and_then(|about| about.modified());
+                changed.unwrap_or(std::time::UNIX_EPOCH)
+            });
+            let wheel = newest.with_context(|| format!("no wheel in {}", folder.display()))?;
+            *arg = arg.replace(WHEEL, &folder.join(wheel.file_name()).to_string_lossy());
+        }
+        Ok(command)
+    }
+
+    /// Where tests that cannot run here write why, a line each.
+    fn skipped_file(&self) -> PathBuf {
+        self.root.join(self.venv.with_file_name("skipped.txt"))
+    }
+
+    fn forget_skipped(&self) -> Result<()> {
+        match std::fs::remove_file(self.skipped_file()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// One line for every reason why tests were skipped.
+    fn skipped(&self) -> String {
+        let mut counts = BTreeMap::new();
+        for why in std::fs::read_to_string(self.skipped_file()).unwrap_or_default().lines() {
+            *counts.entry(why.to_owned()).or_insert(0) += 1;
+        }
+        let line = |(why, count): (String, usize)| {
+            format!("  skipped: {count} test{} of {why}\n", if count == 1 { "" } else { "s" })
+        };
+        counts.into_iter().map(line).collect()
+    }
+
     /// The command as one would type it in the root of the repository.
     fn shown(&self, command: &Command) -> String {
         let program = match command.program {
@@ -175,7 +219,7 @@ impl Place {
         let program = self.program(command.program);
         let mut child = process::Command::new(&program);
         child.args(&command.args).current_dir(&self.root).envs(command.env);
-        child.env("PATH", self.path());
+        child.env("PATH", self.path()).env("TREEPORT_SKIPPED", self.skipped_file());
         if let Some(data) = &self.data {
             child.env("TREEPORT_DATA", data);
         }
@@ -266,6 +310,38 @@ mod tests {
         place.python = "treeport-has-no-such-program".into();
         let outcome = place.run(&command(Program::Python, &[])).unwrap();
         assert!(matches!(outcome, Outcome::Failed(_, NOT_FOUND)));
+    }
+
+    #[test]
+    fn skipped_tests_are_counted_by_their_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place();
+        place.root = folder.path().to_owned();
+        std::fs::create_dir(folder.path().join("target")).unwrap();
+        assert_eq!(place.skipped(), "");
+        let why = ["the page (no browser)", "real data (none)", "the page (no browser)"];
+        std::fs::write(place.skipped_file(), why.join("\n")).unwrap();
+        let lines =
+            "  skipped: 1 test of real data (none)\n  skipped: 2 tests of the page (no browser)\n";
+        assert_eq!(place.skipped(), lines);
+        place.forget_skipped().unwrap();
+        assert_eq!(place.skipped(), "");
+    }
+
+    #[test]
+    fn the_newest_wheel_is_installed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place();
+        place.root = folder.path().to_owned();
+        let wheels = folder.path().join("target/test-wheel");
+        std::fs::create_dir_all(&wheels).unwrap();
+        let install = command(Program::Venv, &["install", "{wheel}[test]"]);
+        assert!(place.filled(&install).is_err());
+        let old = std::fs::File::create(wheels.join("b.whl")).unwrap();
+        old.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(1)).unwrap();
+        std::fs::write(wheels.join("a.whl"), "").unwrap();
+        let filled = place.filled(&install).unwrap();
+        assert_eq!(filled.args, ["install", "target/test-wheel/a.whl[test]"]);
     }
 
     #[cfg(unix)]

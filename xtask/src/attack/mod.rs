@@ -74,8 +74,10 @@ pub(crate) fn run(
     target: &Path,
     venv_python: PathBuf,
 ) -> Result<ExitCode> {
-    // Somebody else listens in tests only.
-    let _ = ctrlc::set_handler(|| STOPPED.store(true, Ordering::Relaxed));
+    let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT])?;
+    std::thread::spawn(move || {
+        signals.forever().for_each(|_| STOPPED.store(true, Ordering::Relaxed))
+    });
     let python = imports_us(&venv_python).then_some(venv_python);
     let programs =
         Programs { treeport: target.join("treeport"), lab: target.join("treeport-lab"), python };

@@ -4,7 +4,7 @@
 //! The browser is the one `TREEPORT_CHROME` names, or a Chromium or Chrome on the PATH; without one
 //! these tests say so and do nothing.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -13,6 +13,7 @@ use treeport::Tree;
 
 use crate::baselines::with_forest;
 use crate::folder::Folder;
+use crate::skipped::skipped;
 
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -26,11 +27,7 @@ fn browser() -> Option<PathBuf> {
     };
     let found = named.map(PathBuf::from).or_else(on_path);
     if found.is_none() {
-        // Past the test's capture, so that nobody takes silence for success.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: no Chromium on the PATH (TREEPORT_CHROME can name one); the page is not tested"
-        );
+        skipped("the report page in a browser (no Chromium on the PATH: set TREEPORT_CHROME)");
     }
     found
 }

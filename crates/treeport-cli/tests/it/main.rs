@@ -19,6 +19,8 @@ mod saving;
 mod shards;
 #[cfg(unix)]
 mod signals;
+#[cfg(unix)]
+mod skipped;
 mod tables;
 mod unifrac;
 

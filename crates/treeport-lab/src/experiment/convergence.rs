@@ -28,11 +28,7 @@ pub(super) const CONVERGENCE: Experiment = Experiment {
     }],
     figures,
     words: "Training loss: squared error as a share of the squared labels, after the start has been multiplied by one factor. \
-With steps that have no unit and a rate that falls to 0 the loss falls without the swings of the paper's figure on the \
-graphs. On tweets and on the large set of articles the paper's options end above their start: at this rate, the squared loss of few \
-labels moves thousands of words too far. At a fifth of it (`treeport fit --kind ultrametric --loss squared --start single \
---rate 0.1`) the loss on tweets falls, by three percent. \
-The best epoch is chosen on labels that are held back. Fewer pairs than in the paper; the axes of its \
+Steps have no unit, and the rate falls to 0. Held-out labels choose the epoch that is kept. Fewer pairs than in the paper; the axes of its \
 figure have no numbers that could be compared.",
 };
 

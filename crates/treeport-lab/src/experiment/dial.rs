@@ -30,8 +30,8 @@ pub(super) const DIAL: Experiment = Experiment {
     words: "Not in the paper. Time is that of one pair on one thread; for trees every measure is in many pairs, so that what is \
 done once for a measure costs little. `width` is upper/lower − 1 of the certified \
 interval around W₁, which at the levels of trees is more work than the value: flow then takes all distances in. `between bounds` is the \
-error of the value that is given together with them, so much of the lower and so much of the upper bound as labels say. Arcs asks no \
-tree: its bounds and its value are of a few Sinkhorn sweeps. A lower bound of 0 makes a width infinite: the mean is then left out. Each level is slower than the one before; one that errs more on the training labels than a lower one \
+error of the value that is given together with them, so much of the lower and so much of the upper bound as labels say. Arcs does not \
+use the tree: its bounds and its value are of a few Sinkhorn sweeps. A lower bound of 0 makes a width infinite: the mean is then left out. A level that errs more on the training labels than a lower one \
 answers with the value of the lower one. \
 The levels are shown as they are, by the trees alone: where exact/this is below 1 the exact solver is faster, and there the \
 estimator as users get it (`treeport estimate`) solves exactly instead.",

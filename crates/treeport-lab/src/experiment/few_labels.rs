@@ -28,8 +28,7 @@ pub(super) const FEW_LABELS: Experiment = Experiment {
     }],
     figures: no_figures,
     words: "Not in the paper. Mean error on unseen pairs over the seeds, of average linkage times one factor and of \
-`auto`, from the same labels; how many times `auto` was the worse of the two, and which stage it kept how often. On \
-these maps the error of `auto` is below that of its start in the mean, with 50 labels too.",
+`auto`, from the same labels; how many times `auto` had the larger error, and which stage it kept how often.",
 };
 
 /// Maps, with masses on all points or on some.

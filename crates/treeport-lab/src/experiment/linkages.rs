@@ -28,7 +28,7 @@ pub(super) const LINKAGES: Experiment = Experiment {
     }],
     figures: no_figures,
     words: "Not in the paper. Error of `auto` on unseen pairs, from either start. Neighbors linkage never sees the \
-distance matrix: it is what makes a million points possible, and it is no worse a start.",
+distance matrix: it is what makes a million points possible.",
 };
 
 /// Sets made here, and those of the data folder.

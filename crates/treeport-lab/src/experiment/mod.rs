@@ -127,7 +127,8 @@ pub struct Experiment {
     pub tables: &'static [Table],
     /// What is drawn from its rows.
     pub figures: fn(&[Row]) -> Vec<Figure>,
-    /// Where we win, where we lose, and what differs from the paper's set-up.
+    /// What the rows are, and what differs from the paper's set-up. It is printed whatever the rows
+    /// say, so it claims nothing about them.
     pub words: &'static str,
 }
 
@@ -209,4 +210,31 @@ fn spread(values: &[f64]) -> Value {
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / count;
     json!({ "mean": mean, "std": variance.sqrt() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_claim_nothing_that_the_rows_could_refute() {
+        for experiment in &ALL {
+            let words = experiment.words.split(|c: char| !c.is_alphabetic());
+            for word in words {
+                let claim = ["win", "wins", "best", "better", "worse", "worst", "least", "beat"];
+                assert!(!claim.contains(&word), "{}: {word}", experiment.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_of_results_has_the_words_of_the_code() {
+        let page = include_str!("../../../../docs/RESULTS.md");
+        let on_it = |e: &&Experiment| page.contains(&format!("\n## {}: {}\n", e.name, e.about));
+        let found: Vec<_> = ALL.iter().filter(on_it).collect();
+        assert!(!found.is_empty());
+        for experiment in found {
+            assert!(page.contains(&format!("\n\n{}\n", experiment.words)), "{}", experiment.name);
+        }
+    }
 }

@@ -18,10 +18,7 @@ pub(super) const SPARSITY: Experiment = Experiment {
     tables: &[errors(&["points", "labels", "test_pairs", "seed"], &["share"])],
     figures,
     words: "Points in [-10, 10]², measures on a share of them; errors after one factor from the labels, which is kind to cTWD \
-and qTWD. The paper's observation holds: the fewer points have mass, the larger the error of a tree. After one factor \
-the methods of one tree are close to each other; with 200 labels `auto` is the best of them in most rows and an additive \
-tree hardly better than the average linkage it starts from. The flow of a forest has less than half their error. The \
-paper shows this as figures without numbers.",
+and qTWD. The paper observes that the error of a tree grows as fewer points have mass, and shows it as figures without numbers.",
 };
 
 /// The errors of every method side by side.

@@ -31,8 +31,8 @@ pub(super) const FOUR_POINTS: Experiment = Experiment {
         ],
     }],
     figures: no_figures,
-    words: "The start pairs the wrong points. Learning moves the heights until the projection pairs the right ones, and ends at \
-the hidden tree itself, as in the paper; edges fitted on the wrong shape cannot. `fixed shape` is cTWD as the paper uses \
+    words: "The start pairs the wrong points. Learning moves the heights until the projection pairs the right ones, which edges \
+fitted on the wrong shape cannot. `fixed shape` is cTWD as the paper uses \
 it here: the tree of the wrong start, with edges fitted to the true distances.",
 };
 

@@ -8,6 +8,8 @@ mod figures;
 mod folder;
 mod real_data;
 mod reproduce;
+#[path = "../../../treeport-cli/tests/it/skipped.rs"]
+mod skipped;
 
 /// The binary that a [`folder::Folder`] runs.
 const BINARY: &str = env!("CARGO_BIN_EXE_treeport-lab");

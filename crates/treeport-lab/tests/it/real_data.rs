@@ -4,20 +4,20 @@
 //! is not there is skipped and says so.
 
 use std::fs::{File, read_to_string};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use treeport::tree::Scratch;
 use treeport::{GroundMetric, Linkage, Measures, PointMetric, Tree, linkage, silent};
 use treeport_lab::datasets::{Files, find};
 
-/// The files of a set, or `None` with a line on stderr.
+use crate::skipped::skipped;
+
+/// The files of a set, or `None`, and why.
 fn files(name: &str) -> Option<Files> {
     let folder = std::env::var_os("TREEPORT_DATA").map(PathBuf::from);
     let found = folder.as_deref().map(find).and_then(|found| Some(found.get(name)?.files.clone()));
     if found.is_none() {
-        // The harness hides what a passing test prints through macros; a skip should be seen.
-        let _ = writeln!(std::io::stderr(), "skipped: no data set `{name}` (set TREEPORT_DATA)");
+        skipped("real data (a set is not there: set TREEPORT_DATA)");
     }
     found
 }

@@ -1,22 +1,18 @@
 //! `treeport-lab reproduce`: every experiment at a glance, what is kept of a run, and the report.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::Value;
 use treeport::Method;
 
 use crate::folder::Folder;
+use crate::skipped::skipped;
 
 /// Where the real data sets are; tests that need them say so and pass without.
 pub(crate) fn data() -> Option<PathBuf> {
     let data = std::env::var_os("TREEPORT_DATA").map(PathBuf::from).filter(|path| path.is_dir());
     if data.is_none() {
-        // The harness hides what a passing test prints through macros; a skip should be seen.
-        let _ = writeln!(
-            std::io::stderr(),
-            "skipped: TREEPORT_DATA names no folder with the real data sets"
-        );
+        skipped("real data (a set is not there: set TREEPORT_DATA)");
     }
     data
 }
