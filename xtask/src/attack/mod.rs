@@ -76,7 +76,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let mut signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGINT])?;
     std::thread::spawn(move || {
-        signals.forever().for_each(|_| STOPPED.store(true, Ordering::Relaxed))
+        signals.forever().for_each(|_| STOPPED.store(true, Ordering::Relaxed));
     });
     let python = imports_us(&venv_python).then_some(venv_python);
     let programs =
