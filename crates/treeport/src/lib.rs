@@ -54,6 +54,7 @@ pub mod names;
 mod order;
 pub mod progress;
 mod project;
+mod rounding;
 pub mod score;
 pub mod search;
 mod seed;

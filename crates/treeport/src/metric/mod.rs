@@ -120,7 +120,7 @@ impl GroundMetric {
     /// As [`from_condensed`](Self::from_condensed), in half the memory.
     ///
     /// # Errors
-    /// The same.
+    /// As [`from_condensed`](Self::from_condensed).
     pub fn from_condensed_f32(n: usize, distances: Vec<f32>) -> Result<Self> {
         matrix::check_condensed(n, &distances)?;
         Ok(Self::matrix_of(n, Storage::F32(distances)))
@@ -138,7 +138,7 @@ impl GroundMetric {
     /// As [`from_square`](Self::from_square), kept in single precision.
     ///
     /// # Errors
-    /// The same.
+    /// As [`from_square`](Self::from_square).
     pub fn from_square_f32(n: usize, square: &[f32]) -> Result<Self> {
         Ok(Self::matrix_of(n, Storage::F32(matrix::from_square(n, square, |d| d as f32)?)))
     }
@@ -291,18 +291,19 @@ impl GroundMetric {
         }
     }
 
-    /// As [`block`](Self::block), where the rows are among the points `from`, and both increase: those
-    /// are laid out, unless `laid` holds them already. As near to [`distance`](Self::distance).
+    /// As [`block`](Self::block), where the rows are among the points `from`, and both increase. The
+    /// points `from` are laid out, unless `laid_out` holds them already. Distances are as close to
+    /// [`distance`](Self::distance) as those of `block`.
     pub(crate) fn block_from(
         &self,
-        laid: &mut LaidOutPoints,
+        laid_out: &mut LaidOutPoints,
         from: &[u32],
         rows: &[usize],
         cols: &[usize],
         out: &mut [f64],
     ) {
         if let Source::Points(points) = &self.shared.source
-            && laid.block(points, from, rows, cols, out)
+            && laid_out.block(points, from, rows, cols, out)
         {
             return;
         }
@@ -366,7 +367,7 @@ impl GroundMetric {
     /// A distance beyond the range of `f32` becomes its largest number.
     ///
     /// # Errors
-    /// The same.
+    /// As [`condensed`](Self::condensed).
     pub fn condensed_f32(&self) -> Result<Vec<f32>> {
         self.room::<f32>()?;
         self.condensed_as(single_precision, &silent)
@@ -408,7 +409,7 @@ impl GroundMetric {
         Ok(out)
     }
 
-    /// The same distances as a matrix.
+    /// All distances as a matrix, with the promise of the triangle inequality, if there is one.
     ///
     /// # Errors
     /// [`Error::Memory`], where N²/2 numbers do not fit.
@@ -451,7 +452,7 @@ impl GroundMetric {
         self.metric
     }
 
-    /// The same distances, with the caller's promise that the triangle inequality holds.
+    /// This metric, with the caller's promise that the triangle inequality holds.
     ///
     /// A promise is not proved, but tried: every triangle of a hundred points, and of more some that
     /// are drawn, always the same ones, and some around the longest distances.

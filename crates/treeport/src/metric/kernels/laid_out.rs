@@ -1,14 +1,15 @@
 //! Distances from some points, laid out once, to others, group after group.
 //!
-//! A problem of exact transport asks for few distances, and many problems in a row ask for them from
-//! the same points. Those are kept coordinate by coordinate, eight points side by side, so that one
-//! number of another point meets eight at once; the others are read as they lie. A distance depends
-//! on its two points and on all points laid out, but not on the others in its group, so that it is
-//! the same to the bit whatever was asked before.
+//! A problem of exact transport needs few distances, and many problems in a row need distances from
+//! the same points. Those points are stored coordinate by coordinate, eight points side by side, so
+//! that one coordinate of another point is compared with eight at once. A distance depends on its two
+//! points and on all points laid out, but not on the other points of its group: it has the same bits
+//! whatever was asked before.
 //!
-//! From some coordinates on it is inner products, as in [`pairs`](super::pairs), about the mean of
-//! the points laid out. From as many on, and from the second group in a row on, distances are kept:
-//! what groups share, as documents share words, is not measured again.
+//! From [`PRODUCTS`] coordinates on, distances come from inner products, as in
+//! [`pairs`](super::pairs), relative to the mean of the points laid out. From the second group in a
+//! row on they are also kept ([`KnownDistances`]): documents share words, and a word that two groups
+//! share is not measured again.
 
 use super::pairs::{from_product, threshold};
 use super::sums::Kernel;
@@ -34,59 +35,67 @@ const MOST: usize = 1 << 16;
 /// Points laid out fewer than this leave too many lanes empty.
 const FEWEST: usize = 4;
 
-/// Some points, laid out; its memory serves one set of points after another.
+/// Some points, laid out; the memory is used again for the next points.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LaidOutPoints {
     points: Vec<u32>,
     /// For eight points after eight, coordinate by coordinate; 0 where there are no more points.
     panels: Vec<[f64; LANES]>,
-    /// Only for inner products: the mean, which all are moved by, and the squared lengths.
+    /// Only for inner products: the mean, which is taken off all vectors, and their squared norms.
     mean: Vec<f64>,
-    norms: Vec<[f64; LANES]>,
-    /// Some points of a group, moved by the mean.
-    others: Vec<f64>,
-    /// The row of every point laid out that has one.
-    rows: Vec<u32>,
-    seen: KnownDistances,
+    squared_norms: Vec<[f64; LANES]>,
+    /// The vectors of one group of columns, less the mean.
+    group_vectors: Vec<f64>,
+    /// For every point laid out its row in the block that is asked for, or [`NONE`].
+    row_of_point: Vec<u32>,
+    known: KnownDistances,
+}
+
+/// Which distances a [`Tile`] holds: those between a panel and some columns.
+struct TilePlace<'a> {
+    panel: usize,
+    /// The first of the columns, by its number in the block, and the points of all of them.
+    first_column: usize,
+    columns: &'a [usize],
 }
 
 /// Distances from all points laid out to others that were asked for before.
 #[derive(Clone, Debug, Default)]
 struct KnownDistances {
-    /// The column of every point of the metric that has one.
-    places: Vec<u32>,
-    /// The points that have one.
+    /// For every point of the metric the number of its column, or [`NONE`].
+    column_of_point: Vec<u32>,
+    /// The points that have a column, in the order of the columns.
     points: Vec<u32>,
-    /// Column after column, panels as those of the points laid out.
+    /// The distances, column after column; each is in panels like those of the points laid out.
     columns: Vec<[f64; LANES]>,
 }
 
-/// Distances that are kept at the most, 4 MiB for a thread, and points of a metric of which some are.
-const MOST_SEEN: usize = 1 << 19;
+/// The most distances that a thread keeps, 4 MiB, and the most points of a metric for which it does.
+const MOST_KNOWN: usize = 1 << 19;
 
 impl KnownDistances {
     fn clear(&mut self) {
         for &point in &self.points {
-            self.places[point as usize] = NONE;
+            self.column_of_point[point as usize] = NONE;
         }
         self.points.clear();
         self.columns.clear();
     }
 
-    /// Which of some points have no column yet, each once, as they get one; all columns begin anew
-    /// where they would become too many.
+    /// Gives a column to all of these points, and returns those that had none, each once. Where columns
+    /// would become too many, all of the old ones are dropped first.
     fn add(&mut self, all: usize, points: &[usize], panels: usize) -> Vec<usize> {
-        if self.places.len() < all {
-            self.places.resize(all, NONE);
+        if self.column_of_point.len() < all {
+            self.column_of_point.resize(all, NONE);
         }
-        let new = points.iter().filter(|&&point| self.places[point] == NONE).count();
-        if (self.points.len() + new) * panels * LANES > MOST_SEEN {
+        let new = points.iter().filter(|&&point| self.column_of_point[point] == NONE).count();
+        if (self.points.len() + new) * panels * LANES > MOST_KNOWN {
             self.clear();
         }
         let mut new = Vec::new();
         for &point in points {
-            if self.places[point] == NONE {
-                self.places[point] = self.points.len() as u32;
+            if self.column_of_point[point] == NONE {
+                self.column_of_point[point] = self.points.len() as u32;
                 self.points.push(point as u32);
                 new.push(point);
             }
@@ -96,17 +105,18 @@ impl KnownDistances {
     }
 }
 
+/// No row, or no column.
 const NONE: u32 = u32::MAX;
 
 impl LaidOutPoints {
     /// Forgets the points, which may be those of another metric.
     pub(crate) fn forget(&mut self) {
         self.points.clear();
-        self.seen.clear();
+        self.known.clear();
     }
 
-    /// The distances from some of the points `from` to others, row after row; false, and nothing is
-    /// done, where other ways are faster. Both `from` and the rows increase.
+    /// Writes the distances from some of the points `from` to others, row after row. Both `from` and the
+    /// rows increase. Where other ways are faster it does nothing, and returns false.
     pub(crate) fn block(
         &mut self,
         points: &Points,
@@ -118,53 +128,55 @@ impl LaidOutPoints {
         if from.len() < FEWEST || from.len().saturating_mul(points.dim) > MOST {
             return false;
         }
-        let again = self.points == from;
-        if !again {
+        let are_laid_out = self.points == from;
+        if !are_laid_out {
             self.lay_out(points, from);
         }
         self.find_rows(rows);
         let distances = self.panels.len() / points.dim * LANES * cols.len();
-        let are_kept = points.dim >= PRODUCTS && distances.max(points.len()) <= MOST_SEEN;
-        if again && are_kept {
+        let are_kept = points.dim >= PRODUCTS && distances.max(points.len()) <= MOST_KNOWN;
+        if are_laid_out && are_kept {
             self.look_up(points, cols, out);
             return true;
         }
-        self.tiles(points, cols, |laid, tile, panel, (at, group)| {
-            laid.write(points, tile, panel, (at, group), (cols.len(), out));
+        self.tiles(points, cols, |laid_out, tile, place| {
+            laid_out.write(points, tile, &place, cols.len(), out);
         });
         true
     }
 
     /// As [`block`](Self::block), from columns that are kept.
     fn look_up(&mut self, points: &Points, cols: &[usize], out: &mut [f64]) {
-        let mut seen = std::mem::take(&mut self.seen);
+        let mut known = std::mem::take(&mut self.known);
         let panels = self.panels.len() / points.dim;
-        let new = seen.add(points.len(), cols, panels);
-        let first = seen.points.len() - new.len();
-        self.tiles(points, &new, |_, tile, panel, (at, group)| {
-            for (column, distances) in (first + at..).zip(&tile[..group.len()]) {
-                seen.columns[column * panels + panel] = *distances;
+        let new = known.add(points.len(), cols, panels);
+        let first = known.points.len() - new.len();
+        self.tiles(points, &new, |_, tile, place| {
+            let tile = &tile[..place.columns.len()];
+            for (column, distances) in (first + place.first_column..).zip(tile) {
+                known.columns[column * panels + place.panel] = *distances;
             }
         });
         for (at, &j) in cols.iter().enumerate() {
-            let column = seen.places[j] as usize * panels;
-            let distances = seen.columns[column..column + panels].as_flattened();
-            for ((&point, &row), &distance) in self.points.iter().zip(&self.rows).zip(distances) {
+            let column = known.column_of_point[j] as usize * panels;
+            let distances = known.columns[column..column + panels].as_flattened();
+            let rows = self.points.iter().zip(&self.row_of_point);
+            for ((&point, &row), &distance) in rows.zip(distances) {
                 if row != NONE {
                     out[row as usize * cols.len() + at] =
                         if distance < 0.0 { points.distance(point as usize, j) } else { distance };
                 }
             }
         }
-        self.seen = seen;
+        self.known = known;
     }
 
-    /// The distances from every panel to some points, a few at a time.
+    /// Hands the distances from every panel to some points to `take`, a few points at a time.
     fn tiles(
         &mut self,
         points: &Points,
         cols: &[usize],
-        take: impl FnMut(&Self, &Tile, usize, (usize, &[usize])),
+        take: impl FnMut(&Self, &Tile, TilePlace<'_>),
     ) {
         if takes_products(points) {
             self.by_products(points, cols, take);
@@ -188,7 +200,7 @@ impl LaidOutPoints {
         }
         self.panels.clear();
         self.panels.resize(from.len().div_ceil(LANES) * dim, [0.0; LANES]);
-        self.norms.clear();
+        self.squared_norms.clear();
         for (of_panel, panel) in from.chunks(LANES).zip(self.panels.chunks_exact_mut(dim)) {
             for (lane, &i) in of_panel.iter().enumerate() {
                 let vector = points.vector(i as usize);
@@ -196,17 +208,17 @@ impl LaidOutPoints {
                     entry[lane] = x - mean;
                 }
             }
-            self.norms.push(squared_lengths(panel));
+            self.squared_norms.push(squared_norms(panel));
         }
     }
 
     /// Finds the points laid out that are rows; both increase.
     fn find_rows(&mut self, rows: &[usize]) {
-        self.rows.clear();
+        self.row_of_point.clear();
         let mut row = 0;
         for &point in &self.points {
             let is_row = rows.get(row) == Some(&(point as usize));
-            self.rows.push(if is_row { row as u32 } else { NONE });
+            self.row_of_point.push(if is_row { row as u32 } else { NONE });
             row += usize::from(is_row);
         }
         debug_assert_eq!(row, rows.len(), "rows are among the points laid out");
@@ -216,13 +228,13 @@ impl LaidOutPoints {
         &self,
         points: &Points,
         cols: &[usize],
-        mut take: impl FnMut(&Self, &Tile, usize, (usize, &[usize])),
+        mut take: impl FnMut(&Self, &Tile, TilePlace<'_>),
     ) {
-        for (at, group) in cols.chunks(ABREAST).enumerate() {
-            let vectors = abreast(group.len(), |k| points.vector(group[k]));
-            for (panel, number) in self.panels.chunks_exact(points.dim).zip(0..) {
-                let tile = differences(panel, vectors, points.metric);
-                take(self, &tile, number, (at * ABREAST, group));
+        for (columns, at) in cols.chunks(ABREAST).zip(0..) {
+            let vectors = abreast(columns.len(), |k| points.vector(columns[k]));
+            for (vectors_of_panel, panel) in self.panels.chunks_exact(points.dim).zip(0..) {
+                let tile = differences(vectors_of_panel, vectors, points.metric);
+                take(self, &tile, TilePlace { panel, first_column: at * ABREAST, columns });
             }
         }
     }
@@ -231,25 +243,26 @@ impl LaidOutPoints {
         &mut self,
         points: &Points,
         cols: &[usize],
-        mut take: impl FnMut(&Self, &Tile, usize, (usize, &[usize])),
+        mut take: impl FnMut(&Self, &Tile, TilePlace<'_>),
     ) {
         let dim = points.dim;
-        let mut others = std::mem::take(&mut self.others);
-        others.resize(ABREAST * dim, 0.0);
-        for (at, group) in cols.chunks(ABREAST).enumerate() {
-            let mut norms = [0.0; ABREAST];
-            for ((&j, moved), norm) in
-                group.iter().zip(others.chunks_exact_mut(dim)).zip(&mut norms)
-            {
-                *norm = moved_by(points.vector(j), &self.mean, moved);
+        let mut group = std::mem::take(&mut self.group_vectors);
+        group.resize(ABREAST * dim, 0.0);
+        for (columns, at) in cols.chunks(ABREAST).zip(0..) {
+            let mut squares = [0.0; ABREAST];
+            let vectors = columns.iter().zip(group.chunks_exact_mut(dim));
+            for ((&j, out), square) in vectors.zip(&mut squares) {
+                *square = less_mean(points.vector(j), &self.mean, out);
             }
-            let vectors = abreast(group.len(), |k| &others[k * dim..(k + 1) * dim]);
-            for ((panel, own), number) in self.panels.chunks_exact(dim).zip(&self.norms).zip(0..) {
-                let tile = products(panel, vectors, own, norms, points.metric);
-                take(self, &tile, number, (at * ABREAST, group));
+            let vectors = abreast(columns.len(), |k| &group[k * dim..(k + 1) * dim]);
+            let panels = self.panels.chunks_exact(dim).zip(&self.squared_norms);
+            for ((vectors_of_panel, panel_squares), panel) in panels.zip(0..) {
+                let tile =
+                    products(vectors_of_panel, vectors, panel_squares, squares, points.metric);
+                take(self, &tile, TilePlace { panel, first_column: at * ABREAST, columns });
             }
         }
-        self.others = others;
+        self.group_vectors = group;
     }
 
     /// Writes the distances between a panel and some columns; what has too few digits is computed
@@ -258,25 +271,25 @@ impl LaidOutPoints {
         &self,
         points: &Points,
         tile: &Tile,
-        panel: usize,
-        (column, group): (usize, &[usize]),
-        (width, out): (usize, &mut [f64]),
+        place: &TilePlace<'_>,
+        width: usize,
+        out: &mut [f64],
     ) {
+        let &TilePlace { panel, first_column, columns } = place;
         let least = |least: f64, &distance: &f64| if distance < least { distance } else { least };
         let coarse = tile.as_flattened().iter().fold(0.0, least) < 0.0;
         let lanes = panel * LANES..self.points.len().min((panel + 1) * LANES);
-        for ((&point, &row), lane) in
-            self.points[lanes.clone()].iter().zip(&self.rows[lanes]).zip(0..)
-        {
+        let rows = self.points[lanes.clone()].iter().zip(&self.row_of_point[lanes]);
+        for ((&point, &row), lane) in rows.zip(0..) {
             if row == NONE {
                 continue;
             }
-            let out = &mut out[row as usize * width + column..][..group.len()];
+            let out = &mut out[row as usize * width + first_column..][..columns.len()];
             for (out, distances) in out.iter_mut().zip(tile) {
                 *out = distances[lane];
             }
             if coarse {
-                for (out, &j) in out.iter_mut().zip(group).filter(|(out, _)| **out < 0.0) {
+                for (out, &j) in out.iter_mut().zip(columns).filter(|(out, _)| **out < 0.0) {
                     *out = points.distance(point as usize, j);
                 }
             }
@@ -310,21 +323,21 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Distances by inner products and squared lengths.
+    /// Distances by inner products and squared norms.
     products, products_wide,
     (
         panel: &[[f64; LANES]],
         ys: [&[f64]; ABREAST],
-        own: &[f64; LANES],
-        norms: [f64; ABREAST],
+        panel_squares: &[f64; LANES],
+        squares: [f64; ABREAST],
         metric: PointMetric
     ) -> Tile,
     {
         let threshold = threshold(panel.len());
         let mut tile = sums(panel, ys, |x, y| x * y);
-        for (row, norm) in tile.iter_mut().zip(norms) {
+        for (row, square) in tile.iter_mut().zip(squares) {
             for lane in 0..LANES {
-                let square = from_product(own[lane] + norm, row[lane], threshold);
+                let square = from_product(panel_squares[lane] + square, row[lane], threshold);
                 row[lane] = square.map_or(-1.0, |square| metric.of_sum(square));
             }
         }
@@ -333,8 +346,8 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Squared lengths of eight points.
-    squared_lengths, squared_lengths_wide, (panel: &[[f64; LANES]]) -> [f64; LANES], {
+    /// Squared norms of eight points.
+    squared_norms, squared_norms_wide, (panel: &[[f64; LANES]]) -> [f64; LANES], {
         let mut all = [0.0; LANES];
         for panel in panel.chunks(TERMS) {
             let mut some = [0.0; LANES];
@@ -381,14 +394,13 @@ fn sums(
 }
 
 for_wide_registers! {
-    /// Writes x − mean, and returns its squared length.
-    moved_by, moved_by_wide, (x: &[f64], mean: &[f64], moved: &mut [f64]) -> f64, {
+    /// Writes x − mean, and returns its squared norm.
+    less_mean, less_mean_wide, (x: &[f64], mean: &[f64], out: &mut [f64]) -> f64, {
         let mut sums = [0.0; LANES];
-        let entries = moved.iter_mut().zip(x).zip(mean);
-        for ((moved, x), mean) in entries {
-            *moved = x - mean;
+        for ((out, x), mean) in out.iter_mut().zip(x).zip(mean) {
+            *out = x - mean;
         }
-        let (chunks, rest) = moved.as_chunks::<LANES>();
+        let (chunks, rest) = out.as_chunks::<LANES>();
         for chunk in chunks {
             for lane in 0..LANES {
                 sums[lane] += chunk[lane] * chunk[lane];
@@ -429,14 +441,20 @@ mod tests {
     #[test]
     fn columns_begin_anew_where_they_would_become_too_many() {
         // Room for ten.
-        let (mut seen, panels) = (KnownDistances::default(), MOST_SEEN / LANES / 10);
-        assert_eq!(seen.add(30, &[3, 1, 4, 1, 5], panels), [3, 1, 4, 5]);
-        assert_eq!(seen.add(30, &[9, 2, 6, 5, 3, 5, 8, 7], panels), [9, 2, 6, 8, 7]);
-        assert!(seen.add(30, &[9, 2, 6, 5, 3, 1, 8, 7, 4], panels).is_empty());
-        assert_eq!((seen.places[3], seen.places[9], seen.points.len()), (0, 4, 9));
-        assert_eq!(seen.add(30, &[11, 3, 12], panels), [11, 3, 12]);
-        assert_eq!((seen.places[3], seen.places[9], seen.points.len()), (1, NONE, 3));
-        assert_eq!(seen.columns.len(), 3 * panels);
+        let (mut known, panels) = (KnownDistances::default(), MOST_KNOWN / LANES / 10);
+        assert_eq!(known.add(30, &[3, 1, 4, 1, 5], panels), [3, 1, 4, 5]);
+        assert_eq!(known.add(30, &[9, 2, 6, 5, 3, 5, 8, 7], panels), [9, 2, 6, 8, 7]);
+        assert!(known.add(30, &[9, 2, 6, 5, 3, 1, 8, 7, 4], panels).is_empty());
+        assert_eq!(
+            (known.column_of_point[3], known.column_of_point[9], known.points.len()),
+            (0, 4, 9)
+        );
+        assert_eq!(known.add(30, &[11, 3, 12], panels), [11, 3, 12]);
+        assert_eq!(
+            (known.column_of_point[3], known.column_of_point[9], known.points.len()),
+            (1, NONE, 3)
+        );
+        assert_eq!(known.columns.len(), 3 * panels);
     }
 
     proptest! {
@@ -453,9 +471,9 @@ mod tests {
             let from: Vec<u32> = (0..n as u32).step_by(step).collect();
             let rows: Vec<usize> = from.iter().map(|&i| i as usize).skip(cut % 3).step_by(2).collect();
             let cols: Vec<usize> = (0..n).rev().skip(cut).collect();
-            let mut laid = LaidOutPoints::default();
+            let mut laid_out = LaidOutPoints::default();
             let mut out = vec![f64::NAN; rows.len() * cols.len()];
-            prop_assert_eq!(laid.block(&points, &from, &rows, &cols, &mut out), from.len() >= FEWEST);
+            prop_assert_eq!(laid_out.block(&points, &from, &rows, &cols, &mut out), from.len() >= FEWEST);
             if from.len() < FEWEST {
                 return Ok(());
             }
@@ -466,10 +484,10 @@ mod tests {
             }
             // From columns that are kept, some of them from before, some asked for twice: the same bits.
             let some = &cols[cols.len() / 3..cols.len() - cols.len() / 3];
-            laid.block(&points, &from, &rows, some, &mut vec![0.0; rows.len() * some.len()]);
+            laid_out.block(&points, &from, &rows, some, &mut vec![0.0; rows.len() * some.len()]);
             let twice: Vec<usize> = cols.iter().chain(some).copied().collect();
             let mut kept = vec![f64::NAN; rows.len() * twice.len()];
-            laid.block(&points, &from, &rows, &twice, &mut kept);
+            laid_out.block(&points, &from, &rows, &twice, &mut kept);
             for (place, kept) in kept.iter().enumerate() {
                 let (row, at) = (place / twice.len(), place % twice.len());
                 let at = if at < cols.len() { at } else { at - cols.len() + cols.len() / 3 };
@@ -479,7 +497,7 @@ mod tests {
             let all: Vec<usize> = from.iter().map(|&i| i as usize).collect();
             let mut column = vec![f64::NAN; all.len()];
             for (at, &j) in cols.iter().enumerate() {
-                laid.block(&points, &from, &all, &[j], &mut column);
+                laid_out.block(&points, &from, &all, &[j], &mut column);
                 for (row, fast) in out.chunks_exact(cols.len().max(1)).enumerate() {
                     let place = all.binary_search(&rows[row]).unwrap();
                     prop_assert_eq!(fast[at].to_bits(), column[place].to_bits());

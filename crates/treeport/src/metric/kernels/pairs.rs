@@ -14,6 +14,7 @@ use crate::condensed::row_start;
 use crate::error::Result;
 use crate::metric::points::Points;
 use crate::progress::Counter;
+use crate::rounding::double;
 
 /// Rows of a block, the unit of parallel work.
 const ROWS: usize = 128;
@@ -155,11 +156,11 @@ fn squared_norms(dim: usize, vectors: &[f64]) -> Vec<f64> {
 
 /// Squares below this fraction of the norms are too coarse.
 ///
-/// The product adds up at most 256 terms at a time, then the partial sums, and each addition may
-/// lose half an ulp of the norms: an error of at most 2·terms·(ε/2)·(‖x‖² + ‖y‖²).
+/// The product adds up at most 256 terms at a time, then the partial sums, and each addition is a
+/// rounding of up to ‖x‖² + ‖y‖², twice, as the product counts twice.
 pub(crate) fn threshold(dim: usize) -> f64 {
-    let terms = (dim.min(256) + dim / 256 + 8) as f64;
-    terms * f64::EPSILON / ACCURACY
+    let terms = dim.min(256) + dim / 256 + 8;
+    double(terms) / ACCURACY
 }
 
 /// ‖x‖² + ‖y‖² − 2⟨x, y⟩, unless too many digits are lost.

@@ -2,48 +2,44 @@
 
 use crate::memory;
 use crate::metric::points::{Norm, Points};
+use crate::rounding::moved_by_rounding;
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
-/// Half the distance from 1 to the next number: the largest relative error of one rounding.
-pub(crate) const ROUNDING: f64 = 1.0 / (1u32 << 24) as f64;
+/// Points whose mean is the centre, and whose largest offset gives the unit.
+const SAMPLED: usize = 32;
 
-/// Less than this is nothing: rounding would no longer be relative.
-pub(crate) const NOTHING: f32 = 1e-18;
-
-/// Points that are looked at for what holds for all.
-const SOME: usize = 32;
-
-/// What vectors of a million units are moved by; of such no square overflows, but much larger ones
-/// would.
+/// A vector that rounding moves by more than this is longer than 800,000 units. The unit, which was
+/// taken from a few points, is then too small: squares of much longer vectors would overflow.
 const MOST_MOVED: f32 = 0.1;
 
 /// Numbers in single precision that a metric keeps of its points, 256 MiB.
 const MOST_COPIED: usize = 1 << 26;
 
-/// The share of their size by which the copy of all points may have moved some of them. Where they lie
-/// closer together, and far from the others, they are rounded anew from where they are.
-const MOST_SHARE: f64 = 3e-5;
+/// The copy of all points serves some of them if rounding has moved those by no more than this share of
+/// their norms. It has moved them by more where they lie close together and far from the centre of all
+/// points; then they are rounded again, relative to a centre of their own.
+const MOST_MOVED_SHARE: f64 = 3e-5;
 
-/// The share of the squares of sizes that is left from a centre of their own where it is worth to see
-/// vectors from there: what roundings of a product lose is a share of those squares.
+/// A product loses a share of the squared norms. Vectors are taken relative to a centre of their own
+/// where that leaves at most this share of their squared norms.
 const CLOSE: f64 = 0.25;
 
-/// Vectors seen from a centre, in units and single precision.
+/// Vectors relative to a centre, in units and single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionVectors {
     pub(crate) coordinates: Vec<f32>,
     /// How far each is from the centre.
-    pub(crate) sizes: Vec<f64>,
+    pub(crate) norms: Vec<f64>,
     /// What rounding may have moved each by, twice.
     pub(crate) moved: Vec<f32>,
 }
 
-/// Some vectors to measure from and some to measure to, seen from one centre and in one unit.
+/// Some vectors to measure from and some to measure to, relative to one centre and in one unit.
 pub(crate) struct SinglePrecisionPair {
     pub(crate) unit: f64,
-    pub(crate) left: SinglePrecisionVectors,
-    pub(crate) right: SinglePrecisionVectors,
+    pub(crate) rows: SinglePrecisionVectors,
+    pub(crate) cols: SinglePrecisionVectors,
 }
 
 impl SinglePrecisionPair {
@@ -55,41 +51,42 @@ impl SinglePrecisionPair {
 
     /// From the points themselves.
     fn rounded_anew(points: &Points, norm: Norm, rows: &[usize], cols: &[usize]) -> Self {
-        let some = some_of(rows, cols);
-        let centre = centre(points, &some);
+        let sample = sample_of(rows, cols);
+        let centre = centre(points, &sample);
         let all = rows.iter().chain(cols).copied();
-        let unit = unit(points, &centre, some.iter().copied());
-        let rounded = Self::in_units(points, norm, (rows, cols), &centre, unit);
-        let moved = rounded.left.moved.iter().chain(&rounded.right.moved);
+        let unit = unit(points, &centre, sample.iter().copied());
+        let rounded = Self::in_units(points, norm, rows, cols, &centre, unit);
+        let moved = rounded.rows.moved.iter().chain(&rounded.cols.moved);
         if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
             return rounded;
         }
-        // A few points did not tell how large the others are.
-        Self::in_units(points, norm, (rows, cols), &centre, self::unit(points, &centre, all))
+        // The sample did not tell how large the others are.
+        Self::in_units(points, norm, rows, cols, &centre, self::unit(points, &centre, all))
     }
 
     fn in_units(
         points: &Points,
         norm: Norm,
-        (rows, cols): (&[usize], &[usize]),
+        rows: &[usize],
+        cols: &[usize],
         centre: &[f64],
         unit: f64,
     ) -> Self {
         let rounded = |chosen: &[usize]| {
             let mut out = vec![0.0; chosen.len() * points.dim];
-            round(points, chosen.iter().copied(), (centre, 1.0 / unit), &mut out);
+            round(points, chosen.iter().copied(), centre, unit, &mut out);
             SinglePrecisionVectors::new(points.dim, norm, out)
         };
-        Self { unit, left: rounded(rows), right: rounded(cols) }
+        Self { unit, rows: rounded(rows), cols: rounded(cols) }
     }
 }
 
 impl SinglePrecisionVectors {
-    /// Vectors that were rounded just now.
+    /// Vectors that were just rounded, and nothing else.
     fn new(dim: usize, norm: Norm, coordinates: Vec<f32>) -> Self {
-        let sizes: Vec<f64> = coordinates.chunks_exact(dim).map(|x| size(norm, x)).collect();
-        let moved = sizes.iter().map(|&size| moved_by(size)).collect();
-        Self { coordinates, sizes, moved }
+        let norms: Vec<f64> = coordinates.chunks_exact(dim).map(|x| norm_of(norm, x)).collect();
+        let moved = norms.iter().map(|&norm| moved_by_rounding(norm)).collect();
+        Self { coordinates, norms, moved }
     }
 
     /// Some of them.
@@ -98,16 +95,16 @@ impl SinglePrecisionVectors {
         for &i in chosen {
             coordinates.extend_from_slice(self.vector(dim, i));
         }
-        let sizes = chosen.iter().map(|&i| self.sizes[i]).collect();
-        Self { coordinates, sizes, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
+        let norms = chosen.iter().map(|&i| self.norms[i]).collect();
+        Self { coordinates, norms, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
     }
 
-    /// Some of them, seen from a centre of their own: what they were moved by stays, and a little is
-    /// added.
+    /// Some of them, relative to a centre of their own: what rounding moved them by before is added to
+    /// what it moves them by now.
     fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], centre: &[f32]) -> Self {
         let mut out = vec![0.0; chosen.len() * dim];
         for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
-            from(self.vector(dim, i), centre, out);
+            relative_to(self.vector(dim, i), centre, out);
         }
         let mut vectors = Self::new(dim, norm, out);
         vectors.moved.iter_mut().zip(chosen).for_each(|(moved, &i)| *moved += self.moved[i]);
@@ -119,7 +116,7 @@ impl SinglePrecisionVectors {
     }
 }
 
-/// All points seen from a centre, in units and single precision.
+/// All points relative to a centre, in units and single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionCopy {
     unit: f64,
@@ -130,22 +127,22 @@ impl SinglePrecisionCopy {
     /// Nothing, where it would be large or there is no room for it.
     pub(crate) fn new(points: &Points, norm: Norm) -> Option<Self> {
         let (n, dim) = (points.len(), points.dim);
-        // Of every point its coordinates, its size in double precision, and what it was moved by.
+        // Of every point its coordinates, its norm in double precision, and what it was moved by.
         if n.saturating_mul(dim + 3) > MOST_COPIED {
             return None;
         }
         let step = format_args!("coordinates in single precision");
         memory::check(step, memory::size_of::<f32>(&[n, dim + 3]), "").ok()?;
         let mut vectors = memory::zeros(step, n * dim, "").ok()?;
-        let some: Vec<usize> = (0..n).step_by(n.div_ceil(SOME).max(1)).collect();
-        let centre = centre(points, &some);
+        let sample: Vec<usize> = (0..n).step_by(n.div_ceil(SAMPLED).max(1)).collect();
+        let centre = centre(points, &sample);
         let unit = unit(points, &centre, 0..n);
-        round(points, 0..n, (&centre, 1.0 / unit), &mut vectors);
+        round(points, 0..n, &centre, unit, &mut vectors);
         Some(Self { unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
     }
 
-    /// Some of all points, from a centre of their own where they lie close together. Nothing where
-    /// what the copy has moved them by would be much.
+    /// Some of all points, relative to a centre of their own where they lie close together. Nothing
+    /// where rounding has moved them by more than [`MOST_MOVED_SHARE`].
     fn pair(
         &self,
         dim: usize,
@@ -154,15 +151,15 @@ impl SinglePrecisionCopy {
         cols: &[usize],
     ) -> Option<SinglePrecisionPair> {
         let (unit, all) = (self.unit, &self.all);
-        let some = some_of(rows, cols);
+        let sample = sample_of(rows, cols);
         let mut centre = vec![0.0f32; dim];
-        let share = 1.0 / some.len() as f32;
-        for &i in &some {
+        let share = 1.0 / sample.len() as f32;
+        for &i in &sample {
             centre.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
         }
-        let squares = |sizes: &[f64]| sizes.iter().map(|size| size * size).sum::<f64>();
-        let near = all.some_from(dim, norm, &some, &centre).sizes;
-        let far: Vec<f64> = some.iter().map(|&i| all.sizes[i]).collect();
+        let squares = |norms: &[f64]| norms.iter().map(|norm| norm * norm).sum::<f64>();
+        let near = all.some_from(dim, norm, &sample, &centre).norms;
+        let far: Vec<f64> = sample.iter().map(|&i| all.norms[i]).collect();
         let are_close = squares(&near) < CLOSE * squares(&far);
         let [left, right] = [rows, cols].map(|chosen| {
             if are_close {
@@ -171,33 +168,30 @@ impl SinglePrecisionCopy {
                 all.some(dim, chosen)
             }
         });
-        let sum = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
-        let sizes = left.sizes.iter().chain(&right.sizes).sum::<f64>();
-        (sum(rows) + sum(cols) <= MOST_SHARE * sizes).then_some(SinglePrecisionPair {
-            unit,
-            left,
-            right,
-        })
+        let moved = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
+        let norms = left.norms.iter().chain(&right.norms).sum::<f64>();
+        let is_near = moved(rows) + moved(cols) <= MOST_MOVED_SHARE * norms;
+        is_near.then_some(SinglePrecisionPair { unit, rows: left, cols: right })
     }
 }
 
-/// Some of all rows and columns, evenly spaced.
-fn some_of(rows: &[usize], cols: &[usize]) -> Vec<usize> {
-    let step = (rows.len() + cols.len()).div_ceil(SOME);
+/// A few of all rows and columns, evenly spaced.
+fn sample_of(rows: &[usize], cols: &[usize]) -> Vec<usize> {
+    let step = (rows.len() + cols.len()).div_ceil(SAMPLED);
     rows.iter().chain(cols).copied().step_by(step.max(1)).collect()
 }
 
-/// A point in the middle of some, roughly: no distance depends on it.
-fn centre(points: &Points, some: &[usize]) -> Vec<f64> {
-    let share = 1.0 / some.len() as f64;
+/// The mean of a sample. Bounds hold for any centre; a better one makes them narrower.
+fn centre(points: &Points, sample: &[usize]) -> Vec<f64> {
+    let share = 1.0 / sample.len() as f64;
     let mut centre = vec![0.0; points.dim];
-    for &i in some {
+    for &i in sample {
         centre.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
     }
     centre
 }
 
-/// A unit in which no coordinate of these is above 2.
+/// A unit in which no coordinate of these points, relative to the centre, is above 2.
 fn unit(points: &Points, centre: &[f64], of: impl Iterator<Item = usize>) -> f64 {
     let span = |i: usize| {
         let offsets = points.vector(i).iter().zip(centre).map(|(x, c)| (x - c).abs());
@@ -206,30 +200,26 @@ fn unit(points: &Points, centre: &[f64], of: impl Iterator<Item = usize>) -> f64
     of_largest(of.map(span))
 }
 
-/// Some vectors, seen from a centre. Rounding to single precision is the last step, and the only one
-/// that loses more than double precision does.
+/// Some vectors relative to a centre, in units. Rounding to single precision is the last step, and the
+/// only one that loses more than double precision does.
 fn round(
     points: &Points,
     chosen: impl Iterator<Item = usize>,
-    (centre, inverse): (&[f64], f64),
+    centre: &[f64],
+    unit: f64,
     out: &mut [f32],
 ) {
+    let inverse = 1.0 / unit;
     for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
         round_one(points.vector(i), centre, inverse, out);
     }
 }
 
-/// What rounding every coordinate may move a vector by, twice; a rounded vector may be shorter, by
-/// less than a thousandth.
-fn moved_by(size: f64) -> f32 {
-    (2.001 * ROUNDING * size) as f32 + NOTHING
-}
-
-/// How far a vector is from the centre.
-fn size(norm: Norm, x: &[f32]) -> f64 {
+/// The norm of a vector, in double precision.
+fn norm_of(norm: Norm, x: &[f32]) -> f64 {
     match norm {
         Norm::L2 => squared_norm(x).sqrt(),
-        Norm::L1 => along(x),
+        Norm::L1 => sum_of_absolutes(x),
     }
 }
 
@@ -243,8 +233,8 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// One vector, seen from another.
-    from, from_wide, (x: &[f32], centre: &[f32], out: &mut [f32]), {
+    /// One vector relative to another.
+    relative_to, relative_to_wide, (x: &[f32], centre: &[f32], out: &mut [f32]), {
         for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
             *out = x - centre;
         }
@@ -260,7 +250,7 @@ for_wide_registers! {
 
 for_wide_registers! {
     /// Σ |x|.
-    along, along_wide, (x: &[f32]) -> f64, {
+    sum_of_absolutes, sum_of_absolutes_wide, (x: &[f32]) -> f64, {
         sum_of(x, |x| f64::from(x.abs()))
     }
 }

@@ -2,68 +2,77 @@
 //! memory and time.
 
 use super::product;
-use super::rounded::{NOTHING, ROUNDING, SinglePrecisionPair};
+use super::rounded::SinglePrecisionPair;
 use crate::condensed::pairs_of;
 use crate::memory;
 use crate::metric::points::{Norm, Points};
 use crate::metric::{GroundMetric, Source, Storage};
+use crate::rounding::{LEAST_DISTANCE, LEAST_LENGTH, regained, single};
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
 /// The largest distance there is, in units.
 pub(crate) const FAR: f32 = 1e30;
 
-/// A distance in single precision, not above the truth: lowered by one rounding, and by as much
-/// again for what the same distance may differ by from one way of computing it to another.
+/// A distance in single precision, not above the truth: lowered by one rounding, and by one more for
+/// what two ways of computing a distance may differ by.
 pub(crate) fn lowered(distance: f64, unit: f64) -> f32 {
-    let single = (distance * ((1.0 - 2.0 * ROUNDING) / unit)) as f32;
-    if f64::from(single) > LEAST { single.min(FAR) } else { 0.0 }
+    let low = (distance * ((1.0 - single(2)) / unit)) as f32;
+    if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
 }
 
-/// Less than this [`lowered`] distances are not, unless they are 0.
-const LEAST: f64 = 1e-30;
-
-/// Distances in single precision, none above the truth, and what is known of the truth.
+/// What is known of distances that were computed in single precision, none above the truth.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoweredDistances {
     /// Distances are in units of this power of two.
     pub(crate) unit: f64,
     /// The largest relative loss of a distance, and what distances that came out as 0 may be.
     lost: f64,
-    nothing: f64,
-    /// How far the rows and columns may have moved, and what else their squared distances have lost.
-    left: Vec<(f32, f32)>,
-    right: Vec<(f32, f32)>,
+    least: f64,
+    /// What the rows and the columns have lost; empty where only the distances have.
+    rows: Vec<LossOfPoint>,
+    cols: Vec<LossOfPoint>,
+}
+
+/// What the distances of a point have lost, in units.
+#[derive(Clone, Copy, Debug, Default)]
+struct LossOfPoint {
+    /// What rounding may have moved the point by.
+    moved: f32,
+    /// What its squared distances have lost besides.
+    square: f32,
 }
 
 impl LoweredDistances {
-    /// What is known where each end has lost this much of its squared distances.
-    fn new(rounded: SinglePrecisionPair, lost: f64, [left, right]: [Vec<f32>; 2]) -> Self {
-        let left = rounded.left.moved.into_iter().zip(left).collect();
-        let right = rounded.right.moved.into_iter().zip(right).collect();
-        Self { unit: rounded.unit, lost, nothing: f64::from(NOTHING), left, right }
-    }
-
-    /// What is known where every distance was [`lowered`].
-    fn lowered(unit: f64) -> Self {
-        Self { unit, lost: 4.0 * ROUNDING, nothing: 2.0 * LEAST, ..Self::default() }
-    }
-
-    /// What the distance of a row and a column is not above, where it came out as `single`.
-    pub(crate) fn above(&self, (row, column): (usize, usize), single: f64) -> f64 {
-        let end = |ends: &[(f32, f32)], at: usize| {
-            ends.get(at).map_or((0.0, 0.0), |&(moved, lost)| (f64::from(moved), f64::from(lost)))
+    /// What is known where the squared distances of rows and columns have lost this much.
+    fn of_rounded(pair: SinglePrecisionPair, lost: f64, [rows, cols]: [Vec<f32>; 2]) -> Self {
+        let losses = |moved: Vec<f32>, squares: Vec<f32>| {
+            let ends = moved.into_iter().zip(squares);
+            ends.map(|(moved, square)| LossOfPoint { moved, square }).collect()
         };
-        let (x, y) = (end(&self.left, row), end(&self.right, column));
-        let moved = x.0 + y.0;
-        let length = (single + moved) * (1.0 + self.lost);
-        ((length * length + x.1 + y.1).sqrt() + moved + self.nothing) * self.unit
+        let (rows, cols) = (losses(pair.rows.moved, rows), losses(pair.cols.moved, cols));
+        Self { unit: pair.unit, lost, least: f64::from(LEAST_LENGTH), rows, cols }
+    }
+
+    /// What is known where every distance was [`lowered`]: by two roundings, and then rounded.
+    fn of_lowered(unit: f64) -> Self {
+        Self { unit, lost: single(4), least: 2.0 * LEAST_DISTANCE, ..Self::default() }
+    }
+
+    /// What the distance of a row and a column is not above, where it was lowered to `low` units.
+    pub(crate) fn above(&self, (row, column): (usize, usize), low: f64) -> f64 {
+        let loss = |of: &[LossOfPoint], at: usize| of.get(at).copied().unwrap_or_default();
+        let (x, y) = (loss(&self.rows, row), loss(&self.cols, column));
+        let moved = f64::from(x.moved) + f64::from(y.moved);
+        let length = (low + moved) * (1.0 + self.lost);
+        let square = length * length + f64::from(x.square) + f64::from(y.square);
+        (square.sqrt() + moved + self.least) * self.unit
     }
 }
 
 impl GroundMetric {
-    /// Distances from some points to others in a unit of its choice, none above the truth. Rows of
-    /// `out` are `width` long, of which one entry for each of `cols` is written.
+    /// Distances from some points to others in a unit that it chooses, none above the truth. Rows of
+    /// `out` are `width` long; the first entries, one for each of `cols`, are written.
     ///
     /// # Panics
     /// As [`block`](Self::block).
@@ -80,12 +89,12 @@ impl GroundMetric {
             && points.dim <= MOST_DIM
         {
             return match norm {
-                Norm::L2 if points.dim > DIRECT => by_product(points, (rows, cols), width, out),
-                Norm::L2 | Norm::L1 => directly(points, norm, (rows, cols), width, out),
+                Norm::L2 if points.dim > DIRECT => by_product(points, rows, cols, width, out),
+                Norm::L2 | Norm::L1 => directly(points, norm, rows, cols, width, out),
             };
         }
         if let Some(square) = self.lowered_square(rows.len() * cols.len()) {
-            return square.block((rows, cols), width, out);
+            return square.block(rows, cols, width, out);
         }
         let at_once = (AT_ONCE / cols.len().max(1)).max(1);
         let mut exact = vec![0.0; at_once.min(rows.len()) * cols.len()];
@@ -99,11 +108,11 @@ impl GroundMetric {
                 exact.iter().zip(out).for_each(|(&d, out)| *out = lowered(d, unit));
             }
         }
-        LoweredDistances::lowered(unit.unwrap_or(1.0))
+        LoweredDistances::of_lowered(unit.unwrap_or(1.0))
     }
 
-    /// The distances of a table lowered once and for all, where so many of them are asked for that it
-    /// is soon worth it. Nothing where they would be many, or there is no room for them.
+    /// All distances of a table, lowered once for all calls. Nothing where few of them are asked for, the
+    /// table is large, or there is no room.
     fn lowered_square(&self, asked: usize) -> Option<&LoweredTable> {
         let (n, storage) = (self.points(), self.storage()?);
         let entries = n.checked_mul(n).filter(|&entries| entries <= MOST_KEPT)?;
@@ -138,7 +147,8 @@ impl LoweredTable {
 
     fn block(
         &self,
-        (rows, cols): (&[usize], &[usize]),
+        rows: &[usize],
+        cols: &[usize],
         width: usize,
         out: &mut [f32],
     ) -> LoweredDistances {
@@ -146,14 +156,14 @@ impl LoweredTable {
             let row = &self.entries[i * self.points..(i + 1) * self.points];
             cols.iter().zip(out).for_each(|(&j, out)| *out = row[j]);
         }
-        LoweredDistances::lowered(self.unit)
+        LoweredDistances::of_lowered(self.unit)
     }
 }
 
 /// Entries of a table that is lowered as a whole, 64 MiB.
 const MOST_KEPT: usize = 1 << 24;
 
-/// The share of a table that is asked for at once where it is lowered as a whole.
+/// A table is lowered as a whole where one call asks for at least one in so many of its entries.
 const SOON: usize = 8;
 
 /// Coordinates up to which distances are added up one by one: a product loses the digits of points
@@ -163,53 +173,54 @@ const DIRECT: usize = 16;
 /// Coordinates up to which the roundings of a sum are a small share of it.
 const MOST_DIM: usize = 1 << 16;
 
-/// Distances worked out before they are lowered.
+/// Distances that are computed in double precision before they are lowered.
 const AT_ONCE: usize = 1 << 16;
 
-/// √Σ(x − y)² or Σ|x − y|, for all columns side by side. A sum of k terms, each of two or three
-/// roundings, is off by less than k + 4 of them.
+/// Lowered √Σ(x − y)² or Σ|x − y|, for all columns side by side. A sum of k terms, each of two or three
+/// roundings, is off by less than k + 4 roundings; two more are for the product that lowers it.
 fn directly(
     points: &Points,
     norm: Norm,
-    (rows, cols): (&[usize], &[usize]),
+    rows: &[usize],
+    cols: &[usize],
     width: usize,
     out: &mut [f32],
 ) -> LoweredDistances {
     let (dim, count) = (points.dim, cols.len());
-    let rounded = SinglePrecisionPair::new(points, norm, rows, cols);
+    let pair = SinglePrecisionPair::new(points, norm, rows, cols);
     let mut axes = vec![0.0f32; dim * count];
-    for (j, y) in rounded.right.coordinates.chunks_exact(dim).enumerate() {
+    for (j, y) in pair.cols.coordinates.chunks_exact(dim).enumerate() {
         y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
     }
-    let share = (1.0 - ROUNDING * (dim + 6) as f64) as f32;
-    let row = match norm {
-        Norm::L2 => straight,
-        Norm::L1 => along_axes,
+    let share = (1.0 - single(dim + 6)) as f32;
+    let lengths = match norm {
+        Norm::L2 => l2_lengths,
+        Norm::L1 => l1_lengths,
     };
     let out = out.chunks_exact_mut(width.max(1));
-    let left = rounded.left.coordinates.chunks_exact(dim).zip(&rounded.left.moved);
-    for ((x, &moved), out) in left.zip(out) {
-        row(x, &axes, &mut out[..count]);
-        lower(share, (moved, &rounded.right.moved), out);
+    let vectors = pair.rows.coordinates.chunks_exact(dim).zip(&pair.rows.moved);
+    for ((x, &moved), out) in vectors.zip(out) {
+        lengths(x, &axes, &mut out[..count]);
+        lower(share, moved, &pair.cols.moved, out);
     }
     let none = [rows, cols].map(|ends| vec![0.0; ends.len()]);
     // Once in the sum, and once by the share taken off: (1 − off)² is not below 1 − 2 off.
-    let off = 2.0 * ROUNDING * (dim + 8) as f64;
-    LoweredDistances::new(rounded, off / (1.0 - off), none)
+    let off = single(2 * (dim + 8));
+    LoweredDistances::of_rounded(pair, regained(off), none)
 }
 
 for_wide_registers! {
-    /// Less a share, and less what both ends may have moved by.
-    lower, lower_wide, (share: f32, moved: (f32, &[f32]), out: &mut [f32]), {
-        for (out, &also_moved) in out.iter_mut().zip(moved.1) {
-            *out = (*out * share - (moved.0 + also_moved)).clamp(0.0, FAR);
+    /// Lowers distances of a row to a share of them, and by what rounding may have moved both ends by.
+    lower, lower_wide, (share: f32, row_moved: f32, cols_moved: &[f32], out: &mut [f32]), {
+        for (out, &col_moved) in out.iter_mut().zip(cols_moved) {
+            *out = (*out * share - (row_moved + col_moved)).clamp(0.0, FAR);
         }
     }
 }
 
 for_wide_registers! {
     /// √Σ(x − y)² to vectors y that are given axis by axis.
-    straight, straight_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
+    l2_lengths, l2_lengths_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
         out.fill(0.0);
         for (&x, axis) in x.iter().zip(axes.chunks_exact(out.len().max(1))) {
             out.iter_mut().zip(axis).for_each(|(sum, y)| *sum += (x - y) * (x - y));
@@ -222,7 +233,7 @@ for_wide_registers! {
 
 for_wide_registers! {
     /// Σ|x − y| to vectors y that are given axis by axis.
-    along_axes, along_axes_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
+    l1_lengths, l1_lengths_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
         out.fill(0.0);
         for (&x, axis) in x.iter().zip(axes.chunks_exact(out.len().max(1))) {
             out.iter_mut().zip(axis).for_each(|(sum, y)| *sum += (x - y).abs());
@@ -230,40 +241,42 @@ for_wide_registers! {
     }
 }
 
-/// √(‖x‖² + ‖y‖² − 2⟨x, y⟩). In whatever order it is added up, an inner product is off by at most
-/// dim roundings of ‖x‖‖y‖, which is at most half of ‖x‖² + ‖y‖²: norms that much too small make up
-/// for it, and for the few roundings after it.
+/// Lowered √(‖x‖² + ‖y‖² − 2⟨x, y⟩). In whatever order it is added up, an inner product is off by at
+/// most dim roundings of ‖x‖‖y‖, which is at most half of ‖x‖² + ‖y‖²: squared norms that are lowered
+/// by that much make up for it, and for the few roundings after it.
 fn by_product(
     points: &Points,
-    (rows, cols): (&[usize], &[usize]),
+    rows: &[usize],
+    cols: &[usize],
     width: usize,
     out: &mut [f32],
 ) -> LoweredDistances {
     let dim = points.dim;
-    let rounded = SinglePrecisionPair::new(points, Norm::L2, rows, cols);
-    let slack = ROUNDING * (dim + 16) as f64;
-    let [left, right] = [&rounded.left, &rounded.right]
-        .map(|vectors| vectors.sizes.iter().map(|size| size * size).collect::<Vec<_>>());
-    let smaller =
-        |norms: &[f64]| norms.iter().map(|x| (x * (1.0 - slack)) as f32).collect::<Vec<_>>();
-    let (left_norms, right_norms) = (smaller(&left), smaller(&right));
-    product::single(dim, &rounded.left.coordinates, &rounded.right.coordinates, (width, out));
-    let rows = out.chunks_exact_mut(width.max(1)).zip(&left_norms).zip(&rounded.left.moved);
-    for ((out, &norm), &moved) in rows {
-        let out = &mut out[..right_norms.len()];
-        lengths(norm, &right_norms, out);
-        lower(1.0 - 4.0 * ROUNDING as f32, (moved, &rounded.right.moved), out);
+    let pair = SinglePrecisionPair::new(points, Norm::L2, rows, cols);
+    let off = single(dim + 16);
+    let squared_norms = [&pair.rows, &pair.cols]
+        .map(|vectors| vectors.norms.iter().map(|norm| norm * norm).collect::<Vec<f64>>());
+    let lowered = |squares: &Vec<f64>| squares.iter().map(|x| (x * (1.0 - off)) as f32).collect();
+    let [row_squares, col_squares]: [Vec<f32>; 2] = squared_norms.each_ref().map(lowered);
+    product::single(dim, &pair.rows.coordinates, &pair.cols.coordinates, (width, out));
+    let rows = out.chunks_exact_mut(width.max(1)).zip(&row_squares).zip(&pair.rows.moved);
+    for ((out, &square), &moved) in rows {
+        let out = &mut out[..col_squares.len()];
+        lengths_of_products(square, &col_squares, out);
+        lower((1.0 - single(4)) as f32, moved, &pair.cols.moved, out);
     }
     // Twice: what was taken off, and what may have been off in the same direction.
-    let lost = [left, right].map(|norms| norms.iter().map(|x| (2.01 * slack * x) as f32).collect());
-    LoweredDistances::new(rounded, 8.0 * ROUNDING, lost)
+    let lost =
+        squared_norms.map(|squares| squares.iter().map(|x| (2.01 * off * x) as f32).collect());
+    LoweredDistances::of_rounded(pair, single(8), lost)
 }
 
 for_wide_registers! {
-    /// √(a + b − 2p), or 0.
-    lengths, lengths_wide, (norm: f32, norms: &[f32], out: &mut [f32]), {
-        for (out, &also) in out.iter_mut().zip(norms) {
-            let square = norm + also - 2.0 * *out;
+    /// √(‖x‖² + ‖y‖² − 2⟨x, y⟩) of inner products and squared norms, or 0.
+    lengths_of_products, lengths_of_products_wide,
+    (row_square: f32, col_squares: &[f32], out: &mut [f32]), {
+        for (out, &col_square) in out.iter_mut().zip(col_squares) {
+            let square = row_square + col_square - 2.0 * *out;
             *out = square.max(0.0).sqrt();
         }
     }

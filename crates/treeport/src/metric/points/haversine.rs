@@ -4,6 +4,7 @@
 use super::{Kernel, MapCoordinates, Norm, PointFormula, Vectors};
 use crate::error::{Error, Result, show_shape};
 use crate::metric::kernels::sums::in_lanes;
+use crate::rounding::double;
 
 /// The mean radius of the Earth in kilometres.
 const EARTH: f64 = 6_371.008_8;
@@ -52,7 +53,7 @@ impl PointFormula for Haversine {
 
     /// From one side of the Earth to the other a rounding of the square counts.
     fn of_sum_for_bounds(square: f64) -> f64 {
-        Self::of_sum(square * (1.0 - 4.0 * f64::EPSILON))
+        Self::of_sum(square * (1.0 - double(4)))
     }
 
     /// The arc to the other side, from how far one point is from the place opposite to the other.

@@ -1,0 +1,54 @@
+//! What rounding loses: the numbers that certified bounds rest on, each with its derivation.
+//!
+//! One rounding changes a number by at most the share u of it: 2⁻²⁴ in single precision, 2⁻⁵³ in
+//! double. After k roundings a number is at least (1 − u)ᵏ ≥ 1 − ku and at most (1 + u)ᵏ ≤ 1/(1 − ku)
+//! times what it would have been. A sum of k terms is k − 1 roundings, each of at most u times the sum
+//! of the sizes of the terms, whatever the order; a product is one more for every term. So bounds
+//! count roundings, generously, and are lowered (raised) by [`single`] or [`double`] of that count.
+
+/// u of single precision: half the distance from 1 to the next number.
+const SINGLE: f64 = 1.0 / (1u32 << 24) as f64;
+
+/// The share that so many roundings to single precision take away at most.
+pub(crate) const fn single(roundings: usize) -> f64 {
+    roundings as f64 * SINGLE
+}
+
+/// The share that so many roundings to double precision take away at most, twice: what is not counted
+/// one by one, such as rounded masses and totals, takes the other half.
+pub(crate) const fn double(roundings: usize) -> f64 {
+    roundings as f64 * f64::EPSILON
+}
+
+/// The share of what is left that was taken away: x(1 − lost) ≥ y means x ≤ y(1 + regained(lost)).
+pub(crate) const fn regained(lost: f64) -> f64 {
+    lost / (1.0 - lost)
+}
+
+/// A number in single precision that is not above the real number it was rounded from: x rounded is at
+/// most x + u|x|, and 2u|x| more than makes up for that and for the rounding of this difference.
+pub(crate) fn lowered_once(x: f32) -> f32 {
+    x - x.abs() * single(2) as f32
+}
+
+/// Twice what rounding its coordinates to single precision may move a vector by, which is u times its
+/// norm: the other half covers that this is the norm of the rounded vector, and the roundings to double
+/// precision before. No less than [`LEAST_LENGTH`].
+pub(crate) fn moved_by_rounding(norm: f64) -> f32 {
+    (2.001 * SINGLE * norm) as f32 + LEAST_LENGTH
+}
+
+/// Shorter lengths, in units, count as nothing: their squares, below 10⁻³⁶, come near the smallest
+/// normal number in single precision, 2⁻¹²⁶ ≈ 10⁻³⁸, where roundings are no longer relative.
+pub(crate) const LEAST_LENGTH: f32 = 1e-18;
+
+/// Smaller distances, in units, are lowered to 0: far above the smallest normal number.
+pub(crate) const LEAST_DISTANCE: f64 = 1e-30;
+
+/// The share of all mass by which totals may differ that count as equal ([`rescaling`](crate::exact)),
+/// which no count of roundings knows of.
+pub(crate) const TOTALS: f64 = 1e-12;
+
+/// The share by which intervals are widened in the end: `double` of 45,000, which is above what sums
+/// over the supports of any pair lose that is bounded term by term, and far below what anyone asks for.
+pub(crate) const INTERVAL: f64 = 1e-11;
