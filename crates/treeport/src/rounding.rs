@@ -52,3 +52,47 @@ pub(crate) const TOTALS: f64 = 1e-12;
 /// The share by which intervals are widened in the end: `double` of 45,000, which is above what sums
 /// over the supports of any pair lose that is bounded term by term, and far below what anyone asks for.
 pub(crate) const INTERVAL: f64 = 1e-11;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rounding_is_half_the_distance_to_the_next_number() {
+        assert_eq!(single(2), f64::from(f32::EPSILON));
+        assert_eq!((1.0 + single(1)) as f32, 1.0);
+        assert!((1.0 + single(1) + double(1)) as f32 > 1.0);
+    }
+
+    #[test]
+    fn what_is_lowered_once_is_not_above_what_it_was_rounded_from() {
+        for k in 0..20_000u32 {
+            let x = (f64::from(k) * 0.7).sin() * f64::from(k % 40).exp2() / 1e6;
+            let low = f64::from(lowered_once(x as f32));
+            assert!(low <= x && low >= x - single(4) * x.abs(), "{low} {x}");
+        }
+    }
+
+    #[test]
+    fn sums_in_single_precision_lose_less_than_they_are_counted_to() {
+        for terms in [1usize, 10, 1000, 100_000] {
+            let values: Vec<f32> = (0..terms).map(|k| 1.0 + (k as f32).sin()).collect();
+            let exact: f64 = values.iter().map(|&x| f64::from(x)).sum();
+            let rounded = f64::from(values.iter().sum::<f32>());
+            let lost = single(terms);
+            assert!(rounded >= exact * (1.0 - lost), "{terms}");
+            assert!(rounded <= exact * (1.0 + regained(lost)), "{terms}");
+        }
+    }
+
+    #[test]
+    fn rounding_moves_vectors_by_less_than_they_are_counted_to() {
+        for scale in [1e-30, 1e-18, 1.0, 1e6] {
+            let vector: Vec<f64> = (0..50).map(|k| scale * (f64::from(k) * 1.3).cos()).collect();
+            let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+            let length = norm(&mut vector.iter().map(|&x| f64::from(x as f32)));
+            let moved = norm(&mut vector.iter().map(|&x| x - f64::from(x as f32)));
+            assert!(2.0 * moved <= f64::from(moved_by_rounding(length)), "{scale}");
+        }
+    }
+}

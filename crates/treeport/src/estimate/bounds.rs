@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::{Norm, PointMetric};
 use crate::progress::{Progress, silent};
+use crate::rounding::{INTERVAL, double};
 use crate::tree::{Coupling, Potentials};
 
 /// W₁ is not below `lower` and not above `upper`.
@@ -219,7 +220,7 @@ impl Estimator {
     pub(super) fn with_duals(&self, plans: Interval, a: &Measure<'_>, b: &Measure<'_>) -> Interval {
         let potentials = self.potentials(a, b);
         let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
-        let lower = (dual * (1.0 - ROUNDING)).min(plans.upper).max(plans.lower);
+        let lower = (dual * (1.0 - INTERVAL)).min(plans.upper).max(plans.lower);
         Interval { lower, ..plans }
     }
 
@@ -244,7 +245,7 @@ impl Estimator {
             distance
         });
         let total: f64 = plan.mass.iter().sum();
-        cost + f64::EPSILON * (plan.len() + 8) as f64 * total * longest
+        cost + double(plan.len() + 8) * total * longest
     }
 
     /// The distance in the single-linkage tree, less what rounding may have added: the mass below a
@@ -286,15 +287,12 @@ impl Estimator {
 
 /// More than the share of all mass that sums over both supports lose, and that [`rescaled`] leaves.
 fn digits(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
-    f64::EPSILON * (4 * (a.support().len() + b.support().len()) + 64) as f64
+    double(4 * (a.support().len() + b.support().len()) + 64)
 }
 
 /// Widens bounds by more than sums of products can lose.
 pub(super) fn interval_with_slack(lower: f64, upper: f64) -> Interval {
-    let (lower, upper) = (lower * (1.0 - ROUNDING), upper * (1.0 + ROUNDING));
+    let (lower, upper) = (lower * (1.0 - INTERVAL), upper * (1.0 + INTERVAL));
     // A metric whose triangle inequality only holds up to rounding may cross them by as much.
     Interval { lower: lower.min(upper), upper }
 }
-
-/// Far above what sums over a few thousand terms lose, far below what anyone asks for.
-const ROUNDING: f64 = 1e-11;

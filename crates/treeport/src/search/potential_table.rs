@@ -5,10 +5,11 @@
 //! That costs a bound 1/65,535 of its range and half the memory of single precision.
 
 use super::indexed_points::IndexedPoints;
-use super::potentials::{Potential, below};
+use super::potentials::Potential;
 use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
+use crate::rounding::{lowered_once, single};
 use crate::wide::for_wide_registers;
 
 /// Measures in a block: 4 KiB of a row. The last block may have fewer.
@@ -67,7 +68,7 @@ impl PotentialTable {
             let steps = (f64::from(f) - f64::from(least)) / f64::from(step);
             row[column] = steps as u16;
         }
-        [least, step, below(of.constant as f32)]
+        [least, step, lowered_once(of.constant as f32)]
     }
 
     /// Appends a finished block of measures.
@@ -85,7 +86,7 @@ impl PotentialTable {
     pub(super) fn bounds(&self, query: &[(u32, f32)], beyond: &[f32], out: &mut Vec<f32>) {
         let seen: f32 = query.iter().map(|&(_, mass)| mass).sum();
         // A rounding for every mass, product and sum, and those at the end.
-        let roundings = (query.len() + 12) as f32 * super::query::ROUNDING;
+        let roundings = single(query.len() + 12) as f32;
         out.clear();
         out.resize(self.len(), 0.0);
         for (block, first) in self.blocks.iter().zip((0..).step_by(BLOCK)) {
@@ -124,8 +125,8 @@ impl PotentialTable {
                 .iter()
                 .zip(own)
                 .map(|(&point, own)| row[space.place[point as usize] as usize] - own);
-            let value = below(reach.fold(f32::INFINITY, f32::min)) * mass;
-            *out += value - 4.0 * super::query::ROUNDING * (value.abs() + out.abs());
+            let value = lowered_once(reach.fold(f32::INFINITY, f32::min)) * mass;
+            *out += value - single(4) as f32 * (value.abs() + out.abs());
         }
     }
 }

@@ -12,6 +12,7 @@
 use super::indexed_points::{IndexedPoints, QueryCosts, least_of_row, reach_row};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
+use crate::rounding::{lowered_once, single};
 use crate::solve::single_problem::SingleProblem;
 
 /// The sample of the mean of a collection that potentials are made against.
@@ -102,14 +103,6 @@ pub(super) struct Potential {
     pub(super) largest: f32,
 }
 
-/// Twice the largest relative error of a rounding to single precision.
-const ROUNDING: f32 = 1.0 / (1u32 << 23) as f32;
-
-/// A number that is below the one it is rounded from.
-pub(super) fn below(x: f32) -> f32 {
-    x - x.abs() * ROUNDING
-}
-
 impl Potential {
     /// Extends duals of a measure's points to so many columns of the space, those in use at least.
     pub(super) fn extend(
@@ -129,7 +122,7 @@ impl Potential {
             }
             self.own.clear();
             let own = (0..u.len()).map(|i| least_of_row(space.row(rows, i), &self.f));
-            self.own.extend(own.map(below));
+            self.own.extend(own.map(lowered_once));
         }
         let own = measure.iter().zip(&self.own);
         self.constant = own.map(|((_, mass), &own)| mass / measure.total() * f64::from(own)).sum();
@@ -148,10 +141,10 @@ impl Potential {
         let used = &space.points[..space.used];
         let largest = used.iter().fold(0.0, |most: f32, &point| most.max(at(point as usize).abs()));
         // A rounding of each, and those of the sums, which are in double precision.
-        let slack = 4.0 * ROUNDING * largest;
+        let slack = single(8) as f32 * largest;
         self.f.clear();
         self.f.extend(used.iter().map(|&point| at(point as usize) - slack));
         self.own.clear();
-        self.own.extend(measure.iter().map(|(point, _)| below(-at(point))));
+        self.own.extend(measure.iter().map(|(point, _)| lowered_once(-at(point))));
     }
 }

@@ -16,10 +16,8 @@ use crate::error::{Error, Result};
 use crate::exact::Solver;
 use crate::measure::Measure;
 use crate::progress::Counter;
+use crate::rounding::single;
 use crate::solve::single_problem::SingleProblem;
-
-/// The largest relative error of one rounding to single precision.
-pub(super) const ROUNDING: f32 = 1.0 / (1u32 << 24) as f32;
 
 /// Costs up to which a pair is bounded before it is solved: 64 MiB.
 const MOST_COSTS: usize = 1 << 24;
@@ -154,7 +152,7 @@ impl Searcher {
         for entries in index.start.windows(2) {
             let entries = entries[0]..entries[1];
             // A rounding for every mass, product and sum, and those of the constant.
-            let slack = (entries.len() + 6) as f32 * ROUNDING * (largest + constant.abs());
+            let slack = single(entries.len() + 6) as f32 * (largest + constant.abs());
             let places = index.places[entries.clone()].iter();
             let terms = places.zip(&index.masses[entries]).map(|(&at, mass)| mass * f[at as usize]);
             self.bounds.push(terms.sum::<f32>() + constant - slack);

@@ -2,7 +2,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::indexed_points::QueryCosts;
-use super::query::ROUNDING;
 use super::*;
 use crate::error::Error;
 use crate::measure::Measure;
@@ -378,11 +377,6 @@ fn bad_questions_are_refused() {
     assert!(empty.is_empty());
     let found = empty.nearest(&measures, 3, Accuracy::EXACT, &silent).unwrap();
     assert!(found.iter().all(|found| found.found.is_empty() && found.bound == f64::INFINITY));
-}
-
-#[test]
-fn one_rounding_is_two_to_the_minus_24() {
-    assert_eq!(ROUNDING, f32::EPSILON / 2.0);
 }
 
 #[cfg(feature = "io")]

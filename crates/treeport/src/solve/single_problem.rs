@@ -1,26 +1,18 @@
 //! What dual values prove about a small transport problem, in single precision.
 //!
 //! Costs are given in single precision, none above the distance it stands for, so that duals that
-//! respect them respect the distances. For any v, uᵢ = minⱼ(cᵢⱼ − vⱼ) leaves uᵢ + vⱼ ≤ cᵢⱼ.
-//! Rounding never changes an order, so the computed uᵢ *is* that minimum, rounded once: it is above
-//! it by no more than 2⁻²⁴|uᵢ|. Lowered by that the duals are feasible, and Σ aᵢuᵢ + Σ bⱼvⱼ, added
-//! up in double precision, is below the cost of every plan. Nothing else in here has to be exact:
-//! the sweeps may leave any v that is finite.
+//! respect the costs respect the distances. For any v, uᵢ = minⱼ(cᵢⱼ − vⱼ) gives uᵢ + vⱼ ≤ cᵢⱼ.
+//! Rounding never changes an order, so the computed uᵢ is that minimum, rounded once: it is above
+//! the minimum by no more than 2⁻²⁴|uᵢ|. Duals that are lowered by that are feasible, and
+//! Σ aᵢuᵢ + Σ bⱼvⱼ, added up in double precision, is below the cost of every plan. The proof holds
+//! for every finite v, so the sweeps that find a good one may round as they like.
 
 use crate::metric::FAR;
+use crate::rounding::{TOTALS, double, single};
 use crate::wide::for_wide_registers;
 
 /// Rows are padded to this many entries, one register of single precision.
 const LANES: usize = 8;
-
-/// Twice the largest relative error of one rounding.
-const ROUNDING: f64 = 1.0 / (1u32 << 23) as f64;
-
-/// More than what sums of products of so many terms can be off by in double precision, and totals
-/// that were balanced, for each unit of their size.
-fn sums_off(terms: usize) -> f64 {
-    (f64::EPSILON * (terms + 8) as f64).max(1e-12)
-}
 
 /// The smaller of two numbers that are not NaN, in one instruction.
 #[inline(always)]
@@ -37,9 +29,9 @@ pub(crate) fn smallest(lanes: [f32; LANES]) -> f32 {
 }
 
 for_wide_registers! {
-    /// out = minᵢ(cᵢ − uᵢ), entry by entry over padded rows: for eight columns at a time, so that the
-    /// minima stay in a register.
-    reach, reach_wide, (cost: &[f32], u: &[f32], out: &mut [f32]), {
+    /// minᵢ(cᵢⱼ − uᵢ) for every column j of padded rows: eight columns at a time, so that the minima
+    /// stay in a register.
+    column_minima, column_minima_wide, (cost: &[f32], u: &[f32], out: &mut [f32]), {
         let width = out.len();
         for (at, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
             let mut least = [f32::INFINITY; LANES];
@@ -55,8 +47,8 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// The smallest of c − v in every padded row.
-    allowed, allowed_wide, (cost: &[f32], v: &[f32], out: &mut [f32]), {
+    /// minⱼ(cᵢⱼ − vⱼ) for every padded row i.
+    row_minima, row_minima_wide, (cost: &[f32], v: &[f32], out: &mut [f32]), {
         let targets = v.as_chunks::<LANES>().0;
         for (row, out) in cost.chunks_exact(v.len()).zip(out) {
             let mut least = [f32::INFINITY; LANES];
@@ -104,14 +96,14 @@ fn logarithm(x: f32) -> f32 {
     exponent as f32 * std::f32::consts::LN_2 + 2.0 * z * series
 }
 
-/// Keeps divisions finite; what is this small does not count.
+/// Keeps divisions finite.
 const TINY: f32 = 1e-30;
 
 /// Factors of the sweeps stay between this and its inverse.
 const LEAST_FACTOR: f32 = 1e-18;
 
-/// Shares of all mass up to this take no part once a kernel is squared: what their duals are does not
-/// matter, and that they do not spoil those of others does.
+/// Points with up to this share of all mass take no part once a kernel is squared: their own duals do
+/// not matter, and would spoil those of others.
 const LEAST_MASS: f32 = 1e-14;
 
 /// What is left of a kernel after it has been squared: below this it is 0, and stays so. Far from
@@ -121,12 +113,11 @@ const LEAST_KERNEL: f32 = 1e-24;
 /// A source uses a target to which it sends at least this share of its mass.
 const LEAST_SHARE: f32 = 0.03;
 
-/// How the next factor follows from the last one and from what would fit now: this power of their
-/// ratio further, which is over-relaxation by 1.75. Two square roots instead of a power are the same
-/// on every processor.
+/// The next factor, by over-relaxation: `fits` is the factor that would fit now, and the next one is
+/// last·(fits/last)^1.75. Two square roots instead of a power give the same bits on every processor.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn beyond(fits: f32, last: f32) -> f32 {
+fn over_relaxed(fits: f32, last: f32) -> f32 {
     let root = (fits / last).sqrt();
     (fits * root * root.sqrt()).clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR)
 }
@@ -171,8 +162,8 @@ for_wide_registers! {
 /// Rows that a pass takes together: while the sums of one wait for each other, those of others go on.
 const TOGETHER: usize = 8;
 
-/// A pass over some rows of a kernel: factors of their sources for those of the targets, and what they
-/// add to the sums over the rows. Rows are looked at twice while they are near.
+/// A pass over some rows of a kernel: computes the factors of their sources from those of the targets,
+/// and adds to the sums over the rows. Rows are read twice while they are in the cache.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn pass_some<const ROWS: usize>(
@@ -195,8 +186,12 @@ fn pass_some<const ROWS: usize>(
         }
     }
     for ((x, a), sent) in x.iter_mut().zip(a).zip(sent) {
-        let fits = a / (added(sent) + TINY);
-        *x = if relaxed { beyond(fits, *x) } else { fits.clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR) };
+        let fits = a / (sum_of_lanes(sent) + TINY);
+        *x = if relaxed {
+            over_relaxed(fits, *x)
+        } else {
+            fits.clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR)
+        };
     }
     for (at, sum) in sums.iter_mut().enumerate() {
         for (row, x) in rows.iter().zip(*x) {
@@ -210,13 +205,13 @@ fn pass_some<const ROWS: usize>(
 /// The sum of some lanes, halves first.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn added(lanes: [f32; LANES]) -> f32 {
+fn sum_of_lanes(lanes: [f32; LANES]) -> f32 {
     let four: [f32; 4] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 4]);
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
 for_wide_registers! {
-    /// Factors of the sources for those of the targets, and the sums over the rows that they leave.
+    /// Computes the factors of all sources from those of the targets, and the sums over the rows.
     pass, pass_wide,
     (kernel: &[f32], sources: (&[f32], &mut [f32]), y: &[f32], sums: &mut [f32], relaxed: bool), {
         sums.fill(TINY);
@@ -234,18 +229,18 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// Factors of the targets for sums over the rows; 0 where there is no mass.
+    /// Computes the factors of the targets from the sums over the rows; 0 where there is no mass.
     fit_targets, fit_targets_wide, (b: &[f32], sums: &[f32], y: &mut [f32], relaxed: bool), {
         for ((y, &b), &sum) in y.iter_mut().zip(b).zip(sums) {
             let fits = (b / sum).clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR);
-            let next = if relaxed { beyond(fits, *y) } else { fits };
+            let next = if relaxed { over_relaxed(fits, *y) } else { fits };
             *y = if b > 0.0 { next } else { 0.0 };
         }
     }
 }
 
 for_wide_registers! {
-    /// Where eight products begin of which one is at least so large.
+    /// Where eight products begin of which one is at least `least`.
     at_least, at_least_wide, (kernel: &[f32], y: &[f32], least: f32, out: &mut Vec<usize>), {
         let chunks = kernel.as_chunks::<LANES>().0.iter().zip(y.as_chunks::<LANES>().0);
         for (at, (kernel, y)) in chunks.enumerate() {
@@ -260,8 +255,8 @@ for_wide_registers! {
     }
 }
 
-/// A transport problem with padded rows of costs, and duals for it. A target without mass takes no
-/// part, and neither does the padding.
+/// A transport problem in single precision with padded rows of costs, and duals for it. Targets without
+/// mass and the padding take no part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SingleProblem {
     width: usize,
@@ -275,7 +270,7 @@ pub(crate) struct SingleProblem {
     x: Vec<f32>,
     y: Vec<f32>,
     sums: Vec<f32>,
-    /// Where the targets that are used by a source are.
+    /// Memory for the places of targets that a source uses.
     begins: Vec<usize>,
 }
 
@@ -329,19 +324,19 @@ impl SingleProblem {
         sum / counted.max(1) as f64
     }
 
-    /// Costs that there is room for.
-    pub(crate) fn room(&self) -> usize {
+    /// The number of costs that its memory has room for.
+    pub(crate) fn capacity(&self) -> usize {
         self.cost.capacity()
     }
 
     /// The best v for u.
     fn set_targets(&mut self) {
-        reach(&self.cost, &self.u, &mut self.v);
-        self.leave_out();
+        column_minima(&self.cost, &self.u, &mut self.v);
+        self.leave_out_empty_targets();
     }
 
-    /// Targets without mass allow everything.
-    pub(crate) fn leave_out(&mut self) {
+    /// Lowers the duals of targets without mass so far that no source is held back by them.
+    pub(crate) fn leave_out_empty_targets(&mut self) {
         for (v, &b) in self.v.iter_mut().zip(&self.b) {
             *v = if b > 0.0 { *v } else { -FAR };
         }
@@ -349,13 +344,14 @@ impl SingleProblem {
 
     /// The best u for v.
     pub(crate) fn set_sources(&mut self) {
-        allowed(&self.cost, &self.v, &mut self.u);
+        row_minima(&self.cost, &self.v, &mut self.u);
     }
 
-    /// Sinkhorn's sweeps from the u at hand, some at ε, as many at half of it, and so on.
+    /// Sinkhorn's sweeps, starting from the current u: `sweeps` of them at ε, as many at ε/2, and so on
+    /// for `rounds` rounds.
     ///
-    /// Every sweep after the first goes further than it would have to (over-relaxation): in the plane
-    /// the bound of 20 such sweeps is as good as that of 100 plain ones. The plan is then x·kernel·y.
+    /// Every sweep after the first is over-relaxed: in the plane the bound of 20 such sweeps is as good
+    /// as that of 100 plain ones. The plan is then x·kernel·y.
     pub(crate) fn sweep(&mut self, mut epsilon: f32, rounds: usize, sweeps: usize) {
         self.set_targets();
         self.kernel.resize(self.cost.len(), 0.0);
@@ -387,15 +383,16 @@ impl SingleProblem {
         }
     }
 
-    /// Lets sources with next to no mass allow everything, so that no target has to make up for them.
+    /// Lowers the duals of sources with next to no mass so far that no target is held back by them.
     pub(crate) fn lower_small_sources(&mut self) {
         for (u, _) in self.u.iter_mut().zip(&self.a).filter(|(_, a)| **a <= LEAST_MASS) {
             *u = -FAR;
         }
     }
 
-    /// The targets to which a source sends a share of its mass that counts, by the last sweep.
-    pub(crate) fn used(&mut self, source: usize, mut used: impl FnMut(usize, f32)) {
+    /// Calls `take` with every target, and its cost, to which the last sweep sends at least
+    /// [`LEAST_SHARE`] of the mass of a source.
+    pub(crate) fn for_each_used(&mut self, source: usize, mut take: impl FnMut(usize, f32)) {
         let row = source * self.width..(source + 1) * self.width;
         // Where there is no mass, nothing is sent.
         let least = (LEAST_SHARE * self.a[source] / self.x[source]).max(f32::MIN_POSITIVE);
@@ -404,24 +401,24 @@ impl SingleProblem {
         at_least(kernel, &self.y, least, &mut self.begins);
         for j in self.begins.iter().flat_map(|&begin| begin..begin + LANES) {
             if kernel[j] * self.y[j] >= least {
-                used(j, cost[j]);
+                take(j, cost[j]);
             }
         }
     }
 
-    /// What u proves, with the best v for it and then the best u for that.
+    /// The lower bound that the best v for the current u, and then the best u for that v, prove.
     pub(crate) fn bound_by_sources(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
         self.set_targets();
         self.set_sources();
-        proved((supply, &self.u), (demand, &self.v))
+        proved_bound((supply, &self.u), (demand, &self.v))
     }
 
-    /// What v proves, with the best u for it and then the best v for that.
+    /// The lower bound that the best u for the current v, and then the best v for that u, prove.
     pub(crate) fn bound_by_targets(&mut self, supply: &[f64], demand: &[f64]) -> f64 {
-        self.leave_out();
+        self.leave_out_empty_targets();
         self.set_sources();
         self.set_targets();
-        proved((demand, &self.v), (supply, &self.u))
+        proved_bound((demand, &self.v), (supply, &self.u))
     }
 }
 
@@ -432,14 +429,16 @@ fn shares(masses: &[f32], factors: &mut [f32]) {
     }
 }
 
-/// Σ mass·dual of both sides, where those of the first are computed minima, lowered by all that
-/// rounding may have added.
-fn proved(computed: (&[f64], &[f32]), given: (&[f64], &[f32])) -> f64 {
-    let side = |(masses, duals): (&[f64], &[f32])| {
+/// Σ mass·dual of both measures, lowered by all that rounding may have added. The duals of the first
+/// are computed minima, one rounding each; two are taken off. The sums, and totals that differ in their
+/// last digits, are off by a share of the sizes of all terms.
+fn proved_bound(computed: (&[f64], &[f32]), given: (&[f64], &[f32])) -> f64 {
+    let sum_and_size = |(masses, duals): (&[f64], &[f32])| {
         let terms = masses.iter().zip(duals).map(|(mass, &dual)| mass * f64::from(dual));
         terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
     };
-    let ((first, lowered), (second, size)) = (side(computed), side(given));
-    let off = sums_off(computed.0.len() + given.0.len());
-    first + second - ROUNDING * lowered - off * (lowered + size)
+    let (first, first_size) = sum_and_size(computed);
+    let (second, second_size) = sum_and_size(given);
+    let off = double(computed.0.len() + given.0.len() + 8).max(TOTALS);
+    first + second - single(2) * first_size - off * (first_size + second_size)
 }

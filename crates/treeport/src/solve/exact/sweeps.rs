@@ -116,7 +116,7 @@ pub(super) struct SweepMemory {
 impl SweepMemory {
     /// Whether a thread may keep it.
     pub(super) fn is_small(&self) -> bool {
-        self.moving.room() + self.all.room() <= MOST_KEPT
+        self.moving.capacity() + self.all.capacity() <= MOST_KEPT
     }
 }
 
@@ -254,7 +254,7 @@ impl Solver {
         let few = &mut self.float.few;
         few.clear();
         for i in 0..n {
-            small.used(i, |j, cost| few.push(j, f64::from(cost)));
+            small.for_each_used(i, |j, cost| few.push(j, f64::from(cost)));
             few.end_row();
         }
         let Units { supply, demand, .. } = &self.units;
