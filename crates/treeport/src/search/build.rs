@@ -39,33 +39,33 @@ impl Index {
         let bytes = options.bytes();
         let mut reference =
             Reference::draw(metric, measures, options.reference.clamp(1, MOST_REFERENCE));
-        let mut space = IndexedPoints::new(metric, measures, &reference.points, bytes);
+        let mut indexed = IndexedPoints::new(metric, measures, &reference.points, bytes);
         let typical = reference.typical_distance(metric);
-        space.set_unit(typical);
-        let scale = (0.8 * typical / space.unit) as f32;
+        indexed.set_unit(typical);
+        let scale = (0.8 * typical / indexed.unit) as f32;
         reference.scale = if scale.is_normal() { scale } else { 1.0 };
         let mut index = Self {
-            space,
+            indexed: indexed,
             measures: measures.clone(),
             removed: vec![false; measures.len()],
             reference,
             start: vec![0],
-            places: Vec::new(),
+            columns: Vec::new(),
             masses: Vec::new(),
-            own: Vec::new(),
-            side: PotentialTable::default(),
+            own_duals: Vec::new(),
+            potentials: PotentialTable::default(),
             rounds: query::ROUNDS,
             options: options.clone(),
         };
         index.enter(measures);
-        let columns = index.space.points.len();
-        let rows = (index.space.used as u64).saturating_mul(IndexedPoints::row_size(columns));
+        let columns = index.indexed.points.len();
+        let rows = (index.indexed.used as u64).saturating_mul(IndexedPoints::row_size(columns));
         let table = PotentialTable::size(columns, measures.len());
-        let fits = rows.saturating_add(table) <= bytes && !index.space.by_search();
+        let fits = rows.saturating_add(table) <= bytes && !index.indexed.by_search();
         let counter = Counter::new(INDEXING, measures.len(), progress);
         if fits {
-            index.space.leave_room(table);
-            index.fill_side(0, &counter)?;
+            index.indexed.leave_room(table);
+            index.fill_potentials(0, &counter)?;
         }
         index.rounds = index.choose_rounds(progress)?;
         Ok(index)
@@ -78,15 +78,14 @@ impl Index {
     /// those of one machine, so that the same collection always gives the same index.
     fn choose_rounds(&self, progress: &Progress<'_>) -> Result<usize> {
         let count = self.measures.len();
-        if self.space.by_search() || count <= ROUNDS_K {
+        if self.indexed.by_search() || count <= ROUNDS_K {
             return Ok(query::ROUNDS);
         }
         let counter = Counter::new(SEARCHING, None, progress);
         let some: Vec<usize> = (0..count).step_by(count.div_ceil(ROUNDS_QUERIES)).collect();
-        let (until, rounds) = (SearchEnd::Count(ROUNDS_K), query::ROUNDS);
+        let asked = self.request(SearchEnd::Count(ROUNDS_K), Accuracy::EXACT);
         let one = |searcher: &mut Searcher, &number: &usize| {
-            let asked =
-                SearchRequest { until, accuracy: Accuracy::EXACT, skipped: Some(number), rounds };
+            let asked = SearchRequest { skipped: Some(number), rounds: query::ROUNDS, ..asked };
             searcher.search(self, &self.measures.row(number), asked, &counter)
         };
         let found: Result<Vec<Neighbors>> =
@@ -121,29 +120,29 @@ impl Index {
     /// potentials: add many at once. Where one has a point that none had before, that of building anew.
     pub fn add(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<usize> {
         let first = self.measures.len();
-        measures.check_points(self.space.metric.points())?;
+        measures.check_points(self.indexed.metric.points())?;
         Measures::check_all_balanced(&[&self.measures, measures])?;
         let all = self.measures.followed_by(measures)?;
         let mut points = measures.iter().flat_map(|measure| measure.support().to_vec());
-        if points.any(|point| self.space.place[point as usize] == indexed_points::NO_PLACE) {
-            let mut index = Self::new(&self.space.metric, &all, &self.options, progress)?;
+        if points.any(|point| self.indexed.column_of[point as usize] == indexed_points::NO_COLUMN) {
+            let mut index = Self::new(&self.indexed.metric, &all, &self.options, progress)?;
             index.removed[..first].copy_from_slice(&self.removed);
             *self = index;
             return Ok(first);
         }
         let counter = Counter::new(INDEXING, measures.len(), progress);
-        let entries = self.places.len();
+        let entries = self.columns.len();
         // From here on columns that no measure had may be in use.
-        let used = std::mem::replace(&mut self.space.used, self.space.points.len());
+        let used = std::mem::replace(&mut self.indexed.used, self.indexed.points.len());
         let before = std::mem::replace(&mut self.measures, all);
         self.enter(measures);
-        let tabled = self.side.len() == first && first > 0;
-        let done = if tabled { self.fill_side(first, &counter) } else { Ok(()) };
+        let tabled = self.potentials.len() == first && first > 0;
+        let done = if tabled { self.fill_potentials(first, &counter) } else { Ok(()) };
         if done.is_err() {
             self.measures = before;
-            self.space.used = used;
+            self.indexed.used = used;
             self.start.truncate(first + 1);
-            self.places.truncate(entries);
+            self.columns.truncate(entries);
             self.masses.truncate(entries);
         }
         done?;
@@ -172,44 +171,45 @@ impl Index {
     pub(super) fn enter(&mut self, measures: &Measures) {
         for measure in measures.iter() {
             for (point, mass) in measure.iter() {
-                self.places.push(self.space.place[point]);
+                self.columns.push(self.indexed.column_of[point]);
                 self.masses.push((mass / measure.total()) as f32);
             }
-            self.start.push(self.places.len());
+            self.start.push(self.columns.len());
         }
     }
 
     /// Duals of the measures from a number on, and the table of their potentials.
-    fn fill_side(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
+    fn fill_potentials(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let count = self.measures.len();
         // A block that is not full is filled up first.
         let begin = first / potential_table::BLOCK * potential_table::BLOCK;
-        let old = if begin < first { self.side.blocks.last() } else { None };
+        let old = if begin < first { self.potentials.blocks.last() } else { None };
         let of_block = |begin: usize| {
             let columns = potential_table::BLOCK.min(count - begin);
-            let mut block = PotentialTable::begin_block(self.space.points.len(), columns)?;
+            let mut block = PotentialTable::begin_block(self.indexed.points.len(), columns)?;
             let known = first.saturating_sub(begin);
             if let Some(old) = old.filter(|_| known > 0) {
                 let rows = block.chunks_exact_mut(columns).zip(old.chunks_exact(known));
                 rows.for_each(|(row, old)| row[..known].copy_from_slice(old));
             }
-            let mut work = <(QueryCosts, SingleProblem, Potential)>::default();
+            let mut work = PotentialWork::default();
             let (mut own, mut scales) = (Vec::new(), Vec::new());
             for column in known..columns {
                 counter.add(1)?;
                 self.potential(&self.measures.row(begin + column), &mut work)?;
-                scales.push(PotentialTable::enter(&mut block, (column, columns), &work.2));
-                own.extend_from_slice(&work.2.own);
+                let potential = &work.potential;
+                scales.push(PotentialTable::enter(&mut block, column, columns, potential));
+                own.extend_from_slice(&potential.own);
             }
             Ok((block, scales, own))
         };
         let blocks = (begin..count).into_par_iter().step_by(potential_table::BLOCK);
         let blocks: Result<Vec<_>> = blocks.map(of_block).collect();
         let blocks = blocks?;
-        self.side.blocks.truncate(begin / potential_table::BLOCK);
+        self.potentials.blocks.truncate(begin / potential_table::BLOCK);
         for (block, scales, own) in blocks {
-            self.side.push(block, &scales);
-            self.own.extend(own);
+            self.potentials.push(block, &scales);
+            self.own_duals.extend(own);
         }
         Ok(())
     }
@@ -218,12 +218,20 @@ impl Index {
     fn potential(
         &self,
         measure: &Measure<'_>,
-        (rows, small, potential): &mut (QueryCosts, SingleProblem, Potential),
+        PotentialWork { costs, problem, potential }: &mut PotentialWork,
     ) -> Result<()> {
-        self.space.rows(measure.iter().map(|(point, _)| point), rows)?;
-        let kept = (!self.space.by_search()).then_some(&*rows);
-        self.reference.settle(&self.space, measure, kept, small);
-        potential.extend(&self.space, measure, (rows, self.space.points.len()), &small.u);
+        self.indexed.fill_costs(measure.iter().map(|(point, _)| point), costs)?;
+        let kept = (!self.indexed.by_search()).then_some(&*costs);
+        self.reference.find_duals(&self.indexed, measure, kept, problem);
+        potential.extend(&self.indexed, measure, costs, self.indexed.points.len(), &problem.u);
         Ok(())
     }
+}
+
+/// The memory in which potentials are made, one after the other.
+#[derive(Default)]
+struct PotentialWork {
+    costs: QueryCosts,
+    problem: SingleProblem,
+    potential: Potential,
 }

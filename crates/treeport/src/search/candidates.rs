@@ -57,10 +57,7 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// Measures by number with their bounds, in this unit and for a total mass of 1.
-    pub(super) fn new(
-        bounds: impl Iterator<Item = (usize, f32)>,
-        (unit, total): (f64, f64),
-    ) -> Self {
+    pub(super) fn new(bounds: impl Iterator<Item = (usize, f32)>, unit: f64, total: f64) -> Self {
         let key = |(number, bound): (usize, f32)| {
             // Zero without a sign, whose bits would be the largest.
             let bound = if bound > 0.0 { bound } else { 0.0 };

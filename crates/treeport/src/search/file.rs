@@ -70,21 +70,21 @@ impl IndexFile {
     /// The names take more than the 100 MB a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let index = &self.index;
-        let (points, measures) = (index.space.metric.points(), index.measures.len());
+        let (points, measures) = (index.indexed.metric.points(), index.measures.len());
         for (names, count) in [(&self.point_names, points), (&self.measure_names, measures)] {
             if let Some(names) = names.as_ref().filter(|names| names.len() != count) {
                 return Err(Error::NameCount { names: names.len(), points: count });
             }
         }
         let tensors = index.tensors();
-        let (metric, metric_tensors) = model_file::metric_parts(&index.space.metric);
+        let (metric, metric_tensors) = model_file::metric_parts(&index.indexed.metric);
         let facts = json!({
-            "columns_used": index.space.used,
+            "columns_used": index.indexed.used,
             "memory": index.options.memory,
             "reference": index.options.reference,
             "rounds": index.rounds,
             "scale": index.reference.scale,
-            "unit": index.space.unit,
+            "unit": index.indexed.unit,
         });
         let mut keys = vec![("metric", metric), ("index", facts)];
         keys.extend(self.measure_names.as_ref().map(|names| ("measure_names", json!(names))));
@@ -93,7 +93,7 @@ impl IndexFile {
         let texts = keys.iter().map(|(_, value)| value);
         let sum = checksum(texts, all.iter().chain(&also), self.point_names.as_deref());
         let extra = Extra { keys, tensors: metric_tensors };
-        let (points, names) = (index.space.metric.points(), self.point_names.as_deref());
+        let (points, names) = (index.indexed.metric.points(), self.point_names.as_deref());
         let entry = container::entry(Content::Index, points, &sum, names, &extra);
         let named: Vec<(&str, Dtype, &[u8])> =
             TENSORS.iter().zip(&all).map(|(&(name, dtype), &bytes)| (name, dtype, bytes)).collect();
@@ -119,19 +119,20 @@ impl Index {
             values.iter().flat_map(|value| value.to_le_bytes()).collect()
         };
         let rows = || self.measures.iter();
-        let scales = self.side.base.iter().zip(&self.side.step).zip(&self.side.constant);
+        let scales =
+            self.potentials.base.iter().zip(&self.potentials.step).zip(&self.potentials.constant);
         let scales: Vec<f32> = scales.flat_map(|((&a, &b), &c)| [a, b, c]).collect();
         [
             self.start.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect(),
             rows().flat_map(|row| row.support().to_vec()).flat_map(u32::to_le_bytes).collect(),
             rows().flat_map(|row| row.masses().to_vec()).flat_map(f64::to_le_bytes).collect(),
             self.removed.iter().map(|&removed| u8::from(removed)).collect(),
-            self.space.points.iter().flat_map(|point| point.to_le_bytes()).collect(),
+            self.indexed.points.iter().flat_map(|point| point.to_le_bytes()).collect(),
             numbers(&self.reference.points),
             singles(&self.reference.mass),
-            singles(&self.own),
+            singles(&self.own_duals),
             singles(&scales),
-            self.side.blocks.iter().flatten().flat_map(|steps| steps.to_le_bytes()).collect(),
+            self.potentials.blocks.iter().flatten().flat_map(|steps| steps.to_le_bytes()).collect(),
         ]
     }
 }
@@ -235,46 +236,46 @@ fn assemble(
     if let Err(error) = metric.prepare(&crate::silent) {
         return Some(Err(error));
     }
-    let mut space = IndexedPoints::with_order(metric, points, used, options.bytes());
-    space.unit = unit;
+    let mut indexed = IndexedPoints::with_order(metric, points, used, options.bytes());
+    indexed.unit = unit;
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
-    let side = side(&singles(scales), steps, space.points.len())?;
-    space.leave_room(side.bytes());
+    let potentials = potentials(&singles(scales), steps, indexed.points.len())?;
+    indexed.leave_room(potentials.bytes());
     let mut index = Index {
-        space,
+        indexed,
         measures: measures.clone(),
         removed: removed.iter().map(|&removed| removed != 0).collect(),
         reference,
         start: vec![0],
-        places: Vec::new(),
+        columns: Vec::new(),
         masses: Vec::new(),
-        own: singles(own),
-        side,
+        own_duals: singles(own),
+        potentials,
         rounds: usize::try_from(facts.get("rounds")?.as_u64()?).ok()?.clamp(1, ROUNDS),
         options,
     };
     index.enter(&measures);
-    let owned = if index.side.len() > 0 { index.places.len() } else { 0 };
-    let complete = index.own.len() == owned
-        && !(index.space.by_search() && owned > 0)
-        && index.places.iter().all(|&place| (place as usize) < index.space.used)
-        && [0, measures.len()].contains(&index.side.len());
+    let owned = if index.potentials.len() > 0 { index.columns.len() } else { 0 };
+    let complete = index.own_duals.len() == owned
+        && !(index.indexed.by_search() && owned > 0)
+        && index.columns.iter().all(|&column| (column as usize) < index.indexed.used)
+        && [0, measures.len()].contains(&index.potentials.len());
     complete.then_some(Ok(index))
 }
 
 /// The potentials from their scales and steps.
-fn side(scales: &[f32], steps: &[u8], columns: usize) -> Option<PotentialTable> {
+fn potentials(scales: &[f32], steps: &[u8], columns: usize) -> Option<PotentialTable> {
     let steps: Vec<u16> = steps.as_chunks().0.iter().map(|&b| u16::from_le_bytes(b)).collect();
     let scales = scales.as_chunks::<3>().0;
     if scales.len().checked_mul(columns) != Some(steps.len()) {
         return None;
     }
-    let mut side = PotentialTable::default();
+    let mut potentials = PotentialTable::default();
     let mut rest = &steps[..];
     for scales in scales.chunks(BLOCK) {
         let (block, others) = rest.split_at(scales.len() * columns);
-        side.push(block.to_vec(), scales);
+        potentials.push(block.to_vec(), scales);
         rest = others;
     }
-    Some(side)
+    Some(potentials)
 }

@@ -17,8 +17,8 @@ use crate::solve::single_problem::{smaller, smallest};
 use crate::units::power_of_two;
 use crate::wide::for_wide_registers;
 
-/// The place of a point that has no column.
-pub(super) const NO_PLACE: u32 = u32::MAX;
+/// Stands for the column of a point that has none.
+pub(super) const NO_COLUMN: u32 = u32::MAX;
 
 const LANES: usize = 8;
 
@@ -26,15 +26,15 @@ const LANES: usize = 8;
 #[derive(Debug)]
 pub(super) struct IndexedPoints {
     pub(super) metric: GroundMetric,
-    /// The points that have a column, and the place of each among them.
+    /// The point of every column, and the column of every point.
     pub(super) points: Vec<u32>,
-    pub(super) place: Vec<u32>,
+    pub(super) column_of: Vec<u32>,
     /// How many of them the collection uses; these come first.
     pub(super) used: usize,
     /// A power of two, about the distance between typical points.
     pub(super) unit: f64,
-    /// Whether distances to all columns are searches of a graph: then there are no rows. Settled when
-    /// the space is made, for a metric may learn all distances later.
+    /// Whether distances to all columns are searches of a graph: then there are no rows. Decided once,
+    /// because a metric may learn all distances later.
     searched: bool,
     kept: Vec<OnceLock<Row>>,
     /// Rows that may still be kept.
@@ -48,19 +48,19 @@ struct Row {
     exact: Box<[f64]>,
 }
 
-/// The rows of the points of one measure.
+/// The distances from every point of one measure to all columns.
 #[derive(Debug, Default)]
 pub(super) struct QueryCosts {
     points: Vec<usize>,
-    /// Where the row of a point begins that the space does not keep.
+    /// Where the row of each point begins, if it is not among the rows that are kept for all measures.
     at: Vec<Option<usize>>,
     single: Vec<f32>,
     exact: Vec<f64>,
 }
 
 impl IndexedPoints {
-    /// The space of a collection in which up to `bytes` of rows are kept; the points that are to come
-    /// first are points of the collection.
+    /// The points of a collection, of which up to `bytes` of rows are kept; `first` are points of the
+    /// collection that come first.
     pub(super) fn new(
         metric: &GroundMetric,
         measures: &Measures,
@@ -83,15 +83,15 @@ impl IndexedPoints {
         Self::with_order(metric, points, used, bytes)
     }
 
-    /// The space of these points, in this order.
+    /// These points, in this order.
     pub(super) fn with_order(
         metric: &GroundMetric,
         points: Vec<u32>,
         used: usize,
         bytes: u64,
     ) -> Self {
-        let mut place = vec![NO_PLACE; metric.points()];
-        points.iter().zip(0..).for_each(|(&point, at)| place[point as usize] = at);
+        let mut column_of = vec![NO_COLUMN; metric.points()];
+        points.iter().zip(0..).for_each(|(&point, at)| column_of[point as usize] = at);
         // What is kept does not change an answer, so it may depend on the machine.
         let bytes = memory::available().map_or(bytes, |spare| bytes.min(spare / 2));
         let room = usize::try_from(bytes / Self::row_size(points.len())).unwrap_or(usize::MAX);
@@ -99,7 +99,7 @@ impl IndexedPoints {
         let rows = if searched { 0 } else { metric.points() };
         let kept = (0..rows).map(|_| OnceLock::new()).collect();
         let room = AtomicUsize::new(room);
-        Self { metric: metric.clone(), points, place, used, unit: 1.0, searched, kept, room }
+        Self { metric: metric.clone(), points, column_of, used, unit: 1.0, searched, kept, room }
     }
 
     /// Bytes of a row of so many columns.
@@ -128,52 +128,52 @@ impl IndexedPoints {
         self.kept.get(point)?.get()
     }
 
-    /// The rows of some points; none where they would be searches.
-    pub(super) fn rows(
+    /// Computes the rows of some points, unless they are kept; none where they would be searches.
+    pub(super) fn fill_costs(
         &self,
         points: impl Iterator<Item = usize>,
-        rows: &mut QueryCosts,
+        costs: &mut QueryCosts,
     ) -> Result<()> {
-        rows.points.clear();
-        rows.at.clear();
+        costs.points.clear();
+        costs.at.clear();
         if self.by_search() {
             return Ok(());
         }
-        rows.points.extend(points);
+        costs.points.extend(points);
         let missing: Vec<usize> =
-            rows.points.iter().copied().filter(|&point| self.kept(point).is_none()).collect();
+            costs.points.iter().copied().filter(|&point| self.kept(point).is_none()).collect();
         if !missing.is_empty() {
-            self.work_out(&missing, rows)?;
+            self.compute_rows(&missing, costs)?;
         }
         // Not what is kept by now: another thread may have kept a row that was worked out here too.
         let (mut next, mut missing) = (0, missing.into_iter().peekable());
-        for &point in &rows.points {
+        for &point in &costs.points {
             if missing.next_if_eq(&point).is_none() {
-                rows.at.push(None);
+                costs.at.push(None);
                 continue;
             }
             let at = next..next + self.points.len();
             next = at.end;
-            let keeps = self.keep(point, &rows.single[at.clone()], &rows.exact[at.clone()]);
-            rows.at.push((!keeps).then_some(at.start));
+            let keeps = self.keep(point, &costs.single[at.clone()], &costs.exact[at.clone()]);
+            costs.at.push((!keeps).then_some(at.start));
         }
         Ok(())
     }
 
-    fn work_out(&self, points: &[usize], rows: &mut QueryCosts) -> Result<()> {
+    fn compute_rows(&self, points: &[usize], costs: &mut QueryCosts) -> Result<()> {
         let count = points.len().saturating_mul(self.points.len());
         let step = format_args!("the distances from {} points to a collection", points.len());
         let instead = "take measures with fewer points";
-        memory::resize_room(&mut rows.exact, step, count, instead)?;
-        memory::resize_room(&mut rows.single, step, count, instead)?;
-        rows.exact.resize(count, 0.0);
+        memory::resize_room(&mut costs.exact, step, count, instead)?;
+        memory::resize_room(&mut costs.single, step, count, instead)?;
+        costs.exact.resize(count, 0.0);
         // One point after the other, not as a matrix product, whose last bits depend on what is worked
         // out together, and with it on the threads.
-        for (&point, row) in points.iter().zip(rows.exact.chunks_exact_mut(self.points.len())) {
+        for (&point, row) in points.iter().zip(costs.exact.chunks_exact_mut(self.points.len())) {
             self.metric.distances_from(point, &self.points, row);
         }
-        rows.single.clear();
-        rows.single.extend(rows.exact.iter().map(|&d| self.lowered(d)));
+        costs.single.clear();
+        costs.single.extend(costs.exact.iter().map(|&d| self.lowered(d)));
         Ok(())
     }
 
@@ -190,19 +190,19 @@ impl IndexedPoints {
         true
     }
 
-    /// Row `i` of some, in single precision.
-    pub(super) fn row<'a>(&'a self, rows: &'a QueryCosts, i: usize) -> &'a [f32] {
-        match rows.at[i] {
-            Some(at) => &rows.single[at..at + self.points.len()],
-            None => self.kept(rows.points[i]).map_or(&[], |row| &row.single),
+    /// The distances from point `i` of a measure, lowered and in single precision.
+    pub(super) fn row<'a>(&'a self, costs: &'a QueryCosts, i: usize) -> &'a [f32] {
+        match costs.at[i] {
+            Some(at) => &costs.single[at..at + self.points.len()],
+            None => self.kept(costs.points[i]).map_or(&[], |row| &row.single),
         }
     }
 
-    /// Row `i` of some, as it is.
-    pub(super) fn exact_row<'a>(&'a self, rows: &'a QueryCosts, i: usize) -> &'a [f64] {
-        match rows.at[i] {
-            Some(at) => &rows.exact[at..at + self.points.len()],
-            None => self.kept(rows.points[i]).map_or(&[], |row| &row.exact),
+    /// The distances from point `i` of a measure, in double precision.
+    pub(super) fn exact_row<'a>(&'a self, costs: &'a QueryCosts, i: usize) -> &'a [f64] {
+        match costs.at[i] {
+            Some(at) => &costs.exact[at..at + self.points.len()],
+            None => self.kept(costs.points[i]).map_or(&[], |row| &row.exact),
         }
     }
 
@@ -214,7 +214,7 @@ impl IndexedPoints {
     /// Bytes of the rows that are kept.
     pub(super) fn bytes(&self) -> u64 {
         let kept = self.kept.iter().filter(|row| row.get().is_some()).count() as u64;
-        memory::size_of::<(OnceLock<Row>, u32)>(&[self.place.len()])
+        memory::size_of::<(OnceLock<Row>, u32)>(&[self.column_of.len()])
             + kept * Self::row_size(self.points.len())
     }
 }

@@ -1,17 +1,19 @@
 //! Nearest neighbors under W₁, certified.
 //!
 //! An [`Index`] holds a collection of measures and finds those nearest to a query without solving
-//! more than a few pairs exactly. Every candidate has a lower bound of its distance, a feasible dual
-//! at growing cost; the one with the least bound is looked into first:
+//! more than a few pairs exactly. Every candidate has a lower bound of its distance, the value of a
+//! feasible dual. The candidate with the least bound comes next, and its bound is raised by the next
+//! of four levels, each of which costs more than the one before:
 //!
-//! 1. **shared**: one potential of the query, made against the mean of the collection, for all
-//!    measures at once, and one of every measure for all queries; the larger bound counts;
+//! 1. **shared**: a potential of the query, made against the mean of the collection, bounds all
+//!    measures at once; a potential of every measure bounds it for all queries; the larger bound counts;
 //! 2. **transformed**: that potential on the pair alone, once shared mass is removed;
 //! 3. **swept**: a few sweeps of Sinkhorn's on the pair, made feasible again;
 //! 4. **exact**: the certified solver.
 //!
-//! What comes up with its exact distance is nearer than all that is left: a neighbor, proved. Bounds
-//! are in single precision, and never above the truth (see `small` and `potentials`).
+//! A candidate that comes up with its exact distance is no farther than all that are left: a neighbor,
+//! proved. Bounds are in single precision, and never above the truth (see `solve::single_problem` and
+//! `potentials`).
 //!
 //! ```
 //! use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
@@ -116,18 +118,18 @@ impl Neighbors {
 /// A collection of measures that finds those nearest to others.
 #[derive(Debug)]
 pub struct Index {
-    space: IndexedPoints,
+    indexed: IndexedPoints,
     measures: Measures,
     removed: Vec<bool>,
     reference: Reference,
-    /// Where the entries of each measure begin; their places in the space, masses of a total of 1,
-    /// and, if there are potentials, the measure's own duals.
+    /// Where the entries of each measure begin; of every entry its column, its mass in a total of 1, and
+    /// its dual, if there are potentials.
     start: Vec<usize>,
-    places: Vec<u32>,
+    columns: Vec<u32>,
     masses: Vec<f32>,
-    own: Vec<f32>,
+    own_duals: Vec<f32>,
     /// Nothing, or the potentials of all measures.
-    side: PotentialTable,
+    potentials: PotentialTable,
     /// Rounds of sweeps before a pair is solved.
     rounds: usize,
     options: IndexOptions,
@@ -151,15 +153,15 @@ impl Index {
 
     /// The ground metric.
     pub fn metric(&self) -> &GroundMetric {
-        &self.space.metric
+        &self.indexed.metric
     }
 
     /// The bytes it takes now beside metric and measures: the distances kept grow with the points
     /// that queries have.
     pub fn bytes(&self) -> u64 {
-        let entries = memory::size_of::<(u32, f32, f32)>(&[self.places.len()]);
-        self.space.bytes()
-            + self.side.bytes()
+        let entries = memory::size_of::<(u32, f32, f32)>(&[self.columns.len()]);
+        self.indexed.bytes()
+            + self.potentials.bytes()
             + entries
             + memory::size_of::<usize>(&[self.start.len()])
     }
@@ -178,7 +180,8 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search(queries, (0..queries.len(), (SearchEnd::Count(k), accuracy)), false, progress)
+        let asked = self.request(SearchEnd::Count(k), accuracy);
+        self.search(queries, 0..queries.len(), asked, false, progress)
     }
 
     /// All measures within a distance of every query, the distance included.
@@ -191,8 +194,8 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let until = (SearchEnd::radius(radius)?, Accuracy::EXACT);
-        self.search(queries, (0..queries.len(), until), false, progress)
+        let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
+        self.search(queries, 0..queries.len(), asked, false, progress)
     }
 
     /// The `k` nearest others of every measure of the collection; none for those removed.
@@ -219,7 +222,7 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search_own(rows, (SearchEnd::Count(k), accuracy), progress)
+        self.search_own(rows, self.request(SearchEnd::Count(k), accuracy), progress)
     }
 
     /// All others within a distance of every measure of the collection, the distance included; none
@@ -241,18 +244,24 @@ impl Index {
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.search_own(rows, (SearchEnd::radius(radius)?, Accuracy::EXACT), progress)
+        let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
+        self.search_own(rows, asked, progress)
+    }
+
+    /// A search among all measures.
+    fn request(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest {
+        SearchRequest { end, accuracy, skipped: None, rounds: self.rounds }
     }
 
     /// Looks for the neighbors of some measures of the collection among the others.
     fn search_own(
         &self,
         rows: Range<usize>,
-        until: (SearchEnd, Accuracy),
+        asked: SearchRequest,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         rows.clone().last().map_or(Ok(()), |last| self.measures.get(last).map(drop))?;
-        self.search(&self.measures, (rows, until), true, progress)
+        self.search(&self.measures, rows, asked, true, progress)
     }
 
     /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the
@@ -268,8 +277,8 @@ impl Index {
         let recall = |searcher: &mut Searcher, &number: &usize| {
             counter.add(1)?;
             let mut ask = |accuracy| {
-                let (until, skipped) = (SearchEnd::Count(k), Some(number));
-                let asked = SearchRequest { until, accuracy, skipped, rounds: self.rounds };
+                let asked = self.request(SearchEnd::Count(k), accuracy);
+                let asked = SearchRequest { skipped: Some(number), ..asked };
                 searcher.search(self, &self.measures.row(number), asked, &counter)
             };
             let (best, found) = (ask(Accuracy::EXACT)?, ask(Accuracy::Approximate)?);
@@ -282,24 +291,24 @@ impl Index {
         Ok(if all > 0 { right as f64 / all as f64 } else { 1.0 })
     }
 
+    /// Searches for some of the queries; where they are the collection's own measures, none finds itself.
     fn search(
         &self,
         queries: &Measures,
-        (rows, until): (Range<usize>, (SearchEnd, Accuracy)),
+        rows: Range<usize>,
+        asked: SearchRequest,
         own: bool,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        queries.check_points(self.space.metric.points())?;
-        until.1.check_for(Question::Search)?;
+        queries.check_points(self.indexed.metric.points())?;
+        asked.accuracy.check_for(Question::Search)?;
         Measures::check_all_balanced(&[queries, &self.measures])?;
         let counter = Counter::new(SEARCHING, rows.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {
             if own && self.removed[number] {
                 return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
             }
-            let (until, accuracy) = until;
-            let (skipped, rounds) = (own.then_some(number), self.rounds);
-            let asked = SearchRequest { until, accuracy, skipped, rounds };
+            let asked = SearchRequest { skipped: own.then_some(number), ..asked };
             let found = searcher.search(self, &queries.row(number), asked, &counter)?;
             counter.add(1)?;
             Ok(found)

@@ -1,7 +1,7 @@
 //! A query beside one measure of the collection: what moves between them, and at what cost.
 
 use super::Index;
-use super::indexed_points::{NO_PLACE, QueryCosts};
+use super::indexed_points::{NO_COLUMN, QueryCosts};
 use crate::exact::{balance_totals, rescaling};
 use crate::measure::Measure;
 
@@ -11,8 +11,8 @@ use crate::measure::Measure;
 pub(super) struct QueryPair {
     /// For each column the query's point there, counted from 1; 0 if there is none.
     slot_at: Vec<u32>,
-    /// The columns that are not 0.
-    set: Vec<u32>,
+    /// The columns whose entry is not 0.
+    with_slot: Vec<u32>,
     /// Entries of the measure that give, and how much; what each point of the query takes.
     pub(super) entries: Vec<usize>,
     pub(super) supply: Vec<f64>,
@@ -22,23 +22,23 @@ pub(super) struct QueryPair {
 impl QueryPair {
     /// Begins with a query.
     pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>) {
-        self.slot_at.resize(index.space.points.len(), 0);
-        self.set.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
+        self.slot_at.resize(index.indexed.points.len(), 0);
+        self.with_slot.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
         for (&point, slot) in query.support().iter().zip(1..) {
-            let column = index.space.place[point as usize];
-            if column != NO_PLACE {
+            let column = index.indexed.column_of[point as usize];
+            if column != NO_COLUMN {
                 self.slot_at[column as usize] = slot;
-                self.set.push(column);
+                self.with_slot.push(column);
             }
         }
     }
 
     /// Lays out a pair, as the exact solver does; false if nothing moves.
-    pub(super) fn set(&mut self, index: &Index, query: &Measure<'_>, number: usize) -> bool {
+    pub(super) fn lay_out(&mut self, index: &Index, query: &Measure<'_>, number: usize) -> bool {
         let other = index.measures.row(number);
         let factor = rescaling(query.total(), other.total());
-        let stays_put = index.space.metric.is_metric();
-        let columns = &index.places[index.start[number]..index.start[number + 1]];
+        let stays_put = index.indexed.metric.is_metric();
+        let columns = &index.columns[index.start[number]..index.start[number + 1]];
         self.entries.clear();
         self.supply.clear();
         self.demand.clear();
@@ -67,18 +67,18 @@ impl QueryPair {
 
 /// Distances from columns to the query's points, in single precision, worked out once.
 #[derive(Debug, Default)]
-pub(super) struct Costs {
+pub(super) struct ColumnCosts {
     /// For each column where its distances begin, counted from 1; 0 if they are not known yet.
     at: Vec<u32>,
-    set: Vec<u32>,
+    known_columns: Vec<u32>,
     known: Vec<f32>,
 }
 
-impl Costs {
+impl ColumnCosts {
     /// Forgets what was known of another query.
     pub(super) fn begin(&mut self, index: &Index) {
-        self.at.resize(index.space.points.len(), 0);
-        self.set.drain(..).for_each(|column| self.at[column as usize] = 0);
+        self.at.resize(index.indexed.points.len(), 0);
+        self.known_columns.drain(..).for_each(|column| self.at[column as usize] = 0);
         self.known.clear();
     }
 
@@ -87,23 +87,23 @@ impl Costs {
         &mut self,
         index: &Index,
         query: &Measure<'_>,
-        rows: &QueryCosts,
+        costs: &QueryCosts,
         column: u32,
     ) -> &[f32] {
         let count = query.support().len();
         let at = &mut self.at[column as usize];
         if *at == 0 {
-            self.set.push(column);
-            *at = self.set.len() as u32;
-            let space = &index.space;
-            if space.by_search() {
+            self.known_columns.push(column);
+            *at = self.known_columns.len() as u32;
+            let indexed = &index.indexed;
+            if indexed.by_search() {
                 let mut exact = vec![0.0; count];
-                let from = space.points[column as usize] as usize;
-                space.metric.distances_from(from, query.support(), &mut exact);
-                self.known.extend(exact.iter().map(|&d| space.lowered(d)));
+                let from = indexed.points[column as usize] as usize;
+                indexed.metric.distances_from(from, query.support(), &mut exact);
+                self.known.extend(exact.iter().map(|&d| indexed.lowered(d)));
             } else {
-                let costs = (0..count).map(|slot| space.row(rows, slot)[column as usize]);
-                self.known.extend(costs);
+                let known = (0..count).map(|slot| indexed.row(costs, slot)[column as usize]);
+                self.known.extend(known);
             }
         }
         let first = (*at as usize - 1) * count;

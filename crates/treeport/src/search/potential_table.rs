@@ -1,5 +1,5 @@
-//! What the potential of every measure of a collection says about a query: one row for each
-//! column of the space, so that a query adds up a row for each of its points.
+//! The potentials of all measures of a collection, which bound their distances to any query: one row
+//! for each column of the indexed points, so that a query adds up a row for each of its points.
 //!
 //! Values are whole steps between the least and the largest of a measure, in 16 bits, rounded down.
 //! That costs a bound 1/65,535 of its range and half the memory of single precision.
@@ -21,7 +21,7 @@ const STEPS: f32 = 65_535.0;
 /// Potentials of the measures of a collection, in blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PotentialTable {
-    /// A row of the block's measures for each column of the space. Only the last block may have fewer
+    /// A row of the block's measures for each column of the indexed points. Only the last block may have fewer
     /// than [`BLOCK`] measures.
     pub(super) blocks: Vec<Vec<u16>>,
     /// The value of step 0, a step, and Σ ρφ rounded down, of every measure.
@@ -55,7 +55,8 @@ impl PotentialTable {
     /// Enters a potential as one of so many columns of a block; its base, step and constant.
     pub(super) fn enter(
         block: &mut [u16],
-        (column, columns): (usize, usize),
+        column: usize,
+        columns: usize,
         of: &Potential,
     ) -> [f32; 3] {
         let (least, most) =
@@ -84,7 +85,7 @@ impl PotentialTable {
     /// Bounds of all measures it holds, from their own potentials, for a query whose points with a
     /// column and masses (of a total of 1) are given, and what the others say, if there are any.
     pub(super) fn bounds(&self, query: &[(u32, f32)], beyond: &[f32], out: &mut Vec<f32>) {
-        let seen: f32 = query.iter().map(|&(_, mass)| mass).sum();
+        let total: f32 = query.iter().map(|&(_, mass)| mass).sum();
         // A rounding for every mass, product and sum, and those at the end.
         let roundings = single(query.len() + 12) as f32;
         out.clear();
@@ -92,15 +93,15 @@ impl PotentialTable {
         for (block, first) in self.blocks.iter().zip((0..).step_by(BLOCK)) {
             let end = self.len().min(first + BLOCK);
             let (sums, columns) = (&mut out[first..end], end - first);
-            for &(place, mass) in query {
-                add(&block[place as usize * columns..][..columns], mass, sums);
+            for &(column, mass) in query {
+                add(&block[column as usize * columns..][..columns], mass, sums);
             }
             let scales = Scales {
                 base: &self.base[first..end],
                 step: &self.step[first..end],
                 constant: &self.constant[first..end],
             };
-            finish(&scales, seen, roundings, sums);
+            finish(&scales, total, roundings, sums);
         }
         for (out, beyond) in out.iter_mut().zip(beyond) {
             *out += beyond - roundings * (out.abs() + beyond.abs());
@@ -110,10 +111,11 @@ impl PotentialTable {
     /// Adds to `beyond` what potentials say about mass at a point that is not in use, from its
     /// distances to those that are.
     pub(super) fn add_beyond(
-        space: &IndexedPoints,
+        indexed: &IndexedPoints,
         measures: &Measures,
         own: &[f32],
-        (row, mass): (&[f32], f32),
+        row: &[f32],
+        mass: f32,
         beyond: &mut [f32],
     ) {
         let mut first = 0;
@@ -124,7 +126,7 @@ impl PotentialTable {
                 .support()
                 .iter()
                 .zip(own)
-                .map(|(&point, own)| row[space.place[point as usize] as usize] - own);
+                .map(|(&point, own)| row[indexed.column_of[point as usize] as usize] - own);
             let value = lowered_once(reach.fold(f32::INFINITY, f32::min)) * mass;
             *out += value - single(4) as f32 * (value.abs() + out.abs());
         }
@@ -140,11 +142,11 @@ pub(super) struct Scales<'a> {
 
 for_wide_registers! {
     /// Sums of steps to bounds, lowered by what rounding may have added.
-    finish, finish_wide, (of: &Scales<'_>, seen: f32, roundings: f32, sums: &mut [f32]), {
+    finish, finish_wide, (of: &Scales<'_>, total: f32, roundings: f32, sums: &mut [f32]), {
         let scales = of.base.iter().zip(of.step).zip(of.constant);
         for (sum, ((base, step), constant)) in sums.iter_mut().zip(scales) {
             let size = base.abs() + constant.abs() + step * STEPS;
-            *sum = base * seen + constant + step * *sum - roundings * size;
+            *sum = base * total + constant + step * *sum - roundings * size;
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::solve::single_problem::SingleProblem;
 pub(super) struct Reference {
     pub(super) points: Vec<usize>,
     pub(super) mass: Vec<f32>,
-    /// The mean distance between its points, in units of the space.
+    /// The mean distance between its points, in units of the indexed points.
     pub(super) scale: f32,
 }
 
@@ -62,35 +62,37 @@ impl Reference {
         distances.iter().map(|d| d / pairs.max(1) as f64).sum()
     }
 
-    /// Leaves in `small` duals of a measure's points that are good against the reference.
-    pub(super) fn settle(
+    /// Finds duals of a measure's points that are good against the reference: the `u` of `problem`.
+    pub(super) fn find_duals(
         &self,
-        space: &IndexedPoints,
+        indexed: &IndexedPoints,
         measure: &Measure<'_>,
-        rows: Option<&QueryCosts>,
-        small: &mut SingleProblem,
+        costs: Option<&QueryCosts>,
+        problem: &mut SingleProblem,
     ) {
-        small.begin(self.mass.iter().copied());
+        problem.begin(self.mass.iter().copied());
         let count = self.points.len();
         let mass = measure.iter().map(|(_, mass)| (mass / measure.total()) as f32);
-        if let Some(rows) = rows {
+        if let Some(costs) = costs {
             // The points of the reference have the first columns.
-            mass.enumerate().for_each(|(i, mass)| small.push(mass, &space.row(rows, i)[..count]));
+            mass.enumerate()
+                .for_each(|(i, mass)| problem.push(mass, &indexed.row(costs, i)[..count]));
         } else {
             let from: Vec<usize> = measure.iter().map(|(point, _)| point).collect();
-            let mut costs = vec![0.0; from.len() * count];
-            space.metric.block(&from, &self.points, &mut costs);
-            let lowered: Vec<f32> = costs.iter().map(|&d| space.lowered(d)).collect();
-            mass.zip(lowered.chunks_exact(count)).for_each(|(mass, costs)| small.push(mass, costs));
+            let mut distances = vec![0.0; from.len() * count];
+            indexed.metric.block(&from, &self.points, &mut distances);
+            let lowered: Vec<f32> = distances.iter().map(|&d| indexed.lowered(d)).collect();
+            let rows = mass.zip(lowered.chunks_exact(count));
+            rows.for_each(|(mass, costs)| problem.push(mass, costs));
         }
         for blur in BLURS {
-            small.sweep(blur * self.scale, 1, SWEEPS);
+            problem.sweep(blur * self.scale, 1, SWEEPS);
         }
     }
 }
 
-/// A measure's potential on all points in use, and on its own points. In units of the space, for a
-/// total mass of 1.
+/// A measure's potential on all points in use, and on its own points. In units of the indexed points,
+/// for a total mass of 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Potential {
     /// At the points in use, or all that have a column.
@@ -104,24 +106,25 @@ pub(super) struct Potential {
 }
 
 impl Potential {
-    /// Extends duals of a measure's points to so many columns of the space, those in use at least.
+    /// Extends duals of a measure's points to the first `columns` columns, those in use at least.
     pub(super) fn extend(
         &mut self,
-        space: &IndexedPoints,
+        indexed: &IndexedPoints,
         measure: &Measure<'_>,
-        (rows, columns): (&QueryCosts, usize),
+        costs: &QueryCosts,
+        columns: usize,
         u: &[f32],
     ) {
-        if space.by_search() {
-            self.extend_by_search(space, measure, u);
+        if indexed.by_search() {
+            self.extend_by_search(indexed, measure, u);
         } else {
             self.f.clear();
             self.f.resize(columns, f32::INFINITY);
             for (i, &u) in u.iter().enumerate() {
-                reach_row(space.row(rows, i), u, &mut self.f);
+                reach_row(indexed.row(costs, i), u, &mut self.f);
             }
             self.own.clear();
-            let own = (0..u.len()).map(|i| least_of_row(space.row(rows, i), &self.f));
+            let own = (0..u.len()).map(|i| least_of_row(indexed.row(costs, i), &self.f));
             self.own.extend(own.map(lowered_once));
         }
         let own = measure.iter().zip(&self.own);
@@ -131,14 +134,14 @@ impl Potential {
 
     /// On a graph, in one search from all points of the measure: f is then 1-Lipschitz up to the
     /// rounding of sums, and −f a dual of the measure's own points.
-    fn extend_by_search(&mut self, space: &IndexedPoints, measure: &Measure<'_>, u: &[f32]) {
-        let mut values = vec![f64::MAX / 4.0; space.metric.points()];
+    fn extend_by_search(&mut self, indexed: &IndexedPoints, measure: &Measure<'_>, u: &[f32]) {
+        let mut values = vec![f64::MAX / 4.0; indexed.metric.points()];
         for ((point, _), &u) in measure.iter().zip(u) {
-            values[point] = -f64::from(u) * space.unit;
+            values[point] = -f64::from(u) * indexed.unit;
         }
-        space.metric.make_lipschitz(&mut values);
-        let at = |point: usize| (values[point] / space.unit) as f32;
-        let used = &space.points[..space.used];
+        indexed.metric.make_lipschitz(&mut values);
+        let at = |point: usize| (values[point] / indexed.unit) as f32;
+        let used = &indexed.points[..indexed.used];
         let largest = used.iter().fold(0.0, |most: f32, &point| most.max(at(point as usize).abs()));
         // A rounding of each, and those of the sums, which are in double precision.
         let slack = single(8) as f32 * largest;

@@ -6,8 +6,8 @@
 //! number, because what is not solved yet comes up before what is.
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
-use super::indexed_points::{NO_PLACE, QueryCosts};
-use super::pair::{Costs, QueryPair};
+use super::indexed_points::{NO_COLUMN, QueryCosts};
+use super::pair::{ColumnCosts, QueryPair};
 use super::potential_table::PotentialTable;
 use super::potentials::Potential;
 use super::{Index, Neighbors, Steps};
@@ -58,30 +58,32 @@ impl SearchEnd {
 /// The memory of searches on one thread.
 #[derive(Debug, Default)]
 pub(super) struct Searcher {
-    rows: QueryCosts,
+    query_costs: QueryCosts,
     potential: Potential,
-    small: SingleProblem,
+    problem: SingleProblem,
     pair: QueryPair,
     solver: Solver,
-    /// Bounds of all measures, in units of the space for a total mass of 1.
+    /// Bounds of all measures by the potential of the query, in units of the indexed points and for a
+    /// total mass of 1.
     bounds: Vec<f32>,
-    /// Those from measures' own potentials, of the first measures.
+    /// Bounds by the potentials of the measures themselves; of those that have one, the first ones.
     own_bounds: Vec<f32>,
+    /// What those potentials say about points of the query that have no column.
     beyond: Vec<f32>,
-    /// The query's points in use with their masses, of a total of 1.
-    seen: Vec<(u32, f32)>,
+    /// The columns of the query's points with their masses, of a total of 1.
+    query_columns: Vec<(u32, f32)>,
     /// The query's costs to each column that a candidate has needed.
-    costs: Costs,
-    /// Duals of candidates that went back, one after the other.
+    column_costs: ColumnCosts,
+    /// Duals of candidates that went back to the heap, one after the other.
     duals: Vec<f32>,
-    /// Distances that are known.
+    /// Distances of candidates that were solved.
     known: Vec<f64>,
 }
 
 /// What is asked of a search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SearchRequest {
-    pub(super) until: SearchEnd,
+    pub(super) end: SearchEnd,
     pub(super) accuracy: Accuracy,
     /// A measure that is not to be found.
     pub(super) skipped: Option<usize>,
@@ -89,27 +91,36 @@ pub(super) struct SearchRequest {
     pub(super) rounds: usize,
 }
 
+/// One query of an index.
+struct Query<'a> {
+    index: &'a Index,
+    measure: &'a Measure<'a>,
+    asked: SearchRequest,
+    counter: &'a Counter<'a>,
+}
+
 impl Searcher {
-    /// The neighbors of a query.
+    /// The neighbors of a measure.
     pub(super) fn search(
         &mut self,
         index: &Index,
-        query: &Measure<'_>,
+        measure: &Measure<'_>,
         asked: SearchRequest,
         counter: &Counter<'_>,
     ) -> Result<Neighbors> {
         if index.measures.is_empty() {
             return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
         }
-        self.bound_all(index, query)?;
-        self.costs.begin(index);
-        self.pair.begin(index, query);
+        let query = &Query { index, measure, asked, counter };
+        self.bound_all(index, measure)?;
+        self.column_costs.begin(index);
+        self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
-        let mut candidates = self.candidates(index, query, asked);
+        let mut candidates = self.candidates(query);
         let mut found = Neighbors { bound: f64::INFINITY, ..Neighbors::default() };
         while let Some(mut candidate) = candidates.next() {
-            let ended = match asked.until {
+            let ended = match asked.end {
                 SearchEnd::Count(count) => found.found.len() == count,
                 SearchEnd::Radius(radius) => candidate.bound > radius,
             };
@@ -123,13 +134,7 @@ impl Searcher {
                 continue;
             }
             let least = candidates.least();
-            self.look_into(
-                index,
-                query,
-                &mut candidate,
-                (least, asked, counter),
-                &mut found.steps,
-            )?;
+            self.look_into(query, &mut candidate, least, &mut found.steps)?;
             if candidate.step == KNOWN {
                 counter.add(0)?;
             }
@@ -139,13 +144,14 @@ impl Searcher {
         Ok(found)
     }
 
-    /// Bounds all measures by potentials, each for all.
+    /// Bounds all measures by the potential of the query, and by their own.
     fn bound_all(&mut self, index: &Index, query: &Measure<'_>) -> Result<()> {
-        let space = &index.space;
-        space.rows(query.iter().map(|(point, _)| point), &mut self.rows)?;
-        let rows = (!space.by_search()).then_some(&self.rows);
-        index.reference.settle(space, query, rows, &mut self.small);
-        self.potential.extend(space, query, (&self.rows, space.used), &self.small.u);
+        let indexed = &index.indexed;
+        let costs = &mut self.query_costs;
+        indexed.fill_costs(query.iter().map(|(point, _)| point), costs)?;
+        let kept = (!indexed.by_search()).then_some(&*costs);
+        index.reference.find_duals(indexed, query, kept, &mut self.problem);
+        self.potential.extend(indexed, query, costs, indexed.used, &self.problem.u);
         let Potential { f, constant, largest, .. } = &self.potential;
         let constant = *constant as f32;
         self.bounds.clear();
@@ -153,8 +159,9 @@ impl Searcher {
             let entries = entries[0]..entries[1];
             // A rounding for every mass, product and sum, and those of the constant.
             let slack = single(entries.len() + 6) as f32 * (largest + constant.abs());
-            let places = index.places[entries.clone()].iter();
-            let terms = places.zip(&index.masses[entries]).map(|(&at, mass)| mass * f[at as usize]);
+            let columns = index.columns[entries.clone()].iter();
+            let terms =
+                columns.zip(&index.masses[entries]).map(|(&at, mass)| mass * f[at as usize]);
             self.bounds.push(terms.sum::<f32>() + constant - slack);
         }
         self.bound_by_own(index, query);
@@ -171,75 +178,72 @@ impl Searcher {
 
     /// Bounds measures by their own potentials.
     fn bound_by_own(&mut self, index: &Index, query: &Measure<'_>) {
-        let space = &index.space;
-        self.seen.clear();
+        let indexed = &index.indexed;
+        self.query_columns.clear();
         self.beyond.clear();
         self.own_bounds.clear();
-        let beyond = query.support().iter().filter(|&&p| space.place[p as usize] == NO_PLACE);
+        let beyond =
+            query.support().iter().filter(|&&p| indexed.column_of[p as usize] == NO_COLUMN);
         if beyond.count() > MOST_BEYOND {
             return;
         }
         for (i, (point, mass)) in query.iter().enumerate() {
-            let (place, mass) = (space.place[point], (mass / query.total()) as f32);
-            if place != NO_PLACE {
-                self.seen.push((place, mass));
-            } else if index.side.len() > 0 {
-                self.beyond.resize(index.side.len(), 0.0);
-                let row = space.row(&self.rows, i);
-                PotentialTable::add_beyond(
-                    space,
-                    &index.measures,
-                    &index.own,
-                    (row, mass),
-                    &mut self.beyond,
-                );
+            let (column, mass) = (indexed.column_of[point], (mass / query.total()) as f32);
+            if column != NO_COLUMN {
+                self.query_columns.push((column, mass));
+            } else if index.potentials.len() > 0 {
+                self.beyond.resize(index.potentials.len(), 0.0);
+                let row = indexed.row(&self.query_costs, i);
+                let (measures, duals) = (&index.measures, &index.own_duals);
+                PotentialTable::add_beyond(indexed, measures, duals, row, mass, &mut self.beyond);
             }
         }
-        index.side.bounds(&self.seen, &self.beyond, &mut self.own_bounds);
+        index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.own_bounds);
     }
 
     /// All measures that may be found, by the larger of their two bounds.
-    fn candidates(&self, index: &Index, query: &Measure<'_>, asked: SearchRequest) -> Candidates {
-        let present = |number: usize| !index.removed[number] && Some(number) != asked.skipped;
+    fn candidates(&self, query: &Query<'_>) -> Candidates {
+        let (index, skipped) = (query.index, query.asked.skipped);
+        let present = |number: usize| !index.removed[number] && Some(number) != skipped;
         let bounds = self.bounds.iter().enumerate().filter(|&(number, _)| present(number));
         let larger = |(number, bound): (usize, &f32)| {
             let own = self.own_bounds.get(number).copied().unwrap_or(0.0);
             (number, bound.max(own))
         };
-        Candidates::new(bounds.map(larger), (index.space.unit, query.total()))
+        Candidates::new(bounds.map(larger), index.indexed.unit, query.measure.total())
     }
 
     /// Raises the bound of a candidate by the next level, and by those after it for as long as it
     /// has the least bound; solves it if it still has after the last.
     fn look_into(
         &mut self,
-        index: &Index,
-        query: &Measure<'_>,
+        query: &Query<'_>,
         candidate: &mut Candidate,
-        (least, asked, counter): (f64, SearchRequest, &Counter<'_>),
+        least: f64,
         steps: &mut Steps,
     ) -> Result<()> {
+        let Query { index, measure, asked, .. } = *query;
         let other = index.measures.row(candidate.number as usize);
-        if query.support().len() * other.support().len() > MOST_COSTS {
+        if measure.support().len() * other.support().len() > MOST_COSTS {
             if asked.accuracy == Accuracy::Approximate {
                 self.know(candidate, candidate.bound, asked.accuracy);
                 return Ok(());
             }
             steps.exact += 1;
-            let distance = self.solve(index, query, &other, counter)?;
+            let distance = self.solve(query, &other)?;
             self.know(candidate, distance, asked.accuracy);
             return Ok(());
         }
-        if !self.pair.set(index, query, candidate.number as usize) {
+        if !self.pair.lay_out(index, measure, candidate.number as usize) {
             self.know(candidate, 0.0, asked.accuracy);
             return Ok(());
         }
-        self.set_problem(index, query, candidate);
+        self.set_problem(index, measure, candidate);
         let approximate = asked.accuracy == Accuracy::Approximate;
         let went_back = candidate.step > SHARED;
         let rounds = if approximate { ROUNDS_APPROXIMATE } else { asked.rounds };
         let last = TRANSFORMED + rounds as u8;
-        let unit = index.space.unit;
+        let unit = index.indexed.unit;
         while candidate.step < last {
             let proved = self.next_bound(index, candidate, steps);
             candidate.bound = candidate.bound.max(proved * unit);
@@ -254,14 +258,14 @@ impl Searcher {
             return Ok(());
         }
         steps.exact += 1;
-        let distance = self.solve(index, query, &other, counter)?;
+        let distance = self.solve(query, &other)?;
         self.know(candidate, distance, asked.accuracy);
         Ok(())
     }
 
-    /// Keeps the duals of a candidate that goes back, in the place of those it had if it did before.
+    /// Stores the duals of a candidate that goes back to the heap, over those it stored before, if any.
     fn put_back(&mut self, candidate: &mut Candidate, went_back: bool) {
-        let duals = &self.small.v;
+        let duals = &self.problem.v;
         if went_back {
             self.duals[candidate.at as usize..][..duals.len()].copy_from_slice(duals);
         } else {
@@ -273,23 +277,23 @@ impl Searcher {
     /// The bound of the next level for the problem at hand.
     fn next_bound(&mut self, index: &Index, candidate: &Candidate, steps: &mut Steps) -> f64 {
         let number = candidate.number as usize;
-        let Self { small, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
+        let Self { problem, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
             if self.own_bounds.get(number).is_some_and(|&own| own > self.bounds[number]) {
-                let own = &index.own[index.start[number]..];
-                small.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
-                return small.bound_by_sources(supply, demand);
+                let own = &index.own_duals[index.start[number]..];
+                problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
+                return problem.bound_by_sources(supply, demand);
             }
-            small.v[..demand.len()].copy_from_slice(&self.potential.own);
-            return small.bound_by_targets(supply, demand);
+            problem.v[..demand.len()].copy_from_slice(&self.potential.own);
+            return problem.bound_by_targets(supply, demand);
         }
         let round = usize::from(candidate.step - TRANSFORMED);
         steps.swept[round] += 1;
         for &(blur, sweeps) in SWEEPS[round] {
-            small.sweep(blur * index.reference.scale, 1, sweeps);
+            problem.sweep(blur * index.reference.scale, 1, sweeps);
         }
-        small.bound_by_sources(supply, demand)
+        problem.bound_by_sources(supply, demand)
     }
 
     /// Enters a candidate's distance; one that may be 1 + ε times too large stands in the heap as if
@@ -301,47 +305,44 @@ impl Searcher {
         self.known.push(distance);
     }
 
-    /// The costs from what the measure has too much to the query's points.
+    /// Lays out the problem of what moves between a candidate and the query, with the duals that the
+    /// candidate has stored.
     fn set_problem(&mut self, index: &Index, query: &Measure<'_>, candidate: &Candidate) {
         let number = candidate.number as usize;
         let total = query.total();
-        let Self { small, pair, costs, rows, .. } = self;
-        small.begin(pair.demand.iter().map(|&mass| (mass / total) as f32));
+        let Self { problem, pair, column_costs, query_costs, .. } = self;
+        problem.begin(pair.demand.iter().map(|&mass| (mass / total) as f32));
         for (&entry, &mass) in pair.entries.iter().zip(&pair.supply) {
-            let column = index.places[index.start[number] + entry];
-            small.push((mass / total) as f32, costs.of(index, query, rows, column));
+            let column = index.columns[index.start[number] + entry];
+            let costs = column_costs.of(index, query, query_costs, column);
+            problem.push((mass / total) as f32, costs);
         }
         if candidate.step > SHARED {
-            let duals = &self.duals[candidate.at as usize..][..small.v.len()];
-            small.v.copy_from_slice(duals);
-            small.set_sources();
+            let duals = &self.duals[candidate.at as usize..][..problem.v.len()];
+            problem.v.copy_from_slice(duals);
+            problem.set_sources();
         }
     }
 
     /// W₁ between the query and a measure of the collection.
-    fn solve(
-        &mut self,
-        index: &Index,
-        query: &Measure<'_>,
-        other: &Measure<'_>,
-        counter: &Counter<'_>,
-    ) -> Result<f64> {
-        let (space, rows) = (&index.space, &self.rows);
+    fn solve(&mut self, query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
+        let Query { index, measure, counter, .. } = *query;
+        let (indexed, costs_of_query) = (&index.indexed, &self.query_costs);
         let goes_on = || counter.add(0).is_ok();
-        if space.by_search() {
-            let solved = self.solver.value_and_gap(&space.metric, query, other, &goes_on);
+        if indexed.by_search() {
+            let solved = self.solver.value_and_gap(&indexed.metric, measure, other, &goes_on);
             return solved.map(|(value, _)| value);
         }
         let fill = |left: &[usize], right: &[usize], costs: &mut [f64]| {
-            let slots = slots(left, query.support());
+            let slots = slots(left, measure.support());
             for (slot, costs) in slots.zip(costs.chunks_exact_mut(right.len())) {
-                let row = space.exact_row(rows, slot);
+                let row = indexed.exact_row(costs_of_query, slot);
                 for (cost, &point) in costs.iter_mut().zip(right) {
-                    *cost = row[space.place[point] as usize];
+                    *cost = row[indexed.column_of[point] as usize];
                 }
             }
         };
-        self.solver.value_by(&space.metric, (query, other), fill, &goes_on)
+        self.solver.value_by(&indexed.metric, (measure, other), fill, &goes_on)
     }
 }
 

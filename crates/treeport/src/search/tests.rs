@@ -69,7 +69,7 @@ proptest! {
     ) {
         for metric in metrics() {
             let index = index_of(&metric, &measures, (!kept).then_some(0));
-            prop_assert_eq!(index.side.len() > 0, kept);
+            prop_assert_eq!(index.potentials.len() > 0, kept);
             let found = index.nearest(&queries, k, Accuracy::EXACT, &silent).unwrap();
             for (found, query) in found.iter().zip(queries.iter()) {
                 let all = brute(&metric, &measures, &query);
@@ -95,7 +95,7 @@ proptest! {
             let rough = index.nearest(&Measures::from_rows(10, [query.iter()]).unwrap(),
                 measures.len(), Accuracy::Approximate, &silent).unwrap();
             for (j, distance) in brute(&metric, &measures, &query) {
-                let bound = f64::from(shared[j]) * index.space.unit;
+                let bound = f64::from(shared[j]) * index.indexed.unit;
                 prop_assert!(bound <= distance * (1.0 + 1e-12), "{j}: {bound} {distance}");
                 let found = rough[0].found.iter().find(|found| found.0 == j).unwrap();
                 prop_assert!(found.1 <= distance * (1.0 + 1e-12), "{found:?} {distance}");
@@ -188,7 +188,7 @@ fn a_large_graph_is_searched() {
     let metric = large_grid();
     let (measures, queries) = (drawn(4096, 6, 0..60), drawn(4096, 6, 60..63));
     let index = index_of(&metric, &measures, None);
-    assert!(index.space.by_search());
+    assert!(index.indexed.by_search());
     let found = index.nearest(&queries, 5, Accuracy::EXACT, &silent).unwrap();
     for (found, query) in found.iter().zip(queries.iter()) {
         assert_close(&found.found, &brute(&metric, &measures, &query)[..5]);
@@ -204,7 +204,7 @@ fn a_collection_on_few_of_many_points_knows_others_too() {
     let measures = Measures::from_rows(300, few.iter().map(|row| row.iter())).unwrap();
     let queries = drawn(300, 5, 50..55);
     let mut index = index_of(&metric, &measures, None);
-    assert!(index.space.points.len() < 300 && index.side.len() == 50);
+    assert!(index.indexed.points.len() < 300 && index.potentials.len() == 50);
     let found = index.nearest(&queries, 4, Accuracy::EXACT, &silent).unwrap();
     for (found, query) in found.iter().zip(queries.iter()) {
         assert_close(&found.found, &brute(&metric, &measures, &query)[..4]);
@@ -319,13 +319,13 @@ fn threads_that_need_the_same_rows_get_them_right() {
     metric.block(&order, &order, &mut expected);
     for _ in 0..200 {
         let columns = order.iter().map(|&point| point as u32).collect();
-        let space = IndexedPoints::with_order(&metric, columns, points, 1 << 20);
+        let indexed = IndexedPoints::with_order(&metric, columns, points, 1 << 20);
         (0..measures.len()).into_par_iter().with_max_len(1).for_each(|number| {
-            let (measure, mut rows) = (measures.row(number), QueryCosts::default());
+            let (measure, mut costs) = (measures.row(number), QueryCosts::default());
             let support = || measure.iter().map(|(point, _)| point);
-            space.rows(support(), &mut rows).unwrap();
+            indexed.fill_costs(support(), &mut costs).unwrap();
             for (slot, point) in support().enumerate() {
-                let found = space.exact_row(&rows, slot);
+                let found = indexed.exact_row(&costs, slot);
                 for (a, b) in found.iter().zip(&expected[point * points..]) {
                     assert!((a - b).abs() <= 1e-9, "point {point}");
                 }
