@@ -5,11 +5,18 @@ use pyo3::prelude::*;
 use treeport::build::linkage_watched;
 use treeport::condensed::size_for;
 use treeport::metric::{Components, Storage};
+use treeport::names::Named;
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
 use crate::convert::{Array1, Array2, check_copies, to_py_err};
 use crate::model::Model;
 use crate::watch;
+
+/// Name and one line of help of every metric of points.
+#[pyfunction]
+pub(crate) fn point_metrics() -> Vec<(&'static str, &'static str)> {
+    PointMetric::ALL.iter().map(|metric| (metric.name(), metric.help())).collect()
+}
 
 /// A table of either precision.
 #[derive(FromPyObject)]

@@ -33,7 +33,7 @@ mod _core {
     #[pymodule_export]
     use crate::estimator::{Estimator, calibration};
     #[pymodule_export]
-    use crate::ground::{Graph, Ground};
+    use crate::ground::{Graph, Ground, point_metrics};
     #[pymodule_export]
     use crate::labelled::{Labelled, check_options, fit, methods, sample_pairs};
     #[pymodule_export]

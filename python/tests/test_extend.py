@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import treeport as tp
+from treeport import _core
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +93,10 @@ def test_haversine_is_that_of_scikit_learn():
     assert np.all(lower <= exact * (1 + 1e-9)) and np.all(exact <= upper * (1 + 1e-9))
     with pytest.raises(ValueError, match="latitude 95"):
         tp.emd([1.0, 0.0], [0.0, 1.0], points=[[95.0, 0.0], [0.0, 0.0]], metric="haversine")
+
+
+def test_every_metric_of_points_is_documented_and_measures():
+    for name, _ in _core.point_metrics():
+        for documented in (tp.emd, tp.TreeWasserstein, tp.WassersteinNeighbors):
+            assert f'"{name}"' in documented.__doc__ and "{metrics}" not in documented.__doc__
+        assert tp.emd([1.0, 0.0], [0.0, 1.0], points=[[10.0, 20.0], [30.0, 50.0]], metric=name) > 0

@@ -15,7 +15,7 @@ from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
 from ._estimates import Calibration, Estimates, Options, whole
 from ._forest import Forest
-from ._ground import coordinates, ground_of, names_of_ground, places_for
+from ._ground import coordinates, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
     Floats,
     Integers,
@@ -59,6 +59,7 @@ class _Made(NamedTuple):
     estimator: Optional[_core.Estimator]
 
 
+@with_metrics
 class TreeWasserstein(  # type: ignore[misc]
     Estimates,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
@@ -86,7 +87,7 @@ class TreeWasserstein(  # type: ignore[misc]
         Edge weights of an undirected graph; distances are shortest paths.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
+    metric : {metrics}
         How distances follow from `points`.
     method : str
         What is fitted. "auto" is the best single tree we know how to make: from the start, edges are fitted to

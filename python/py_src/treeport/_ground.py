@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypeVar, Union
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,15 @@ from ._inputs import (
     to_measures,
     to_points,
 )
+
+Documented = TypeVar("Documented")
+
+
+def with_metrics(documented: Documented) -> Documented:
+    """Names the library's metrics of points in a docstring, where it says `{metrics}`."""
+    names = ", ".join(f'"{name}"' for name, _ in _core.point_metrics())
+    documented.__doc__ = (documented.__doc__ or "").replace("{metrics}", "{" + names + "}")
+    return documented
 
 
 def coordinates(points: Any) -> Floats:

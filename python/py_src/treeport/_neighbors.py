@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from . import _core
 from ._blocks import processes, spread_search
 from ._estimator import TreeWasserstein, _parameters
-from ._ground import ground_of, names_of_ground, places_for
+from ._ground import ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import Integers, Places, are_mappings, measures_of, named_rows, neighbors_of, rows_of, threads_of
 from ._progress import bar
 
 
+@with_metrics
 class WassersteinNeighbors(  # type: ignore[misc]
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -43,7 +44,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         One whose ground metric is taken. Its trees are not: distances are exact ones.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
+    metric : {metrics}
         How distances follow from `points`.
     n_neighbors : int
         Neighbors of a query, where a call does not say.

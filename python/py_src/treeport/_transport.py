@@ -17,6 +17,7 @@ from ._ground import (
     nodes_by_name,
     one_of,
     places_of_ground,
+    with_metrics,
 )
 from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
 from ._results import moves, moves_matrix
@@ -262,6 +263,7 @@ def emd(
     return_plan: Literal["table"],
     return_potentials: Literal[True],
 ) -> tuple[float, Any, Potentials]: ...
+@with_metrics
 def emd(
     a: Any,
     b: Any,
@@ -304,7 +306,7 @@ def emd(
         components, in each of which `a` and `b` have the same mass.
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
-    metric : {"euclidean", "manhattan", "cosine", "sqeuclidean", "haversine"}
+    metric : {metrics}
         How distances follow from coordinates. "haversine" takes latitude and longitude in degrees, and distances are in km.
     mass : float, optional
         Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.

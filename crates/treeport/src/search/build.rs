@@ -45,7 +45,7 @@ impl Index {
         let scale = (0.8 * typical / indexed.unit) as f32;
         reference.scale = if scale.is_normal() { scale } else { 1.0 };
         let mut index = Self {
-            indexed: indexed,
+            indexed,
             measures: measures.clone(),
             removed: vec![false; measures.len()],
             reference,
