@@ -68,6 +68,7 @@ pub(crate) fn to_py_err(error: Error) -> PyErr {
             });
             refused
         }
+        Error::RightPoints { source } => PyValueError::new_err(format!("points_b: {source}")),
         _ => PyValueError::new_err(message),
     }
 }

@@ -45,18 +45,9 @@ pub(crate) struct Ground {
 impl Ground {
     /// Points with coordinates, one per row.
     #[staticmethod]
-    fn from_points(py: Python<'_>, points: Array2<'_, f64>, metric: &str) -> PyResult<Self> {
-        check_copies(&points, 1)?;
-        let points = points.as_array();
-        let point_metric: PointMetric = metric.parse().map_err(to_py_err)?;
-        let make = || {
-            GroundMetric::from_points(
-                points.ncols(),
-                points.iter().copied().collect(),
-                point_metric,
-            )
-        };
-        Self::new(py, make)
+    #[pyo3(name = "from_points")]
+    fn from_given_points(py: Python<'_>, points: Array2<'_, f64>, metric: &str) -> PyResult<Self> {
+        Self::from_points(py, &points, metric)
     }
 
     /// A square matrix, row after row.
@@ -208,6 +199,25 @@ impl Graph {
 }
 
 impl Ground {
+    /// Points with coordinates, one per row.
+    pub(crate) fn from_points(
+        py: Python<'_>,
+        points: &Array2<'_, f64>,
+        metric: &str,
+    ) -> PyResult<Self> {
+        check_copies(points, 1)?;
+        let points = points.as_array();
+        let point_metric: PointMetric = metric.parse().map_err(to_py_err)?;
+        let make = || {
+            GroundMetric::from_points(
+                points.ncols(),
+                points.iter().copied().collect(),
+                point_metric,
+            )
+        };
+        Self::new(py, make)
+    }
+
     fn new(
         py: Python<'_>,
         make: impl FnOnce() -> treeport::Result<GroundMetric> + Send,

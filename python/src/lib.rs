@@ -45,8 +45,5 @@ mod _core {
     #[pymodule_export]
     use crate::neighbors::Index;
     #[pymodule_export]
-    use crate::transport::{
-        emd, emd_few_pairs, emd_matrix, emd_pairs, emd_pairs_apart, emd_points, emd_relaxed,
-        sinkhorn,
-    };
+    use crate::transport::{emd, emd_pairs, sinkhorn};
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::io::biom;
@@ -38,19 +39,8 @@ impl Measures {
     #[staticmethod]
     fn dense(py: Python<'_>, masses: Array2<'_, f64>, normalize: bool) -> PyResult<Self> {
         let masses = masses.as_array();
-        let points = masses.ncols();
-        if points == 0 {
-            return Err(to_py_err(Error::NoPoints));
-        }
-        // What rows of one entry would take; the rest is weighed as it is read.
-        convert::check_room((masses.nrows() as u64).saturating_mul(28))?;
-        Self::new(py, normalize, || match masses.as_slice() {
-            Some(masses) => treeport::Measures::from_dense(points, masses),
-            None => treeport::Measures::from_rows(
-                points,
-                masses.rows().into_iter().map(|row| row.into_iter().copied().enumerate()),
-            ),
-        })
+        Self::check_rows(&masses)?;
+        Self::new(py, normalize, || Self::of_table(&masses))
     }
 
     /// From compressed rows.
@@ -135,6 +125,24 @@ impl Measures {
 }
 
 impl Measures {
+    /// Refuses a table where rows of one entry would not fit; the rest is weighed as it is read.
+    pub(crate) fn check_rows(masses: &ArrayView2<'_, f64>) -> PyResult<()> {
+        convert::check_room((masses.nrows() as u64).saturating_mul(28))
+    }
+
+    /// The rows of a table of masses.
+    pub(crate) fn of_table(masses: &ArrayView2<'_, f64>) -> treeport::Result<treeport::Measures> {
+        let points = masses.ncols();
+        match masses.as_slice() {
+            _ if points == 0 => Err(Error::NoPoints),
+            Some(masses) => treeport::Measures::from_dense(points, masses),
+            None => treeport::Measures::from_rows(
+                points,
+                masses.rows().into_iter().map(|row| row.into_iter().copied().enumerate()),
+            ),
+        }
+    }
+
     fn new(
         py: Python<'_>,
         normalize: bool,

@@ -8,10 +8,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use treeport::exact::pairs_in_components;
 use treeport::metric::Components;
 use treeport::progress::State;
-use treeport::{Error, Measures};
+use treeport::{Error, Measures, Problems};
 use treeport_jobs::fingerprint::{Mix, of_components, of_measures};
 use treeport_jobs::{JobFingerprint, Journal, Shard};
 
@@ -91,7 +90,7 @@ impl Work<'_> {
             let begun = Instant::now();
             let of_all =
                 |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
-            match pairs_in_components(self.ground, self.measures, &chunk, None, &of_all) {
+            match Problems::new(self.ground, self.measures, &chunk).values(&of_all) {
                 Err(Error::Cancelled) => return Ok(false),
                 distances => take(&chunk, &distances?)?,
             }

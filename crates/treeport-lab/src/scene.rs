@@ -227,7 +227,7 @@ fn some_rows(measures: &Measures, rows: &[usize]) -> Result<Measures> {
 
 #[cfg(test)]
 mod tests {
-    use treeport::{exact, silent};
+    use treeport::{Problem, silent};
 
     use super::*;
 
@@ -240,7 +240,7 @@ mod tests {
             assert_eq!((scene.train.len(), scene.test.len()), (7, 5));
             let (i, j) = scene.test.pairs()[4];
             let row = |r| scene.test.measures().row(r);
-            let again = exact::distance(&scene.metric, &row(i), &row(j));
+            let again = Problem::new(&scene.metric, &row(i), &row(j)).value(&silent);
             assert_eq!(scene.test.distances()[4], again.unwrap());
             let twin = Scene::new(name, masses, None, FEW, &silent).unwrap();
             assert_eq!(twin.train, scene.train);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPoolBuilder;
 use treeport::progress::State;
-use treeport::{Error, GroundMetric, Measures, Model, Progress, Result, exact};
+use treeport::{Error, GroundMetric, Measures, Model, Problems, Progress, Result};
 
 /// Pairs that a model is timed on: the given ones again and again.
 const MODEL_PAIRS: usize = 20_000;
@@ -65,7 +65,7 @@ pub fn time_exact(
     progress: &Progress<'_>,
 ) -> Result<(usize, f64)> {
     time_pairs(pairs.len(), limit, progress, |watch| {
-        exact::pairs(metric, measures, pairs, watch).map(drop)
+        Problems::new(metric, measures, pairs).values(watch).map(drop)
     })
 }
 

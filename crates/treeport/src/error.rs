@@ -29,6 +29,8 @@ pub enum Error {
         "point {point} has length 0, so its cosine distance is undefined; drop it or use another metric"
     )]
     ZeroVector { point: usize },
+    #[error("of the points of the second measure: {source}")]
+    RightPoints { source: Box<Error> },
     #[error(
         "distance from point {from} to point {to} is {value}; distances must be finite and at least 0"
     )]

@@ -6,13 +6,13 @@ use rand::seq::{SliceRandom, index};
 
 use crate::condensed::{pair_number, pairs_of};
 use crate::error::{Error, Result};
-use crate::exact;
 use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::Progress;
 use crate::score::{self, Score};
 use crate::seed::{Random, generator};
+use crate::solve::Problems;
 use crate::tree::surpluses;
 
 /// Pairs of measures that are labelled where nobody says how many.
@@ -106,7 +106,7 @@ impl Labelled {
     /// The exact distances of some pairs; `progress` counts pairs.
     ///
     /// # Errors
-    /// As [`exact::pairs`], and no pairs.
+    /// As [`Problems::values`], and no pairs.
     pub fn solve(
         metric: &GroundMetric,
         measures: &Measures,
@@ -115,7 +115,7 @@ impl Labelled {
     ) -> Result<Self> {
         // Always, so that labels do not depend on what was asked for before, to the bit.
         metric.prepare(progress)?;
-        let distances = exact::pairs(metric, measures, &pairs, progress)?;
+        let distances = Problems::new(metric, measures, &pairs).values(progress)?;
         Self::new(measures, pairs, distances)
     }
 
@@ -425,7 +425,7 @@ pub fn pairs_within(
     while !rest.is_empty() && (each == 0.0 || begun.elapsed() < time / 10) {
         let (chunk, others) = rest.split_at(size.min(rest.len()));
         let chunk_begun = Instant::now();
-        exact::pairs(metric, measures, chunk, progress)?;
+        Problems::new(metric, measures, chunk).values(progress)?;
         each = chunk_begun.elapsed().as_secs_f64().max(1e-9) / chunk.len() as f64;
         (rest, size) = (others, 2 * size);
     }

@@ -81,6 +81,9 @@ pub use progress::{Progress, silent};
 pub use project::{project, project_additive};
 pub use score::Score;
 pub use search::{Index, IndexOptions};
-pub use solve::{exact, sinkhorn};
+pub(crate) use solve::exact;
+pub use solve::{
+    Bounds, MatrixView, Potentials, Problem, Problems, Relax, Solution, Target, sinkhorn,
+};
 pub use sparse::Csr;
 pub use tree::{Attachment, Coupling, Tree};

@@ -23,6 +23,9 @@ from ._inputs import (
 )
 from ._progress import bar
 from ._results import framed
+from ._transport import is_plain
+
+_INT64 = np.dtype(np.int64)
 
 
 def emd_pairs(
@@ -75,22 +78,18 @@ def emd_pairs(
     array([2.])
     """
     threads = threads_of(n_jobs)
-    plain = cost is graph is penalty is None and not (assume_metric or verbose)
-    if plain and type(measures) is type(pairs) is type(points) is np.ndarray:
-        try:
-            if (few := _core.emd_few_pairs(measures, pairs, points, metric)) is not None:
-                return few
-        except TypeError:
-            pass  # other than arrays of float64 and int64, which are converted
+    plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
+    if plain and cost is graph is None and not (assume_metric or verbose):
+        return _core.emd_pairs((points, metric), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
             sets[0].check_pairs(numbers)
 
-    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, check)
+    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, check)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
-        return _solved(ground, assume_metric, rows, numbers, threads, report, penalty)
+        return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
 
 
 def emd_pairwise(
@@ -149,7 +148,7 @@ def emd_pairwise(
         if penalty is None:
             _core.Model.check_balanced(rows[0], None if B is None else rows[1])
 
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, check)
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, check)
     n, m = len(rows[0]), len(rows[-1])
     _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
     if B is None:
@@ -160,28 +159,12 @@ def emd_pairwise(
         both, right = _stacked(rows), right + n
     pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
-        found = _solved(ground, assume_metric, both, pairs, threads_of(n_jobs), report, penalty)
+        found = _core.emd_pairs(ground, both, pairs, threads_of(n_jobs), report, penalty)
     if B is not None:
         return framed(found.reshape(n, m), ids_of(A), ids_of(B))
     table = np.zeros((n, n))
     table[left, right] = table[right, left] = found
     return framed(table, ids_of(A), ids_of(A))
-
-
-def _solved(
-    ground: Union[_core.Ground, _core.Graph],
-    assume_metric: bool,
-    rows: _core.Measures,
-    pairs: Integers,
-    threads: int,
-    report: Any,
-    penalty: Optional[float],
-) -> Floats:
-    """The distances of pairs, on a ground metric in one piece or in several."""
-    if isinstance(ground, _core.Graph):
-        return _core.emd_pairs_apart(ground, rows, pairs, threads, report, penalty)
-    ground = ground.assume_metric() if assume_metric else ground
-    return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
 
 
 def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
@@ -202,6 +185,7 @@ def _on_one_ground(
     graph: Any,
     metric: str,
     weight: Optional[str],
+    assume_metric: bool,
     check: Callable[[list[_core.Measures]], None],
 ) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
     """The ground metric and the measures of every set on it, which `check` has looked at before."""
@@ -219,7 +203,8 @@ def _on_one_ground(
     check(rows)
     if graph is not None:
         return graph_of(graph, weight), rows
-    return ground_of(points, cost, graph, metric, weight), rows
+    ground = ground_of(points, cost, graph, metric, weight)
+    return ground.assume_metric() if assume_metric else ground, rows
 
 
 def _are_clouds(measures: Any) -> bool:

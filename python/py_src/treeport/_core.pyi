@@ -21,12 +21,7 @@ __all__ = [
     "check_options",
     "check_search_accuracy",
     "emd",
-    "emd_few_pairs",
-    "emd_matrix",
     "emd_pairs",
-    "emd_pairs_apart",
-    "emd_points",
-    "emd_relaxed",
     "fit",
     "methods",
     "sample_pairs",
@@ -269,31 +264,18 @@ def fit(
 ) -> tuple[
     Model, tuple[_Floats, _Floats, int], tuple[Optional[str], list[tuple[str, float]]]
 ]: ...
-def emd(a: _Row, b: _Row, costs: _Costs, plan: bool) -> tuple[float, Optional[_Moves]]: ...
-def emd_few_pairs(
-    measures: _Floats, pairs: _Integers, points: _Floats, metric: str
-) -> Optional[_Floats]: ...
-def emd_matrix(a: _Floats, b: _Floats, costs: _Floats) -> float: ...
-def emd_points(a: _Floats, b: _Floats, points: _Floats, metric: str) -> float: ...
-def emd_relaxed(
+def emd(
     a: _Row,
     b: _Row,
     costs: _Costs,
-    mass: Optional[float],
-    penalty: Optional[float],
-    potentials: bool,
-) -> tuple[float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
-def emd_pairs(
-    ground: Ground,
-    measures: Measures,
-    pairs: _Integers,
-    threads: int,
-    report: _Report = None,
+    plan: bool = False,
+    mass: Optional[float] = None,
     penalty: Optional[float] = None,
-) -> _Floats: ...
-def emd_pairs_apart(
-    graph: Graph,
-    measures: Measures,
+    potentials: bool = False,
+) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
+def emd_pairs(
+    ground: Union[Ground, Graph, tuple[_Floats, str]],
+    measures: Union[Measures, _Floats],
     pairs: _Integers,
     threads: int,
     report: _Report = None,

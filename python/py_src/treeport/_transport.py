@@ -25,6 +25,13 @@ from ._results import moves, moves_matrix
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
 
+_FLOAT64 = np.dtype(np.float64)
+
+
+def is_plain(what: Any, dimensions: int, kind: np.dtype[Any] = _FLOAT64) -> bool:
+    """Whether it is an array that the compiled half takes as it is."""
+    return type(what) is np.ndarray and what.dtype is kind and what.ndim == dimensions and what.flags.aligned
+
 
 def _kind(return_plan: Plan) -> Plan:
     """The same, if it is one of the ways to have a plan."""
@@ -126,11 +133,6 @@ class _Problem:
         self.costs = directed_costs(adjacency, left, right)
         self._places = left, right
 
-    def answer(self, found: Any, kind: Plan) -> Any:
-        """The value, and the plan where it was asked for."""
-        value, entries = found
-        return float(value) if entries is None else (float(value), self._plan(entries, kind))
-
     def _plan(self, entries: Any, kind: Plan) -> Any:
         left, right, mass = entries
         if self._places is not None:
@@ -138,22 +140,17 @@ class _Problem:
         plan = moves_matrix((left, right, mass), self._shape)
         return moves(plan, self._side(0).names, self._side(1).names) if kind == "table" else plan
 
-    def relaxed(
-        self, mass: Optional[float], penalty: Optional[float], with_plan: Plan, with_potentials: bool
-    ) -> Any:
-        """What may leave mass behind, or has potentials: the value, and what was asked for."""
-        if mass is not None and penalty is not None:
-            raise ValueError("give mass or penalty, not both")
-        if mass is not None and with_potentials:
-            raise ValueError("there are no potentials with mass; give a penalty, or leave return_potentials out")
-        found = _core.emd_relaxed(self.a, self.b, self.costs, mass, penalty, with_potentials)
-        value, entries, duals = float(found[0]), found[1], found[2]
-        if duals is None:
-            return (value, self._plan(entries, with_plan)) if with_plan else value
-        if self._places is not None:
-            (u, v), (left, right), (n, m) = duals, self._places, self._shape
-            duals = _spread(u, left, n), _spread(v, right, m)
-        return (value, self._plan(entries, with_plan), duals) if with_plan else (value, duals)
+    def answer(self, found: Any, kind: Plan) -> Any:
+        """The value, and the plan and the potentials where they were asked for."""
+        value, entries, duals = found
+        answers: list[Any] = [float(value)]
+        if entries is not None:
+            answers.append(self._plan(entries, kind))
+        if duals is not None:
+            if self._places is not None:
+                duals = tuple(_spread(*side) for side in zip(duals, self._places, self._shape))
+            answers.append(duals)
+        return answers[0] if len(answers) == 1 else tuple(answers)
 
 
 def _some(labels: list[Any]) -> str:
@@ -373,21 +370,19 @@ def emd(
     >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, mass=1.5)
     1.5
     """
-    more = return_potentials or mass is not None or penalty is not None
-    if graph is points_b is None and not (return_plan or more) and type(a) is type(b) is np.ndarray:
-        try:
-            if points is None and type(cost) is np.ndarray:
-                return _core.emd_matrix(a, b, cost)
-            if cost is None and type(points) is np.ndarray:
-                return _core.emd_points(a, b, points, metric)
-        except TypeError:
-            pass  # other than arrays of float64, which `row` and `costs` convert
+    if mass is not None and penalty is not None:
+        raise ValueError("give mass or penalty, not both")
+    # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
+    if is_plain(a, 1) and is_plain(b, 1) and graph is points_b is None and not (return_plan or return_potentials):
+        if points is None and is_plain(cost, 2):
+            return _core.emd(a, b, cost, False, mass, penalty)[0]
+        if cost is None and is_plain(points, 2):
+            return _core.emd(a, b, (points, metric), False, mass, penalty)[0]
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     kind = _kind(return_plan)
     with nodes_by_name(graph):
-        if more:
-            return problem.relaxed(mass, penalty, kind, return_potentials)
-        return problem.answer(_core.emd(problem.a, problem.b, problem.costs, bool(kind)), kind)
+        found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials)
+    return problem.answer(found, kind)
 
 
 @overload
@@ -499,5 +494,5 @@ def sinkhorn(
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     options = (epsilon, relative, max_iterations, tolerance)
     kind = _kind(return_plan)
-    found = _core.sinkhorn(problem.a, problem.b, problem.costs, bool(kind), *options)
-    return problem.answer(found, kind)
+    value, entries = _core.sinkhorn(problem.a, problem.b, problem.costs, bool(kind), *options)
+    return problem.answer((value, entries, None), kind)

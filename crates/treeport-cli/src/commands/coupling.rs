@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::{Error, Measures, exact};
+use treeport::{Error, Measures, Problem};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::finder::Finder;
@@ -86,7 +86,7 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (measures, i, j) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()))?;
     let (a, b) = (measures.row(i), measures.row(j));
     let solved = watched(output, |progress| {
-        exact::solve_components(&ground, &a, &b, None, progress).map_err(|error| match error {
+        Problem::new(&ground, &a, &b).solve(progress).map_err(|error| match error {
             Error::UnbalancedComponent { node, left_mass, right_mass, .. } => {
                 Error::UnbalancedComponent { left: i, right: j, node, left_mass, right_mass }
             }

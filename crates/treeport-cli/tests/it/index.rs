@@ -5,7 +5,7 @@ use std::fmt::Write;
 use insta::assert_snapshot;
 use treeport::search::IndexFile;
 use treeport::{
-    Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, exact, memory, silent,
+    Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, Problem, memory, silent,
 };
 
 use crate::determinism::with_plane;
@@ -43,7 +43,7 @@ fn brute(
     queries: &Measures,
     query: usize,
 ) -> Vec<(usize, f64)> {
-    let distance = |j| exact::distance(metric, &queries.row(query), &measures.row(j));
+    let distance = |j| Problem::new(metric, &queries.row(query), &measures.row(j)).value(&silent);
     let mut all: Vec<(usize, f64)> =
         (0..measures.len()).map(|j| (j, distance(j).expect("a distance"))).collect();
     all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));

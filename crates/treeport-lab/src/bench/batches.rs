@@ -1,7 +1,7 @@
 //! Exact transport in batches of small pairs, and between few and many points.
 
 use rand::seq::SliceRandom;
-use treeport::{GroundMetric, Measures, PointMetric, Result, exact};
+use treeport::{GroundMetric, Measures, PointMetric, Problem, Result, silent};
 use treeport_report::sample::positive;
 
 use super::exact::{TimedPairs, on_threads, row};
@@ -45,7 +45,8 @@ pub(super) fn batches(
         shuffled.shuffle(&mut seeded(seed));
         let one_by_one = || -> Result<Vec<f64>> {
             let pair = |&(i, j): &(usize, usize)| {
-                exact::distance(&problem.metric, &problem.measures.row(i), &problem.measures.row(j))
+                Problem::new(&problem.metric, &problem.measures.row(i), &problem.measures.row(j))
+                    .value(&silent)
             };
             shuffled.iter().map(pair).collect()
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use rand::seq::index;
-use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact, silent};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Problem, Problems, Result, silent};
 use treeport_report::sample::positive;
 
 use super::batches::{BATCHES, FEW, MANY_POINTS, batches, lopsided};
@@ -141,13 +141,15 @@ impl TimedPairs {
 
     /// The values of all pairs.
     pub(super) fn solve(&self, metric: &GroundMetric) -> Result<Vec<f64>> {
-        exact::pairs(metric, &self.measures, &self.pairs, &silent)
+        Problems::new(metric, &self.measures, &self.pairs).values(&silent)
     }
 
     fn row(&self, metric: &GroundMetric, distances: &str, peer: Option<Peer>) -> Result<Row> {
         let mut pivots = 0;
         for &(i, j) in &self.pairs {
-            pivots += exact::solve(metric, &self.measures.row(i), &self.measures.row(j))?.pivots;
+            pivots += Problem::new(metric, &self.measures.row(i), &self.measures.row(j))
+                .solve(&silent)?
+                .pivots;
         }
         let count = self.pairs.len() as f64;
         let seconds = on_threads(1, || median_seconds(|| self.solve(metric))) / count;

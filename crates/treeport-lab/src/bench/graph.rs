@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rand::RngExt;
-use treeport::{Error, GroundMetric, Labelled, Measures, Result, exact, silent};
+use treeport::{Error, GroundMetric, Labelled, Measures, Problem, Result, silent};
 
 use super::exact::on_threads;
 use super::{Peer, Row, median_seconds};
@@ -64,7 +64,7 @@ impl GraphProblem {
     }
 
     fn value(&self, metric: &GroundMetric, i: usize, j: usize) -> Result<f64> {
-        exact::distance(metric, &self.measures.row(i), &self.measures.row(j))
+        Problem::new(metric, &self.measures.row(i), &self.measures.row(j)).value(&silent)
     }
 
     /// All nodes have mass: our time on the edges, the solver with all distances given as the peer.
@@ -72,7 +72,7 @@ impl GraphProblem {
         let mut pivots = 0;
         for (i, j) in couples(PAIRS) {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
-            pivots += exact::solve_on_edges(&self.metric, &a, &b)?.pivots;
+            pivots += Problem::new(&self.metric, &a, &b).solve(&silent)?.pivots;
         }
         let n = self.metric.points();
         let seconds = median_seconds(|| self.solve()) / PAIRS as f64;
@@ -130,7 +130,7 @@ pub fn graph_networks(folder: &Path, seed: u64, mut report: impl FnMut(&Row)) ->
 fn small_row(name: &str, metric: &GroundMetric, seed: u64) -> Result<Row> {
     let n = metric.points();
     let measures = sparse_measures(n, SMALL.min(n), 2, &mut seeded(seed))?;
-    let solve = || exact::distance(metric, &measures.row(0), &measures.row(1));
+    let solve = || Problem::new(metric, &measures.row(0), &measures.row(1)).value(&silent);
     // Few searches do not pay for a hierarchy by themselves.
     let begun = Instant::now();
     let theirs = on_threads(1, solve)?;

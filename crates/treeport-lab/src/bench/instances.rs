@@ -11,7 +11,7 @@ use std::io::{self, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use treeport::io::npy;
-use treeport::{Error, GroundMetric, Measures, PointMetric, Result, exact};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Problem, Result, silent};
 
 use super::exact::{DIM, MANY_SUPPORT, SIDE, TimedPairs, cross, pairs_at};
 use super::graph::GraphProblem;
@@ -128,7 +128,7 @@ fn replay_pairs(folder: &Path) -> Result<Replay> {
         problems.push((bipartite(n, block)?, Measures::from_rows(2 * n, [left, right])?));
     }
     let solve = |problem: &(GroundMetric, Measures)| {
-        exact::distance(&problem.0, &problem.1.row(0), &problem.1.row(1))
+        Problem::new(&problem.0, &problem.1.row(0), &problem.1.row(1)).value(&silent)
     };
     let values = problems.iter().map(solve).collect::<Result<Vec<_>>>()?;
     let seconds = median_seconds(|| problems.iter().map(solve).collect::<Result<Vec<_>>>());

@@ -8,7 +8,7 @@ use std::time::Instant;
 use treeport::accuracy::{Accuracy, Level};
 use treeport::estimate::{Answer, Estimator};
 use treeport::{
-    GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, exact, linkage, silent,
+    GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, Problem, linkage, silent,
 };
 
 use super::exact::on_threads;
@@ -104,7 +104,7 @@ fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> R
     for _ in 0..TURNS {
         let begun = Instant::now();
         for &(i, j) in test {
-            black_box(exact::distance(metric, &measures.row(i), &measures.row(j))?);
+            black_box(Problem::new(metric, &measures.row(i), &measures.row(j)).value(&silent)?);
         }
         exact_seconds += begun.elapsed().as_secs_f64();
         for (k, (_, accuracy)) in ASKED.iter().enumerate() {

@@ -8,7 +8,7 @@ use rand::RngExt;
 use rand::seq::index::sample;
 use treeport::search::Neighbors;
 use treeport::{
-    Accuracy, Error, GroundMetric, Index, IndexOptions, Measures, PointMetric, exact, silent,
+    Accuracy, Error, GroundMetric, Index, IndexOptions, Measures, PointMetric, Problems, silent,
 };
 
 use super::exact::on_threads;
@@ -212,7 +212,7 @@ impl Collection {
         let first = self.queries.len();
         let of_query = |query: usize| {
             let pairs: Vec<_> = (0..self.measures.len()).map(|j| (query, first + j)).collect();
-            let distances = exact::pairs(&self.metric, &all, &pairs, &silent)?;
+            let distances = Problems::new(&self.metric, &all, &pairs).values(&silent)?;
             let mut order: Vec<_> = distances.into_iter().zip(0..).collect();
             order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             Ok(order)

@@ -13,7 +13,9 @@ use treeport::fit::Start;
 use treeport::learn::Loss;
 use treeport::progress::{SOLVING, State};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
-use treeport::{Error, Estimator, FitOptions, Labelled, Linkage, Method, Model, Progress, flow};
+use treeport::{
+    Error, Estimator, FitOptions, Labelled, Linkage, Method, Model, Problem, Progress, flow, silent,
+};
 
 use super::{Cell, Experiment, Row, Setup, Show, Table};
 use super::{masses_name, no_figures, paper, scenes, score};
@@ -268,7 +270,8 @@ impl Comparison<'_> {
             let one = |(done, &(i, j)): (usize, &(usize, usize))| {
                 // Not `sinkhorn::pairs`, which wants it to converge.
                 let row = |r| data.measures().row(r);
-                let found = sinkhorn::solve(metric, &row(i), &row(j), &options)?;
+                let found =
+                    sinkhorn::solve(&Problem::new(metric, &row(i), &row(j)), &options, &silent)?;
                 let state = State { task: SOLVING, done, total, error: None, checkpoint: None };
                 if (self.progress)(&state) {
                     Ok(found.transport_cost)

@@ -9,7 +9,7 @@ use treeport::estimate::Estimator;
 use treeport::fit::Start;
 use treeport::progress::{SOLVING, State};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
-use treeport::{Error, FitOptions, Linkage, Method, Model, Progress, flow};
+use treeport::{Error, FitOptions, Linkage, Method, Model, Problem, Progress, flow, silent};
 use treeport_report::timing::{time_exact, time_model, time_pairs};
 
 use super::{Cell, Experiment, Row, Setup, Show, Table, masses_name, no_figures, scenes};
@@ -121,7 +121,11 @@ fn times(
     let sinkhorn = timed(&|watch| {
         for (k, &(i, j)) in pairs.iter().enumerate() {
             // Not `sinkhorn::pairs`, which wants it to converge.
-            sinkhorn::solve(metric, &measures.row(i), &measures.row(j), &options)?;
+            sinkhorn::solve(
+                &Problem::new(metric, &measures.row(i), &measures.row(j)),
+                &options,
+                &silent,
+            )?;
             let (done, total) = (k + 1, Some(pairs.len()));
             if !watch(&State { task: SOLVING, done, total, error: None, checkpoint: None }) {
                 return Err(Error::Cancelled);

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{GroundMetric, Measures, PointMetric, exact, silent};
+use treeport::{GroundMetric, Measures, PointMetric, Problem, Problems, Solution, silent};
 use treeport_lab::exact::transport;
 
 /// Costs of any kind: ties, zeros, sizes far apart; no triangle inequality.
@@ -42,19 +42,19 @@ proptest! {
     #[test]
     fn it_agrees_with_successive_shortest_paths((metric, measures) in problems()) {
         let (a, b) = (measures.row(0), measures.row(1));
-        let ours = exact::solve(&metric, &a, &b).unwrap();
+        let ours = Problem::new(&metric, &a, &b).solve(&silent).unwrap();
         let judge = transport(a, b, |i, j| metric.distance(i, j), false).unwrap().value;
         // A mass is known to 1e-16, so a cost of 1e12 is known to 1e-4.
         let rounding = 1e-15 * metric.condensed().unwrap().into_iter().fold(0.0, f64::max);
         prop_assert!((ours.value - judge).abs() <= 1e-9 * judge + rounding, "{} {judge}", ours.value);
         prop_assert!(ours.gap <= 1e-9 * ours.value);
-        prop_assert_eq!(exact::distance(&metric, &a, &b).unwrap(), ours.value);
+        prop_assert_eq!(Problem::new(&metric, &a, &b).value(&silent).unwrap(), ours.value);
     }
 
     #[test]
     fn plans_have_the_marginals_and_duals_prove_them((metric, measures) in problems()) {
         let (a, b) = (measures.row(0), measures.row(1));
-        let found = exact::solve(&metric, &a, &b).unwrap();
+        let found = Problem::new(&metric, &a, &b).solve(&silent).unwrap();
         let n = metric.points();
         let (mut left, mut right) = (vec![0.0; n], vec![0.0; n]);
         for (i, j, mass) in found.plan.iter() {
@@ -83,7 +83,7 @@ proptest! {
         let metric = GroundMetric::from_condensed(14, costs).unwrap();
         let rows = [0, 7].map(|first| (0..n).map(move |k| (first + k, 1.0)));
         let measures = Measures::from_rows(14, rows).unwrap();
-        let ours = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        let ours = Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
         let judge = cheapest_permutation(&metric, &mut (0..n).collect(), 0);
         prop_assert!((ours - judge).abs() <= 1e-9 * judge, "{ours} {judge}");
     }
@@ -95,10 +95,10 @@ proptest! {
         let measures = measures.unwrap().normalized();
         let promised = GroundMetric::from_points(1, points, PointMetric::Euclidean).unwrap();
         // The same distances without the promise: everything is solved.
-        let silent = GroundMetric::from_condensed(12, promised.condensed().unwrap()).unwrap();
+        let unpromised = GroundMetric::from_condensed(12, promised.condensed().unwrap()).unwrap();
         let (a, b) = (measures.row(0), measures.row(1));
-        let short = exact::distance(&promised, &a, &b).unwrap();
-        let long = exact::distance(&silent, &a, &b).unwrap();
+        let short = Problem::new(&promised, &a, &b).value(&silent).unwrap();
+        let long = Problem::new(&unpromised, &a, &b).value(&silent).unwrap();
         prop_assert!((short - long).abs() <= 1e-9 * long + 1e-14, "{short} {long}");
     }
 }
@@ -122,7 +122,7 @@ fn without_the_triangle_inequality_shared_mass_has_to_move() {
     let metric = GroundMetric::from_condensed(3, vec![1.0, 5.0, 1.0]).unwrap();
     let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5]).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
-    assert_eq!(exact::distance(&metric, &a, &b).unwrap(), 1.0);
+    assert_eq!(Problem::new(&metric, &a, &b).value(&silent).unwrap(), 1.0);
     // Whoever promises it all the same is told where it does not hold.
     let refused = metric.assume_metric().unwrap_err();
     assert!(matches!(refused, treeport::Error::NotMetric { i: 0, j: 2, k: 1, .. }), "{refused}");
@@ -157,8 +157,8 @@ fn costs_forty_orders_apart_are_right_or_refused() {
         };
         let measures = Measures::from_rows(12, [row(0), row(1)]).unwrap();
         let (a, b) = (measures.row(0), measures.row(1));
-        let judge = exact::distance(&problem(1.0, 10.0), &a, &b).unwrap();
-        match exact::solve(&problem(1e-22, 1e15), &a, &b) {
+        let judge = Problem::new(&problem(1.0, 10.0), &a, &b).value(&silent).unwrap();
+        match Problem::new(&problem(1e-22, 1e15), &a, &b).solve(&silent) {
             Ok(found) => {
                 assert!((found.value / (judge * 1e-22) - 1.0).abs() < 1e-6, "{}", found.value);
                 assert!(found.gap <= 1e-9 * found.value);
@@ -178,11 +178,11 @@ fn only_the_rounding_of_arcs_in_use_counts() {
     let whole: f64 = shares.iter().sum();
     let right: Vec<_> = shares.iter().map(|s| s * (total / whole)).enumerate().collect();
     let measures = Measures::from_rows(5, [vec![(4, total)], right.clone()]).unwrap();
-    let found = exact::solve(&metric, &measures.row(0), &measures.row(1)).unwrap();
+    let found = Problem::new(&metric, &measures.row(0), &measures.row(1)).solve(&silent).unwrap();
     let plan: f64 = right.iter().map(|&(j, mass)| mass * metric.distance(4, j)).sum();
     // The smallest share is known to one quantum, 2^-99 of the total.
     assert!((found.value / plan - 1.0).abs() < 1e-2, "{} {plan}", found.value);
-    assert!(found.gap <= exact::TOLERANCE * found.value);
+    assert!(found.gap <= Solution::TOLERANCE * found.value);
 }
 
 #[test]
@@ -191,17 +191,22 @@ fn costs_at_the_end_of_the_range_are_right_or_refused() {
         let metric = GroundMetric::from_condensed(2 * n, vec![f64::MAX; n * (2 * n - 1)]).unwrap();
         let rows = [0, n].map(|first| (0..n).map(move |k| (first + k, 0.5 / n as f64)));
         let measures = Measures::from_rows(2 * n, rows).unwrap();
-        let value = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        let value =
+            Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
         assert!((value / (0.5 * f64::MAX) - 1.0).abs() < 1e-12, "{n}: {value}");
     }
     // Ten billion at 1e300 is no number.
     let metric = GroundMetric::from_condensed(2, vec![1e300]).unwrap();
     let measures = Measures::from_dense(2, &[1e10, 0.0, 0.0, 1e10]).unwrap();
-    let error = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap_err();
+    let error =
+        Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap_err();
     assert!(error.to_string().contains("could not be proved"), "{error}");
     // The thread's solver is as good as new after it.
     let metric = GroundMetric::from_condensed(2, vec![3.0]).unwrap();
-    assert_eq!(exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap(), 3e10);
+    assert_eq!(
+        Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap(),
+        3e10
+    );
 }
 
 #[test]
@@ -214,14 +219,17 @@ fn many_pairs_are_the_same_on_any_number_of_threads() {
     let pairs = random_pairs(300, 40, &mut rng).unwrap();
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| exact::pairs(&metric, &measures, &pairs, &silent).unwrap())
+        pool.install(|| Problems::new(&metric, &measures, &pairs).values(&silent).unwrap())
     };
     let (one, many) = (on(1), on(4));
     assert_eq!(one, many);
     for (&(i, j), value) in pairs.iter().zip(&one) {
-        assert_eq!(*value, exact::distance(&metric, &measures.row(i), &measures.row(j)).unwrap());
+        assert_eq!(
+            *value,
+            Problem::new(&metric, &measures.row(i), &measures.row(j)).value(&silent).unwrap()
+        );
     }
-    let stopped = exact::pairs(&metric, &measures, &pairs, &|state| state.done < 50);
+    let stopped = Problems::new(&metric, &measures, &pairs).values(&|state| state.done < 50);
     assert!(matches!(stopped, Err(treeport::Error::Cancelled)));
 }
 
@@ -254,7 +262,7 @@ fn large_supports_agree_with_the_line() {
             judge += above.abs() * (at[pair[1].0] - at[pair[0].0]);
         }
         let metric = GroundMetric::from_points(1, at, PointMetric::Euclidean).unwrap();
-        let found = exact::solve(&metric, &a, &b).unwrap();
+        let found = Problem::new(&metric, &a, &b).solve(&silent).unwrap();
         assert!((found.value / judge - 1.0).abs() < 1e-9, "{n} × {m}: {} {judge}", found.value);
     }
 }
@@ -270,7 +278,8 @@ fn nearly_equal_measures_need_no_integers() {
         let left: Vec<f64> = (0..n).map(|k| 0.1 + wave(k + 7)).collect();
         let right: Vec<f64> = (0..n).map(|k| left[k] * (1.0 + off * wave(k + 1234))).collect();
         let measures = Measures::from_dense(n, &[left, right].concat()).unwrap().normalized();
-        let found = exact::solve(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        let found =
+            Problem::new(&metric, &measures.row(0), &measures.row(1)).solve(&silent).unwrap();
         assert!(!found.integers && found.gap <= 1e-9 * found.value, "{off}: {}", found.gap);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use treeport::progress::{SOLVING, State};
-use treeport::{Coupling, Error, Model, Progress, Result, Tree, exact};
+use treeport::{Coupling, Error, Model, Problem, Progress, Result, Tree, silent};
 
 use super::summary::{MOST_SUMMARIES, is_large};
 use super::{Report, Test, large, map, neighbors};
@@ -148,7 +148,7 @@ fn pair(report: &Report<'_>, test: &Test<'_>, k: usize) -> Result<Value> {
     for model in &report.models {
         plans.push(flat(&model.model.coupling(&a, &b)?));
     }
-    let best = exact::coupling(test.metric, &a, &b)?;
+    let best = Problem::new(test.metric, &a, &b).solve(&silent)?.plan;
     let predicted: Vec<f64> = report.models.iter().map(|m| short(m.predicted[k])).collect();
     Ok(json!({
         "left": test.name(left),

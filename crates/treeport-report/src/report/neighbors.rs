@@ -5,7 +5,7 @@ use treeport::progress::{SOLVING, State};
 use treeport::search::Neighbors;
 use treeport::{
     Accuracy, Coupling, Error, GroundMetric, Index, IndexOptions, Measure, Measures, Model,
-    Progress, Result, exact,
+    Problem, Progress, Result, silent,
 };
 
 use super::data::{moves, short};
@@ -57,7 +57,7 @@ enum By<'a> {
 impl By<'_> {
     fn coupling(self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
         match self {
-            Self::Metric(metric) => exact::coupling(metric, a, b),
+            Self::Metric(metric) => Ok(Problem::new(metric, a, b).solve(&silent)?.plan),
             Self::Model(model) => model.coupling(a, b),
         }
     }
@@ -276,7 +276,7 @@ mod tests {
             }
             prop_assert!(value["by"].is_null());
             prop_assert_eq!(value["queries"].as_array().unwrap().len(), measures.len().min(30));
-            let solved = |a, b| exact::distance(&metric, &row(a), &row(b)).unwrap();
+            let solved = |a, b| Problem::new(&metric, &row(a), &row(b)).value(&silent).unwrap();
             check(&value, &measures, By::Metric(&metric), &solved);
             search.metric = None;
             let value = json(&search, ("m", &model), &silent).unwrap();

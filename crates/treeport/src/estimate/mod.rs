@@ -51,6 +51,7 @@ use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
 use crate::progress::{Counter, Progress, SOLVING, silent};
+use crate::solve::Problem;
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
@@ -265,7 +266,7 @@ impl Estimator {
 
     fn estimate(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         if self.is_small(level, false, a, b) {
-            let value = exact::distance(&self.metric, a, b)?;
+            let value = Problem::new(&self.metric, a, b).value(&silent)?;
             return Ok(Estimate { value, raw: value, exact: true });
         }
         self.value_by(self.calibration.levels[level as usize], a, b)

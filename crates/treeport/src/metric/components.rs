@@ -9,8 +9,8 @@ use crate::measure::Measure;
 
 /// A ground metric in one piece or in several, as a graph of several components is.
 ///
-/// Exact transport is solved on each of them by itself:
-/// [`exact::solve_components`](crate::exact::solve_components). Everything else needs one piece:
+/// Exact transport is solved on each of them by itself: a [`Problem`](crate::Problem) takes it as it
+/// takes a metric. Everything else needs one piece:
 /// [`whole`](Self::whole).
 #[derive(Clone)]
 pub struct Components {

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 pub use components::Components;
+pub(crate) use components::Share;
 pub use matrix::Storage;
 pub use points::{MapCoordinates, PointMetric};
 

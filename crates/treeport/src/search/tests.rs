@@ -5,7 +5,7 @@ use super::indexed_points::QueryCosts;
 use super::*;
 use crate::error::Error;
 use crate::measure::Measure;
-use crate::{PointMetric, exact, silent};
+use crate::{PointMetric, Problem, silent};
 
 /// Metrics of many kinds over ten points: some at distance 0 of each other, one matrix without the
 /// triangle inequality, lengths far from 1.
@@ -43,7 +43,8 @@ fn some_measures(count: std::ops::Range<usize>) -> impl Strategy<Value = Measure
 
 /// The distances of a query to all measures, sorted as neighbors are.
 fn brute(metric: &GroundMetric, measures: &Measures, query: &Measure<'_>) -> Vec<(usize, f64)> {
-    let distance = |j: usize| (j, exact::distance(metric, query, &measures.row(j)).unwrap());
+    let distance =
+        |j: usize| (j, Problem::new(metric, query, &measures.row(j)).value(&silent).unwrap());
     let mut all: Vec<_> = (0..measures.len()).map(distance).collect();
     all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
     all

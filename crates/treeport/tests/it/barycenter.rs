@@ -4,8 +4,7 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::exact::{self, Relaxed};
-use treeport::{Error, GroundMetric, Measures, Tree, silent};
+use treeport::{Error, GroundMetric, Measures, Problem, Relax, Tree, silent};
 
 /// Trees whose lengths lie not too far apart to be compared by sums.
 fn trees(nodes: std::ops::Range<usize>) -> impl Strategy<Value = Tree> {
@@ -43,8 +42,8 @@ proptest! {
         (tree, measures) in scenes(2..40, 2), penalty in prop_oneof![0.0..12.0, Just(0.0), 1.0..1e6]
     ) {
         let (a, b) = (measures.row(0), measures.row(1));
-        let relaxed = Relaxed::Penalty(penalty);
-        let judge = exact::solve_relaxed(&metric_of(&tree), &a, &b, relaxed, &silent).unwrap();
+        let relaxed = Relax::Penalty(penalty);
+        let judge = Problem::new(&metric_of(&tree), &a, &b).relaxed(relaxed).solve(&silent).unwrap();
         let found = tree.unbalanced(&a, &b, penalty).unwrap();
         prop_assert!((found - judge.value).abs() <= 1e-9 * (found + 1e-3), "{found} {}", judge.value);
         let back = tree.unbalanced(&b, &a, penalty).unwrap();

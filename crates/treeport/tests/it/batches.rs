@@ -2,7 +2,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{GroundMetric, Labelled, Measures, PointMetric, exact, silent};
+use treeport::{
+    GroundMetric, Labelled, Measures, PointMetric, Problem, Problems, Solution, silent,
+};
 
 /// Points in `dim` dimensions and measures on a few of them, which share some.
 fn scenes(dim: usize) -> impl Strategy<Value = (GroundMetric, Measures)> {
@@ -36,12 +38,12 @@ proptest! {
             (0..4).flat_map(|i| (0..4).map(move |j| (i, j))).chain([(1, 0), (0, 1), (3, 0)]).collect();
         let judge: Vec<u64> = pairs
             .iter()
-            .map(|&(i, j)| exact::distance(&metric, &measures.row(i), &measures.row(j)).unwrap())
+            .map(|&(i, j)| Problem::new(&metric, &measures.row(i), &measures.row(j)).value(&silent).unwrap())
             .map(f64::to_bits)
             .collect();
         for threads in [1, 3] {
             let batch =
-                on_threads(threads, || exact::pairs(&metric, &measures, &pairs, &silent).unwrap());
+                on_threads(threads, || Problems::new(&metric, &measures, &pairs).values(&silent).unwrap());
             prop_assert_eq!(&judge, &batch.into_iter().map(f64::to_bits).collect::<Vec<_>>());
         }
         let labelled = Labelled::solve(&metric, &measures, pairs.clone(), &silent).unwrap();
@@ -59,10 +61,12 @@ fn lopsided_supports_are_proved_from_both_sides() {
     let rows: [Vec<(usize, f64)>; 2] = [side(0..few), side(few..few + many)];
     let measures = Measures::from_rows(few + many, rows).unwrap().normalized();
     let (a, b) = (measures.row(0), measures.row(1));
-    let (there, back) =
-        (exact::solve(&metric, &a, &b).unwrap(), exact::solve(&metric, &b, &a).unwrap());
+    let (there, back) = (
+        Problem::new(&metric, &a, &b).solve(&silent).unwrap(),
+        Problem::new(&metric, &b, &a).solve(&silent).unwrap(),
+    );
     for (solution, first, second) in [(&there, &a, &b), (&back, &b, &a)] {
-        assert!(solution.gap <= exact::TOLERANCE * solution.value && !solution.integers);
+        assert!(solution.gap <= Solution::TOLERANCE * solution.value && !solution.integers);
         let sent = |from: usize| -> f64 {
             solution.plan.iter().filter(|m| m.0 == from).map(|m| m.2).sum()
         };

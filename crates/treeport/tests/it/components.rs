@@ -1,9 +1,10 @@
 //! Exact transport on graphs in several pieces, judged by costs that keep the pieces apart.
 
 use proptest::prelude::*;
-use treeport::exact::{self, CostMatrix, Relaxed};
 use treeport::metric::Components;
-use treeport::{Error, GroundMetric, Measures, silent};
+use treeport::{
+    Error, GroundMetric, MatrixView, Measures, Potentials, Problem, Problems, Relax, silent,
+};
 
 type Edges = Vec<(usize, usize, f64)>;
 
@@ -55,13 +56,14 @@ proptest! {
         let measures = balanced(&ground, &(0..n).map(mass).collect::<Vec<_>>(), &to);
         let (a, b) = (measures.row(0), measures.row(1));
         let costs = costs(&ground);
-        let matrix = CostMatrix::new(n, n, &costs).unwrap();
-        let expected = exact::between(&dense(&measures, 0), &dense(&measures, 1), &matrix).unwrap();
+        let matrix = MatrixView::new(n, n, &costs).unwrap();
+        let expected = Problem::between(&dense(&measures, 0), &dense(&measures, 1), matrix).value(&silent).unwrap();
 
-        let solution = exact::solve_components(&ground, &a, &b, None, &silent).unwrap();
+        let problem = Problem::new(&ground, &a, &b);
+        let solution = problem.solve(&silent).unwrap();
         prop_assert!((solution.value - expected).abs() <= 1e-9 * (1.0 + expected));
         prop_assert!((solution.plan.cost(|i, j| ground.distance(i, j)) - expected).abs() <= 1e-9 * (1.0 + expected));
-        let (u, v) = solution.potentials_in_components(&ground, f64::INFINITY);
+        let Potentials { left: u, right: v } = problem.potentials(&solution).unwrap();
         let proof = a.iter().map(|(i, m)| m * u[i]).chain(b.iter().map(|(j, m)| m * v[j])).sum::<f64>();
         prop_assert!((proof - expected).abs() <= 1e-9 * (1.0 + expected));
         for i in 0..n {
@@ -69,7 +71,7 @@ proptest! {
                 prop_assert!(u[i] + v[j] <= ground.distance(i, j) + 1e-9);
             }
         }
-        let both = exact::pairs_in_components(&ground, &measures, &[(0, 1), (1, 0), (1, 1)], None, &silent).unwrap();
+        let both = Problems::new(&ground, &measures, &[(0, 1), (1, 0), (1, 1)]).values(&silent).unwrap();
         prop_assert!((both[0] - expected).abs() <= 1e-9 * (1.0 + expected));
         prop_assert!((both[1] - expected).abs() <= 1e-9 * (1.0 + expected) && both[2] == 0.0);
     }
@@ -84,17 +86,18 @@ proptest! {
         let mut rows: Vec<f64> = masses[..2 * n].iter().map(|&mass| f64::from(mass)).collect();
         (rows[0], rows[n]) = (1.0, 1.0);
         let measures = Measures::from_dense(n, &rows).unwrap();
-        let (costs, relaxed) = (costs(&ground), Relaxed::Penalty(price));
-        let matrix = CostMatrix::new(n, n, &costs).unwrap();
+        let (costs, relaxed) = (costs(&ground), Relax::Penalty(price));
+        let matrix = MatrixView::new(n, n, &costs).unwrap();
         let expected =
-            exact::solve_relaxed_between(&rows[..n], &rows[n..], &matrix, relaxed, &silent).unwrap().value;
+            Problem::between(&rows[..n], &rows[n..], matrix).relaxed(relaxed).solve(&silent).unwrap().value;
         let (a, b) = (measures.row(0), measures.row(1));
-        let solution = exact::solve_components(&ground, &a, &b, Some(relaxed), &silent).unwrap();
+        let problem = Problem::new(&ground, &a, &b).relaxed(relaxed);
+        let solution = problem.solve(&silent).unwrap();
         prop_assert!((solution.value - expected).abs() <= 1e-9 * (1.0 + expected));
-        let (u, v) = solution.potentials_in_components(&ground, price);
+        let Potentials { left: u, right: v } = problem.potentials(&solution).unwrap();
         let proof = a.iter().map(|(i, m)| m * u[i]).chain(b.iter().map(|(j, m)| m * v[j])).sum::<f64>();
         prop_assert!((proof - expected).abs() <= 1e-9 * (1.0 + expected));
-        let values = exact::pairs_in_components(&ground, &measures, &[(0, 1)], Some(relaxed), &silent).unwrap();
+        let values = Problems::new(&ground, &measures, &[(0, 1)]).relaxed(relaxed).values(&silent).unwrap();
         prop_assert!((values[0] - expected).abs() <= 1e-9 * (1.0 + expected));
     }
 
@@ -105,8 +108,8 @@ proptest! {
         prop_assert_eq!(ground.len(), 1);
         let measures = Measures::unit_masses(n, 0..n).unwrap();
         let pairs: Vec<_> = (1..n).map(|v| (0, v)).collect();
-        let expected = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
-        prop_assert_eq!(exact::pairs_in_components(&ground, &measures, &pairs, None, &silent).unwrap(), expected);
+        let expected = Problems::new(&metric, &measures, &pairs).values(&silent).unwrap();
+        prop_assert_eq!(Problems::new(&ground, &measures, &pairs).values(&silent).unwrap(), expected);
         prop_assert!(ground.edges().eq(metric.edges().unwrap().iter().copied()));
     }
 }
@@ -119,8 +122,8 @@ fn masses_that_cannot_meet_are_named() {
     let refused = |masses: &[f64]| {
         let measures = Measures::from_dense(5, masses).unwrap();
         let (a, b) = (measures.row(0), measures.row(1));
-        let one = exact::solve_components(&ground, &a, &b, None, &silent).unwrap_err();
-        let many = exact::pairs_in_components(&ground, &measures, &[(0, 0), (0, 1)], None, &silent);
+        let one = Problem::new(&ground, &a, &b).solve(&silent).unwrap_err();
+        let many = Problems::new(&ground, &measures, &[(0, 0), (0, 1)]).values(&silent);
         assert_eq!(many.unwrap_err().to_string(), one.to_string());
         one.to_string()
     };
@@ -136,11 +139,13 @@ fn masses_that_cannot_meet_are_named() {
     assert!(lone.contains("mass 0 and 1 in the component of node 1"), "{lone}");
     let totals = refused(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0]);
     assert!(totals.contains("total mass 1 and 2"), "{totals}");
-    let (measures, mass) = (Measures::unit_masses(5, [0, 3]).unwrap(), Some(Relaxed::Mass(0.5)));
-    let refused = exact::pairs_in_components(&ground, &measures, &[(0, 1)], mass, &silent);
+    let (measures, mass) = (Measures::unit_masses(5, [0, 3]).unwrap(), Some(Relax::Mass(0.5)));
+    let refused = Problems::new(&ground, &measures, &[(0, 1)])
+        .relaxed(mass.unwrap_or_default())
+        .values(&silent);
     assert!(matches!(refused, Err(Error::BadOption { option: "mass", .. })));
     assert!(matches!(ground.whole(), Err(Error::Disconnected { components: 3, node: 1 })));
-    let missing = exact::pairs_in_components(&ground, &measures, &[(0, 7)], None, &silent);
+    let missing = Problems::new(&ground, &measures, &[(0, 7)]).values(&silent);
     assert!(matches!(missing, Err(Error::NoSuchMeasure { measure: 7, .. })));
 }
 
@@ -149,6 +154,6 @@ fn nodes_without_edges_take_no_memory() {
     let ground = Components::from_edges(1 << 30, &[(5, 9, 2.0)]).unwrap();
     let rows = [[(5, 1.0), (77, 1.0)], [(9, 1.0), (77, 1.0)]];
     let measures = Measures::from_rows(1 << 30, rows).unwrap();
-    let values = exact::pairs_in_components(&ground, &measures, &[(0, 1)], None, &silent).unwrap();
+    let values = Problems::new(&ground, &measures, &[(0, 1)]).values(&silent).unwrap();
     assert_eq!(values, [2.0]);
 }

@@ -3,25 +3,24 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::exact::{self, CostMatrix, Solution};
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
-use treeport::{Error, GroundMetric, Measures};
+use treeport::{Error, GroundMetric, MatrixView, Measures, Problem, Solution, silent};
 
 /// Masses of rows, masses of columns, and costs row after row.
 #[derive(Clone, Debug)]
-struct Problem {
+struct Costs {
     a: Vec<f64>,
     b: Vec<f64>,
     cost: Vec<f64>,
 }
 
-impl Problem {
-    fn costs(&self) -> CostMatrix<'_> {
-        CostMatrix::new(self.a.len(), self.b.len(), &self.cost).unwrap()
+impl Costs {
+    fn costs(&self) -> MatrixView<'_> {
+        MatrixView::new(self.a.len(), self.b.len(), &self.cost).unwrap()
     }
 
     fn solve(&self) -> Solution {
-        exact::solve_between(&self.a, &self.b, &self.costs()).unwrap()
+        Problem::between(&self.a, &self.b, self.costs()).solve(&silent).unwrap()
     }
 
     fn at(&self, i: usize, j: usize) -> f64 {
@@ -58,11 +57,11 @@ fn normalized(mut masses: Vec<f64>) -> Vec<f64> {
 }
 
 /// Rectangles of any costs: ties, zeros, sizes apart, other ways back.
-fn problems(size: usize) -> impl Strategy<Value = Problem> {
+fn problems(size: usize) -> impl Strategy<Value = Costs> {
     let masses = |n| vec(prop_oneof![1 => Just(0.0), 1 => Just(0.25), 3 => 0.01..1.0f64], n);
     let cost = prop_oneof![4 => 0.0..10.0, 3 => (0..4).prop_map(f64::from), 1 => Just(1e6)];
     (1..size, 1..size).prop_flat_map(move |(n, m)| {
-        (masses(n), masses(m), vec(cost.clone(), n * m)).prop_map(|(a, b, cost)| Problem {
+        (masses(n), masses(m), vec(cost.clone(), n * m)).prop_map(|(a, b, cost)| Costs {
             a: normalized(a),
             b: normalized(b),
             cost,
@@ -78,7 +77,7 @@ fn order(n: usize, keys: &[u32]) -> Vec<usize> {
 }
 
 /// The cheapest of all assignments of rows to columns, one after the other.
-fn cheapest(problem: &Problem, row: usize, free: &mut Vec<usize>) -> f64 {
+fn cheapest(problem: &Costs, row: usize, free: &mut Vec<usize>) -> f64 {
     let mut least = if free.is_empty() { 0.0 } else { f64::INFINITY };
     for k in 0..free.len() {
         let column = free.remove(k);
@@ -103,14 +102,14 @@ proptest! {
         let metric = GroundMetric::from_condensed(n, distances).unwrap();
         let measures = Measures::from_dense(n, &[a.clone(), b.clone()].concat()).unwrap();
         let cost = |i: usize, j: usize| metric.distance(i, j);
-        let costs = CostMatrix::from_fn(n, n, &cost);
-        let judge = exact::solve(&metric, &measures.row(0), &measures.row(1)).unwrap();
-        prop_assert_eq!(exact::between(&a, &b, &costs).unwrap(), judge.value);
-        prop_assert_eq!(exact::solve_between(&a, &b, &costs).unwrap(), judge);
+        let costs = MatrixView::from_fn(n, n, &cost);
+        let judge = Problem::new(&metric, &measures.row(0), &measures.row(1)).solve(&silent).unwrap();
+        prop_assert_eq!(Problem::between(&a, &b, costs).value(&silent).unwrap(), judge.value);
+        prop_assert_eq!(Problem::between(&a, &b, costs).solve(&silent).unwrap(), judge);
         let options = SinkhornOptions { epsilon: Epsilon::Relative(0.2), ..Default::default() };
-        let judge = sinkhorn::solve(&metric, &measures.row(0), &measures.row(1), &options).unwrap();
-        let entropic = sinkhorn::solve_between(&a, &b, &costs, &options).unwrap();
-        prop_assert_eq!(sinkhorn::between(&a, &b, &costs, &options).ok(), judge.converged.then_some(judge.transport_cost));
+        let judge = sinkhorn::solve(&Problem::new(&metric, &measures.row(0), &measures.row(1)), &options, &silent).unwrap();
+        let entropic = sinkhorn::solve(&Problem::between(&a, &b, costs), &options, &silent).unwrap();
+        prop_assert_eq!(sinkhorn::value(&Problem::between(&a, &b, costs), &options, &silent).ok(), judge.converged.then_some(judge.transport_cost));
         prop_assert_eq!(entropic, judge);
     }
 
@@ -126,7 +125,7 @@ proptest! {
         }
         prop_assert!(a.iter().chain(&b).all(|rest| rest.abs() <= 1e-14));
         prop_assert!(problem.close(cost, found.value));
-        prop_assert!(found.gap <= exact::TOLERANCE * found.value);
+        prop_assert!(found.gap <= Solution::TOLERANCE * found.value);
         let mut bound = 0.0;
         for &(i, u) in &found.left {
             bound += problem.a[i] * u;
@@ -136,10 +135,10 @@ proptest! {
         }
         bound += found.right.iter().map(|&(j, v)| problem.b[j] * v).sum::<f64>();
         prop_assert!(problem.close(bound, found.value));
-        prop_assert_eq!(exact::between(&problem.a, &problem.b, &problem.costs()).unwrap(), found.value);
+        prop_assert_eq!(Problem::between(&problem.a, &problem.b, problem.costs()).value(&silent).unwrap(), found.value);
         let cost = |i, j| problem.at(i, j);
-        let other = CostMatrix::from_fn(problem.a.len(), problem.b.len(), &cost);
-        prop_assert_eq!(exact::solve_between(&problem.a, &problem.b, &other).unwrap(), found);
+        let other = MatrixView::from_fn(problem.a.len(), problem.b.len(), &cost);
+        prop_assert_eq!(Problem::between(&problem.a, &problem.b, other).solve(&silent).unwrap(), found);
     }
 
     #[test]
@@ -184,16 +183,16 @@ proptest! {
         a.push(0.0);
         b.extend([0.0, 0.0]);
         let matrix: Vec<f64> = (0..=n).flat_map(|i| (0..m + 2).map(move |j| cost(i, j))).collect();
-        let costs = CostMatrix::new(n + 1, m + 2, &matrix).unwrap();
-        prop_assert_eq!(exact::solve_between(&a, &b, &costs).unwrap(), problem.solve());
-        prop_assert_eq!(exact::between(&a, &b, &CostMatrix::from_fn(n + 1, m + 2, &cost)).unwrap(), problem.solve().value);
+        let costs = MatrixView::new(n + 1, m + 2, &matrix).unwrap();
+        prop_assert_eq!(Problem::between(&a, &b, costs).solve(&silent).unwrap(), problem.solve());
+        prop_assert_eq!(Problem::between(&a, &b, MatrixView::from_fn(n + 1, m + 2, &cost)).value(&silent).unwrap(), problem.solve().value);
     }
 
     #[test]
     fn entropy_costs_more_and_the_way_back_the_same(problem in problems(12)) {
         let options = SinkhornOptions { epsilon: Epsilon::Relative(0.2), tolerance: 1e-11, ..Default::default() };
         let back = problem.transposed();
-        let solve = |p: &Problem| sinkhorn::solve_between(&p.a, &p.b, &p.costs(), &options).unwrap();
+        let solve = |p: &Costs| sinkhorn::solve(&Problem::between(&p.a, &p.b, p.costs()), &options, &silent).unwrap();
         let (there, back) = (solve(&problem), solve(&back));
         prop_assert!(there.transport_cost >= problem.solve().value * (1.0 - 1e-9));
         let largest = problem.cost.iter().copied().fold(0.0, f64::max);
@@ -204,17 +203,21 @@ proptest! {
 #[test]
 fn shared_mass_moves_where_that_is_cheaper() {
     // The same two places on both sides, and staying is dear.
-    let problem = Problem { a: vec![0.5, 0.5], b: vec![0.5, 0.5], cost: vec![3.0, 1.0, 0.0, 3.0] };
+    let problem = Costs { a: vec![0.5, 0.5], b: vec![0.5, 0.5], cost: vec![3.0, 1.0, 0.0, 3.0] };
     assert_eq!(problem.solve().value, 0.5);
 }
 
 #[test]
 fn equal_sides_with_an_unequal_way_back_converge_to_the_right_plan() {
     // f = g is no solution here.
-    let problem = Problem { a: vec![0.5, 0.5], b: vec![0.5, 0.5], cost: vec![1.0, 5.0, 0.0, 1.0] };
+    let problem = Costs { a: vec![0.5, 0.5], b: vec![0.5, 0.5], cost: vec![1.0, 5.0, 0.0, 1.0] };
     let options = SinkhornOptions { epsilon: Epsilon::Absolute(1.0), ..Default::default() };
-    let found =
-        sinkhorn::solve_between(&problem.a, &problem.b, &problem.costs(), &options).unwrap();
+    let found = sinkhorn::solve(
+        &Problem::between(&problem.a, &problem.b, problem.costs()),
+        &options,
+        &silent,
+    )
+    .unwrap();
     assert!(found.converged);
     // Two plans, stay or swap, at 1 and 2.5: x/(1/2 − x) = exp(−(5 + 0 − 1 − 1)/2).
     let swaps = 1.0 / (1.0 + 1.5f64.exp());
@@ -223,10 +226,10 @@ fn equal_sides_with_an_unequal_way_back_converge_to_the_right_plan() {
 
 #[test]
 fn totals_that_differ_by_rounding_are_settled_and_others_refused() {
-    let costs = CostMatrix::new(1, 2, &[1.0, 3.0]).unwrap();
-    let value = exact::between(&[1.0 + 1e-9], &[0.5, 0.5], &costs).unwrap();
+    let costs = MatrixView::new(1, 2, &[1.0, 3.0]).unwrap();
+    let value = Problem::between(&[1.0 + 1e-9], &[0.5, 0.5], costs).value(&silent).unwrap();
     assert!((value - 2.0).abs() < 1e-8);
-    let error = exact::between(&[1.1], &[0.5, 0.5], &costs).unwrap_err();
+    let error = Problem::between(&[1.1], &[0.5, 0.5], costs).value(&silent).unwrap_err();
     assert!(matches!(
         error,
         Error::Unbalanced { left: 0, right: 1, left_total: 1.1, right_total: 1.0 }
@@ -236,12 +239,22 @@ fn totals_that_differ_by_rounding_are_settled_and_others_refused() {
 #[test]
 fn errors_name_the_entry() {
     let refused = |a: &[f64], b: &[f64], (n, m): (usize, usize), cost: &[f64]| {
-        let costs = CostMatrix::new(n, m, cost).unwrap();
-        let error = exact::between(a, b, &costs).unwrap_err().to_string();
-        assert_eq!(exact::solve_between(a, b, &costs).unwrap_err().to_string(), error);
+        let costs = MatrixView::new(n, m, cost).unwrap();
+        let error = Problem::between(a, b, costs).value(&silent).unwrap_err().to_string();
+        assert_eq!(Problem::between(a, b, costs).solve(&silent).unwrap_err().to_string(), error);
         let options = SinkhornOptions::default();
-        assert_eq!(sinkhorn::between(a, b, &costs, &options).unwrap_err().to_string(), error);
-        assert_eq!(sinkhorn::solve_between(a, b, &costs, &options).unwrap_err().to_string(), error);
+        assert_eq!(
+            sinkhorn::value(&Problem::between(a, b, costs), &options, &silent)
+                .unwrap_err()
+                .to_string(),
+            error
+        );
+        assert_eq!(
+            sinkhorn::solve(&Problem::between(a, b, costs), &options, &silent)
+                .unwrap_err()
+                .to_string(),
+            error
+        );
         error
     };
     let (half, ones) = ([0.5, 0.5], [1.0; 4]);
@@ -269,9 +282,9 @@ fn errors_name_the_entry() {
             "{error}"
         );
     }
-    let error = CostMatrix::new(2, 3, &ones).unwrap_err().to_string();
+    let error = MatrixView::new(2, 3, &ones).unwrap_err().to_string();
     assert_eq!(error, "the cost matrix has shape (4,), expected (2, 3)");
     let options = SinkhornOptions { max_iterations: 0, ..Default::default() };
-    let costs = CostMatrix::new(2, 2, &ones).unwrap();
-    assert!(sinkhorn::between(&half, &half, &costs, &options).is_err());
+    let costs = MatrixView::new(2, 2, &ones).unwrap();
+    assert!(sinkhorn::value(&Problem::between(&half, &half, costs), &options, &silent).is_err());
 }

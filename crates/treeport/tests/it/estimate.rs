@@ -11,7 +11,7 @@ use treeport::estimate::{Calibration, Estimator, Interval, Statistic};
 use treeport::progress::{CALIBRATING, State};
 use treeport::{
     Coupling, Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measure, Measures,
-    Method, Model, PointMetric, Tree, exact, fit, flow, linkage, silent,
+    Method, Model, PointMetric, Problem, Tree, fit, flow, linkage, silent,
 };
 
 const POINTS: usize = 40;
@@ -81,7 +81,7 @@ proptest! {
         if alone {
             estimator = estimator.by_trees_alone();
         }
-        let exact = exact::distance(&metric, &a, &b).unwrap();
+        let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
         let (mut lower, mut upper) = (0.0, f64::INFINITY);
         for level in Level::ALL {
             let interval = estimator.bounds(level, &a, &b).unwrap();
@@ -109,7 +109,7 @@ proptest! {
         let (a, b) = (measures.row(0), measures.row(1));
         let forest = forest(&metric, trees);
         let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
-        let exact = exact::distance(&metric, &a, &b).unwrap();
+        let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
         // Totals that differ by 5e-7 change a plan by as much of the largest distance.
         let largest = metric.condensed().unwrap().into_iter().fold(0.0, f64::max);
         let [flow, arcs] = [Level::Flow, Level::Arcs]
@@ -402,7 +402,7 @@ fn one_point_far_away_does_not_spoil_the_order_of_moves() {
         let (a, b) = (measures.row(0), measures.row(1));
         let estimator = Estimator::new(&metric, &forest).unwrap().by_trees_alone();
         let found = estimator.distance(Level::Flow, &a, &b).unwrap().raw;
-        found / exact::distance(&metric, &a, &b).unwrap()
+        found / Problem::new(&metric, &a, &b).value(&silent).unwrap()
     };
     assert!((flow(2.0) - flow(1e6)).abs() < 0.02, "{} {}", flow(2.0), flow(1e6));
 }

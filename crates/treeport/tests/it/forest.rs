@@ -4,7 +4,9 @@ use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::progress::{DISTANCES, State};
-use treeport::{Error, Forest, GroundMetric, Measures, PointMetric, Tree, exact, flow, silent};
+use treeport::{
+    Error, Forest, GroundMetric, Measures, PointMetric, Problem, Problems, Tree, flow, silent,
+};
 
 proptest! {
     #[test]
@@ -44,7 +46,7 @@ proptest! {
         let metric = GroundMetric::from_points(2, points, norm).unwrap();
         let pairs: Vec<(usize, usize)> = common::pairs(4).collect();
         let flows = flow::pairs(&tree, &metric, &measures, &pairs, &silent).unwrap();
-        let exact = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
+        let exact = Problems::new(&metric, &measures, &pairs).values(&silent).unwrap();
         for (flow, exact) in flows.iter().zip(&exact) {
             // Rounding of masses near 1 over distances up to 200.
             prop_assert!(*flow >= exact - 1e-12 * 200.0, "flow {}, exact {}", flow, exact);
@@ -64,7 +66,7 @@ proptest! {
         for (i, j) in common::pairs(4) {
             let (a, b) = (measures.row(i), measures.row(j));
             let flow = flow::distance(&tree, &metric, &a, &b).unwrap();
-            let exact = exact::distance(&metric, &a, &b).unwrap();
+            let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
             prop_assert!((flow - exact).abs() <= 1e-9 * exact + 1e-14 * largest);
         }
     }

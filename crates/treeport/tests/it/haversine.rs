@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use treeport::accuracy::Level;
 use treeport::estimate::Estimator;
-use treeport::{GroundMetric, Linkage, Measures, Model, PointMetric, exact, linkage};
+use treeport::{GroundMetric, Linkage, Measures, Model, PointMetric, Problem, linkage, silent};
 
 fn places() -> impl Strategy<Value = Vec<(f64, f64)>> {
     let poles = prop_oneof![Just(90.0), Just(-90.0), Just(0.0)];
@@ -49,9 +49,9 @@ proptest! {
         let masses: Vec<f64> = (0..2 * n).map(mass).collect();
         let measures = Measures::from_dense(n, &masses).unwrap().normalized();
         let (a, b) = (measures.row(0), measures.row(1));
-        let truth = exact::distance(&matrix, &a, &b).unwrap();
+        let truth = Problem::new(&matrix, &a, &b).value(&silent).unwrap();
         let close = |x: f64| (x - truth).abs() <= 1e-7 * truth + 1e-9;
-        prop_assert!(close(exact::distance(&metric, &a, &b).unwrap()));
+        prop_assert!(close(Problem::new(&metric, &a, &b).value(&silent).unwrap()));
         for kind in [Linkage::Single, Linkage::Average] {
             let trees = [&metric, &matrix].map(|metric| linkage(metric, kind).unwrap());
             let heights = trees.map(|tree| tree.heights().into_iter().fold(0.0, f64::max));

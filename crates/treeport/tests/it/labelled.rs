@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use treeport::labelled::{pairs_within, sample_pairs, test_seed, total_variation};
 use treeport::progress::{SOLVING, State};
 use treeport::score::{factor, median, relative_errors};
-use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Score, exact, silent};
+use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Problems, Score, silent};
 
 /// Three single points and one measure on two of them, on a line.
 fn line() -> (GroundMetric, Measures) {
@@ -147,7 +147,7 @@ fn a_sample_is_its_pairs_solved() {
     let measures = lessons.measures();
     let data = Labelled::sample(&metric, measures, 30, 9, &silent).unwrap();
     assert_eq!(data.pairs(), sample_pairs(30, 24, 9).unwrap());
-    let solved = exact::pairs(&metric, measures, data.pairs(), &silent).unwrap();
+    let solved = Problems::new(&metric, measures, data.pairs()).values(&silent).unwrap();
     assert_eq!(data.distances(), solved);
     assert_eq!(Labelled::solve(&metric, measures, data.pairs().to_vec(), &silent).unwrap(), data);
     let again = Labelled::new(measures, data.pairs().to_vec(), data.distances().to_vec()).unwrap();
@@ -178,7 +178,7 @@ fn labels_of_points_are_the_distances_of_the_metric() {
     for data in [&all, &some] {
         let pairs: HashSet<_> = data.pairs().iter().map(|&(i, j)| (i.min(j), i.max(j))).collect();
         assert_eq!(pairs.len(), data.len());
-        let solved = exact::pairs(&metric, data.measures(), data.pairs(), &silent).unwrap();
+        let solved = Problems::new(&metric, data.measures(), data.pairs()).values(&silent).unwrap();
         for ((&(i, j), &distance), exact) in data.pairs().iter().zip(data.distances()).zip(solved) {
             assert!(i != j && i < 12 && j < 12);
             assert!((distance - metric.distance(i, j)).abs() <= 1e-12 * distance);

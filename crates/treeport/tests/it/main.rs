@@ -26,6 +26,7 @@ mod model;
 mod names;
 #[cfg(feature = "io")]
 mod pending;
+mod problem;
 mod projection;
 #[cfg(feature = "io")]
 mod readers;

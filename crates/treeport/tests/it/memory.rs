@@ -5,12 +5,11 @@
 use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, linkage_watched, perturbed};
 use treeport::estimate::Estimator;
-use treeport::exact::{self, CostMatrix};
 use treeport::progress::State;
 use treeport::sinkhorn::{self, SinkhornOptions};
 use treeport::{
-    Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measures, Method, Model,
-    PointMetric, Result, Tree, fit, linkage, memory, silent,
+    Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, MatrixView, Measures, Method,
+    Model, PointMetric, Problem, Problems, Result, Tree, fit, linkage, memory, silent,
 };
 
 /// A limit that is gone when this is.
@@ -176,7 +175,7 @@ alone! {
         let dense: Vec<Vec<f64>> = (0..2)
             .map(|i| (0..100).map(|p| measures.row(i).iter().nth(p).unwrap().1).collect())
             .collect();
-        let costs = CostMatrix::from_fn(100, 100, &|i, j| i.abs_diff(j) as f64);
+        let costs = MatrixView::from_fn(100, 100, &|i, j| i.abs_diff(j) as f64);
         let options = SinkhornOptions::default();
         let _limit = Limit::of(50 * KILOBYTE);
         let squared = GroundMetric::from_points(
@@ -185,17 +184,17 @@ alone! {
             PointMetric::SqEuclidean,
         )
         .unwrap();
-        let text = refused(exact::distance(&squared, &a, &b));
+        let text = refused(Problem::new(&squared, &a, &b).value(&silent));
         assert_eq!(
             text,
             "exact transport between 100 and 100 points needs 80 kB, and 50 kB are available; take an estimate at the level `flow`"
         );
-        refused(exact::between(&dense[0], &dense[1], &costs));
-        let text = refused(exact::pairs(&squared, &measures, &[(0, 1), (1, 2)], &silent));
+        refused(Problem::between(&dense[0], &dense[1], costs).value(&silent));
+        let text = refused(Problems::new(&squared, &measures, &[(0, 1), (1, 2)]).values(&silent));
         assert!(text.contains("take fewer threads"), "{text}");
-        let text = refused(sinkhorn::distance(&metric, &a, &b, &options));
+        let text = refused(sinkhorn::value(&Problem::new(&metric, &a, &b), &options, &silent));
         assert!(text.starts_with("entropic transport between 100 and 100 points needs 160 kB"));
-        refused(sinkhorn::between(&dense[0], &dense[1], &costs, &options));
+        refused(sinkhorn::value(&Problem::between(&dense[0], &dense[1], costs), &options, &silent));
         // What they name works.
         let model = Model::Tree(linkage(&metric, Linkage::Single).unwrap());
         let estimator = Estimator::new(&squared, &model).unwrap().by_trees_alone();
@@ -253,17 +252,17 @@ alone! {
         assert!(matches!(path(900).materialize(&second()), Err(Error::Cancelled)));
         let measures = spread(900, 2);
         let (a, b) = (measures.row(0), measures.row(1));
-        let solved = exact::solve_watched(&metric, &a, &b, &|_| false);
+        let solved = Problem::new(&metric, &a, &b).solve(&|_| false);
         assert!(matches!(solved, Err(Error::Cancelled)));
         let masses: Vec<f64> = (0..900).map(|k| 1.0 + f64::from(k % 7)).collect();
         let mirrored: Vec<f64> = masses.iter().rev().copied().collect();
-        let costs = CostMatrix::from_fn(900, 900, &|i, j| ((i * 31 + j * 17) % 97) as f64);
-        let solved = exact::solve_between_watched(&masses, &mirrored, &costs, &|_| false);
+        let costs = MatrixView::from_fn(900, 900, &|i, j| ((i * 31 + j * 17) % 97) as f64);
+        let solved = Problem::between(&masses, &mirrored, costs).solve(&|_| false);
         assert!(matches!(solved, Err(Error::Cancelled)));
         let options = SinkhornOptions::default();
-        let solved = sinkhorn::solve_watched(&metric, &a, &b, &options, &second());
+        let solved = sinkhorn::solve(&Problem::new(&metric, &a, &b), &options, &second());
         assert!(matches!(solved, Err(Error::Cancelled)));
-        let solved = sinkhorn::solve_between_watched(&masses, &mirrored, &costs, &options, &second());
+        let solved = sinkhorn::solve(&Problem::between(&masses, &mirrored, costs), &options, &second());
         assert!(matches!(solved, Err(Error::Cancelled)));
     }
 }
@@ -276,7 +275,7 @@ alone! {
         for unit in [1e-300, 1e-170, 1e-155, 1e-20, 1.0, 1e100] {
             let at = [0.0, 0.0, 3.0, 0.0, 3.0, 4.0].map(|x| x * unit).to_vec();
             let metric = GroundMetric::from_points(2, at, PointMetric::Euclidean).unwrap();
-            let exact = exact::distance(&metric, &a, &b).unwrap();
+            let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
             assert!((exact / unit - 3.0).abs() < 1e-12, "{unit}: {exact}");
             for method in [Linkage::Single, Linkage::Average, Linkage::Ward] {
                 let tree = linkage(&metric, method).unwrap();

@@ -6,7 +6,7 @@ use treeport::learn::{Checkpoint, Loss, Schedule};
 use treeport::progress::State;
 use treeport::{
     Error, Fit, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measures, Method, Model,
-    PointMetric, Tree, build, exact, fit, flow, linkage, silent,
+    PointMetric, Problems, Tree, build, fit, flow, linkage, silent,
 };
 
 struct Scene {
@@ -448,7 +448,7 @@ fn a_graph_is_worked_out_once_and_fits_as_its_matrix() {
     let graph = GroundMetric::from_edges(20, &edges).unwrap();
     let matrix = graph.materialized().unwrap();
     let data = common::lessons(&graph, 20);
-    let pairs = exact::pairs(&matrix, data.measures(), data.pairs(), &silent).unwrap();
+    let pairs = Problems::new(&matrix, data.measures(), data.pairs()).values(&silent).unwrap();
     assert_eq!(data.distances(), pairs);
     let on_both = |m: &&Method| !m.takes().coordinates;
     for &method in Method::ALL.iter().filter(on_both) {

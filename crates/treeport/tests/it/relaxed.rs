@@ -4,8 +4,10 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::exact::{self, CostMatrix, Relaxed, Solution};
-use treeport::{Error, GroundMetric, Measures, PointMetric, silent};
+use treeport::{
+    Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem, Problems, Relax,
+    Solution, silent,
+};
 
 /// Masses on points of the plane or of a ring, and their distances by several metrics.
 #[derive(Clone, Debug)]
@@ -26,15 +28,30 @@ impl Scene {
         (0..n * n).map(|at| self.metric.distance(at / n, at % n)).collect()
     }
 
-    fn solve(&self, relaxed: Relaxed) -> Solution {
+    fn solve(&self, relax: Relax) -> Solution {
         let (a, b) = (self.measures.row(0), self.measures.row(1));
-        exact::solve_relaxed(&self.metric, &a, &b, relaxed, &silent).unwrap()
+        Problem::new(&self.metric, &a, &b).relaxed(relax).solve(&silent).unwrap()
     }
 
-    fn between(&self, relaxed: Relaxed) -> Solution {
-        let (n, costs) = (self.metric.points(), self.costs());
-        let costs = CostMatrix::new(n, n, &costs).unwrap();
-        exact::solve_relaxed_between(&self.row(0), &self.row(1), &costs, relaxed, &silent).unwrap()
+    fn between(&self, relax: Relax) -> Solution {
+        self.on_costs(relax, |problem| problem.solve(&silent).unwrap())
+    }
+
+    /// The problem by its costs alone.
+    fn on_costs<T>(&self, relax: Relax, ask: impl FnOnce(&Problem<'_>) -> T) -> T {
+        let (n, costs, a, b) = (self.metric.points(), self.costs(), self.row(0), self.row(1));
+        ask(&Problem::between(&a, &b, MatrixView::new(n, n, &costs).unwrap()).relaxed(relax))
+    }
+
+    /// Solutions with potentials of all points, on the metric and by costs alone.
+    fn proved(&self, relax: Relax) -> [(Solution, Potentials); 2] {
+        let both = |problem: &Problem<'_>| {
+            let solution = problem.solve(&silent).unwrap();
+            let potentials = problem.potentials(&solution).unwrap();
+            (solution, potentials)
+        };
+        let (a, b) = (self.measures.row(0), self.measures.row(1));
+        [both(&Problem::new(&self.metric, &a, &b).relaxed(relax)), self.on_costs(relax, both)]
     }
 
     /// What the parts of a plan cost, moved mass included; checks that no point gives or takes
@@ -50,7 +67,8 @@ impl Scene {
     }
 
     /// Checks that potentials are feasible at all points; returns what they prove.
-    fn check_potentials(&self, (u, v): &(Vec<f64>, Vec<f64>), most: f64) -> f64 {
+    fn check_potentials(&self, potentials: &Potentials, most: f64) -> f64 {
+        let Potentials { left: u, right: v } = potentials;
         let n = self.metric.points();
         for i in 0..n {
             for j in 0..n {
@@ -100,28 +118,20 @@ fn close(x: f64, y: f64) -> bool {
 proptest! {
     #[test]
     fn a_penalty_is_proved_by_plan_and_potentials(scene in scenes(), price in 0.0..4.0) {
-        let n = scene.metric.points();
-        let costs = scene.costs();
-        let relaxed = Relaxed::Penalty(price);
-        let solution = scene.solve(relaxed);
-        let between = scene.between(relaxed);
-        let matrix = CostMatrix::new(n, n, &costs).unwrap();
-        for (solution, potentials) in [
-            (&solution, solution.potentials(&scene.metric, price)),
-            (&between, between.potentials_between(&matrix, price)),
-        ] {
+        let proved = scene.proved(Relax::Penalty(price));
+        for (solution, potentials) in &proved {
             let (cost, moved) = scene.check_plan(solution);
             prop_assert!(close(solution.value, cost + price * (scene.totals() - 2.0 * moved)));
-            prop_assert!(close(solution.value, scene.check_potentials(&potentials, price)));
+            prop_assert!(close(solution.value, scene.check_potentials(potentials, price)));
         }
-        prop_assert!(close(solution.value, between.value));
+        prop_assert!(close(proved[0].0.value, proved[1].0.value));
     }
 
     #[test]
     fn what_pays_under_a_penalty_is_cheapest_for_its_mass(scene in scenes(), price in 0.0..4.0) {
-        let paid = scene.solve(Relaxed::Penalty(price));
+        let paid = scene.solve(Relax::Penalty(price));
         let (cost, mass) = scene.check_plan(&paid);
-        for solution in [scene.solve(Relaxed::Mass(mass)), scene.between(Relaxed::Mass(mass))] {
+        for solution in [scene.solve(Relax::Mass(mass)), scene.between(Relax::Mass(mass))] {
             prop_assert!(close(solution.value, cost), "{} {cost}", solution.value);
             let (spent, moved) = scene.check_plan(&solution);
             prop_assert!(close(spent, cost) && close(moved, mass), "{moved} {mass}");
@@ -134,13 +144,13 @@ proptest! {
     ) {
         let most = scene.measures.row(0).total().min(scene.measures.row(1).total());
         let mass = share * most;
-        let solution = scene.solve(Relaxed::Mass(mass));
+        let solution = scene.solve(Relax::Mass(mass));
         let (spent, moved) = scene.check_plan(&solution);
         prop_assert!(close(spent, solution.value) && close(moved, mass), "{moved} {mass}");
-        prop_assert!(close(solution.value, scene.between(Relaxed::Mass(mass)).value));
+        prop_assert!(close(solution.value, scene.between(Relax::Mass(mass)).value));
         for price in prices {
             // Moving this mass is one of the ways to pay the penalty.
-            let paid = scene.solve(Relaxed::Penalty(price)).value;
+            let paid = scene.solve(Relax::Penalty(price)).value;
             let bound = solution.value + price * (scene.totals() - 2.0 * mass);
             prop_assert!(paid <= bound + 1e-9 * (1.0 + bound), "{paid} {bound}");
         }
@@ -149,45 +159,37 @@ proptest! {
     #[test]
     fn potentials_of_plain_transport_prove_it_at_all_points(scene in scenes()) {
         let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
-        let (a, b) = (scene.measures.row(0), scene.measures.row(1));
-        let solution = exact::solve(&scene.metric, &a, &b).unwrap();
-        let potentials = solution.potentials(&scene.metric, f64::INFINITY);
-        let proved = scene.check_potentials(&potentials, f64::INFINITY);
-        prop_assert!(close(solution.value, proved), "{} {proved}", solution.value);
-        let (n, costs) = (scene.metric.points(), scene.costs());
-        let costs = CostMatrix::new(n, n, &costs).unwrap();
-        let solution = exact::solve_between(&scene.row(0), &scene.row(1), &costs).unwrap();
-        let potentials = solution.potentials_between(&costs, f64::INFINITY);
-        let proved = scene.check_potentials(&potentials, f64::INFINITY);
-        prop_assert!(close(solution.value, proved), "{} {proved}", solution.value);
+        for (solution, potentials) in scene.proved(Relax::Balanced) {
+            let proved = scene.check_potentials(&potentials, f64::INFINITY);
+            prop_assert!(close(solution.value, proved), "{} {proved}", solution.value);
+        }
     }
 
     #[test]
     fn no_penalty_is_paid_for_the_rounding_of_totals(scene in scenes(), power in -1..60i32) {
         let scene = Scene { measures: scene.measures.clone().normalized(), ..scene };
         let (a, b) = (scene.measures.row(0), scene.measures.row(1));
-        let plain = exact::distance(&scene.metric, &a, &b).unwrap();
+        let plain = Problem::new(&scene.metric, &a, &b).value(&silent).unwrap();
         let price = 10f64.powi(power);
-        let (solution, between) =
-            (scene.solve(Relaxed::Penalty(price)), scene.between(Relaxed::Penalty(price)));
+        let [(solution, potentials), (between, _)] = scene.proved(Relax::Penalty(price));
         prop_assert!(close(solution.value, between.value));
         let plain = if power < 2 { solution.value } else { plain };
         prop_assert!(close(solution.value, plain), "{} {plain}", solution.value);
-        let proved = scene.check_potentials(&solution.potentials(&scene.metric, price), price);
+        let proved = scene.check_potentials(&potentials, price);
         prop_assert!(close(proved, plain), "{proved} {plain}");
     }
 
     #[test]
     fn many_pairs_agree_with_one_at_a_time(scene in scenes(), price in 0.0..4.0, threads in 1..4usize) {
         let pairs = [(0, 1), (1, 0), (0, 0), (1, 1), (0, 1)];
-        let relaxed = Relaxed::Penalty(price);
+        let relaxed = Relax::Penalty(price);
         let (metric, measures) = (&scene.metric, &scene.measures);
         let found = common::on_threads(threads, || {
-            exact::relaxed_pairs(metric, measures, &pairs, relaxed, &silent).unwrap()
+            Problems::new(metric, measures, &pairs).relaxed(relaxed).values(&silent).unwrap()
         });
         for ((i, j), value) in pairs.into_iter().zip(found) {
             let (a, b) = (measures.row(i), measures.row(j));
-            let one = exact::solve_relaxed(metric, &a, &b, relaxed, &silent).unwrap();
+            let one = Problem::new(metric, &a, &b).relaxed(relaxed).solve(&silent).unwrap();
             prop_assert_eq!(value, one.value);
         }
     }
@@ -197,10 +199,10 @@ proptest! {
         costs in vec(0..9u8, 16), count in 0..=4usize
     ) {
         let cost: Vec<f64> = costs.into_iter().map(f64::from).collect();
-        let matrix = CostMatrix::new(4, 4, &cost).unwrap();
+        let matrix = MatrixView::new(4, 4, &cost).unwrap();
         let ones = [1.0; 4];
-        let mass = Relaxed::Mass(count as f64);
-        let solution = exact::solve_relaxed_between(&ones, &ones, &matrix, mass, &silent).unwrap();
+        let mass = Relax::Mass(count as f64);
+        let solution = Problem::between(&ones, &ones, matrix).relaxed(mass).solve(&silent).unwrap();
         prop_assert_eq!(solution.value, cheapest(&cost, 0, 0, count));
     }
 }
@@ -225,17 +227,18 @@ fn bad_penalties_and_masses_are_named() {
     let measures = Measures::from_dense(2, &[1.0, 0.0, 0.0, 3.0]).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
     for relaxed in [
-        Relaxed::Penalty(-1.0),
-        Relaxed::Penalty(f64::INFINITY),
-        Relaxed::Penalty(f64::NAN),
-        Relaxed::Mass(-0.5),
-        Relaxed::Mass(1.1),
-        Relaxed::Mass(f64::NAN),
+        Relax::Penalty(-1.0),
+        Relax::Penalty(f64::INFINITY),
+        Relax::Penalty(f64::NAN),
+        Relax::Mass(-0.5),
+        Relax::Mass(1.1),
+        Relax::Mass(f64::NAN),
     ] {
-        let error = exact::solve_relaxed(&metric, &a, &b, relaxed, &silent).unwrap_err();
+        let error = Problem::new(&metric, &a, &b).relaxed(relaxed).solve(&silent).unwrap_err();
         assert!(matches!(error, Error::BadOption { .. }), "{relaxed:?} {error}");
     }
-    let some = |mass| exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(mass), &silent).unwrap();
+    let some =
+        |mass| Problem::new(&metric, &a, &b).relaxed(Relax::Mass(mass)).solve(&silent).unwrap();
     assert_eq!((some(1.0).value, some(0.0).value, some(0.0).plan.len()), (1.0, 0.0, 0));
 }
 
@@ -245,7 +248,8 @@ fn a_tiny_mass_keeps_its_digits_beside_large_ones() {
     let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 0.0, 2.0]).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
     for mass in [1e-6, 1e-9, 1e-12, 1e-17, 1e-300] {
-        let solution = exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(mass), &silent).unwrap();
+        let solution =
+            Problem::new(&metric, &a, &b).relaxed(Relax::Mass(mass)).solve(&silent).unwrap();
         assert!((solution.value / (5.0 * mass) - 1.0).abs() < 1e-12, "{mass}: {}", solution.value);
         let moved: f64 = solution.plan.mass.iter().sum();
         assert!((moved / mass - 1.0).abs() < 1e-12, "{mass}: {moved}");

@@ -4,7 +4,7 @@ use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::sinkhorn::{self, Entropic, Epsilon, SinkhornOptions};
-use treeport::{Error, GroundMetric, Measures, PointMetric, exact, silent};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Problem, silent};
 
 fn options(epsilon: Epsilon) -> SinkhornOptions {
     SinkhornOptions { epsilon, ..SinkhornOptions::default() }
@@ -16,7 +16,8 @@ fn sharp(epsilon: Epsilon) -> SinkhornOptions {
 }
 
 fn solve(metric: &GroundMetric, measures: &Measures, options: &SinkhornOptions) -> Entropic {
-    sinkhorn::solve(metric, &measures.row(0), &measures.row(1), options).unwrap()
+    sinkhorn::solve(&Problem::new(metric, &measures.row(0), &measures.row(1)), options, &silent)
+        .unwrap()
 }
 
 fn line(coordinates: Vec<f64>) -> GroundMetric {
@@ -70,7 +71,7 @@ proptest! {
         prop_assert!(found.plan.iter().all(|(_, _, mass)| mass > 0.0));
         let cost = found.plan.cost(|i, j| metric.distance(i, j));
         prop_assert!((cost - found.transport_cost).abs() <= 1e-12 * cost);
-        let w1 = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        let w1 = Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
         let fewer = measures.row(0).support().len().min(measures.row(1).support().len());
         let bound = w1 + found.epsilon * (fewer as f64).ln();
         prop_assert!(found.transport_cost >= w1 * (1.0 - 1e-12));
@@ -103,8 +104,8 @@ proptest! {
         let (metric, measures) = setup(&points, &masses);
         let options = sharp(Epsilon::Relative(0.1));
         let (a, b) = (measures.row(0), measures.row(1));
-        let forth = sinkhorn::distance(&metric, &a, &b, &options).unwrap();
-        let back = sinkhorn::distance(&metric, &b, &a, &options).unwrap();
+        let forth = sinkhorn::value(&Problem::new(&metric, &a, &b), &options, &silent).unwrap();
+        let back = sinkhorn::value(&Problem::new(&metric, &b, &a), &options, &silent).unwrap();
         prop_assert!((forth - back).abs() < 1e-8, "{forth} {back}");
     }
 
@@ -181,7 +182,7 @@ fn irregular() -> (GroundMetric, Measures) {
 #[test]
 fn less_entropy_comes_down_to_the_exact_cost() {
     let (metric, measures) = irregular();
-    let w1 = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+    let w1 = Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
     let mut last = f64::INFINITY;
     for share in [1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6] {
         let found = solve(&metric, &measures, &options(Epsilon::Relative(share)));
@@ -195,7 +196,7 @@ fn less_entropy_comes_down_to_the_exact_cost() {
 #[test]
 fn without_scaling_a_tiny_epsilon_gives_a_plan_all_the_same() {
     let (metric, measures) = irregular();
-    let w1 = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+    let w1 = Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
     for epsilon in [Epsilon::Relative(1e-6), Epsilon::Relative(1e-15), Epsilon::Absolute(1e-300)] {
         let plain = SinkhornOptions { scaling: None, max_iterations: 200, ..options(epsilon) };
         let found = solve(&metric, &measures, &plain);
@@ -209,8 +210,10 @@ fn without_scaling_a_tiny_epsilon_gives_a_plan_all_the_same() {
 fn equal_measures_are_not_at_distance_0() {
     let (metric, measures) = irregular();
     let a = measures.row(0);
-    let spread =
-        |share| sinkhorn::distance(&metric, &a, &a, &options(Epsilon::Relative(share))).unwrap();
+    let spread = |share| {
+        sinkhorn::value(&Problem::new(&metric, &a, &a), &options(Epsilon::Relative(share)), &silent)
+            .unwrap()
+    };
     assert!(spread(0.1) > spread(0.01) && spread(0.01) > 0.0);
     assert!(spread(1e-4) < 1e-4 * spread(0.1));
 }
@@ -222,13 +225,17 @@ fn one_point_leaves_no_choice() {
     let found = solve(&metric, &measures, &SinkhornOptions::default());
     assert!((found.transport_cost - 9.0).abs() < 1e-12 && found.converged);
     let b = measures.row(1);
-    let back = sinkhorn::solve(&metric, &b, &measures.row(0), &SinkhornOptions::default()).unwrap();
+    let back = sinkhorn::solve(
+        &Problem::new(&metric, &b, &measures.row(0)),
+        &SinkhornOptions::default(),
+        &silent,
+    )
+    .unwrap();
     assert!((back.transport_cost - 9.0).abs() < 1e-12 && back.converged);
     let stay = sinkhorn::solve(
-        &metric,
-        &measures.row(0),
-        &measures.row(0),
+        &Problem::new(&metric, &measures.row(0), &measures.row(0)),
         &options(Epsilon::Relative(0.5)),
+        &silent,
     );
     let stay = stay.unwrap();
     assert_eq!((stay.transport_cost, stay.regularized_cost, stay.converged), (0.0, 0.0, true));
@@ -250,7 +257,7 @@ fn large_costs_and_tiny_masses_are_no_trouble() {
     for tiny in [1e-9, 1e-30, 1e-200, 5e-324] {
         let masses = [0.5, tiny, 0.5, 0.0, tiny, 0.25, 0.25, 0.5];
         let measures = Measures::from_dense(4, &masses).unwrap();
-        let w1 = exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap();
+        let w1 = Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
         for share in [1.0, 0.01, 1e-6] {
             let found = solve(&metric, &measures, &options(Epsilon::Relative(share)));
             assert!(found.converged, "{tiny} {share}: {}", found.violation);
@@ -297,7 +304,13 @@ fn any_number_of_threads_agrees_with_one_pair_at_a_time() {
     let options = SinkhornOptions::default();
     let judge: Vec<f64> = pairs
         .iter()
-        .map(|&(i, j)| sinkhorn::distance(&metric, &measures.row(i), &measures.row(j), &options))
+        .map(|&(i, j)| {
+            sinkhorn::value(
+                &Problem::new(&metric, &measures.row(i), &measures.row(j)),
+                &options,
+                &silent,
+            )
+        })
         .collect::<Result<_, _>>()
         .unwrap();
     for threads in [1, 2, 5] {
@@ -312,10 +325,10 @@ fn what_has_not_converged_is_reported_and_not_returned() {
     let (metric, measures) = irregular();
     let (a, b) = (measures.row(0), measures.row(1));
     let hasty = SinkhornOptions { max_iterations: 3, ..SinkhornOptions::default() };
-    let found = sinkhorn::solve(&metric, &a, &b, &hasty).unwrap();
+    let found = sinkhorn::solve(&Problem::new(&metric, &a, &b), &hasty, &silent).unwrap();
     assert!(!found.converged && found.iterations == 3 && found.violation > 1e-9);
     assert!(marginal_error(&found, &measures) < 1e-14, "the plan is rounded all the same");
-    let error = sinkhorn::distance(&metric, &a, &b, &hasty).unwrap_err();
+    let error = sinkhorn::value(&Problem::new(&metric, &a, &b), &hasty, &silent).unwrap_err();
     let Error::NotConverged { violation, iterations: 3, .. } = error else { panic!("{error}") };
     assert_eq!(violation, found.violation);
     let error = sinkhorn::pairs(&metric, &measures, &[(1, 0)], &hasty, &silent).unwrap_err();
@@ -339,7 +352,11 @@ fn bad_options_are_named() {
     let (metric, measures) = irregular();
     let message = |options: SinkhornOptions| {
         let pairs = sinkhorn::pairs(&metric, &measures, &[], &options, &silent);
-        let one = sinkhorn::distance(&metric, &measures.row(0), &measures.row(1), &options);
+        let one = sinkhorn::value(
+            &Problem::new(&metric, &measures.row(0), &measures.row(1)),
+            &options,
+            &silent,
+        );
         let message = one.unwrap_err().to_string();
         assert_eq!(pairs.unwrap_err().to_string(), message);
         message
@@ -374,8 +391,13 @@ fn bad_measures_and_a_wish_to_stop_are_errors() {
     let metric = line(vec![0.0, 1.0, 2.0]);
     let options = SinkhornOptions::default();
     let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 0.0, 2.0]).unwrap();
-    let one =
-        |metric, a, b| sinkhorn::distance(metric, &measures.row(a), &measures.row(b), &options);
+    let one = |metric, a, b| {
+        sinkhorn::value(
+            &Problem::new(metric, &measures.row(a), &measures.row(b)),
+            &options,
+            &silent,
+        )
+    };
     assert!(matches!(one(&metric, 0, 1), Err(Error::Unbalanced { left: 0, right: 1, .. })));
     let small = line(vec![0.0, 1.0]);
     assert!(matches!(one(&small, 0, 1), Err(Error::PointCount { measures: 3, points: 2 })));

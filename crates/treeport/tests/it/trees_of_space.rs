@@ -4,7 +4,7 @@ use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::build::{Splitting, cluster_tree, quadtree};
-use treeport::{Error, GroundMetric, Measures, PointMetric, Tree, exact, silent};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Problems, Tree, silent};
 
 fn euclidean(dim: usize, coordinates: Vec<f64>) -> GroundMetric {
     GroundMetric::from_points(dim, coordinates, PointMetric::Euclidean).expect("points")
@@ -100,8 +100,8 @@ fn quadtrees_keep_their_bounds_in_the_mean() {
     let masses: Vec<f64> = (0..30 * 12).map(|k| 0.01 + f64::from((k * 613) % 89)).collect();
     let measures = Measures::from_dense(30, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> = (0..6).map(|k| (k, 11 - k)).collect();
-    let exact = exact::pairs(&metric, &measures, &pairs, &silent).unwrap();
-    let city = exact::pairs(&manhattan, &measures, &pairs, &silent).unwrap();
+    let exact = Problems::new(&metric, &measures, &pairs).values(&silent).unwrap();
+    let city = Problems::new(&manhattan, &measures, &pairs).values(&silent).unwrap();
     let (seeds, depth) = (200, 62f64.log2().ceil() + 1.0);
     let mut means = vec![0.0; pairs.len()];
     for seed in 0..seeds {

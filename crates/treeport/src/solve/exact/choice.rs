@@ -41,7 +41,7 @@ pub(crate) fn is_quick_on_edges(metric: &GroundMetric, left: usize, right: usize
 
 /// Works out what is needed to look up distances of a graph quickly, if some pairs are going to ask
 /// for many of them. It depends on the pairs alone, so that any number of threads finds the same.
-pub(super) fn prepare(
+pub(in crate::solve) fn prepare(
     metric: &GroundMetric,
     measures: &Measures,
     pairs: &[(usize, usize)],

@@ -6,105 +6,94 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Relaxed, Solution, pairs, relaxed_pairs, solve_relaxed, solve_watched};
+use super::Solution;
 use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures, check_balance, check_totals};
-use crate::metric::Components;
+use crate::measure::{Measures, check_totals};
+use crate::metric::{Components, Share};
 use crate::progress::{Progress, SOLVING, State};
+use crate::solve::problem::{OnComponents, OnMetric, Posed, Potentials, Relax, solve_posed};
+use crate::solve::problems::Problems;
 use crate::tree::Coupling;
 
 /// An optimal plan between two measures that have equal masses in every component, or with a
 /// penalty between any two.
 ///
 /// # Errors
-/// As [`distance`](super::distance()) and [`solve_relaxed`];
-/// [`Error::UnbalancedComponent`] where masses differ in a component; [`Relaxed::Mass`] where there
-/// are several components; [`Error::Cancelled`] when `progress` asks to stop.
-///
-/// # Example
-/// ```
-/// use treeport::metric::Components;
-/// use treeport::{Measures, exact, silent};
-/// let islands = Components::from_edges(4, &[(0, 1, 2.0), (2, 3, 1.0)])?;
-/// let measures = Measures::from_dense(4, &[1.0, 0.0, 3.0, 0.0, 0.0, 1.0, 1.0, 2.0])?;
-/// let (a, b) = (measures.row(0), measures.row(1));
-/// assert_eq!(exact::solve_components(&islands, &a, &b, None, &silent)?.value, 4.0);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn solve_components(
-    ground: &Components,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    relaxed: Option<Relaxed>,
+/// [`Error::UnbalancedComponent`] where masses differ in a component; [`Relax::Mass`].
+pub(in crate::solve) fn solve(
+    pair: &OnComponents<'_>,
+    relax: Relax,
     progress: &Progress<'_>,
 ) -> Result<Solution> {
-    match (ground.whole(), relaxed) {
-        (Ok(metric), None) => return solve_watched(metric, a, b, progress),
-        (Ok(metric), Some(relaxed)) => return solve_relaxed(metric, a, b, relaxed, progress),
-        (Err(_), _) => {}
-    }
-    for measure in [a, b] {
-        measure.check_points(ground.points())?;
-    }
-    let penalty = penalty_of(relaxed)?;
-    if penalty.is_none() {
-        check_balance((0, *a), (1, *b))?;
-    }
-    let mut shares: BTreeMap<usize, [Vec<(usize, f64)>; 2]> = BTreeMap::new();
+    let mut whole = Solution::free(Coupling::default());
+    each(pair, relax, |component, part| {
+        let part = match part {
+            Part::LeftBehind(solution) => solution,
+            Part::Pair(measures) => {
+                let metric = pair.ground.metric(component);
+                let posed = OnMetric { metric, a: measures.row(0), b: measures.row(1) };
+                solve_posed(&Posed::Metric(posed), relax, progress)?
+            }
+        };
+        put_together(&mut whole, &part, |point| pair.ground.node(component, point));
+        Ok(())
+    })?;
+    Ok(whole)
+}
+
+/// What two measures have in a component.
+pub(in crate::solve) enum Part {
+    /// Both have mass.
+    Pair(Measures),
+    /// One alone has mass, which costs the penalty.
+    LeftBehind(Solution),
+}
+
+/// Calls `work` with what two measures have in every component where either has mass.
+pub(in crate::solve) fn each(
+    pair: &OnComponents<'_>,
+    relax: Relax,
+    mut work: impl FnMut(usize, Part) -> Result<()>,
+) -> Result<()> {
+    let OnComponents { ground, a, b, numbers } = pair;
+    let penalty = penalty_of(relax)?;
+    let mut shares: BTreeMap<usize, [Share; 2]> = BTreeMap::new();
     for (side, measure) in [a, b].into_iter().enumerate() {
         for (component, share) in ground.split(measure) {
             shares.entry(component).or_default()[side] = share;
         }
     }
-    let mut whole = nothing();
     for (component, [left, right]) in shares {
-        let metric = ground.metric(component);
         let part = match penalty {
-            Some(price) if left.is_empty() || right.is_empty() => left_behind(&left, &right, price),
+            Some(price) if left.is_empty() || right.is_empty() => {
+                Part::LeftBehind(left_behind(&left, &right, price))
+            }
             _ => {
-                check_component(ground, component, (0, &left), (1, &right), penalty)?;
-                let both = Measures::from_rows(metric.points(), [left, right])?;
-                let (a, b) = (both.row(0), both.row(1));
-                match penalty.map(Relaxed::Penalty) {
-                    Some(relaxed) => solve_relaxed(metric, &a, &b, relaxed, progress)?,
-                    None => solve_watched(metric, &a, &b, progress)?,
+                if penalty.is_none() {
+                    check_component(ground, component, *numbers, [&left, &right])?;
                 }
+                Part::Pair(Measures::from_rows(ground.metric(component).points(), [left, right])?)
             }
         };
-        put_together(&mut whole, &part, |point| ground.node(component, point));
+        work(component, part)?;
     }
-    Ok(whole)
+    Ok(())
 }
 
-/// W₁ of many pairs, or with a penalty the value of [`solve_relaxed`], in parallel over the pairs of
-/// each component; the same for any number of threads.
+/// The values of many pairs, in parallel over the pairs of each component; the same for any number
+/// of threads.
 ///
 /// # Errors
-/// As [`pairs`], [`relaxed_pairs`] and [`solve_components`], with the numbers of the measures.
-pub fn pairs_in_components(
+/// As [`solve`], with the numbers of the measures.
+pub(in crate::solve) fn values(
     ground: &Components,
     measures: &Measures,
     listed: &[(usize, usize)],
-    relaxed: Option<Relaxed>,
+    relax: Relax,
     progress: &Progress<'_>,
 ) -> Result<Vec<f64>> {
-    match (ground.whole(), relaxed) {
-        (Ok(metric), None) => return pairs(metric, measures, listed, progress),
-        (Ok(metric), Some(relaxed)) => {
-            return relaxed_pairs(metric, measures, listed, relaxed, progress);
-        }
-        (Err(_), _) => {}
-    }
-    measures.check_points(ground.points())?;
-    let penalty = penalty_of(relaxed)?;
-    match penalty {
-        None => measures.check_pairs(listed)?,
-        Some(_) => listed
-            .iter()
-            .try_for_each(|&(i, j)| measures.get(i).and(measures.get(j)).map(|_| ()))?,
-    }
     let mut values = vec![0.0; listed.len()];
-    let jobs = jobs(ground, measures, listed, penalty, &mut values)?;
+    let jobs = jobs(ground, measures, listed, penalty_of(relax)?, &mut values)?;
     let all: usize = jobs.values().map(|job| job.pairs.len()).sum();
     let mut before = 0;
     for (component, job) in jobs {
@@ -114,10 +103,7 @@ pub fn pairs_in_components(
             _ => progress(state),
         };
         let own = Measures::from_rows(metric.points(), job.rows)?;
-        let solved = match penalty.map(Relaxed::Penalty) {
-            Some(relaxed) => relaxed_pairs(metric, &own, &job.pairs, relaxed, &of_all)?,
-            None => pairs(metric, &own, &job.pairs, &of_all)?,
-        };
+        let solved = Problems::new(metric, &own, &job.pairs).relaxed(relax).values(&of_all)?;
         job.which.iter().zip(solved).for_each(|(&pair, value)| values[pair] += value);
         before += job.pairs.len();
     }
@@ -160,7 +146,9 @@ fn jobs(
             let job = jobs.get_mut(component).expect("a measure has mass there");
             let (from, to) = (left.get(component).copied(), right.get(component).copied());
             let share = |at: Option<usize>| at.map_or(&[][..], |at| &job.rows[at][..]);
-            check_component(ground, *component, (i, share(from)), (j, share(to)), penalty)?;
+            if penalty.is_none() {
+                check_component(ground, *component, [i, j], [share(from), share(to)])?;
+            }
             match (from, to, penalty) {
                 (Some(from), Some(to), _) => {
                     job.pairs.push((from, to));
@@ -177,33 +165,30 @@ fn jobs(
 }
 
 /// The penalty of what may be left over in a component.
-fn penalty_of(relaxed: Option<Relaxed>) -> Result<Option<f64>> {
-    let bad = |option, value: f64, expected| {
-        Err(Error::BadOption { option, value: value.to_string(), expected })
-    };
-    match relaxed {
-        None => Ok(None),
-        Some(Relaxed::Penalty(price)) if (0.0..f64::INFINITY).contains(&price) => Ok(Some(price)),
-        Some(Relaxed::Penalty(price)) => bad("penalty", price, "it must be finite and at least 0"),
-        Some(Relaxed::Mass(mass)) => {
-            bad("mass", mass, "the graph falls into several components, so give a penalty instead")
-        }
+fn penalty_of(relax: Relax) -> Result<Option<f64>> {
+    match super::relaxed::checked(relax, f64::INFINITY, f64::INFINITY)? {
+        Relax::Balanced => Ok(None),
+        Relax::Penalty(price) => Ok(Some(price)),
+        Relax::Mass(mass) => Err(Error::BadOption {
+            option: "mass",
+            value: mass.to_string(),
+            expected: "the graph falls into several components, so give a penalty instead",
+        }),
     }
 }
 
-/// Refuses two numbered measures of different masses in a component, unless there is a penalty.
+/// Refuses two numbered measures of different masses in a component.
 fn check_component(
     ground: &Components,
     component: usize,
-    (left, from): (usize, &[(usize, f64)]),
-    (right, to): (usize, &[(usize, f64)]),
-    penalty: Option<f64>,
+    numbers: [usize; 2],
+    shares: [&[(usize, f64)]; 2],
 ) -> Result<()> {
-    let (left_mass, right_mass) = (total(from), total(to));
-    if penalty.is_some() || check_totals((left, left_mass), (right, right_mass)).is_ok() {
+    let ([left, right], [left_mass, right_mass]) = (numbers, shares.map(total));
+    if check_totals((left, left_mass), (right, right_mass)).is_ok() {
         return Ok(());
     }
-    let point = from.first().or(to.first()).map_or(0, |entry| entry.0);
+    let point = shares[0].first().or(shares[1].first()).map_or(0, |entry| entry.0);
     let node = ground.node(component, point);
     Err(Error::UnbalancedComponent { left, right, node, left_mass, right_mass })
 }
@@ -213,16 +198,16 @@ fn total(share: &[(usize, f64)]) -> f64 {
     share.iter().fold(0.0, |sum, entry| sum + entry.1)
 }
 
-fn nothing() -> Solution {
-    let (plan, left, right) = (Coupling::default(), Vec::new(), Vec::new());
-    Solution { value: 0.0, plan, left, right, gap: 0.0, pivots: 0, integers: false }
-}
-
 /// The solution where one measure alone has mass, which then costs the penalty.
 fn left_behind(left: &[(usize, f64)], right: &[(usize, f64)], price: f64) -> Solution {
     let duals = |share: &[(usize, f64)]| share.iter().map(|&(point, _)| (point, price)).collect();
     let value = price * (total(left) + total(right));
-    Solution { value, left: duals(left), right: duals(right), ..nothing() }
+    Solution {
+        value,
+        left: duals(left),
+        right: duals(right),
+        ..Solution::free(Coupling::default())
+    }
 }
 
 /// Adds the solution of a component, whose points are called as `name` says.
@@ -240,13 +225,11 @@ fn put_together(whole: &mut Solution, part: &Solution, name: impl Fn(usize) -> u
 }
 
 impl Solution {
-    /// [`potentials`](Self::potentials) of all points of all components: for any two of the same
-    /// component u(i) + v(j) ≤ d(i, j). They are 0 in components without mass.
-    pub fn potentials_in_components(&self, ground: &Components, most: f64) -> (Vec<f64>, Vec<f64>) {
-        if let Ok(metric) = ground.whole() {
-            return self.potentials(metric, most);
-        }
-        let mut parts: BTreeMap<usize, Solution> = BTreeMap::new();
+    /// Dual values of all points of all components: for any two of the same component
+    /// u(i) + v(j) ≤ d(i, j). They are 0 in components without mass.
+    pub(in crate::solve) fn on_components(&self, ground: &Components, most: f64) -> Potentials {
+        let nothing = || Self::free(Coupling::default());
+        let mut parts: BTreeMap<usize, Self> = BTreeMap::new();
         for (values, side) in [(&self.left, 0), (&self.right, 1)] {
             for &(node, value) in values {
                 let (component, point) = ground.place(node);
@@ -255,14 +238,15 @@ impl Solution {
                 side.push((point, value));
             }
         }
-        let (mut u, mut v) = (vec![0.0; ground.points()], vec![0.0; ground.points()]);
+        let mut all =
+            Potentials { left: vec![0.0; ground.points()], right: vec![0.0; ground.points()] };
         for (component, part) in parts {
-            let (left, right) = part.potentials(ground.metric(component), most);
-            for (point, (left, right)) in left.into_iter().zip(right).enumerate() {
+            let of_part = part.on_metric(ground.metric(component), most);
+            for (point, (left, right)) in of_part.left.into_iter().zip(of_part.right).enumerate() {
                 let node = ground.node(component, point);
-                (u[node], v[node]) = (left, right);
+                (all.left[node], all.right[node]) = (left, right);
             }
         }
-        (u, v)
+        all
     }
 }

@@ -1,11 +1,12 @@
 //! Problems on a graph that are solved on its edges, without distances.
 
-use super::{CLIP, GoesOn, Solution, Solver, check, is_proof, reused};
+use super::{CLIP, GoesOn, Solution, Solver, is_proof, reused};
 use crate::error::{Error, Result};
-use crate::measure::Measure;
 use crate::metric::{GroundMetric, Network};
-use crate::progress::{Counter, Progress, SOLVING};
+use crate::progress::{Counter, SOLVING, State};
 use crate::solve::graph::{self, Simplex};
+use crate::solve::problem::OnMetric;
+use crate::solve::within::{Bounds, Clock};
 use crate::tree::Coupling;
 
 /// The memory of solves on edges: lengths in 64 bits, and in 128 where that proves nothing.
@@ -35,131 +36,95 @@ pub(super) struct Proved {
     is_long: bool,
 }
 
-/// As [`solve`](super::solve()) on the edges of a graph, without any distance between its nodes,
-/// whatever the supports; on a metric that is no graph it is `solve`.
-///
-/// It is what `solve` chooses by itself where it is the faster way. The potentials of all nodes are
-/// 1-Lipschitz along every edge, so the dual values are the proof that those of `solve` are.
-///
-/// # Errors
-/// As [`distance`](super::distance()).
-///
-/// # Complexity
-/// About one pivot for every node, of O(√N) each and the cycle's length; O(N + E) memory.
-///
-/// # Example
-/// ```
-/// use treeport::{GroundMetric, Measures, exact};
-/// let metric = GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
-/// let measures = Measures::from_dense(3, &[1.0, 0.0, 0.0, 0.0, 0.5, 0.5])?;
-/// let solution = exact::solve_on_edges(&metric, &measures.row(0), &measures.row(1))?;
-/// assert_eq!(solution.value, 2.25);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn solve_on_edges(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
-    check(metric, a, b)?;
-    reused(|solver| {
-        solver.lay_out(metric, a, b);
-        match metric.network() {
-            Some(network) if !solver.left.is_empty() => solver.solution_on_edges(network, &|| true),
-            _ => {
-                solver.fill_costs(metric, &|| true)?;
-                solver.solution(&|| true)
-            }
-        }
-    })
-}
-
-/// Certified lower and upper bounds of W₁ that are at most `epsilon` apart, relatively to the upper
-/// one; the exact solver is stopped as soon as it has them. On a metric that is no graph they are
-/// those of the exact solution.
-///
-/// # Errors
-/// As [`distance`](super::distance()); an `epsilon` that is not at least 0; [`Error::Cancelled`]
-/// when `progress`, which counts pivots, asks to stop.
+/// Certified bounds of W₁ on the edges of a graph that are close enough, or as close as the clock
+/// lets them become: the simplex is stopped as soon as it has them.
 ///
 /// # Complexity
 /// Any spanning tree is an upper bound, and its potentials are a lower bound after one search of the
 /// graph from all nodes at once, O(E log N), which is done a few times.
-///
-/// # Example
-/// ```
-/// use treeport::{GroundMetric, Measures, exact, silent};
-/// let metric = GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
-/// let measures = Measures::unit_masses(3, [0, 2])?;
-/// let (a, b) = (measures.row(0), measures.row(1));
-/// let (lower, upper) = exact::within(&metric, &a, &b, 0.1, &silent)?;
-/// assert!(lower <= 2.5 && upper >= 2.5 && upper - lower <= 0.1 * upper);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn within(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    epsilon: f64,
-    progress: &Progress<'_>,
-) -> Result<(f64, f64)> {
-    check(metric, a, b)?;
-    if epsilon.is_nan() || epsilon < 0.0 {
-        return Err(Error::BadOption {
-            option: "epsilon",
-            value: epsilon.to_string(),
-            expected: "it must be at least 0",
-        });
-    }
-    let counter = Counter::new(SOLVING, None, progress);
+pub(in crate::solve) fn bounds(
+    pair: &OnMetric<'_>,
+    network: Network<'_>,
+    accuracy: f64,
+    clock: &Clock<'_>,
+) -> Result<Bounds> {
+    let hears = |state: &State<'_>| clock.hears(state);
+    let counter = Counter::new(SOLVING, None, &hears);
     reused(|solver| {
-        solver.lay_out(metric, a, b);
-        match metric.network() {
-            _ if solver.left.is_empty() => Ok((0.0, 0.0)),
-            Some(network) => solver.within(metric, network, epsilon, &counter),
-            None => {
-                let goes_on = || counter.add(0).is_ok();
-                solver.fill_costs(metric, &goes_on)?;
-                solver.certified(&goes_on).map(|(value, gap, _)| ((value - gap).max(0.0), value))
-            }
+        solver.lay_out(pair.metric, &pair.a, &pair.b);
+        if solver.left.is_empty() {
+            let plan = solver.shared_plan();
+            return Ok(Bounds { lower: 0.0, upper: 0.0, plan });
+        }
+        solver.bounds_on_edges(pair.metric, network, accuracy, &counter, clock)
+    })
+}
+
+/// A solution on the edges of a graph, whatever the supports.
+#[cfg(test)]
+pub(in crate::solve) fn solve_on_edges(pair: &OnMetric<'_>) -> Result<Solution> {
+    reused(|solver| {
+        solver.lay_out(pair.metric, &pair.a, &pair.b);
+        match pair.metric.network() {
+            Some(network) if !solver.left.is_empty() => solver.solution_on_edges(network, &|| true),
+            _ => Ok(Solution::free(solver.shared_plan())),
         }
     })
 }
 
 impl Solver {
     /// Pivots on the edges until the bounds are close enough, or to the end.
-    fn within(
+    fn bounds_on_edges(
         &mut self,
         metric: &GroundMetric,
         network: Network<'_>,
-        epsilon: f64,
+        accuracy: f64,
         counter: &Counter<'_>,
-    ) -> Result<(f64, f64)> {
+        clock: &Clock<'_>,
+    ) -> Result<Bounds> {
         let mass = self.supply_nodes(network)?;
         let OnEdges { supply, short, .. } = &mut self.edges;
         short.set(network, supply, f64::INFINITY);
+        let nodes = supply.len();
         let mut potential = Vec::new();
         let goes_on = || counter.add(0).is_ok();
         loop {
             let before = short.pivots;
-            let is_end = short.run(network, supply.len() / CHECKS + 1, &goes_on)?;
-            counter.add(short.pivots - before)?;
+            let is_end = match short.run(network, nodes / CHECKS + 1, &goes_on) {
+                Err(Error::Cancelled) if clock.is_up() => false,
+                is_end => is_end?,
+            };
+            let is_up = counter.add(short.pivots - before).is_err();
+            if is_up && !clock.is_up() {
+                return Err(Error::Cancelled);
+            }
             let price = |(edge, flow): (usize, i128)| mass(flow).abs() * network.edges[edge].2;
             let upper: f64 = short.flows(network).map(price).sum();
             potential.clear();
-            potential.extend((0..supply.len()).map(|v| short.potential(v)));
+            potential.extend((0..nodes).map(|v| short.potential(v)));
             metric.make_lipschitz(&mut potential);
             let lower =
                 lower_bound((&self.left, &self.supply), (&self.right, &self.demand), &potential);
-            if upper - lower <= epsilon * upper {
-                return Ok((lower, upper));
+            if is_up || upper - lower <= accuracy * upper {
+                let tree = short.tree(nodes);
+                return Ok(Bounds { lower, upper, plan: self.plan_on(&tree) });
             }
             if is_end {
                 break;
             }
         }
-        let (value, gap) = match proved(short, network, supply, &mass) {
-            Some(proved) => proved,
-            // Lengths too far apart for 64 bits.
-            None => self.on_edges(network, &goes_on).map(|proved| (proved.value, proved.gap))?,
-        };
-        Ok(((value - gap).max(0.0), value))
+        if let Some((value, gap)) = proved(short, network, supply, &mass) {
+            let tree = short.tree(nodes);
+            return Ok(Bounds {
+                lower: (value - gap).max(0.0),
+                upper: value,
+                plan: self.plan_on(&tree),
+            });
+        }
+        // Lengths too far apart for 64 bits.
+        let solution = self.solution_on_edges(network, &goes_on)?;
+        let lower = (solution.value - solution.gap).max(0.0);
+        Ok(Bounds { lower, upper: solution.value, plan: solution.plan })
     }
 
     /// What heights prove about what is laid out on a graph, as `Solver::lower_bound` finds it from all
@@ -237,23 +202,26 @@ impl Solver {
         let tree = if is_long { long.tree(nodes) } else { short.tree(nodes) };
         let pivots = short.pivots + if is_long { long.pivots } else { 0 };
         let potential = |v: usize| if is_long { long.potential(v) } else { short.potential(v) };
-        let mut plan = Coupling::default();
-        for &(point, mass) in &self.shared {
-            plan.push(point as u32, point as u32, mass);
-        }
+        let plan = self.plan_on(&tree);
+        let left = self.left.iter().map(|&v| (v, potential(v))).collect();
+        let right = self.right.iter().map(|&v| (v, -potential(v))).collect();
+        Ok(Solution { value, plan, left, right, gap, pivots, integers: true })
+    }
+
+    /// The plan of what flows on a spanning tree, and of what stays.
+    fn plan_on(&self, tree: &[u32]) -> Coupling {
+        let mut plan = self.shared_plan();
         let (supply, demand) = self.units.quanta();
         let given = self.left.iter().copied().zip(supply);
         let taken = self.right.iter().copied().zip(demand.map(|mass| -mass));
         let quantum = self.units.quantum();
-        graph::plan(&tree, given.chain(taken), |from, to, quanta| {
+        graph::plan(tree, given.chain(taken), |from, to, quanta| {
             let mass = quantum(quanta);
             if mass > 0.0 {
                 plan.push(from as u32, to as u32, mass);
             }
         });
-        let left = self.left.iter().map(|&v| (v, potential(v))).collect();
-        let right = self.right.iter().map(|&v| (v, -potential(v))).collect();
-        Ok(Solution { value, plan, left, right, gap, pivots, integers: true })
+        plan
     }
 }
 
@@ -335,7 +303,7 @@ mod tests {
             let measures = Measures::from_dense(n, &masses).unwrap().normalized();
             let heights: Vec<f64> = (0..n).map(|_| rng.random_range(-9.0..9.0)).collect();
             let (a, b) = (measures.row(0), measures.row(1));
-            let exact = super::super::distance(&metric, &a, &b).unwrap();
+            let exact = crate::Problem::new(&metric, &a, &b).value(&crate::silent).unwrap();
             let mut solver = Solver::default();
             solver.lay_out(&metric, &a, &b);
             let ours = solver.lower_bound_by_searches(&metric, &|v| heights[v]);

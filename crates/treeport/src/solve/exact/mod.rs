@@ -44,11 +44,10 @@
 //!   supports of 30 to 2,000, because masses that split need many more paths.
 
 mod arcs;
-mod choice;
-mod components;
-mod costs;
+pub(super) mod choice;
+pub(super) mod components;
 mod dual;
-mod edges;
+pub(super) mod edges;
 mod first;
 pub(super) mod fixed;
 mod linked;
@@ -56,33 +55,27 @@ mod lopsided;
 mod paths;
 mod potentials;
 mod price;
-mod relaxed;
+pub(super) mod relaxed;
 mod simplex;
 mod sweeps;
 mod word;
 
 use std::cell::Cell;
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures, check_balance};
+use crate::measure::{Measure, check_totals};
 use crate::memory;
 use crate::metric::{GroundMetric, LaidOutPoints};
-use crate::progress::{Counter, Progress, SOLVING, State, silent};
+use crate::progress::Progress;
+use crate::solve::matrix::read_masses;
+use crate::solve::problem::{OnMatrix, OnMetric};
 use crate::tree::Coupling;
 pub(crate) use choice::is_quick_on_edges;
-pub use components::{pairs_in_components, solve_components};
-pub use costs::{CostMatrix, between, solve_between, solve_between_watched};
 pub(crate) use dual::lower_bound;
-pub use edges::{solve_on_edges, within};
 use fixed::Units;
-pub use relaxed::{Relaxed, relaxed_pairs, solve_relaxed, solve_relaxed_between};
 use simplex::Simplex;
 pub(crate) use sweeps::interval;
-
-/// The largest gap between plan and dual bound, relative to the value, that counts as proof.
-pub const TOLERANCE: f64 = 1e-9;
+pub(super) use sweeps::interval_and_plan;
 
 /// An optimal plan with its proof.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +95,26 @@ pub struct Solution {
     pub pivots: usize,
     /// Whether it took integer costs to prove it.
     pub integers: bool,
+}
+
+impl Solution {
+    /// The largest gap between plan and dual bound, relative to the value, that counts as proof.
+    pub const TOLERANCE: f64 = 1e-9;
+
+    /// A plan that costs nothing.
+    fn free(plan: Coupling) -> Self {
+        let (left, right) = (Vec::new(), Vec::new());
+        Self { value: 0.0, plan, left, right, gap: 0.0, pivots: 0, integers: false }
+    }
+}
+
+/// A value and how far it may be above the truth.
+#[derive(Clone, Copy)]
+pub(super) struct Certified {
+    pub(super) value: f64,
+    pub(super) gap: f64,
+    /// Whether it took integer costs to prove it.
+    pub(super) integers: bool,
 }
 
 /// Solves many problems on one ground metric in one piece of memory.
@@ -125,37 +138,10 @@ pub(crate) struct Solver {
     rough: sweeps::SweepMemory,
 }
 
-/// W₁ between two measures.
-///
-/// # Errors
-/// Unequal masses, measures on other points than the metric's, supports whose distances do not fit
-/// into memory ([`Error::Memory`]), or an answer that cannot be proved, as may happen where costs lie more than 25 orders of magnitude apart or the value is beyond the
-/// range of `f64`.
-///
-/// # Example
-/// ```
-/// use treeport::{GroundMetric, Measures, PointMetric, exact};
-/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
-/// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
-/// let distance = exact::distance(&metric, &measures.row(0), &measures.row(1))?;
-/// assert_eq!(distance, 2.5);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<f64> {
-    check(metric, a, b)?;
-    prepare_one(metric, a, b, &silent)?;
-    reused(|solver| solver.value_and_gap(metric, a, b, &|| true)).map(|(value, _)| value)
-}
-
 /// Sees to it that the distances of two measures are at hand, if there are many to ask for.
-fn prepare_one(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    progress: &Progress<'_>,
-) -> Result<()> {
-    let sizes = (a.support().len(), b.support().len());
-    choice::prepare_for(metric, std::iter::once(sizes), progress)
+pub(super) fn prepare_one(pair: &OnMetric<'_>, progress: &Progress<'_>) -> Result<()> {
+    let sizes = (pair.a.support().len(), pair.b.support().len());
+    choice::prepare_for(pair.metric, std::iter::once(sizes), progress)
 }
 
 /// W₁ between two measures that fit the metric and each other, and how far it may be above the
@@ -168,45 +154,6 @@ pub(crate) fn value_and_gap(
     reused(|solver| solver.value_and_gap(metric, a, b, &|| true))
 }
 
-/// An optimal plan between two measures.
-///
-/// # Errors
-/// As [`distance`].
-pub fn coupling(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
-    Ok(solve(metric, a, b)?.plan)
-}
-
-/// An optimal plan with its dual values and its proof.
-///
-/// # Errors
-/// As [`distance`].
-pub fn solve(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<Solution> {
-    solve_watched(metric, a, b, &silent)
-}
-
-/// [`solve`] that can be stopped; `progress` hears that it works, not how far it is.
-///
-/// # Errors
-/// As [`distance`], and [`Error::Cancelled`] when `progress` asks to stop.
-pub fn solve_watched(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    progress: &Progress<'_>,
-) -> Result<Solution> {
-    check(metric, a, b)?;
-    prepare_one(metric, a, b, progress)?;
-    let goes_on = || progress(&State::new(SOLVING, 0, None));
-    reused(|solver| {
-        solver.lay_out(metric, a, b);
-        if let Some(network) = solver.by_edges(metric) {
-            return solver.solution_on_edges(network, &goes_on);
-        }
-        solver.fill_costs(metric, &goes_on)?;
-        solver.solution(&goes_on)
-    })
-}
-
 /// Asks now and then whether to go on.
 pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
 
@@ -215,69 +162,12 @@ pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
 const ASKED: usize = 1 << 10;
 
 /// [`Error::Cancelled`] where it shall not.
-pub(super) fn ask(goes_on: &GoesOn<'_>) -> Result<()> {
+pub(in crate::solve) fn ask(goes_on: &GoesOn<'_>) -> Result<()> {
     if goes_on() { Ok(()) } else { Err(Error::Cancelled) }
 }
 
-/// W₁ of many pairs, in parallel over pairs; the same for any number of threads.
-///
-/// A graph is [prepared](GroundMetric::prepare) first, if the pairs need many of its distances. Points
-/// of the measure on the left are laid out once for all pairs in a row that share it: sort them by it.
-/// Where supports of points overlap a lot, give [`GroundMetric::materialized`] distances. Every value
-/// is that of [`distance`] to the bit.
-///
-/// # Errors
-/// As [`distance`], unequal masses with the numbers of the measures; [`Error::Cancelled`] when
-/// `progress` asks to stop.
-pub fn pairs(
-    metric: &GroundMetric,
-    measures: &Measures,
-    pairs: &[(usize, usize)],
-    progress: &Progress<'_>,
-) -> Result<Vec<f64>> {
-    measures.check_points(metric.points())?;
-    measures.check_pairs(pairs)?;
-    check_tables(measures, pairs)?;
-    let counter = Counter::new(SOLVING, pairs.len(), progress);
-    choice::prepare(metric, measures, pairs, progress)?;
-    let goes_on = || counter.add(0).is_ok();
-    let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
-        let (a, b) = (measures.row(i), measures.row(j));
-        let (value, _) = solver.value_and_gap(metric, &a, &b, &goes_on)?;
-        counter.add(1)?;
-        Ok(value)
-    };
-    if are_few(metric, measures, pairs) {
-        return reused(|solver| pairs.iter().map(|pair| solve(solver, pair)).collect());
-    }
-    pairs.par_iter().map_init(Solver::default, solve).collect()
-}
-
-/// Whether [`pairs`] takes less time than it does to hand them to other threads, about 0.1 ms: the
-/// thread that asks then solves them itself.
-pub fn are_few(metric: &GroundMetric, measures: &Measures, pairs: &[(usize, usize)]) -> bool {
-    let support = |i: usize| if i < measures.len() { measures.row(i).support().len() } else { 0 };
-    let arcs = |&(i, j): &(usize, usize)| support(i).saturating_mul(support(j));
-    metric.edges().is_none()
-        && pairs.len() <= FEW_ARCS
-        && pairs.iter().fold(0usize, |sum, pair| sum.saturating_add(arcs(pair))) <= FEW_ARCS
-}
-
-/// Costs of all pairs together that are [few](are_few).
-const FEW_ARCS: usize = 1 << 12;
-
-/// Refuses pairs whose tables of costs do not fit, one for each thread.
-fn check_tables(measures: &Measures, pairs: &[(usize, usize)]) -> Result<()> {
-    let support = |i: usize| measures.row(i).support().len();
-    let size = |&(i, j): &(usize, usize)| memory::size_of::<f64>(&[support(i), support(j)]);
-    let threads = rayon::current_num_threads().min(pairs.len());
-    let bytes = pairs.iter().map(size).max().unwrap_or(0).saturating_mul(threads as u64);
-    let step = format_args!("exact transport on {threads} threads");
-    memory::check(step, bytes, "take fewer threads, or an estimate at the level `flow`")
-}
-
 /// Lends the thread's own solver, so that small problems do not spend their time on memory.
-fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
+pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     thread_local! {
         static SOLVER: Cell<Option<Box<Solver>>> = Cell::default();
     }
@@ -293,13 +183,6 @@ fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
 
 /// Costs up to which a thread keeps its solver's memory, about 1 MiB.
 const MOST_KEPT: usize = 1 << 17;
-
-fn check(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
-    for measure in [a, b] {
-        measure.check_points(metric.points())?;
-    }
-    check_balance((0, *a), (1, *b))
-}
 
 impl Solver {
     /// W₁ of two measures that fit the metric and each other, and its gap.
@@ -318,36 +201,73 @@ impl Solver {
             return self.on_edges(network, goes_on).map(|proved| (proved.value, proved.gap));
         }
         self.fill_costs(metric, goes_on)?;
-        self.certified(goes_on).map(|(value, gap, _)| (value, gap))
+        self.certified(goes_on).map(|found| (found.value, found.gap))
+    }
+
+    /// An optimal plan between two measures that fit the metric and each other.
+    fn balanced_on_metric(
+        &mut self,
+        pair: &OnMetric<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Solution> {
+        self.lay_out(pair.metric, &pair.a, &pair.b);
+        if let Some(network) = self.by_edges(pair.metric) {
+            return self.solution_on_edges(network, goes_on);
+        }
+        self.fill_costs(pair.metric, goes_on)?;
+        self.solution(goes_on)
+    }
+
+    /// Lays out a problem that costs alone say.
+    pub(super) fn prepare_between(
+        &mut self,
+        matrix: &OnMatrix<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
+        self.shared.clear();
+        let Self { left, right, supply, demand, cost, .. } = self;
+        let given = read_masses(0, matrix.a, left, supply)?;
+        let taken = read_masses(1, matrix.b, right, demand)?;
+        matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
+        check_totals((0, given), (1, taken))?;
+        matrix.costs.read_costs(left, right, cost, goes_on)?;
+        let factor = rescaling(given, taken);
+        for mass in demand.iter_mut() {
+            *mass *= factor;
+        }
+        balance_totals(&self.supply, &mut self.demand);
+        self.units.set(&self.supply, &self.demand);
+        Ok(())
     }
 
     /// Solves what is prepared.
     fn solution(&mut self, goes_on: &GoesOn<'_>) -> Result<Solution> {
-        let mut plan = Coupling::default();
-        for &(point, mass) in &self.shared {
-            plan.push(point as u32, point as u32, mass);
-        }
+        let mut plan = self.shared_plan();
         if self.left.is_empty() {
-            let nothing = (Vec::new(), Vec::new());
-            return Ok(Solution {
-                value: 0.0,
-                plan,
-                left: nothing.0,
-                right: nothing.1,
-                gap: 0.0,
-                pivots: 0,
-                integers: false,
-            });
+            return Ok(Solution::free(plan));
         }
-        let (value, gap, integers) = self.certified(goes_on)?;
-        let pivots = self.float.pivots + if integers { self.integer.pivots } else { 0 };
+        let Certified { value, gap, integers } = self.certified(goes_on)?;
         for (i, j, mass) in self.moves(integers) {
             plan.push(self.left[i] as u32, self.right[j] as u32, mass);
         }
         let (left, right) = self.duals(integers);
         let left = self.left.iter().copied().zip(left).collect();
         let right = self.right.iter().copied().zip(right).collect();
-        Ok(Solution { value, plan, left, right, gap, pivots, integers })
+        Ok(Solution { value, plan, left, right, gap, pivots: self.pivots(integers), integers })
+    }
+
+    /// What stays where it is.
+    fn shared_plan(&self) -> Coupling {
+        let mut plan = Coupling::default();
+        for &(point, mass) in &self.shared {
+            plan.push(point as u32, point as u32, mass);
+        }
+        plan
+    }
+
+    /// Rounds of the last solve.
+    fn pivots(&self, integers: bool) -> usize {
+        self.float.pivots + if integers { self.integer.pivots } else { 0 }
     }
 
     /// The distances of all who give to all who take.
@@ -385,7 +305,7 @@ impl Solver {
         let count = room_for_costs(&mut self.cost, self.left.len(), self.right.len())?;
         self.cost.resize(count, 0.0);
         fill(&self.left, &self.right, &mut self.cost);
-        self.certified(goes_on).map(|(value, ..)| value)
+        self.certified(goes_on).map(|found| found.value)
     }
 
     /// Who gives and who takes; nobody if the measures are equal.
@@ -441,8 +361,8 @@ impl Solver {
         }
     }
 
-    /// Solves what is prepared: value, gap, and whether it took integers.
-    fn certified(&mut self, goes_on: &GoesOn<'_>) -> Result<(f64, f64, bool)> {
+    /// Solves what is prepared.
+    pub(super) fn certified(&mut self, goes_on: &GoesOn<'_>) -> Result<Certified> {
         let largest = price::largest(&self.cost);
         let (n, m) = (self.left.len(), self.right.len());
         let units = &self.units;
@@ -454,7 +374,7 @@ impl Solver {
             // No plan is cheaper than the bound: a value below it is as wrong as one above.
             let gap = (value - bound).abs() + rounding;
             if is_proof(value, gap) {
-                return Ok((value, gap, false));
+                return Ok(Certified { value, gap, integers: false });
             }
             clip = largest.min(CLIP * self.largest_used());
         }
@@ -469,7 +389,7 @@ impl Solver {
     ///
     /// Costs are only ever lowered, so the optimum in integers is below every plan's true cost, and
     /// a plan that reaches it is off by no more than what was taken from the arcs it uses.
-    fn in_integers(&mut self, clip: f64, goes_on: &GoesOn<'_>) -> Result<Option<(f64, f64, bool)>> {
+    fn in_integers(&mut self, clip: f64, goes_on: &GoesOn<'_>) -> Result<Option<Certified>> {
         let (n, m) = (self.left.len(), self.right.len());
         self.cost_units = fixed::CostUnits::new(clip, n + m);
         let mut cost: Vec<i128> = Vec::new();
@@ -484,7 +404,7 @@ impl Solver {
         };
         let gap = self.moves(true).into_iter().map(lowered).sum::<f64>().min(value);
         // A plan that costs nothing cannot be beaten.
-        Ok((proved && is_proof(value, gap)).then_some((value, gap, true)))
+        Ok((proved && is_proof(value, gap)).then_some(Certified { value, gap, integers: true }))
     }
 
     /// The largest cost on an arc that carries mass in the last `f64` basis.
@@ -540,7 +460,7 @@ pub(crate) fn balance_totals(supply: &[f64], demand: &mut [f64]) {
 }
 
 /// Makes room for the costs between two supports, if there is any; how many they are.
-fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result<usize> {
+pub(super) fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result<usize> {
     let count = n.saturating_mul(m);
     let step = format_args!("exact transport between {n} and {m} points");
     memory::resize_room(cost, step, count, "take an estimate at the level `flow`")?;
@@ -563,7 +483,7 @@ fn most_pivots(n: usize, m: usize) -> usize {
 
 /// Whether a gap proves a value; a value beyond the range of `f64` is none.
 fn is_proof(value: f64, gap: f64) -> bool {
-    value.is_finite() && gap <= TOLERANCE * value
+    value.is_finite() && gap <= Solution::TOLERANCE * value
 }
 
 /// Totals this close, relatively, are sums of the same masses in another order.

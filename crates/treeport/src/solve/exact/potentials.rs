@@ -6,53 +6,30 @@
 //! least as much as what they came from, mass that stays put included. Without the promise both
 //! sides are extended by the least of what the other one allows.
 
-use super::{CostMatrix, Solution};
+use super::Solution;
 use crate::metric::GroundMetric;
+use crate::solve::matrix::MatrixView;
+use crate::solve::problem::Potentials;
 
 impl Solution {
-    /// Dual values u and v of all points: u(i) + v(j) ≤ d(i, j) for any two, no value is above
-    /// `most`, and Σ a·u + Σ b·v is the value of the solution, all up to rounding.
-    ///
-    /// `most` is the penalty of [`Relaxed::Penalty`](super::Relaxed), and infinite for plain
-    /// transport. Where the triangle inequality is promised, v is −u. There are none for
-    /// [`Relaxed::Mass`](super::Relaxed).
-    ///
-    /// # Complexity
-    /// For n points, r of which gain mass: O(r n) distances with the triangle inequality, O(n²)
-    /// without it; one search of a graph, O(E log n).
-    ///
-    /// # Example
-    /// ```
-    /// use treeport::{GroundMetric, Measures, PointMetric, exact};
-    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
-    /// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
-    /// let solution = exact::solve(&metric, &measures.row(0), &measures.row(1))?;
-    /// let (u, v) = solution.potentials(&metric, f64::INFINITY);
-    /// assert_eq!(0.5 * (u[0] + u[1]) + 0.5 * (v[1] + v[2]), 2.5);
-    /// # Ok::<(), treeport::Error>(())
-    /// ```
-    pub fn potentials(&self, metric: &GroundMetric, most: f64) -> (Vec<f64>, Vec<f64>) {
+    /// Dual values of all points of a metric, none above `most`.
+    pub(in crate::solve) fn on_metric(&self, metric: &GroundMetric, most: f64) -> Potentials {
         if !metric.is_metric() {
             let n = metric.points();
-            return self.extended((n, n), most, |i, out| metric.row(i, out));
+            return self.extended(n, n, most, |i, out| metric.row(i, out));
         }
-        let height = self.heights(metric, most);
-        let lowered = height.iter().map(|h| -h).collect();
-        (height, lowered)
+        let left = self.heights(metric, most);
+        let right = left.iter().map(|h| -h).collect();
+        Potentials { left, right }
     }
 
-    /// [`Solution::potentials`] of rows and columns, for what
-    /// [`solve_between`](super::solve_between()) has solved. Rows and columns whose costs are all
+    /// Dual values of all rows and columns, none above `most`. Rows and columns whose costs are all
     /// no numbers get 0.
-    ///
-    /// # Complexity
-    /// Every cost is read once.
-    pub fn potentials_between(&self, costs: &CostMatrix<'_>, most: f64) -> (Vec<f64>, Vec<f64>) {
-        let columns: Vec<usize> = (0..costs.shape().1).collect();
-        let mut row = Vec::with_capacity(columns.len());
-        self.extended(costs.shape(), most, |i, out| {
+    pub(in crate::solve) fn on_matrix(&self, costs: &MatrixView<'_>, most: f64) -> Potentials {
+        let mut row = Vec::with_capacity(costs.columns());
+        self.extended(costs.rows(), costs.columns(), most, |i, out| {
             row.clear();
-            costs.push_row(i, &columns, &mut row);
+            costs.push_whole_row(i, &mut row);
             out.copy_from_slice(&row);
         })
     }
@@ -83,10 +60,11 @@ impl Solution {
     /// rows the largest that all columns allow.
     fn extended(
         &self,
-        (rows, columns): (usize, usize),
+        rows: usize,
+        columns: usize,
         most: f64,
         mut costs: impl FnMut(usize, &mut [f64]),
-    ) -> (Vec<f64>, Vec<f64>) {
+    ) -> Potentials {
         let mut row = vec![0.0; columns];
         let mut right = vec![most; columns];
         for &(i, u) in &self.left {
@@ -104,7 +82,7 @@ impl Solution {
             or_zero(row.iter().zip(&right).map(|(cost, v)| cost - v).fold(most, f64::min))
         };
         let left = left.into_iter().enumerate().map(|(i, u)| u.unwrap_or_else(|| allowed(i)));
-        (left.collect(), right)
+        Potentials { left: left.collect(), right }
     }
 }
 

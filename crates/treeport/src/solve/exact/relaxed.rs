@@ -18,152 +18,72 @@
 //! Where the triangle inequality is promised, mass that both have at a point stays there first, as
 //! in balanced transport: swapping ends of moves that leave and reach the point costs nothing.
 
-use rayon::prelude::*;
-
-use super::{
-    CostMatrix, GoesOn, ROUNDING, Solution, Solver, balance_totals, check_tables, choice,
-    prepare_one, price, reused, room_for_costs,
-};
+use super::{Certified, GoesOn, ROUNDING, Solution, Solver, balance_totals, price, room_for_costs};
 use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures};
-use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SOLVING, State};
+use crate::solve::matrix::read_masses;
+use crate::solve::problem::{OnMatrix, OnMetric, Relax};
 use crate::tree::Coupling;
 
-/// What need not be moved.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Relaxed {
-    /// Exactly this much mass is moved, where it is cheapest; the rest costs nothing.
-    Mass(f64),
-    /// Mass that is not moved costs this much a unit, on either side.
-    Penalty(f64),
-}
-
-impl Relaxed {
-    /// The same for measures of these totals, up to rounding at most the smaller.
-    fn checked(self, totals: (f64, f64)) -> Result<Self> {
-        let bad = |option, value: f64, expected| {
-            Err(Error::BadOption { option, value: value.to_string(), expected })
-        };
-        match self {
-            Self::Penalty(price) if !(0.0..f64::INFINITY).contains(&price) => {
-                bad("penalty", price, "it must be finite and at least 0")
-            }
-            Self::Mass(mass) => {
-                let most = totals.0.min(totals.1);
-                if !(0.0..=most * (1.0 + ROUNDING)).contains(&mass) {
-                    let expected = "it must be at least 0 and at most the smaller of the totals";
-                    return bad("mass", mass, expected);
-                }
-                Ok(Self::Mass(mass.min(most)))
-            }
-            Self::Penalty(_) => Ok(self),
-        }
-    }
-}
-
-/// The cheapest plan that may leave mass behind, with its proof; totals may differ.
-///
-/// The value has the penalties in it. Dual values are those of [`Solution::potentials`] with the
-/// penalty as the largest one; for a mass there are none, and the gap alone tells of the proof.
-///
-/// # Errors
-/// As [`distance`](super::distance()), but for totals; a penalty or a mass that is negative or not
-/// finite, or more mass than either measure has.
-///
-/// # Example
-/// ```
-/// use treeport::exact::{self, Relaxed};
-/// use treeport::{GroundMetric, Measures, PointMetric, silent};
-/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 9.0], PointMetric::Euclidean)?;
-/// let measures = Measures::from_dense(3, &[2.0, 0.0, 1.0, 0.0, 2.0, 0.0])?;
-/// let (a, b) = (measures.row(0), measures.row(1));
-/// // Two units move by one, and the one at 9 is taken away.
-/// let solution = exact::solve_relaxed(&metric, &a, &b, Relaxed::Penalty(3.0), &silent)?;
-/// assert_eq!(solution.value, 5.0);
-/// let solution = exact::solve_relaxed(&metric, &a, &b, Relaxed::Mass(1.5), &silent)?;
-/// assert_eq!(solution.value, 1.5);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn solve_relaxed(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    relaxed: Relaxed,
-    progress: &Progress<'_>,
-) -> Result<Solution> {
-    for measure in [a, b] {
-        measure.check_points(metric.points())?;
-    }
-    prepare_one(metric, a, b, progress)?;
-    let goes_on = || progress(&State::new(SOLVING, 0, None));
-    reused(|solver| solver.solve_relaxed(metric, (a, b), relaxed, &goes_on))
-}
-
-/// [`solve_relaxed`] from masses `a` of the rows to masses `b` of the columns.
-///
-/// # Errors
-/// As [`between`](super::between()), but for totals, and [`solve_relaxed`].
-pub fn solve_relaxed_between(
-    a: &[f64],
-    b: &[f64],
-    costs: &CostMatrix<'_>,
-    relaxed: Relaxed,
-    progress: &Progress<'_>,
-) -> Result<Solution> {
-    let goes_on = || progress(&State::new(SOLVING, 0, None));
-    reused(|solver| {
-        solver.shared.clear();
-        let Solver { left, right, supply, demand, cost, .. } = &mut *solver;
-        let totals = costs.read_sides((a, left, supply), (b, right, demand))?;
-        let relaxed = relaxed.checked(totals)?;
-        costs.read_costs(left, right, cost, &goes_on)?;
-        solver.relaxed(relaxed, &goes_on)
-    })
-}
-
-/// The values of [`solve_relaxed`] for many pairs, in parallel over pairs; the same for any number of
-/// threads.
-///
-/// # Errors
-/// As [`solve_relaxed`] and [`pairs`](super::pairs()), but for totals.
-///
-/// # Example
-/// ```
-/// use treeport::exact::{self, Relaxed};
-/// use treeport::{GroundMetric, Measures, PointMetric, silent};
-/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
-/// let measures = Measures::from_dense(2, &[2.0, 0.0, 0.0, 3.0])?;
-/// let values = exact::relaxed_pairs(&metric, &measures, &[(0, 1)], Relaxed::Penalty(5.0), &silent)?;
-/// assert_eq!(values, [7.0]);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn relaxed_pairs(
-    metric: &GroundMetric,
-    measures: &Measures,
-    pairs: &[(usize, usize)],
-    relaxed: Relaxed,
-    progress: &Progress<'_>,
-) -> Result<Vec<f64>> {
-    measures.check_points(metric.points())?;
-    for &(i, j) in pairs {
-        relaxed.checked((measures.get(i)?.total(), measures.get(j)?.total()))?;
-    }
-    check_tables(measures, pairs)?;
-    let counter = Counter::new(SOLVING, pairs.len(), progress);
-    choice::prepare(metric, measures, pairs, progress)?;
-    let goes_on = || counter.add(0).is_ok();
-    let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
-        let solution = solver.solve_relaxed(
-            metric,
-            (&measures.row(i), &measures.row(j)),
-            relaxed,
-            &goes_on,
-        )?;
-        counter.add(1)?;
-        Ok(solution.value)
+/// What may be left behind of measures of these totals, in range: a mass is, up to rounding, at most
+/// the smaller total.
+pub(in crate::solve) fn checked(relax: Relax, given: f64, taken: f64) -> Result<Relax> {
+    let bad = |option, value: f64, expected| {
+        Err(Error::BadOption { option, value: value.to_string(), expected })
     };
-    pairs.par_iter().map_init(Solver::default, solve).collect()
+    match relax {
+        Relax::Penalty(price) if !(0.0..f64::INFINITY).contains(&price) => {
+            bad("penalty", price, "it must be finite and at least 0")
+        }
+        Relax::Mass(mass) => {
+            let most = given.min(taken);
+            if !(0.0..=most * (1.0 + ROUNDING)).contains(&mass) {
+                let expected = "it must be at least 0 and at most the smaller of the totals";
+                return bad("mass", mass, expected);
+            }
+            Ok(Relax::Mass(mass.min(most)))
+        }
+        Relax::Penalty(_) | Relax::Balanced => Ok(relax),
+    }
+}
+
+/// The cheapest plan between measures that live on the metric's points.
+pub(in crate::solve) fn solve_on_metric(
+    solver: &mut Solver,
+    pair: &OnMetric<'_>,
+    relax: Relax,
+    goes_on: &GoesOn<'_>,
+) -> Result<Solution> {
+    let relax = checked(relax, pair.a.total(), pair.b.total())?;
+    if relax == Relax::Balanced {
+        return solver.balanced_on_metric(pair, goes_on);
+    }
+    solver.split(&pair.a, &pair.b, 1.0, pair.metric.is_metric());
+    solver.cost.clear();
+    if !solver.left.is_empty() && !solver.right.is_empty() {
+        solver.fill_costs(pair.metric, goes_on)?;
+    }
+    solver.relaxed(relax, goes_on)
+}
+
+/// The cheapest plan from the masses of rows to those of columns.
+pub(in crate::solve) fn solve_on_matrix(
+    solver: &mut Solver,
+    matrix: &OnMatrix<'_>,
+    relax: Relax,
+    goes_on: &GoesOn<'_>,
+) -> Result<Solution> {
+    if relax == Relax::Balanced {
+        solver.prepare_between(matrix, goes_on)?;
+        return solver.solution(goes_on);
+    }
+    solver.shared.clear();
+    let Solver { left, right, supply, demand, cost, .. } = &mut *solver;
+    let given = read_masses(0, matrix.a, left, supply)?;
+    let taken = read_masses(1, matrix.b, right, demand)?;
+    matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
+    let relax = checked(relax, given, taken)?;
+    matrix.costs.read_costs(left, right, cost, goes_on)?;
+    solver.relaxed(relax, goes_on)
 }
 
 /// The masses of the spare row and the spare column, what it costs to and from them, and what it
@@ -177,7 +97,7 @@ struct Spare {
 
 impl Spare {
     /// What is left of both totals beside the mass that moves, unless it is rounding.
-    fn beside(moved: f64, (given, taken): (f64, f64), largest: f64) -> Self {
+    fn beside(moved: f64, given: f64, taken: f64, largest: f64) -> Self {
         let rest = |all: f64| if all - moved > ROUNDING * all { all - moved } else { 0.0 };
         let between = if largest > 0.0 { largest } else { 1.0 };
         Self { row: rest(taken), column: rest(given), price: 0.0, between }
@@ -185,73 +105,69 @@ impl Spare {
 }
 
 impl Solver {
-    /// Solves for two measures that live on the metric's points.
-    fn solve_relaxed(
-        &mut self,
-        metric: &GroundMetric,
-        (a, b): (&Measure<'_>, &Measure<'_>),
-        relaxed: Relaxed,
-        goes_on: &GoesOn<'_>,
-    ) -> Result<Solution> {
-        let relaxed = relaxed.checked((a.total(), b.total()))?;
-        self.split(a, b, 1.0, metric.is_metric());
-        self.cost.clear();
-        if !self.left.is_empty() && !self.right.is_empty() {
-            self.fill_costs(metric, goes_on)?;
+    /// Solves what is split and has its costs.
+    fn relaxed(&mut self, relax: Relax, goes_on: &GoesOn<'_>) -> Result<Solution> {
+        match relax {
+            Relax::Balanced => self.all_moved(f64::INFINITY, goes_on),
+            Relax::Penalty(price) => self.with_penalty(price, goes_on),
+            Relax::Mass(mass) => self.with_mass(mass, goes_on),
         }
-        self.relaxed(relaxed, goes_on)
     }
 
-    /// Solves what is split and has its costs.
-    fn relaxed(&mut self, relaxed: Relaxed, goes_on: &GoesOn<'_>) -> Result<Solution> {
+    /// Solves what is split and has its costs, where what is left costs `price`.
+    fn with_penalty(&mut self, price: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
         let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
         let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
-        let spare = match relaxed {
-            Relaxed::Penalty(price) => {
-                // However high the price, it is not paid for the rounding of totals.
-                let even = (given - taken).abs() <= ROUNDING * (stays + given.max(taken));
-                if even && 2.0 * price >= price::largest(&self.cost) {
-                    return self.all_moved(price, goes_on);
-                }
-                Spare { row: taken, column: given, price, between: 0.0 }
-            }
-            Relaxed::Mass(mass) => {
-                let moved = (mass - stays).min(given).min(taken);
-                if moved <= ROUNDING * mass {
-                    return Ok(free(keep(&self.shared, mass)));
-                }
-                // Nobody sends or takes more than what moves in all; beside much larger masses its
-                // digits would be lost.
-                let capped = |masses: &mut [f64]| -> f64 {
-                    for mass in &mut *masses {
-                        *mass = mass.min(moved);
-                    }
-                    masses.iter().sum()
-                };
-                let totals = (capped(&mut self.supply), capped(&mut self.demand));
-                Spare::beside(moved, totals, price::largest(&self.cost))
-            }
-        };
+        // However high the price, it is not paid for the rounding of totals.
+        let even = (given - taken).abs() <= ROUNDING * (stays + given.max(taken));
+        if even && 2.0 * price >= price::largest(&self.cost) {
+            return self.all_moved(price, goes_on);
+        }
         let (n, m) = (self.left.len(), self.right.len());
-        self.add_spare(&spare)?;
-        let (value, gap, integers) = self.certified(goes_on)?;
-        let pivots = self.float.pivots + if integers { self.integer.pivots } else { 0 };
+        let spare = Spare { row: taken, column: given, price, between: 0.0 };
+        let mut solution = self.with_spare(&spare, goes_on)?;
+        (solution.left, solution.right) = self.priced_duals(n, m, solution.integers);
+        Ok(solution)
+    }
+
+    /// Solves what is split and has its costs, where exactly `mass` is moved.
+    fn with_mass(&mut self, mass: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
+        let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
+        let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
+        let moved = (mass - stays).min(given).min(taken);
+        if moved <= ROUNDING * mass {
+            return Ok(Solution::free(keep(&self.shared, mass)));
+        }
+        // Nobody sends or takes more than what moves in all; beside much larger masses its digits
+        // would be lost.
+        let capped = |masses: &mut [f64]| -> f64 {
+            for mass in &mut *masses {
+                *mass = mass.min(moved);
+            }
+            masses.iter().sum()
+        };
+        let (given, taken) = (capped(&mut self.supply), capped(&mut self.demand));
+        let spare = Spare::beside(moved, given, taken, price::largest(&self.cost));
+        self.with_spare(&spare, goes_on)
+    }
+
+    /// Solves with the spare row and column; no dual values.
+    fn with_spare(&mut self, spare: &Spare, goes_on: &GoesOn<'_>) -> Result<Solution> {
+        let (n, m) = (self.left.len(), self.right.len());
+        self.add_spare(spare)?;
+        let Certified { value, gap, integers } = self.certified(goes_on)?;
         let mut plan = keep(&self.shared, f64::INFINITY);
         for (i, j, mass) in self.moves(integers).into_iter().filter(|&(i, j, _)| i < n && j < m) {
             plan.push(self.left[i] as u32, self.right[j] as u32, mass);
         }
-        let (left, right) = match relaxed {
-            Relaxed::Penalty(_) => self.priced_duals(n, m, integers),
-            Relaxed::Mass(_) => (Vec::new(), Vec::new()),
-        };
-        Ok(Solution { value, plan, left, right, gap, pivots, integers })
+        Ok(Solution { value, gap, pivots: self.pivots(integers), integers, ..Solution::free(plan) })
     }
 
     /// Equal masses where no move costs more than to take a unit away and put it back: plain
     /// transport. Its dual values u and v add up to at most 2λ, so both can be at most λ.
     fn all_moved(&mut self, price: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
         if self.left.is_empty() || self.right.is_empty() {
-            return Ok(free(keep(&self.shared, f64::INFINITY)));
+            return Ok(Solution::free(keep(&self.shared, f64::INFINITY)));
         }
         balance_totals(&self.supply, &mut self.demand);
         self.units.set(&self.supply, &self.demand);
@@ -315,10 +231,4 @@ fn keep(shared: &[(usize, f64)], mut mass: f64) -> Coupling {
         mass -= stays;
     }
     plan
-}
-
-/// A solution that costs nothing.
-fn free(plan: Coupling) -> Solution {
-    let (left, right) = (Vec::new(), Vec::new());
-    Solution { value: 0.0, plan, left, right, gap: 0.0, pivots: 0, integers: false }
 }

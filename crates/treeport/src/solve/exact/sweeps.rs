@@ -20,7 +20,9 @@ use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::memory;
 use crate::metric::{FAR, GroundMetric, LoweredDistances};
+use crate::solve::problem::OnMetric;
 use crate::solve::single_problem::SingleProblem;
+use crate::solve::within::Bounds;
 
 /// Certified lower and upper bounds of W₁ between two measures that fit the metric and each other; more
 /// is done for them where they are to be as narrow as a small `tolerance`.
@@ -36,16 +38,23 @@ pub(crate) fn interval(
     b: &Measure<'_>,
     tolerance: f64,
 ) -> Result<(f64, f64)> {
+    reused(|solver| solver.interval(metric, a, b, tolerance))
+}
+
+/// As [`interval`], with the plan behind the upper bound.
+pub(in crate::solve) fn interval_and_plan(pair: &OnMetric<'_>, tolerance: f64) -> Result<Bounds> {
+    let OnMetric { metric, a, b } = pair;
     reused(|solver| {
-        solver.lay_out(metric, a, b);
-        if solver.left.is_empty() {
-            return Ok((0.0, 0.0));
+        let (lower, upper) = solver.interval(metric, a, b, tolerance)?;
+        let mut plan = solver.shared_plan();
+        if !solver.left.is_empty() {
+            let turned = precedes(b, a);
+            for (i, j, mass) in solver.moves(false) {
+                let (from, to) = (solver.left[i] as u32, solver.right[j] as u32);
+                if turned { plan.push(to, from, mass) } else { plan.push(from, to, mass) }
+            }
         }
-        // Sweeps begin on one side: the same one, whoever comes first.
-        if precedes(b, a) {
-            solver.turn_round();
-        }
-        solver.swept(metric, (a, b), tolerance)
+        Ok(Bounds { lower, upper, plan })
     })
 }
 
@@ -133,6 +142,25 @@ struct Sides {
 }
 
 impl Solver {
+    /// Bounds of W₁; the flows of the last basis are the plan behind the upper one.
+    fn interval(
+        &mut self,
+        metric: &GroundMetric,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        tolerance: f64,
+    ) -> Result<(f64, f64)> {
+        self.lay_out(metric, a, b);
+        if self.left.is_empty() {
+            return Ok((0.0, 0.0));
+        }
+        // Sweeps begin on one side: the same one, whoever comes first.
+        if precedes(b, a) {
+            self.turn_round();
+        }
+        self.swept(metric, (a, b), tolerance)
+    }
+
     /// Bounds for what is laid out.
     fn swept(
         &mut self,
@@ -306,9 +334,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::exact;
     use crate::measure::Measures;
     use crate::metric::PointMetric;
+    use crate::{Problem, silent};
 
     /// Every kind of metric: points in few and many dimensions, some of them equal or nearly so, a
     /// matrix without promise, and a graph.
@@ -379,7 +407,7 @@ mod tests {
         ) {
             let Some(measures) = measures(metric.points(), &masses) else { return Ok(()) };
             let (a, b) = (measures.row(0), measures.row(1));
-            let exact = exact::distance(&metric, &a, &b).unwrap();
+            let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
             let (lower, upper) = interval(&metric, &a, &b, f64::INFINITY).unwrap();
             prop_assert!(lower <= exact * (1.0 + 1e-11) && exact <= upper * (1.0 + 1e-11), "{lower} {exact} {upper}");
             let back = interval(&metric, &b, &a, f64::INFINITY).unwrap();
@@ -403,7 +431,7 @@ mod tests {
             let (a, b) = (measures.row(0), measures.row(1));
             let (lower, upper) = interval(&metric, &a, &b, f64::INFINITY).unwrap();
             assert!(upper / lower - 1.0 < most, "{dim} {}", upper / lower - 1.0);
-            let exact = exact::distance(&metric, &a, &b).unwrap();
+            let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
             assert!(lower <= exact && exact <= upper);
             // A matrix that promises nothing is bounded as well, though shared mass may move.
             let matrix = GroundMetric::from_condensed(2 * support, metric.condensed().unwrap());

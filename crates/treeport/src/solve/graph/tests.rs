@@ -1,17 +1,18 @@
 use proptest::prelude::*;
 
-use crate::exact::{self, Solution};
-use crate::{GroundMetric, Measures, silent};
+use crate::exact::edges;
+use crate::solve::problem::OnMetric;
+use crate::{Bounds, GroundMetric, Measure, Measures, Problem, Result, Solution, Target, silent};
 
 /// A graph and two measures on it.
 #[derive(Clone, Debug)]
-struct Problem {
+struct GraphScene {
     n: usize,
     edges: Vec<(usize, usize, f64)>,
     masses: Vec<f64>,
 }
 
-impl Problem {
+impl GraphScene {
     fn metric(&self) -> GroundMetric {
         GroundMetric::from_edges(self.n, &self.edges).unwrap()
     }
@@ -22,20 +23,30 @@ impl Problem {
 
     fn on_edges(&self) -> Solution {
         let measures = self.measures();
-        exact::solve_on_edges(&self.metric(), &measures.row(0), &measures.row(1)).unwrap()
+        on_edges(&self.metric(), measures.row(0), measures.row(1))
     }
 
     /// The bipartite solver on all distances.
     fn judge(&self) -> f64 {
         let (metric, measures) =
             (self.metric().materialized().unwrap().assume_metric().unwrap(), self.measures());
-        exact::distance(&metric, &measures.row(0), &measures.row(1)).unwrap()
+        Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap()
     }
+}
+
+fn on_edges(metric: &GroundMetric, a: Measure<'_>, b: Measure<'_>) -> Solution {
+    edges::solve_on_edges(&OnMetric { metric, a, b }).unwrap()
+}
+
+fn within(scene: &GraphScene, accuracy: f64, progress: &crate::Progress<'_>) -> Result<Bounds> {
+    let (metric, measures) = (scene.metric(), scene.measures());
+    let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+    problem.within(Target { accuracy, time: None }, progress)
 }
 
 /// A random tree and more edges, with ties, zeros, loops and parallels; supports from one point up
 /// to all, masses with ties.
-fn problems() -> impl Strategy<Value = Problem> {
+fn problems() -> impl Strategy<Value = GraphScene> {
     (2usize..40).prop_flat_map(|n| {
         let length = prop_oneof![Just(0.0), Just(1.0), Just(2.0), 0.0..10.0f64, 1e-9..1e-6f64];
         let tree = prop::collection::vec((any::<prop::sample::Index>(), length.clone()), n - 1);
@@ -52,13 +63,13 @@ fn problems() -> impl Strategy<Value = Problem> {
             let edges = all.map(|(a, b, w)| (a, b, w * scale)).collect();
             masses[0] += 0.5;
             masses[2 * n - 1] += 0.5;
-            Problem { n, edges, masses }
+            GraphScene { n, edges, masses }
         })
     })
 }
 
 /// The plan moves one measure into the other at the stated cost; the duals prove that cost.
-fn check(problem: &Problem, found: &Solution) -> Result<(), TestCaseError> {
+fn check(problem: &GraphScene, found: &Solution) -> Result<(), TestCaseError> {
     let (metric, measures) = (problem.metric(), problem.measures());
     metric.materialize(&silent).unwrap();
     let mut rest = vec![0.0; problem.n];
@@ -91,7 +102,7 @@ proptest! {
     fn it_agrees_with_the_bipartite_solver(problem in problems()) {
         let (found, judge) = (problem.on_edges(), problem.judge());
         prop_assert!((found.value - judge).abs() <= 2e-9 * judge, "{} {judge}", found.value);
-        prop_assert!(found.gap <= exact::TOLERANCE * found.value);
+        prop_assert!(found.gap <= Solution::TOLERANCE * found.value);
         check(&problem, &found)?;
     }
 
@@ -111,7 +122,7 @@ proptest! {
             masses[name(v)] = problem.masses[v];
             masses[n + name(v)] = problem.masses[n + v];
         }
-        let other = Problem { n, edges, masses };
+        let other = GraphScene { n, edges, masses };
         prop_assert!((other.on_edges().value - value).abs() <= 1e-9 * value);
     }
 
@@ -129,23 +140,24 @@ proptest! {
 
     #[test]
     fn early_bounds_hold(problem in problems(), epsilon in prop::sample::select(vec![0.0, 1e-6, 0.1, 0.5, 10.0])) {
-        let (measures, judge) = (problem.measures(), problem.judge());
-        let (a, b) = (measures.row(0), measures.row(1));
-        let (lower, upper) = exact::within(&problem.metric(), &a, &b, epsilon, &silent).unwrap();
+        let judge = problem.judge();
+        let Bounds { lower, upper, plan } = within(&problem, epsilon, &silent).unwrap();
+        let metric = problem.metric();
+        prop_assert!(plan.cost(|i, j| metric.distance(i, j)) <= upper * (1.0 + 1e-9));
         prop_assert!(lower <= judge * (1.0 + 2e-9) && upper >= judge * (1.0 - 2e-9), "{lower} {judge} {upper}");
-        prop_assert!(upper - lower <= epsilon.max(exact::TOLERANCE) * upper);
+        prop_assert!(upper - lower <= epsilon.max(Solution::TOLERANCE) * upper);
     }
 }
 
 /// Streets with lengths of all kinds, large enough for chunks to be cut and laid out anew.
-fn grid(side: usize, seed: usize) -> Problem {
+fn grid(side: usize, seed: usize) -> GraphScene {
     let wave = |k: usize| ((k * 7919 + seed * 104_729) % 1009) as f64 / 1009.0;
     let node = |x: usize, y: usize| x * side + y;
     let right = (0..side).flat_map(|x| (1..side).map(move |y| (node(x, y - 1), node(x, y))));
     let down = (1..side).flat_map(|x| (0..side).map(move |y| (node(x - 1, y), node(x, y))));
     let edges = right.chain(down).enumerate().map(|(k, (a, b))| (a, b, wave(k * k))).collect();
     let masses = (0..2 * side * side).map(|k| wave(k * k * k + 1) + 0.01).collect();
-    Problem { n: side * side, edges, masses }
+    GraphScene { n: side * side, edges, masses }
 }
 
 #[test]
@@ -155,9 +167,7 @@ fn grids_of_many_chunks_are_solved() {
         let (found, judge) = (problem.on_edges(), problem.judge());
         assert!((found.value - judge).abs() <= 1e-12 * judge, "{} {judge}", found.value);
         check(&problem, &found).unwrap();
-        let measures = problem.measures();
-        let (a, b) = (measures.row(0), measures.row(1));
-        let (lower, upper) = exact::within(&problem.metric(), &a, &b, 0.02, &silent).unwrap();
+        let Bounds { lower, upper, .. } = within(&problem, 0.02, &silent).unwrap();
         assert!(lower <= judge && judge <= upper * (1.0 + 1e-12) && upper - lower <= 0.02 * upper);
     }
 }
@@ -166,7 +176,7 @@ fn grids_of_many_chunks_are_solved() {
 fn lengths_far_apart_take_more_bits() {
     // All mass moves along lengths that 64 bits cannot tell from 0 beside the others.
     let edges = vec![(0, 1, 1e-30), (1, 2, 1.0), (2, 3, 1e-30), (0, 1, 3e-30)];
-    let problem = Problem { n: 4, edges, masses: vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.5, 0.0] };
+    let problem = GraphScene { n: 4, edges, masses: vec![0.5, 0.0, 0.0, 0.5, 0.0, 0.5, 0.5, 0.0] };
     let found = problem.on_edges();
     assert!((found.value - 1e-30).abs() <= 1e-39, "{}", found.value);
     assert!(found.gap <= 1e-39);
@@ -175,13 +185,10 @@ fn lengths_far_apart_take_more_bits() {
 #[test]
 fn it_can_be_stopped() {
     let problem = grid(24, 1);
-    let measures = problem.measures();
-    let stop = |_: &crate::progress::State<'_>| false;
-    let stopped = exact::within(&problem.metric(), &measures.row(0), &measures.row(1), 0.0, &stop);
+    let stopped = within(&problem, 0.0, &|_| false);
     assert!(matches!(stopped, Err(crate::Error::Cancelled)));
-    let bad =
-        exact::within(&problem.metric(), &measures.row(0), &measures.row(1), f64::NAN, &silent);
-    assert!(bad.unwrap_err().to_string().starts_with("epsilon is NaN"));
+    let bad = within(&problem, f64::NAN, &silent);
+    assert!(bad.unwrap_err().to_string().starts_with("accuracy is NaN"));
 }
 
 /// A graph of more nodes than a table is kept for: small supports go by the hierarchy, all nodes by
@@ -201,8 +208,8 @@ fn both_ways_of_a_large_graph_agree() {
     assert!(metric.is_indexed(), "there is no table");
     for (&(i, j), &value) in pairs.iter().zip(labels.distances()) {
         let (a, b) = (measures.row(i), measures.row(j));
-        let solved = exact::solve(&metric, &a, &b).unwrap();
-        let on_edges = exact::solve_on_edges(&problem.metric(), &a, &b).unwrap();
+        let solved = Problem::new(&metric, &a, &b).solve(&silent).unwrap();
+        let on_edges = on_edges(&problem.metric(), a, b);
         assert_eq!(solved.value, value);
         assert!((on_edges.value - value).abs() <= 1e-12 * value, "{} {value}", on_edges.value);
         let cost = solved.plan.cost(|x, y| metric.distance(x, y));
@@ -210,7 +217,7 @@ fn both_ways_of_a_large_graph_agree() {
     }
     // Few searches do not pay for a hierarchy; what they find is the same.
     let fresh = problem.metric();
-    let value = exact::distance(&fresh, &measures.row(0), &measures.row(1)).unwrap();
+    let value = Problem::new(&fresh, &measures.row(0), &measures.row(1)).value(&silent).unwrap();
     assert!(fresh.is_searched());
     assert!((value - labels.distances()[0]).abs() <= 1e-12 * value);
 }

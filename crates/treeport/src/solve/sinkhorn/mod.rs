@@ -7,12 +7,12 @@
 //!
 //! on the supports of μ and ρ (Cuturi, *Sinkhorn Distances*, 2013). The plan is the one POT finds:
 //! for M = 1 its objective ⟨Π, D⟩ + ε Σ Π log Π differs by the constant ε(Σ μ log μ + Σ ρ log ρ).
-//! POT's `sinkhorn2` returns ⟨Π, D⟩, here [`Entropic::transport_cost`], and so do [`distance`] and
+//! POT's `sinkhorn2` returns ⟨Π, D⟩, here [`Entropic::transport_cost`], and so do [`value`] and
 //! [`pairs`].
 //!
 //! **Not a distance.** Entropy spreads mass, so that equal measures are *not* at distance 0 and
 //! shared mass moves, whatever the metric promises. The cost is never below W₁
-//! ([`exact`](crate::exact)) and goes down to it as ε goes to 0, above by at most ε times
+//! ([`Problem::value`]) and goes down to it as ε goes to 0, above by at most ε times
 //! M·log(min(n, m)) for supports of n and m points.
 //!
 //! **A real plan.** Sinkhorn's iteration ends with marginals that are nearly right. The plan given
@@ -22,7 +22,7 @@
 //! **Where it is slow.** Across a gap of width w between points mass moves at a rate of exp(−w/ε).
 //! Where two measures have nearly but not quite the same mass on each side of a gap of 20 ε or more
 //! (nearly equal measures do everywhere), that can take more iterations than are allowed. It is
-//! reported, and [`exact`](crate::exact) is the better tool there.
+//! reported, and [`Problem::value`] is the better tool there.
 
 mod options;
 mod relax;
@@ -34,11 +34,11 @@ use rayon::prelude::*;
 pub use options::{Epsilon, SinkhornOptions};
 
 use crate::error::{Error, Result};
-use crate::exact::CostMatrix;
-use crate::measure::{Measure, Measures, check_balance};
+use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SOLVING, State, silent};
+use crate::progress::{Counter, Progress, SOLVING, State};
+use crate::solve::problem::{Posed, Problem};
 use crate::tree::Coupling;
 use scaling::{Scaling, dot};
 
@@ -66,94 +66,53 @@ pub struct Entropic {
     pub converged: bool,
 }
 
-/// Entropic transport between two measures, converged or not: see [`Entropic::converged`].
+/// The entropic plan of a problem, converged or not: see [`Entropic::converged`]. Plan and potentials
+/// go by the numbers of points, or of rows and columns; entries without mass are skipped.
 ///
 /// # Errors
-/// Unequal masses, points the metric does not have, an option out of range, or supports whose
-/// tables do not fit into memory ([`Error::Memory`]).
+/// As [`Problem::value`]; a graph in several components; a problem that leaves mass behind; an
+/// option out of range; [`Error::Cancelled`] when `progress`, which counts iterations, asks to stop.
 ///
 /// # Complexity
 /// Two numbers per pair of points of the supports, and one pass over one of them per iteration.
+///
 /// # Example
 /// ```
 /// use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
-/// use treeport::{GroundMetric, Measures, PointMetric};
+/// use treeport::{GroundMetric, Measures, PointMetric, Problem, silent};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
 /// let measures = Measures::from_dense(2, &[0.5, 0.5, 0.5, 0.5])?;
+/// let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
 /// let options = SinkhornOptions { epsilon: Epsilon::Absolute(1.0), ..SinkhornOptions::default() };
-/// let entropic = sinkhorn::solve(&metric, &measures.row(0), &measures.row(1), &options)?;
+/// let entropic = sinkhorn::solve(&problem, &options, &silent)?;
 /// // Two points one apart, half the mass at each: 1/(1 + e) of it changes places.
 /// assert!((entropic.transport_cost - 1.0 / (1.0 + 1f64.exp())).abs() < 1e-9);
 /// assert!(entropic.converged);
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn solve(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    options: &SinkhornOptions,
-) -> Result<Entropic> {
-    solve_watched(metric, a, b, options, &silent)
-}
-
-/// [`solve`] that can be stopped; `progress` counts iterations.
-///
-/// # Errors
-/// As [`solve`], and [`Error::Cancelled`] when `progress` asks to stop.
-pub fn solve_watched(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
+    problem: &Problem<'_>,
     options: &SinkhornOptions,
     progress: &Progress<'_>,
 ) -> Result<Entropic> {
-    check(metric, a, b, options)?;
     let mut scratch = Scaling::default();
-    scratch.prepare(metric, a, b)?;
-    entropic(scratch, a.total(), options, progress)
+    let total = prepare(&mut scratch, problem, options)?;
+    let mut entropic = entropic(scratch, total, options, progress)?;
+    problem.rename_moves(&mut entropic.plan, [&mut entropic.left, &mut entropic.right]);
+    Ok(entropic)
 }
 
-/// As [`solve`], from masses `a` of the rows to masses `b` of the columns at the costs given. The
-/// plan and the potentials go by the numbers of rows and columns; entries without mass are skipped.
-///
-/// # Errors
-/// As [`exact::between`](crate::exact::between), or an option out of range.
-///
-/// # Example
-/// ```
-/// use treeport::exact::CostMatrix;
-/// use treeport::sinkhorn::{self, SinkhornOptions};
-/// let costs = CostMatrix::new(1, 2, &[1.0, 3.0])?;
-/// let options = SinkhornOptions::default();
-/// // There is one plan only.
-/// let entropic = sinkhorn::solve_between(&[1.0], &[0.5, 0.5], &costs, &options)?;
-/// assert!((entropic.transport_cost - 2.0).abs() < 1e-9);
-/// # Ok::<(), treeport::Error>(())
-/// ```
-pub fn solve_between(
-    a: &[f64],
-    b: &[f64],
-    costs: &CostMatrix<'_>,
-    options: &SinkhornOptions,
-) -> Result<Entropic> {
-    solve_between_watched(a, b, costs, options, &silent)
-}
-
-/// [`solve_between`] that can be stopped; `progress` counts iterations.
-///
-/// # Errors
-/// As [`solve_between`], and [`Error::Cancelled`] when `progress` asks to stop.
-pub fn solve_between_watched(
-    a: &[f64],
-    b: &[f64],
-    costs: &CostMatrix<'_>,
-    options: &SinkhornOptions,
-    progress: &Progress<'_>,
-) -> Result<Entropic> {
+/// Lays out a problem; returns the mass of its left side.
+fn prepare(scratch: &mut Scaling, problem: &Problem<'_>, options: &SinkhornOptions) -> Result<f64> {
     options.check()?;
-    let mut scratch = Scaling::default();
-    let total = scratch.prepare_between(a, b, costs)?;
-    entropic(scratch, total, options, progress)
+    match problem.in_one_piece()? {
+        Posed::Matrix(matrix) => scratch.prepare_between(&matrix),
+        Posed::Metric(pair) => {
+            scratch.prepare(pair.metric, &pair.a, &pair.b)?;
+            Ok(pair.a.total())
+        }
+        Posed::Components(_) => unreachable!("it is in one piece"),
+    }
 }
 
 /// Solves what is prepared, for measures of the total mass given.
@@ -191,7 +150,7 @@ fn entropic(
     })
 }
 
-/// [`Entropic::transport_cost`] between two measures.
+/// [`Entropic::transport_cost`] of a problem.
 ///
 /// # Errors
 /// As [`solve`], and [`Error::NotConverged`], which says how far it was: a number that depends on
@@ -199,48 +158,30 @@ fn entropic(
 ///
 /// # Example
 /// ```
-/// use treeport::{GroundMetric, Measures, PointMetric, exact, sinkhorn};
+/// use treeport::{GroundMetric, Measures, PointMetric, Problem, silent, sinkhorn};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
 /// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
-/// let (a, b) = (measures.row(0), measures.row(1));
-/// let distance = sinkhorn::distance(&metric, &a, &b, &sinkhorn::SinkhornOptions::default())?;
-/// assert!(distance >= exact::distance(&metric, &a, &b)?);
+/// let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+/// let value = sinkhorn::value(&problem, &sinkhorn::SinkhornOptions::default(), &silent)?;
+/// assert!(value >= problem.value(&silent)?);
 /// # Ok::<(), treeport::Error>(())
 /// ```
-pub fn distance(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
+pub fn value(
+    problem: &Problem<'_>,
     options: &SinkhornOptions,
+    progress: &Progress<'_>,
 ) -> Result<f64> {
-    check(metric, a, b, options)?;
     let mut scratch = Scaling::default();
-    scratch.prepare(metric, a, b)?;
-    run(&mut scratch, a.total(), options, &silent)?.converged((0, 1), options)
+    let total = prepare(&mut scratch, problem, options)?;
+    run(&mut scratch, total, options, progress)?.converged((0, 1), options)
 }
 
-/// As [`distance`], from masses `a` of the rows to masses `b` of the columns at the costs given.
-///
-/// # Errors
-/// As [`solve_between`], and [`Error::NotConverged`].
-pub fn between(
-    a: &[f64],
-    b: &[f64],
-    costs: &CostMatrix<'_>,
-    options: &SinkhornOptions,
-) -> Result<f64> {
-    options.check()?;
-    let mut scratch = Scaling::default();
-    let total = scratch.prepare_between(a, b, costs)?;
-    run(&mut scratch, total, options, &silent)?.converged((0, 1), options)
-}
-
-/// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
+/// The [`value`] of many pairs, in parallel over pairs; the same for any number of threads.
 ///
 /// For a graph give [`GroundMetric::materialized`] distances.
 ///
 /// # Errors
-/// As [`distance`], naming the measures; [`Error::Cancelled`] when `progress` asks to stop.
+/// As [`value`], naming the measures; [`Error::Cancelled`] when `progress` asks to stop.
 pub fn pairs(
     metric: &GroundMetric,
     measures: &Measures,
@@ -263,19 +204,6 @@ pub fn pairs(
             Ok(value)
         })
         .collect()
-}
-
-fn check(
-    metric: &GroundMetric,
-    a: &Measure<'_>,
-    b: &Measure<'_>,
-    options: &SinkhornOptions,
-) -> Result<()> {
-    options.check()?;
-    for measure in [a, b] {
-        measure.check_points(metric.points())?;
-    }
-    check_balance((0, *a), (1, *b))
 }
 
 /// What one run says in numbers; the plan is in the scratch.

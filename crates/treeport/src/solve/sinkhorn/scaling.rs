@@ -11,11 +11,13 @@
 use super::SinkhornOptions;
 use super::relax::{Pace, relaxed};
 use crate::error::{Error, Result};
-use crate::exact::CostMatrix;
 use crate::measure::Measure;
+use crate::measure::check_totals;
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Progress, SOLVING, State};
+use crate::solve::matrix::read_masses;
+use crate::solve::problem::OnMatrix;
 
 /// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
 /// they would be below 10⁻²⁰⁷ in the plan.
@@ -122,21 +124,21 @@ impl Scaling {
     }
 
     /// Lays out a problem that costs alone say, and returns the total mass of the left side.
-    pub(super) fn prepare_between(
-        &mut self,
-        a: &[f64],
-        b: &[f64],
-        costs: &CostMatrix<'_>,
-    ) -> Result<f64> {
-        let supports = [a, b].map(|masses| masses.iter().filter(|mass| **mass > 0.0).count());
+    pub(super) fn prepare_between(&mut self, matrix: &OnMatrix<'_>) -> Result<f64> {
+        let supports =
+            [matrix.a, matrix.b].map(|masses| masses.iter().filter(|mass| **mass > 0.0).count());
         self.room(supports[0], supports[1])?;
         let Self { left, right, a: given, b: taken, cost, .. } = self;
-        let totals = costs.read((a, left, given), (b, right, taken), cost, &|| true)?;
-        self.begin(totals.0, totals.1);
+        let left_total = read_masses(0, matrix.a, left, given)?;
+        let right_total = read_masses(1, matrix.b, right, taken)?;
+        matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
+        check_totals((0, left_total), (1, right_total))?;
+        matrix.costs.read_costs(left, right, cost, &|| true)?;
+        self.begin(left_total, right_total);
         let m = self.b.len();
         let both_ways = |i: usize, j: usize| self.cost[i * m + j] == self.cost[j * m + i];
         self.mirrored = self.mirrored && (0..m).all(|i| (0..i).all(|j| both_ways(i, j)));
-        Ok(totals.0)
+        Ok(left_total)
     }
 
     /// Masses become shares of their totals, and everything else starts at 0.

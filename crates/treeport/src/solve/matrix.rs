@@ -1,0 +1,185 @@
+//! Tables that are read where they lie: costs of a problem, or coordinates of its points.
+
+use std::fmt;
+
+use super::exact::{GoesOn, ask, room_for_costs};
+use crate::error::{Error, Result};
+
+/// A table of numbers that somebody else holds, row after row or in any other layout.
+///
+/// As costs it says what a unit of mass costs from every row to every column, as coordinates it has
+/// a point in every row. Only rows and columns with mass are ever read, and only those have to be
+/// valid.
+#[derive(Clone, Copy)]
+pub struct MatrixView<'a> {
+    rows: usize,
+    columns: usize,
+    entries: Entries<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Entries<'a> {
+    Slice(&'a [f64]),
+    Function(&'a (dyn Fn(usize, usize) -> f64 + Sync)),
+}
+
+impl<'a> MatrixView<'a> {
+    /// A matrix, row after row.
+    ///
+    /// # Errors
+    /// A number of entries that is not `rows` times `columns`.
+    pub fn new(rows: usize, columns: usize, entries: &'a [f64]) -> Result<Self> {
+        if rows.checked_mul(columns) != Some(entries.len()) {
+            return Err(wrong_shape(rows, columns, format!("({},)", entries.len())));
+        }
+        Ok(Self { rows, columns, entries: Entries::Slice(entries) })
+    }
+
+    /// Entries by row and column, such as those of a matrix in another layout.
+    pub fn from_fn(
+        rows: usize,
+        columns: usize,
+        entry: &'a (dyn Fn(usize, usize) -> f64 + Sync),
+    ) -> Self {
+        Self { rows, columns, entries: Entries::Function(entry) }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The entry of a row and a column.
+    pub(super) fn entry(&self, i: usize, j: usize) -> f64 {
+        match self.entries {
+            Entries::Function(entry) => entry(i, j),
+            Entries::Slice(entries) => entries[i * self.columns + j],
+        }
+    }
+
+    /// Refuses costs that do not fit so many masses on the left and on the right.
+    pub(super) fn check_shape(&self, rows: usize, columns: usize) -> Result<()> {
+        if (self.rows, self.columns) == (rows, columns) {
+            return Ok(());
+        }
+        Err(wrong_shape(rows, columns, format!("({}, {})", self.rows, self.columns)))
+    }
+
+    /// The costs between some rows and some columns, checked, row after row.
+    pub(super) fn read_costs(
+        &self,
+        left: &[usize],
+        right: &[usize],
+        cost: &mut Vec<f64>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<()> {
+        cost.clear();
+        room_for_costs(cost, left.len(), right.len())?;
+        for &i in left {
+            let row = cost.len();
+            if row / ASKED != (row + right.len()) / ASKED {
+                ask(goes_on)?;
+            }
+            self.push_row(i, right, cost);
+            if let Some(at) = first_bad(&cost[row..]) {
+                return Err(Error::BadDistance { from: i, to: right[at], value: cost[row + at] });
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what row `i` has in some columns, which increase.
+    pub(super) fn push_row(&self, i: usize, columns: &[usize], out: &mut Vec<f64>) {
+        match self.entries {
+            Entries::Function(entry) => out.extend(columns.iter().map(|&j| entry(i, j))),
+            Entries::Slice(entries) => {
+                let row = &entries[i * self.columns..(i + 1) * self.columns];
+                if columns.len() == row.len() {
+                    out.extend_from_slice(row);
+                } else {
+                    out.extend(columns.iter().map(|&j| row[j]));
+                }
+            }
+        }
+    }
+
+    /// Appends all of row `i`.
+    pub(super) fn push_whole_row(&self, i: usize, out: &mut Vec<f64>) {
+        match self.entries {
+            Entries::Function(entry) => out.extend((0..self.columns).map(|j| entry(i, j))),
+            Entries::Slice(entries) => {
+                out.extend_from_slice(&entries[i * self.columns..(i + 1) * self.columns]);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for MatrixView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MatrixView({}, {})", self.rows, self.columns)
+    }
+}
+
+/// Costs read between two questions whether to go on.
+const ASKED: usize = 1 << 22;
+
+/// The first cost that is negative or not finite.
+fn first_bad(costs: &[f64]) -> Option<usize> {
+    // All of them side by side at first: 0 times a number is 0, unless that is not finite.
+    let (chunks, rest) = costs.as_chunks::<8>();
+    let (mut zero, mut least) = ([0.0; 8], [0.0; 8]);
+    for chunk in chunks {
+        for k in 0..8 {
+            zero[k] += 0.0 * chunk[k];
+            least[k] = if chunk[k] < least[k] { chunk[k] } else { least[k] };
+        }
+    }
+    let bad = |cost: &f64| !(0.0..f64::INFINITY).contains(cost);
+    if zero.iter().chain(&least).all(|&sum| sum == 0.0) && !rest.iter().any(bad) {
+        return None;
+    }
+    costs.iter().position(bad)
+}
+
+/// The places of one side's entries with mass, and those masses; returns their total.
+pub(super) fn read_masses(
+    measure: usize,
+    masses: &[f64],
+    places: &mut Vec<usize>,
+    positive: &mut Vec<f64>,
+) -> Result<f64> {
+    if masses.is_empty() {
+        return Err(Error::NoPoints);
+    }
+    if masses.len() > u32::MAX as usize {
+        return Err(Error::TooManyPoints { count: masses.len(), max: u32::MAX as usize });
+    }
+    places.clear();
+    positive.clear();
+    let mut total = 0.0;
+    for (point, &mass) in masses.iter().enumerate() {
+        if !(0.0..f64::INFINITY).contains(&mass) {
+            return Err(Error::BadMass { measure, point, value: mass });
+        }
+        if mass > 0.0 {
+            places.push(point);
+            positive.push(mass);
+            total += mass;
+        }
+    }
+    match places.first() {
+        None => Err(Error::NoMass { measure }),
+        // Masses that are finite one by one may not be together.
+        Some(&point) if total.is_infinite() => Err(Error::BadMass { measure, point, value: total }),
+        Some(_) => Ok(total),
+    }
+}
+
+fn wrong_shape(rows: usize, columns: usize, found: String) -> Error {
+    Error::Shape { what: "the cost matrix".into(), expected: format!("({rows}, {columns})"), found }
+}

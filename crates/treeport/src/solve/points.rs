@@ -1,0 +1,139 @@
+//! Problems between points with coordinates, of which only those with mass are read.
+
+use super::exact::Solution;
+use super::matrix::MatrixView;
+use super::problem::{Duals, Potentials};
+use crate::error::{Error, Result};
+use crate::measure::{Measure, Measures};
+use crate::memory;
+use crate::metric::{GroundMetric, PointMetric};
+use crate::tree::Coupling;
+
+/// Two measures on the points that have mass, with their metric.
+pub(super) struct PointProblem<'a> {
+    pub(super) metric: GroundMetric,
+    pub(super) a: Measures,
+    pub(super) b: Measures,
+    /// What the points of the metric are called outside: rows of `x`, and where there is a `y`,
+    /// after those of the first measure rows of that.
+    names: Vec<u32>,
+    x: MatrixView<'a>,
+    y: Option<MatrixView<'a>>,
+}
+
+impl<'a> PointProblem<'a> {
+    pub(super) fn new(
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+        x: MatrixView<'a>,
+        y: Option<MatrixView<'a>>,
+        metric: PointMetric,
+    ) -> Result<Self> {
+        a.check_points(x.rows())?;
+        b.check_points(y.unwrap_or(x).rows())?;
+        let Some(y) = y else {
+            let mut used = [a.support(), b.support()].concat();
+            used.sort_unstable();
+            used.dedup();
+            let first = used.len();
+            let metric =
+                metric_of(&[(&x, &used)], metric).map_err(|error| renamed(error, &used))?;
+            let (a, b) = (placed(a, &used, 0, first), placed(b, &used, 0, first));
+            return Ok(Self { metric, a, b, names: used, x, y });
+        };
+        if x.columns() != y.columns() {
+            return Err(Error::Shape {
+                what: "the points of the second measure".into(),
+                expected: format!("({}, {}), as those of the first have", y.rows(), x.columns()),
+                found: format!("({}, {})", y.rows(), y.columns()),
+            });
+        }
+        let names = [a.support(), b.support()].concat();
+        let (first, count) = (a.support().len(), names.len());
+        let metric = metric_of(&[(&x, a.support()), (&y, b.support())], metric)
+            .map_err(|error| in_two_sets(error, &names, first))?;
+        let (a, b) = (placed(a, a.support(), 0, count), placed(b, b.support(), first, count));
+        Ok(Self { metric, a, b, names, x, y: Some(y) })
+    }
+
+    /// Gives the moves of a plan and the points of dual values the numbers that they have outside.
+    pub(super) fn rename(&self, plan: &mut Coupling, duals: [&mut Duals; 2]) {
+        for end in plan.left.iter_mut().chain(&mut plan.right) {
+            *end = self.names[*end as usize];
+        }
+        for dual in duals.into_iter().flatten() {
+            dual.0 = self.names[dual.0] as usize;
+        }
+    }
+
+    /// Dual values of all rows of `x` and of `y`, or twice of `x`.
+    pub(super) fn potentials(&self, solution: &Solution, most: f64) -> Result<Potentials> {
+        let kind = self.metric.point_metric().expect("it was made from points");
+        let all: Vec<u32> = (0..self.x.rows() as u32).collect();
+        let Some(y) = &self.y else {
+            return Ok(solution.on_metric(&metric_of(&[(&self.x, &all)], kind)?, most));
+        };
+        let others: Vec<u32> = (0..y.rows() as u32).collect();
+        let whole = metric_of(&[(&self.x, &all), (y, &others)], kind)
+            .map_err(|error| in_two_sets(error, &[&all[..], &others].concat(), all.len()))?;
+        let mut stacked = solution.clone();
+        stacked.right.iter_mut().for_each(|dual| dual.0 += all.len());
+        let Potentials { mut left, mut right } = stacked.on_metric(&whole, most);
+        left.truncate(all.len());
+        right.drain(..all.len());
+        Ok(Potentials { left, right })
+    }
+}
+
+/// The metric of some rows of each set, one set after the other.
+fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<GroundMetric> {
+    let count = sets.iter().map(|(_, used)| used.len()).sum();
+    let dim = sets[0].0.columns();
+    let step = format_args!("the coordinates of {count} points with mass");
+    memory::check(step, memory::size_of::<f64>(&[count, dim]), "give fewer points")?;
+    let mut coordinates = Vec::with_capacity(count * dim);
+    for (set, used) in sets {
+        used.iter().for_each(|&point| set.push_whole_row(point as usize, &mut coordinates));
+    }
+    GroundMetric::from_points(dim, coordinates, metric)
+}
+
+/// A measure with the numbers that its points have among those in use, from `first` on, of `count`.
+fn placed(measure: &Measure<'_>, used: &[u32], first: usize, count: usize) -> Measures {
+    let mut after = 0;
+    let entries = measure.iter().map(|(point, mass)| {
+        // Both lists increase, so the search goes on where it was.
+        after += used[after..].partition_point(|&p| (p as usize) < point);
+        (first + after, mass)
+    });
+    Measures::from_rows(count, [entries]).expect("the same masses")
+}
+
+/// An error about one of two sets, by the number that the point has there.
+fn in_two_sets(error: Error, names: &[u32], first: usize) -> Error {
+    let is_right = matches!(
+        error,
+        Error::BadCoordinate { point, .. } | Error::BadDegrees { point, .. } | Error::ZeroVector { point }
+            if point >= first
+    );
+    let error = renamed(error, names);
+    if is_right { Error::RightPoints { source: Box::new(error) } } else { error }
+}
+
+/// An error with the number that the point has outside.
+fn renamed(error: Error, names: &[u32]) -> Error {
+    let name = |point: usize| names[point] as usize;
+    match error {
+        Error::BadDegrees { point, what, value } => {
+            Error::BadDegrees { point: name(point), what, value }
+        }
+        Error::BadCoordinate { point, axis, value } => {
+            Error::BadCoordinate { point: name(point), axis, value }
+        }
+        Error::ZeroVector { point } => Error::ZeroVector { point: name(point) },
+        Error::BadDistance { from, to, value } => {
+            Error::BadDistance { from: name(from), to: name(to), value }
+        }
+        other => other,
+    }
+}

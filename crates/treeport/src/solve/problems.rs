@@ -1,0 +1,131 @@
+//! Many problems on one ground: pairs of measures, in parallel over pairs.
+
+use rayon::prelude::*;
+
+use super::exact::{Solver, choice, components, relaxed, reused};
+use super::problem::{Ground, OnMetric, QUICK_ARCS, Relax, arcs};
+use crate::error::Result;
+use crate::measure::Measures;
+use crate::memory;
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, Progress, SOLVING};
+
+/// Problems between pairs of measures on one ground metric.
+///
+/// # Example
+/// ```
+/// use treeport::{GroundMetric, Measures, PointMetric, Problems, Relax, silent};
+/// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
+/// let measures = Measures::from_dense(2, &[2.0, 0.0, 0.0, 2.0, 0.0, 3.0])?;
+/// assert_eq!(Problems::new(&metric, &measures, &[(0, 1)]).values(&silent)?, [2.0]);
+/// let unequal = Problems::new(&metric, &measures, &[(0, 2)]).relaxed(Relax::Penalty(5.0));
+/// assert_eq!(unequal.values(&silent)?, [7.0]);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Problems<'a> {
+    ground: Ground<'a>,
+    measures: &'a Measures,
+    pairs: &'a [(usize, usize)],
+    relax: Relax,
+}
+
+impl<'a> Problems<'a> {
+    /// Problems between the measures with these numbers, all mass moved.
+    pub fn new(
+        ground: impl Into<Ground<'a>>,
+        measures: &'a Measures,
+        pairs: &'a [(usize, usize)],
+    ) -> Self {
+        Self { ground: ground.into(), measures, pairs, relax: Relax::Balanced }
+    }
+
+    /// Problems in each of which so much is left behind.
+    #[must_use]
+    pub fn relaxed(self, relax: Relax) -> Self {
+        Self { relax, ..self }
+    }
+
+    /// The [value](super::Problem::value) of every problem, to the bit; the same for any number of
+    /// threads.
+    ///
+    /// A graph is [prepared](GroundMetric::prepare) first, if the pairs need many of its distances.
+    /// Points of the measure on the left are laid out once for all pairs in a row that share it:
+    /// sort them by it. Where supports of points overlap a lot, give
+    /// [`GroundMetric::materialized`] distances.
+    ///
+    /// # Errors
+    /// As [`Problem::value`](super::Problem::value), with the numbers of the measures;
+    /// [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which counts pairs, asks to
+    /// stop.
+    pub fn values(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        match self.ground {
+            Ground::Metric(metric) => self.on_metric(metric, progress),
+            Ground::Components(ground) => {
+                self.check()?;
+                components::values(ground, self.measures, self.pairs, self.relax, progress)
+            }
+        }
+    }
+
+    /// Whether all are solved before other threads would have begun: see
+    /// [`Problem::is_quick`](super::Problem::is_quick).
+    pub fn is_quick(&self) -> bool {
+        if self.ground.is_graph() || self.pairs.len() > QUICK_ARCS {
+            return false;
+        }
+        let rows = self
+            .pairs
+            .iter()
+            .filter_map(|&(i, j)| Some((self.measures.get(i).ok()?, self.measures.get(j).ok()?)));
+        rows.fold(0usize, |sum, (a, b)| sum.saturating_add(arcs(&a, &b))) <= QUICK_ARCS
+    }
+
+    /// Refuses measures on other points, pairs of measures that are not there, and totals.
+    fn check(&self) -> Result<()> {
+        self.measures.check_points(self.ground.points())?;
+        if self.relax == Relax::Balanced {
+            return self.measures.check_pairs(self.pairs);
+        }
+        for &(i, j) in self.pairs {
+            let (a, b) = (self.measures.get(i)?, self.measures.get(j)?);
+            relaxed::checked(self.relax, a.total(), b.total())?;
+        }
+        Ok(())
+    }
+
+    fn on_metric(&self, metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<f64>> {
+        self.check()?;
+        self.check_tables()?;
+        let counter = Counter::new(SOLVING, self.pairs.len(), progress);
+        choice::prepare(metric, self.measures, self.pairs, progress)?;
+        let goes_on = || counter.add(0).is_ok();
+        let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
+            let (a, b) = (self.measures.row(i), self.measures.row(j));
+            let value = match self.relax {
+                Relax::Balanced => solver.value_and_gap(metric, &a, &b, &goes_on)?.0,
+                relax => {
+                    let pair = OnMetric { metric, a, b };
+                    relaxed::solve_on_metric(solver, &pair, relax, &goes_on)?.value
+                }
+            };
+            counter.add(1)?;
+            Ok(value)
+        };
+        if self.is_quick() {
+            return reused(|solver| self.pairs.iter().map(|pair| solve(solver, pair)).collect());
+        }
+        self.pairs.par_iter().map_init(Solver::default, solve).collect()
+    }
+
+    /// Refuses pairs whose tables of costs do not fit, one for each thread.
+    fn check_tables(&self) -> Result<()> {
+        let support = |i: usize| self.measures.row(i).support().len();
+        let size = |&(i, j): &(usize, usize)| memory::size_of::<f64>(&[support(i), support(j)]);
+        let threads = rayon::current_num_threads().min(self.pairs.len());
+        let largest = self.pairs.iter().map(size).max().unwrap_or(0);
+        let step = format_args!("exact transport on {threads} threads");
+        let way_out = "take fewer threads, or an estimate at the level `flow`";
+        memory::check(step, largest.saturating_mul(threads as u64), way_out)
+    }
+}

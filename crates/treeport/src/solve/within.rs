@@ -1,0 +1,194 @@
+//! Bounds of a problem within an accuracy or a time, with the plan behind the upper one.
+//!
+//! Where measures live on a ground metric, a few sweeps come first: a fraction of the exact solver's
+//! time. If their bounds are not close enough, the exact solver runs until it is done or the time is
+//! up. On a graph its simplex knows both bounds all the time. Where nothing better is known when the
+//! time is up, the bounds are 0 and what the first plan that comes to hand costs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::exact::{self, components};
+use super::matrix::read_masses;
+use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
+use crate::error::{Error, Result};
+use crate::progress::{Progress, State};
+use crate::tree::Coupling;
+
+/// How good bounds have to be: work ends with the first of the two.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Target {
+    /// The bounds are at most this share of the upper one apart; 0 asks for the exact solution.
+    pub accuracy: f64,
+    /// How long it may take, where that is limited. A pass over all costs is not interrupted.
+    pub time: Option<Duration>,
+}
+
+/// What is known of the value of a problem.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// No plan costs less.
+    pub lower: f64,
+    /// What the plan costs at most, penalties included.
+    pub upper: f64,
+    /// The plan behind the upper bound.
+    pub plan: Coupling,
+}
+
+impl Bounds {
+    fn is_within(&self, accuracy: f64) -> bool {
+        self.upper - self.lower <= accuracy * self.upper
+    }
+}
+
+impl Problem<'_> {
+    /// Certified bounds that are close enough, or as close as time allows. No tree is asked.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value); an accuracy that is not at least 0. That the time is up is none.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{GroundMetric, Measures, Problem, Target, silent};
+    /// let metric = GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
+    /// let measures = Measures::unit_masses(3, [0, 2])?;
+    /// let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+    /// let bounds = problem.within(Target { accuracy: 0.1, time: None }, &silent)?;
+    /// assert!(bounds.lower <= 2.5 && bounds.upper >= 2.5);
+    /// assert!(bounds.upper - bounds.lower <= 0.1 * bounds.upper);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn within(&self, target: Target, progress: &Progress<'_>) -> Result<Bounds> {
+        if target.accuracy.is_nan() || target.accuracy < 0.0 {
+            return Err(Error::BadOption {
+                option: "accuracy",
+                value: target.accuracy.to_string(),
+                expected: "it must be at least 0",
+            });
+        }
+        let clock = Clock::new(target.time, progress);
+        let mut bounds = bounds(&self.posed()?, self.relax(), target.accuracy, &clock)?;
+        self.rename_moves(&mut bounds.plan, [&mut Vec::new(), &mut Vec::new()]);
+        Ok(bounds)
+    }
+}
+
+/// Tells work to stop when its time is up, or when its user says so.
+pub(super) struct Clock<'a> {
+    end: Option<Instant>,
+    progress: &'a Progress<'a>,
+    is_cancelled: AtomicBool,
+}
+
+impl<'a> Clock<'a> {
+    fn new(time: Option<Duration>, progress: &'a Progress<'a>) -> Self {
+        let end = time.and_then(|time| Instant::now().checked_add(time));
+        Self { end, progress, is_cancelled: AtomicBool::new(false) }
+    }
+
+    /// Whether the work goes on, as [`Progress`] is asked.
+    pub(super) fn hears(&self, state: &State<'_>) -> bool {
+        if !(self.progress)(state) {
+            self.is_cancelled.store(true, Ordering::Relaxed);
+            return false;
+        }
+        self.end.is_none_or(|end| Instant::now() < end)
+    }
+
+    /// Whether work was stopped because its time is up.
+    pub(super) fn is_up(&self) -> bool {
+        !self.is_cancelled.load(Ordering::Relaxed)
+            && self.end.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+fn bounds(posed: &Posed<'_>, relax: Relax, accuracy: f64, clock: &Clock<'_>) -> Result<Bounds> {
+    let mut first = None;
+    match (posed, relax) {
+        (Posed::Components(pair), _) => {
+            let mut whole = Bounds { lower: 0.0, upper: 0.0, plan: Coupling::default() };
+            components::each(pair, relax, |component, part| {
+                let part = match part {
+                    components::Part::LeftBehind(solution) => of_solution(solution),
+                    components::Part::Pair(measures) => {
+                        let (a, b) = (measures.row(0), measures.row(1));
+                        let pair = OnMetric { metric: pair.ground.metric(component), a, b };
+                        bounds(&Posed::Metric(pair), relax, accuracy, clock)?
+                    }
+                };
+                whole.lower += part.lower;
+                whole.upper += part.upper;
+                for (from, to, mass) in part.plan.iter() {
+                    let name = |point| pair.ground.node(component, point) as u32;
+                    whole.plan.push(name(from), name(to), mass);
+                }
+                Ok(())
+            })?;
+            return Ok(whole);
+        }
+        (Posed::Metric(pair), Relax::Balanced) => {
+            if let Some(network) = pair.metric.network() {
+                return exact::edges::bounds(pair, network, accuracy, clock);
+            }
+            if arcs(&pair.a, &pair.b) > QUICK_ARCS {
+                first = Some(exact::interval_and_plan(pair, accuracy)?);
+            }
+        }
+        (Posed::Metric(_) | Posed::Matrix(_), _) => {}
+    }
+    if let Some(first) = first.take_if(|first| first.is_within(accuracy)) {
+        return Ok(first);
+    }
+    match solve_posed(posed, relax, &|state| clock.hears(state)) {
+        Err(Error::Cancelled) if clock.is_up() => {
+            first.map_or_else(|| first_plan(posed, relax), Ok)
+        }
+        solution => solution.map(of_solution),
+    }
+}
+
+fn of_solution(solution: exact::Solution) -> Bounds {
+    let lower = (solution.value - solution.gap).max(0.0);
+    Bounds { lower, upper: solution.value, plan: solution.plan }
+}
+
+/// The bounds of whoever has no time: mass goes to the first that take it. With a penalty none is
+/// moved.
+fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
+    let (mut left, mut supply, mut right, mut demand) = (vec![], vec![], vec![], vec![]);
+    match posed {
+        Posed::Metric(OnMetric { a, b, .. }) => {
+            (left, supply) = a.iter().unzip();
+            (right, demand) = b.iter().unzip();
+        }
+        Posed::Matrix(matrix) => {
+            read_masses(0, matrix.a, &mut left, &mut supply)?;
+            read_masses(1, matrix.b, &mut right, &mut demand)?;
+        }
+        Posed::Components(_) => {}
+    }
+    let cost = |i: usize, j: usize| match posed {
+        Posed::Metric(pair) => pair.metric.distance(i, j),
+        Posed::Matrix(matrix) => matrix.costs.entry(i, j),
+        Posed::Components(_) => 0.0,
+    };
+    let (mut upper, mut to_move) = match relax {
+        Relax::Balanced => (0.0, f64::INFINITY),
+        Relax::Mass(mass) => (0.0, mass),
+        Relax::Penalty(price) => (price * supply.iter().chain(&demand).sum::<f64>(), 0.0),
+    };
+    let (mut i, mut j, mut plan) = (0, 0, Coupling::default());
+    while i < left.len() && j < right.len() && to_move > 0.0 {
+        let mass = supply[i].min(demand[j]).min(to_move);
+        if mass > 0.0 {
+            plan.push(left[i] as u32, right[j] as u32, mass);
+            upper += mass * cost(left[i], right[j]);
+        }
+        supply[i] -= mass;
+        demand[j] -= mass;
+        to_move -= mass;
+        (i, j) = (i + usize::from(supply[i] <= 0.0), j + usize::from(demand[j] <= 0.0));
+    }
+    Ok(Bounds { lower: 0.0, upper, plan })
+}

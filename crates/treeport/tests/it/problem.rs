@@ -1,0 +1,236 @@
+//! One problem from every door: the costs may be said in several ways, the answers are the same and
+//! prove each other.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use treeport::metric::Components;
+use treeport::{
+    Bounds, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem, Relax,
+    Target, silent, sinkhorn,
+};
+
+/// Coordinates of points on either side with their masses, some of them 0.
+#[derive(Clone, Debug)]
+struct Sides {
+    dim: usize,
+    x: Vec<f64>,
+    y: Vec<f64>,
+    a: Vec<f64>,
+    b: Vec<f64>,
+}
+
+impl Sides {
+    fn views(&self) -> (MatrixView<'_>, MatrixView<'_>) {
+        (
+            MatrixView::new(self.a.len(), self.dim, &self.x).unwrap(),
+            MatrixView::new(self.b.len(), self.dim, &self.y).unwrap(),
+        )
+    }
+
+    fn measures(&self) -> (Measures, Measures) {
+        let read = |masses: &[f64]| Measures::from_dense(masses.len(), masses).unwrap();
+        (read(&self.a), read(&self.b))
+    }
+
+    fn costs(&self) -> Vec<f64> {
+        let distance =
+            |p: &[f64], q: &[f64]| -> f64 { p.iter().zip(q).map(|(s, t)| (s - t).abs()).sum() };
+        let rows = self.x.chunks(self.dim);
+        rows.flat_map(|p| self.y.chunks(self.dim).map(move |q| distance(p, q))).collect()
+    }
+
+    /// Asks about the problem by coordinates and about that by costs.
+    fn both<T>(&self, relax: Relax, ask: impl Fn(&Problem<'_>) -> T) -> [T; 2] {
+        let ((x, y), (a, b), costs) = (self.views(), self.measures(), self.costs());
+        let (a, b) = (a.row(0), b.row(0));
+        let points = Problem::of_points(&a, &b, x, Some(y), PointMetric::Manhattan).unwrap();
+        let matrix = MatrixView::new(self.a.len(), self.b.len(), &costs).unwrap();
+        let between = Problem::between(&self.a, &self.b, matrix);
+        [ask(&points.relaxed(relax)), ask(&between.relaxed(relax))]
+    }
+
+    /// Checks that a plan moves no more than there is; what it costs.
+    fn cost_of(&self, plan: &treeport::Coupling) -> f64 {
+        let (mut a, mut b, costs) = (self.a.clone(), self.b.clone(), self.costs());
+        for (i, j, mass) in plan.iter() {
+            (a[i], b[j]) = (a[i] - mass, b[j] - mass);
+        }
+        assert!(a.iter().chain(&b).all(|&left| left >= -1e-12), "{a:?} {b:?}");
+        plan.cost(|i, j| costs[i * self.b.len() + j])
+    }
+}
+
+fn sides() -> impl Strategy<Value = Sides> {
+    let mass = || prop_oneof![1 => Just(0.0), 3 => 0.01..2.0f64];
+    (1..3usize, 1..9usize, 1..9usize).prop_flat_map(move |(dim, n, m)| {
+        let coordinate = || prop_oneof![-5.0..5.0f64, Just(1.0)];
+        let points = (vec(coordinate(), n * dim), vec(coordinate(), m * dim));
+        (points, vec(mass(), n), vec(mass(), m)).prop_map(move |((x, y), mut a, mut b)| {
+            a[0] += 0.1;
+            b[m - 1] += 0.1;
+            // Equal totals: what is missing goes to the last.
+            let (given, taken): (f64, f64) = (a.iter().sum(), b.iter().sum());
+            a[n - 1] += (taken - given).max(0.0);
+            b[0] += (given - taken).max(0.0);
+            Sides { dim, x, y, a, b }
+        })
+    })
+}
+
+fn close(x: f64, y: f64) -> bool {
+    (x - y).abs() <= 1e-9 * (x.abs() + y.abs()) + 1e-11
+}
+
+proptest! {
+    #[test]
+    fn coordinates_and_their_costs_are_one_problem(
+        sides in sides(),
+        relax in prop_oneof![Just(Relax::Balanced), (0.0..4.0).prop_map(Relax::Penalty), Just(Relax::Mass(0.05))],
+    ) {
+        let values = sides.both(relax, |problem| problem.value(&silent).unwrap());
+        prop_assert!(close(values[0], values[1]), "{values:?}");
+        let solutions = sides.both(relax, |problem| problem.solve(&silent).unwrap());
+        let total: f64 = sides.a.iter().chain(&sides.b).sum();
+        for (solution, value) in solutions.iter().zip(values) {
+            prop_assert_eq!(solution.value, value);
+            let moved: f64 = solution.plan.mass.iter().sum();
+            let left = if let Relax::Penalty(price) = relax { price * (total - 2.0 * moved) } else { 0.0 };
+            prop_assert!(close(sides.cost_of(&solution.plan) + left, value));
+        }
+    }
+
+    #[test]
+    fn potentials_of_all_points_prove_it_from_either_door(sides in sides(), price in 0.0..4.0f64, plain: bool) {
+        let relax = if plain { Relax::Balanced } else { Relax::Penalty(price) };
+        let most = if plain { f64::INFINITY } else { price };
+        let costs = sides.costs();
+        let proved = sides.both(relax, |problem| {
+            let solution = problem.solve(&silent).unwrap();
+            (solution.value, problem.potentials(&solution).unwrap())
+        });
+        for (value, Potentials { left, right }) in proved {
+            prop_assert_eq!((left.len(), right.len()), (sides.a.len(), sides.b.len()));
+            let sum = |masses: &[f64], duals: &[f64]| -> f64 { masses.iter().zip(duals).map(|(m, d)| m * d).sum() };
+            prop_assert!(close(sum(&sides.a, &left) + sum(&sides.b, &right), value));
+            for (at, cost) in costs.iter().enumerate() {
+                let (i, j) = (at / sides.b.len(), at % sides.b.len());
+                prop_assert!(left[i] + right[j] <= cost + 1e-9);
+            }
+            prop_assert!(left.iter().chain(&right).all(|dual| *dual <= most + 1e-9));
+        }
+    }
+
+    #[test]
+    fn bounds_hold_and_so_does_the_plan_behind_them(
+        sides in sides(),
+        accuracy in prop::sample::select(vec![0.0, 0.01, 0.3]),
+        relax in prop_oneof![Just(Relax::Balanced), (0.0..4.0).prop_map(Relax::Penalty), Just(Relax::Mass(0.05))],
+        no_time: bool,
+    ) {
+        let target = Target { accuracy, time: no_time.then_some(Duration::ZERO) };
+        let total: f64 = sides.a.iter().chain(&sides.b).sum();
+        for (value, bounds) in sides.both(relax, |problem| {
+            (problem.value(&silent).unwrap(), problem.within(target, &silent).unwrap())
+        }) {
+            let Bounds { lower, upper, plan, .. } = bounds;
+            prop_assert!(lower <= value * (1.0 + 1e-9) + 1e-12 && value <= upper * (1.0 + 1e-9) + 1e-12);
+            prop_assert!(no_time || upper - lower <= accuracy.max(1e-9) * upper);
+            let moved: f64 = plan.mass.iter().sum();
+            let left = if let Relax::Penalty(price) = relax { price * (total - 2.0 * moved) } else { 0.0 };
+            prop_assert!(sides.cost_of(&plan) + left <= upper * (1.0 + 1e-9) + 1e-11);
+            if let Relax::Mass(mass) = relax {
+                prop_assert!(close(moved, mass));
+            }
+        }
+    }
+
+    #[test]
+    fn entropic_plans_are_the_same_from_either_door(sides in sides()) {
+        let options = sinkhorn::SinkhornOptions::default();
+        let [points, matrix] = sides.both(Relax::Balanced, |problem| sinkhorn::solve(problem, &options, &silent).unwrap());
+        prop_assert!((points.transport_cost - matrix.transport_cost).abs() <= 1e-6 * (1.0 + matrix.transport_cost));
+        prop_assert!(sides.cost_of(&points.plan) <= points.transport_cost * (1.0 + 1e-9) + 1e-11);
+    }
+}
+
+/// Large enough for sweeps: their bounds, and the plan behind the upper one.
+#[test]
+fn sweeps_bound_large_problems_with_a_plan() {
+    let n = 130;
+    let wave = |k: usize| ((k * 7919 + 13) % 4001) as f64 / 4001.0;
+    for (dim, accuracy) in [(2, 0.2), (30, 0.05)] {
+        let coordinates = (0..2 * n * dim).map(|k| wave(k * k + k)).collect();
+        let metric = GroundMetric::from_points(dim, coordinates, PointMetric::Euclidean).unwrap();
+        let side = |points: std::ops::Range<usize>| points.map(|p| (p, 0.1 + wave(p))).collect();
+        let rows: [Vec<(usize, f64)>; 2] = [side(0..n), side(n..2 * n)];
+        let measures = Measures::from_rows(2 * n, rows).unwrap().normalized();
+        for (i, j) in [(0, 1), (1, 0)] {
+            let (a, b) = (measures.row(i), measures.row(j));
+            let problem = Problem::new(&metric, &a, &b);
+            let value = problem.value(&silent).unwrap();
+            let target = Target { accuracy, time: None };
+            let Bounds { lower, upper, plan, .. } = problem.within(target, &silent).unwrap();
+            assert!(lower < value && value < upper && upper - lower <= accuracy * upper);
+            assert!(plan.cost(|i, j| metric.distance(i, j)) <= upper);
+            let sent: f64 =
+                plan.iter().filter(|m| m.0 == a.support()[3] as usize).map(|m| m.2).sum();
+            assert!((sent - a.masses()[3]).abs() <= 1e-12);
+            // Without time the bounds of the sweeps are the answer; with it, the exact value is.
+            let hurry = Target { accuracy: 1e-4, time: Some(Duration::ZERO) };
+            let bounds = problem.within(hurry, &silent).unwrap();
+            assert!(bounds.lower < value && value < bounds.upper);
+            let bounds = problem.within(Target::default(), &silent).unwrap();
+            assert_eq!(bounds.upper, value);
+            assert!(matches!(problem.within(hurry, &|_| false), Err(Error::Cancelled)));
+        }
+    }
+}
+
+#[test]
+fn graphs_in_several_pieces_are_bounded_piece_by_piece() {
+    let islands = Components::from_edges(5, &[(0, 1, 2.0), (2, 3, 1.0), (3, 4, 1.0)]).unwrap();
+    let rows = [1.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0];
+    let measures = Measures::from_dense(5, &rows).unwrap();
+    let problem = Problem::new(&islands, &measures.row(0), &measures.row(1));
+    let bounds = problem.within(Target { accuracy: 0.1, time: None }, &silent).unwrap();
+    assert!(bounds.lower <= 6.0 && 6.0 <= bounds.upper && bounds.upper <= 6.0 / 0.9);
+    assert_eq!(bounds.plan.cost(|i, j| islands.distance(i, j)), bounds.upper);
+    let priced = problem.with_penalty(0.5);
+    assert_eq!(priced.value(&silent).unwrap(), 3.0);
+    assert_eq!(priced.within(Target::default(), &silent).unwrap().upper, 3.0);
+    let options = sinkhorn::SinkhornOptions::default();
+    let refused = sinkhorn::solve(&priced, &options, &silent).unwrap_err();
+    assert!(refused.to_string().contains("entropic transport moves all mass"), "{refused}");
+}
+
+#[test]
+fn errors_name_the_points_by_their_numbers_outside() {
+    let (a, b) = (
+        Measures::from_dense(3, &[0.0, 1.0, 0.0]).unwrap(),
+        Measures::from_dense(2, &[0.0, 1.0]).unwrap(),
+    );
+    let (a, b) = (a.row(0), b.row(0));
+    let x = [f64::NAN, 0.0, f64::NAN];
+    let of = |x: &[f64], y: &[f64]| {
+        let (x, y) = (MatrixView::new(3, 1, x).unwrap(), MatrixView::new(2, 1, y).unwrap());
+        Problem::of_points(&a, &b, x, Some(y), PointMetric::Euclidean)?.value(&silent)
+    };
+    // Points without mass are not looked at.
+    assert_eq!(of(&x, &[f64::NAN, 3.0]).unwrap(), 3.0);
+    let bad = of(&x, &[0.0, f64::INFINITY]).unwrap_err();
+    assert!(
+        matches!(&bad, Error::RightPoints { source } if source.to_string().contains("point 1 is inf")),
+        "{bad}"
+    );
+    let bad = of(&[0.0, f64::NAN, 0.0], &[0.0, 1.0]).unwrap_err();
+    assert!(matches!(bad, Error::BadCoordinate { point: 1, .. }), "{bad}");
+    let (x, y) = (MatrixView::new(3, 1, &x).unwrap(), MatrixView::new(2, 2, &[0.0; 4]).unwrap());
+    let bad = Problem::of_points(&a, &b, x, Some(y), PointMetric::Euclidean).err().unwrap();
+    assert!(bad.to_string().contains("the points of the second measure has shape (2, 2)"), "{bad}");
+    let no_proof =
+        Problem::between(&[1.0], &[1.0], MatrixView::new(1, 1, &[2.0]).unwrap()).with_mass(0.5);
+    let refused = no_proof.potentials(&no_proof.solve(&silent).unwrap()).unwrap_err();
+    assert!(refused.to_string().contains("no potentials with a mass"), "{refused}");
+}
