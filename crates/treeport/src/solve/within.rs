@@ -12,7 +12,7 @@ use super::exact::{self, components};
 use super::matrix::read_masses;
 use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
 use crate::error::{Error, Result};
-use crate::progress::{Progress, State};
+use crate::progress::{Progress, SOLVING, State};
 use crate::tree::Coupling;
 
 /// How good bounds have to be: work ends with the first of the two.
@@ -140,7 +140,14 @@ fn bounds(posed: &Posed<'_>, relax: Relax, accuracy: f64, clock: &Clock<'_>) -> 
     if let Some(first) = first.take_if(|first| first.is_within(accuracy)) {
         return Ok(first);
     }
-    match solve_posed(posed, relax, &|state| clock.hears(state)) {
+    // A small problem would be solved before it asks for the first time.
+    let begins = clock.hears(&State::new(SOLVING, 0, None));
+    let solved = if begins {
+        solve_posed(posed, relax, &|state| clock.hears(state))
+    } else {
+        Err(Error::Cancelled)
+    };
+    match solved {
         Err(Error::Cancelled) if clock.is_up() => {
             first.map_or_else(|| first_plan(posed, relax), Ok)
         }

@@ -10,7 +10,7 @@ use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::model::Model;
 use crate::names::Named;
 use crate::search::{Index, IndexOptions};
-use crate::{Linkage, exact, linkage, silent};
+use crate::{Linkage, Problem, linkage, silent};
 
 /// Points of all metrics and numbers of coordinates, with what the textbook says of them.
 struct Judged {
@@ -169,13 +169,13 @@ fn transport_bounds_and_search_are_those_of_the_textbook() {
     for judged in Judged::all() {
         let (metric, matrix) = (&judged.metric, judged.matrix());
         let exact = |i: usize, j: usize| {
-            exact::distance(&matrix, &measures.row(i), &measures.row(j)).unwrap()
+            Problem::new(&matrix, &measures.row(i), &measures.row(j)).value(&silent).unwrap()
         };
         let model = Model::Tree(linkage(metric, Linkage::Average).unwrap());
         let estimator = Estimator::new(metric, &model).unwrap().by_trees_alone();
         for (i, j) in [(0, 1), (2, 3), (1, 4)] {
             let (a, b, truth) = (measures.row(i), measures.row(j), exact(i, j));
-            judged.check("transport", exact::distance(metric, &a, &b).unwrap(), truth);
+            judged.check("transport", Problem::new(metric, &a, &b).value(&silent).unwrap(), truth);
             for level in Level::ALL {
                 let interval = estimator.bounds(level, &a, &b).unwrap();
                 let off = 1e-13 * judged.largest;
