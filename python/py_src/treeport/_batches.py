@@ -15,6 +15,7 @@ from ._inputs import (
     Integers,
     check_same_columns,
     ids_of,
+    is_plain,
     measures_of,
     pairs_of,
     row,
@@ -23,7 +24,6 @@ from ._inputs import (
 )
 from ._progress import bar
 from ._results import framed
-from ._transport import is_plain
 
 _INT64 = np.dtype(np.int64)
 

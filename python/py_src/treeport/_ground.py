@@ -18,7 +18,7 @@ from ._inputs import (
     Places,
     array_of,
     is_sparse,
-    is_table,
+    is_plain,
     network_of,
     own_labels,
     places_in,
@@ -39,7 +39,7 @@ def with_metrics(documented: Documented) -> Documented:
 
 def coordinates(points: Any) -> Floats:
     """Points as rows of coordinates."""
-    if is_table(points):
+    if is_plain(points):
         return points  # type: ignore[no-any-return]
     values = to_points(points).values
     array: Floats = array_of(values.toarray() if is_sparse(values) else values)
@@ -148,7 +148,7 @@ def _squared(table: NamedTable, what: str) -> Any:
 
 def _check_degrees(points: Any, metric: str) -> None:
     """Refuses a table of places that begins with longitudes."""
-    if metric != "haversine" or is_table(points) or (columns := to_points(points).columns) is None:
+    if metric != "haversine" or is_plain(points) or (columns := to_points(points).columns) is None:
         return
     first = str(next(iter(columns), "")).lower()
     if first in ("lon", "lng", "long", "longitude"):

@@ -19,22 +19,15 @@ from ._ground import (
     places_of_ground,
     with_metrics,
 )
-from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
+from ._inputs import Floats, Integers, Places, is_plain, labels_of, row, support, unmapped, width
 from ._results import moves, moves_matrix
 
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
 
-_FLOAT64 = np.dtype(np.float64)
-
-
-def is_plain(what: Any, dimensions: int, kind: np.dtype[Any] = _FLOAT64) -> bool:
-    """Whether it is an array that the compiled half takes as it is."""
-    return type(what) is np.ndarray and what.dtype is kind and what.ndim == dimensions and what.flags.aligned
-
 
 def _kind(return_plan: Plan) -> Plan:
-    """The same, if it is one of the ways to have a plan."""
+    """How the plan is wanted, if it is one of the ways to have it."""
     if isinstance(return_plan, str) and return_plan != "table":
         raise ValueError(f'return_plan is {return_plan!r}; it must be True, False or "table"')
     return return_plan

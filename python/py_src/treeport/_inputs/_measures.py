@@ -12,7 +12,7 @@ from scipy import sparse
 
 from .. import _core
 from ._adapters import to_measures
-from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_table
+from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain
 from ._table import NamedTable, Places, names_of_labels, texts
 from .dicts import are_mappings, is_mapping, named_rows
 
@@ -80,7 +80,7 @@ def table(measures: Any, names: Optional[Sequence[Any]] = None) -> Any:
 
     Where both columns and points have names, they are matched.
     """
-    if names is None and is_table(measures):
+    if names is None and is_plain(measures):
         return measures
     rows = to_measures(measures).in_order(names)
     if is_sparse(rows):

@@ -20,9 +20,12 @@ def is_sparse(what: Any) -> bool:
     return type(what) is not np.ndarray and bool(sparse.issparse(what))
 
 
-def is_table(what: Any) -> bool:
-    """Whether it is a plain table of float64, as most callers have; quick to say."""
-    plain = type(what) is np.ndarray and what.ndim == 2 and what.dtype == np.float64
+_FLOAT64 = np.dtype(np.float64)
+
+
+def is_plain(what: Any, dimensions: int = 2, kind: np.dtype[Any] = _FLOAT64) -> bool:
+    """Whether it is an array that the compiled half takes as it is, as most callers have; quick to say."""
+    plain = type(what) is np.ndarray and what.dtype is kind and what.ndim == dimensions
     return plain and bool(what.flags.aligned)
 
 
