@@ -55,7 +55,9 @@ fn ask<T: Send>(
         Costs::Condensed(distances) => {
             let (a, b) = (a.dense(0)?, b.dense(1)?);
             let (n, distances) = condensed(distances)?;
-            let entry = |i: usize, j: usize| if i == j { 0.0 } else { distances[place(n, i, j)] };
+            let entry = |i: usize, j: usize| {
+                if i == j { 0.0 } else { distances[place(n, i.min(j), i.max(j))] }
+            };
             asked(Problem::between(&a, &b, MatrixView::from_fn(n, n, &entry)))
         }
         Costs::Points(points, metric) => {
@@ -228,10 +230,18 @@ pub(crate) fn emd_pairs<'py>(
         }
     };
     let problems = problems.relaxed(relax(None, penalty));
+    // A graph is prepared whatever the pairs, so that parts of a list give the bits of the whole.
+    let prepared =
+        if let PairGround::Ground(ground) = &ground { Some(&ground.metric) } else { None };
     let values = if report.is_none() && problems.is_quick() {
         problems.values(&silent).map_err(to_py_err)?
     } else {
-        watch::run(py, threads, report.as_ref(), |progress| problems.values(progress))?
+        watch::run(py, threads, report.as_ref(), |progress| {
+            if let Some(metric) = prepared {
+                metric.prepare(progress)?;
+            }
+            problems.values(progress)
+        })?
     };
     Ok(values.into_pyarray(py))
 }

@@ -218,7 +218,7 @@ CALLS = [
     (lambda: tp.emd(HALF, HALF, points=LINE, mass=0.1, penalty=1.0), "give mass or penalty, not both"),
     (lambda: tp.emd(HALF, HALF, points=LINE, mass=1.1), "mass is 1.1; it must be at least 0 and at most the smaller of the totals"),
     (lambda: tp.emd(HALF, HALF, points=LINE, penalty=-1), "penalty is -1; it must be finite and at least 0"),
-    (lambda: tp.emd(HALF, HALF, points=LINE, mass=0.5, return_potentials=True), "there are no potentials with mass; give a penalty, or leave return_potentials out"),
+    (lambda: tp.emd(HALF, HALF, points=LINE, mass=0.5, return_potentials=True), "mass is 0.5; there are no potentials with a mass; give a penalty, or do without them"),
     (lambda: tp.emd_pairwise([(HALF, LINE), ([1.0], LINE)]), "measure 1 has 1 masses and 2 points; there has to be one for each"),
     (lambda: tp.emd_pairwise([(HALF, LINE)], [([-1.0, 2], LINE)]), "measure 0 of B has mass -1.0 at its point 0; masses must be finite and at least 0"),
     (lambda: tp.emd_pairwise([(HALF, LINE), ([0.0], [[1.0]])]), "measure 1 has no mass; drop it or give it a positive entry"),

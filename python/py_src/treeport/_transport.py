@@ -113,6 +113,11 @@ class _Problem:
         for name, size, of, where in zip("ab", self._shape, sets, ("points", "points_b")):
             if size != len(of):
                 raise ValueError(f"{name} has {size} masses, and {where} has {len(of)} rows")
+        if sets[0].shape[1] != sets[1].shape[1]:
+            raise ValueError(
+                f"points has {sets[0].shape[1]} coordinates a point, points_b {sets[1].shape[1]}; "
+                "they have to live in one space"
+            )
         return sets
 
     def _along(self, adjacency: Any) -> None:
