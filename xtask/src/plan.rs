@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 use crate::attack;
-use crate::{peers, site};
+use crate::site;
 
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,6 @@ pub(crate) enum Task {
     Test,
     /// The tests and everything else a change has to pass.
     Ci,
-    /// Speed against other solvers on the same problems.
-    BenchPeers {
-        /// One object per line.
-        json: bool,
-    },
     /// The site, with its tutorials run.
     Docs,
     /// Kills, damaged files, full disks and odd arguments, at random.
@@ -33,10 +28,8 @@ Usage: cargo xtask <TASK>
 
 Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
-  ci           test, and: formatting, clippy, documentation, benches build, cargo-deny,
-               a minute of attack
+  ci           test, and: formatting, clippy, documentation, cargo-deny, a minute of attack
   docs         the site in target/site: pages, references, tutorials that are run
-  bench-peers  exact transport against POT, wasserstein and OR-tools; --json prints objects
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
   help         this text
@@ -47,15 +40,13 @@ Environment:
 ";
 
 /// What is there to work with.
-#[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     /// There is a `python/pyproject.toml`.
     pub(crate) python: bool,
     /// The virtual environment exists and has pip.
     pub(crate) venv: bool,
-    /// Some crate has benches.
-    pub(crate) benches: bool,
     /// cargo-deny is installed.
     pub(crate) deny: bool,
     /// The database of known faults of crates can be reached.
@@ -116,8 +107,6 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
         "test" => Task::Test,
         "ci" => Task::Ci,
         "docs" => Task::Docs,
-        "bench-peers" if rest == ["--json"] => return Ok(Task::BenchPeers { json: true }),
-        "bench-peers" => Task::BenchPeers { json: false },
         #[cfg(unix)]
         "attack" => return attack::parse(rest).map(Task::Attack),
         "help" | "-h" | "--help" => Task::Help,
@@ -125,18 +114,12 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
     };
     match rest.first() {
         None => Ok(task),
-        Some(extra) if matches!(task, Task::BenchPeers { .. }) => {
-            Err(format!("unexpected argument `{extra}`; bench-peers takes `--json` alone"))
-        }
         Some(extra) => Err(format!("unexpected argument `{extra}`; a task takes none")),
     }
 }
 
 /// The steps of a task in order; `venv` is where the virtual environment belongs.
 pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
-    if let Task::BenchPeers { json } = task {
-        return peers::steps(json, found, venv);
-    }
     if task == Task::Docs {
         return site::steps(found, venv);
     }
@@ -162,11 +145,6 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if task == Task::Ci {
         let docs = cargo("docs", "doc --workspace --no-deps");
         steps.push(with(docs, |command| command.env = Some(("RUSTDOCFLAGS", "-D warnings"))));
-        steps.push(if found.benches {
-            cargo("benches", "bench --workspace --no-run")
-        } else {
-            skip("benches", "no crate has benches")
-        });
         // The same rounds every time, as far as a machine's speed lets them be.
         #[cfg(unix)]
         steps.push(cargo("attack", "xtask attack --minutes 1 --seed 2024"));
@@ -311,8 +289,6 @@ mod tests {
         assert_eq!(parsed(&["test"]), Ok(Task::Test));
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
         assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
-        assert_eq!(parsed(&["bench-peers"]), Ok(Task::BenchPeers { json: false }));
-        assert_eq!(parsed(&["bench-peers", "--json"]), Ok(Task::BenchPeers { json: true }));
         for help in ["help", "-h", "--help"] {
             assert_eq!(parsed(&[help]), Ok(Task::Help));
         }
@@ -324,13 +300,11 @@ mod tests {
         assert_eq!(parsed(&["tset"]).unwrap_err(), "unknown task `tset`");
         let extra = "unexpected argument `--release`; a task takes none";
         assert_eq!(parsed(&["test", "--release"]).unwrap_err(), extra);
-        let extra = "unexpected argument `--fast`; bench-peers takes `--json` alone";
-        assert_eq!(parsed(&["bench-peers", "--fast"]).unwrap_err(), extra);
     }
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "docs", "bench-peers", "attack", "help"] {
+        for task in ["test", "ci", "docs", "attack", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }
@@ -378,7 +352,7 @@ mod tests {
 
     #[test]
     fn ci_checks_everything_that_is_there() {
-        let found = Machine { benches: true, deny: true, advisories: true, ..Machine::default() };
+        let found = Machine { deny: true, advisories: true, ..Machine::default() };
         let lines = [
             "format: fmt --check",
             "clippy: clippy --workspace --all-targets -- -D warnings",
@@ -387,14 +361,12 @@ mod tests {
             "tests: test --workspace",
             "python: -",
             "docs: doc --workspace --no-deps",
-            "benches: bench --workspace --no-run",
             #[cfg(unix)]
             "attack: xtask attack --minutes 1 --seed 2024",
             "deny: deny check",
         ];
         assert_eq!(outline(Task::Ci, &found), lines);
         let without = outline(Task::Ci, &Machine::default());
-        assert_eq!(without[7], "benches: -");
         let deny = [
             "deny tool: install --quiet --locked --root target/tools cargo-deny",
             "deny: deny check bans licenses sources",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{self, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -115,12 +115,8 @@ impl Place {
             .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
         let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
-        // The peers need versions of their own, and the site needs tools that nothing else does.
-        let venv = match task {
-            Task::BenchPeers { .. } => "venv-peers",
-            Task::Docs => "venv-docs",
-            _ => "venv",
-        };
+        // The site needs tools that nothing else does.
+        let venv = if task == Task::Docs { "venv-docs" } else { "venv" };
         let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());
         Ok(Self {
             root,
@@ -141,7 +137,6 @@ impl Place {
         Machine {
             python: self.root.join("python/pyproject.toml").is_file(),
             venv: works(self.program(Program::Venv), &["-m", "pip", "--version"]),
-            benches: has_benches(&self.root.join("crates")),
             deny: works(self.cargo.clone(), &["deny", "--version"]),
             advisories: task == Task::Ci
                 && works("git".into(), &["ls-remote", "--exit-code", ADVISORIES, "HEAD"]),
@@ -256,15 +251,6 @@ fn quietly(mut command: process::Command) -> std::io::Result<ExitStatus> {
         std::io::stderr().write_all(&output)?;
     }
     Ok(status)
-}
-
-/// Whether a folder of crates has one with a file in `benches/`.
-fn has_benches(crates: &Path) -> bool {
-    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries(crates).any(|krate| {
-        entries(&krate.path().join("benches"))
-            .any(|file| file.path().extension().is_some_and(|extension| extension == "rs"))
-    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use treeport::Method;
 
-use crate::folder::Folder;
+use crate::folder::{Folder, show};
 
 fn figure(row: &Value, key: &str) -> f64 {
     row[key].as_f64().unwrap_or_else(|| panic!("no number `{key}` in {row}"))
@@ -124,4 +124,76 @@ fn sizes_beyond_reason_are_refused_at_once() {
         assert_eq!(ended.status.code(), Some(2), "{args}: {said}");
         assert!(said.contains(reason), "{args}: {said}");
     }
+}
+
+#[test]
+fn help_has_a_line_for_every_benchmark() {
+    let shown = Folder::new().run("bench --help");
+    for name in ["project", "scan", "peers", "overhead", "pairs-python", "ot-estimators", "gpu"] {
+        let line = format!("- {name}: ");
+        assert!(
+            shown.lines().any(|shown| shown.trim_start().starts_with(&line)),
+            "{name}: {shown}"
+        );
+    }
+}
+
+#[test]
+fn a_benchmark_in_python_says_what_to_install() {
+    let folder = Folder::new();
+    let mut command = folder.command("bench unifrac");
+    let shown =
+        show(&command.env_remove("PYTHON").env("CARGO_TARGET_DIR", "t").output().expect("a run"));
+    for said in
+        ["there is no `t/venv/", "`python3 -m venv t/venv`", "-m pip install ./python scikit-bio`"]
+    {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+}
+
+/// The interpreter is a shell script: it lacks one package, and shows what it is to run.
+#[cfg(unix)]
+#[test]
+fn a_benchmark_in_python_gets_its_arguments_and_the_data() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    folder.write(
+        "python",
+        "#!/bin/sh\nif [ \"$1\" = -c ]; then echo $LACKS; else echo \"$@\" in $TREEPORT_DATA; fi\n",
+    );
+    let python = folder.path("python");
+    std::fs::set_permissions(&python, PermissionsExt::from_mode(0o755)).expect("our own file");
+    let run = |args: &str, lacks: &str| {
+        show(
+            &folder
+                .command(args)
+                .env("PYTHON", &python)
+                .env("LACKS", lacks)
+                .output()
+                .expect("a run"),
+        )
+    };
+    let shown = run("bench overhead --data here -- --help", "");
+    assert!(shown.contains("bench_overhead.py --help in here\n"), "{shown}");
+    assert!(shown.contains("exit 0"), "{shown}");
+    let shown = run("bench small", "wasserstein");
+    assert!(
+        shown.contains("without wasserstein: ") && shown.contains("bench_small.py in"),
+        "{shown}"
+    );
+    let shown = run("bench gpu", "torch");
+    assert!(shown.contains("`bench gpu` needs more Python packages: "), "{shown}");
+    assert!(shown.contains("-m pip install torch`") && shown.contains("exit 2"), "{shown}");
+}
+
+#[test]
+fn options_that_a_benchmark_would_not_hear_of_are_refused() {
+    let folder = Folder::new();
+    let said = folder.error("bench peers --json");
+    assert!(
+        said.starts_with("--json is not for benchmarks in Python; theirs come after `--`"),
+        "{said}"
+    );
+    let said = folder.error("bench project -- --json");
+    assert_eq!(said, "only benchmarks in Python take arguments after `--`");
 }

@@ -1,4 +1,4 @@
-"""All pairs and nearest neighbors on a GPU, against one core and `torch.cdist`: ``python python/bench_gpu.py``.
+"""All pairs and nearest neighbors on a GPU, against one core and `torch.cdist`: ``treeport-lab bench gpu``.
 
 100,000 documents of 100 words on a tree over 13,243 points, some words much more frequent than others.
 """

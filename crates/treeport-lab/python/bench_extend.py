@@ -1,4 +1,4 @@
-"""How much accuracy new points cost: ``python bench_extend.py [--data FOLDER]``.
+"""How much accuracy new points cost: ``treeport-lab bench extend``.
 
 A share of all points is left out of the fit, and comes back by `extend`. Mean relative error against exact distances on pairs
 of measures that use all points: of the extended tree, of the tree in which the mass of a new point lies on its

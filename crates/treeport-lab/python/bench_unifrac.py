@@ -1,13 +1,12 @@
-"""Weighted UniFrac of all pairs of samples: treeport against scikit-bio, in one run.
+"""Weighted UniFrac of all pairs of samples: treeport against scikit-bio, in one run: ``treeport-lab bench unifrac``.
 
-``python bench_unifrac.py [samples] [tips] [pairs]``: by default 2,000 samples of a phylogeny of 20,000 tips, each with counts
-of about 300 of them. scikit-bio's all pairs would take long, so it is timed on the pairs of fewer samples, and its time
-for all pairs is that of a pair times their number; its preparation of the tree and the counts is timed apart, and counted
-once. Both sides get the same table and the same tree, and their distances are compared.
+Each sample of a phylogeny has counts of about 300 of its tips. scikit-bio's all pairs would take long, so it is timed on the
+pairs of fewer samples, and its time for all pairs is that of a pair times their number; its preparation of the tree and the
+counts is timed apart, and counted once. Both sides get the same table and the same tree, and their distances are compared.
 """
 
+import argparse
 import io
-import sys
 import time
 
 import numpy as np
@@ -43,7 +42,7 @@ def timed(function):
     return result, time.perf_counter() - begun
 
 
-def main(samples=2000, tips=20000, some=40):
+def main(samples, tips, some):
     rng = np.random.default_rng(0)
     text, table = phylogeny(tips, rng), counts(samples, tips, rng)
     names = [f"t{k}" for k in range(tips)]
@@ -70,4 +69,9 @@ def main(samples=2000, tips=20000, some=40):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--tips", type=int, default=20_000)
+    parser.add_argument("--peer-samples", type=int, default=40)
+    args = parser.parse_args()
+    main(args.samples, args.tips, args.peer_samples)

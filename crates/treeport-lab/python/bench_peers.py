@@ -1,6 +1,6 @@
 """Times exact transport against POT, wasserstein and OR-tools, one thread each, on the same problems in one run.
 
-`cargo xtask bench-peers` runs this in an environment of its own. The problems come from
+`treeport-lab bench peers` runs this in an environment of its own. The problems come from
 `treeport-lab bench exact --dump`; what is timed is the solve, with the cost matrix given. The solvers take
 turns, because machines are noisy, and every figure is the median of the rounds. All values have to
 agree to 1e-9, relatively. A second table has 10,000 small pairs from coordinates, a third one graphs with
@@ -57,7 +57,8 @@ MOST_ITERATIONS = 10**8
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--treeport", required=True, type=Path, help="our binary treeport-lab")
+    lab = os.environ.get("TREEPORT_LAB", "treeport-lab")
+    parser.add_argument("--treeport", default=lab, type=Path, help="our binary treeport-lab")
     parser.add_argument("--sizes", default=SIZES, type=lambda text: [int(n) for n in text.split(",")])
     parser.add_argument("--rounds", default=5, type=int)
     parser.add_argument("--json", action="store_true", help="one object per line")

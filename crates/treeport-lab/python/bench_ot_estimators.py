@@ -1,6 +1,6 @@
 """Exact neighbors by treeport beside the pipelines of ot_estimators, by the definition of the latter.
 
-    python python/bench_ot_estimators.py REPOSITORY DATA/twitter
+    treeport-lab bench ot-estimators -- REPOSITORY DATA/twitter
 
 REPOSITORY is a copy of github.com/ilyaraz/ot_estimators with its extension built as its README says
 (`ot_estimators*.so` in its folder `python`); POT has to be installed. DATA is a folder with

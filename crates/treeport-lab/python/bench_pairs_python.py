@@ -1,4 +1,4 @@
-"""All pairs by threads, shards, Dask and a GPU, and weighted UniFrac against other packages: ``python python/bench_pairs.py``.
+"""All pairs by threads, shards, Dask and a GPU, and weighted UniFrac against other packages: ``treeport-lab bench pairs-python``.
 
 Every part says what it compares, in one run. Blocks of Dask stay on the workers, as they do on their way to files; the last
 column has them brought here as well. "processors" is the time of all processors over that of one thread, which a busy machine
@@ -63,7 +63,7 @@ def threads(tree, rows, lines):
 
 def shards(tree, rows, judge, lines):
     """Processes of one thread, reading and writing files included, then `merge`."""
-    beside = pathlib.Path(__file__).parent.parent / "target/release/treeport"
+    beside = pathlib.Path(__file__).parents[3] / "target/release/treeport"
     binary = str(beside) if beside.exists() else shutil.which("treeport")
     if binary is None:
         print("  shards: no `treeport` here; `cargo build --release` makes it")
@@ -123,7 +123,7 @@ def gpu(tree, rows, judge, lines):
     tree.pairwise(rows[:3000], device="cuda")
     found, spent, _ = timed(lambda: tree.pairwise(rows, device="cuda"))
     off = np.abs(found - judge).max()
-    lines.show(torch.cuda.get_device_name(), spent, f"off by {off:.1e} at most; python/bench_gpu.py has more")
+    lines.show(torch.cuda.get_device_name(), spent, f"off by {off:.1e} at most; `treeport-lab bench gpu` has more")
 
 
 def samples(rng, count, tips):

