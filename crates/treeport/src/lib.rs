@@ -13,8 +13,9 @@
 //!    [`pairwise`](Model::pairwise), [`coupling`](Model::coupling), [`embed`](Model::embed),
 //!    `save`.
 //!
-//! An [`Estimator`] comes as close to exact transport as it is asked to, with certified bounds;
-//! [`exact`] solves and proves; [`flow`] is the true cost of a tree's plan.
+//! A [`Problem`] is one transport problem, solved exactly and proved; [`Problems`] are many on one
+//! ground. An [`Estimator`] comes as close to exact transport as it is asked to, with certified
+//! bounds; [`flow`] is the true cost of a tree's plan; an [`Index`] finds nearest neighbors.
 //!
 //! ```
 //! use treeport::{FitOptions, GroundMetric, Labelled, Measures, PointMetric, fit, silent};
