@@ -171,7 +171,7 @@ impl Index {
     ///
     /// # Errors
     /// Queries on other points or of another total mass, an accuracy that a search cannot use, no memory, a pair
-    /// that cannot be solved; [`Error::Cancelled`] when `progress`, which counts queries, asks to
+    /// that cannot be solved; [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which counts queries, asks to
     /// stop.
     pub fn nearest(
         &self,

@@ -1,5 +1,16 @@
 //! Transport between two measures: a [`Problem`] and its answers, exact and certified; many
 //! [`Problems`] on one ground; and [entropic](sinkhorn) plans.
+//!
+//! **What is proved.** Masses are first settled: each becomes a multiple of about 2⁻¹⁰⁰ of what
+//! moves, and what the totals differ by goes to the largest demand. An answer in `f64` is proved
+//! for the masses as given, one in integers for the settled ones: where masses lie more than twenty
+//! orders apart, or nearly all mass stays and totals differ by their rounding, the two may differ
+//! by more than the gap.
+//!
+//! **Only what moves.** Where the metric promises the triangle inequality, mass that both measures
+//! have at a point can stay there, so only the positive and the negative part of μ − ρ are solved.
+//! Without the promise shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and
+//! d(0,2) = 5, the cheapest way from {0, 1} to {1, 2} moves both masses one step.
 
 pub(crate) mod exact;
 mod graph;

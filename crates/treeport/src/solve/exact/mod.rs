@@ -5,17 +5,6 @@
 //! construction, and the dual values bound every plan from below; if the two ends do not meet, the
 //! problem is solved again in integers, and what then cannot be proved is an error, never a number.
 //!
-//! **What is proved.** Masses are first settled: each becomes a multiple of about 2⁻¹⁰⁰ of what
-//! moves, and what the totals differ by goes to the largest demand. An answer in `f64` is proved
-//! for the masses as given, one in integers for the settled ones: where masses lie more than twenty
-//! orders apart, or nearly all mass stays and totals differ by their rounding, the two may differ
-//! by more than the gap.
-//!
-//! **Only what moves.** Where the metric promises the triangle inequality, mass that both measures
-//! have at a point can stay there, so only the positive and the negative part of μ − ρ are solved.
-//! Without the promise shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and
-//! d(0,2) = 5, the cheapest way from {0, 1} to {1, 2} moves both masses one step.
-//!
 //! # What was tried
 //! Kept, because it wins (random points in R^50 and the plane, supports of 10 to 2,000, one run):
 //! - regrets with mean prices as the first basis (`first`): 35 to 45 % fewer pivots than cheapest
@@ -89,7 +78,7 @@ pub struct Solution {
     /// Dual values of the points that gain mass.
     pub right: Vec<(usize, f64)>,
     /// Value minus the bound that the dual values give: how much cheaper another plan could be.
-    /// Where it took integers, for the masses as settled: see [the module](self).
+    /// Where it took integers, for the masses as settled: see [what is proved](crate::solve).
     pub gap: f64,
     /// Rounds of the simplex.
     pub pivots: usize,
