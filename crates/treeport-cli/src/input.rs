@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use treeport::error::Wording;
 use treeport::estimate::Calibration;
+use treeport::io::ModelFile;
 use treeport::io::biom;
 use treeport::io::table::{self, Table, TableOptions};
-use treeport::io::{ModelFile, is_newick};
 use treeport::learn::Epoch;
 use treeport::metric::Components;
-use treeport::search::IndexFile;
+use treeport::search::{IndexFile, SavedFile};
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
 use crate::args::{GroundArgs, MetricArgs, NamesArgs, ReadArgs};
@@ -104,33 +104,55 @@ fn called(
     Ok(Some(given))
 }
 
-/// As [`named_metric`]; where no file of distances is given, what `fit --with-metric` has kept in the
-/// file of a model.
-pub(crate) fn metric_or_kept(
-    args: &GroundArgs,
-    model: Option<&PathBuf>,
-) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    let hint = "give `--points`, `--matrix` or `--graph`";
-    metric_if_any(args, model)?.with_context(|| match model.map(|path| name(path)) {
-        Some(name) => {
-            format!("{name}: it has no ground metric, which `fit --with-metric` keeps; {hint}")
-        }
-        None => hint.into(),
-    })
+/// A ground metric and models over its points.
+pub(crate) struct MetricAndModels {
+    /// That of a file of its own, or else what `fit --with-metric` has kept in that of the first model.
+    pub(crate) metric: Option<GroundMetric>,
+    /// What its points are called, if anything.
+    pub(crate) names: Option<Vec<String>>,
+    pub(crate) models: Vec<Model>,
+    /// What labels have told about the estimates of the first model, where its file has it.
+    pub(crate) calibration: Option<Calibration>,
 }
 
-/// As [`metric_or_kept`]; nothing where there is neither.
-pub(crate) fn metric_if_any(
-    args: &GroundArgs,
-    model: Option<&PathBuf>,
-) -> Result<Option<(GroundMetric, Option<Vec<String>>)>> {
-    if args.metric.source.file().is_some() {
-        return named_metric(args).map(Some);
+impl MetricAndModels {
+    /// Reads every file once.
+    pub(crate) fn read(args: &GroundArgs, paths: &[PathBuf]) -> Result<Self> {
+        let (metric, names) = match args.metric.source.file() {
+            Some(_) => named_metric(args).map(|(metric, names)| (Some(metric), names))?,
+            None => (None, args.names.names.as_deref().map(self::names).transpose()?),
+        };
+        let mut read = Self { metric, names, models: vec![], calibration: None };
+        for path in paths {
+            let file = match &read.metric {
+                Some(metric) => model_on(metric, path, read.names.as_deref())?,
+                None => named_file(path, &args.names, read.names.as_deref())?,
+            };
+            if read.models.is_empty() {
+                read.metric = read.metric.or(file.metric);
+                read.calibration = file.calibration;
+            }
+            read.models.push(file.model);
+        }
+        Ok(read)
     }
-    let Some(path) = model else { return Ok(None) };
-    let Some(metric) = model_file(path, None)?.metric else { return Ok(None) };
-    let names = called(metric.points(), None, &args.names)?;
-    Ok(Some((metric, names)))
+
+    /// As [`MetricAndModels::read`], where there has to be a metric.
+    pub(crate) fn with_metric(
+        args: &GroundArgs,
+        paths: &[PathBuf],
+    ) -> Result<(GroundMetric, Self)> {
+        let mut read = Self::read(args, paths)?;
+        let hint = "give `--points`, `--matrix` or `--graph`";
+        let metric = read.metric.take().with_context(|| match paths.first() {
+            Some(path) => {
+                let name = name(path);
+                format!("{name}: it has no ground metric, which `fit --with-metric` keeps; {hint}")
+            }
+            None => hint.into(),
+        })?;
+        Ok((metric, read))
+    }
 }
 
 /// The points that measures live on: how many, and what they are called, if anything.
@@ -194,11 +216,6 @@ fn table_options(format: Format, names: Option<&[String]>) -> TableOptions<'_> {
 }
 
 /// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
-fn model(path: &Path, names: Option<&[String]>) -> Result<Model> {
-    Ok(model_file(path, names)?.model)
-}
-
-/// The same with whatever else the file holds.
 fn model_file(path: &Path, names: Option<&[String]>) -> Result<ModelFile> {
     let file = match source::piped(path)? {
         Some(bytes) => ModelFile::read_bytes(&bytes, names),
@@ -209,25 +226,21 @@ fn model_file(path: &Path, names: Option<&[String]>) -> Result<ModelFile> {
 
 /// An index of measures.
 pub(crate) fn index(path: &Path) -> Result<IndexFile> {
-    load_index(path)?.map_err(|error| in_file(error, path))
-}
-
-fn load_index(path: &Path) -> Result<treeport::Result<IndexFile>> {
-    Ok(match source::piped(path)? {
+    let file = match source::piped(path)? {
         Some(bytes) => IndexFile::from_bytes(&bytes),
         None => IndexFile::load(path),
-    })
+    };
+    file.map_err(|error| in_file(error, path))
 }
 
-/// The index in a file that may hold a model as well: `None` where it holds no index.
-pub(crate) fn index_if_any(path: &Path) -> Result<Option<IndexFile>> {
-    if is_newick(path) {
-        return Ok(None);
-    }
-    match load_index(path)? {
-        Err(Error::NotAnIndex { .. }) => Ok(None),
-        index => index.map(Some).map_err(|error| in_file(error, path)),
-    }
+/// An index, or a model whose points are named by a file, if there is one.
+pub(crate) fn index_or_model(path: &Path, from: &NamesArgs) -> Result<SavedFile> {
+    let names = from.names.as_deref().map(names).transpose()?;
+    let file = match source::piped(path)? {
+        Some(bytes) => SavedFile::read_bytes(&bytes, names.as_deref()),
+        None => SavedFile::read(path, names.as_deref()),
+    };
+    file.map_err(|error| named_wrongly(in_file(error, path), path, from))
 }
 
 /// What is wrong with the file of a model or of an index.
@@ -244,38 +257,43 @@ fn in_file(error: Error, path: &Path) -> anyhow::Error {
     }
 }
 
-/// What labels have told about the estimates of a model, where its file has it.
-pub(crate) fn calibration(path: &Path) -> Result<Option<Calibration>> {
-    Ok(model_file(path, None)?.calibration)
+/// A model whose points are named by a file, if there is one.
+pub(crate) fn named_model(path: &Path, from: &NamesArgs) -> Result<Model> {
+    let names = from.names.as_deref().map(names).transpose()?;
+    Ok(named_file(path, from, names.as_deref())?.model)
 }
 
-/// A model whose points are named by a file, if there is one.
-pub(crate) fn named_model(path: &Path, names: &NamesArgs) -> Result<Model> {
-    let Some(from) = names.names.as_deref() else { return model(path, None) };
-    model(path, Some(&self::names(from)?)).map_err(|error| match error.downcast_ref() {
-        Some(&Error::NameCount { names, points }) => {
+/// The file of a model whose points have these names, from that file.
+fn named_file(path: &Path, from: &NamesArgs, names: Option<&[String]>) -> Result<ModelFile> {
+    model_file(path, names).map_err(|error| named_wrongly(error, path, from))
+}
+
+/// The same error, with both files where the names of one are not as many as the points of another.
+fn named_wrongly(error: anyhow::Error, path: &Path, from: &NamesArgs) -> anyhow::Error {
+    match (error.downcast_ref(), &from.names) {
+        (Some(&Error::NameCount { names, points }), Some(from)) => {
             let (from, path) = (name(from), name(path));
             anyhow!("{from}: {names} names for the {points} points of {path}")
         }
         _ => error,
-    })
+    }
 }
 
-/// A [`model`] over the points of a metric.
+/// The file of a model over the points of a metric.
 pub(crate) fn model_on(
     metric: &GroundMetric,
     path: &Path,
     names: Option<&[String]>,
-) -> Result<Model> {
+) -> Result<ModelFile> {
     let (points, name) = (metric.points(), name(path));
     let wrong =
         |leaves| anyhow!("{name}: it has {leaves} leaves, the ground metric {points} points");
-    let model = model(path, names).map_err(|error| match error.downcast_ref() {
+    let file = model_file(path, names).map_err(|error| match error.downcast_ref() {
         // There are as many names as points.
         Some(&Error::NameCount { points: leaves, .. }) => wrong(leaves),
         _ => error,
     })?;
-    if model.points() == points { Ok(model) } else { Err(wrong(model.points())) }
+    if file.model.points() == points { Ok(file) } else { Err(wrong(file.model.points())) }
 }
 
 /// The names of points, one per line; each is there once.

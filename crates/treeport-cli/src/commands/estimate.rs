@@ -12,12 +12,12 @@ use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit, memory};
 use treeport_report::terminal::at_least_one;
 
 use crate::args::{GroundArgs, MeasureArgs, PairArgs};
-use crate::input::PointSet;
+use crate::input::{MetricAndModels, PointSet};
+use crate::labels;
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{prepare, watched};
 use crate::rows::{self, Cell};
-use crate::{input, labels};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -76,10 +76,9 @@ const COLUMNS: [&str; 5] = ["left", "right", "distance", "lower", "upper"];
 /// Runs `treeport estimate`.
 pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "estimates go", &["csv"])?;
-    let (metric, names) = input::metric_or_kept(&args.ground, args.model.as_ref())?;
-    let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
-    let given = args.model.as_ref().map(read).transpose()?;
-    let names = given.as_ref().and_then(Model::names).or(names.as_deref());
+    let (metric, mut kept) = MetricAndModels::with_metric(&args.ground, args.model.as_slice())?;
+    let given = kept.models.pop();
+    let names = given.as_ref().and_then(Model::names).or(kept.names.as_deref());
     let measures = args.measures.read(PointSet { points: metric.points(), names })?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<Answer>());
@@ -95,9 +94,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     };
     prepare(&metric, output)?;
     let mut estimator = Estimator::new(&metric, &model)?;
-    if let (Some(path), None) = (&args.model, &known)
-        && let Some(calibration) = input::calibration(path)?
-    {
+    if let (Some(calibration), None) = (kept.calibration, &known) {
         estimator = estimator.with_calibration(calibration)?;
     }
     if let Some(known) = &known {

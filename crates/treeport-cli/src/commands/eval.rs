@@ -12,7 +12,7 @@ use treeport::{Labelled, Score};
 use treeport_report::timing::{time_exact, time_model};
 
 use crate::args::TestArgs;
-use crate::input;
+use crate::input::MetricAndModels;
 use crate::output::{self, Output};
 use crate::progress::{prepare, watched};
 
@@ -59,9 +59,8 @@ struct Results {
 
 /// Runs `treeport eval`.
 pub(crate) fn run(args: &EvalArgs, output: &Output) -> Result<ExitCode> {
-    let (metric, names) = input::metric_or_kept(&args.test.ground, args.models.first())?;
-    let read = |path: &PathBuf| input::model_on(&metric, path, names.as_deref());
-    let models = args.models.iter().map(read).collect::<Result<Vec<_>>>()?;
+    let (metric, MetricAndModels { models, .. }) =
+        MetricAndModels::with_metric(&args.test.ground, &args.models)?;
     prepare(&metric, output)?;
     let test = args.test.data.test(&metric, models[0].names(), output)?;
     let (measures, pairs) = (test.measures(), test.pairs());

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::slice;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -18,7 +19,7 @@ use treeport_report::loss_chart::loss_svg;
 use treeport_report::report::Test;
 
 use crate::args::TestArgs;
-use crate::input;
+use crate::input::{self, MetricAndModels};
 use crate::output::Output;
 use crate::progress::prepare;
 use crate::rows;
@@ -131,8 +132,9 @@ fn predictions(args: &PlotArgs, title: &dyn Fn(&str) -> String, output: &Output)
     if args.test.data.measures.measures.is_none() {
         bail!("this figure needs test pairs: a ground metric and `--measures`");
     }
-    let (metric, names) = input::metric_or_kept(&args.test.ground, Some(&args.model))?;
-    let model = input::model_on(&metric, &args.model, names.as_deref())?;
+    let paths = slice::from_ref(&args.model);
+    let (metric, mut read) = MetricAndModels::with_metric(&args.test.ground, paths)?;
+    let model = read.models.remove(0);
     prepare(&metric, output)?;
     let data = args.test.data.test(&metric, model.names(), output)?;
     let (predicted, exact) =

@@ -13,7 +13,7 @@ use treeport::{GroundMetric, Labelled, Measures, Model, Score};
 use treeport_report::report::{self, MOST_QUERIES, Report, Search, Test, html};
 
 use crate::args::TestArgs;
-use crate::input;
+use crate::input::{self, MetricAndModels};
 use crate::output::{self, Output};
 use crate::progress::{prepare, watched};
 use crate::rows;
@@ -113,23 +113,17 @@ impl Inputs {
         // Labels and pairs are there to judge by, which needs the metric.
         let judged =
             args.test.data.labels.is_some() || pairs.pairs.is_some() || pairs.n_pairs.is_some();
-        let metric = match (has_measures, judged) {
-            (true, true) => Some(input::metric_or_kept(ground, args.models.first())?),
-            (true, false) => input::metric_if_any(ground, args.models.first())?,
-            _ => None,
+        let (metric, models) = if has_measures && judged {
+            let (metric, read) = MetricAndModels::with_metric(ground, &args.models)?;
+            (Some(metric), read.models)
+        } else {
+            let read = MetricAndModels::read(ground, &args.models)?;
+            (read.metric.filter(|_| has_measures), read.models)
         };
-        let (metric, names) = metric.unzip();
-        let names = names.flatten();
-        let mut models: Vec<Model> = Vec::with_capacity(args.models.len());
-        for path in &args.models {
-            let model = match &metric {
-                Some(metric) => input::model_on(metric, path, names.as_deref())?,
-                None => input::named_model(path, &ground.names)?,
-            };
+        let first = models[0].points();
+        for (model, path) in models.iter().zip(&args.models) {
             let (leaves, name) = (model.points(), input::name(path));
-            let first = models.first().map_or(leaves, Model::points);
             ensure!(leaves == first, "{name}: it has {leaves} leaves, the first model {first}");
-            models.push(model);
         }
         let groups = args.groups.as_deref();
         let groups = groups.map(|path| input::counted_names(path, models[0].points(), "points"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::model_file::{ModelFile, decode_model};
+use super::model_file::{self, ModelFile, decode_model};
 use super::{file, text};
 use crate::error::{Error, Result};
 use crate::measure::match_names;
@@ -72,7 +72,12 @@ impl ModelFile {
             let model = Model::read(path, names)?;
             return Ok(Self { model, calibration: None, metric: None });
         }
-        let file = Self::load(path)?;
+        Self::decode(&file::load(path)?, path, names)
+    }
+
+    /// The model in the bytes of a file of ours called `path`, with names for its points.
+    pub(crate) fn decode(bytes: &[u8], path: &Path, names: Option<&[String]>) -> Result<Self> {
+        let file = model_file::decode(bytes, path)?;
         Ok(Self { model: named(file.model, names)?, ..file })
     }
 
@@ -82,12 +87,11 @@ impl ModelFile {
     /// # Errors
     /// As [`Model::read`].
     pub fn read_bytes(bytes: &[u8], names: Option<&[String]>) -> Result<Self> {
+        let path = Path::new("<bytes>");
         // A small number, then JSON; as text the number would end with a control character.
         if bytes.get(7..9) == Some(&[0, b'{']) {
-            let file = Self::from_bytes(bytes)?;
-            return Ok(Self { model: named(file.model, names)?, ..file });
+            return Self::decode(bytes, path, names);
         }
-        let path = Path::new("<bytes>");
         let text = text::read_text(bytes);
         let text = text.map_err(|source| Error::read(path, source))?;
         Ok(Self { model: Model::from_newick(&text, names)?, calibration: None, metric: None })

@@ -126,7 +126,7 @@ pub(super) fn decode_model(bytes: &[u8], path: &Path) -> Result<Model> {
     }
 }
 
-fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
+pub(super) fn decode(bytes: &[u8], path: &Path) -> Result<ModelFile> {
     let model = decode_model(bytes, path)?;
     let content = if model.tree().is_some() { Content::Tree } else { Content::Forest };
     let file = File::open(content, bytes, path)?;

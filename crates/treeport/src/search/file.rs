@@ -19,7 +19,7 @@ use super::query::ROUNDS;
 use super::{Index, IndexOptions};
 use crate::error::{Error, Result};
 use crate::io::container::{self, Checksum, Content, Extra, File};
-use crate::io::{file, model_file};
+use crate::io::{ModelFile, file, is_newick, model_file};
 use crate::measure::Measures;
 
 /// What the file of an index holds.
@@ -31,6 +31,47 @@ pub struct IndexFile {
     pub point_names: Option<Vec<String>>,
     /// The names of the measures.
     pub measure_names: Option<Vec<String>>,
+}
+
+/// An index or a model, where either is welcome.
+#[derive(Debug)]
+pub enum SavedFile {
+    /// What [`IndexFile::save`] has written.
+    Index(Box<IndexFile>),
+    /// What [`ModelFile::read`] takes.
+    Model(ModelFile),
+}
+
+impl SavedFile {
+    /// Reads a file once, whichever it is; `names` are for a model.
+    ///
+    /// # Errors
+    /// As [`IndexFile::load`] and [`ModelFile::read`].
+    pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
+        if is_newick(path) {
+            return ModelFile::read(path, names).map(Self::Model);
+        }
+        let bytes = file::load(path)?;
+        Self::index_or(decode(&bytes, path), || ModelFile::decode(&bytes, path, names))
+    }
+
+    /// As [`SavedFile::read`] of the bytes of a file without a name.
+    ///
+    /// # Errors
+    /// As [`SavedFile::read`], but for reading the file.
+    pub fn read_bytes(bytes: &[u8], names: Option<&[String]>) -> Result<Self> {
+        Self::index_or(IndexFile::from_bytes(bytes), || ModelFile::read_bytes(bytes, names))
+    }
+
+    fn index_or(
+        index: Result<IndexFile>,
+        model: impl FnOnce() -> Result<ModelFile>,
+    ) -> Result<Self> {
+        match index {
+            Err(Error::NotAnIndex { .. }) => model().map(Self::Model),
+            index => index.map(|index| Self::Index(Box::new(index))),
+        }
+    }
 }
 
 /// Tensors of the index by name, in the order of the checksum; those of the metric follow.

@@ -55,7 +55,7 @@ use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress, SEARCHING};
 #[cfg(feature = "io")]
-pub use file::IndexFile;
+pub use file::{IndexFile, SavedFile};
 use indexed_points::IndexedPoints;
 use potential_table::PotentialTable;
 use potentials::Reference;

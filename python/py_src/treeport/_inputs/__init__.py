@@ -6,57 +6,9 @@ every other file goes through them: a new kind is a new file, and nothing else.
 
 from ._adapters import network_of, to_graph, to_measures, to_points
 from ._measures import Measures, check_same_columns, ids_of, labels_of, measures_of, row, support, table, width
-from ._measures import _measures_again as _measures_again  # pickles of earlier releases ask for it here
-from ._numbers import (
-    Floats,
-    Integers,
-    Seed,
-    array_of,
-    is_sparse,
-    is_plain,
-    neighbors_of,
-    pairs_of,
-    seed_of,
-    threads_of,
-)
+from ._measures import _measures_again  # pickles of earlier releases ask for it here
+from ._numbers import Floats, Integers, Seed, array_of, is_plain, is_sparse
+from ._numbers import neighbors_of, pairs_of, seed_of, threads_of
 from ._scikit_learn import rows_of, with_mass
 from ._table import NamedTable, Places, names_of_labels, names_of_more, own_labels, texts
 from .dicts import are_mappings, named_rows, places_in, unmapped
-
-__all__ = [
-    "Floats",
-    "Integers",
-    "Measures",
-    "NamedTable",
-    "Places",
-    "Seed",
-    "are_mappings",
-    "array_of",
-    "check_same_columns",
-    "ids_of",
-    "is_sparse",
-    "is_plain",
-    "labels_of",
-    "measures_of",
-    "named_rows",
-    "names_of_labels",
-    "names_of_more",
-    "neighbors_of",
-    "network_of",
-    "own_labels",
-    "pairs_of",
-    "places_in",
-    "row",
-    "rows_of",
-    "seed_of",
-    "support",
-    "table",
-    "texts",
-    "threads_of",
-    "to_graph",
-    "to_measures",
-    "to_points",
-    "unmapped",
-    "width",
-    "with_mass",
-]

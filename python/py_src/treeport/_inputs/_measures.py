@@ -138,7 +138,8 @@ class Measures:
     ----------
     X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points), or list of dict
         One measure per row; of a `biom.Table` one per sample. A dict ``{name: mass}`` has the points by their names;
-        those that it does not mention have no mass. Later changes to `X` do not reach them.
+        those that it does not mention have no mass. DataFrames are those of pandas or polars, which has no index: a first
+        column that holds no numbers stands for it. Later changes to `X` do not reach them.
     ids : sequence, optional
         What the measures are called, which tables of distances have as index and columns. By default the index of a
         DataFrame, the observations of an AnnData, or the samples of a `biom.Table`.

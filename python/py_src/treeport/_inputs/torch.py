@@ -24,6 +24,6 @@ def _numbers(tensor: Any) -> Any:
         here = here.float()
     if str(here.layout) == "torch.strided":
         return here.numpy()
-    entries = here.to_sparse_coo().coalesce()
+    entries = (here if here.ndim > 1 else here.unsqueeze(0)).to_sparse_coo().coalesce()
     places = tuple(entries.indices().numpy())
-    return sparse.coo_array((entries.values().numpy(), places), shape=tuple(here.shape)).tocsr()
+    return sparse.coo_array((entries.values().numpy(), places), shape=tuple(entries.shape)).tocsr()

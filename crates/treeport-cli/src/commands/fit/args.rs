@@ -122,7 +122,7 @@ impl FitArgs {
         let start = match &self.start {
             None => None,
             Some(Start::Linkage(linkage)) => Some(fit::Start::Linkage(*linkage)),
-            Some(Start::File(path)) => match input::model_on(metric, path, names)?.tree() {
+            Some(Start::File(path)) => match input::model_on(metric, path, names)?.model.tree() {
                 Some(tree) => Some(fit::Start::Tree(tree.clone())),
                 None => bail!("{}: a start is one tree, and this is a forest", input::name(path)),
             },

@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use treeport::Measures;
 use treeport::accuracy::{Accuracy, Question};
+use treeport::search::SavedFile;
 use treeport_jobs::JobFingerprint;
 use treeport_jobs::fingerprint::{Mix, of_measures};
 use treeport_report::terminal::at_least_one;
@@ -123,11 +124,12 @@ impl Names {
 /// Runs `treeport nearest`.
 pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "neighbors go", &["csv"])?;
-    if let Some(index) = input::index_if_any(&args.model)? {
-        args.check_for_index()?;
-        index::run(args, index, file, output)?;
-    } else {
-        model::run(args, file, output)?;
+    match input::index_or_model(&args.model, &args.names)? {
+        SavedFile::Index(index) => {
+            args.check_for_index()?;
+            index::run(args, *index, file, output)?;
+        }
+        SavedFile::Model(kept) => model::run(args, &kept.model, file, output)?,
     }
     Ok(ExitCode::SUCCESS)
 }

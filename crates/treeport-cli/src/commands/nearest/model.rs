@@ -18,16 +18,20 @@ use crate::progress::Watch;
 use crate::{parts, rows, shards};
 
 /// Writes the neighbors of all queries.
-pub(super) fn run(args: &NearestArgs, file: Option<&Path>, output: &Output) -> Result<()> {
-    let model = input::named_model(&args.model, &args.names)?;
+pub(super) fn run(
+    args: &NearestArgs,
+    model: &Model,
+    file: Option<&Path>,
+    output: &Output,
+) -> Result<()> {
     args.check_for_model()?;
-    let (measures, queries, names) = read(args, &model)?;
+    let (measures, queries, names) = read(args, model)?;
     let among = model.prepare(&measures)?;
     let apart = queries.as_ref().map(|queries| model.prepare(queries)).transpose()?;
     let prepared = apart.as_ref().unwrap_or(&among);
     let (all, columns) = (prepared.measures().len(), measures.len());
     let shard = args.shard.of(all, "csv", || {
-        let job = args.job(queries.as_ref(), &names).part("model", parts::of_model(&model));
+        let job = args.job(queries.as_ref(), &names).part("model", parts::of_model(model));
         Ok(job.part("measures", of_measures(&measures)))
     })?;
     let Range { start, end } = shard.as_ref().map_or(0..all, Shard::range);
