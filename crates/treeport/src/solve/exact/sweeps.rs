@@ -1,15 +1,15 @@
 //! An interval that holds W₁, from a few sweeps of Sinkhorn's method: a fraction of what the solver
 //! takes.
 //!
-//! **Below**: whatever duals the sweeps leave, made to respect all costs they are a proof
-//! ([`small`](crate::solve::single_problem)). **Above**: the plan of the sweeps is blurred, but the arcs it
-//! uses are those of good plans; a plan on them, begun with regrets against the duals and moved on by
-//! a few pivots, is nearly the best.
+//! **Below**: the duals that the sweeps leave are made to respect all costs; then they prove a bound
+//! ([`SingleProblem`]). **Above**: the plan of the sweeps is blurred, but the arcs it uses are those of
+//! good plans. A plan on these arcs, begun with regrets against the duals and improved by a few pivots,
+//! is nearly the best.
 //!
-//! Where the triangle inequality is not promised, shared mass may have to move, but it seldom does:
-//! the sweeps still leave it where it is, and so does the plan, which is one of those W₁ is the least
-//! of. Only the proof has to hold for all of the mass: the duals of what moves are extended to all
-//! points of both supports.
+//! Where the triangle inequality is not promised, shared mass may have to move, but it seldom does. So
+//! the sweeps and the plan leave it where it is: that is still a plan, and its cost an upper bound. The
+//! lower bound has to hold for all of the mass, so the duals of what moves are extended to all points
+//! of both supports.
 
 use std::cmp::Ordering;
 
@@ -110,15 +110,15 @@ impl Schedule {
 /// What intervals are seldom wider than where mass moves to neighbors.
 const WIDE: f64 = 0.15;
 
-/// Far below any cost that counts.
+/// The least ε, in units: far below any cost that counts.
 const LEAST_EPSILON: f32 = 1e-30;
 
 /// Problems in single precision; their memory serves one after another.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SweepMemory {
-    /// What moves.
+    /// The problem of the mass that moves.
     moving: SingleProblem,
-    /// All mass, where shared mass may have to move.
+    /// The problem of all mass, where shared mass may have to move.
     all: SingleProblem,
 }
 
@@ -132,9 +132,9 @@ impl SweepMemory {
 /// Costs that a thread keeps room for, with their kernel 8 MiB.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Who has how much.
+/// The points and masses of both measures.
 #[derive(Default)]
-struct Sides {
+struct PointsAndMasses {
     left: Vec<usize>,
     right: Vec<usize>,
     supply: Vec<f64>,
@@ -189,7 +189,7 @@ impl Solver {
             return Ok((lower * below.unit, upper));
         }
         let below = self.fill(metric, all)?;
-        let whole = self.take_sides();
+        let whole = self.take_points_and_masses();
         self.lay_out_all(a, b, true);
         if precedes(b, a) {
             self.turn_round();
@@ -220,7 +220,7 @@ impl Solver {
         Ok(metric.block_below(&self.left, &self.right, width, costs))
     }
 
-    /// Lets those who take give, and those who give take: W₁ is the same.
+    /// Swaps the measure that gives and the one that takes, which does not change W₁.
     fn turn_round(&mut self) {
         std::mem::swap(&mut self.left, &mut self.right);
         std::mem::swap(&mut self.supply, &mut self.demand);
@@ -229,8 +229,9 @@ impl Solver {
         }
     }
 
-    fn take_sides(&mut self) -> Sides {
-        Sides {
+    /// Moves the points and masses that are laid out to the caller.
+    fn take_points_and_masses(&mut self) -> PointsAndMasses {
+        PointsAndMasses {
             left: std::mem::take(&mut self.left),
             right: std::mem::take(&mut self.right),
             supply: std::mem::take(&mut self.supply),
@@ -255,40 +256,40 @@ impl Solver {
         }
     }
 
-    /// Sweeps; what the duals then prove, and what else is to be done.
-    fn sweep(&self, tolerance: f64, small: &mut SingleProblem) -> (f64, Schedule) {
+    /// Sweeps, and returns the lower bound that the duals then prove, and the schedule it went by.
+    fn sweep(&self, tolerance: f64, problem: &mut SingleProblem) -> (f64, Schedule) {
         let (supply, demand) = (&self.supply, &self.demand);
-        let at_first = small.bound_by_sources(supply, demand);
-        let mean = small.mean_cost();
+        let at_first = problem.bound_by_sources(supply, demand);
+        let mean = problem.mean_cost();
         let total: f64 = supply.iter().sum();
         let points = (supply.len() as f64 * demand.len() as f64).sqrt();
         let schedule = Schedule::new(at_first >= 0.5 * mean * total, points, tolerance);
         // Without any cost it does not matter.
         let epsilon = if mean > 0.0 { schedule.epsilon * mean } else { 1.0 };
-        small.sweep((epsilon as f32).max(LEAST_EPSILON), schedule.rounds, schedule.sweeps);
-        small.lower_small_sources();
-        (small.bound_by_sources(supply, demand).max(at_first).max(0.0), schedule)
+        problem.sweep((epsilon as f32).max(LEAST_EPSILON), schedule.rounds, schedule.sweeps);
+        problem.lower_small_sources();
+        (problem.bound_by_sources(supply, demand).max(at_first).max(0.0), schedule)
     }
 
-    /// What a plan on the arcs that the sweeps use costs at most.
+    /// An upper bound of the cost of a plan on the arcs that the sweeps use.
     fn plan_cost(
         &mut self,
         metric: &GroundMetric,
         below: &LoweredDistances,
-        small: &mut SingleProblem,
+        problem: &mut SingleProblem,
         schedule: Schedule,
     ) -> Result<f64> {
         let (n, m) = (self.left.len(), self.right.len());
         let few = &mut self.float.few;
         few.clear();
         for i in 0..n {
-            small.for_each_used(i, |j, cost| few.push(j, f64::from(cost)));
+            problem.for_each_used(i, |j, cost| few.push(j, f64::from(cost)));
             few.end_row();
         }
         let Units { supply, demand, .. } = &self.units;
-        let (cost, width) = small.arcs();
+        let (cost, width) = problem.arcs();
         let all = SingleArcs { cost, width };
-        let price = small.v[..m].iter().map(|&v| -f64::from(v));
+        let price = problem.v[..m].iter().map(|&v| -f64::from(v));
         let pivots = (schedule.pivots * (n + m) as f64) as usize;
         if !self.float.improve_on_few((supply, demand), price, &all, pivots)? {
             return Err(Error::Unsolved { left: n, right: m });
@@ -308,14 +309,15 @@ impl Solver {
     }
 }
 
-/// Where some points stand among others, both in order.
+/// The places of some points among others, both in order.
 fn places(among: &[usize], some: &[usize]) -> Vec<usize> {
     some.iter().filter_map(|point| among.binary_search(point).ok()).collect()
 }
 
-/// What the duals of what moves prove about all mass; its sinks stand in some columns.
+/// The lower bound for all mass that the duals of what moves prove. The targets of what moves are these
+/// columns of all targets.
 fn extend(
-    whole: &Sides,
+    whole: &PointsAndMasses,
     columns: &[usize],
     moving: &SingleProblem,
     all: &mut SingleProblem,
