@@ -13,7 +13,7 @@ use pyo3::exceptions::{
     PyFileNotFoundError, PyMemoryError, PyOSError, PyPermissionError, PyTypeError, PyValueError,
 };
 use pyo3::prelude::*;
-use treeport::error::Wording;
+use treeport::Wording;
 use treeport::{Coupling, Csr, Error};
 
 /// An array of Python's whose numbers lie where processors read them; every argument is one, so that
@@ -104,7 +104,7 @@ fn advice(error: &Error) -> &'static str {
 /// without taking any memory (`np.broadcast_to`), so whatever copies one asks here first.
 pub(crate) fn check_room(bytes: u64) -> PyResult<()> {
     let step = format_args!("a copy of an array");
-    treeport::memory::check(step, bytes, "give it in parts").map_err(to_py_err)
+    treeport::internal::memory::check(step, bytes, "give it in parts").map_err(to_py_err)
 }
 
 /// Refuses to make `copies` of an array, or what is as large, where there is no room for them.

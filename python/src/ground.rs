@@ -3,9 +3,9 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use treeport::build::linkage_watched;
-use treeport::condensed::size_for;
+use treeport::internal::condensed::size_for;
+use treeport::internal::names::Named;
 use treeport::metric::{Components, Storage};
-use treeport::names::Named;
 use treeport::{Error, GroundMetric, Linkage, PointMetric};
 
 use crate::convert::{Array1, Array2, check_copies, to_py_err};

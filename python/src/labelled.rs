@@ -6,9 +6,10 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::fit::Start;
-use treeport::labelled::{self, TRIED_PAIRS, pairs_within, test_seed};
+use treeport::internal::labels as labelled;
+use treeport::internal::labels::{TRIED_PAIRS, pairs_within, test_seed};
+use treeport::internal::names::Named;
 use treeport::learn::Epoch;
-use treeport::names::Named;
 use treeport::{FitOptions, Linkage, Method, fit as fit_model};
 
 use crate::convert::{self, Array1, Array2, to_py_err};

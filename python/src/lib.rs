@@ -27,7 +27,7 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "what Python calls it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
-    const DEFAULT_PAIRS: usize = treeport::labelled::DEFAULT_PAIRS;
+    const DEFAULT_PAIRS: usize = treeport::internal::labels::DEFAULT_PAIRS;
     #[pymodule_export]
     use crate::accuracy::check_search_accuracy;
     #[pymodule_export]

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use treeport::PreparedMeasures;
 use treeport::io::biom;
 use treeport::io::table::{self, TableOptions};
-use treeport::model::Prepared;
 use treeport::{Csr, Error};
 
 use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
@@ -30,7 +30,7 @@ pub(crate) struct Measures {
     /// Whether they are to be asked about again, so that what is laid out for them is kept.
     kept: AtomicBool,
     /// How they are laid out for models, as long as those are there.
-    laid_out: Mutex<Vec<(Weak<()>, Arc<Prepared>)>>,
+    laid_out: Mutex<Vec<(Weak<()>, Arc<PreparedMeasures>)>>,
 }
 
 #[pymethods]
@@ -168,8 +168,8 @@ impl Measures {
     pub(crate) fn laid_out(
         &self,
         model: &Arc<()>,
-        make: impl FnOnce() -> treeport::Result<Arc<Prepared>>,
-    ) -> treeport::Result<Arc<Prepared>> {
+        make: impl FnOnce() -> treeport::Result<Arc<PreparedMeasures>>,
+    ) -> treeport::Result<Arc<PreparedMeasures>> {
         let kept = || self.laid_out.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |of: &Weak<()>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(model));
         if let Some((_, found)) = kept().iter().find(|(of, _)| same(of)) {

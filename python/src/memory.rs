@@ -6,5 +6,5 @@ use pyo3::prelude::*;
 #[pyfunction]
 #[pyo3(signature = (limit))]
 pub(crate) fn set_memory_limit(limit: Option<u64>) {
-    treeport::memory::set_limit(limit);
+    treeport::internal::memory::set_limit(limit);
 }

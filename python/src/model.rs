@@ -9,10 +9,10 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use treeport::PreparedMeasures;
+use treeport::internal::tree::Census;
 use treeport::io::ModelFile;
-use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
-use treeport::tree::Census;
 use treeport::{Error, Forest, Tree};
 
 use crate::convert::{self, Array1, Array2, Compressed, Moves, Row, to_py_err};
@@ -35,7 +35,7 @@ struct Layouts {
     token: Arc<()>,
     /// The plain collection that few were compared with last: whoever sends the same again does not
     /// pay for its layout again.
-    collection: Mutex<Option<Arc<Prepared>>>,
+    collection: Mutex<Option<Arc<PreparedMeasures>>>,
     /// How many there were.
     made: AtomicUsize,
 }
@@ -462,8 +462,8 @@ impl Model {
 
 /// Fills a table with distances, block after block of rows; progress counts rows.
 fn fill(
-    left: &Prepared,
-    right: Option<&Prepared>,
+    left: &PreparedMeasures,
+    right: Option<&PreparedMeasures>,
     out: &mut ArrayViewMut2<'_, f64>,
     progress: &Progress<'_>,
 ) -> treeport::Result<()> {
@@ -527,7 +527,7 @@ impl Model {
         &self,
         a: &Measures,
         b: Option<&Measures>,
-    ) -> treeport::Result<(Arc<Prepared>, Option<Arc<Prepared>>)> {
+    ) -> treeport::Result<(Arc<PreparedMeasures>, Option<Arc<PreparedMeasures>>)> {
         let many = |one: &Measures, other: &Measures| {
             one.rows.len() >= COLLECTION.saturating_mul(other.rows.len())
         };
@@ -540,7 +540,7 @@ impl Model {
         &self,
         measures: &Measures,
         is_collection: bool,
-    ) -> treeport::Result<Arc<Prepared>> {
+    ) -> treeport::Result<Arc<PreparedMeasures>> {
         let make = || {
             self.layouts.made.fetch_add(1, Ordering::Relaxed);
             Ok(Arc::new(self.model.prepare(&measures.rows)?))

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::prelude::*;
-use treeport::condensed::{place, size_for};
+use treeport::internal::condensed::{place, size_for};
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{Error, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax};
 use treeport::{silent, sinkhorn as entropic};

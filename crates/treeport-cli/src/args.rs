@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Id, Parser, Subcommand};
 use treeport::PointMetric;
-use treeport::names::Named;
+use treeport::internal::names::Named;
 use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::{

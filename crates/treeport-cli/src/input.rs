@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use treeport::error::Wording;
+use treeport::Wording;
 use treeport::estimate::Calibration;
 use treeport::io::ModelFile;
 use treeport::io::biom;

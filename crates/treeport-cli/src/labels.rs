@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use treeport::labelled::{DEFAULT_PAIRS, test_seed};
+use treeport::internal::labels::{DEFAULT_PAIRS, test_seed};
 use treeport::{GroundMetric, Labelled, Measures, Model};
 
 use crate::args::{LabelArgs, MeasureArgs, ModelArgs};

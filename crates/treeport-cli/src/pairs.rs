@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use treeport::labelled::sample_pairs;
+use treeport::internal::labels::sample_pairs;
 use treeport::{Error, Measures};
 use treeport_jobs::Shard;
 

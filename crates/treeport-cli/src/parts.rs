@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use treeport::internal::memory;
 use treeport::progress::{Progress, State};
-use treeport::{Error, Model, memory};
+use treeport::{Error, Model};
 use treeport_jobs::fingerprint::{Mix, of_tree};
 use treeport_jobs::shard::last_line;
 use treeport_jobs::{JobFingerprint, PartFile, Shard};

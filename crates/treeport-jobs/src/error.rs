@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use treeport::memory::show;
+use treeport::internal::memory::show;
 
 /// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use treeport::accuracy::Level;
 use treeport::estimate::{Estimate, Estimator};
+use treeport::internal::score;
 use treeport::progress::State;
 use treeport::{
     Error, Fit, FitOptions, GroundMetric, Labelled, Method, Model, Progress, Result, Score, fit,
-    score,
 };
 
 /// Labels to learn from, and those of unseen pairs.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use treeport::accuracy::{Accuracy, Level};
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::Estimator;
-use treeport::names::Named;
-use treeport::score::median;
+use treeport::internal::names::Named;
+use treeport::internal::score::median;
 use treeport::{Method, Model, Progress, Result, Score};
 use treeport_report::timing::{time_exact, time_model, time_pairs};
 

@@ -6,7 +6,7 @@
 use rand::seq::index;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use treeport::condensed::{pair_number, pairs_of};
+use treeport::internal::condensed::{pair_number, pairs_of};
 use treeport::{Error, Result};
 
 /// The source of all randomness here: small, fast, and the same on every machine.
@@ -31,7 +31,7 @@ pub fn positive(rng: &mut Random) -> f64 {
 /// `count` different pairs i < j of so many measures, in random order; all of them if there are
 /// fewer.
 ///
-/// As [`treeport::labelled::sample_pairs`], from a generator that goes on to draw other things.
+/// As [`treeport::internal::labels::sample_pairs`], from a generator that goes on to draw other things.
 ///
 /// # Errors
 /// There are fewer than two measures.

@@ -11,6 +11,7 @@ use crate::names::named;
 
 /// A way to compute a distance; each is slower and closer to exact transport than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Level {
     /// The mean of the trees' distances: an ℓ₁ embedding.
     Tree,

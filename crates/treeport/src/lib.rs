@@ -36,48 +36,50 @@
 pub mod accuracy;
 mod binary;
 pub mod build;
-pub mod condensed;
+mod condensed;
 pub mod contract;
-pub mod error;
+mod error;
 pub mod estimate;
 pub mod fit;
 pub mod flow;
-pub mod forest;
+mod forest;
 #[cfg(feature = "io")]
 pub mod io;
-pub mod labelled;
+mod labelled;
 pub mod learn;
-pub mod measure;
-pub mod memory;
+mod measure;
+mod memory;
 pub mod metric;
-pub mod model;
-pub mod names;
+mod model;
+mod names;
 mod order;
 pub mod progress;
 mod project;
 mod rounding;
-pub mod score;
+mod score;
 pub mod search;
 mod seed;
 mod sets;
 pub mod solve;
 mod spanning;
 mod sparse;
+mod steps;
 pub mod tree;
 mod units;
 mod wide;
 
 pub use accuracy::{Accuracy, Level};
 pub use build::{Linkage, linkage};
-pub use error::{Error, Result};
+pub use error::{Error, Result, Wording};
 pub use estimate::Estimator;
 pub use fit::{Fit, FitOptions, Method, fit};
 pub use forest::Forest;
-pub use labelled::Labelled;
+pub use labelled::{Judged, Labelled, NullBaseline};
 pub use learn::{Kind, LearnOptions, Learned, learn};
 pub use measure::{Measure, Measures};
+pub use memory::set_limit as set_memory_limit;
 pub use metric::{GroundMetric, PointMetric, Storage};
-pub use model::Model;
+pub use model::{Model, PreparedMeasures};
 pub use progress::{Progress, silent};
 pub use project::{project, project_additive};
 pub use score::Score;
@@ -88,3 +90,34 @@ pub use solve::{
 };
 pub use sparse::Csr;
 pub use tree::{Attachment, Coupling, Tree};
+
+/// What the other crates of this project share with the library. It is no part of the public face
+/// and changes without notice.
+#[doc(hidden)]
+pub mod internal {
+    pub mod condensed {
+        pub use crate::condensed::{pair_number, pairs_of, place, size_for};
+    }
+    pub mod labels {
+        pub use crate::labelled::{
+            DEFAULT_PAIRS, MOST_PAIRS, TRIED_PAIRS, pairs_within, sample_pairs, test_seed,
+            total_variation,
+        };
+    }
+    pub mod memory {
+        pub use crate::memory::{address_space, available, check, parse, set_limit, show};
+    }
+    pub mod names {
+        pub use crate::measure::match_names;
+        pub use crate::names::{Named, list};
+    }
+    pub mod score {
+        pub use crate::score::{factor, least_label, median, relative_errors};
+    }
+    pub mod steps {
+        pub use crate::steps::*;
+    }
+    pub mod tree {
+        pub use crate::tree::{Census, RankedMeasures, Scratch};
+    }
+}

@@ -12,7 +12,7 @@ use crate::memory;
 /// How far the totals of two measures may differ, relative to the larger, to count as equal.
 ///
 /// Rows normalised in `f32` sum to 1 within about 1e-7 times a few.
-pub const BALANCE_TOLERANCE: f64 = 1e-6;
+pub(crate) const BALANCE_TOLERANCE: f64 = 1e-6;
 
 /// Many measures on the same points.
 ///
@@ -302,7 +302,7 @@ impl Measures {
     /// Checks that all measures of one or several sets have the same total mass.
     ///
     /// # Errors
-    /// The lightest and the heaviest differ by more than [`BALANCE_TOLERANCE`].
+    /// The lightest and the heaviest differ by more than a millionth.
     pub fn check_all_balanced(sets: &[&Self]) -> Result<()> {
         let numbered = || sets.iter().flat_map(|set| set.iter().enumerate());
         let by_total =
@@ -374,7 +374,7 @@ impl Measures {
     /// Checks that every pair names two measures of equal mass, as transport needs.
     ///
     /// # Errors
-    /// A row that does not exist, or two totals that differ by more than [`BALANCE_TOLERANCE`].
+    /// A row that does not exist, or two totals that differ by more than a millionth.
     pub fn check_pairs(&self, pairs: &[(usize, usize)]) -> Result<()> {
         pairs.iter().try_for_each(|&(left, right)| {
             check_balance((left, self.get(left)?), (right, self.get(right)?))

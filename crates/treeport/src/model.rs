@@ -8,8 +8,9 @@ use crate::error::Result;
 use crate::forest::{Forest, mean};
 use crate::measure::{Measure, Measures};
 use crate::memory;
-use crate::progress::{Counter, PLACING, Progress};
+use crate::progress::{Counter, Progress};
 use crate::sparse::Csr;
+use crate::steps::PLACING;
 use crate::tree::{Census, Coupling, Scratch, Tree, check_tables, newick_parts};
 
 /// One tree, or several with weights: a distance between measures with everything that can be asked
@@ -249,10 +250,10 @@ impl Model {
     ///
     /// # Errors
     /// The measures live on another number of points.
-    pub fn prepare(&self, measures: &Measures) -> Result<Prepared> {
+    pub fn prepare(&self, measures: &Measures) -> Result<PreparedMeasures> {
         let laid_out = self.trees().iter().map(|tree| tree.prepare(measures));
         let trees = laid_out.collect::<Result<_>>()?;
-        Ok(Prepared { trees, weights: self.weights().to_vec() })
+        Ok(PreparedMeasures { trees, weights: self.weights().to_vec() })
     }
 
     /// [`Tree::census`] for every tree.
@@ -271,11 +272,14 @@ impl Model {
     ///
     /// # Panics
     /// If it is the census of another number of trees.
-    pub fn prepare_part(&self, measures: &Measures, whole: &[Census]) -> Result<Prepared> {
+    pub fn prepare_part(&self, measures: &Measures, whole: &[Census]) -> Result<PreparedMeasures> {
         assert_eq!(self.trees().len(), whole.len(), "a census for every tree");
         let both = self.trees().iter().zip(whole);
         let trees = both.map(|(tree, whole)| tree.prepare_part(measures, *whole));
-        Ok(Prepared { trees: trees.collect::<Result<_>>()?, weights: self.weights().to_vec() })
+        Ok(PreparedMeasures {
+            trees: trees.collect::<Result<_>>()?,
+            weights: self.weights().to_vec(),
+        })
     }
 }
 
@@ -299,12 +303,12 @@ const AT_ONCE: u64 = 1 << 26;
 
 /// Measures laid out for every tree of a [`Model`].
 #[derive(Clone, Debug)]
-pub struct Prepared {
-    trees: Vec<crate::tree::Prepared>,
+pub struct PreparedMeasures {
+    trees: Vec<crate::tree::RankedMeasures>,
     weights: Vec<f64>,
 }
 
-impl Prepared {
+impl PreparedMeasures {
     /// The measures.
     pub fn measures(&self) -> &Measures {
         self.trees[0].measures()

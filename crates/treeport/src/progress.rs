@@ -10,45 +10,19 @@ pub type Progress<'a> = dyn Fn(&State<'_>) -> bool + Sync + 'a;
 /// How far a piece of work is.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
-    /// What is being done, in a few words for a progress bar: one of the constants of [this
-    /// module](self).
+    /// What is being done, in a few words for a progress bar. The words may change.
     pub task: &'static str,
     /// Items done.
     pub done: usize,
     /// Items in all, where that is known before.
     pub total: Option<usize>,
-    /// Of [`LEARNING`]: the mean relative error after the last epoch, on the labels that choose the
+    /// While learning: the mean relative error after the last epoch, on the labels that choose the
     /// best tree.
     pub error: Option<f64>,
-    /// Of [`LEARNING`] one tree: everything that is needed to go on from here later, made when it
+    /// While learning one tree: everything that is needed to go on from here later, made when it
     /// is called.
     pub checkpoint: Option<&'a (dyn Fn() -> Vec<u8> + 'a)>,
 }
-
-/// Exact distances are solved; counts pairs.
-pub const SOLVING: &str = "exact distances";
-/// Distances are computed; counts pairs or rows.
-pub const DISTANCES: &str = "distances";
-/// A graph is prepared for questions of distances; counts nodes.
-pub const PATHS: &str = "shortest paths";
-/// A collection is laid out for searches; counts measures.
-pub const INDEXING: &str = "indexing";
-/// Neighbors are looked for; counts queries.
-pub const SEARCHING: &str = "searching";
-/// Trees are built; counts trees or clusters.
-pub const BUILDING: &str = "building trees";
-/// Edges are fitted to the distances of points; counts iterations.
-pub const POINTS: &str = "fitting points";
-/// A tree, or several, are learned; counts steps.
-pub const LEARNING: &str = "learning";
-/// Edges are fitted to labels; counts iterations.
-pub const EDGES: &str = "fitting edges";
-/// New points are placed in a tree; counts them.
-pub const PLACING: &str = "placing new points";
-/// A barycenter is found; counts nodes.
-pub const BARYCENTER: &str = "barycenter";
-/// Levels of accuracy are calibrated by labels; counts labels, once for each level.
-pub const CALIBRATING: &str = "calibrating";
 
 impl State<'_> {
     /// So many of `total` items of a task.

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use treeport::Fit;
-use treeport::names::Named;
+use treeport::internal::names::Named;
 use treeport_report::demo::{Demo, Line};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 

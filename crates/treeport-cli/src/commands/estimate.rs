@@ -8,7 +8,8 @@ use clap::Args;
 use serde_json::json;
 use treeport::accuracy::{Accuracy, Level, Question};
 use treeport::estimate::{Answer, Estimator};
-use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit, memory};
+use treeport::internal::memory;
+use treeport::{FitOptions, GroundMetric, Labelled, Method, Model, fit};
 use treeport_report::terminal::at_least_one;
 
 use crate::args::{GroundArgs, MeasureArgs, PairArgs};

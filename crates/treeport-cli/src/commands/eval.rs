@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use treeport::labelled::{Judged, NullBaseline};
+use treeport::{Judged, NullBaseline};
 use treeport::{Labelled, Score};
 use treeport_report::timing::{time_exact, time_model};
 

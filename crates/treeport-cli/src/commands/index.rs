@@ -7,8 +7,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use serde_json::json;
+use treeport::internal::memory;
 use treeport::search::IndexFile;
-use treeport::{Error, Index, IndexOptions, Measures, memory};
+use treeport::{Error, Index, IndexOptions, Measures};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::input::{self, PointSet};

@@ -3,8 +3,8 @@
 use std::io::{BufRead, BufReader};
 
 use insta::assert_snapshot;
+use treeport::internal::labels::test_seed;
 use treeport::io::{npy, npz};
-use treeport::labelled::test_seed;
 use treeport::{GroundMetric, Labelled, Measures, Model, PointMetric, Tree, silent};
 
 use crate::folder::Folder;

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use insta::assert_snapshot;
+use treeport::internal::memory;
 use treeport::search::IndexFile;
 use treeport::{
-    Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, Problem, memory, silent,
+    Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, Problem, silent,
 };
 
 use crate::determinism::with_plane;

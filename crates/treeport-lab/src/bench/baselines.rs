@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use treeport::score::median;
+use treeport::internal::score::median;
 use treeport::{GroundMetric, Labelled, Method, PointMetric, silent};
 
 use super::Row;

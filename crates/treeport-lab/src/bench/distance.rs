@@ -1,7 +1,7 @@
 //! The sparse path against the dense loop over all edges.
 
 use rayon::prelude::*;
-use treeport::tree::Scratch;
+use treeport::internal::tree::Scratch;
 use treeport::{Measures, Tree};
 
 use super::{Peer, Row, median_seconds};

@@ -5,7 +5,7 @@ use std::time::Instant;
 use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::Estimator;
-use treeport::score::median;
+use treeport::internal::score::median;
 use treeport::{
     Forest, GroundMetric, Measure, Measures, Model, PointMetric, Problem, Result, Tree, silent,
 };

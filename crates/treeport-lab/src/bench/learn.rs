@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use treeport::score::median;
+use treeport::internal::score::median;
 use treeport::{
     GroundMetric, Kind, Labelled, LearnOptions, Learned, Linkage, PointMetric, Tree, linkage,
     silent,

@@ -90,7 +90,7 @@ fn median_seconds_of_both<T, U>(
         times[0].push((between - start).as_secs_f64());
         times[1].push(between.elapsed().as_secs_f64());
     }
-    (treeport::score::median(&times[0]), treeport::score::median(&times[1]))
+    (treeport::internal::score::median(&times[0]), treeport::internal::score::median(&times[1]))
 }
 
 /// Median seconds of a job, over at least three runs, after one that warms the caches.
@@ -104,5 +104,5 @@ fn median_seconds<T>(mut job: impl FnMut() -> T) -> f64 {
         std::hint::black_box(job());
         times.push(start.elapsed().as_secs_f64());
     }
-    treeport::score::median(&times)
+    treeport::internal::score::median(&times)
 }

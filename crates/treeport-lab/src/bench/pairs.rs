@@ -3,7 +3,7 @@
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use treeport::build::linkage;
-use treeport::tree::{Prepared, Scratch};
+use treeport::internal::tree::{RankedMeasures, Scratch};
 use treeport::{GroundMetric, Linkage, PointMetric, silent};
 
 use super::{Peer, Row, median_seconds};
@@ -42,7 +42,7 @@ fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(work)
 }
 
-fn measure(prepared: &Prepared, threads: usize) -> Result<Row> {
+fn measure(prepared: &RankedMeasures, threads: usize) -> Result<Row> {
     let count = prepared.measures().len();
     let pairs = (count * (count - 1) / 2) as f64;
     // 64 MiB of distances at a time.

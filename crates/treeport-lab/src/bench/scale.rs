@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use treeport::build::linkage_watched;
 use treeport::fit::Start;
+use treeport::internal::steps;
 use treeport::io::npy;
-use treeport::progress::{self, State};
+use treeport::progress::State;
 use treeport::{
     FitOptions, GroundMetric, Labelled, Linkage, Measures, Model, PointMetric, Tree, fit, silent,
 };
@@ -105,10 +106,10 @@ fn stages(
     watch.turn(if all_pairs { "average linkage" } else { "near neighbors" });
     let hear = |state: &State<'_>| {
         match state.task {
-            progress::BUILDING if !all_pairs => watch.turn("merging"),
-            progress::POINTS => watch.turn("points"),
-            progress::LEARNING => watch.turn("learning"),
-            progress::EDGES => watch.turn("edges"),
+            steps::BUILDING if !all_pairs => watch.turn("merging"),
+            steps::POINTS => watch.turn("points"),
+            steps::LEARNING => watch.turn("learning"),
+            steps::EDGES => watch.turn("edges"),
             _ => (),
         }
         true

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rayon::ThreadPoolBuilder;
 use treeport::build::linkage;
-use treeport::tree::Scratch;
+use treeport::internal::tree::Scratch;
 use treeport::{Error, GroundMetric, Linkage, Measures, PointMetric, Tree, silent};
 
 use super::{Peer, Row, median_seconds};

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde_json::json;
-use treeport::names::Named;
+use treeport::internal::names::Named;
 use treeport::{FitOptions, Labelled, Method, fit, silent};
 
 use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, spread};

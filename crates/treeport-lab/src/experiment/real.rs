@@ -10,8 +10,9 @@ use rayon::prelude::*;
 use serde_json::{Value, json};
 use treeport::build::quadtree;
 use treeport::fit::Start;
+use treeport::internal::steps::SOLVING;
 use treeport::learn::Loss;
-use treeport::progress::{SOLVING, State};
+use treeport::progress::State;
 use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
 use treeport::{
     Error, Estimator, FitOptions, Labelled, Linkage, Method, Model, Problem, Progress, flow, silent,

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde_json::json;
 use treeport::fit::{EdgeOptions, fit_points};
-use treeport::score::relative_errors;
+use treeport::internal::score::relative_errors;
 use treeport::{GroundMetric, Kind, Labelled, LearnOptions, Linkage, Tree, learn, linkage, silent};
 
 use super::{Cell, Experiment, Row, Show, Table, no_figures, paper, spread};

@@ -82,7 +82,7 @@ fn root_at_inner_node(neighbors: &[Vec<usize>]) -> Result<Tree> {
     Tree::new(ends.count(), renumbered, length)
 }
 
-/// Path lengths between all leaves of a tree, in the order of [`treeport::condensed`].
+/// Path lengths between all leaves of a tree, in the order of condensed distances.
 pub fn leaf_distances(tree: &Tree) -> Vec<f64> {
     let n = tree.leaves();
     let row = |i: usize| (i + 1..n).map(move |j| tree.leaf_distance(i, j));

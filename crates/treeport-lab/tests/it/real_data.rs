@@ -6,7 +6,7 @@
 use std::fs::{File, read_to_string};
 use std::path::{Path, PathBuf};
 
-use treeport::tree::Scratch;
+use treeport::internal::tree::Scratch;
 use treeport::{GroundMetric, Linkage, Measures, PointMetric, Tree, linkage, silent};
 use treeport_lab::datasets::{Files, find};
 

@@ -8,7 +8,7 @@ mod regions;
 
 use std::time::Duration;
 
-use treeport::labelled::total_variation;
+use treeport::internal::labels::total_variation;
 use treeport::progress::State;
 use treeport::{
     Fit, FitOptions, GroundMetric, Labelled, Linkage, Measure, Model, Progress, Result, Score,

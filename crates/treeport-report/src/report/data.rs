@@ -1,7 +1,8 @@
 //! What the page draws, as JSON inside the page.
 
 use serde_json::{Value, json};
-use treeport::progress::{SOLVING, State};
+use treeport::internal::steps::SOLVING;
+use treeport::progress::State;
 use treeport::{Coupling, Error, Model, Problem, Progress, Result, Tree, silent};
 
 use super::summary::{MOST_SUMMARIES, is_large};

@@ -13,8 +13,9 @@ mod neighbors;
 mod sections;
 mod summary;
 
+use treeport::internal::score;
 use treeport::learn::Epoch;
-use treeport::{GroundMetric, Labelled, Progress, Result, Score, score};
+use treeport::{GroundMetric, Labelled, Progress, Result, Score};
 
 use crate::svg::{self, escape};
 pub use map::{places, projected};

@@ -1,7 +1,8 @@
 //! Neighbors of some measures, and the plan that explains each distance, as JSON inside the page.
 
 use serde_json::{Value, json};
-use treeport::progress::{SOLVING, State};
+use treeport::internal::steps::SOLVING;
+use treeport::progress::State;
 use treeport::search::Neighbors;
 use treeport::{
     Accuracy, Coupling, Error, GroundMetric, Index, IndexOptions, Measure, Measures, Model,

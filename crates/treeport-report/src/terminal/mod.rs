@@ -16,8 +16,8 @@ use std::thread::available_parallelism;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Args, Command};
 
-use treeport::error::Wording;
-use treeport::memory;
+use treeport::Wording;
+use treeport::internal::memory;
 
 use interrupt::{Interrupted, Paused};
 use output::Output;

@@ -16,11 +16,13 @@ use super::draft::Draft;
 use super::kmeans;
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, PointMetric};
-use crate::progress::{BUILDING, Counter, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::BUILDING;
 use crate::tree::Tree;
 
 /// How a cluster is split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Splitting {
     /// Centres as far from each other as can be; on every metric.
     #[default]

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
-use crate::progress::{BUILDING, Counter, Progress, State};
+use crate::progress::{Counter, Progress, State};
 use crate::seed::{Random, generator, mixed};
+use crate::steps::BUILDING;
 use crate::tree::Tree;
 use crate::units;
 

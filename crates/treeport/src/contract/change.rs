@@ -15,8 +15,9 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
-use crate::progress::{self, Counter, Progress};
+use crate::progress::{Counter, Progress};
 use crate::sparse::Csr;
+use crate::steps;
 
 /// What a contraction does to distances.
 ///
@@ -99,7 +100,7 @@ impl ChangedMass {
     /// is between them.
     fn all_pairs(&self, asked: usize, progress: &Progress<'_>) -> Result<(f64, f64)> {
         let count = self.sums.len();
-        let counter = Counter::new(progress::DISTANCES, count, progress);
+        let counter = Counter::new(steps::DISTANCES, count, progress);
         let of_row = |mass: &mut Vec<f64>, left: usize| -> Result<(f64, f64)> {
             counter.add(1)?;
             self.row(left).iter().for_each(|&(v, x)| mass[v as usize] = x);

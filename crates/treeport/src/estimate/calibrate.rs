@@ -7,8 +7,9 @@ use crate::labelled::Labelled;
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
 use crate::model::Model;
-use crate::progress::{CALIBRATING, Progress, State};
+use crate::progress::{Progress, State};
 use crate::score::relative_errors;
+use crate::steps::CALIBRATING;
 
 /// What labels tell about the levels: a few numbers, to be kept with a model.
 #[derive(Clone, Copy, Debug, PartialEq)]

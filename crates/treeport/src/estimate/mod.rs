@@ -50,8 +50,9 @@ use crate::flow::{Flow, far};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
-use crate::progress::{Counter, Progress, SOLVING, silent};
+use crate::progress::{Counter, Progress, silent};
 use crate::solve::Problem;
+use crate::steps::SOLVING;
 use crate::tree::{Coupling, Tree, surpluses};
 
 pub use bounds::{Answer, Interval};
@@ -59,6 +60,7 @@ pub use calibrate::{Calibration, calibration};
 
 /// What the flow level takes from the costs of the trees' plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Statistic {
     /// The least, also of a plan that takes the shortest moves of all trees first: the tightest
     /// upper bound.

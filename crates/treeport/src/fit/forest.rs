@@ -10,9 +10,10 @@ use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::learn::{LearnOptions, Learned, learn, learn_judged};
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, LEARNING, POINTS, Progress, State, silent};
+use crate::progress::{Counter, Progress, State, silent};
 use crate::score::relative_errors;
 use crate::seed::{generator, mixed};
+use crate::steps::{LEARNING, POINTS};
 use crate::tree::Tree;
 
 /// The forest with each tree [learned](learn()) from labels on its own.

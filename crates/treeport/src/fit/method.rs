@@ -45,6 +45,7 @@ pub enum Method {
 
 /// What kind of thing a method is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Family {
     /// The best single tree we know how to make.
     Best,

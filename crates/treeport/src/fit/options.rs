@@ -9,6 +9,7 @@ use crate::tree::Tree;
 
 /// The tree that learning starts from, or how every tree of a forest is grown.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Start {
     /// A linkage of the ground metric.
     Linkage(Linkage),

@@ -9,9 +9,10 @@ use crate::labelled::Labelled;
 use crate::learn::{Checkpoint, LearnOptions, learn_judged};
 use crate::metric::GroundMetric;
 use crate::model::Model;
-use crate::progress::{EDGES, POINTS, Progress, State, silent};
+use crate::progress::{Progress, State, silent};
 use crate::score::relative_errors;
 use crate::seed::generator;
+use crate::steps::{EDGES, POINTS};
 use crate::tree::Tree;
 
 /// Fits a tree to labels as well as we can, in stages.

@@ -15,7 +15,8 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::measure::{Measure, Measures, check_balance, rescaled};
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, DISTANCES, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::DISTANCES;
 use crate::tree::{Plans, Tree};
 
 /// ⟨Π_T, D⟩: the cost in `metric` of the plan that `tree` makes; where the totals differ by

@@ -29,10 +29,11 @@ use gradient::Weighted;
 use crate::binary::Binary;
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
-use crate::progress::{LEARNING, Progress, State};
+use crate::progress::{Progress, State};
 use crate::project;
 use crate::score;
 use crate::seed::{Random, generator};
+use crate::steps::LEARNING;
 use crate::tree::Tree;
 use crate::units;
 

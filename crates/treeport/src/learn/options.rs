@@ -25,6 +25,7 @@ named! { Kind, "the kind", {
 
 /// How the learning rate falls from its start to the last step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Schedule {
     /// Straight down to 0.
     #[default]
@@ -54,6 +55,7 @@ impl Schedule {
 
 /// Which errors count how much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Loss {
     /// (W_T − W₁)², the cost of \[CTW24\]: large distances decide.
     Squared,

@@ -5,7 +5,8 @@ use super::hierarchy::Hierarchy;
 use super::matrix::Storage;
 use super::{GroundMetric, Labels, Network, Source, SpanningTree};
 use crate::error::{Error, Result};
-use crate::progress::{Counter, PATHS, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::PATHS;
 
 /// Most nodes of a graph of which all distances are kept, 64 MB.
 const MOST_TABLED: usize = 4_000;

@@ -113,7 +113,8 @@ mod tests {
 
     use super::super::graph::tests::graphs;
     use super::*;
-    use crate::progress::{PATHS, silent};
+    use crate::progress::silent;
+    use crate::steps::PATHS;
 
     proptest! {
         #[test]

@@ -11,8 +11,9 @@ use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, INDEXING, Progress, SEARCHING};
+use crate::progress::{Counter, Progress};
 use crate::solve::single_problem::SingleProblem;
+use crate::steps::{INDEXING, SEARCHING};
 
 /// The most points of a reference.
 const MOST_REFERENCE: usize = 1 << 16;

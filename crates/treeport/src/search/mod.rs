@@ -53,7 +53,8 @@ use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SEARCHING};
+use crate::progress::{Counter, Progress};
+use crate::steps::SEARCHING;
 #[cfg(feature = "io")]
 pub use file::{IndexFile, SavedFile};
 use indexed_points::IndexedPoints;

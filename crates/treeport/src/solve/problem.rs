@@ -14,11 +14,13 @@ use super::points::PointProblem;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, check_balance};
 use crate::metric::{Components, GroundMetric, PointMetric};
-use crate::progress::{Progress, SOLVING, State};
+use crate::progress::{Progress, State};
+use crate::steps::SOLVING;
 use crate::tree::Coupling;
 
 /// What a problem lives on: a ground metric, or a graph that may fall into several components.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub enum Ground<'a> {
     /// Distances between all points.
     Metric(&'a GroundMetric),

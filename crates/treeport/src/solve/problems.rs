@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SOLVING};
+use crate::progress::{Counter, Progress};
+use crate::steps::SOLVING;
 
 /// Problems between pairs of measures on one ground metric.
 ///

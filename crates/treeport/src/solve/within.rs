@@ -12,7 +12,8 @@ use super::exact::{self, components};
 use super::matrix::read_masses;
 use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
 use crate::error::{Error, Result};
-use crate::progress::{Progress, SOLVING, State};
+use crate::progress::{Progress, State};
+use crate::steps::SOLVING;
 use crate::tree::Coupling;
 
 /// How good bounds have to be: work ends with the first of the two.

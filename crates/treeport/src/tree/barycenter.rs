@@ -13,7 +13,8 @@ use super::convex::{Convex, Pieces};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::memory;
-use crate::progress::{BARYCENTER, Counter, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::BARYCENTER;
 
 /// The mass of a measure as a whole number, which every measure has.
 const WHOLE: i64 = 1 << 60;

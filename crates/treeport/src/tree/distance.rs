@@ -12,7 +12,8 @@ use super::index::{Depth, Index};
 use crate::error::Result;
 use crate::measure::{Measure, Measures, check_balance};
 use crate::order::Order;
-use crate::progress::{self, Counter, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps;
 
 /// Above this share of the tree's nodes the dense loop is the faster one (see `bench distance`).
 const DENSE_SHARE: f64 = 0.15;
@@ -137,7 +138,7 @@ impl Tree {
         a.check_paired(b)?;
         a.check_points(self.leaves())?;
         b.check_points(self.leaves())?;
-        let counter = Counter::new(progress::DISTANCES, a.len(), progress);
+        let counter = Counter::new(steps::DISTANCES, a.len(), progress);
         let mut distances = vec![0.0; a.len()];
         // Every row is used once, so that a cut through the tree would never pay for itself.
         distances.par_chunks_mut(PAIRS_PER_TASK).enumerate().try_for_each_init(

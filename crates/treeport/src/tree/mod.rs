@@ -32,7 +32,7 @@ pub(crate) use matching::Move;
 pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::Potentials;
 pub(crate) use prepared::check_tables;
-pub use prepared::{Census, Prepared};
+pub use prepared::{Census, RankedMeasures};
 pub use unifrac::UniFrac;
 
 use std::sync::{Arc, OnceLock};

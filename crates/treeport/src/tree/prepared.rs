@@ -13,14 +13,15 @@ use super::skeleton::Skeleton;
 use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
-use crate::progress::{self, Counter, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps;
 
 /// Measures laid out for one tree: rows sorted by the depth-first order of its leaves.
 ///
 /// What else makes distances fast is worked out when it is first needed, and kept: for pairs some 200
 /// bytes for every point of a measure, for tables and scans some 150.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct RankedMeasures {
     pub(super) tree: Tree,
     pub(super) measures: Measures,
     /// The same rows with leaf ranks in place of points.
@@ -54,7 +55,7 @@ impl Tree {
     ///
     /// # Errors
     /// The measures live on another number of points.
-    pub fn prepare(&self, measures: &Measures) -> Result<Prepared> {
+    pub fn prepare(&self, measures: &Measures) -> Result<RankedMeasures> {
         measures.check_points(self.leaves())?;
         // The rows of every task, and those of all in one.
         let step = format_args!("the layout of {} measures for a tree", measures.len());
@@ -74,7 +75,7 @@ impl Tree {
         };
         let (tree, measures) = (self.clone(), measures.clone());
         let (whole, skeleton, lists) = (None, OnceLock::new(), OnceLock::new());
-        Ok(Prepared { tree, measures, ranked, whole, skeleton, lists })
+        Ok(RankedMeasures { tree, measures, ranked, whole, skeleton, lists })
     }
 
     /// As [`prepare`](Self::prepare), for some of more measures: distances are those that all of
@@ -82,8 +83,8 @@ impl Tree {
     ///
     /// # Errors
     /// The measures live on another number of points.
-    pub fn prepare_part(&self, measures: &Measures, whole: Census) -> Result<Prepared> {
-        Ok(Prepared { whole: Some(whole), ..self.prepare(measures)? })
+    pub fn prepare_part(&self, measures: &Measures, whole: Census) -> Result<RankedMeasures> {
+        Ok(RankedMeasures { whole: Some(whole), ..self.prepare(measures)? })
     }
 
     /// How many measures there are, and how much of this tree is above them. O(s) for each.
@@ -108,7 +109,7 @@ fn table(
     distance: impl Fn(usize, usize, &mut Scratch) -> f64 + Sync,
 ) -> Result<Vec<f64>> {
     let mut table = zeros(rows, columns)?;
-    let counter = Counter::new(progress::DISTANCES, rows, progress);
+    let counter = Counter::new(steps::DISTANCES, rows, progress);
     table.par_chunks_mut(columns.max(1)).enumerate().try_for_each(|(i, row)| {
         row.par_chunks_mut(COLUMNS_PER_TASK).enumerate().try_for_each_init(
             Scratch::default,
@@ -137,7 +138,7 @@ pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result
 /// What to do without the whole table.
 pub(super) const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, one block after the other in Rust), or ask for listed pairs or for the nearest alone";
 
-impl Prepared {
+impl RankedMeasures {
     /// The number of measures.
     pub fn len(&self) -> usize {
         self.measures.len()
@@ -161,7 +162,7 @@ impl Prepared {
     /// stop.
     pub fn pairs(&self, pairs: &[(usize, usize)], progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.measures.check_pairs(pairs)?;
-        let counter = Counter::new(progress::DISTANCES, pairs.len(), progress);
+        let counter = Counter::new(steps::DISTANCES, pairs.len(), progress);
         let mut distances = vec![0.0; pairs.len()];
         distances
             .par_chunks_mut(PAIRS_PER_TASK)
@@ -178,7 +179,7 @@ impl Prepared {
     /// Distances of all pairs: a symmetric matrix, row after row, in parallel.
     ///
     /// # Errors
-    /// As [`Prepared::pairs`]; progress counts rows.
+    /// As [`RankedMeasures::pairs`]; progress counts rows.
     pub fn pairwise(&self, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.block(0..self.len(), 0..self.len(), progress)
     }
@@ -187,7 +188,7 @@ impl Prepared {
     /// in parallel: for tables that do not fit into memory.
     ///
     /// # Errors
-    /// As [`Prepared::pairs`]; progress counts rows.
+    /// As [`RankedMeasures::pairs`]; progress counts rows.
     pub fn block(
         &self,
         rows: Range<usize>,
@@ -227,7 +228,7 @@ impl Prepared {
     /// row, in parallel.
     ///
     /// # Errors
-    /// As [`Prepared::pairs`]; progress counts rows. Measures are numbered within their own set.
+    /// As [`RankedMeasures::pairs`]; progress counts rows. Measures are numbered within their own set.
     ///
     /// # Panics
     /// If the other set is prepared for another tree.
@@ -281,7 +282,7 @@ impl Prepared {
         self.distance_to(i, self, j, scratch)
     }
 
-    /// As [`Prepared::distance_with`], always over the tree that the supports span: O(s).
+    /// As [`RankedMeasures::distance_with`], always over the tree that the supports span: O(s).
     ///
     /// # Panics
     /// If there is no such measure.

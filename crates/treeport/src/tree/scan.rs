@@ -6,15 +6,16 @@ use rayon::prelude::*;
 
 use super::distance::{Scratch, sparse};
 use super::lists::{Lists, PART, Query, Sums, parts_of};
-use super::prepared::{PARTS, Prepared};
+use super::prepared::{PARTS, RankedMeasures};
 use crate::error::Result;
 use crate::memory;
-use crate::progress::{self, Counter, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps;
 
 /// Measures that are compared with a collection that has lists.
 pub(super) struct Scan<'a> {
-    pub(super) asking: &'a Prepared,
-    pub(super) among: &'a Prepared,
+    pub(super) asking: &'a RankedMeasures,
+    pub(super) among: &'a RankedMeasures,
     pub(super) lists: &'a Lists,
 }
 
@@ -29,7 +30,7 @@ impl Scan<'_> {
         wanted: impl Fn(usize, &Range<usize>) -> bool + Sync,
     ) -> Result<Vec<f64>> {
         let mut table = zeros(asking.len(), among.len())?;
-        let counter = Counter::new(progress::DISTANCES, asking.len(), progress);
+        let counter = Counter::new(steps::DISTANCES, asking.len(), progress);
         let rows = table.par_chunks_mut(among.len().max(1)).zip(asking);
         rows.try_for_each_init(
             || self.below(),
@@ -61,7 +62,7 @@ impl Scan<'_> {
     ) -> Result<Vec<f64>> {
         let columns = self.asking.len();
         let mut table = zeros(among.len(), columns)?;
-        let counter = Counter::new(progress::DISTANCES, among.len(), progress);
+        let counter = Counter::new(steps::DISTANCES, among.len(), progress);
         let query = |below: &mut Vec<f64>, column| self.query(column, below);
         let queries: Vec<Query> =
             (0..columns).into_par_iter().map_init(|| self.below(), query).collect();

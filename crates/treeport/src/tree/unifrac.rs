@@ -21,7 +21,8 @@ use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::names::named;
-use crate::progress::{Counter, DISTANCES, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::DISTANCES;
 use crate::units::of_largest;
 
 /// What sums of the same counts in another order may differ by.
@@ -29,6 +30,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// Which UniFrac distance: see [`Tree::unifrac`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum UniFrac {
     /// Shares that move, times how far: the tree distance of normalized samples.
     #[default]

@@ -3,7 +3,7 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::tree::{Census, Scratch};
+use treeport::internal::tree::{Census, Scratch};
 use treeport::{Error, Measures, Tree, silent};
 
 /// Measures of total 1 whose masses are multiples of 2^-20, so that sums are exact and any

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use treeport::accuracy::{Accuracy, Level};
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::{Calibration, Estimator, Interval, Statistic};
-use treeport::progress::{CALIBRATING, State};
+use treeport::internal::steps::CALIBRATING;
+use treeport::progress::State;
 use treeport::{
     Coupling, Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, Measure, Measures,
     Method, Model, PointMetric, Problem, Tree, fit, flow, linkage, silent,

@@ -7,8 +7,10 @@ use std::sync::Mutex;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use treeport::fit::{EdgeOptions, Stage, Start, fit_labels};
+use treeport::internal::steps;
+use treeport::internal::steps::{EDGES, LEARNING, POINTS};
 use treeport::learn::{Checkpoint, resume};
-use treeport::progress::{self, EDGES, LEARNING, POINTS, State};
+use treeport::progress::State;
 use treeport::{
     Error, Fit, FitOptions, GroundMetric, Kind, Labelled, LearnOptions, Linkage, Measures, Method,
     PointMetric, Progress, Tree, fit, learn, linkage, silent,
@@ -258,7 +260,7 @@ fn one_learned_tree_gives_the_best_so_far_and_all_others_are_cancelled() {
         // Of a learned tree there is nothing to give back before its start is there.
         let learned = method == Method::Auto || method.kind().is_some();
         let stop = |state: &State<'_>| {
-            if learned && [progress::BUILDING, progress::DISTANCES].contains(&state.task) {
+            if learned && [steps::BUILDING, steps::DISTANCES].contains(&state.task) {
                 return true;
             }
             *heard.lock().unwrap() += 1;

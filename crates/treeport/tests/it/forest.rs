@@ -3,7 +3,8 @@
 use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::progress::{DISTANCES, State};
+use treeport::internal::steps::DISTANCES;
+use treeport::progress::State;
 use treeport::{
     Error, Forest, GroundMetric, Measures, PointMetric, Problem, Problems, Tree, flow, silent,
 };

@@ -5,8 +5,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::fit::{TreeWeightOptions, learned, weighted};
-use treeport::names::Named;
-use treeport::progress::{BUILDING, State};
+use treeport::internal::names::Named;
+use treeport::internal::steps::BUILDING;
+use treeport::progress::State;
 use treeport::{
     Error, Forest, GroundMetric, Labelled, LearnOptions, Linkage, Measures, PointMetric, Tree,
     linkage, silent,

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use treeport::labelled::{pairs_within, sample_pairs, test_seed, total_variation};
-use treeport::progress::{SOLVING, State};
-use treeport::score::{factor, median, relative_errors};
+use treeport::internal::labels::{pairs_within, sample_pairs, test_seed, total_variation};
+use treeport::internal::score::{factor, median, relative_errors};
+use treeport::internal::steps::SOLVING;
+use treeport::progress::State;
 use treeport::{Error, GroundMetric, Labelled, Measures, PointMetric, Problems, Score, silent};
 
 /// Three single points and one measure on two of them, on a line.

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use treeport::internal::steps::LEARNING;
 use treeport::learn::{Checkpoint, Loss, Schedule, resume};
-use treeport::progress::{LEARNING, State};
+use treeport::progress::State;
 use treeport::{
     Error, GroundMetric, Kind, Labelled, LearnOptions, Learned, Linkage, Measures, Tree, learn,
     linkage, silent,

@@ -85,6 +85,7 @@ fn compare(d: &[Vec<f64>], a: &[usize], b: &[usize], method: Linkage) -> f64 {
             (2.0 * p * q / (p + q) * centres.max(0.0)).sqrt()
         }
         Linkage::Single | Linkage::Closest => across().fold(f64::INFINITY, f64::min),
+        other => panic!("{other} has no judge yet"),
     }
 }
 

@@ -5,11 +5,12 @@
 use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, linkage_watched, perturbed};
 use treeport::estimate::Estimator;
+use treeport::internal::memory;
 use treeport::progress::State;
 use treeport::sinkhorn::{self, SinkhornOptions};
 use treeport::{
     Error, FitOptions, Forest, GroundMetric, Labelled, Linkage, MatrixView, Measures, Method,
-    Model, PointMetric, Problem, Problems, Result, Tree, fit, linkage, memory, silent,
+    Model, PointMetric, Problem, Problems, Result, Tree, fit, linkage, silent,
 };
 
 /// A limit that is gone when this is.
@@ -208,8 +209,8 @@ alone! {
         let _limit = Limit::of(30 * KILOBYTE);
         let text = refused(Labelled::of_points(&line(1000), 400_000, 0));
         assert!(text.starts_with("a list of 400000 pairs needs 16 MB"), "{text}");
-        refused(treeport::labelled::sample_pairs(usize::MAX, 4000, 0));
-        treeport::labelled::sample_pairs(usize::MAX, 20, 0).unwrap();
+        refused(treeport::internal::labels::sample_pairs(usize::MAX, 4000, 0));
+        treeport::internal::labels::sample_pairs(usize::MAX, 20, 0).unwrap();
     }
 }
 

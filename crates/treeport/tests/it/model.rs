@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use treeport::accuracy::Level;
 use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::Estimator;
-use treeport::tree::Scratch;
+use treeport::internal::tree::Scratch;
 use treeport::{
     Coupling, Error, Forest, Labelled, Linkage, Measures, Model, Tree, linkage, silent,
 };
@@ -192,7 +192,7 @@ fn check_prepared(model: &Model, measures: &Measures) {
 }
 
 /// Every part of a table is what the whole has there.
-fn check_blocks(prepared: &treeport::model::Prepared, matrix: &[f64]) {
+fn check_blocks(prepared: &treeport::PreparedMeasures, matrix: &[f64]) {
     let n = prepared.measures().len();
     let ranges = [0..n, 0..n / 2, n / 3..n, n / 2..n.min(n / 2 + 1), n..n];
     for rows in &ranges {

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use treeport::Error;
+use treeport::PreparedMeasures;
 use treeport::io::npy;
-use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
 use treeport_jobs::{JobFingerprint, PartFile, Shard};
 
@@ -133,8 +133,8 @@ impl Work<'_> {
 
 /// Whole rows of the matrix.
 fn some_rows(
-    left: &Prepared,
-    right: Option<&Prepared>,
+    left: &PreparedMeasures,
+    right: Option<&PreparedMeasures>,
     rows: Range<usize>,
     progress: &Progress<'_>,
 ) -> treeport::Result<Vec<f64>> {

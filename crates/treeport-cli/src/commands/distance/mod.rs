@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
+use treeport::PreparedMeasures;
 use treeport::io::npy;
-use treeport::model::Prepared;
 use treeport::progress::{Progress, State};
 use treeport::{Error, Measures, Model};
 use treeport_jobs::fingerprint::{Mix, of_measures};
@@ -213,7 +213,7 @@ impl Work<'_> {
     }
 
     /// Both sets laid out as one, and where the second begins.
-    fn prepare(&self) -> Result<(Prepared, usize)> {
+    fn prepare(&self) -> Result<(PreparedMeasures, usize)> {
         Ok(match self.against {
             Some(right) => (self.model.prepare(&self.left.followed_by(right)?)?, self.left.len()),
             None => (self.model.prepare(self.left)?, 0),
@@ -279,7 +279,7 @@ impl Work<'_> {
 
 /// Distances of pairs of measures of which the second are counted from `offset`.
 fn prepared_pairs(
-    prepared: &Prepared,
+    prepared: &PreparedMeasures,
     offset: usize,
     pairs: &[(usize, usize)],
     progress: &Progress<'_>,
@@ -290,7 +290,7 @@ fn prepared_pairs(
 
 /// The same where nothing is kept when it is interrupted.
 fn distances(
-    prepared: &Prepared,
+    prepared: &PreparedMeasures,
     offset: usize,
     pairs: &[(usize, usize)],
     progress: &Progress<'_>,

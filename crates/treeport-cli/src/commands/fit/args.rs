@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::{ArgAction, Args};
+use treeport::internal::names::Named;
 use treeport::learn::{Loss, Schedule};
-use treeport::names::Named;
 use treeport::{FitOptions, GroundMetric, Linkage, Method, fit};
 use treeport_report::terminal::at_least_one;
 
@@ -191,7 +191,7 @@ fn parse_start(text: &str) -> Result<Start, String> {
 #[cfg(test)]
 mod tests {
     use treeport::LearnOptions;
-    use treeport::labelled::MOST_PAIRS;
+    use treeport::internal::labels::MOST_PAIRS;
 
     use super::*;
 

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use treeport::estimate::calibration;
+use treeport::internal::labels::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
+use treeport::internal::steps;
 use treeport::io::ModelFile;
-use treeport::labelled::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
-use treeport::progress::{self, State};
+use treeport::progress::State;
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
 use treeport_jobs::history;
 
@@ -233,8 +234,8 @@ fn learn(
 /// Where work was stopped that has a tree to show.
 fn place((task, done, total): (&str, usize, Option<usize>)) -> Option<String> {
     match task {
-        progress::LEARNING => Some(format!("at step {done} of {}", total.unwrap_or(done))),
-        progress::EDGES => Some("after learning, while edges were fitted".into()),
+        steps::LEARNING => Some(format!("at step {done} of {}", total.unwrap_or(done))),
+        steps::EDGES => Some("after learning, while edges were fitted".into()),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use treeport::fit::{Family, Stage};
-use treeport::names::Named;
+use treeport::internal::names::Named;
 use treeport::{Fit, Labelled, Method};
 
 use super::args::FitArgs;

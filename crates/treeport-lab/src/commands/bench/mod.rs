@@ -11,7 +11,8 @@ use anyhow::{Result, bail};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
-use treeport::{Kind, memory};
+use treeport::Kind;
+use treeport::internal::memory;
 use treeport_lab::bench::{self, Row};
 
 use self::python::{SCRIPTS, Script};

@@ -236,7 +236,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::progress::{BUILDING, silent};
+    use crate::progress::silent;
+    use crate::steps::BUILDING;
 
     const RULES: [(Rule, kodama::Method); 3] = [
         (Rule::Average, kodama::Method::Average),

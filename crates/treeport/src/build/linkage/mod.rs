@@ -16,15 +16,17 @@ use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, Storage, single_precision};
 use crate::names::named;
-use crate::progress::{BUILDING, Counter, DISTANCES, Progress, silent};
+use crate::progress::{Counter, Progress, silent};
 use crate::sets::Sets;
 use crate::spanning::{self, Edge};
+use crate::steps::{BUILDING, DISTANCES};
 use crate::tree::Tree;
 use crate::units;
 use chain::{Real, Rule};
 
 /// How clusters are compared when a tree is grown from a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Linkage {
     /// The nearest points of two clusters; the largest ultrametric below the metric, and the start
     /// of \[CTW24\]. O(N²) on a matrix, O(N²·dim) time and O(N) memory on points, O(E log E) on a

@@ -326,7 +326,8 @@ fn news(list: &[Near], before: &[Near]) -> u32 {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::progress::{DISTANCES, silent};
+    use crate::progress::silent;
+    use crate::steps::DISTANCES;
 
     fn unheard() -> Counter<'static> {
         Counter::new(DISTANCES, None, &silent)

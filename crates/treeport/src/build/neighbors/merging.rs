@@ -14,8 +14,9 @@ use super::{Clusters, dense};
 use crate::binary::Binary;
 use crate::error::Result;
 use crate::memory;
-use crate::progress::{BUILDING, Counter, Progress};
+use crate::progress::{Counter, Progress};
 use crate::seed::{generator, mixed};
+use crate::steps::BUILDING;
 
 /// How clusters are linked and merged.
 #[derive(Clone, Debug)]

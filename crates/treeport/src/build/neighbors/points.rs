@@ -11,7 +11,8 @@ use super::Clusters;
 use super::knn;
 use crate::error::Result;
 use crate::metric::{Kernel, PointMetric};
-use crate::progress::{Counter, DISTANCES, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::DISTANCES;
 use crate::units;
 
 pub(super) struct Centers {

@@ -6,9 +6,10 @@ use rayon::prelude::*;
 use super::Clusters;
 use crate::error::Result;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, DISTANCES, Progress};
+use crate::progress::{Counter, Progress};
 use crate::seed::{generator, mixed};
 use crate::sets::Sets;
+use crate::steps::DISTANCES;
 
 /// Points that stand for a cluster.
 const MOST: usize = 4;

@@ -13,7 +13,8 @@ use super::solver::{BoundedLeastSquares, Solved, solve};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::learn::Loss;
-use crate::progress::{EDGES, Progress, silent};
+use crate::progress::{Progress, silent};
+use crate::steps::EDGES;
 use crate::tree::Tree;
 
 /// Shrinkages that are tried: from next to no change to next to none.

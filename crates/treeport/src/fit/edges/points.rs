@@ -21,7 +21,8 @@ use super::solver::{BoundedLeastSquares, solve};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::metric::GroundMetric;
-use crate::progress::{POINTS, Progress};
+use crate::progress::Progress;
+use crate::steps::POINTS;
 use crate::tree::Tree;
 
 /// Options of [`fit_points`] and [`fit_labels`](super::fit_labels).

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::memory;
-use crate::progress::{EDGES, Progress};
+use crate::progress::Progress;
+use crate::steps::EDGES;
 use crate::tree::Tree;
 
 /// Shrinkages that are tried, from hard to soft.

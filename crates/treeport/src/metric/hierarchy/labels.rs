@@ -19,7 +19,8 @@ use super::Hierarchy;
 use crate::error::Result;
 use crate::memory;
 use crate::metric::graph::{Graph, Heap};
-use crate::progress::{Counter, PATHS, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::PATHS;
 
 /// What a way to a hub may be longer than another, relatively, and still count as shortest.
 const MARGIN: f64 = 1e-12;

@@ -37,7 +37,8 @@ pub(crate) use labels::Labels;
 
 use crate::error::Result;
 use crate::memory;
-use crate::progress::{Counter, PATHS, Progress};
+use crate::progress::{Counter, Progress};
+use crate::steps::PATHS;
 
 /// About what the contraction takes for a node and for an edge of a road network, in bytes.
 const BYTES: (u64, u64) = (250, 100);

@@ -10,9 +10,10 @@ use super::Solution;
 use crate::error::{Error, Result};
 use crate::measure::{Measures, check_totals};
 use crate::metric::{Components, Share};
-use crate::progress::{Progress, SOLVING, State};
+use crate::progress::{Progress, State};
 use crate::solve::problem::{OnComponents, OnMetric, Posed, Potentials, Relax, solve_posed};
 use crate::solve::problems::Problems;
+use crate::steps::SOLVING;
 use crate::tree::Coupling;
 
 /// An optimal plan between two measures that have equal masses in every component, or with a

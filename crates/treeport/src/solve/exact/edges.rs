@@ -3,10 +3,11 @@
 use super::{CLIP, GoesOn, Solution, Solver, is_proof, reused};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
-use crate::progress::{Counter, SOLVING, State};
+use crate::progress::{Counter, State};
 use crate::solve::graph::{self, Simplex};
 use crate::solve::problem::OnMetric;
 use crate::solve::within::{Bounds, Clock};
+use crate::steps::SOLVING;
 use crate::tree::Coupling;
 
 /// The memory of solves on edges: lengths in 64 bits, and in 128 where that proves nothing.

@@ -37,8 +37,9 @@ use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Counter, Progress, SOLVING, State};
+use crate::progress::{Counter, Progress, State};
 use crate::solve::problem::{Posed, Problem};
+use crate::steps::SOLVING;
 use crate::tree::Coupling;
 use scaling::{Scaling, dot};
 

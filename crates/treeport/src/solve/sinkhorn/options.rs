@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 
 /// How much the entropy weighs against the cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Epsilon {
     /// In the unit of the distances, as POT's `reg`.
     Absolute(f64),

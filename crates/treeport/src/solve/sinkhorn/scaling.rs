@@ -15,9 +15,10 @@ use crate::measure::Measure;
 use crate::measure::check_totals;
 use crate::memory;
 use crate::metric::GroundMetric;
-use crate::progress::{Progress, SOLVING, State};
+use crate::progress::{Progress, State};
 use crate::solve::matrix::read_masses;
 use crate::solve::problem::OnMatrix;
+use crate::steps::SOLVING;
 
 /// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
 /// they would be below 10⁻²⁰⁷ in the plan.
