@@ -45,5 +45,5 @@ mod _core {
     #[pymodule_export]
     use crate::neighbors::Index;
     #[pymodule_export]
-    use crate::transport::{emd, emd_pairs, sinkhorn};
+    use crate::transport::{emd, emd_pairs, emd_within, sinkhorn};
 }

@@ -1,15 +1,21 @@
 //! Exact and entropic transport: arrays in, a [`Problem`] asked, arrays out.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use treeport::accuracy::Question;
 use treeport::internal::condensed::{place, size_for};
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
-use treeport::{Error, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax};
+use treeport::{
+    Error, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax, Target,
+};
 use treeport::{silent, sinkhorn as entropic};
 
+use crate::accuracy::GivenAccuracy;
 use crate::convert::{self, Array1, Array2, Moves, Row, to_py_err};
 use crate::ground::{Graph, Ground};
 use crate::measures::Measures;
@@ -147,6 +153,31 @@ pub(crate) fn emd<'py>(
     let moves = moves.filter(|_| plan).map(|moves| convert::moves(py, moves));
     let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
     Ok((value, moves, duals))
+}
+
+/// Bounds of the cost of an optimal plan, and the plan behind the upper one.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None))]
+pub(crate) fn emd_within<'py>(
+    py: Python<'py>,
+    a: Row<'py>,
+    b: Row<'py>,
+    costs: Costs<'py>,
+    accuracy: GivenAccuracy<'py>,
+    seconds: Option<f64>,
+    mass: Option<f64>,
+    penalty: Option<f64>,
+) -> PyResult<(f64, f64, Moves<'py>)> {
+    let time = seconds
+        .map(Duration::try_from_secs_f64)
+        .transpose()
+        .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
+    let target = Target { accuracy: accuracy.read(Question::Problem)?, time };
+    let relax = relax(mass, penalty);
+    let bounds =
+        ask(py, &a, &b, &costs, relax, |problem, progress| problem.within(target, progress))?;
+    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
 }
 
 /// The cost of the entropic plan between two measures, and the plan if asked for.

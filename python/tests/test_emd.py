@@ -235,3 +235,35 @@ def test_masked_entries_are_refused(which):
     a, b = given.pop("a"), given.pop("b")
     with pytest.raises(ValueError, match="masked"):
         tp.emd(a, b, **given)
+
+
+def test_bounds_hold_the_value_and_the_plan_costs_no_more():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(150, 3)), rng.normal(size=(140, 3)) + 1
+    a, b = np.full(150, 1 / 150), np.full(140, 1 / 140)
+    value, cost = tp.emd(a, b, x, y), cdist(x, y)
+    for given in [(x, y), (cost,)]:
+        for accuracy in [0.3, 1e-3, "exact"]:
+            bounds = tp.emd(a, b, *given, accuracy=accuracy, return_plan=True)
+            assert bounds.lower <= value * (1 + 1e-9) and value <= bounds.upper * (1 + 1e-9)
+            width = 1e-9 if accuracy == "exact" else accuracy
+            assert bounds.upper - bounds.lower <= width * bounds.upper
+            assert bounds.plan.multiply(cost).sum() <= bounds.upper * (1 + 1e-9)
+            assert bounds.plan.sum(axis=1) == pytest.approx(a)
+        hasty = tp.emd(a, b, *given, time=0)
+        assert hasty.lower <= value <= hasty.upper and hasty.plan is None
+    graph = sparse.diags([np.ones(199)], [1], shape=(200, 200))
+    ends = np.eye(200)[[0, 199]]
+    bounds = tp.emd(ends[0], ends[1], graph=graph, accuracy=0.01)
+    assert bounds.lower <= 199 <= bounds.upper <= 199 / 0.99
+    assert tp.emd([1, 2], [1], [[3.0], [9.0]], penalty=1.0, accuracy=0) == (4.0, 4.0, None)
+
+
+def test_bounds_refuse_what_they_cannot_use():
+    cost = [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ValueError, match="accuracy of a problem is `flow`; it must be exact or a number of at least 0"):
+        tp.emd([1, 0], [0, 1], cost, accuracy="flow")
+    with pytest.raises(ValueError, match="time is a number of seconds"):
+        tp.emd([1, 0], [0, 1], cost, time=-1)
+    with pytest.raises(ValueError, match="leave accuracy and time out"):
+        tp.emd([1, 0], [0, 1], cost, accuracy=0.1, return_potentials=True)

@@ -49,7 +49,7 @@ pub enum Accuracy {
     /// That level for every pair.
     Level(Level),
     /// The largest relative error, proved. For an estimate: of its value, at the lowest level that
-    /// can promise it. For a search: every distance is at most 1 + ε times the true one of its rank.
+    /// can promise it. For a problem: of its bounds. For a search: every distance is at most 1 + ε times the true one of its rank.
     Within(f64),
     /// Neighbors by lower bounds alone, which stand in place of their distances: nothing is solved.
     Approximate,
@@ -69,9 +69,9 @@ impl Accuracy {
     pub fn check_for(self, question: Question) -> Result<()> {
         let usable = match (question, self) {
             (Question::Estimate, Self::Level(_)) | (Question::Search, Self::Approximate) => true,
-            (Question::Estimate, Self::Within(error)) => error >= 0.0,
-            (Question::Estimate, Self::Approximate) => false,
-            (Question::Search, Self::Level(level)) => level == Level::Exact,
+            (Question::Estimate | Question::Problem, Self::Within(error)) => error >= 0.0,
+            (Question::Estimate | Question::Problem, Self::Approximate) => false,
+            (Question::Search | Question::Problem, Self::Level(level)) => level == Level::Exact,
             (Question::Search, Self::Within(error)) => error >= 0.0 && error.is_finite(),
         };
         if usable { Ok(()) } else { Err(self.refused(question)) }
@@ -122,6 +122,8 @@ pub enum Question {
     Estimate,
     /// Nearest neighbors, by an [`Index`](crate::Index).
     Search,
+    /// Bounds of one [`Problem`](crate::Problem).
+    Problem,
 }
 
 impl Question {
@@ -150,6 +152,7 @@ impl Question {
             Self::Search => {
                 ("the accuracy of a search", "exact, approximate or a finite number of at least 0")
             }
+            Self::Problem => ("the accuracy of a problem", "exact or a number of at least 0"),
         }
     }
 }
@@ -183,6 +186,12 @@ mod tests {
             assert_eq!(refused(Question::Search, level).is_none(), exact);
         }
         assert_eq!(refused(Question::Search, Accuracy::Approximate), None);
+        assert_eq!(refused(Question::Problem, Accuracy::Within(0.1)), None);
+        assert_eq!(refused(Question::Problem, Accuracy::EXACT), None);
+        assert_eq!(
+            refused(Question::Problem, Accuracy::Approximate).unwrap(),
+            "the accuracy of a problem is `approximate`; it must be exact or a number of at least 0"
+        );
         assert_eq!(refused(Question::Search, Accuracy::Within(0.1)), None);
         assert_eq!(refused(Question::Estimate, Accuracy::Within(f64::INFINITY)), None);
         for bad in [-0.1, f64::NAN] {

@@ -16,10 +16,11 @@ from ._inputs import Measures
 from ._memory import set_memory_limit
 from ._neighbors import WassersteinNeighbors
 from ._skbio import to_skbio
-from ._transport import emd, sinkhorn
+from ._transport import Bounds, emd, sinkhorn
 from ._tree import Tree, linkage
 
 __all__ = [
+    "Bounds",
     "Forest",
     "Measures",
     "Tree",

@@ -22,6 +22,7 @@ __all__ = [
     "check_search_accuracy",
     "emd",
     "emd_pairs",
+    "emd_within",
     "fit",
     "methods",
     "sample_pairs",
@@ -273,6 +274,15 @@ def emd(
     penalty: Optional[float] = None,
     potentials: bool = False,
 ) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
+def emd_within(
+    a: _Row,
+    b: _Row,
+    costs: _Costs,
+    accuracy: Union[str, float],
+    seconds: Optional[float],
+    mass: Optional[float] = None,
+    penalty: Optional[float] = None,
+) -> tuple[float, float, _Moves]: ...
 def emd_pairs(
     ground: Union[Ground, Graph, tuple[_Floats, str]],
     measures: Union[Measures, _Floats],

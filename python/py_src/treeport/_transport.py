@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Optional, Union, overload
+from typing import Any, Literal, NamedTuple, Optional, Union, overload
 
 import numpy as np
 from scipy import sparse
@@ -24,6 +24,14 @@ from ._results import moves, moves_matrix
 
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
+
+
+class Bounds(NamedTuple):
+    """What is known of a transport cost: it lies between `lower` and `upper`, certified."""
+
+    lower: float
+    upper: float
+    plan: Any = None
 
 
 def _kind(return_plan: Plan) -> Plan:
@@ -271,6 +279,8 @@ def emd(
     metric: str = "euclidean",
     mass: Optional[float] = None,
     penalty: Optional[float] = None,
+    accuracy: Union[str, float, None] = None,
+    time: Optional[float] = None,
     return_plan: Plan = False,
     return_potentials: bool = False,
 ) -> Any:
@@ -308,6 +318,11 @@ def emd(
     penalty : float, optional
         Unbalanced transport: what is not moved costs this much a unit, where it is taken away and where it is put
         back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation.
+    accuracy : float or "exact", optional
+        Bounds instead of the value: at most this share of the upper one apart, found without solving the problem where
+        that is possible.
+    time : float, optional
+        Bounds instead of the value, the best that so many seconds allow.
     return_plan : bool or "table"
         Whether to return the plan too, as a sparse array or as a table of moves.
     return_potentials : bool
@@ -326,6 +341,10 @@ def emd(
         mass, none is above the penalty, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
         cheaper. On metrics `v` is `-u`. On directed graphs they are 0 where there is no mass. There are none with
         `mass`.
+
+    bounds : Bounds
+        Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, and with `return_plan` the `plan`
+        behind `upper`.
 
     Raises
     ------
@@ -367,11 +386,21 @@ def emd(
     5.0
     >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, mass=1.5)
     1.5
+
+    Bounds that are close enough:
+
+    >>> bounds = tp.emd([2, 1, 0], [0, 2, 1], points=line, accuracy=0.1)
+    >>> bounds.lower <= 10 <= bounds.upper <= 1.1 * bounds.lower
+    True
     """
     if mass is not None and penalty is not None:
         raise ValueError("give mass or penalty, not both")
     # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
-    if is_plain(a, 1) and is_plain(b, 1) and graph is points_b is None and not (return_plan or return_potentials):
+    bounded = accuracy is not None or time is not None
+    if bounded and return_potentials:
+        raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
+    plain = is_plain(a, 1) and is_plain(b, 1) and graph is points_b is None
+    if plain and not (return_plan or return_potentials or bounded):
         if points is None and is_plain(cost, 2):
             return _core.emd(a, b, cost, False, mass, penalty)[0]
         if cost is None and is_plain(points, 2):
@@ -379,6 +408,10 @@ def emd(
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     kind = _kind(return_plan)
     with nodes_by_name(graph):
+        if bounded:
+            wanted = 0.0 if accuracy is None else accuracy
+            found = _core.emd_within(problem.a, problem.b, problem.costs, wanted, time, mass, penalty)
+            return Bounds(found[0], found[1], problem._plan(found[2], kind) if kind else None)
         found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials)
     return problem.answer(found, kind)
 

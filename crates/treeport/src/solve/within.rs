@@ -11,18 +11,34 @@ use std::time::{Duration, Instant};
 use super::exact::{self, components};
 use super::matrix::read_masses;
 use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
+use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
 use crate::steps::SOLVING;
 use crate::tree::Coupling;
 
 /// How good bounds have to be: work ends with the first of the two.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    /// The bounds are at most this share of the upper one apart; 0 asks for the exact solution.
-    pub accuracy: f64,
+    /// The bounds are at most this share of the upper one apart, or those of the exact solution.
+    pub accuracy: Accuracy,
     /// How long it may take, where that is limited. A pass over all costs is not interrupted.
     pub time: Option<Duration>,
+}
+
+impl Default for Target {
+    /// The exact solution, however long it takes.
+    fn default() -> Self {
+        Self { accuracy: Accuracy::EXACT, time: None }
+    }
+}
+
+impl Target {
+    /// The largest relative width of the bounds.
+    fn width(&self) -> Result<f64> {
+        self.accuracy.check_for(Question::Problem)?;
+        Ok(if let Accuracy::Within(error) = self.accuracy { error } else { 0.0 })
+    }
 }
 
 /// What is known of the value of a problem.
@@ -38,8 +54,8 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    fn is_within(&self, accuracy: f64) -> bool {
-        self.upper - self.lower <= accuracy * self.upper
+    fn is_within(&self, width: f64) -> bool {
+        self.upper - self.lower <= width * self.upper
     }
 }
 
@@ -47,29 +63,24 @@ impl Problem<'_> {
     /// Certified bounds that are close enough, or as close as time allows. No tree is asked.
     ///
     /// # Errors
-    /// As [`value`](Self::value); an accuracy that is not at least 0. That the time is up is none.
+    /// As [`value`](Self::value); an accuracy that is neither `exact` nor a number of at least 0. That
+    /// the time is up is none.
     ///
     /// # Example
     /// ```
-    /// use treeport::{GroundMetric, Measures, Problem, Target, silent};
+    /// use treeport::{Accuracy, GroundMetric, Measures, Problem, Target, silent};
     /// let metric = GroundMetric::from_edges(3, &[(0, 1, 2.0), (1, 2, 0.5)])?;
     /// let measures = Measures::unit_masses(3, [0, 2])?;
     /// let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
-    /// let bounds = problem.within(Target { accuracy: 0.1, time: None }, &silent)?;
+    /// let bounds = problem.within(Target { accuracy: Accuracy::Within(0.1), time: None }, &silent)?;
     /// assert!(bounds.lower <= 2.5 && bounds.upper >= 2.5);
     /// assert!(bounds.upper - bounds.lower <= 0.1 * bounds.upper);
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn within(&self, target: Target, progress: &Progress<'_>) -> Result<Bounds> {
-        if target.accuracy.is_nan() || target.accuracy < 0.0 {
-            return Err(Error::BadOption {
-                option: "accuracy",
-                value: target.accuracy.to_string(),
-                expected: "it must be at least 0",
-            });
-        }
+        let width = target.width()?;
         let clock = Clock::new(target.time, progress);
-        let mut bounds = bounds(&self.posed()?, self.relax(), target.accuracy, &clock)?;
+        let mut bounds = bounds(&self.posed()?, self.relax(), width, &clock)?;
         self.rename_moves(&mut bounds.plan, [&mut Vec::new(), &mut Vec::new()]);
         Ok(bounds)
     }
@@ -104,7 +115,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-fn bounds(posed: &Posed<'_>, relax: Relax, accuracy: f64, clock: &Clock<'_>) -> Result<Bounds> {
+fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Result<Bounds> {
     let mut first = None;
     match (posed, relax) {
         (Posed::Components(pair), _) => {
@@ -115,7 +126,7 @@ fn bounds(posed: &Posed<'_>, relax: Relax, accuracy: f64, clock: &Clock<'_>) -> 
                     components::Part::Pair(measures) => {
                         let (a, b) = (measures.row(0), measures.row(1));
                         let pair = OnMetric { metric: pair.ground.metric(component), a, b };
-                        bounds(&Posed::Metric(pair), relax, accuracy, clock)?
+                        bounds(&Posed::Metric(pair), relax, width, clock)?
                     }
                 };
                 whole.lower += part.lower;
@@ -130,15 +141,15 @@ fn bounds(posed: &Posed<'_>, relax: Relax, accuracy: f64, clock: &Clock<'_>) -> 
         }
         (Posed::Metric(pair), Relax::Balanced) => {
             if let Some(network) = pair.metric.network() {
-                return exact::edges::bounds(pair, network, accuracy, clock);
+                return exact::edges::bounds(pair, network, width, clock);
             }
             if arcs(&pair.a, &pair.b) > QUICK_ARCS {
-                first = Some(exact::interval_and_plan(pair, accuracy)?);
+                first = Some(exact::interval_and_plan(pair, width)?);
             }
         }
         (Posed::Metric(_) | Posed::Matrix(_), _) => {}
     }
-    if let Some(first) = first.take_if(|first| first.is_within(accuracy)) {
+    if let Some(first) = first.take_if(|first| first.is_within(width)) {
         return Ok(first);
     }
     // A small problem would be solved before it asks for the first time.

@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
-    Bounds, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem, Relax,
-    Target, silent, sinkhorn,
+    Accuracy, Bounds, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem,
+    Relax, Target, silent, sinkhorn,
 };
 
 /// Coordinates of points on either side with their masses, some of them 0.
@@ -129,7 +129,7 @@ proptest! {
         relax in prop_oneof![Just(Relax::Balanced), (0.0..4.0).prop_map(Relax::Penalty), Just(Relax::Mass(0.05))],
         no_time: bool,
     ) {
-        let target = Target { accuracy, time: no_time.then_some(Duration::ZERO) };
+        let target = Target { accuracy: Accuracy::Within(accuracy), time: no_time.then_some(Duration::ZERO) };
         let total: f64 = sides.a.iter().chain(&sides.b).sum();
         for (value, bounds) in sides.both(relax, |problem| {
             (problem.value(&silent).unwrap(), problem.within(target, &silent).unwrap())
@@ -170,7 +170,7 @@ fn sweeps_bound_large_problems_with_a_plan() {
             let (a, b) = (measures.row(i), measures.row(j));
             let problem = Problem::new(&metric, &a, &b);
             let value = problem.value(&silent).unwrap();
-            let target = Target { accuracy, time: None };
+            let target = Target { accuracy: Accuracy::Within(accuracy), time: None };
             let Bounds { lower, upper, plan, .. } = problem.within(target, &silent).unwrap();
             assert!(lower < value && value < upper && upper - lower <= accuracy * upper);
             assert!(plan.cost(|i, j| metric.distance(i, j)) <= upper);
@@ -178,7 +178,7 @@ fn sweeps_bound_large_problems_with_a_plan() {
                 plan.iter().filter(|m| m.0 == a.support()[3] as usize).map(|m| m.2).sum();
             assert!((sent - a.masses()[3]).abs() <= 1e-12);
             // Without time the bounds of the sweeps are the answer; with it, the exact value is.
-            let hurry = Target { accuracy: 1e-4, time: Some(Duration::ZERO) };
+            let hurry = Target { accuracy: Accuracy::Within(1e-4), time: Some(Duration::ZERO) };
             let bounds = problem.within(hurry, &silent).unwrap();
             assert!(bounds.lower < value && value < bounds.upper);
             let bounds = problem.within(Target::default(), &silent).unwrap();
@@ -194,7 +194,8 @@ fn graphs_in_several_pieces_are_bounded_piece_by_piece() {
     let rows = [1.0, 0.0, 3.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 2.0];
     let measures = Measures::from_dense(5, &rows).unwrap();
     let problem = Problem::new(&islands, &measures.row(0), &measures.row(1));
-    let bounds = problem.within(Target { accuracy: 0.1, time: None }, &silent).unwrap();
+    let bounds =
+        problem.within(Target { accuracy: Accuracy::Within(0.1), time: None }, &silent).unwrap();
     assert!(bounds.lower <= 6.0 && 6.0 <= bounds.upper && bounds.upper <= 6.0 / 0.9);
     assert_eq!(bounds.plan.cost(|i, j| islands.distance(i, j)), bounds.upper);
     let priced = problem.with_penalty(0.5);

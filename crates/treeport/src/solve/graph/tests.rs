@@ -2,7 +2,9 @@ use proptest::prelude::*;
 
 use crate::exact::edges;
 use crate::solve::problem::OnMetric;
-use crate::{Bounds, GroundMetric, Measure, Measures, Problem, Result, Solution, Target, silent};
+use crate::{
+    Accuracy, Bounds, GroundMetric, Measure, Measures, Problem, Result, Solution, Target, silent,
+};
 
 /// A graph and two measures on it.
 #[derive(Clone, Debug)]
@@ -41,7 +43,7 @@ fn on_edges(metric: &GroundMetric, a: Measure<'_>, b: Measure<'_>) -> Solution {
 fn within(scene: &GraphScene, accuracy: f64, progress: &crate::Progress<'_>) -> Result<Bounds> {
     let (metric, measures) = (scene.metric(), scene.measures());
     let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
-    problem.within(Target { accuracy, time: None }, progress)
+    problem.within(Target { accuracy: Accuracy::Within(accuracy), time: None }, progress)
 }
 
 /// A random tree and more edges, with ties, zeros, loops and parallels; supports from one point up
@@ -188,7 +190,7 @@ fn it_can_be_stopped() {
     let stopped = within(&problem, 0.0, &|_| false);
     assert!(matches!(stopped, Err(crate::Error::Cancelled)));
     let bad = within(&problem, f64::NAN, &silent);
-    assert!(bad.unwrap_err().to_string().starts_with("accuracy is NaN"));
+    assert!(bad.unwrap_err().to_string().contains("accuracy of a problem is `NaN`"));
 }
 
 /// A graph of more nodes than a table is kept for: small supports go by the hierarchy, all nodes by
