@@ -256,7 +256,7 @@ def test_bounds_hold_the_value_and_the_plan_costs_no_more():
     ends = np.eye(200)[[0, 199]]
     bounds = tp.emd(ends[0], ends[1], graph=graph, accuracy=0.01)
     assert bounds.lower <= 199 <= bounds.upper <= 199 / 0.99
-    assert tp.emd([1, 2], [1], [[3.0], [9.0]], penalty=1.0, accuracy=0) == (4.0, 4.0, None)
+    assert tp.emd([1, 2], [1], [[3.0], [9.0]], penalty=1.0, accuracy=0) [:2] == pytest.approx((4.0, 4.0))
 
 
 def test_bounds_refuse_what_they_cannot_use():

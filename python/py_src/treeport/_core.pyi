@@ -25,6 +25,7 @@ __all__ = [
     "emd_within",
     "fit",
     "methods",
+    "point_metrics",
     "sample_pairs",
     "set_memory_limit",
     "sinkhorn",

@@ -410,8 +410,8 @@ def emd(
     with nodes_by_name(graph):
         if bounded:
             wanted = 0.0 if accuracy is None else accuracy
-            found = _core.emd_within(problem.a, problem.b, problem.costs, wanted, time, mass, penalty)
-            return Bounds(found[0], found[1], problem._plan(found[2], kind) if kind else None)
+            lower, upper, entries = _core.emd_within(problem.a, problem.b, problem.costs, wanted, time, mass, penalty)
+            return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
         found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials)
     return problem.answer(found, kind)
 
