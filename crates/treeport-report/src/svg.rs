@@ -1,12 +1,12 @@
 //! What the drawings share: escaping, ticks, and one style sheet for light and dark pages.
 //!
-//! Colours are classes, written out for both schemes rather than as CSS variables, which many SVG
+//! Colors are classes, written out for both schemes rather than as CSS variables, which many SVG
 //! renderers outside browsers do not know. All classes begin with `tp-`, because a drawing placed
 //! inside an HTML page shares its names.
 
 use std::fmt::Write;
 
-/// The colours of a drawing on one kind of page.
+/// The colors of a drawing on one kind of page.
 struct Scheme {
     page: &'static str,
     ink: &'static str,
@@ -18,7 +18,7 @@ struct Scheme {
     groups: [&'static str; 8],
 }
 
-/// Every group colour is readable as small text on white.
+/// Every group color is readable as small text on white.
 const LIGHT: Scheme = Scheme {
     page: "#ffffff",
     ink: "#1c1e21",
@@ -42,7 +42,7 @@ const DARK: Scheme = Scheme {
     ],
 };
 
-/// The class of group number `group`; colours repeat after eight.
+/// The class of group number `group`; colors repeat after eight.
 pub(crate) fn group_class(group: usize) -> String {
     format!("tp-g{}", group % LIGHT.groups.len())
 }
@@ -101,10 +101,10 @@ impl Scheme {
             ".tp-page{{fill:{page}}}\n.tp-ink{{fill:{ink}}}\n.tp-faint{{fill:{faint}}}\n\
              .tp-grid{{fill:none;stroke:{grid};stroke-width:1}}\n.tp-mixed{{stroke:{mixed}}}\n"
         );
-        for (g, colour) in groups.iter().enumerate() {
+        for (g, color) in groups.iter().enumerate() {
             let line = format!("path.tp-g{g}");
             let filled = format!("text.tp-g{g},rect.tp-g{g},circle.tp-g{g}");
-            let _ = writeln!(out, "{line}{{stroke:{colour}}}\n{filled}{{fill:{colour}}}");
+            let _ = writeln!(out, "{line}{{stroke:{color}}}\n{filled}{{fill:{color}}}");
         }
         out
     }

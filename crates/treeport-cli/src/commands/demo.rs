@@ -85,7 +85,7 @@ fn files(
         ("report.html", "everything on one page; open it in a browser", page.into_bytes()),
         ("model.tree", "the model: treeport distance, eval and export read it", model.to_bytes()?),
         ("tree.nwk", "the same tree for any tool that reads Newick", newick.into_bytes()),
-        ("tree.svg", "a picture of it, leaves coloured by continent", tree.into_bytes()),
+        ("tree.svg", "a picture of it, leaves colored by continent", tree.into_bytes()),
         ("loss.svg", "the loss while learning", loss.into_bytes()),
     ])
 }

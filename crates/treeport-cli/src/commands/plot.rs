@@ -48,7 +48,7 @@ pub(crate) struct PlotArgs {
     /// Losses that `fit --history` has written (.csv); for the figure `loss`.
     #[arg(long, value_name = "FILE", required_if_eq("figure", "loss"))]
     history: Option<PathBuf>,
-    /// A group for every point, one per line; groups give colours to the tree.
+    /// A group for every point, one per line; groups give colors to the tree.
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     /// Heading of the picture [default: what it shows].

@@ -51,7 +51,7 @@ pub(crate) struct ReportArgs {
     /// Losses that `fit --history` has written, for the first model (.csv).
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     history: Option<PathBuf>,
-    /// A group for every point, one per line; groups give colours.
+    /// A group for every point, one per line; groups give colors.
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     groups: Option<PathBuf>,
     /// Heading of the page [default: the name of the model].

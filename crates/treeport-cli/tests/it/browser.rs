@@ -127,7 +127,7 @@ fn the_page_of_the_demo_answers_to_pointer_and_keys() {
         result.overFlow = hover(one('.flow')); hover(one('.end')); result.lit = all('.flow.lit').length;
         click(one('#by-exact')); result.exact = one('#by-exact').getAttribute('aria-pressed');
         click(one('#next')); result.next = one('#plan-note').textContent;
-        result.back_colour = getComputedStyle(document.body).backgroundColor;
+        result.back_color = getComputedStyle(document.body).backgroundColor;
         result.width = document.documentElement.scrollWidth;";
     let result = ask(&browser, &folder, "demo/report.html", false, script);
     assert!(result["rows"].as_array().expect("rows").len() > 20, "{result}");
@@ -145,9 +145,9 @@ fn the_page_of_the_demo_answers_to_pointer_and_keys() {
     assert!(result["flows"].as_u64() > Some(0) && result["lit"].as_u64() > Some(0), "{result}");
     assert_eq!(result["exact"], "true");
     assert_eq!(result["width"], 1280, "nothing sticks out to the right");
-    let script = "result.back_colour = getComputedStyle(document.body).backgroundColor;";
+    let script = "result.back_color = getComputedStyle(document.body).backgroundColor;";
     let dark = ask(&browser, &folder, "demo/report.html", true, script);
-    assert_ne!(dark["back_colour"], result["back_colour"]);
+    assert_ne!(dark["back_color"], result["back_color"]);
 
     for dark in [false, true] {
         let picture = format!("--screenshot={}", folder.path("page.png").display());

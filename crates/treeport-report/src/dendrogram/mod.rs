@@ -22,7 +22,7 @@ pub struct DendrogramOptions {
     pub width: f64,
     /// Pixels from one leaf to the next while names are shown.
     pub leaf_height: f64,
-    /// A group name for every leaf, which gives it and its subtrees a colour; `None`: no groups.
+    /// A group name for every leaf, which gives it and its subtrees a color; `None`: no groups.
     pub groups: Option<Vec<String>>,
     /// Trees with more leaves than this are drawn without names, in bounded height.
     pub label_limit: usize,
@@ -53,7 +53,7 @@ const BEND: f64 = 2.5;
 /// the picture says so.
 ///
 /// Children stand in order of size, so the largest subtree is always lowest and no edges cross. A
-/// subtree whose leaves all belong to one group has its colour. On an ultrametric tree the axis
+/// subtree whose leaves all belong to one group has its color. On an ultrametric tree the axis
 /// gives the distance between leaves that meet there, on others the distance from the root.
 ///
 /// # Complexity
@@ -275,7 +275,7 @@ fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
     }
 }
 
-/// One path per colour; each edge goes along its parent's column, bends, and runs to the child.
+/// One path per color; each edge goes along its parent's column, bends, and runs to the child.
 fn draw_edges(out: &mut String, tree: &Tree, layout: &Layout, groups: &Groups) {
     let mut paths = vec![String::new(); groups.names.len() + 1];
     for v in 0..tree.root() {

@@ -23,11 +23,11 @@ pub(super) fn json(
     let parts = report.models.iter().map(|m| super::data::choose_trees(m.model).len()).sum();
     let moved = ends(pairs, neighbors);
     let mut shown = moved.clone();
-    let mut colours = Vec::new();
+    let mut colors = Vec::new();
     let mut tree = |(tree, weight): (&Tree, f64)| {
         let groups = Groups::new(tree, report.groups.as_deref());
         let summary = Summary::new(tree, &groups, &weights, parts);
-        colours = groups.names;
+        colors = groups.names;
         let named: BTreeSet<usize> = summary.leaves.iter().flat_map(|g| g.points.clone()).collect();
         shown.extend(&named);
         summarised(&summary, tree, weight, named.union(&moved))
@@ -42,7 +42,7 @@ pub(super) fn json(
         "unit": report.unit,
         "names": table(&|point| named.name(point).into()),
         "groups": report.groups.as_ref().map(|groups| table(&|point| groups[point].clone().into())),
-        "groupNames": colours,
+        "groupNames": colors,
         "weights": (!weights.is_empty()).then(|| table(&|point| weights[point].into())),
         "models": models,
         "pairs": pairs,
@@ -81,7 +81,7 @@ fn summarised<'a>(
         "size": groups.iter().map(|g| g.size).collect::<Vec<_>>(),
         "below": groups.iter().map(|g| short(g.below)).collect::<Vec<_>>(),
         "branches": groups.iter().map(|g| g.branches).collect::<Vec<_>>(),
-        "colour": groups.iter().map(|g| g.colour).collect::<Vec<_>>(),
+        "color": groups.iter().map(|g| g.color).collect::<Vec<_>>(),
         "points": groups.iter().map(|g| &g.points).collect::<Vec<_>>(),
         "at": at,
     })

@@ -16,7 +16,7 @@ function mapFrame(width) {
   return { height, place: (k) => [left + (x[k] - x0) * scale, top + (y1 - y[k]) * scale] };
 }
 
-/** Draws the moves of the plan that is shown as lines between dots: colours tell where mass leaves and arrives. */
+/** Draws the moves of the plan that is shown as lines between dots: colors tell where mass leaves and arrives. */
 function drawMap(moving) {
   if (!data.map) return;
   const view = $("map-view");

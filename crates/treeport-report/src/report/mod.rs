@@ -41,7 +41,7 @@ pub struct Report<'a> {
     pub search: Option<Search<'a>>,
     /// What predicts, and how well: the models and what they have to beat.
     pub scores: Vec<(String, Score)>,
-    /// A group for every point, which gives it a colour.
+    /// A group for every point, which gives it a color.
     pub groups: Option<Vec<String>>,
     /// Where every point is on a map, x to the right and y upwards ([`places`]); plans of the test
     /// pairs are drawn on it.

@@ -22,7 +22,7 @@ function drawLegend() {
   groups.forEach((group, k) => {
     const item = document.createElement("span");
     item.textContent = group;
-    item.style.setProperty("--swatch", colour(k));
+    item.style.setProperty("--swatch", color(k));
     legend.append(item);
   });
   legend.hidden = groups.length === 0 || groups.length > 24;

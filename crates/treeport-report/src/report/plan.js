@@ -105,7 +105,7 @@ function paintPlan(view, flows, total) {
     const group = add(svg, "g", { class: "end", "data-tip": text, [isLeft ? "data-end-from" : "data-end-to"]: e.point });
     const bar = Math.max(1.5, 40 * e.mass / largest);
     const x = isLeft ? x0 - 4 - bar : x1 + 4;
-    add(group, "rect", { x, y: at - 4, width: bar, height: 8, rx: 2, style: `fill:${colour(groupOf(e.point))}` });
+    add(group, "rect", { x, y: at - 4, width: bar, height: 8, rx: 2, style: `fill:${color(groupOf(e.point))}` });
     const labelX = isLeft ? x - 6 : x + bar + 6;
     add(group, "text", { x: labelX, y: at + 4.2, "text-anchor": isLeft ? "end" : "start" }, shortened(name(e.point), most));
   };

@@ -50,7 +50,7 @@ pub(super) struct Group {
     /// In how many subtrees of one path they are.
     pub(super) branches: usize,
     /// The number of the one group of points they belong to.
-    pub(super) colour: Option<usize>,
+    pub(super) color: Option<usize>,
     /// The heaviest of them, or the first.
     pub(super) points: Vec<usize>,
 }
@@ -58,13 +58,13 @@ pub(super) struct Group {
 impl Summary {
     /// At most `MOST_GROUPS / parts` groups. `weight` is that of every point, where there are
     /// weights. O(n) time and memory.
-    pub(super) fn new(tree: &Tree, colours: &Groups, weight: &[f64], parts: usize) -> Self {
+    pub(super) fn new(tree: &Tree, colors: &Groups, weight: &[f64], parts: usize) -> Self {
         let below = SubtreeSummary::new(tree, weight);
         let most = (MOST_GROUPS / parts.max(1)).max(4);
         let least = tree.leaves().div_ceil(most).max(2);
         // Four times the share is always enough; most shapes need less.
         let walks = [1, 2, 4].map(|times| times * least);
-        let walk = |least| Walk::new(tree, &below, colours, weight, least);
+        let walk = |least| Walk::new(tree, &below, colors, weight, least);
         let fits = |walk: &Walk<'_>| walk.groups.len() <= most || walk.least == walks[2];
         let walk = walks.into_iter().map(walk).find(fits).expect("the last one fits");
         let Walk { nodes, groups, .. } = walk;
@@ -162,7 +162,7 @@ struct Node {
 struct Walk<'a> {
     tree: &'a Tree,
     below: &'a SubtreeSummary,
-    colours: &'a Groups,
+    colors: &'a Groups,
     weight: &'a [f64],
     /// Subtrees with fewer leaves are closed.
     least: usize,
@@ -175,12 +175,12 @@ impl<'a> Walk<'a> {
     fn new(
         tree: &'a Tree,
         below: &'a SubtreeSummary,
-        colours: &'a Groups,
+        colors: &'a Groups,
         weight: &'a [f64],
         least: usize,
     ) -> Self {
         let (nodes, groups) = (Vec::new(), Vec::new());
-        let mut walk = Self { tree, below, colours, weight, least, nodes, groups };
+        let mut walk = Self { tree, below, colors, weight, least, nodes, groups };
         let children = tree.children();
         // Nodes with enough leaves, with what they hang below in the summary.
         let mut open = vec![(tree.root(), 0, 0.0)];
@@ -267,13 +267,13 @@ impl<'a> Walk<'a> {
         let points = subtrees
             .iter()
             .fold([NONE; NAMED], |points, &(v, _)| heavier(points, below.points[v], self.weight));
-        let colour = self.colours.of[first];
-        let same = subtrees.iter().all(|&(v, _)| self.colours.of[v] == colour);
+        let color = self.colors.of[first];
+        let same = subtrees.iter().all(|&(v, _)| self.colors.of[v] == color);
         let group = Group {
             size: subtrees.iter().map(|&(v, _)| below.size[v]).sum(),
             below: subtrees.iter().map(reach).fold(0.0, f64::max),
             branches: subtrees.len(),
-            colour: colour.filter(|_| same),
+            color: color.filter(|_| same),
             points: points.into_iter().filter(|&p| p != NONE).map(|p| p as usize).collect(),
         };
         self.nodes.push(Node { parent: top, length: start, is_group: true });
@@ -351,13 +351,13 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_one_colour_have_it() {
+    fn groups_of_one_color_have_it() {
         let tree = balanced(32_768);
         let names: Vec<String> = (0..32_768).map(|p| (p / 16_384).to_string()).collect();
-        let colours = Groups::new(&tree, Some(&names));
-        let summary = Summary::new(&tree, &colours, &[], 1);
+        let colors = Groups::new(&tree, Some(&names));
+        let summary = Summary::new(&tree, &colors, &[], 1);
         for (leaf, &group) in summary.at.iter().enumerate() {
-            assert_eq!(summary.leaves[group as usize].colour, Some(leaf / 16_384));
+            assert_eq!(summary.leaves[group as usize].color, Some(leaf / 16_384));
         }
     }
 }

@@ -4,7 +4,7 @@
 const groups = data.groupNames ?? (data.groups ? [...new Set(data.groups)] : []);
 const groupNumber = new Map(groups.map((g, k) => [g, k]));
 const groupOf = (point) => (data.groups ? groupNumber.get(data.groups[point]) : -1);
-const colour = (group) => (group >= 0 ? `var(--g${group % 8})` : "var(--mixed)");
+const color = (group) => (group >= 0 ? `var(--g${group % 8})` : "var(--mixed)");
 
 /** What the drawing needs to know of every node; loops only, because trees can be deep. */
 function prepare(bare) {
@@ -24,7 +24,7 @@ function prepare(bare) {
   for (let v = 0; v < nodes; v++) {
     if (v < leaves) {
       heavy[v] = bare.at ? bare.points[v] : [v];
-      group[v] = bare.at ? bare.colour[v] ?? -1 : groupOf(v);
+      group[v] = bare.at ? bare.color[v] ?? -1 : groupOf(v);
     } else {
       // Small subtrees first, as in the static picture.
       children[v].sort((a, b) => size[a] - size[b] || a - b);
@@ -251,7 +251,7 @@ function drawTree() {
     for (const kid of branch.kids) {
       const d = `M${px(branch.x)} ${py(branch.y)}V${py(kid.y)}H${px(kid.x)}`;
       const paint = kid.kids ? t.group[kid.node] : rowGroup(t, kid);
-      add(edges, "path", { class: "edge", d, style: `stroke:${colour(paint)}` });
+      add(edges, "path", { class: "edge", d, style: `stroke:${color(paint)}` });
       stack.push(kid);
     }
   }
@@ -298,7 +298,7 @@ function drawRow(svg, t, row, px, y, width) {
   targets.push(row);
   const [start, end] = [px(row.x), px(reach(t, row))];
   add(group, "rect", { class: "hit", x: start, y: y - ROW / 2, width: width - start - 1, height: ROW, rx: 4 });
-  const paint = colour(rowGroup(t, row));
+  const paint = color(rowGroup(t, row));
   if (!leaf) group.setAttribute("aria-expanded", "false");
   if (!point) {
     const several = row.items || leaf && t.branches[row.node] > 1;
