@@ -8,13 +8,13 @@ use crate::tree::Tree;
 /// Inner node `leaves + k` has the two children `children[k]`, which have smaller numbers; the root
 /// is last. The distance of two leaves is 2·height(lca) − height(i) − height(j).
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Binary {
+pub(crate) struct BinaryTree {
     pub(crate) leaves: usize,
     pub(crate) children: Vec<[u32; 2]>,
     pub(crate) height: Vec<f64>,
 }
 
-impl Binary {
+impl BinaryTree {
     /// The tree with the given node heights; a node with k children becomes k − 1 nodes of the same
     /// height, a node with one child disappears.
     pub(crate) fn from_tree(tree: &Tree, heights: &[f64]) -> Self {

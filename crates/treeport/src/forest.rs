@@ -12,7 +12,7 @@
 //! ([`fit::weighted`](crate::fit::weighted)): the method `learned-forest` does both.
 
 use crate::error::{Error, Result};
-use crate::flow::Flow;
+use crate::flow::FlowPlans;
 use crate::measure::{Measure, Measures, check_balance};
 use crate::memory;
 use crate::progress::{Progress, State};
@@ -229,7 +229,7 @@ impl Forest {
         let far = |from: usize, to: &[u32], out: &mut [f64]| {
             to.iter().zip(out).for_each(|(&j, out)| *out = self.leaf_distance(from, j as usize));
         };
-        Ok(Flow::new(&self.trees, a, b, &far)?.cheapest())
+        Ok(FlowPlans::new(&self.trees, a, b, &far)?.cheapest())
     }
 }
 

@@ -2,7 +2,7 @@
 
 /// The order of some ranks, in memory that is used again.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Order {
+pub(crate) struct RankOrder {
     /// A rank, and below it its place among those to sort.
     keys: Vec<u64>,
     spare: Vec<u64>,
@@ -14,7 +14,7 @@ const FEW: usize = 48;
 /// Bits of a rank that one pass sorts by.
 const DIGIT: usize = 7;
 
-impl Order {
+impl RankOrder {
     /// Sorts ranks of at most `most`; of equal ones the first comes first.
     pub(crate) fn sort(&mut self, ranks: impl Iterator<Item = u32>, most: u32) {
         self.keys.clear();
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn any_number_of_points_is_sorted_as_by_comparison() {
-        let mut order = Order::default();
+        let mut order = RankOrder::default();
         for leaves in [1, 2, 128, 129, 16_384, 40_000u32] {
             // 7919 divides none of them: all ranks, in another order.
             let rank: Vec<u32> = (0..leaves).map(|p| p * 7919 % leaves).collect();

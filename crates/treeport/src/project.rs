@@ -6,7 +6,7 @@
 //! the heights themselves in O(N log N) ([`crate::spanning`]), for ultrametric trees and, through
 //! the Gromov product, for additive ones.
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::error::{Error, Result};
 use crate::spanning;
 use crate::tree::Tree;
@@ -37,7 +37,7 @@ use crate::tree::Tree;
 /// ```
 pub fn project(tree: &Tree, heights: &[f64]) -> Result<Tree> {
     check(tree, heights)?;
-    ultrametric(&Binary::from_tree(tree, heights)).to_tree()?.named_as(tree)
+    ultrametric(&BinaryTree::from_tree(tree, heights)).to_tree()?.named_as(tree)
 }
 
 /// The tree metric that `heights` give, seen from one leaf: single linkage of the Gromov product.
@@ -60,7 +60,7 @@ pub fn project_additive(tree: &Tree, heights: &[f64], r: usize) -> Result<Tree> 
             expected: "it must be one of the points",
         });
     }
-    additive(&Binary::from_tree(tree, heights), r).to_tree()?.named_as(tree)
+    additive(&BinaryTree::from_tree(tree, heights), r).to_tree()?.named_as(tree)
 }
 
 fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
@@ -81,7 +81,7 @@ fn check(tree: &Tree, heights: &[f64]) -> Result<()> {
 }
 
 /// [`project`] on the learner's form of trees; all heights finite.
-pub(crate) fn ultrametric(tree: &Binary) -> Binary {
+pub(crate) fn ultrametric(tree: &BinaryTree) -> BinaryTree {
     let b: Vec<f64> = tree.height[..tree.leaves].iter().map(|h| 0.5 * h).collect();
     let mut projected = spanning::merge(tree.leaves, spanning::lightest(tree, &b));
     projected.height.iter_mut().for_each(|h| *h = h.max(0.0));
@@ -94,10 +94,10 @@ pub(crate) fn ultrametric(tree: &Binary) -> Binary {
 /// where the path from i meets the path from r. Written like that, equal weights are equal to the
 /// last bit and ties go by point, not by rounding; there are many, wherever a step has put a child
 /// above its parent.
-pub(crate) fn additive(tree: &Binary, r: usize) -> Binary {
+pub(crate) fn additive(tree: &BinaryTree, r: usize) -> BinaryTree {
     let ground = tree.height[r];
     let heights = tree.height.iter().map(|h| h - ground).collect();
-    let grounded = Binary { height: heights, ..tree.clone() };
+    let grounded = BinaryTree { height: heights, ..tree.clone() };
     let mut b = grounded.meeting_heights(r);
     let mut leaf = vec![0.0; tree.leaves];
     for i in (0..tree.leaves).filter(|&i| i != r) {

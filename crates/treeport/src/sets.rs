@@ -1,11 +1,11 @@
 //! Disjoint sets that are joined one after the other.
 
 /// Sets of the numbers `0..n`, with path halving.
-pub(crate) struct Sets {
+pub(crate) struct DisjointSets {
     parent: Vec<u32>,
 }
 
-impl Sets {
+impl DisjointSets {
     pub(crate) fn new(n: usize) -> Self {
         Self { parent: (0..n as u32).collect() }
     }

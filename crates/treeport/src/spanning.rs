@@ -21,18 +21,18 @@
 
 use rayon::prelude::*;
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::error::Result;
-use crate::sets::Sets;
+use crate::sets::DisjointSets;
 
 /// An edge of a spanning tree: its weight and ends, the smaller first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Edge {
+pub(crate) struct SpanningEdge {
     pub(crate) weight: f64,
     pub(crate) ends: (u32, u32),
 }
 
-impl Edge {
+impl SpanningEdge {
     pub(crate) fn new(weight: f64, i: u32, j: u32) -> Self {
         // −0 and 0 are one weight; `total_cmp` would tell them apart.
         Self { weight: weight + 0.0, ends: (i.min(j), i.max(j)) }
@@ -49,15 +49,15 @@ const PARALLEL_SORT: usize = 1 << 15;
 /// The binary tree of single linkage: spanning-tree edges merge in order, each at its weight.
 ///
 /// Leaves get height 0; inner heights are the weights as they are.
-pub(crate) fn merge(leaves: usize, mut edges: Vec<Edge>) -> Binary {
+pub(crate) fn merge(leaves: usize, mut edges: Vec<SpanningEdge>) -> BinaryTree {
     if edges.len() < PARALLEL_SORT {
-        edges.sort_unstable_by(Edge::order);
+        edges.sort_unstable_by(SpanningEdge::order);
     } else {
-        edges.par_sort_unstable_by(Edge::order);
+        edges.par_sort_unstable_by(SpanningEdge::order);
     }
-    let mut sets = Sets::new(leaves);
+    let mut sets = DisjointSets::new(leaves);
     let mut top: Vec<u32> = (0..leaves as u32).collect();
-    let mut tree = Binary::with_leaves(vec![0.0; leaves]);
+    let mut tree = BinaryTree::with_leaves(vec![0.0; leaves]);
     for edge in &edges {
         let (a, b) = (sets.find(edge.ends.0), sets.find(edge.ends.1));
         let merged = tree.join(top[a as usize], top[b as usize], edge.weight);
@@ -74,7 +74,7 @@ pub(crate) fn merge(leaves: usize, mut edges: Vec<Edge>) -> Binary {
 pub(crate) fn prim<R: AsRef<[f64]>>(
     n: usize,
     mut row: impl FnMut(usize) -> Result<R>,
-) -> Result<Vec<Edge>> {
+) -> Result<Vec<SpanningEdge>> {
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
     let mut outside: Vec<u32> = (1..n as u32).collect();
     let mut near = vec![f64::INFINITY; outside.len()];
@@ -95,7 +95,7 @@ pub(crate) fn prim<R: AsRef<[f64]>>(
             }
         }
         newest = outside.swap_remove(best);
-        edges.push(Edge::new(near.swap_remove(best), nearest.swap_remove(best), newest));
+        edges.push(SpanningEdge::new(near.swap_remove(best), nearest.swap_remove(best), newest));
     }
     Ok(edges)
 }
@@ -134,7 +134,7 @@ fn consider(top: &mut TopTwo, offer: Offer) {
 /// An edge that leaves a component, and the component it leads to.
 #[derive(Clone, Copy)]
 struct Leaving {
-    edge: Edge,
+    edge: SpanningEdge,
     to: u32,
 }
 
@@ -159,7 +159,7 @@ impl Remaining {
     ///
     /// Places come from subtree sizes, not from a walk: the next node then never depends on the
     /// last, so that reads from all over a large tree overlap.
-    fn new(tree: &Binary, b: &[f64]) -> Self {
+    fn new(tree: &BinaryTree, b: &[f64]) -> Self {
         let nodes = tree.height.len();
         let mut size = vec![1u32; nodes];
         for (v, l, r) in tree.inner() {
@@ -217,7 +217,7 @@ impl Remaining {
             if self.is_leaf(v) {
                 let component = self.component[v];
                 let best = seen[usize::from(seen[0].component == component)];
-                let edge = Edge::new(best.cost - self.value[v], self.point[v], best.leaf);
+                let edge = SpanningEdge::new(best.cost - self.value[v], self.point[v], best.leaf);
                 let slot = &mut lightest[component as usize];
                 if edge.order(&slot.edge).is_lt() {
                     *slot = Leaving { edge, to: best.component };
@@ -285,9 +285,10 @@ impl Remaining {
 /// A minimum spanning tree of w(i, j) = height(lca(i, j)) − b_i − b_j over all pairs of leaves.
 ///
 /// All heights and b must be finite.
-pub(crate) fn lightest(tree: &Binary, b: &[f64]) -> Vec<Edge> {
+pub(crate) fn lightest(tree: &BinaryTree, b: &[f64]) -> Vec<SpanningEdge> {
     let n = tree.leaves;
-    let none = Leaving { edge: Edge { weight: f64::INFINITY, ends: (NONE, NONE) }, to: NONE };
+    let none =
+        Leaving { edge: SpanningEdge { weight: f64::INFINITY, ends: (NONE, NONE) }, to: NONE };
     let mut edges = Vec::with_capacity(n - 1);
     let mut remaining = Remaining::new(tree, b);
     let (mut below, mut outside, mut leaving) = (Vec::new(), Vec::new(), Vec::new());
@@ -305,9 +306,9 @@ pub(crate) fn lightest(tree: &Binary, b: &[f64]) -> Vec<Edge> {
 /// Joins components along their lightest leaving edges and returns each one's new number.
 ///
 /// Seen from its two ends an edge's weight may differ in the last bit, so several components could
-/// choose edges that close a cycle; `Sets` drops the one that would.
-fn join(leaving: &[Leaving], edges: &mut Vec<Edge>) -> Vec<u32> {
-    let mut sets = Sets::new(leaving.len());
+/// choose edges that close a cycle; `DisjointSets` drops the one that would.
+fn join(leaving: &[Leaving], edges: &mut Vec<SpanningEdge>) -> Vec<u32> {
+    let mut sets = DisjointSets::new(leaving.len());
     for (component, leaving) in leaving.iter().enumerate() {
         if sets.join(component as u32, leaving.to) {
             edges.push(leaving.edge);

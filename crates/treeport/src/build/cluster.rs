@@ -1,10 +1,10 @@
 //! Cluster trees: split the points into k clusters, and every cluster again.
 //!
 //! Le, Yamada, Fukumizu, Cuturi 2019, *Tree-Sliced Variants of Wasserstein Distances*.
-//! Farthest-point clustering takes as centres points that are each as far as can be from all
-//! before, the first at random; it needs distances only and so works on every [`GroundMetric`].
-//! k-means needs coordinates. An edge is as long as the way between the centres of a cluster and of
-//! the cluster above; a point hangs from its last cluster by its distance to the centre.
+//! Farthest-point clustering draws its first center at random and takes as every further one the
+//! point farthest from all before. It needs distances only, so it works on every [`GroundMetric`].
+//! k-means needs coordinates. The edge above a cluster is as long as its center is from that of the
+//! cluster above; the edge above a point is as long as the point is from its last center.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
-use super::draft::Draft;
+use super::draft::TreeDraft;
 use super::kmeans;
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, PointMetric};
@@ -24,15 +24,14 @@ use crate::tree::Tree;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Splitting {
-    /// Centres as far from each other as can be; on every metric.
+    /// Each center is the point farthest from those before; on every metric.
     #[default]
     Farthest,
     /// Lloyd's k-means after k-means++; needs coordinates.
     KMeans,
 }
 
-/// Some points, how far each is from their centre, and how far that is from the centre of the
-/// cluster above.
+/// Some points, their distances to their center, and its distance to the center of the cluster above.
 pub(super) struct Cluster {
     pub(super) members: Vec<usize>,
     pub(super) to_center: Vec<f64>,
@@ -72,7 +71,7 @@ pub fn cluster_tree(
     check(branching, depth)?;
     let splitter = Splitter::new(metric, splitting, branching)?;
     let counter = Counter::new(BUILDING, None, progress);
-    let mut draft = Draft::default();
+    let mut draft = TreeDraft::default();
     let root = splitter.root(&mut generator(seed, 0));
     if let [point] = root.members[..] {
         draft.leaf(None, 0.0, point);
@@ -95,7 +94,7 @@ pub fn cluster_tree(
     draft.into_tree()
 }
 
-/// Checks what the number of clusters and levels may be.
+/// Checks the numbers of clusters and levels.
 pub(crate) fn check(branching: usize, depth: usize) -> Result<()> {
     let bad = |option, value: usize, expected| {
         Err(Error::BadOption { option, value: value.to_string(), expected })
@@ -109,7 +108,7 @@ pub(crate) fn check(branching: usize, depth: usize) -> Result<()> {
     Ok(())
 }
 
-/// The randomness of one cluster.
+/// The generator of one cluster.
 fn generator(seed: u64, cluster: usize) -> Xoshiro256PlusPlus {
     // An odd constant far from small numbers, so that seeds and clusters do not meet.
     Xoshiro256PlusPlus::seed_from_u64(seed ^ (cluster as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15))
@@ -120,7 +119,7 @@ fn place(
     metric: &GroundMetric,
     level: Vec<(usize, Cluster)>,
     parts: Vec<Vec<Cluster>>,
-    draft: &mut Draft,
+    draft: &mut TreeDraft,
 ) -> Vec<(usize, Cluster)> {
     let mut next = Vec::new();
     for ((node, cluster), parts) in level.into_iter().zip(parts) {
@@ -140,11 +139,11 @@ fn place(
 }
 
 /// Hangs the points of a cluster below its node; points at distance 0 share a node and its edge.
-fn hang(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut Draft) {
+fn hang(metric: &GroundMetric, node: usize, cluster: &Cluster, draft: &mut TreeDraft) {
     let mut members: Vec<(f64, usize)> =
         cluster.to_center.iter().copied().zip(cluster.members.iter().copied()).collect();
     members.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    // Only points equally far from the centre can be at the same place.
+    // Only points equally far from the center can be at the same place.
     for equal in members.chunk_by(|a, b| a.0 == b.0) {
         let (length, points) = (equal[0].0, equal.iter().map(|m| m.1).collect());
         for place in places(metric, points) {
@@ -224,7 +223,7 @@ impl<'a> Splitter<'a> {
     }
 }
 
-/// Splits by the nearest of up to k centres, each the point farthest from those before it.
+/// Splits by the nearest of up to k centers, each the point farthest from those before it.
 fn farthest(
     metric: &GroundMetric,
     cluster: &Cluster,
@@ -244,7 +243,7 @@ fn farthest(
                 (nearest[at], owner[at]) = (d, parts.len());
             }
         }
-        // A centre belongs to itself, even where rounding has put it at a distance.
+        // A center belongs to itself, even where rounding has put it at a distance.
         (nearest[center], owner[center]) = (0.0, parts.len());
         parts.push(Cluster { members: vec![], to_center: vec![], up: cluster.to_center[center] });
         // The first of those that are equally far.

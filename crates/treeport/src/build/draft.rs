@@ -5,13 +5,13 @@ use crate::tree::Tree;
 
 /// Nodes with their parents, the edges above them, and the point that a leaf is.
 #[derive(Default)]
-pub(super) struct Draft {
+pub(super) struct TreeDraft {
     parent: Vec<Option<usize>>,
     length: Vec<f64>,
     point: Vec<Option<usize>>,
 }
 
-impl Draft {
+impl TreeDraft {
     /// Adds an inner node and returns its number.
     pub(super) fn inner(&mut self, parent: Option<usize>, length: f64) -> usize {
         self.push(parent, length, None)

@@ -44,7 +44,7 @@ pub(super) fn split(
         }
         owner = assigned;
         let parts = group(members, &owner, centers.len() / dim);
-        // A part that has lost all its points keeps its centre, and may win some back.
+        // A part that has lost all its points keeps its center, and may win some back.
         for (part, center) in parts.iter().zip(centers.chunks_exact_mut(dim)) {
             if !part.is_empty() {
                 center.copy_from_slice(&mean(dim, vectors, part));
@@ -60,7 +60,7 @@ pub(super) fn split(
     parts.into_iter().filter(|part| !part.is_empty()).map(around).collect()
 }
 
-/// k-means++: the next centre is drawn with odds of its squared distance to those before.
+/// k-means++: the next center is drawn with odds of its squared distance to those before.
 fn seeds(
     point_metric: PointMetric,
     dim: usize,

@@ -1,6 +1,6 @@
-//! Trees from a ground metric alone, one builder a file: [linkages](linkage()), for many points [along near neighbors](Linkage::Neighbors), [random
-//! grids](quadtree()), [clusters of clusters](cluster_tree()), and [many linkages of a perturbed
-//! metric](perturbed()).
+//! Trees from a ground metric alone, one builder a file: [linkages](linkage()), for many points [along
+//! near neighbors](Linkage::Neighbors), [random grids](quadtree()), [clusters of
+//! clusters](cluster_tree()), and [many linkages of a perturbed metric](perturbed()).
 
 mod cluster;
 mod draft;

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::linkage::{Linkage, linkage_of_copy, linkage_watched, working_copy};
-use super::neighbors::{self, neighbors};
+use super::neighbors::{DistanceNoise, neighbors};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
@@ -24,7 +24,7 @@ pub struct PerturbedOptions {
     pub linkage: Linkage,
     /// Distances are multiplied by exp(noise·z), z normal; from 0 to 10. `None` takes the standard
     /// deviation of the logarithms of distances, but at most 0.7 (default): in high dimensions all
-    /// distances are about the same, and noise beyond their spread drowns what they say.
+    /// distances are about the same, and noise beyond their spread would hide their differences.
     pub noise: Option<f64>,
     /// Seed of all randomness (default: 0).
     pub seed: u64,
@@ -54,15 +54,14 @@ impl PerturbedOptions {
         Ok(())
     }
 
-    /// The random factors of one tree, all 1 of the first; `None` where all trees are grown from the
-    /// distances as they are.
-    fn noise_of(&self, tree: usize, sigma: f64) -> Option<Noise> {
+    /// The noise of one tree, 0 for the first; `None` where no tree has noise.
+    fn noise_of(&self, tree: usize, sigma: f64) -> Option<DistanceNoise> {
         let own = if tree == 0 { 0.0 } else { sigma };
-        (sigma > 0.0).then(|| Noise { sigma: own, seed: mixed(self.seed, tree as u64) })
+        (sigma > 0.0).then(|| DistanceNoise { sigma: own, seed: mixed(self.seed, tree as u64) })
     }
 }
 
-/// Refuses a number of trees that nobody can want.
+/// Refuses more trees than [`MOST_TREES`].
 pub(crate) fn check_trees(n_trees: usize) -> Result<()> {
     if n_trees > MOST_TREES {
         let (option, value) = ("n_trees", n_trees.to_string());
@@ -71,7 +70,7 @@ pub(crate) fn check_trees(n_trees: usize) -> Result<()> {
     Ok(())
 }
 
-/// Far beyond the trees from which on a forest gets no better.
+/// Far more trees than improve a forest.
 const MOST_TREES: usize = 100_000;
 
 /// Noise of metrics with a wide spread, chosen on the sets named here. Mean relative error of 16
@@ -82,7 +81,7 @@ const MOST_TREES: usize = 100_000;
 /// 0.0093.
 const USUAL_NOISE: f64 = 0.7;
 
-/// Pairs of points that tell the spread.
+/// Pairs of points from which the spread is estimated.
 const SPREAD_PAIRS: usize = 2_000;
 
 /// The standard deviation of the logarithms of sampled distances above 0, at most [`USUAL_NOISE`].
@@ -91,8 +90,7 @@ fn usual_noise(metric: &GroundMetric) -> Result<f64> {
         return Ok(0.0);
     }
     let data = Labelled::of_points(metric, SPREAD_PAIRS, 0)?;
-    // In a unit of their own, so that distances times a power of two have the same spread to the
-    // bit.
+    // Relative to the largest, so that distances times a power of two have the same spread to the bit.
     let unit = units::of_largest(data.distances().iter().copied());
     let above = data.distances().iter().filter(|d| **d > 0.0);
     let logs: Vec<f64> = above.map(|d| (d / unit).ln()).collect();
@@ -105,7 +103,7 @@ fn usual_noise(metric: &GroundMetric) -> Result<f64> {
 /// exp(10·z) is finite for any z that 53 random bits can make, which is below 9.
 const MOST_NOISE: f64 = 10.0;
 
-/// With fewer distances than this in all copies together, trees grow side by side.
+/// With fewer distances than this in all copies together, trees are built in parallel.
 const SMALL: usize = 1 << 22;
 
 /// Linkages of a perturbed metric, equally weighted.
@@ -115,9 +113,9 @@ const SMALL: usize = 1 << 22;
 /// merge in another order in every tree, so that their mean has fewer sharp cuts. The first trees of
 /// a larger forest with the same seed are the same.
 ///
-/// Where labels weigh the trees, the first one makes sure that noise spoils nothing: on subsets of
-/// 4,360 cells, whose neighbors are hardly nearer than all others, learned trees had an error of
-/// 0.013 without it, and 0.004 with it, as one learned tree has.
+/// The first tree has no noise, so that labels can give it all the weight where noise does harm: on
+/// subsets of 4,360 cells, whose neighbors are hardly nearer than all others, learned trees had an
+/// error of 0.013 without such a tree and 0.004 with it, as one learned tree has.
 ///
 /// `progress` counts trees.
 ///
@@ -169,23 +167,22 @@ pub fn perturbed(
     Forest::uniform(trees?)
 }
 
-/// One tree, from one copy of the distances that is gone when the tree is there.
+/// One tree, from a copy of the distances that is dropped afterwards.
 fn grow(
     metric: &GroundMetric,
     method: Linkage,
-    noise: Option<Noise>,
+    noise: Option<DistanceNoise>,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
     let Some(noise) = noise else { return linkage_watched(metric, method, progress) };
     if method == Linkage::Neighbors {
-        let noise = neighbors::Noise { sigma: noise.sigma, seed: noise.seed };
         return neighbors(metric, Some(noise), progress)?.to_tree();
     }
     let n = metric.points();
     let step = format_args!("a linkage of the perturbed distances of {n} points");
     let mut distances = working_copy(metric, step, FOREST, progress)?;
     let rows = Counter::new(BUILDING, n, progress);
-    // Means of distances have to stay within the range of numbers, rounding included.
+    // Sums of four distances have to stay finite, rounding included.
     match &mut distances {
         Storage::F64(all) => for_each_row(n, all, &rows, |i, row| {
             row.iter_mut().zip(noise.row(i)).for_each(|(d, by)| *d = (*d * by).min(f64::MAX / 4.0));
@@ -198,17 +195,12 @@ fn grow(
     linkage_of_copy(n, distances, method, progress)
 }
 
-/// What to do without all distances at once, for a forest.
+/// Advice where all distances do not fit into memory, for a forest.
 const FOREST: &str = "take the method `sliced-cluster`, or grow trees by neighbors linkage: both do without all distances";
 
-/// Random factors for all pairs of points, each row from a stream of its own.
-struct Noise {
-    sigma: f64,
-    seed: u64,
-}
-
-impl Noise {
-    /// The factors for the pairs of point `i` with those after it; no end.
+impl DistanceNoise {
+    /// The factors for the pairs of point `i` with those after it, without end; each row has a random
+    /// stream of its own.
     fn row(&self, i: usize) -> impl Iterator<Item = f64> + use<> {
         let mut rng = generator(mixed(self.seed, i as u64));
         let sigma = self.sigma;
@@ -231,7 +223,7 @@ mod tests {
 
     #[test]
     fn the_noise_is_normal_and_every_row_has_its_own() {
-        let noise = Noise { sigma: 1.0, seed: 3 };
+        let noise = DistanceNoise { sigma: 1.0, seed: 3 };
         let z: Vec<f64> = (0..200).flat_map(|i| noise.row(i).take(500).map(f64::ln)).collect();
         let count = z.len() as f64;
         let moment = |p: i32| z.iter().map(|x| x.powi(p)).sum::<f64>() / count;
@@ -241,7 +233,7 @@ mod tests {
             let error: f64 = moment(p) - expected;
             assert!(error.abs() < 4.0 * (f64::sqrt(spread / count)), "moment {p}: {error}");
         }
-        let first = |seed, i| Noise { sigma: 1.0, seed }.row(i).next().unwrap();
+        let first = |seed, i| DistanceNoise { sigma: 1.0, seed }.row(i).next().unwrap();
         assert!(first(3, 0) != first(3, 1) && first(3, 0) != first(4, 0));
         assert_ne!(mixed(0, 1), mixed(1, 0));
     }
@@ -263,7 +255,7 @@ mod tests {
 
     #[test]
     fn noise_of_any_allowed_size_is_finite() {
-        let noise = Noise { sigma: MOST_NOISE, seed: 0 };
+        let noise = DistanceNoise { sigma: MOST_NOISE, seed: 0 };
         assert!(noise.row(0).take(10_000).all(|f| f.is_finite() && f > 0.0));
     }
 }

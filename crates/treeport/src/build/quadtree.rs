@@ -17,14 +17,13 @@
 
 use rand::RngExt;
 
-use super::draft::Draft;
+use super::draft::TreeDraft;
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
 use crate::seed::generator;
 use crate::tree::Tree;
 
-/// Halvings that are told apart; points closer than 2⁻⁵⁰ of the cube's side along every axis count
-/// as one.
+/// Levels of cells: points closer than 2⁻⁵⁰ of the cube's side along every axis count as one.
 const LEVELS: u32 = 50;
 
 /// A quadtree with a random shift.
@@ -63,7 +62,7 @@ struct Grid {
     side: f64,
 }
 
-/// Points that are still together, and the node above them with its level.
+/// Points in one cell, and the node above them with its level.
 struct Group {
     begin: usize,
     end: usize,
@@ -94,7 +93,7 @@ impl Grid {
     fn tree(&self) -> Result<Tree> {
         let n = self.cell.len() / self.dim;
         let mut order: Vec<usize> = (0..n).collect();
-        let mut draft = Draft::default();
+        let mut draft = TreeDraft::default();
         let mut waiting = vec![Group { begin: 0, end: n, above: None }];
         while let Some(group) = waiting.pop() {
             self.place(&group, &mut order, &mut draft, &mut waiting);
@@ -102,12 +101,12 @@ impl Grid {
         draft.into_tree()
     }
 
-    /// Gives a group its node and splits it.
+    /// Adds the node of a group and splits the group.
     fn place(
         &self,
         group: &Group,
         order: &mut [usize],
-        draft: &mut Draft,
+        draft: &mut TreeDraft,
         waiting: &mut Vec<Group>,
     ) {
         let members = &mut order[group.begin..group.end];
@@ -131,8 +130,8 @@ impl Grid {
         }
     }
 
-    /// The sides of all cells from below the node above down to the last: the given level, or the
-    /// first below the node for points that need not be told apart any more.
+    /// The sum of the sides of the cells below the node `above`, down to level `last`; without a last
+    /// level, the side of the first cell below.
     fn length(&self, above: Option<(usize, u32)>, last: Option<u32>) -> f64 {
         let Some((_, top)) = above else { return 0.0 };
         let size = |level: u32| self.side * 0.5f64.powi(level.cast_signed());

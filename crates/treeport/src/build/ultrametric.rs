@@ -1,15 +1,14 @@
 //! The tree of an ultrametric.
 //!
-//! The paper joins all points that are a diameter apart and goes on inside the parts this leaves,
-//! from the root down (\[CTW24\], "Trees and ultrametrics"). Going up gives the same tree in O(n²):
-//! the parts at each level are the components of the shorter distances, and those are read off a
-//! minimum spanning tree. The same spanning tree checks the input. Its largest edge between two
-//! points is the largest ultrametric below the distances, so the distances are an ultrametric
-//! exactly when they are equal to it.
+//! The paper splits the points into parts that are a diameter apart, and then every part, from the
+//! root down (\[CTW24\], "Trees and ultrametrics"). From the leaves up the same tree takes O(n²): the
+//! parts at each level are the components of the shorter distances, which a minimum spanning tree
+//! gives. The spanning tree also checks the input: its largest edge between two points is the largest
+//! ultrametric below the distances, so the distances are an ultrametric exactly if they equal it.
 
 use std::cmp::Ordering;
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::condensed::{pair_at, pairs_of, place};
 use crate::error::{Error, Result};
 use crate::spanning;
@@ -83,9 +82,9 @@ fn check(n: usize, values: &[f64]) -> Result<()> {
     Ok(())
 }
 
-/// Names the three points that show best that `i` is too far from another, which need not be the
-/// one found: on the path of the spanning tree to that one all steps are shorter, so the first
-/// point on it that is too far from `i` has the one before as a witness. O(n²).
+/// An error with three points that violate the inequality, `i` among them. On the path in the spanning
+/// tree from `i` to a point that is too far, all steps are shorter than that distance; so the first
+/// point on the path that is too far from `i` and the point before it are such points. O(n²).
 fn not_ultrametric(n: usize, distance: impl Fn(usize, usize) -> f64, i: usize) -> Error {
     let around = |j: usize, k: usize| distance(i, k).max(distance(k, j));
     let gap = |&(j, k): &(usize, usize)| distance(i, j) - around(j, k);
@@ -96,7 +95,7 @@ fn not_ultrametric(n: usize, distance: impl Fn(usize, usize) -> f64, i: usize) -
 }
 
 /// Joins nodes at the same height as their parent with it: the binary tree becomes the paper's.
-fn join_levels(tree: &Binary) -> (Vec<u32>, Vec<f64>) {
+fn join_levels(tree: &BinaryTree) -> (Vec<u32>, Vec<f64>) {
     let (n, parent, height) = (tree.leaves, tree.parents(), &tree.height);
     let nodes = parent.len();
     let root = nodes - 1;

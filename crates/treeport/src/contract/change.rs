@@ -6,11 +6,10 @@
 //! D(x) + D(y) − 2 Σ δ_v min(x_v, y_v), where D(x) = Σ δ_v x_v.
 //!
 //! The sum has terms only where both measures have mass, so a pair takes one pass over the changed
-//! nodes of one of them. Without looking at pairs: let t_v be the largest mass below v of the other
-//! measures. Then −Σ δ_v min(x_v, y_v) is at most U(x) = Σ over δ_v < 0 of |δ_v| min(x_v, t_v), and at
-//! most U(y) for the same reason, so at most the lesser of the two: over all pairs at most the second
-//! largest U. D(x) + D(y) is at most the sum of the two largest D. The same with the other sign bounds
-//! the change from below.
+//! nodes of one of them. A bound for all pairs: let t_v be the largest mass below v of the other
+//! measures. Then −Σ δ_v min(x_v, y_v) is at most U(x) = Σ over δ_v < 0 of |δ_v| min(x_v, t_v), and
+//! likewise at most U(y); over all pairs it is at most the second largest U. D(x) + D(y) is at most
+//! the sum of the two largest D. With −δ in place of δ this bounds the change from below.
 
 use rayon::prelude::*;
 
@@ -19,55 +18,56 @@ use crate::progress::{Counter, Progress};
 use crate::sparse::Csr;
 use crate::steps;
 
-/// What a contraction does to distances.
+/// How much a contraction changes distances.
 ///
 /// # Complexity
-/// Up to 2²⁶ pairs (11,000 measures) all are looked at, O(s) each for s nodes with other lengths above
-/// the points of a measure: about a microsecond. More have a bound in O(s) a measure, which is far
-/// larger: on BBC Sport 34 % of the mean distance, where all pairs say 2 %.
+/// Up to 2²⁶ pairs (11,000 measures) are all computed, in O(s) each for s changed nodes above the
+/// points of a measure: about a microsecond. More pairs get a bound in O(s) a measure, which is far
+/// larger: on BBC Sport 34 % of the mean distance, where the largest change is 2 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
-    /// No distance changes by less; below 0 where some become shorter.
+    /// The smallest change of a distance; below 0 where one becomes shorter.
     pub least: f64,
-    /// No distance changes by more.
+    /// The largest change of a distance.
     pub most: f64,
-    /// Whether some pairs do change by `least` and by `most`: all pairs were looked at. Otherwise
-    /// these are bounds.
+    /// Whether `least` and `most` are attained, as all pairs were computed; otherwise they are bounds.
     pub exact: bool,
     /// The mean distance of two of the measures before, to compare with.
     pub mean_distance: f64,
 }
 
 impl Change {
+    /// The change where edges are `longer`, between rows of the masses `below` nodes; the first
+    /// `asked` rows are only compared with the others.
+    pub(super) fn new(
+        longer: Vec<f64>,
+        below: &Csr,
+        asked: usize,
+        mean_distance: f64,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
+        let rows = ChangedMass::new(longer, below);
+        let others = (below.rows - asked) as u64;
+        let pairs = asked as u64 * others + others * others.saturating_sub(1) / 2;
+        let exact = pairs <= PAIRS;
+        let (least, most) = if exact {
+            rows.all_pairs(asked, progress)?
+        } else {
+            (-rows.bound(|longer| -longer), rows.bound(|longer| longer))
+        };
+        Ok(Self { least, most, exact, mean_distance })
+    }
+
     /// The largest change in either direction.
     pub fn largest(&self) -> f64 {
         self.most.max(-self.least)
     }
 }
 
-/// Pairs that are looked at one by one, at most.
+/// Up to so many pairs are all computed.
 const PAIRS: u64 = 1 << 26;
 
-/// The least and the largest change of a distance between rows, the first `asked` of which are only
-/// compared with the others; whether they are that or bounds. `below` has the masses below nodes.
-pub(super) fn range(
-    longer: Vec<f64>,
-    below: &Csr,
-    asked: usize,
-    progress: &Progress<'_>,
-) -> Result<(f64, f64, bool)> {
-    let rows = ChangedMass::new(longer, below);
-    let (asked, others) = (asked as u64, (below.rows - asked) as u64);
-    let pairs = asked * others + others * others.saturating_sub(1) / 2;
-    if pairs <= PAIRS {
-        let (least, most) = rows.all_pairs(asked as usize, progress)?;
-        return Ok((least, most, true));
-    }
-    let most = rows.bound(|longer| longer);
-    Ok((-rows.bound(|longer| -longer), most, false))
-}
-
-/// What of the measures lies below edges with other lengths.
+/// The masses of the measures below edges whose lengths change.
 struct ChangedMass {
     /// By how much every edge is longer.
     longer: Vec<f64>,
@@ -121,7 +121,7 @@ impl ChangedMass {
             .try_reduce(|| (0.0, 0.0), |a, b| Ok((b.0.min(a.0), b.1.max(a.1))))
     }
 
-    /// At least the change of every pair, and 0, where edges are longer by `sign` of what they are.
+    /// An upper bound, at least 0, of the change of every pair where edges are longer by `sign(longer)`.
     fn bound(&self, sign: impl Fn(f64) -> f64) -> f64 {
         // The two largest masses below every node: one of them is another row's.
         let mut top = vec![[0.0f64; 2]; self.longer.len()];

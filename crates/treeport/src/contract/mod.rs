@@ -1,13 +1,13 @@
 //! Models with fewer edges, so that the rows of [`Model::embed`] have few entries: stores of sparse
 //! vectors take only so many (an index of pgvector 1,000).
 //!
-//! Contracting the edge above a node joins the node with its parent. Where its length goes decides
-//! how much distances change. Were it dropped, every pair would lose length·|x − y|, the masses below
-//! being x and y; so it goes to the edges below in place: whatever passed here passes there, and the
-//! change is length·(Σ |x_c − y_c| − |x − y|), which is 0 unless the two measures differ in opposite
-//! directions below the node. Of documents with few words that is rare: on BBC Sport (at most 1,000
-//! entries of up to 2,977) distances change by 0.3 % in the mean, where dropping takes 10 %. Edges
-//! above points have nothing below, and they are dropped where that does least harm.
+//! Contracting the edge above a node joins the node with its parent. Let x and y be the masses of two
+//! measures below the node. Dropping the edge shortens their distance by length·|x − y|. Adding its
+//! length to the edges of the children c in place changes the distance by
+//! length·(Σ |x_c − y_c| − |x − y|), which is 0 unless the measures differ in opposite directions below
+//! the node. Documents with few words rarely do: on BBC Sport (at most 1,000 entries of up to 2,977)
+//! distances change by 0.3 % in the mean, with dropped edges by 10 %. Edges above leaves have no
+//! children; they are dropped, the least harmful first.
 
 mod change;
 mod choice;
@@ -26,21 +26,21 @@ use choice::Contraction;
 /// A model whose rows have few entries.
 #[derive(Clone, Debug)]
 pub struct Contracted {
-    /// The same trees, where contracted edges have length 0: an ordinary model.
+    /// An ordinary model: the trees before, with length 0 for contracted edges.
     pub model: Model,
     /// How many edges longer than 0 are contracted.
     pub edges: usize,
-    /// What that does to distances; `None` where every row fits as it is.
+    /// How much distances change; `None` where every row fits without contraction.
     pub change: Option<Change>,
 }
 
 impl Model {
-    /// The same with edges contracted, so that no row of [`embed`](Self::embed) of these measures has
-    /// more than `most` entries, and what that does to the distances between them, and from
-    /// `queries` to them. The measures alone decide: queries may have more entries.
+    /// Contracts edges until no row of [`embed`](Self::embed) of these measures has more than `most`
+    /// entries, and says how much the distances between them, and from `queries` to them, change.
+    /// Queries do not count for `most`: their rows may have more entries.
     ///
-    /// Edges go in the order of the harm they do, the mean change over all pairs of measures; where
-    /// there is room in the end they come back, the most harmful first.
+    /// The harm of an edge is the mean change over all pairs of measures. The least harmful edges are
+    /// contracted first; those that fit again in the end come back, the most harmful first.
     ///
     /// # Errors
     /// Measures that live on another number of points, not enough memory, or
@@ -73,24 +73,21 @@ impl Model {
             return Ok(Contracted { model: self.clone(), edges: 0, change: None });
         }
         let choice = choice::choose(&nodes, &below, most)?;
-        let model = self.with_fates(&choice.contractions)?;
-        let gone = |(&length, contraction): (&f64, &Contraction)| {
-            length > 0.0 && *contraction != Contraction::Kept
-        };
-        let edges =
-            nodes.length.iter().zip(&choice.contractions).filter(|&pair| gone(pair)).count();
+        let model = self.with_contractions(&choice.contractions)?;
+        let gone =
+            |v: &usize| nodes.length[*v] > 0.0 && choice.contractions[*v] != Contraction::Kept;
+        let edges = (0..nodes.length.len()).filter(gone).count();
         let asked = queries.map_or(0, Measures::len);
         let all = match queries {
             Some(queries) => self.below(&queries.followed_by(measures)?)?,
             None => below,
         };
         let longer = model.flat().length.iter().zip(&nodes.length).map(|(a, b)| a - b).collect();
-        let (mut least, most, exact) = change::range(longer, &all, asked, progress)?;
+        let mut change = Change::new(longer, &all, asked, choice.mean_distance, progress)?;
         if !choice.contractions.contains(&Contraction::Dropped) {
-            least = 0.0; // Lengths that go down only add.
+            change.least = 0.0; // a length that goes to the edges below shortens no distance
         }
-        let mean_distance = choice.mean_distance;
-        Ok(Contracted { model, edges, change: Some(Change { least, most, exact, mean_distance }) })
+        Ok(Contracted { model, edges, change: Some(change) })
     }
 
     /// The mass of every measure below every node of all trees, where there is any.
@@ -102,8 +99,8 @@ impl Model {
     }
 
     /// All trees side by side.
-    fn flat(&self) -> Nodes {
-        let mut nodes = Nodes { parent: Vec::new(), length: Vec::new(), leaf: Vec::new() };
+    fn flat(&self) -> ForestNodes {
+        let mut nodes = ForestNodes { parent: Vec::new(), length: Vec::new(), leaf: Vec::new() };
         for (tree, weight) in self.trees().iter().zip(self.weights()) {
             let first = nodes.parent.len();
             nodes.parent.extend(tree.parents().iter().map(|&parent| first + parent as usize));
@@ -113,8 +110,8 @@ impl Model {
         nodes
     }
 
-    /// The same trees with the lengths that the fates of all nodes give them.
-    fn with_fates(&self, contractions: &[Contraction]) -> Result<Self> {
+    /// The trees with the lengths that are left after these contractions.
+    fn with_contractions(&self, contractions: &[Contraction]) -> Result<Self> {
         let mut rest = contractions;
         let mut contract = |tree: &Tree| {
             let (contractions, others) = rest.split_at(tree.nodes());
@@ -133,7 +130,7 @@ impl Model {
 }
 
 /// The nodes of all trees of a model in one list, children before parents.
-struct Nodes {
+struct ForestNodes {
     /// The parent of every node; a root is its own.
     parent: Vec<usize>,
     /// The length of the edge above, times the weight of its tree.
@@ -141,7 +138,7 @@ struct Nodes {
     leaf: Vec<bool>,
 }
 
-impl Nodes {
+impl ForestNodes {
     /// The entries that a row has in the embedding.
     fn entries(&self, below: &Csr, row: usize) -> usize {
         let columns = &below.indices[below.start[row]..below.start[row + 1]];

@@ -4,12 +4,12 @@ use super::{ComparedPairs, Estimator, PLANS_CROSSING, SingleLinkage, in_parallel
 use crate::accuracy::{Accuracy, Level, Question};
 use crate::error::Result;
 use crate::exact;
-use crate::flow::Flow;
+use crate::flow::FlowPlans;
 use crate::measure::{Measure, Measures, rescaled};
 use crate::metric::{Norm, PointMetric};
 use crate::progress::{Progress, silent};
 use crate::rounding::{INTERVAL, double};
-use crate::tree::{Coupling, Potentials};
+use crate::tree::{Coupling, TreePotentials};
 
 /// W₁ is not below `lower` and not above `upper`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -209,7 +209,7 @@ impl Estimator {
     /// What the plans of the trees tell, and the lower bounds that need none.
     pub(super) fn plans_interval(
         &self,
-        flow: &Flow,
+        flow: &FlowPlans,
         a: &Measure<'_>,
         b: &Measure<'_>,
     ) -> Result<Interval> {
@@ -230,10 +230,10 @@ impl Estimator {
     }
 
     /// The mean of the trees' duals, on the scale of the labels.
-    fn potentials(&self, a: &Measure<'_>, b: &Measure<'_>) -> Potentials {
+    fn potentials(&self, a: &Measure<'_>, b: &Measure<'_>) -> TreePotentials {
         let factor = self.calibration.factors[Level::Tree as usize];
         let weights = self.model.weights().iter().map(|weight| factor * weight);
-        Potentials::mean(self.model.trees(), weights, a, b)
+        TreePotentials::mean(self.model.trees(), weights, a, b)
     }
 
     /// The cost of a plan, and what rounding may have taken from its masses over the longest way.

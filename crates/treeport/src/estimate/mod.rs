@@ -46,7 +46,7 @@ use crate::accuracy::Level;
 use crate::build::{Linkage, linkage_watched};
 use crate::error::{Error, Result};
 use crate::exact;
-use crate::flow::{Flow, far};
+use crate::flow::{FlowPlans, far};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
@@ -247,12 +247,12 @@ impl Estimator {
     }
 
     /// The plans of all trees between two measures, with their true costs.
-    fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Flow> {
-        Flow::new(self.model.trees(), a, b, &far(&self.metric))
+    fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<FlowPlans> {
+        FlowPlans::new(self.model.trees(), a, b, &far(&self.metric))
     }
 
     /// What the flow level takes from the costs of plans.
-    fn flow_value(&self, flow: &Flow) -> f64 {
+    fn flow_value(&self, flow: &FlowPlans) -> f64 {
         match self.calibration.statistic {
             Statistic::Least => flow.least(),
             Statistic::Mean => flow.mean(self.model.weights()),

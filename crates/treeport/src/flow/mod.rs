@@ -1,14 +1,14 @@
 //! Flow: what the plan of a tree costs in the ground metric.
 //!
 //! A tree's greedy plan is a plan, so its true cost ⟨Π_T, D⟩ is never below W₁, and it is W₁ where
-//! the metric is the tree's own. It asks the tree only who goes with whom, not how far: a quadtree
-//! used like this is Flowtree (Backurs, Dong, Indyk, Razenshteyn, Wagner 2020, *Scalable Nearest
+//! the metric is the tree's own. It uses the tree's matching and not its distances: with a quadtree
+//! this is Flowtree (Backurs, Dong, Indyk, Razenshteyn, Wagner 2020, *Scalable Nearest
 //! Neighbor Search for Optimal Transport*).
 
 mod merge;
 mod several;
 
-pub(crate) use several::Flow;
+pub(crate) use several::FlowPlans;
 
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ use crate::measure::{Measure, Measures, check_balance, rescaled};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
-use crate::tree::{Plans, Tree};
+use crate::tree::{Tree, TreePlans};
 
 /// ⟨Π_T, D⟩: the cost in `metric` of the plan that `tree` makes; where the totals differ by
 /// rounding, the second measure is brought to the total of the first.
@@ -48,8 +48,8 @@ pub fn distance(
     check_balance((0, *a), (1, *b))?;
     let rescaled = rescaled(a, b)?;
     let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
-    let plans = Plans::new(std::slice::from_ref(tree), a, b)?;
-    Ok(Lengths::new(&plans, &far(metric)).costs(&plans)[0])
+    let plans = TreePlans::new(std::slice::from_ref(tree), a, b)?;
+    Ok(MoveLengths::new(&plans, &far(metric)).costs(&plans)[0])
 }
 
 /// [`distance`] of many pairs, in parallel over pairs; the same for any number of threads.
@@ -87,31 +87,29 @@ pub(crate) fn far(metric: &GroundMetric) -> impl DistancesFrom + '_ {
     |from, to, out| metric.distances_from(from, to, out)
 }
 
-/// Two places of [`Plans`] between which a plan moves mass, and how far they are apart.
-pub(crate) struct Arc {
+/// Two places of [`TreePlans`] between which a plan moves mass, and their distance.
+pub(crate) struct PlanArc {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) length: f64,
 }
 
-/// How far the moves of some plans go.
-pub(crate) struct Lengths {
-    /// Of every move.
+/// Distances of the moves of some plans.
+pub(crate) struct MoveLengths {
+    /// The distance of every move.
     moves: Vec<f64>,
-    /// Every arc that has a move, once, in the order of where they come from.
-    pub(crate) arcs: Vec<Arc>,
+    /// Every arc with a move, once, by source.
+    pub(crate) arcs: Vec<PlanArc>,
 }
 
-impl Lengths {
-    /// Asks how far. Trees over the same points agree on many moves (on three of four with 16 trees
-    /// and supports of 100), so the distances from each point are taken together, and each only
-    /// once.
-    pub(crate) fn new(plans: &Plans, far: &impl DistancesFrom) -> Self {
+impl MoveLengths {
+    /// Trees over the same points agree on many moves (three of four with 16 trees and supports of
+    /// 100), so the distances from each point are computed together, and each only once.
+    pub(crate) fn new(plans: &TreePlans, far: &impl DistancesFrom) -> Self {
         let points = &plans.points;
         let (order, start) = by_source(plans);
         let (mut moves, mut arcs) = (vec![0.0; order.len()], Vec::new());
-        // The source that last sent something to a point, and the point's place among those it
-        // sends to.
+        // The last source with a move to each point, and the point's place in its `targets`.
         let mut seen = vec![(u32::MAX, 0); points.len()];
         let (mut targets, mut out) = (Vec::new(), Vec::new());
         for from in 0..points.len() {
@@ -123,7 +121,7 @@ impl Lengths {
                 if seen.0 != from as u32 {
                     *seen = (from as u32, targets.len() as u32);
                     targets.push(points[to as usize]);
-                    arcs.push(Arc { from: from as u32, to, length: 0.0 });
+                    arcs.push(PlanArc { from: from as u32, to, length: 0.0 });
                 }
             }
             out.resize(targets.len(), 0.0);
@@ -136,8 +134,8 @@ impl Lengths {
         Self { moves, arcs }
     }
 
-    /// What each plan costs.
-    pub(crate) fn costs(&self, plans: &Plans) -> Vec<f64> {
+    /// The cost of each plan.
+    pub(crate) fn costs(&self, plans: &TreePlans) -> Vec<f64> {
         let mut begin = 0;
         let cost = |&end: &usize| {
             let terms = plans.moves[begin..end].iter().zip(&self.moves[begin..end]);
@@ -149,9 +147,8 @@ impl Lengths {
     }
 }
 
-/// (number, target) of the moves in the order of where they come from, and where those of each
-/// source begin.
-fn by_source(plans: &Plans) -> (Vec<(u32, u32)>, Vec<u32>) {
+/// (number, target) of the moves by source, and the index where each source begins.
+fn by_source(plans: &TreePlans) -> (Vec<(u32, u32)>, Vec<u32>) {
     let mut start = vec![0u32; plans.points.len() + 1];
     for step in &plans.moves {
         start[step.from as usize + 1] += 1;

@@ -1,22 +1,22 @@
-//! The plans of several trees, the plan merged from them, and what they cost.
+//! The plans of several trees, the plan merged from them, and their costs.
 
 use super::merge::merged;
-use super::{DistancesFrom, Lengths};
+use super::{DistancesFrom, MoveLengths};
 use crate::error::Result;
 use crate::measure::{Measure, rescaled};
-use crate::tree::{Coupling, Move, Plans, Tree};
+use crate::tree::{Coupling, MassMove, Tree, TreePlans};
 
 /// One plan for each tree and one from all of them, with their true costs.
-pub(crate) struct Flow {
-    plans: Plans,
+pub(crate) struct FlowPlans {
+    plans: TreePlans,
     costs: Vec<f64>,
-    merged: Vec<Move>,
+    merged: Vec<MassMove>,
     merged_cost: f64,
 }
 
-impl Flow {
-    /// The plans of some trees between two measures, and what they cost by `far`; the second
-    /// measure is brought to the total of the first.
+impl FlowPlans {
+    /// The plans of some trees between two measures, with costs in the distances `far`; the second
+    /// measure is rescaled to the total of the first.
     pub(crate) fn new(
         trees: &[Tree],
         a: &Measure<'_>,
@@ -25,14 +25,14 @@ impl Flow {
     ) -> Result<Self> {
         let rescaled = rescaled(a, b)?;
         let b = &rescaled.as_ref().map_or(*b, |one| one.row(0));
-        let plans = Plans::new(trees, a, b)?;
-        let lengths = Lengths::new(&plans, far);
+        let plans = TreePlans::new(trees, a, b)?;
+        let lengths = MoveLengths::new(&plans, far);
         let costs = lengths.costs(&plans);
         let (merged, merged_cost) = merged(&plans, &lengths.arcs, &trees[0], far);
         Ok(Self { plans, costs, merged, merged_cost })
     }
 
-    /// The cheapest of the trees' plans; the first of them.
+    /// The tree with the cheapest plan; the first of equal ones.
     fn best(&self) -> usize {
         (0..self.costs.len())
             .fold(0, |best, k| if self.costs[k] < self.costs[best] { k } else { best })

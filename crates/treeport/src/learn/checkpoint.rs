@@ -1,27 +1,27 @@
-//! A run of [`learn`](super::learn()) put aside, to go on later as if nothing had happened.
+//! The state of a run of [`learn`](super::learn()), from which it continues with the same result.
 //!
-//! What a step draws at random depends on the seed and the numbers of labels and points alone, so
-//! the generator need not be kept: [`resume`](super::resume) draws again what was drawn and skips
-//! the work.
+//! The random numbers of a step depend only on the seed and on the numbers of labels and points, so
+//! the generator is not stored: [`resume`](super::resume) draws the same numbers again and skips the
+//! steps that are done.
 //!
 //! The bytes begin with a magic and end with a CRC-32 of all before it; in between, little-endian,
 //! stand the counts, the history, and for the tree now and the best one so far the children of
 //! every inner node and the height of every node.
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::error::{Error, Result};
 use crate::learn::Epoch;
 
 const MAGIC: &[u8; 8] = b"tpcheck1";
 
-/// Where a run is: the tree now, the best so far, and the fit of every epoch.
+/// The state of a run: the current tree, the best so far, and the fit of every epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
     pub(super) step: usize,
     pub(super) best_epoch: usize,
     pub(super) history: Vec<Epoch>,
-    pub(super) tree: Binary,
-    pub(super) best: Binary,
+    pub(super) tree: BinaryTree,
+    pub(super) best: BinaryTree,
 }
 
 impl Checkpoint {
@@ -116,7 +116,7 @@ impl Reader<'_> {
     }
 
     /// A tree whose every node but the last is the child of exactly one later node.
-    fn tree(&mut self, leaves: usize) -> Result<Binary> {
+    fn tree(&mut self, leaves: usize) -> Result<BinaryTree> {
         let mut children = Vec::with_capacity(leaves - 1);
         let mut has_parent = vec![false; 2 * leaves - 1];
         for inner in 0..leaves - 1 {
@@ -129,7 +129,7 @@ impl Reader<'_> {
             children.push(pair);
         }
         let height = (0..2 * leaves - 1).map(|_| self.value()).collect::<Result<_>>()?;
-        Ok(Binary { leaves, children, height })
+        Ok(BinaryTree { leaves, children, height })
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     fn checkpoint() -> Checkpoint {
-        let tree = Binary {
+        let tree = BinaryTree {
             leaves: 3,
             children: vec![[0, 2], [1, 3]],
             height: vec![0.0, 0.1, 0.2, 1.0, 1.0 / 3.0],
@@ -149,7 +149,7 @@ mod tests {
             validation_loss,
             relative_error: 0.25,
         };
-        let best = Binary { height: vec![1.0; 5], ..tree.clone() };
+        let best = BinaryTree { height: vec![1.0; 5], ..tree.clone() };
         let history = vec![epoch(0, Some(0.1)), epoch(1, None)];
         Checkpoint { step: 7, best_epoch: 1, history, tree, best }
     }

@@ -1,12 +1,12 @@
-//! Large trees are learned where labels can tell something.
+//! Large trees are learned without the subtrees that no label depends on.
 //!
-//! A subtree with at most one point that any labelled measure holds has no label inside: only the
-//! whole way from that point to the node above counts. So it becomes one leaf, as far below that
-//! node as the point is, and all labelled distances stay what they were. Of a tree without long
-//! chains what is left has a few times as many leaves as the measures have points, however many
-//! points there are; where it is not below half, the tree is learned whole. After learning the
-//! subtrees come back, on the scale of the learned tree, each hung so that its point is where it
-//! was learned to be. Points that no label sees move with their subtree.
+//! Call a point *used* if a labelled measure has mass there. In a subtree with at most one used point,
+//! labels depend only on the length of the path from that point to the node above. So the subtree
+//! becomes one leaf, as far below that node as the point is, and all labelled distances stay the same.
+//! A tree without long chains shrinks to a few leaves for every used point; a tree that does not
+//! shrink to half is learned whole. After learning each subtree replaces its leaf, rescaled as the
+//! learned tree is and attached so that the used point has the learned depth. Unused points move with
+//! their subtree.
 
 use super::{LearnOptions, Learned};
 use crate::error::Result;
@@ -15,32 +15,32 @@ use crate::measure::Measures;
 use crate::progress::silent;
 use crate::tree::Tree;
 
-/// Up to so many points trees are learned whole.
+/// Trees with at most this many points are learned whole.
 const WHOLE: usize = 20_000;
 
 const NONE: u32 = u32::MAX;
 
-/// A tree with subtrees in place of its leaves.
-pub(super) struct Coarse {
+/// A tree whose leaves stand for subtrees of a larger one.
+pub(super) struct CoarseTree {
     pub(super) tree: Tree,
     subtrees: Vec<Subtree>,
-    /// The leaf for every point that stands for its subtree.
+    /// The leaf of every used point; `NONE` for others.
     leaf: Vec<u32>,
 }
 
-/// What a leaf stands for.
+/// The subtree that a leaf stands for.
 #[derive(Clone, Copy)]
 struct Subtree {
     /// Its uppermost node.
     top: u32,
-    /// Its point in labelled measures; any where it has none.
+    /// Its used point, or any point where it has none.
     point: u32,
-    /// The way from there to the top.
+    /// The length of the path from that point to the top.
     way: f64,
 }
 
-impl Coarse {
-    /// The part of a large tree that labels can tell about, unless that is most of it.
+impl CoarseTree {
+    /// The coarse form of a large tree; `None` for small ones, or where it would be over half as large.
     pub(super) fn of(start: &Tree, parts: &[&Labelled]) -> Result<Option<Self>> {
         if start.leaves() <= WHOLE {
             return Ok(None);
@@ -49,11 +49,11 @@ impl Coarse {
         Ok(coarse.filter(|coarse| coarse.subtrees.len() < start.leaves() / 2))
     }
 
-    /// Nothing where fewer than two points are used.
+    /// `None` where fewer than two points are used.
     fn new(start: &Tree, used: &[bool]) -> Result<Option<Self>> {
         let (parent, length) = (start.parents(), start.lengths());
         let (nodes, leaves, root) = (start.nodes(), start.leaves(), start.root());
-        // Used points below a node, the point that stands for them, and the way to it.
+        // By node: used points below, one of them, and the length of the path to it.
         let mut count = vec![0u32; nodes];
         let mut point = vec![NONE; nodes];
         let mut way = vec![0.0; nodes];
@@ -73,7 +73,7 @@ impl Coarse {
         let is_top = |v: usize| v != root && count[v] < 2 && count[parent[v] as usize] >= 2;
         let subtree = |v: usize| Subtree { top: v as u32, point: point[v], way: way[v] };
         let mut subtrees: Vec<Subtree> = (0..root).filter(|&v| is_top(v)).map(subtree).collect();
-        // In the order of points, which measures keep.
+        // By point, so that rows of measures stay sorted.
         subtrees.sort_unstable_by_key(|subtree| subtree.point);
         let mut number = vec![NONE; nodes];
         subtrees.iter().zip(0..).for_each(|(subtree, k)| number[subtree.top as usize] = k);
@@ -97,7 +97,7 @@ impl Coarse {
 
     /// The labels with leaves in place of points.
     pub(super) fn labelled(&self, data: &Labelled) -> Result<Labelled> {
-        // Only measures with a label: pairs of points are few among many.
+        // Only measures with a label: labelled pairs of points use few of many measures.
         let mut number = vec![NONE; data.measures().len()];
         let mut rows: Vec<Vec<(usize, f64)>> = Vec::new();
         let mut row = |r: usize| {
@@ -213,8 +213,8 @@ mod tests {
         (start, data)
     }
 
-    fn coarse(start: &Tree, data: &Labelled) -> Coarse {
-        Coarse::new(start, &used(start.leaves(), &[data])).unwrap().unwrap()
+    fn coarse(start: &Tree, data: &Labelled) -> CoarseTree {
+        CoarseTree::new(start, &used(start.leaves(), &[data])).unwrap().unwrap()
     }
 
     #[test]

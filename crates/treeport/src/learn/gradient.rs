@@ -18,7 +18,7 @@
 
 use rayon::prelude::*;
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::measure::Measures;
 
 /// Pairs side by side in memory: one cache line of `f64`.
@@ -30,8 +30,8 @@ type Lane = [f64; LANES];
 /// Below this many node visits a batch is done on the calling thread: waking others costs more.
 const PARALLEL_WORK: usize = 1 << 16;
 
-/// What one batch says about the heights.
-pub(crate) struct Step {
+/// The gradient of one batch with respect to the heights.
+pub(crate) struct BatchGradient {
     /// Σ over pairs of weight·(W_T − W₁)·φ, by node.
     pub(crate) gradient: Vec<f64>,
     /// Σ over pairs of weight·|φ|².
@@ -40,7 +40,7 @@ pub(crate) struct Step {
 
 /// The tree distance of each pair, by the linear form.
 pub(crate) fn predictions(
-    tree: &Binary,
+    tree: &BinaryTree,
     measures: &Measures,
     pairs: &[(usize, usize)],
 ) -> Vec<f64> {
@@ -53,14 +53,18 @@ pub(crate) fn predictions(
 
 /// A pair in a batch, its label, and how much its squared error counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weighted {
+pub(crate) struct WeightedPair {
     pub(crate) pair: (usize, usize),
     pub(crate) distance: f64,
     pub(crate) weight: f64,
 }
 
 /// The gradient of ½Σ weight·(W_T − W₁)² over a batch.
-pub(crate) fn step(tree: &Binary, measures: &Measures, batch: &[Weighted]) -> Step {
+pub(crate) fn step(
+    tree: &BinaryTree,
+    measures: &Measures,
+    batch: &[WeightedPair],
+) -> BatchGradient {
     let groups = in_groups(tree, batch, |group| {
         let pairs: Vec<_> = group.iter().map(|g| g.pair).collect();
         let surplus = surpluses(tree, measures, &pairs);
@@ -78,12 +82,12 @@ pub(crate) fn step(tree: &Binary, measures: &Measures, batch: &[Weighted]) -> St
         gradient.iter_mut().zip(&more).for_each(|(sum, g)| *sum += g);
         squared_norm += norm;
     }
-    Step { gradient, squared_norm }
+    BatchGradient { gradient, squared_norm }
 }
 
 /// Maps groups of [`LANES`] items, in order, in parallel where it pays.
 fn in_groups<T: Sync, R: Send>(
-    tree: &Binary,
+    tree: &BinaryTree,
     items: &[T],
     map: impl Fn(&[T]) -> R + Sync + Send,
 ) -> Vec<R> {
@@ -95,7 +99,7 @@ fn in_groups<T: Sync, R: Send>(
 }
 
 /// Surplus of mass below every node, for up to eight pairs.
-fn surpluses(tree: &Binary, measures: &Measures, pairs: &[(usize, usize)]) -> Vec<Lane> {
+fn surpluses(tree: &BinaryTree, measures: &Measures, pairs: &[(usize, usize)]) -> Vec<Lane> {
     let mut surplus = vec![[0.0; LANES]; tree.height.len()];
     for (lane, &(i, j)) in pairs.iter().enumerate() {
         measures.row(i).iter().for_each(|(point, mass)| surplus[point][lane] += mass);
@@ -113,7 +117,7 @@ fn surpluses(tree: &Binary, measures: &Measures, pairs: &[(usize, usize)]) -> Ve
 
 /// φ at every node, leaves first: calls `visit` with the node and its eight values.
 #[inline]
-fn for_each_feature(tree: &Binary, surplus: &[Lane], mut visit: impl FnMut(usize, Lane)) {
+fn for_each_feature(tree: &BinaryTree, surplus: &[Lane], mut visit: impl FnMut(usize, Lane)) {
     for i in 0..tree.leaves {
         let f = surplus[i];
         visit(i, std::array::from_fn(|q| -f[q].abs()));
@@ -125,7 +129,7 @@ fn for_each_feature(tree: &Binary, surplus: &[Lane], mut visit: impl FnMut(usize
 }
 
 /// Σ φ·θ and Σ φ² for each pair.
-fn predict(tree: &Binary, surplus: &[Lane]) -> (Lane, Lane) {
+fn predict(tree: &BinaryTree, surplus: &[Lane]) -> (Lane, Lane) {
     let (mut predicted, mut squares) = ([0.0; LANES], [0.0; LANES]);
     for_each_feature(tree, surplus, |v, feature| {
         let height = tree.height[v];
@@ -138,7 +142,7 @@ fn predict(tree: &Binary, surplus: &[Lane]) -> (Lane, Lane) {
 }
 
 /// Σ over pairs of weight·φ, by node.
-fn weighted_features(tree: &Binary, surplus: &[Lane], weight: &Lane) -> Vec<f64> {
+fn weighted_features(tree: &BinaryTree, surplus: &[Lane], weight: &Lane) -> Vec<f64> {
     let mut sums = vec![0.0; tree.height.len()];
     for_each_feature(tree, surplus, |v, feature| {
         sums[v] = feature.iter().zip(weight).map(|(f, w)| f * w).sum();
@@ -153,7 +157,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Any binary shape with any heights, and a few pairs of measures on its leaves.
-    fn problems() -> impl Strategy<Value = (Binary, Measures)> {
+    fn problems() -> impl Strategy<Value = (BinaryTree, Measures)> {
         (2..12usize).prop_flat_map(|n| {
             let merges = vec((any::<u32>(), any::<u32>()), n - 1);
             let heights = vec(-2.0..5.0, 2 * n - 1);
@@ -168,7 +172,7 @@ mod tests {
                     clusters.push((n + children.len() - 1) as u32);
                 }
                 let measures = Measures::from_dense(n, &masses).expect("masses above 0");
-                (Binary { leaves: n, children, height }, measures.normalized())
+                (BinaryTree { leaves: n, children, height }, measures.normalized())
             })
         })
     }
@@ -177,7 +181,7 @@ mod tests {
         (0..10).map(|k| (k, 19 - k)).collect()
     }
 
-    fn loss(tree: &Binary, measures: &Measures, distances: &[f64]) -> f64 {
+    fn loss(tree: &BinaryTree, measures: &Measures, distances: &[f64]) -> f64 {
         let predicted = predictions(tree, measures, &pairs());
         let squares = predicted.iter().zip(distances).map(|(p, d)| (p - d) * (p - d));
         0.5 * squares.sum::<f64>()
@@ -187,8 +191,8 @@ mod tests {
         #[test]
         fn it_is_the_slope_of_the_loss((tree, measures) in problems()) {
             let distances = vec![1.0; 10];
-            let weighted = |&pair: &(usize, usize)| Weighted { pair, distance: 1.0, weight: 1.0 };
-            let batch: Vec<Weighted> = pairs().iter().map(weighted).collect();
+            let weighted = |&pair: &(usize, usize)| WeightedPair { pair, distance: 1.0, weight: 1.0 };
+            let batch: Vec<WeightedPair> = pairs().iter().map(weighted).collect();
             let step = step(&tree, &measures, &batch);
             for v in 0..tree.height.len() {
                 let at = |shift: f64| {

@@ -1,4 +1,4 @@
-//! Learning a tree from transport distances: \[CTW24\], Algorithm 1, and past it.
+//! Learning a tree from transport distances: \[CTW24\], Algorithm 1, with extensions.
 //!
 //! Gradient steps on node heights (`gradient`), each followed by a projection back to trees
 //! ([`crate::project`]) that may change their shape. A step costs O(N·batch + N log N).
@@ -23,10 +23,10 @@ use rand::seq::SliceRandom;
 pub use checkpoint::Checkpoint;
 pub use options::{Kind, LearnOptions, Loss, Schedule};
 
-use coarse::Coarse;
-use gradient::Weighted;
+use coarse::CoarseTree;
+use gradient::WeightedPair;
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::progress::{Progress, State};
@@ -45,7 +45,7 @@ pub struct Epoch {
     /// Σ weight·(W_T − W₁)² / Σ weight·W₁² over the training pairs, weighted as [`Loss`] says: no
     /// unit.
     pub training_loss: f64,
-    /// The same over the validation pairs, where there are any.
+    /// The loss over the validation pairs, where there are any.
     pub validation_loss: Option<f64>,
     /// Mean of |W_T − W₁|/W₁ over the pairs that choose the best tree; labels below 10⁻⁴ of the
     /// largest are left out, and it is NaN if none is left.
@@ -61,8 +61,8 @@ pub struct Learned {
     pub history: Vec<Epoch>,
     /// The epoch whose tree this is.
     pub best_epoch: usize,
-    /// Whether all epochs ran; false after early stopping, when the closure stopped it, or when the
-    /// rate was so large that the heights ran away.
+    /// Whether all epochs ran; false after early stopping, when `progress` stopped the run, or when
+    /// the heights diverged because the rate was too large.
     pub finished: bool,
     /// Seconds spent on gradients.
     pub gradient_seconds: f64,
@@ -104,8 +104,8 @@ pub fn learn(
     resume(None, start, data, options, progress)
 }
 
-/// [`learn`] from a checkpoint of a run with the same arguments on; the result is that run's, to
-/// the last bit.
+/// Continues [`learn`] from a checkpoint of a run with the same arguments; the result is that of the
+/// uninterrupted run, to the last bit.
 ///
 /// # Errors
 /// As [`learn`], and a checkpoint of a run with other numbers of points or steps.
@@ -118,7 +118,7 @@ pub fn resume(
 ) -> Result<Learned> {
     options.check()?;
     data.check_for(start.leaves())?;
-    if let Some(coarse) = Coarse::of(start, &[data])? {
+    if let Some(coarse) = CoarseTree::of(start, &[data])? {
         let few = coarse.labelled(data)?;
         let learned = resume(from, &coarse.tree, &few, options, progress)?;
         return coarse.whole(learned, start, &few, options);
@@ -137,7 +137,7 @@ pub(crate) fn learn_judged(
     progress: &Progress<'_>,
 ) -> Result<Learned> {
     options.check()?;
-    if let Some(coarse) = Coarse::of(start, &[&parts.0, &parts.1])? {
+    if let Some(coarse) = CoarseTree::of(start, &[&parts.0, &parts.1])? {
         let few = (coarse.labelled(&parts.0)?, coarse.labelled(&parts.1)?);
         let learned = learn_judged(from, &coarse.tree, &few, options, progress)?;
         return coarse.whole(learned, start, &few.0, options);
@@ -191,9 +191,9 @@ fn descend(
     run.into_learned(start)
 }
 
-/// A run of [`learn`]: the tree now, the best so far, and what is known of both.
+/// A run of [`learn`]: the current tree, the best so far, and the fit of both.
 struct Run {
-    /// What a height of 1 means.
+    /// The distance that a height of 1 stands for.
     unit: f64,
     train: Labelled,
     /// How much each training label counts.
@@ -201,8 +201,8 @@ struct Run {
     validation: Labelled,
     loss: Loss,
     kind: Kind,
-    tree: Binary,
-    best: Binary,
+    tree: BinaryTree,
+    best: BinaryTree,
     best_epoch: usize,
     best_loss: f64,
     history: Vec<Epoch>,
@@ -222,7 +222,7 @@ impl Run {
         let train = train.in_units(label_unit, mass_unit);
         let validation = validation.in_units(label_unit, mass_unit);
         let unit = label_unit / mass_unit;
-        let mut tree = Binary::from_tree(start, &start.heights());
+        let mut tree = BinaryTree::from_tree(start, &start.heights());
         if options.kind != Kind::Additive && !start.is_ultrametric() {
             tree = project::ultrametric(&tree);
         }
@@ -255,7 +255,7 @@ impl Run {
         run
     }
 
-    /// Says where the run is; false where it has to stop.
+    /// Reports progress; false where the run has to stop.
     fn report(&self, step: usize, steps: usize, progress: &Progress<'_>) -> bool {
         let checkpoint = || {
             let Self { history, tree, best, best_epoch, .. } = self;
@@ -275,7 +275,7 @@ impl Run {
         })
     }
 
-    /// Puts a checkpoint in the place of the start.
+    /// Replaces the start by the state of a checkpoint.
     fn restore(&mut self, from: &Checkpoint, steps: usize) -> Result<()> {
         let fits = from.tree.leaves == self.tree.leaves && from.step <= steps;
         let best = from.history.get(from.best_epoch).filter(|_| fits);
@@ -294,16 +294,16 @@ impl Run {
         Ok(())
     }
 
-    /// One step: down the gradient of a batch of labels, then back to trees. Breaks off where the
-    /// heights run away, as they do when the rate is far too large.
+    /// One gradient step on a batch of labels, then the projection to trees. Breaks where the heights
+    /// diverge, as they do when the rate is far too large.
     fn descend(&mut self, batch: &[usize], rate: f64, pivot: usize) -> ControlFlow<()> {
         let begun = Instant::now();
-        let weighted = |&k: &usize| Weighted {
+        let weighted = |&k: &usize| WeightedPair {
             pair: self.train.pairs()[k],
             distance: self.train.distances()[k],
             weight: self.importance[k],
         };
-        let batch: Vec<Weighted> = batch.iter().map(weighted).collect();
+        let batch: Vec<WeightedPair> = batch.iter().map(weighted).collect();
         let step = gradient::step(&self.tree, self.train.measures(), &batch);
         if step.squared_norm > 0.0 {
             // The two means, of gradient and squared norm, share the batch size: it cancels.
@@ -329,7 +329,7 @@ impl Run {
     /// Measures the fit, and keeps the tree if it is the best so far.
     fn record(&mut self, epoch: usize) {
         let begun = Instant::now();
-        // What counts is the tree that would be returned.
+        // The fit is that of the tree that would be returned.
         let projected = (self.kind == Kind::SkipMst).then(|| project::ultrametric(&self.tree));
         let tree = projected.as_ref().unwrap_or(&self.tree);
         let train = Fit::new(tree, &self.train, self.loss);
@@ -354,7 +354,7 @@ impl Run {
         self.best.divide_heights(1.0 / self.unit);
         let tree = match self.kind {
             Kind::Ultrametric | Kind::SkipMst => self.best.to_tree()?,
-            // Additive trees hang from whichever leaf came last: hang them from their middle.
+            // Additive trees are rooted at the pivot of the last step: move the root to the middle.
             Kind::Additive => self.best.to_tree()?.rerooted_at_middle()?,
         };
         Ok(Learned {
@@ -375,7 +375,7 @@ struct Fit {
 }
 
 impl Fit {
-    fn new(tree: &Binary, data: &Labelled, loss: Loss) -> Self {
+    fn new(tree: &BinaryTree, data: &Labelled, loss: Loss) -> Self {
         let predicted = gradient::predictions(tree, data.measures(), data.pairs());
         let (mut squares, mut scale) = (0.0, 0.0);
         let importance = loss.importance(data.distances());
@@ -394,5 +394,5 @@ impl Fit {
     }
 }
 
-/// Heights this far from labels near 1 are on their way to infinity.
+/// Labels are near 1, so larger heights have diverged.
 const RUNAWAY: f64 = 1e100;

@@ -1,9 +1,9 @@
-//! What can be chosen: the kind of tree, the steps, and which errors count.
+//! Options of learning: the kind of tree, the steps, the loss.
 
 use crate::error::{Error, Result};
 use crate::names::named;
 
-/// What kind of tree is learned, and how a step goes back to it.
+/// The kind of tree that is learned, and the projection after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// All leaves equally far from the root; the paper's method.
@@ -53,7 +53,7 @@ impl Schedule {
     }
 }
 
-/// Which errors count how much.
+/// The loss that learning minimizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
@@ -101,7 +101,7 @@ pub struct LearnOptions {
     pub learning_rate: f64,
     /// How the rate falls (default: linearly to 0).
     pub schedule: Schedule,
-    /// Which errors count how much (default: relative ones; the paper: squared ones).
+    /// The loss (default: relative errors; the paper: squared ones).
     pub loss: Loss,
     /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1 (default:
     /// 0.1). With 0, or where it rounds to no pair, the training pairs choose.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::pairs::row_blocks;
 use crate::error::{Error, Result};
 use crate::progress::Counter;
-use crate::sets::Sets;
+use crate::sets::DisjointSets;
 
 /// Sources searched by one thread before it takes the next batch.
 const BATCH: usize = 16;
@@ -175,7 +175,7 @@ pub(super) fn parts_of(edges: &[Edge]) -> (Vec<Place>, usize) {
     touched.dedup();
     let number =
         |node: u32| touched.binary_search(&node).expect("an end of an edge is touched") as u32;
-    let mut sets = Sets::new(touched.len());
+    let mut sets = DisjointSets::new(touched.len());
     for &(a, b, _) in edges {
         let (a, b) = (sets.find(number(a)), sets.find(number(b)));
         // The smaller number stays, so that the first node stands for its component.

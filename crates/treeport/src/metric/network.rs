@@ -1,7 +1,7 @@
 //! A graph as a network for transport: its edges, and a spanning tree that every solve starts from.
 
 use super::graph::Graph;
-use crate::sets::Sets;
+use crate::sets::DisjointSets;
 
 /// The edges of a graph, smaller node first, and a spanning tree of them.
 #[derive(Clone, Copy)]
@@ -59,7 +59,7 @@ fn lightest(graph: &Graph) -> Vec<u32> {
     let mut order: Vec<u32> = (0..edges.len() as u32).collect();
     // Lengths from 0 up sort like their bits.
     order.sort_by_key(|&e| edges[e as usize].2.to_bits());
-    let mut sets = Sets::new(graph.len());
+    let mut sets = DisjointSets::new(graph.len());
     order.retain(|&e| sets.join(edges[e as usize].0, edges[e as usize].1));
     order
 }

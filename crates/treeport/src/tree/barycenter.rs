@@ -1,4 +1,4 @@
-//! The measure with the least mean distance to several, along a tree.
+//! Barycenters on a tree: the measure with the least mean distance to several.
 //!
 //! With y(v) the mass of the barycenter below v and m_k(v) that of measure k,
 //!
@@ -9,23 +9,23 @@
 //! is a line of slope 0 from 0 to 1, and an edge bends at the mass of every measure below it.
 
 use super::Tree;
-use super::convex::{Convex, Pieces};
+use super::convex::{ConvexFunction, ConvexPieces};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::progress::{Counter, Progress};
 use crate::steps::BARYCENTER;
 
-/// The mass of a measure as a whole number, which every measure has.
+/// The total mass of every measure, as a whole number.
 const WHOLE: i64 = 1 << 60;
 
 /// Masses below this are the rounding of sums: 2⁻⁴⁵ of all.
 const DUST: i64 = WHOLE >> 45;
 
-/// Nodes between two questions whether to go on.
+/// Nodes between two calls of `progress`.
 const ASKED: usize = 1 << 10;
 
-/// What is known of an edge: the mass of one measure below it, and the weight of that measure.
+/// The mass of one measure below a node, and the weight of that measure.
 #[derive(Clone, Copy)]
 struct MassBelow {
     node: u32,
@@ -34,12 +34,12 @@ struct MassBelow {
 }
 
 impl Tree {
-    /// A mass for every point, so that the weighted sum of [distances](Tree::distance) to the
-    /// measures is least; they have equal masses, and so has it. Without weights all count the same.
+    /// The mass at every point of a measure with the least weighted sum of
+    /// [distances](Tree::distance) to the measures. All have equal masses; without weights all count
+    /// the same.
     ///
-    /// Usually there is more than one, as every point between two is a barycenter of those: it is
-    /// one of them, the same every time. Masses below 2⁻⁴⁵ of the total are rounding, and
-    /// go to the largest.
+    /// Barycenters are seldom unique: every point between two is a barycenter of those. The choice is
+    /// deterministic. Masses below 2⁻⁴⁵ of the total are rounding, and go to the largest.
     ///
     /// # Errors
     /// No measures, measures on other points than the tree's or of different masses, a number of
@@ -119,10 +119,10 @@ impl Tree {
     ) -> Result<Vec<i64>> {
         let pieces = self.leaves() + below.len();
         let step = format_args!("a barycenter on {} nodes", self.nodes());
-        let bytes = Pieces::BYTES.saturating_mul(pieces as u64);
+        let bytes = ConvexPieces::BYTES.saturating_mul(pieces as u64);
         memory::check(step, bytes, "take fewer measures, or a smaller tree")?;
-        let mut pieces = Pieces::with_capacity(pieces);
-        let mut waiting: Vec<Option<Convex>> = vec![None; self.nodes()];
+        let mut pieces = ConvexPieces::with_capacity(pieces);
+        let mut waiting: Vec<Option<ConvexFunction>> = vec![None; self.nodes()];
         let mut rest = below;
         for v in 0..self.root() {
             if v.is_multiple_of(ASKED) {
@@ -151,7 +151,7 @@ impl Tree {
     }
 }
 
-/// Whole numbers as masses of this total, the dust with the largest.
+/// Whole numbers as masses of this total; masses below [`DUST`] go to the largest.
 fn masses(lengths: &[i64], total: f64) -> Vec<f64> {
     let dust: i64 = lengths.iter().filter(|length| **length < DUST).sum();
     let largest = (0..lengths.len()).max_by_key(|&i| lengths[i]);
@@ -164,14 +164,14 @@ fn masses(lengths: &[i64], total: f64) -> Vec<f64> {
     lengths.iter().enumerate().map(mass).collect()
 }
 
-/// Adds what an edge costs: measures that are not named have no mass below it.
+/// Adds the cost of an edge; measures that are not named have no mass below it.
 fn bend(
-    pieces: &mut Pieces,
-    mut f: Convex,
+    pieces: &mut ConvexPieces,
+    mut f: ConvexFunction,
     length: f64,
     here: &[MassBelow],
     weight: f64,
-) -> Convex {
+) -> ConvexFunction {
     if length == 0.0 {
         return f;
     }
@@ -183,8 +183,7 @@ fn bend(
     pieces.bend(f, 0, length * absent.max(0.0))
 }
 
-/// The masses of a measure as whole numbers that add up to [`WHOLE`]: what rounding leaves goes to
-/// the largest.
+/// The masses of a measure as whole numbers that add up to [`WHOLE`]; the largest takes the rounding.
 fn whole(measure: &Measure<'_>) -> Vec<(usize, i64)> {
     let factor = WHOLE as f64 / measure.total();
     let mut units: Vec<(usize, i64)> =

@@ -7,14 +7,14 @@
 //!
 //! **Invariant.** A function lives on an interval and is a sequence of pieces, each a slope and a
 //! length, whose slopes never decrease. Infimal convolution is then the pieces of both, sorted by
-//! slope ([`Pieces::join`]). A term c·|y − m| cuts the sequence at m and takes c from the slopes
-//! before, adds c to those after ([`Pieces::bend`]). A piece belongs to the leaf whose mass it is,
-//! and what is cut from it belongs to the same; the pieces of a leaf stay in their order. So the
-//! cheapest way to have mass y is to take the first pieces up to y, which says at once how much
-//! every leaf has ([`Pieces::taken`]); nobody walks down again.
+//! slope ([`ConvexPieces::join`]). A term c·|y − m| cuts the sequence at m, takes c from the slopes
+//! before and adds c to those after ([`ConvexPieces::bend`]). A piece belongs to the leaf whose mass it is,
+//! and what is cut from it belongs to the same leaf; the pieces of a leaf stay in their order. The
+//! cheapest way to have mass y is to take the first pieces up to y: their lengths are the masses of
+//! the leaves ([`ConvexPieces::taken`]), without a pass down the tree.
 //!
-//! Lengths are integers, so that cuts fall where they should. The pieces lie in a treap: each node
-//! has a slope that is still to be added below it.
+//! Lengths are integers, so that cuts are exact. The pieces are nodes of a treap with lazy additions
+//! to the slopes below a node.
 //!
 //! # Complexity
 //! [`bend`](Pieces::bend) is O(log n) and [`join`](Pieces::join) O(k log(n/k + 1)) for the smaller
@@ -26,21 +26,21 @@ const NONE: u32 = u32::MAX;
 
 /// A function on an interval that begins at `start`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Convex {
+pub(super) struct ConvexFunction {
     root: u32,
     start: i64,
 }
 
 /// The pieces of all functions.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct ConvexPieces {
     pieces: Vec<Piece>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     slope: f64,
-    /// What all slopes below in the treap still lack.
+    /// To be added to all slopes below in the treap.
     pending: f64,
     length: i64,
     /// The length of this piece and of all below it.
@@ -51,39 +51,45 @@ struct Piece {
     after: u32,
 }
 
-impl Pieces {
+impl ConvexPieces {
     pub(super) fn with_capacity(count: usize) -> Self {
         Self { pieces: Vec::with_capacity(count) }
     }
 
-    /// What a piece takes in memory.
+    /// Memory of a piece.
     pub(super) const BYTES: u64 = size_of::<Piece>() as u64;
 
     /// A function with one piece.
-    pub(super) fn line(&mut self, start: i64, slope: f64, length: i64, leaf: u32) -> Convex {
-        Convex { root: self.add(slope, length, leaf), start }
+    pub(super) fn line(
+        &mut self,
+        start: i64,
+        slope: f64,
+        length: i64,
+        leaf: u32,
+    ) -> ConvexFunction {
+        ConvexFunction { root: self.add(slope, length, leaf), start }
     }
 
     /// The least of f(x) + g(y − x) over x, as a function of y.
-    pub(super) fn join(&mut self, f: Convex, g: Convex) -> Convex {
-        Convex { root: self.union(f.root, g.root), start: f.start + g.start }
+    pub(super) fn join(&mut self, f: ConvexFunction, g: ConvexFunction) -> ConvexFunction {
+        ConvexFunction { root: self.union(f.root, g.root), start: f.start + g.start }
     }
 
     /// f(y) + change·|y − at|.
-    pub(super) fn bend(&mut self, f: Convex, at: i64, change: f64) -> Convex {
+    pub(super) fn bend(&mut self, f: ConvexFunction, at: i64, change: f64) -> ConvexFunction {
         let (before, after) = self.cut(f.root, at - f.start);
         self.raise(before, -change);
         self.raise(after, change);
-        Convex { root: self.concat(before, after), start: f.start }
+        ConvexFunction { root: self.concat(before, after), start: f.start }
     }
 
-    /// The same up to `end`.
-    pub(super) fn until(&mut self, f: Convex, end: i64) -> Convex {
-        Convex { root: self.cut(f.root, end - f.start).0, start: f.start }
+    /// The function restricted to arguments up to `end`.
+    pub(super) fn until(&mut self, f: ConvexFunction, end: i64) -> ConvexFunction {
+        ConvexFunction { root: self.cut(f.root, end - f.start).0, start: f.start }
     }
 
     /// Calls `take` with a leaf and a length for every piece up to `at`.
-    pub(super) fn taken(&mut self, f: Convex, at: i64, mut take: impl FnMut(u32, i64)) {
+    pub(super) fn taken(&mut self, f: ConvexFunction, at: i64, mut take: impl FnMut(u32, i64)) {
         let mut stack = vec![self.cut(f.root, at - f.start).0];
         while let Some(root) = stack.pop() {
             if root != NONE {
@@ -119,7 +125,7 @@ impl Pieces {
         }
     }
 
-    /// Hands down what slopes below lack; returns the piece.
+    /// Adds `pending` to the nodes next below; returns the piece.
     fn settled(&mut self, root: u32) -> Piece {
         let piece = self.pieces[root as usize];
         if piece.pending != 0.0 {
@@ -130,7 +136,7 @@ impl Pieces {
         piece
     }
 
-    /// Puts other pieces below; returns the root.
+    /// Replaces the subtrees of the root; returns the root.
     fn with_below(&mut self, root: u32, before: u32, after: u32) -> u32 {
         let below = self.total(before) + self.total(after);
         let piece = self.at(root);
@@ -139,14 +145,14 @@ impl Pieces {
         root
     }
 
-    /// The pieces of the first `length`, and the others; one of them may be cut in two.
+    /// The pieces up to `length`, and those after; one of them may be cut in two.
     fn cut(&mut self, root: u32, length: i64) -> (u32, u32) {
         let (first, cut, rest) = self.parted(root, length);
-        // A new piece goes in from above, where its priority has its place.
+        // The new piece is concatenated from the root, so that its priority finds its place.
         (first, self.concat(cut, rest))
     }
 
-    /// The pieces of the first `length`, what is cut from the last of them, and the others.
+    /// The pieces up to `length`, the rest of the one that is cut there, and those after it.
     fn parted(&mut self, root: u32, length: i64) -> (u32, u32, u32) {
         if root == NONE || length <= 0 {
             return (NONE, NONE, root);
@@ -217,7 +223,7 @@ impl Pieces {
     }
 }
 
-/// A number that looks like none before it: the last steps of a 32-bit hash.
+/// A pseudorandom number: the finalizer of a 32-bit hash.
 fn scrambled(number: u32) -> u32 {
     let mut x = number.wrapping_add(0x9e37_79b9);
     x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -259,7 +265,7 @@ mod tests {
     }
 
     /// The slopes of a function, one for every unit of length.
-    fn slopes(pieces: &mut Pieces, root: u32, out: &mut Vec<f64>) {
+    fn slopes(pieces: &mut ConvexPieces, root: u32, out: &mut Vec<f64>) {
         if root != NONE {
             let piece = pieces.settled(root);
             slopes(pieces, piece.before, out);
@@ -274,8 +280,8 @@ mod tests {
             lines in vec((-5i64..5, -9i8..9, 1i64..5), 1..8),
             bends in vec((-20i64..20, 0i8..5), 8),
         ) {
-            let mut pieces = Pieces::default();
-            let mut whole: Option<(Convex, Table)> = None;
+            let mut pieces = ConvexPieces::default();
+            let mut whole: Option<(ConvexFunction, Table)> = None;
             for (leaf, (&(start, slope, length), &(at, change))) in
                 lines.iter().zip(&bends).enumerate()
             {

@@ -1,7 +1,7 @@
 //! The plan behind a tree-Wasserstein distance: greedy matching from the leaves up.
 
 use super::Tree;
-use super::matching::{Matching, Move, Surplus};
+use super::matching::{MassMove, Matching, Surplus};
 use crate::error::Result;
 use crate::measure::Measure;
 
@@ -46,8 +46,7 @@ impl Coupling {
 }
 
 impl Tree {
-    /// An optimal plan for the tree's own distances: mass is matched at the lowest node where it
-    /// can be.
+    /// An optimal plan for the tree's own distances: mass is matched at the lowest possible node.
     ///
     /// Shared mass stays where it is. Every step empties one side, so there are at most as many
     /// moves as the two supports have points together, and the marginals are the two measures up to
@@ -70,26 +69,26 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn coupling(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<Coupling> {
-        Ok(Plans::new(std::slice::from_ref(self), a, b)?.of(0))
+        Ok(TreePlans::new(std::slice::from_ref(self), a, b)?.of(0))
     }
 }
 
 /// The plans of several trees between the same two measures.
-pub(crate) struct Plans {
+pub(crate) struct TreePlans {
     /// Mass that stays where it is in all of them.
     stays: Coupling,
-    /// Where the measures differ; after that the last point where both have mass, if there is one.
+    /// Points where the measures differ, then the last point where both have mass, if there is one.
     pub(crate) points: Vec<u32>,
-    /// Above 0 where mass leaves, below 0 where it arrives; 0 at the place after all of them.
+    /// a − b at each of `points`: above 0 where mass leaves, below 0 where it arrives, 0 at the last.
     pub(crate) surplus: Vec<f64>,
-    /// Between places in `points`, one tree after the other.
-    pub(crate) moves: Vec<Move>,
+    /// Moves between indices of `points`, one tree after the other.
+    pub(crate) moves: Vec<MassMove>,
     /// Where the moves of each tree end.
     pub(crate) ends: Vec<usize>,
 }
 
-impl Plans {
-    /// What [`Tree::coupling`] gives for each tree; what does not depend on the tree is done once.
+impl TreePlans {
+    /// The [`Tree::coupling`] of each tree; what does not depend on the tree is computed once.
     pub(crate) fn new(trees: &[Tree], a: &Measure<'_>, b: &Measure<'_>) -> Result<Self> {
         let stays = stationary(a, b);
         let surplus = Surplus::new(a, b);
@@ -113,8 +112,8 @@ impl Plans {
         self.plan(&self.moves[begin..self.ends[tree]])
     }
 
-    /// The plan of some moves, with what stays.
-    pub(crate) fn plan(&self, moves: &[Move]) -> Coupling {
+    /// The plan of some moves and of the mass that stays.
+    pub(crate) fn plan(&self, moves: &[MassMove]) -> Coupling {
         let mut plan = self.stays.clone();
         for step in moves {
             let (from, to) = self.between(step);
@@ -123,8 +122,8 @@ impl Plans {
         plan
     }
 
-    /// Adds the moves of one tree for the surplus that earlier `moves` have left.
-    pub(crate) fn match_rest(&self, left: &[f64], tree: &Tree, moves: &mut Vec<Move>) {
+    /// Adds the moves of `tree` for `left`, the surplus that earlier `moves` left.
+    pub(crate) fn match_rest(&self, left: &[f64], tree: &Tree, moves: &mut Vec<MassMove>) {
         let open = (0..).zip(left).filter(|(_, left)| **left != 0.0);
         let places: Vec<u32> = open.map(|(place, _)| place).collect();
         let of = |&place: &u32| (self.points[place as usize], left[place as usize]);
@@ -134,16 +133,16 @@ impl Plans {
         if rest.is_empty() {
             return;
         }
-        // What rounding alone has left goes where the last mass went; if none did, to a point that
-        // both have.
+        // A rest that is rounding goes where the last mass went, or else to a point of both.
         let last = moves.last().map_or_else(|| self.points.len() as u32 - 1, |step| step.to);
         let place = |k: u32| places.get(k as usize).copied().unwrap_or(last);
-        let moved = |step: &Move| Move { from: place(step.from), to: place(step.to), ..*step };
+        let moved =
+            |step: &MassMove| MassMove { from: place(step.from), to: place(step.to), ..*step };
         moves.extend(rest.iter().map(moved));
     }
 
-    /// The points of a move.
-    pub(crate) fn between(&self, step: &Move) -> (u32, u32) {
+    /// The two points of a move.
+    pub(crate) fn between(&self, step: &MassMove) -> (u32, u32) {
         (self.points[step.from as usize], self.points[step.to as usize])
     }
 }

@@ -8,10 +8,10 @@
 use rayon::prelude::*;
 
 use super::Tree;
-use super::index::{Depth, Index};
+use super::index::{AncestorIndex, Depth};
 use crate::error::Result;
 use crate::measure::{Measure, Measures, check_balance};
-use crate::order::Order;
+use crate::order::RankOrder;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
@@ -56,11 +56,11 @@ impl Tree {
         Ok(self.distance_sorted(a, b))
     }
 
-    /// W_T of measures that nobody prepared: points of both are sorted together, which is faster
-    /// than to merge them first, as a merge guesses wrong at every other point.
+    /// W_T of measures that are not prepared. Sorting the points of both together is faster than
+    /// merging them first, because half of a merge's branches are mispredicted.
     fn distance_sorted(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
         let index = self.index();
-        let mut order = Order::default();
+        let mut order = RankOrder::default();
         let both = a.support().iter().chain(b.support());
         order.sort(both.map(|&point| index.rank[point as usize]), index.last_rank());
         let masses: Vec<f64> =
@@ -140,7 +140,7 @@ impl Tree {
         b.check_points(self.leaves())?;
         let counter = Counter::new(steps::DISTANCES, a.len(), progress);
         let mut distances = vec![0.0; a.len()];
-        // Every row is used once, so that a cut through the tree would never pay for itself.
+        // Every row is used once, so a cut through the tree would cost more than it saves.
         distances.par_chunks_mut(PAIRS_PER_TASK).enumerate().try_for_each_init(
             Scratch::default,
             |scratch, (task, out)| {
@@ -180,8 +180,8 @@ impl Tree {
     }
 
     /// The depth-first index, built once.
-    pub(crate) fn index(&self) -> &Index {
-        self.shape.index.get_or_init(|| Index::new(self))
+    pub(crate) fn index(&self) -> &AncestorIndex {
+        self.shape.index.get_or_init(|| AncestorIndex::new(self))
     }
 
     /// The measures with leaf ranks in place of points.
@@ -208,12 +208,12 @@ pub(super) const PAIRS_PER_TASK: usize = 256;
 
 /// W_T of two measures on leaf ranks: merge, drop what cancels, sweep the spanned tree.
 pub(super) fn sparse(
-    index: &Index,
+    index: &AncestorIndex,
     a: &Measure<'_>,
     b: &Measure<'_>,
     scratch: &mut Scratch,
 ) -> f64 {
-    // The root as the end of the way up: what arrives there is the rounding of equal masses.
+    // Up to the root: the surplus that arrives there is the rounding of equal masses.
     index.cost_to(&mut scratch.stack, surpluses(a, b), Depth::default()).0
 }
 

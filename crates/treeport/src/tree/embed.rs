@@ -8,7 +8,7 @@ use crate::measure::{Measure, Measures};
 use crate::memory;
 use crate::sparse::Csr;
 
-/// Entries worked out at once, at most: 256 MiB of them.
+/// Most entries computed at once: 256 MiB.
 const AT_ONCE: usize = 1 << 24;
 
 impl Tree {
@@ -36,8 +36,8 @@ impl Tree {
         self.rows_above(measures, |mass, length| mass * length)
     }
 
-    /// Rows of what `value` makes of the mass below a node and the length of its edge, for the nodes
-    /// above a measure's points whose edge is longer than 0.
+    /// Rows of `value(mass below a node, length of its edge)`, for the nodes above a measure's points
+    /// whose edge is longer than 0.
     pub(super) fn rows_above(
         &self,
         measures: &Measures,

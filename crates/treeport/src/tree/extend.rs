@@ -1,18 +1,17 @@
 //! New leaves on a tree that stays as it is.
 //!
-//! A new point hangs by an edge of its own from a place on the way from its nearest old leaf to the root.
-//! Cutting an edge in two changes no distance among the old leaves, so whatever the tree has learned
-//! stays. Two numbers are to be chosen: how far up the place is, and how long the new edge. For a place
-//! *u* above the leaf p, an old leaf q that parts from p at height h is
-//! d(p, q) + |u − h| − h away from it, and the new edge adds the same to all: for every place worth a
-//! look (the leaf itself, half the way to the nearest, and wherever a leaf that is looked at parts) the
-//! best length is a mean. Of all the one whose distances to 16 near and 16 other leaves err least,
-//! relatively, is taken.
+//! A new point hangs by an edge of its own from a place on the path from its nearest old leaf p to the
+//! root. Cutting an edge in two changes no distance among the old leaves. Two numbers are chosen: the
+//! height u of the place above p, and the length of the new edge. An old leaf q whose path joins that
+//! of p at height h is d(p, q) + |u − h| − h away from the place, and the new edge adds its length to
+//! all of these. So for a given u the best length is a weighted mean. The heights that are tried: 0,
+//! half the distance to p, and h of 16 near and 16 other leaves. The one with the least squares of
+//! relative errors to those leaves is taken.
 //!
-//! Learned trees have a scale of their own: on words their distances are shorter than those of points, for
-//! mass seldom moves to where it is far. So the distances of a new point are brought to the scale on which its
-//! nearest leaf has the same mean distance to those that are looked at. Without that, trees of tweets to
-//! which half of the words are new err three times as much (0.059 for 0.0195).
+//! Distances of learned trees have another scale than those of points: on words they are shorter,
+//! because mass seldom moves far. So the distances of a new point are multiplied by the mean ratio of
+//! p's distances in the tree to those of the new point, over the leaves that are compared. Without
+//! that, trees of tweets to which half of the words are new err three times as much (0.059, not 0.0195).
 
 use super::Tree;
 use crate::error::{Error, Result};
@@ -22,39 +21,39 @@ use crate::error::{Error, Result};
 pub struct Attachment {
     /// An old leaf.
     pub leaf: usize,
-    /// How far above it, on the way to the root; at the root where the way is shorter.
+    /// How far above it, on the path to the root; at the root where the path is shorter.
     pub up: f64,
     /// The length of the new edge.
     pub length: f64,
 }
 
-/// Near leaves that are looked at, and others.
+/// The number of near leaves, and of other leaves, that are compared.
 const LOOKED_AT: usize = 16;
 
-/// A leaf that is looked at.
+/// A leaf that is compared.
 struct NearbyLeaf {
-    /// How far the new point is from it.
+    /// The distance of the new point.
     distance: f64,
-    /// How far it is from the nearest leaf in the tree, and at which height above that they part.
+    /// Its distance from the nearest leaf in the tree, and the height above that where they meet.
     in_tree: f64,
     parts: f64,
 }
 
 impl NearbyLeaf {
-    /// Its distance from a place above the nearest leaf.
+    /// Its distance from the place `up` above the nearest leaf.
     fn above(&self, up: f64) -> f64 {
         self.in_tree + (up - self.parts).abs() - self.parts
     }
 }
 
 impl Tree {
-    /// Where a new point hangs best, given its distances to all leaves.
+    /// The best place for a new point, given its distances to all leaves.
     ///
     /// # Errors
     /// Another number of distances than leaves, or one that is negative or not finite.
     ///
     /// # Complexity
-    /// O(N) to find the nearest, and 32 ways up the tree.
+    /// O(N) to find the nearest leaves, and 32 paths to the root.
     pub fn place(&self, distances: &[f64]) -> Result<Attachment> {
         if distances.len() != self.leaves() {
             return Err(Error::Shape {
@@ -108,7 +107,7 @@ impl Tree {
         way
     }
 
-    /// Climbs from a leaf until it meets the way up from another.
+    /// Compares leaf `q`: climbs from it until it meets `way`, the path from the nearest leaf.
     fn seen(&self, way: &[(u32, f64)], q: usize, distance: f64) -> NearbyLeaf {
         let (mut node, mut climbed) = (q as u32, 0.0);
         // Parents have larger numbers, so the way is in order.
@@ -123,14 +122,14 @@ impl Tree {
         NearbyLeaf { distance, in_tree: climbed + parts, parts }
     }
 
-    /// The same tree with new leaves after the old ones, whose distances stay as they are.
+    /// The tree with new leaves after the old ones; distances between old leaves do not change.
     ///
     /// # Errors
-    /// A leaf that there is not, or a length that is negative or not finite. Names of the points are
+    /// A leaf that does not exist, or a length that is negative or not finite. Names of the points are
     /// left out; [`with_names`](Self::with_names) gives new ones.
     ///
     /// # Complexity
-    /// O(N + M log M) for M new leaves, and the ways up to their places.
+    /// O(N + M log M) for M new leaves, and the paths up to their places.
     ///
     /// # Example
     /// ```
@@ -146,7 +145,7 @@ impl Tree {
         for (at, one) in new.iter().enumerate() {
             cuts.push((self.cut(at, one)?, at));
         }
-        // Along every edge from below.
+        // By edge, from below.
         cuts.sort_unstable_by(|a, b| {
             let ((a, a_up), (b, b_up)) = (a.0, b.0);
             a.cmp(&b).then(a_up.total_cmp(&b_up))
@@ -156,7 +155,7 @@ impl Tree {
         let mut length = self.lengths().to_vec();
         let mut point: Vec<Option<usize>> =
             (0..old).map(|v| (v < self.leaves()).then_some(v)).collect();
-        // The node below what is left of an edge, and how far up that node is.
+        // (edge, the topmost node on it so far, the height of that node above the edge's lower end)
         let mut below = (usize::MAX, 0, 0.0);
         for ((node, up), at) in cuts {
             if below.0 != node {
@@ -165,7 +164,7 @@ impl Tree {
             let place = if up > below.2 || node < self.leaves() && below.1 == node {
                 let place = parent.len();
                 parent.push(parent[below.1]);
-                // What is above the place, of all that was above the node.
+                // The rest of the edge, above the place.
                 length.push((self.lengths()[node] - up).max(0.0));
                 point.push(None);
                 (parent[below.1], length[below.1]) = (Some(place), up - below.2);
@@ -181,7 +180,7 @@ impl Tree {
         Self::from_unordered(&parent, &length, &point)
     }
 
-    /// The node whose edge a place is on, and how far above the node.
+    /// The node whose edge a place is on, and its height above that node.
     fn cut(&self, at: usize, one: &Attachment) -> Result<(usize, f64)> {
         let fits = |x: f64| x.is_finite() && x >= 0.0;
         if one.leaf >= self.leaves() || !fits(one.up) || !fits(one.length) {
@@ -195,7 +194,7 @@ impl Tree {
         }
         let (mut node, mut rest) = (one.leaf, one.up);
         while node != self.root() && rest >= self.lengths()[node] {
-            // The place above a leaf without a length of its own is above its parent, too.
+            // A place at the upper end of an edge belongs to the edge above.
             rest -= self.lengths()[node];
             node = self.parents()[node] as usize;
         }
@@ -203,7 +202,7 @@ impl Tree {
     }
 }
 
-/// How long the nearest leaf's distances in the tree are beside those of the new point.
+/// The mean ratio of the nearest leaf's distances in the tree to the distances of the new point.
 fn scale(seen: &[NearbyLeaf]) -> f64 {
     let others = seen.iter().filter(|one| one.in_tree > 0.0);
     let (count, sum) =
@@ -212,7 +211,7 @@ fn scale(seen: &[NearbyLeaf]) -> f64 {
     if mean.is_finite() { mean } else { 1.0 }
 }
 
-/// The place up to the root, `top`, and the length whose distances to the leaves that are looked at err least.
+/// The place, at most `top` above the leaf, and the length with the least error to the compared leaves.
 fn best_place(leaf: usize, nearest: f64, top: f64, seen: &[NearbyLeaf]) -> Attachment {
     let half = top.min(0.5 * nearest);
     let places = [0.0, half].into_iter().chain(seen.iter().map(|one| one.parts));

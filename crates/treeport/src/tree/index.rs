@@ -1,7 +1,6 @@
 //! Lowest common ancestors in constant time, and one pass over the tree that a few leaves span.
 //!
-//! Leaves are numbered in depth-first order (`rank`), inner nodes by when a descent meets them
-//! (`number`). The common ancestor of two leaves is then the smallest number among the ancestors of
+//! Leaves are numbered in depth-first order (`rank`), inner nodes in preorder (`number`). The common ancestor of two leaves is then the smallest number among the ancestors of
 //! neighboring leaves between them: a range minimum, answered from a sparse table.
 
 use super::Tree;
@@ -10,11 +9,11 @@ use super::Tree;
 ///
 /// O(n log n) memory (2 bytes for each leaf and doubling, 4 in large trees) and time to build.
 #[derive(Clone, Debug)]
-pub(crate) struct Index {
+pub(crate) struct AncestorIndex {
     /// Depth-first position of every leaf.
     pub(crate) rank: Vec<u32>,
     table: Table,
-    /// Number of every inner node, in a descent.
+    /// Preorder number of every inner node.
     number: Vec<u32>,
     /// Distance from the root, by inner number.
     inner: Vec<Depth>,
@@ -53,8 +52,8 @@ impl Depth {
 /// Ancestor numbers of neighboring leaves, and the smallest of every 2^l in a row.
 ///
 /// Level `l` holds at `k` the smallest number between leaves at ranks k and k + 2^l; one level of
-/// `leaves − 1` entries after the other. Short numbers where they do: lookups wait for memory, and
-/// these are half of it.
+/// `leaves − 1` entries after the other. Lookups wait for memory, so 16-bit numbers are used where
+/// they suffice.
 #[derive(Clone, Debug)]
 enum Table {
     Short(Vec<u16>),
@@ -90,7 +89,7 @@ impl Table {
     }
 }
 
-impl Index {
+impl AncestorIndex {
     /// The largest rank.
     pub(crate) fn last_rank(&self) -> u32 {
         self.rank.len() as u32 - 1
@@ -162,15 +161,14 @@ impl Index {
         self.table.smaller(start + a, start + b - (1 << level))
     }
 
-    /// The ancestor where a leaf parts from the one before; any number if it is the first.
+    /// The lowest common ancestor of a leaf and the one before it; any number for the first leaf.
     #[inline]
     fn branch(&self, before: Option<u32>, rank: u32) -> u32 {
         before.map_or(0, |before| self.ancestor(before as usize, rank as usize))
     }
 
-    /// Puts the branch of every leaf into `out`, for [`Index::sweep`]. All at once before it,
-    /// because a sweep guesses wrong at every other leaf, and then waits for each ancestor from
-    /// memory.
+    /// Writes the branch of every leaf to `out`, for [`AncestorIndex::sweep`]. Looked up all at once,
+    /// the reads overlap; within a sweep each would wait behind a mispredicted branch.
     pub(crate) fn branches(&self, ranks: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
         let mut last = None;
         out.clear();
@@ -243,7 +241,7 @@ impl Index {
         self.cost_along(stack, leaves, root)
     }
 
-    /// [`Index::cost_to`] of leaves as [`Index::sweep`] takes them.
+    /// [`AncestorIndex::cost_to`] of leaves as [`AncestorIndex::sweep`] takes them.
     pub(crate) fn cost_along(
         &self,
         stack: &mut Vec<(u32, f64)>,
@@ -263,7 +261,7 @@ impl Index {
         }
     }
 
-    /// How deep a node is.
+    /// The depth of a node.
     pub(crate) fn depth(&self, tree: &Tree, node: usize) -> Depth {
         if node < tree.leaves() {
             self.leaf[self.rank[node] as usize]
@@ -272,12 +270,12 @@ impl Index {
         }
     }
 
-    /// How deep the leaf at a rank is.
+    /// The depth of the leaf at a rank.
     pub(crate) fn leaf_depth(&self, rank: u32) -> Depth {
         self.leaf[rank as usize]
     }
 
-    /// The number of an inner node in a descent.
+    /// The preorder number of an inner node.
     pub(crate) fn number(&self, tree: &Tree, node: usize) -> usize {
         self.number[node - tree.leaves()] as usize
     }

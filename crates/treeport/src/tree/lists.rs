@@ -1,12 +1,12 @@
-//! For every node of a tree the measures that have mass below it: one measure against many.
+//! Inverted lists: for every node of a tree the measures that have mass below it.
 //!
 //! With μ(v) the mass below v times the length above it, |μ(v) − ρ(v)| = μ(v) + ρ(v) − 2 min(μ(v),
-//! ρ(v)), so that W_T is what both measures pay up to the root alone, less twice the sum of minima.
-//! A minimum is above 0 only where both have mass. So one pass over the lists of the nodes above a
-//! query's points compares it with all measures, and looks at nothing but what a pair shares: a
+//! ρ(v)). So W_T = Σ μ(v) + Σ ρ(v) − 2 Σ min(μ(v), ρ(v)), and the first two sums are known for every
+//! measure. A minimum is above 0 only where both have mass, so one pass over the lists of the nodes
+//! above a query's points gives the third sum for all measures. It reads only what a pair shares: a
 //! tenth of what two rows of a [`Skeleton`](super::skeleton::Skeleton) hold.
 //!
-//! Deep trees have too many nodes above a point for that; there are no lists of them.
+//! Deep trees have too many nodes above a point for lists.
 
 use std::ops::Range;
 
@@ -18,20 +18,20 @@ use super::prepared::Census;
 use crate::measure::{Measure, Measures};
 use crate::memory;
 
-/// Measures in one part of the lists: a task, whose sums stay in the nearest cache.
+/// Measures in one part of the lists, which is one task: their sums stay in the first cache.
 pub(super) const PART: usize = 1024;
 
 /// Entries of lists for each point of a measure, at most. Linkages of word vectors have 9 to 15.
 const MOST_PER_POINT: usize = 32;
 
-/// Below this share of what both pay alone, a difference has lost digits.
+/// Below this share of Σ μ(v) + Σ ρ(v), a distance has lost digits.
 const LEAST_SHARE: f64 = 1.0 / 32.0;
 
 /// A collection of measures by nodes.
 #[derive(Clone, Debug)]
-pub(super) struct Lists {
+pub(super) struct NodeLists {
     parts: Vec<Part>,
-    /// What it costs to take each measure to the root.
+    /// Cost of moving each measure to the root: Σ μ(v).
     alone: Vec<f64>,
 }
 
@@ -47,14 +47,14 @@ struct Part {
 }
 
 /// A measure that is compared with a collection.
-pub(super) struct Query {
+pub(super) struct QueryShares {
     /// Nodes above its points, increasing, with its mass below times the length above.
     shares: Vec<(usize, f64)>,
     alone: f64,
 }
 
-/// What a query shares with the measures of a part.
-pub(super) type Sums = [f64; PART];
+/// Σ min(μ(v), ρ(v)) of a query with each measure of a part.
+pub(super) type SharedSums = [f64; PART];
 
 /// Children of every inner node, in increasing order.
 struct Children {
@@ -62,11 +62,11 @@ struct Children {
     child: Vec<u32>,
 }
 
-impl Lists {
-    /// Lists of measures, in parallel; `None` where they would be longer than they are useful, or
-    /// there is no room for them.
+impl NodeLists {
+    /// Lists of measures, in parallel; `None` where they would be too long to help or do not fit
+    /// into memory.
     ///
-    /// A part of more measures has lists where all of them would.
+    /// A part of a larger collection has lists where the whole collection would.
     pub(super) fn new(
         tree: &Tree,
         measures: &Measures,
@@ -75,7 +75,7 @@ impl Lists {
     ) -> Option<Self> {
         let own = (measures.len(), measures.entries());
         let (all, points) = whole.map_or(own, |whole| (whole.measures, whole.entries));
-        // A list that is empty takes room, too.
+        // An empty list takes memory, too.
         let empty = all.div_ceil(PART) * tree.nodes() / 2;
         let most = (MOST_PER_POINT * points).checked_sub(empty)?.min(u32::MAX as usize);
         if whole.is_some_and(|whole| whole.above > most) {
@@ -94,14 +94,14 @@ impl Lists {
         })
     }
 
-    /// Compares a query with all measures of a part.
-    pub(super) fn share(&self, part: usize, query: &Query, sums: &mut Sums) {
+    /// Writes to `sums` what a query shares with each measure of a part.
+    pub(super) fn share(&self, part: usize, query: &QueryShares, sums: &mut SharedSums) {
         let part = &self.parts[part];
         sums.fill(0.0);
         for &(node, share) in &query.shares {
             let list = part.start[node] as usize..part.start[node + 1] as usize;
             for (&row, theirs) in part.row[list.clone()].iter().zip(&part.share[list]) {
-                // Always below, and so the compiler need not check it.
+                // A row is always below `PART`; the remainder spares the bounds check.
                 sums[usize::from(row) % PART] += share.min(*theirs);
             }
         }
@@ -109,14 +109,19 @@ impl Lists {
 
     /// The distance of a query to measure `row`, of whose part `sums` is; `None` where it is too
     /// small for this to be exact.
-    pub(super) fn distance(&self, query: &Query, row: usize, sums: &Sums) -> Option<f64> {
+    pub(super) fn distance(
+        &self,
+        query: &QueryShares,
+        row: usize,
+        sums: &SharedSums,
+    ) -> Option<f64> {
         let alone = query.alone + self.alone[row];
         let distance = alone - 2.0 * sums[row % PART];
         (distance >= LEAST_SHARE * alone && distance.is_finite()).then_some(distance)
     }
 }
 
-impl Query {
+impl QueryShares {
     /// A measure of the same tree; `below` is 0 for every node, before and after.
     pub(super) fn new(tree: &Tree, measure: &Measure<'_>, below: &mut [f64]) -> Self {
         Self { shares: tree.embed_row(measure, below), alone: alone(tree, measure) }
@@ -130,7 +135,7 @@ pub(super) fn parts_of(rows: &Range<usize>) -> impl Iterator<Item = (usize, Rang
     parts.map(move |part| (part, first.max(part * PART)..end.min((part + 1) * PART)))
 }
 
-/// What it costs to take a measure to the root.
+/// Cost of moving a measure to the root: Σ μ(v).
 fn alone(tree: &Tree, measure: &Measure<'_>) -> f64 {
     let index = tree.index();
     let depth = |point: usize| index.leaf_depth(index.rank[point]).minus(Depth::default());
@@ -265,7 +270,7 @@ mod tests {
     fn lists_hold_what_the_embedding_has_and_give_its_distances() {
         let (tree, measures) = (balanced(256), documents(256, PART + 9));
         let ranked = tree.by_rank(measures.iter());
-        let lists = Lists::new(&tree, &measures, &ranked, None).expect("a bushy tree");
+        let lists = NodeLists::new(&tree, &measures, &ranked, None).expect("a bushy tree");
         assert_eq!(
             parts_of(&(PART - 1..PART + 2)).collect::<Vec<_>>(),
             [(0, PART - 1..PART), (1, PART..PART + 2)]
@@ -275,7 +280,7 @@ mod tests {
         let embedded = tree.embed(&measures).expect("of the same points");
         let above_0 = lists.parts.iter().flat_map(|part| &part.share).filter(|share| **share > 0.0);
         assert_eq!(above_0.count(), embedded.values.len());
-        let query = Query::new(&tree, &measures.row(5), &mut vec![0.0; tree.nodes()]);
+        let query = QueryShares::new(&tree, &measures.row(5), &mut vec![0.0; tree.nodes()]);
         let mut sums = [0.0; PART];
         lists.share(1, &query, &mut sums);
         let judge = tree.distance(&measures.row(5), &measures.row(PART + 3)).expect("equal masses");
@@ -295,7 +300,7 @@ mod tests {
         });
         let path = Tree::new(n, path.collect(), vec![0.0; 2 * n - 1]).expect("a path");
         let lists = |tree: &Tree, measures: &Measures| {
-            Lists::new(tree, measures, &tree.by_rank(measures.iter()), None)
+            NodeLists::new(tree, measures, &tree.by_rank(measures.iter()), None)
         };
         assert!(lists(&path, &documents(n, 2000)).is_none());
         assert!(lists(&balanced(n), &documents(n, 2000)).is_some());

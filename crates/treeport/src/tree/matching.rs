@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use super::Tree;
 use super::distance::surpluses;
 use crate::measure::Measure;
-use crate::order::Order;
+use crate::order::RankOrder;
 
 /// Mass below a node that has found no partner yet: entries of one sign, linked in leaf order.
 #[derive(Clone, Copy)]
@@ -21,7 +21,7 @@ struct Entry {
     next: u32,
 }
 
-/// Where two measures differ, and what the first has more there.
+/// The points where two measures differ, and the difference, first minus second.
 pub(super) struct Surplus {
     /// The points, increasing.
     pub(super) points: Vec<u32>,
@@ -41,10 +41,10 @@ impl Surplus {
     }
 }
 
-/// Some mass that moves between places in a [`Surplus`]; the place after all of them is the last
-/// point where both measures have mass.
+/// Mass that moves between indices of a [`Surplus`]; the index after all of these is the last point
+/// where both measures have mass.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Move {
+pub(crate) struct MassMove {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) mass: f64,
@@ -53,7 +53,7 @@ pub(crate) struct Move {
 /// Memory that the plans of several trees share.
 #[derive(Default)]
 pub(super) struct Matching {
-    order: Order,
+    order: RankOrder,
     branches: Vec<u32>,
     entries: Vec<Entry>,
     stack: Vec<(u32, Unmatched)>,
@@ -67,7 +67,7 @@ impl Tree {
         &self,
         surplus: &Surplus,
         scratch: &mut Matching,
-        moves: &mut Vec<Move>,
+        moves: &mut Vec<MassMove>,
     ) {
         let Matching { order, branches, entries, stack } = scratch;
         let first = moves.len();
@@ -86,12 +86,12 @@ impl Tree {
             |_, _| (),
             |waiting, arrived| *waiting = matched(entries, moves, *waiting, arrived),
         );
-        // What rounding left over on the left goes where the last mass went, so that no row loses
-        // mass; if none did, to a point that both have.
+        // A rest on the left is rounding. It goes where the last mass went, or else to a point of
+        // both, so that no row loses mass.
         let to = moves[first..].last().map_or(entries.len() as u32, |last| last.to);
         let mut from = rest.map_or(END, |(rest, _)| rest.first);
         while from != END && entries[from as usize].surplus > 0.0 {
-            moves.push(Move { from, to, mass: entries[from as usize].surplus });
+            moves.push(MassMove { from, to, mass: entries[from as usize].surplus });
             from = entries[from as usize].next;
         }
     }
@@ -100,7 +100,7 @@ impl Tree {
 /// Matches two lists against each other if their signs differ, joins them if not.
 fn matched(
     entries: &mut [Entry],
-    moves: &mut Vec<Move>,
+    moves: &mut Vec<MassMove>,
     waiting: Unmatched,
     arrived: Unmatched,
 ) -> Unmatched {
@@ -120,8 +120,8 @@ fn matched(
         let (mine, theirs) = (entries[x as usize], entries[y as usize]);
         let (give, take) = (mine.surplus.abs(), theirs.surplus.abs());
         let (from, to) = if gives { (x, y) } else { (y, x) };
-        moves.push(Move { from, to, mass: give.min(take) });
-        // What is left belongs to whoever had more; the other is done, and never looked at again.
+        moves.push(MassMove { from, to, mass: give.min(take) });
+        // The larger surplus keeps the rest; the smaller entry is done.
         let left = mine.surplus + theirs.surplus;
         entries[x as usize].surplus = left;
         entries[y as usize].surplus = left;

@@ -24,13 +24,13 @@ mod unbalanced;
 mod unifrac;
 
 pub use coupling::Coupling;
-pub(crate) use coupling::Plans;
+pub(crate) use coupling::TreePlans;
 pub use distance::Scratch;
 pub(crate) use distance::surpluses;
 pub use extend::Attachment;
-pub(crate) use matching::Move;
+pub(crate) use matching::MassMove;
 pub(crate) use newick::parts as newick_parts;
-pub(crate) use potentials::Potentials;
+pub(crate) use potentials::TreePotentials;
 pub(crate) use prepared::check_tables;
 pub use prepared::{Census, RankedMeasures};
 pub use unifrac::UniFrac;
@@ -59,7 +59,7 @@ struct Shape {
     /// Length of the edge from a node up to its parent, at least 0; 0 at the root.
     length: Vec<f64>,
     /// Built on the first sparse query; the tree never changes after that.
-    index: OnceLock<index::Index>,
+    index: OnceLock<index::AncestorIndex>,
 }
 
 /// Size and shape of a tree: see [`Tree::statistics`].
@@ -225,7 +225,7 @@ impl Tree {
         Self::new(points, vec![points as u32; points + 1], length)
     }
 
-    /// The same tree with names for its points.
+    /// Names the points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
@@ -237,7 +237,7 @@ impl Tree {
         Ok(self)
     }
 
-    /// The same tree with the names that another tree on the same points has.
+    /// Takes over the names of another tree on the same points.
     pub(crate) fn named_as(mut self, other: &Self) -> Result<Self> {
         if let Some(names) = &other.names {
             if names.len() != self.shape.leaves {
@@ -297,7 +297,7 @@ impl Tree {
         )
     }
 
-    /// The same tree with every edge multiplied by `factor`.
+    /// The tree with every edge multiplied by `factor`.
     ///
     /// # Errors
     /// A factor that is negative or not finite.
@@ -313,7 +313,7 @@ impl Tree {
         Self::new(self.shape.leaves, self.shape.parent.clone(), length)?.named_as(self)
     }
 
-    /// The same tree with other lengths; that of the root stays 0.
+    /// The tree with other lengths; that of the root stays 0.
     pub(crate) fn with_lengths(&self, mut length: Vec<f64>) -> Result<Self> {
         length[self.root()] = 0.0;
         Self::new(self.leaves(), self.parents().to_vec(), length)?.named_as(self)

@@ -1,24 +1,24 @@
-//! The dual of a tree's distances: a potential for every point, which moving mass runs down.
+//! The dual of a tree distance: a potential for every point.
 //!
-//! Every edge with a surplus of mass below it rises from its upper to its lower end by its length,
-//! and one with a lack falls. So |u(i) − u(j)| is never above the length of the path from i to j,
-//! all of it is where the tree's plan moves mass, and Σ u·(μ − ρ) = W_T.
+//! With f(v) the surplus of mass below v, u(v) = u(parent) + sign(f(v))·length(v). So |u(i) − u(j)| is
+//! at most the length of the path from i to j, equal to it where the tree's plan moves mass, and
+//! Σ u·(μ − ρ) = W_T.
 
 use super::Tree;
 use super::distance::differences;
 use crate::measure::Measure;
-use crate::order::Order;
+use crate::order::RankOrder;
 
 /// Potentials of the points of two measures.
-pub(crate) struct Potentials {
+pub(crate) struct TreePotentials {
     /// Increasing.
     points: Vec<u32>,
     potentials: Vec<f64>,
 }
 
-impl Potentials {
-    /// The weighted mean over trees, each seen from the lowest node above all points: where trees
-    /// err in different places, it is closer to a dual of the ground metric than any of them.
+impl TreePotentials {
+    /// The weighted mean over trees, where u is 0 at the lowest node above all points. Trees err in
+    /// different places, so the mean is closer to a dual of the ground metric than any of them.
     ///
     /// # Complexity
     /// O(s log s) for each tree and s points.
@@ -51,12 +51,12 @@ impl Potentials {
 /// The tree that some leaves span, in memory that is used again.
 #[derive(Default)]
 struct Spanned {
-    order: Order,
+    order: RankOrder,
     branches: Vec<u32>,
     stack: Vec<(u32, Part)>,
     /// Leaves first, then parts in the order they are joined: children before parents.
     parent: Vec<u32>,
-    /// By how much a part is above its parent, and in the end above the root.
+    /// The potential of a part less that of its parent; in the end less that of the root.
     potential: Vec<f64>,
 }
 
@@ -129,7 +129,7 @@ mod tests {
             let measures = Measures::from_dense(n, &masses).unwrap().normalized();
             let (a, b) = (measures.row(0), measures.row(1));
             let potentials =
-                Potentials::mean(std::slice::from_ref(&tree), [1.0].into_iter(), &a, &b);
+                TreePotentials::mean(std::slice::from_ref(&tree), [1.0].into_iter(), &a, &b);
             let rise: f64 = a.iter().map(|(p, mass)| mass * potentials.at(p)).sum();
             let fall: f64 = b.iter().map(|(p, mass)| mass * potentials.at(p)).sum();
             let distance = tree.distance(&a, &b).unwrap();

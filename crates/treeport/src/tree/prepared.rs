@@ -7,9 +7,9 @@ use rayon::prelude::*;
 
 use super::Tree;
 use super::distance::{PAIRS_PER_TASK, Scratch, sparse};
-use super::lists::{self, Lists};
-use super::scan::{Scan, zeros};
-use super::skeleton::Skeleton;
+use super::lists::{self, NodeLists};
+use super::scan::{ListScan, zeros};
+use super::skeleton::{Skeleton, SkeletonRow};
 use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
@@ -18,25 +18,25 @@ use crate::steps;
 
 /// Measures laid out for one tree: rows sorted by the depth-first order of its leaves.
 ///
-/// What else makes distances fast is worked out when it is first needed, and kept: for pairs some 200
-/// bytes for every point of a measure, for tables and scans some 150.
+/// The first distances build what later ones reuse: some 200 bytes for every point of a measure for
+/// pairs, some 150 for tables.
 #[derive(Clone, Debug)]
 pub struct RankedMeasures {
     pub(super) tree: Tree,
     pub(super) measures: Measures,
-    /// The same rows with leaf ranks in place of points.
+    /// The measures on leaf ranks in place of points.
     pub(super) ranked: Measures,
-    /// What they are a part of, if they are.
+    /// The counts of the collection that these measures are a part of, if they are a part.
     whole: Option<Census>,
     skeleton: OnceLock<Option<Skeleton>>,
-    lists: OnceLock<Option<Lists>>,
+    lists: OnceLock<Option<NodeLists>>,
 }
 
-/// How many measures there are, and how much of a tree is above them.
+/// Counts of a collection of measures and of the tree nodes above their points.
 ///
-/// Which way distances are worked out is chosen by these numbers, and another way may round otherwise. The numbers of
-/// parts add up to those of the whole, and a part that is [prepared](Tree::prepare_part) with those gives the bits that
-/// the whole gives.
+/// These counts choose the algorithm for distances, and another algorithm may round otherwise. Counts
+/// of parts add up to those of the whole; a part that is [prepared](Tree::prepare_part) with the
+/// counts of the whole gives the same bits as the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Measures.
@@ -57,7 +57,7 @@ impl Tree {
     /// The measures live on another number of points.
     pub fn prepare(&self, measures: &Measures) -> Result<RankedMeasures> {
         measures.check_points(self.leaves())?;
-        // The rows of every task, and those of all in one.
+        // Twice: the rows of every task, and all of them concatenated.
         let step = format_args!("the layout of {} measures for a tree", measures.len());
         memory::check(step, 2 * measures.bytes(), "take some of the measures at a time")?;
         let tasks = measures.len().div_ceil(ROWS_PER_TASK);
@@ -78,8 +78,8 @@ impl Tree {
         Ok(RankedMeasures { tree, measures, ranked, whole, skeleton, lists })
     }
 
-    /// As [`prepare`](Self::prepare), for some of more measures: distances are those that all of
-    /// them would give, to the bit. The numbers of all are sums of [`census`](Self::census).
+    /// Lays out a part of a larger collection, so that its distances are to the bit those of the whole
+    /// collection, whose counts are the sums of the [`census`](Self::census) of its parts.
     ///
     /// # Errors
     /// The measures live on another number of points.
@@ -87,7 +87,7 @@ impl Tree {
         Ok(RankedMeasures { whole: Some(whole), ..self.prepare(measures)? })
     }
 
-    /// How many measures there are, and how much of this tree is above them. O(s) for each.
+    /// The counts of the measures and of the nodes above their points. O(s) for each measure.
     ///
     /// # Errors
     /// The measures live on another number of points.
@@ -98,10 +98,10 @@ impl Tree {
     }
 }
 
-/// Columns that one task fills: a table of few long rows is work for many, too.
+/// Columns that one task fills, so that a table of few long rows has work for all threads.
 const COLUMNS_PER_TASK: usize = 4096;
 
-/// The table of what `distance` says of every row and column, in parallel; progress counts rows.
+/// The table of `distance(row, column)`, in parallel; progress counts rows.
 fn table(
     rows: usize,
     columns: usize,
@@ -126,16 +126,16 @@ fn table(
     Ok(table)
 }
 
-/// Refuses so many tables at once, where they do not fit.
+/// Refuses `tables` tables of this size where they do not fit into memory together.
 pub(crate) fn check_tables(rows: usize, columns: usize, tables: usize) -> Result<()> {
     if tables < 2 {
-        return Ok(()); // it is weighed where it is made
+        return Ok(()); // a single table is checked where it is allocated
     }
     let step = format_args!("the table of {rows} by {columns} distances of several trees");
     memory::check(step, memory::size_of::<f64>(&[rows, columns, tables]), PARTS)
 }
 
-/// What to do without the whole table.
+/// Advice where a table does not fit into memory.
 pub(super) const PARTS: &str = "take it in blocks of rows (`treeport distance -o table.npy`, `out=` a memory map in Python, one block after the other in Rust), or ask for listed pairs or for the nearest alone";
 
 impl RankedMeasures {
@@ -198,11 +198,11 @@ impl RankedMeasures {
         self.check_rows(&rows)?;
         self.check_rows(&columns)?;
         Measures::check_all_balanced(&[&self.measures])?;
-        // Where the block holds a pair twice, it is worked out once.
+        // A pair that the block holds twice is computed once and copied.
         let both = rows.start.max(columns.start)..rows.end.min(columns.end);
         let later = |i: usize, j: usize| j < i && both.contains(&i) && both.contains(&j);
         let mut block = if let Some(lists) = self.lists() {
-            let scan = Scan { asking: self, among: self, lists };
+            let scan = ListScan { asking: self, among: self, lists };
             let wanted =
                 |i: usize, part: &Range<usize>| !(later(i, part.start) && later(i, part.end - 1));
             scan.rows(rows.clone(), &columns, progress, wanted)?
@@ -252,13 +252,13 @@ impl RankedMeasures {
         self.check_rows(&rows)?;
         Measures::check_all_balanced(&[&self.measures, &other.measures])?;
         self.check_tree(other);
-        // The lists of the larger set, which is the one that is asked again and again.
+        // Lists pay for the larger set, which every query of the smaller one reads.
         if self.size().0 > other.size().0 {
             if let Some(lists) = self.lists() {
-                return Scan { asking: other, among: self, lists }.columns(&rows, progress);
+                return ListScan { asking: other, among: self, lists }.columns(&rows, progress);
             }
         } else if let Some(lists) = other.lists() {
-            let (scan, all) = (Scan { asking: self, among: other, lists }, 0..other.len());
+            let (scan, all) = (ListScan { asking: self, among: other, lists }, 0..other.len());
             return scan.rows(rows, &all, progress, |_, _| true);
         }
         table(rows.len(), other.len(), progress, |i, j, scratch| {
@@ -306,15 +306,16 @@ impl RankedMeasures {
         }
         let by_skeleton = match (self.skeleton(), other.skeleton()) {
             (Some(left), Some(right)) if left.fits(right) => {
-                let theirs = (right, &other.ranked, j);
-                left.distance(self.tree.index(), (&self.ranked, i), theirs, &mut scratch.stack)
+                let left = SkeletonRow { skeleton: left, ranked: &self.ranked, row: i };
+                let right = SkeletonRow { skeleton: right, ranked: &other.ranked, row: j };
+                left.distance(&right, self.tree.index(), &mut scratch.stack)
             }
             _ => None,
         };
         by_skeleton.unwrap_or_else(|| sparse(self.tree.index(), &a, &b, scratch))
     }
 
-    /// Measures and their points, of the whole where these are a part.
+    /// The number of measures and of their points; those of the whole collection for a part.
     fn size(&self) -> (usize, usize) {
         let own = (self.measures.len(), self.measures.entries());
         self.whole.map_or(own, |whole| (whole.measures, whole.entries))
@@ -324,19 +325,19 @@ impl RankedMeasures {
         assert!(self.tree.is_copy_of(&other.tree), "both sets must be prepared for one tree");
     }
 
-    /// The cut, made on one thread: whoever waits for it may be a task of the one that makes it.
+    /// The cut. One thread builds it: a parallel build could run a task that waits for the cut.
     fn skeleton(&self) -> Option<&Skeleton> {
         let make = || Skeleton::new(&self.tree, self.tree.index(), &self.ranked, self.size());
         self.skeleton.get_or_init(make).as_ref()
     }
 
-    /// The lists, made on all threads; two that ask for the first time at once both make them.
-    fn lists(&self) -> Option<&Lists> {
+    /// The lists, built on all threads; two threads that need them first at the same time both build.
+    fn lists(&self) -> Option<&NodeLists> {
         if self.lists.get().is_none() {
             let (measures, entries) = self.size();
             let mean = entries / measures.max(1);
             let sparse = !self.tree.prefers_dense(2 * mean);
-            let make = || Lists::new(&self.tree, &self.measures, &self.ranked, self.whole);
+            let make = || NodeLists::new(&self.tree, &self.measures, &self.ranked, self.whole);
             let _kept = self.lists.set(sparse.then(make).flatten());
         }
         self.lists.get()?.as_ref()

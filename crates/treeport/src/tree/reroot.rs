@@ -1,14 +1,13 @@
-//! Hanging a tree from the middle of its longest path.
+//! Rooting a tree at the middle of its longest path.
 
 use super::Tree;
 use crate::error::Result;
 
 impl Tree {
-    /// The same distances, with the root half-way along the longest path between two leaves.
+    /// The tree with the root half-way along the longest path between two leaves.
     ///
-    /// Where a tree is rooted changes no distance, but it changes how deep the tree is and how it
-    /// looks. An ultrametric tree keeps its root, but for an edge of length 0. Nodes with one child
-    /// disappear. O(n).
+    /// The root changes no distance, but the depth of the tree and its drawing. An ultrametric tree
+    /// keeps its root, up to an edge of length 0. Nodes with one child disappear. O(n).
     ///
     /// # Errors
     /// None for a valid tree.
@@ -67,7 +66,7 @@ impl Tree {
         (1..self.leaves()).fold(0, |far, i| if distance[i] > distance[far] { i } else { far })
     }
 
-    /// Splits the edge between two neighbors with a new root and hangs everything from there.
+    /// Splits the edge between two neighbors (each with its distance from the new root) by the root.
     fn hung_from(
         &self,
         one: (usize, f64),
@@ -91,8 +90,7 @@ impl Tree {
                 stack.push((u, v));
             }
         }
-        // A root that had a single child is now an end without a point: take it off, and what hung
-        // it.
+        // An old root with a single child is now a leaf without a point: remove it and its path.
         let mut end = self.root();
         let mut gone = vec![false; self.nodes() + 1];
         while end >= self.leaves() && children[end] == 0 {

@@ -5,23 +5,23 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::distance::{Scratch, sparse};
-use super::lists::{Lists, PART, Query, Sums, parts_of};
+use super::lists::{NodeLists, PART, QueryShares, SharedSums, parts_of};
 use super::prepared::{PARTS, RankedMeasures};
 use crate::error::Result;
 use crate::memory;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
-/// Measures that are compared with a collection that has lists.
-pub(super) struct Scan<'a> {
+/// The measures `asking` against the collection `among`, whose lists are `lists`.
+pub(super) struct ListScan<'a> {
     pub(super) asking: &'a RankedMeasures,
     pub(super) among: &'a RankedMeasures,
-    pub(super) lists: &'a Lists,
+    pub(super) lists: &'a NodeLists,
 }
 
-impl Scan<'_> {
-    /// Distances from some of those that ask to some of the collection, row after row, in parallel;
-    /// 0 for what is not `wanted` of a row. Progress counts rows.
+impl ListScan<'_> {
+    /// A row of distances for each query in `asking`, to the measures `among` of the collection, in
+    /// parallel; parts of a row that are not `wanted` stay 0. Progress counts rows.
     pub(super) fn rows(
         &self,
         asking: Range<usize>,
@@ -54,7 +54,7 @@ impl Scan<'_> {
         Ok(table)
     }
 
-    /// The same for all that ask, with a row for every one of the collection. Progress counts rows.
+    /// A row of distances for each measure `among` of the collection, to all queries. Progress counts rows.
     pub(super) fn columns(
         &self,
         among: &Range<usize>,
@@ -64,7 +64,7 @@ impl Scan<'_> {
         let mut table = zeros(among.len(), columns)?;
         let counter = Counter::new(steps::DISTANCES, among.len(), progress);
         let query = |below: &mut Vec<f64>, column| self.query(column, below);
-        let queries: Vec<Query> =
+        let queries: Vec<QueryShares> =
             (0..columns).into_par_iter().map_init(|| self.below(), query).collect();
         let parts = Self::tasks(&mut table, columns, among).into_par_iter();
         parts.try_for_each_init(Self::memory, |(sums, scratch), (part, rows, out)| {
@@ -80,8 +80,8 @@ impl Scan<'_> {
         Ok(table)
     }
 
-    /// The parts of the lists that hold some measures, each with those it holds and its share of
-    /// `out`, where each measure has `width` numbers.
+    /// The parts of the lists that hold the measures `among`: (part, its measures, their place in
+    /// `out`, where each measure has `width` numbers).
     fn tasks<'b>(
         mut out: &'b mut [f64],
         width: usize,
@@ -96,15 +96,15 @@ impl Scan<'_> {
         tasks
     }
 
-    fn query(&self, row: usize, below: &mut [f64]) -> Query {
-        Query::new(&self.asking.tree, &self.asking.measures.row(row), below)
+    fn query(&self, row: usize, below: &mut [f64]) -> QueryShares {
+        QueryShares::new(&self.asking.tree, &self.asking.measures.row(row), below)
     }
 
     fn distance(
         &self,
-        (row, query): (usize, &Query),
+        (row, query): (usize, &QueryShares),
         other: usize,
-        sums: &Sums,
+        sums: &SharedSums,
         scratch: &mut Scratch,
     ) -> f64 {
         self.lists.distance(query, other, sums).unwrap_or_else(|| {
@@ -118,7 +118,7 @@ impl Scan<'_> {
         vec![0.0; self.asking.tree.nodes()]
     }
 
-    fn memory() -> (Sums, Scratch) {
+    fn memory() -> (SharedSums, Scratch) {
         ([0.0; PART], Scratch::default())
     }
 }

@@ -1,18 +1,18 @@
 //! A coarse cut through the tree that makes most of a distance a plain vector difference.
 //!
-//! Sweeping the tree that two supports span costs O(s), but every step of it is a branch no
-//! processor can guess. So the tree is cut once into *clusters*, maximal subtrees of at most B
-//! leaves, and the *top* above them. For each measure the masses at all top nodes are kept as a
-//! dense row; two rows give the top's share of W_T in one loop without branches. Below the cut, a
-//! cluster where only one of the measures has mass costs what that measure needs to leave it, known
-//! in advance; only clusters where both have mass are looked into. With a few clusters for every
-//! point of a support those are few.
+//! A sweep over the tree that two supports span costs O(s), but the processor predicts none of its
+//! branches. So the tree is cut once into *clusters*, maximal subtrees of at most B leaves, and the
+//! *top* above them. Each measure has a dense row of its masses at the top nodes; two rows give the
+//! top's share of W_T in one loop without branches. Below the cut, a cluster where only one measure
+//! has mass costs what it takes to move that mass to the cluster's root, which is known in advance.
+//! Only clusters where both have mass are swept, and with a few clusters for every point of a
+//! support those are few.
 //!
-//! Trees that are nearly a path have no such cut; they are swept, which is what paths are good at.
+//! A tree that is nearly a path has no such cut; its spanned trees are swept.
 
 use super::Tree;
 use super::distance::surpluses;
-use super::index::{Depth, Index};
+use super::index::{AncestorIndex, Depth};
 use crate::measure::Measures;
 use crate::memory;
 
@@ -58,9 +58,9 @@ pub(super) struct Skeleton {
     top: Vec<f64>,
     /// The cluster of each group, increasing within a row.
     cluster: Vec<u32>,
-    /// What taking a group's mass up to its cluster's root costs if it meets no other.
+    /// Cost of moving a group's mass to its cluster's root.
     alone: Vec<f64>,
-    /// The same for all groups of a row together.
+    /// The sum of `alone` over the groups of a row.
     all_alone: Vec<f64>,
     /// Where each group's entries begin; one bound more than groups.
     first: Vec<usize>,
@@ -70,7 +70,15 @@ pub(super) struct Skeleton {
     touched: Vec<Touched>,
 }
 
-/// One point of a measure with all that a shared cluster asks of it, together in memory.
+/// One measure that is laid out: a row of a skeleton and of the measures that it was made from.
+#[derive(Clone, Copy)]
+pub(super) struct SkeletonRow<'a> {
+    pub(super) skeleton: &'a Skeleton,
+    pub(super) ranked: &'a Measures,
+    pub(super) row: usize,
+}
+
+/// One point of a measure, with what the sweep of a cluster reads together in memory.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     rank: u32,
@@ -97,7 +105,7 @@ impl Touched {
 impl Cut {
     /// The finest cut with at most `most` top nodes; `None` if clusters would be too coarse to
     /// help.
-    fn new(tree: &Tree, index: &Index, most: usize) -> Option<Self> {
+    fn new(tree: &Tree, index: &AncestorIndex, most: usize) -> Option<Self> {
         let mut leaves_below = vec![0usize; tree.nodes()];
         for v in 0..tree.nodes() {
             leaves_below[v] += usize::from(v < tree.leaves());
@@ -118,7 +126,13 @@ impl Cut {
         (!top.is_empty()).then(|| Self::at(tree, index, block, &leaves_below, &top))
     }
 
-    fn at(tree: &Tree, index: &Index, block: usize, leaves_below: &[usize], top: &[usize]) -> Self {
+    fn at(
+        tree: &Tree,
+        index: &AncestorIndex,
+        block: usize,
+        leaves_below: &[usize],
+        top: &[usize],
+    ) -> Self {
         let first_rank = index.first_ranks(tree);
         let (mut order, inner): (Vec<usize>, Vec<usize>) =
             top.iter().partition(|&&v| leaves_below[v] <= block);
@@ -165,18 +179,18 @@ impl Cut {
 }
 
 impl Skeleton {
-    /// Lays out measures on leaf ranks, cut for so many measures with so many points; `None` where
-    /// the tree has no useful cut.
+    /// Lays out measures on leaf ranks; the cut suits `rows` measures with `points` points in all.
+    /// `None` where the tree has no useful cut.
     pub(super) fn new(
         tree: &Tree,
-        index: &Index,
+        index: &AncestorIndex,
         ranked: &Measures,
         (rows, points): (usize, usize),
     ) -> Option<Self> {
         let rows = rows.max(1);
         let wanted = TOP_PER_POINT * points / rows;
         let cut = Cut::new(tree, index, wanted.min(MOST_MASSES / rows).max(FEWEST_TOP))?;
-        // It only saves time: where there is no room for it, there is none.
+        // The cut only saves time: without the memory for it, distances are swept.
         let sides = [ranked.len(), cut.length.len()];
         memory::check(format_args!("a cut"), memory::size_of::<f64>(&sides), "").ok()?;
         let mut skeleton = Self {
@@ -198,8 +212,8 @@ impl Skeleton {
         Some(skeleton)
     }
 
-    /// Finds the groups of a row; their masses begin its row of tops.
-    fn push_groups(&mut self, index: &Index, ranked: &Measures, row: usize) {
+    /// Appends the groups of a row and writes their masses to its clusters' top nodes.
+    fn push_groups(&mut self, index: &AncestorIndex, ranked: &Measures, row: usize) {
         let cut = &self.cut;
         let top = &mut self.top[row * cut.length.len()..];
         let touched = &mut self.touched[row * cut.words()..];
@@ -231,7 +245,7 @@ impl Skeleton {
         self.all_alone.push(self.alone[before..].iter().sum());
     }
 
-    /// Where a group's entries are.
+    /// The range of a group's entries.
     fn places(&self, group: usize) -> std::ops::Range<usize> {
         self.first[group]..self.first[group + 1]
     }
@@ -240,58 +254,74 @@ impl Skeleton {
     pub(super) fn fits(&self, other: &Self) -> bool {
         self.cut.block == other.cut.block
     }
+}
 
-    /// W_T of row `i` here and row `j` there, or `None` where it is too small for this to be exact.
+impl SkeletonRow<'_> {
+    /// Mass times edge length of every top node.
+    #[inline]
+    fn top(&self) -> &[f64] {
+        let nodes = self.skeleton.cut.length.len();
+        &self.skeleton.top[self.row * nodes..][..nodes]
+    }
+
+    /// The clusters where the measure has mass.
+    #[inline]
+    fn touched(&self) -> &[Touched] {
+        let words = self.skeleton.cut.words();
+        &self.skeleton.touched[self.row * words..][..words]
+    }
+
+    /// W_T of two rows of the same tree, or `None` where rounding would show in it.
+    ///
+    /// W_T = Σ over top nodes |a − b| + Σ over clusters of their cost. With alone(a, c) the cost of
+    /// taking what a has in c to the root of c, the cost of c is alone(a, c) + alone(b, c) unless
+    /// both have mass in c. So all of these are added, and taken off again where both have mass.
     pub(super) fn distance(
         &self,
-        index: &Index,
-        (ranked, i): (&Measures, usize),
-        (other, others, j): (&Self, &Measures, usize),
+        other: &Self,
+        index: &AncestorIndex,
         stack: &mut Vec<(u32, f64)>,
     ) -> Option<f64> {
-        let nodes = self.cut.length.len();
-        let (a, b) = (&self.top[i * nodes..][..nodes], &other.top[j * nodes..][..nodes]);
-        let mut total = cityblock(a, b);
-        // Everybody pays for leaving every cluster alone; shared clusters are then put right.
-        total += self.all_alone[i] + other.all_alone[j];
-        let words = self.cut.words();
-        let (a, b) = (&self.touched[i * words..][..words], &other.touched[j * words..][..words]);
-        for (a, b) in a.iter().zip(b) {
+        let (mine, theirs) = (self.skeleton, other.skeleton);
+        let mut total = cityblock(self.top(), other.top());
+        total += mine.all_alone[self.row] + theirs.all_alone[other.row];
+        for (a, b) in self.touched().iter().zip(other.touched()) {
             let mut shared = a.bits & b.bits;
             while shared != 0 {
                 let lowest = shared & shared.wrapping_neg();
                 let (left, right) = (a.group(lowest), b.group(lowest));
-                total += self.shared(index, ranked, left, (other, others, right), stack)
-                    - (self.alone[left] + other.alone[right]);
+                total += self.shared(left, other, right, index, stack)
+                    - (mine.alone[left] + theirs.alone[right]);
                 shared ^= lowest;
             }
         }
-        (total >= LEAST_SHARE * self.height * ranked.row(i).total()).then_some(total)
+        (total >= LEAST_SHARE * mine.height * self.ranked.row(self.row).total()).then_some(total)
     }
 
-    /// What two groups in the same cluster pay there.
+    /// The cost within a cluster where both measures have a group: `left` here, `right` there.
     #[inline]
     fn shared(
         &self,
-        index: &Index,
-        ranked: &Measures,
         left: usize,
-        (other, others, right): (&Self, &Measures, usize),
+        other: &Self,
+        right: usize,
+        index: &AncestorIndex,
         stack: &mut Vec<(u32, f64)>,
     ) -> f64 {
-        let (mine, theirs) = (self.places(left), other.places(right));
-        match (&self.entry[mine.clone()], &other.entry[theirs.clone()]) {
+        let cut = &self.skeleton.cut;
+        let (mine, theirs) = (self.skeleton.places(left), other.skeleton.places(right));
+        match (&self.skeleton.entry[mine.clone()], &other.skeleton.entry[theirs.clone()]) {
             // One point each, and not the same, is the usual case.
             (&[x], &[y]) if x.rank != y.rank => {
                 let (low, high) = (x.rank.min(y.rank), x.rank.max(y.rank));
-                let meet = self.cut.below[index.ancestor(low as usize, high as usize) as usize];
+                let meet = cut.below[index.ancestor(low as usize, high as usize) as usize];
                 x.mass * (x.below - meet)
                     + y.mass * (y.below - meet)
                     + (x.mass - y.mass).abs() * meet
             }
             _ => {
-                let root = self.cut.root[self.cluster[left] as usize];
-                let (a, b) = (ranked.entries_at(mine), others.entries_at(theirs));
+                let root = cut.root[self.skeleton.cluster[left] as usize];
+                let (a, b) = (self.ranked.entries_at(mine), other.ranked.entries_at(theirs));
                 index.cost_to(stack, surpluses(&a, &b), root).0
             }
         }
@@ -332,14 +362,13 @@ mod tests {
         let ranked = tree.by_rank(measures.iter());
         let skeleton =
             Skeleton::new(&tree, tree.index(), &ranked, (2, 16)).expect("a bushy tree has a cut");
-        let (mine, theirs) = ((&ranked, 0), (&skeleton, &ranked, 1));
-        let cut = skeleton.distance(tree.index(), mine, theirs, &mut Vec::new());
+        let row = |row| SkeletonRow { skeleton: &skeleton, ranked: &ranked, row };
+        let cut = row(0).distance(&row(1), tree.index(), &mut Vec::new());
         let judge =
             tree.distance_dense(&measures.row(0), &measures.row(1), &mut Scratch::default());
         assert!((cut.expect("far from 0") - judge).abs() < 1e-12 * judge);
         // Equal measures are below what the cut can tell; the sweep says 0.
-        let same = skeleton.distance(tree.index(), mine, (&skeleton, &ranked, 0), &mut Vec::new());
-        assert_eq!(same, None);
+        assert_eq!(row(0).distance(&row(0), tree.index(), &mut Vec::new()), None);
     }
 
     #[test]

@@ -12,19 +12,19 @@
 use std::cell::Cell;
 
 use super::Tree;
-use super::convex::{Convex, Pieces};
+use super::convex::{ConvexFunction, ConvexPieces};
 use super::distance::surpluses;
 use super::index::Depth;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::order::Order;
+use crate::order::RankOrder;
 
 /// Totals this close, relatively, are sums of the same masses in another order.
 const ROUNDING: f64 = 1e-12;
 
-/// What climbs: a function, and how far it has climbed since it was bent last.
+/// A function at a node, and the length it has climbed since its last bend.
 struct Part {
-    function: Convex,
+    function: ConvexFunction,
     climbed: Cell<f64>,
 }
 
@@ -63,7 +63,7 @@ impl Tree {
         }
         let index = self.index();
         let (points, surplus): (Vec<u32>, Vec<f64>) = surpluses(a, b).unzip();
-        let mut order = Order::default();
+        let mut order = RankOrder::default();
         order.sort(points.iter().map(|&point| index.rank[point as usize]), index.last_rank());
         let ordered: Vec<(u32, f64)> =
             order.iter().map(|(rank, k)| (rank, surplus[k as usize])).collect();
@@ -74,7 +74,7 @@ impl Tree {
         let left: f64 = ordered.iter().zip(&moved).map(|(leaf, y)| (leaf.1 - y).abs()).sum();
         let leaves = branches.iter().zip(&ordered).zip(&moved);
         let leaves = leaves.map(|((&branch, leaf), &y)| (branch, leaf.0, y));
-        // Nothing is left at the root, so it does not matter how deep that is.
+        // No mass arrives at the root, so its depth does not matter.
         Ok(index.cost_along(&mut Vec::new(), leaves, Depth::default()).0 + penalty * left)
     }
 
@@ -90,7 +90,7 @@ impl Tree {
         let unit = Unit::of(surplus.iter().map(|leaf| leaf.1.abs()).sum());
         let mut whole: Vec<i64> = surplus.iter().map(|leaf| unit.whole(leaf.1)).collect();
         if even {
-            // However high the penalty, it is not paid for the rounding of sums.
+            // No penalty is paid for the rounding of sums, however high it is.
             let missing: i64 = whole.iter().sum();
             whole
                 .iter_mut()
@@ -98,7 +98,7 @@ impl Tree {
                 .into_iter()
                 .for_each(|units| *units -= missing);
         }
-        let mut pieces = Pieces::with_capacity(2 * surplus.len());
+        let mut pieces = ConvexPieces::with_capacity(2 * surplus.len());
         let parts: Vec<Part> = (0..)
             .zip(&whole)
             .map(|(leaf, &length)| {
@@ -122,12 +122,12 @@ impl Tree {
         if let Some((part, _)) = last {
             pieces.taken(part.function, 0, |leaf, length| lengths[leaf as usize] += length);
         }
-        // Of a lack all is missing where nothing is taken.
-        let mass = |((&(_, mass), &all), taken): ((&(u32, f64), &i64), i64)| {
-            let leaves = if all < 0 { all + taken } else { taken };
-            if leaves == all { mass } else { unit.mass(leaves) }
+        let mass = |k: usize| {
+            // The line of a lack begins at −|lack|, where nothing is taken.
+            let leaves = if whole[k] < 0 { whole[k] + lengths[k] } else { lengths[k] };
+            if leaves == whole[k] { surplus[k].1 } else { unit.mass(leaves) }
         };
-        surplus.iter().zip(&whole).zip(lengths).map(mass).collect()
+        (0..surplus.len()).map(mass).collect()
     }
 }
 
@@ -137,8 +137,8 @@ struct Unit {
 }
 
 impl Unit {
-    /// So that the total is below 2⁶¹ units, and a mass keeps all its digits if it is not very
-    /// small beside it.
+    /// A unit in which the total is below 2⁶¹, so that masses keep their digits unless they are tiny
+    /// parts of the total.
     fn of(total: f64) -> Self {
         let exponent = if total > 0.0 { total.log2().floor() as i32 + 2 - 61 } else { 0 };
         // Masses near the ends of the range of numbers have no such power.

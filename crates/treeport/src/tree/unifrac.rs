@@ -9,10 +9,10 @@
 //! | weighted-normalized | Σ l \|p − q\| / Σ l (p + q) |
 //! | unweighted | length that only one sample has, over length that one of them has |
 //! | generalized | Σ w \|p − q\| / Σ w (p + q) with w = l (p + q)^(α − 1) (Chen et al. 2012) |
-//! | variance-adjusted | the same with w = l / √(m (m_t − m)), where m < m_t (Chang et al. 2011) |
+//! | variance-adjusted | as generalized, with w = l / √(m (m_t − m)), where m < m_t (Chang et al. 2011) |
 //!
-//! The first two are distances of the tree and as fast as these. For the others two sorted lists of nodes
-//! are merged: O(k) a pair for k nodes above the points of either.
+//! The first two are computed as tree distances. The others merge two sorted lists of nodes: O(k) a
+//! pair for k nodes above the points of either.
 
 use rayon::prelude::*;
 
@@ -25,7 +25,7 @@ use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::units::of_largest;
 
-/// What sums of the same counts in another order may differ by.
+/// Sums of the same counts in another order may differ by this.
 const ROUNDING: f64 = 1e-12;
 
 /// Which UniFrac distance: see [`Tree::unifrac`].
@@ -35,7 +35,7 @@ pub enum UniFrac {
     /// Shares that move, times how far: the tree distance of normalized samples.
     #[default]
     Weighted,
-    /// The same over the largest it could be.
+    /// The weighted distance divided by Σ l (p + q), its value if no edge were shared.
     WeightedNormalized,
     /// Which taxa there are, whatever their number.
     Unweighted,
@@ -96,7 +96,7 @@ impl Tree {
             }
             UniFrac::VarianceAdjusted => self.merged(samples, progress, |edges| {
                 edges.weighed(|both, below| {
-                    // An edge that everybody is below says nothing, and has no variance.
+                    // An edge above all individuals tells nothing, and has no variance.
                     let beside = 1.0 - below;
                     if beside > ROUNDING { both / (below * beside).sqrt() } else { 0.0 }
                 })
@@ -104,7 +104,7 @@ impl Tree {
         }
     }
 
-    /// Tree distances over what they would be if nothing were shared.
+    /// Tree distances divided by their values if no edge were shared.
     fn normalized_unifrac(&self, samples: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
         let samples = samples.clone().normalized();
         let mut distances = self.pairwise(&samples, progress)?;
@@ -124,7 +124,7 @@ impl Tree {
         Ok(distances)
     }
 
-    /// Some number of the edges of every pair of samples.
+    /// `of(edges)` for every pair of samples.
     fn merged(
         &self,
         samples: &Measures,
@@ -136,7 +136,7 @@ impl Tree {
         let bytes = memory::size_of::<f64>(&[n, n, 2]);
         memory::check(step, bytes, "give fewer samples at a time")?;
         let counts = self.rows_above(samples, |count, _| count)?;
-        // Powers of two that change no ratio, and keep sums of lengths from leaving the range.
+        // Dividing by a power of two changes no ratio and keeps sums of lengths finite.
         let unit = of_largest(self.lengths().iter().copied());
         let sample = |row: usize| {
             let entries = counts.start[row]..counts.start[row + 1];

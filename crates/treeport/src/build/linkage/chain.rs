@@ -1,29 +1,29 @@
 //! Bottom-up clustering by chains of nearest neighbors.
 //!
-//! From a cluster one walks to its nearest neighbor, and on, until two are nearest to each other;
-//! those merge. Average, complete and Ward linkage never bring a merged cluster nearer to others
-//! than its parts were, so that the rest of the chain stays one, and what merges is what the slow
-//! way, always the nearest two of all, merges too (Müllner, *Modern hierarchical, agglomerative
-//! clustering algorithms*, 2011). The distances are overwritten.
+//! A chain goes from a cluster to its nearest neighbor, and on, until two clusters are nearest to each
+//! other; those merge. In average, complete and Ward linkage a merged cluster is never nearer to
+//! others than its parts were, so the rest of the chain stays a chain, and the merges are those of the
+//! slow algorithm that always merges the nearest two of all (Müllner, *Modern hierarchical,
+//! agglomerative clustering algorithms*, 2011). The distances are overwritten.
 //!
-//! Ties go to where the chain comes from, else to the smaller number; a merged cluster has the
-//! number of its second part. A matrix whose clusters are half gone is moved together, so that what
-//! is read stays side by side.
+//! Ties go to the previous cluster of the chain, else to the smaller number; a merged cluster has the
+//! number of its second part. When half of the clusters are gone the matrix is compacted, so that
+//! reads stay contiguous.
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::condensed::row_start;
 use crate::error::Result;
 use crate::progress::Counter;
-use crate::sets::Sets;
+use crate::sets::DisjointSets;
 
-/// How the distance to a merged cluster follows from those to its parts.
+/// How the distance to a merged cluster follows from those to its parts (Lance and Williams).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum MergeRule {
     Average,
     Complete,
-    /// Of squared distances.
+    /// On squared distances.
     Ward,
 }
 
@@ -58,16 +58,16 @@ impl Real for f64 {
     }
 }
 
-/// Merges counted at a time: a few milliseconds where it takes long.
+/// Merges counted at a time: a few milliseconds with many points.
 const REPORTED: usize = 16;
 
 /// The tree of all merges, each at the distance it happened at (for Ward: squared). Counts merges.
 pub(super) fn tree<T: Real>(
     n: usize,
     distances: &mut [T],
-    rule: Rule,
+    rule: MergeRule,
     merges: &Counter<'_>,
-) -> Result<Binary> {
+) -> Result<BinaryTree> {
     let mut clusters = Clusters::new(n, distances);
     let mut chain: Vec<u32> = Vec::new();
     let mut steps: Vec<(T, u32, u32)> = Vec::with_capacity(n - 1);
@@ -87,11 +87,11 @@ pub(super) fn tree<T: Real>(
     Ok(joined(n, &steps))
 }
 
-/// Numbers the merges, which go by any point of either cluster, in their order.
-fn joined<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> Binary {
-    let mut sets = Sets::new(n);
+/// The tree of merges in this order; each names a point of either cluster.
+fn joined<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> BinaryTree {
+    let mut sets = DisjointSets::new(n);
     let mut top: Vec<u32> = (0..n as u32).collect();
-    let mut tree = Binary::with_leaves(vec![0.0; n]);
+    let mut tree = BinaryTree::with_leaves(vec![0.0; n]);
     for &(distance, a, b) in steps {
         let (a, b) = (sets.find(a), sets.find(b));
         let (left, right) = (top[a as usize], top[b as usize]);
@@ -104,11 +104,11 @@ fn joined<T: Real>(n: usize, steps: &[(T, u32, u32)]) -> Binary {
 /// Clusters by place, and the distances between them in condensed order.
 struct Clusters<'a, T> {
     distances: &'a mut [T],
-    /// Points of every cluster, also of those that are gone.
+    /// The number of points of every cluster, also of merged ones.
     size: Vec<u32>,
     /// A point of every cluster.
     label: Vec<u32>,
-    /// The places of clusters that are there, increasing.
+    /// The places of clusters that are not merged yet, increasing.
     active: Vec<u32>,
 }
 
@@ -118,7 +118,7 @@ impl<'a, T: Real> Clusters<'a, T> {
         Self { distances, size: vec![1; n], label: all.clone(), active: all }
     }
 
-    /// Where the distance of a cluster to a later one stands, less the place of that.
+    /// The index of the distance of cluster `i` to a later one `j`, less `j`.
     #[inline]
     fn row(&self, i: usize) -> usize {
         // Row 0 begins at its place 1: the difference wraps around and back.
@@ -133,7 +133,7 @@ impl<'a, T: Real> Clusters<'a, T> {
     /// Follows nearest neighbors from the end of the chain, or from the first cluster, to two that
     /// are nearest to each other: the smaller place first, and their distance. They leave the chain.
     fn walk(&self, chain: &mut Vec<u32>) -> (usize, usize, T) {
-        // The last of the chain looks again: its neighbor may have merged.
+        // The nearest neighbor of the chain's end may have merged since: find it again.
         let mut here = chain.pop().unwrap_or(self.active[0]) as usize;
         let mut from = chain.last().map(|&place| place as usize);
         loop {
@@ -169,17 +169,17 @@ impl<'a, T: Real> Clusters<'a, T> {
     }
 
     /// Merges a < b into b.
-    fn merge(&mut self, a: usize, b: usize, distance: T, rule: Rule) {
+    fn merge(&mut self, a: usize, b: usize, distance: T, rule: MergeRule) {
         let gone = self.active.partition_point(|&place| (place as usize) < a);
         self.active.remove(gone);
         let [size_a, size_b] = [a, b].map(|place| T::of(self.size[place]));
         let both = size_a + size_b;
         match rule {
-            Rule::Average => {
+            MergeRule::Average => {
                 self.update(a, b, |_, x, y| (size_a * x + size_b * y) / both);
             }
-            Rule::Complete => self.update(a, b, |_, x, y| if x > y { x } else { y }),
-            Rule::Ward => self.update(a, b, |size, x, y| {
+            MergeRule::Complete => self.update(a, b, |_, x, y| if x > y { x } else { y }),
+            MergeRule::Ward => self.update(a, b, |size, x, y| {
                 let size = T::of(size);
                 ((size + size_a) * x + (size + size_b) * y - size * distance) / (both + size)
             }),
@@ -204,7 +204,7 @@ impl<'a, T: Real> Clusters<'a, T> {
         }
     }
 
-    /// Drops the clusters that are gone from the matrix; those that are there keep their order.
+    /// Removes merged clusters from the matrix; the others keep their order.
     fn move_together(&mut self, chain: &mut [u32]) {
         let mut free = 0;
         for (k, &i) in self.active.iter().enumerate() {
@@ -239,10 +239,10 @@ mod tests {
     use crate::progress::silent;
     use crate::steps::BUILDING;
 
-    const RULES: [(Rule, kodama::Method); 3] = [
-        (Rule::Average, kodama::Method::Average),
-        (Rule::Complete, kodama::Method::Complete),
-        (Rule::Ward, kodama::Method::Ward),
+    const RULES: [(MergeRule, kodama::Method); 3] = [
+        (MergeRule::Average, kodama::Method::Average),
+        (MergeRule::Complete, kodama::Method::Complete),
+        (MergeRule::Ward, kodama::Method::Ward),
     ];
 
     /// Children and heights of all merges by `kodama`, which squares for Ward by itself.
@@ -257,14 +257,18 @@ mod tests {
         (children.collect(), heights.collect())
     }
 
-    fn ours<T: Real>(n: usize, mut distances: Vec<T>, rule: Rule) -> (Vec<[u32; 2]>, Vec<f64>) {
-        if rule == Rule::Ward {
+    fn ours<T: Real>(
+        n: usize,
+        mut distances: Vec<T>,
+        rule: MergeRule,
+    ) -> (Vec<[u32; 2]>, Vec<f64>) {
+        if rule == MergeRule::Ward {
             for d in &mut distances {
                 *d = *d * *d;
             }
         }
         let merged = tree(n, &mut distances, rule, &Counter::new(BUILDING, n, &silent)).unwrap();
-        let root = |h: &f64| if rule == Rule::Ward { h.sqrt() } else { *h };
+        let root = |h: &f64| if rule == MergeRule::Ward { h.sqrt() } else { *h };
         (merged.children, merged.height[n..].iter().map(root).collect())
     }
 
@@ -304,7 +308,7 @@ mod tests {
             (0..n * (n - 1) / 2).map(|k| (k as f64).sin().abs()).collect();
         let enough = |state: &crate::progress::State<'_>| state.done < 100;
         let counter = Counter::new(BUILDING, n - 1, &enough);
-        let stopped = tree(n, &mut distances, Rule::Average, &counter);
+        let stopped = tree(n, &mut distances, MergeRule::Average, &counter);
         assert!(matches!(stopped, Err(crate::Error::Cancelled)));
     }
 }

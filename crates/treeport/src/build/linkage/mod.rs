@@ -11,18 +11,18 @@ use std::fmt;
 use rayon::prelude::*;
 
 use super::neighbors::neighbors;
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, Storage, single_precision};
 use crate::names::named;
 use crate::progress::{Counter, Progress, silent};
-use crate::sets::Sets;
-use crate::spanning::{self, Edge};
+use crate::sets::DisjointSets;
+use crate::spanning::{self, SpanningEdge};
 use crate::steps::{BUILDING, DISTANCES};
 use crate::tree::Tree;
 use crate::units;
-use chain::{Real, Rule};
+use chain::{MergeRule, Real};
 
 /// How clusters are compared when a tree is grown from a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +37,14 @@ pub enum Linkage {
     Average,
     /// The farthest points of two clusters. O(N²) time and memory.
     Complete,
-    /// The growth of squared distances to the centre (SciPy's `ward`). O(N²) time and memory.
+    /// The growth of squared distances to the center (SciPy's `ward`). O(N²) time and memory.
     Ward,
     /// The ultrametric closest to the metric in the largest difference: single linkage raised by
     /// half of that difference (\[CTW24\], section 3). O(N²) time, O(N) memory a thread.
     Closest,
-    /// Nearly the mean distance, between clusters near each other alone: near-linear time and
-    /// memory on points (above 20,000; up to there O(N²·dim) time). The root of the mean square for
-    /// Euclidean distances; on a graph or matrix the mean over four points of each cluster.
+    /// About the mean distance, computed only between clusters near each other: near-linear time and
+    /// memory on points (up to 20,000 of them O(N²·dim) time). For Euclidean distances it is the root
+    /// mean square, on a graph or matrix the mean over four points of each cluster.
     Neighbors,
 }
 
@@ -52,29 +52,28 @@ named! { Linkage, "the linkage", {
     Average: "average", "the mean distance between two clusters";
     Single: "single", "the nearest points of two clusters";
     Complete: "complete", "the farthest points of two clusters";
-    Ward: "ward", "the growth of squared distances to the centre";
+    Ward: "ward", "the growth of squared distances to the center";
     Closest: "closest", "the ultrametric closest to the metric in its largest error";
     Neighbors: "neighbors", "nearly the mean distance, without all pairs";
 } }
 
 impl Linkage {
-    /// Up to so many points average linkage is the usual start; above, its distances would take
-    /// 800 MB and more, and neighbors linkage is.
+    /// Most points for which average linkage is the usual start; the distances of more would take
+    /// over 800 MB, and neighbors linkage is the usual start.
     pub const MOST_FOR_AVERAGE: usize = 20_000;
 
-    /// The linkage that fits start from, and forests grow by, where nobody says.
+    /// The default linkage of fits and forests.
     pub fn usual(points: usize) -> Self {
         if points <= Self::MOST_FOR_AVERAGE { Self::Average } else { Self::Neighbors }
     }
 
-    /// How distances of merged clusters follow from those of their parts, if it needs all distances
-    /// at once.
-    fn rule(self) -> Option<Rule> {
+    /// The rule of a linkage that needs all distances at once; `None` for others.
+    fn rule(self) -> Option<MergeRule> {
         match self {
             Self::Single | Self::Closest | Self::Neighbors => None,
-            Self::Average => Some(Rule::Average),
-            Self::Complete => Some(Rule::Complete),
-            Self::Ward => Some(Rule::Ward),
+            Self::Average => Some(MergeRule::Average),
+            Self::Complete => Some(MergeRule::Complete),
+            Self::Ward => Some(MergeRule::Ward),
         }
     }
 }
@@ -97,10 +96,10 @@ pub fn linkage(metric: &GroundMetric, method: Linkage) -> Result<Tree> {
     linkage_watched(metric, method, &silent)
 }
 
-/// [`linkage`](linkage()) that says how far it is: rows of distances, then merges.
+/// [`linkage`](linkage()) with progress, which counts rows of distances, then merges.
 ///
 /// # Errors
-/// The same, and [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
+/// As [`linkage`](linkage()), and [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
 pub fn linkage_watched(
     metric: &GroundMetric,
     method: Linkage,
@@ -122,10 +121,10 @@ pub fn linkage_watched(
     tree.to_tree()
 }
 
-/// What to do without all distances at once, for one tree.
+/// Advice where all distances do not fit into memory, for one tree.
 const ONE_TREE: &str = "take neighbors or single linkage or the method `cluster`, which do without all distances at once";
 
-/// [`linkage`](linkage()) of a matrix that it may destroy: no second copy is made.
+/// [`linkage`](linkage()) of a matrix that it overwrites, without another copy.
 pub(crate) fn linkage_of_copy(
     n: usize,
     distances: Storage,
@@ -156,20 +155,20 @@ pub(crate) fn working_copy(
 }
 
 /// Single linkage with half of each merge distance as height.
-fn single(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Binary> {
+fn single(metric: &GroundMetric, progress: &Progress<'_>) -> Result<BinaryTree> {
     let n = metric.points();
     let edges = metric.spanning_tree(|| {
         let edges = spanning_tree(metric, progress)?;
         Ok(edges.iter().map(|edge| (edge.weight, edge.ends)).collect())
     })?;
-    let edges = edges.iter().map(|&(weight, (i, j))| Edge::new(weight, i, j)).collect();
+    let edges = edges.iter().map(|&(weight, (i, j))| SpanningEdge::new(weight, i, j)).collect();
     let mut tree = spanning::merge(n, edges);
     tree.height.iter_mut().for_each(|h| *h *= 0.5);
     Ok(tree)
 }
 
 /// A minimum spanning tree of all distances; counts points.
-fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<Edge>> {
+fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<SpanningEdge>> {
     let n = metric.points();
     let joined = Counter::new(BUILDING, n, progress);
     if let Some(edges) = metric.edges() {
@@ -188,10 +187,11 @@ fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<E
 }
 
 /// A minimum spanning tree of a graph from its edges.
-fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<Edge> {
-    let mut sorted: Vec<Edge> = edges.iter().map(|&(i, j, w)| Edge::new(w, i, j)).collect();
-    sorted.sort_unstable_by(Edge::order);
-    let mut sets = Sets::new(n);
+fn kruskal(n: usize, edges: &[(u32, u32, f64)]) -> Vec<SpanningEdge> {
+    let mut sorted: Vec<SpanningEdge> =
+        edges.iter().map(|&(i, j, w)| SpanningEdge::new(w, i, j)).collect();
+    sorted.sort_unstable_by(SpanningEdge::order);
+    let mut sets = DisjointSets::new(n);
     sorted.retain(|edge| sets.join(edge.ends.0, edge.ends.1));
     sorted
 }
@@ -203,9 +203,9 @@ const SINGLE_PRECISION: usize = 20_000;
 fn agglomerate(
     n: usize,
     distances: Storage,
-    rule: Rule,
+    rule: MergeRule,
     progress: &Progress<'_>,
-) -> Result<Binary> {
+) -> Result<BinaryTree> {
     match distances {
         Storage::F64(mut distances) => {
             let unit = units::of_largest(distances.iter().copied());
@@ -218,31 +218,31 @@ fn agglomerate(
     }
 }
 
-/// The same in a unit, which is given in both precisions: near 1 no square, as Ward takes them,
-/// leaves the range of numbers.
+/// Clusters the distances divided by a unit, which is given in both precisions: the squares of numbers
+/// near 1, which Ward's rule needs, are finite.
 fn merged<T: Real>(
     n: usize,
     distances: &mut [T],
     (own_unit, unit): (T, f64),
-    rule: Rule,
+    rule: MergeRule,
     progress: &Progress<'_>,
-) -> Result<Binary> {
+) -> Result<BinaryTree> {
     for d in &mut *distances {
         let near_one = *d / own_unit;
-        *d = if rule == Rule::Ward { near_one * near_one } else { near_one };
+        *d = if rule == MergeRule::Ward { near_one * near_one } else { near_one };
     }
     let merges = Counter::new(BUILDING, n - 1, progress);
     let mut tree = chain::tree(n, distances, rule, &merges)?;
     for height in &mut tree.height {
-        // Rounding may have taken a square below 0.
-        let near_one = if rule == Rule::Ward { height.max(0.0).sqrt() } else { *height };
+        // Rounding can make a square negative.
+        let near_one = if rule == MergeRule::Ward { height.max(0.0).sqrt() } else { *height };
         *height = 0.5 * near_one * unit;
     }
     Ok(tree)
 }
 
 /// Single linkage, every merge raised by half of the largest gap to the metric.
-fn closest(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Binary> {
+fn closest(metric: &GroundMetric, progress: &Progress<'_>) -> Result<BinaryTree> {
     let n = metric.points();
     let mut tree = single(metric, progress)?;
     let rows = Counter::new(DISTANCES, n, progress);

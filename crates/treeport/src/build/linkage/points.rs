@@ -5,10 +5,10 @@ use rayon::prelude::*;
 use crate::error::Result;
 use crate::metric::{Kernel, PointMetric};
 use crate::progress::Counter;
-use crate::spanning::Edge;
+use crate::spanning::SpanningEdge;
 use crate::units;
 
-/// Coordinates summed between two looks at whether the sum is already too large.
+/// Coordinates summed between two checks whether the sum is already too large.
 const BLOCK: usize = 64;
 
 /// Sums side by side within a block.
@@ -24,7 +24,7 @@ const VANISHING: f64 = 1e-100;
 #[derive(Clone, Copy)]
 struct Outside {
     point: u32,
-    /// The nearest point of the spanning tree, and the sum of the kernel that the distance grows with.
+    /// The nearest point of the spanning tree, and the kernel's sum, which the distance increases with.
     nearest: u32,
     near: f64,
 }
@@ -45,7 +45,7 @@ pub(super) fn spanning_tree(
     vectors: &[f64],
     point_metric: PointMetric,
     joined: &Counter<'_>,
-) -> Result<Vec<Edge>> {
+) -> Result<Vec<SpanningEdge>> {
     let mut remaining = Remaining::new(dim, vectors, point_metric);
     let n = remaining.outside.len();
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
@@ -54,7 +54,11 @@ pub(super) fn spanning_tree(
         joined.add(1)?;
         let next = remaining.sweep(newest.point, &newest.at);
         newest = remaining.remove(next);
-        edges.push(Edge::new(remaining.distance(newest.near), newest.point, newest.nearest));
+        edges.push(SpanningEdge::new(
+            remaining.distance(newest.near),
+            newest.point,
+            newest.nearest,
+        ));
     }
     Ok(edges)
 }
@@ -90,7 +94,7 @@ impl Remaining {
         Self { unit, dim, point_metric, outside, coordinates }
     }
 
-    /// The distance behind a sum; bounds are made of it.
+    /// The distance of a kernel's sum.
     fn distance(&self, near: f64) -> f64 {
         self.point_metric.scaled(self.point_metric.of_sum_for_bounds(near), self.unit)
     }
@@ -105,7 +109,7 @@ impl Remaining {
         Newest { point, nearest, near, at }
     }
 
-    /// Lets every outside point know the newest tree point; returns the row of the nearest one.
+    /// Compares every outside point with the newest tree point; returns the row of the nearest one.
     fn sweep(&mut self, newest: u32, at: &[f64]) -> usize {
         let (dim, kernel) = (self.dim, self.point_metric.kernel());
         let rows_per_task = (PARALLEL_WORK / dim).max(1);

@@ -1,13 +1,18 @@
 //! Average linkage of a few clusters of any sizes, from all their distances.
 
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 
 /// Merges clusters until one is left, each pair at the mean over the points of both.
 ///
 /// `between` is the square matrix of their distances; `node` and `size` say what every cluster is in
 /// the tree and how many points it has. A chain of nearest neighbors ends in two that are each
 /// other's nearest: those merge (Benzécri 1982). O(m²).
-pub(super) fn finish(tree: &mut Binary, node: &mut [u32], size: &mut [f64], between: &mut [f64]) {
+pub(super) fn finish(
+    tree: &mut BinaryTree,
+    node: &mut [u32],
+    size: &mut [f64],
+    between: &mut [f64],
+) {
     let m = node.len();
     let mut left: Vec<usize> = (0..m).collect();
     let mut chain: Vec<usize> = Vec::new();

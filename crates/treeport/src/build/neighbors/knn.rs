@@ -1,23 +1,23 @@
 //! The nearest neighbors of clusters with coordinates.
 //!
-//! Up to [`EXACT`] clusters all pairs are compared, by blocks of a matrix product. Beyond, random
-//! projection trees give first lists: each halves the clusters by where they lie between two drawn
-//! at random, and compares all in a cell. Then neighbors of neighbors are tried while that changes
-//! much (Dong, Moses, Li 2011, *Efficient k-nearest neighbor graph construction for generic
-//! similarity measures*), every cluster by itself from the lists of the round before, so that any
-//! number of threads gives the same lists.
+//! Up to [`EXACT`] clusters all pairs are compared, by blocks of a matrix product. For more, random
+//! projection trees give first lists: each tree halves the clusters along the line through two of
+//! them, drawn at random, again and again, and all pairs in a cell are compared. Then neighbors of
+//! neighbors are tried while that changes many lists (Dong, Moses, Li 2011, *Efficient k-nearest
+//! neighbor graph construction for generic similarity measures*). A round reads only lists of the
+//! round before, so that any number of threads gives the same lists.
 
 use rand::RngExt;
 use rayon::prelude::*;
 
 use super::Clusters;
-use super::points::Centers;
+use super::points::ClusterCenters;
 use crate::error::Result;
 use crate::metric::{GroundMetric, PointMetric};
 use crate::progress::Counter;
 use crate::seed::{generator, mixed};
 
-/// Up to so many clusters all pairs are compared.
+/// All pairs of at most this many clusters are compared.
 pub(super) const EXACT: usize = 20_000;
 
 /// Clusters in a cell of a projection tree at the most.
@@ -32,7 +32,7 @@ const ROUNDS: usize = 8;
 /// A round that changes a smaller share of all lists' entries is the last.
 const SETTLED: f64 = 0.01;
 
-/// A neighbor, and what ranks it.
+/// A neighbor and its rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Near {
     rank: f32,
@@ -66,7 +66,7 @@ fn insert(list: &mut [Near], near: Near) -> bool {
 /// # Errors
 /// [`Error::Cancelled`](crate::Error::Cancelled) when `counter` asks to stop.
 pub(super) fn nearest(
-    clusters: &Centers,
+    clusters: &ClusterCenters,
     k: usize,
     counter: &Counter<'_>,
 ) -> Result<Vec<(u32, u32)>> {
@@ -85,7 +85,7 @@ const ROWS: usize = 64;
 const COLUMNS: usize = 512;
 
 /// The `k` nearest of every cluster by comparing all pairs.
-fn exact(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
+fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
     let n = clusters.len();
     let numbers: Vec<usize> = (0..n).collect();
     let squares = match clusters.spreads() {
@@ -133,15 +133,15 @@ fn exact(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near
 }
 
 /// An order of all clusters in which those of a cell are together: the first projection tree.
-pub(super) fn order(clusters: &Centers) -> Vec<u32> {
+pub(super) fn order(clusters: &ClusterCenters) -> Vec<u32> {
     let mut order: Vec<u32> = (0..clusters.len() as u32).collect();
     halve(clusters, &mut order, 0);
     order
 }
 
-/// Sorts clusters into cells of at most [`CELL`], each the half of a half, by where they lie along
-/// the line through two of them.
-fn halve(clusters: &Centers, order: &mut [u32], seed: u64) {
+/// Sorts clusters into cells of at most [`CELL`] by halving, each time along the line through two of
+/// the clusters.
+fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     if order.len() <= CELL {
         return;
     }
@@ -166,7 +166,7 @@ fn halve(clusters: &Centers, order: &mut [u32], seed: u64) {
 }
 
 /// The `k` nearest as far as projection trees and neighbors of neighbors find them.
-fn found(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
+fn found(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<Vec<Near>> {
     let n = clusters.len();
     let mut lists = vec![NOBODY; n * k];
     for tree in 0..TREES {
@@ -204,12 +204,12 @@ fn found(clusters: &Centers, k: usize, counter: &Counter<'_>) -> Result<Vec<Near
     Ok(lists)
 }
 
-/// Clusters between two questions whether to go on.
+/// Clusters between two calls of `progress`.
 const AT_ONCE: usize = 1 << 12;
 
 /// Compares all clusters of a cell.
 fn in_cells(
-    clusters: &Centers,
+    clusters: &ClusterCenters,
     order: &[u32],
     k: usize,
     lists: &mut [Near],
@@ -254,7 +254,7 @@ fn cells(order: &[u32]) -> Vec<&[u32]> {
     all
 }
 
-/// Which clusters have a cluster in their list: up to k of them, with whether that is new.
+/// For each cluster up to k clusters that have it in their list, and whether that entry is new.
 struct Reverse {
     k: usize,
     count: Vec<u32>,
@@ -284,7 +284,7 @@ impl Reverse {
     }
 }
 
-/// Neighbors of neighbors, and those who have this one as neighbor: where a step is new.
+/// Neighbors of neighbors, in both directions, where one of the two steps is new.
 fn gather(
     lists: &[Near],
     fresh: &[u32],
@@ -333,17 +333,17 @@ mod tests {
         Counter::new(DISTANCES, None, &silent)
     }
 
-    /// Points around ten centres, in units of 1.
-    fn clouds(n: usize, dim: usize, metric: PointMetric) -> Centers {
+    /// Points around ten centers, in units of 1.
+    fn clouds(n: usize, dim: usize, metric: PointMetric) -> ClusterCenters {
         let mut rng = generator(17);
         let centers: Vec<f64> = (0..10 * dim).map(|_| rng.random_range(-3.0..3.0)).collect();
         let near = |k: usize| centers[k / dim % 10 * dim + k % dim] + rng.random_range(-1.0..1.0);
         let coordinates: Vec<f64> = (0..n * dim).map(near).collect();
-        Centers::new(metric, dim, &coordinates, 1.0)
+        ClusterCenters::new(metric, dim, &coordinates, 1.0)
     }
 
     /// The judge: all ranks, sorted.
-    fn sorted(clusters: &Centers, a: usize, k: usize) -> Vec<u32> {
+    fn sorted(clusters: &ClusterCenters, a: usize, k: usize) -> Vec<u32> {
         let mut all: Vec<u32> = (0..clusters.len() as u32).filter(|&b| b as usize != a).collect();
         let rank = |b: u32| clusters.rank(a, b as usize);
         all.sort_by(|&b, &c| rank(b).total_cmp(&rank(c)));

@@ -1,8 +1,8 @@
 //! Merging the nearest clusters along links, one pair after the other.
 //!
-//! A heap holds for every cluster the nearest of those it is linked to. What has merged since makes
-//! a distance in the heap stale; it is measured again when it comes up and put back if it has
-//! grown, so that a cluster that thousands are linked to can grow without telling them all.
+//! A heap holds for every cluster the nearest one that it is linked to. Merges make distances in the
+//! heap stale: a distance is computed again when it is popped, and pushed back if it has grown. So a
+//! merge need not update the thousands of clusters that may be linked to it.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -11,7 +11,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::{Clusters, dense};
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::error::Result;
 use crate::memory;
 use crate::progress::{Counter, Progress};
@@ -20,34 +20,34 @@ use crate::steps::BUILDING;
 
 /// How clusters are linked and merged.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
-    /// Neighbors that are looked for.
+pub(super) struct MergePlan {
+    /// Neighbors of each cluster.
     pub(super) neighbors: usize,
-    /// Links of a merged cluster at the most.
+    /// Most links of a merged cluster.
     pub(super) links: usize,
-    /// Up to so many clusters are all compared with each other.
+    /// From this many clusters on, all pairs are compared.
     pub(super) dense: usize,
-    /// Neighbors are looked for again when one in so many clusters is left.
+    /// Neighbors are searched anew when one in this many clusters is left.
     pub(super) again: usize,
-    pub(super) noise: Option<Noise>,
+    pub(super) noise: Option<DistanceNoise>,
 }
 
-impl Default for Plan {
+impl Default for MergePlan {
     fn default() -> Self {
         Self { neighbors: 16, links: 32, dense: 4_000, again: 4, noise: None }
     }
 }
 
-/// Random factors for the distances of clusters: exp(sigma·z) for two points, z normal, and the
-/// less the larger the clusters are, as the mean over their points would have it.
+/// Random factors of distances: exp(sigma·z) for two points, with z normal. For two clusters sigma is
+/// divided by the root of the number of their pairs of points, as it is for a mean over these.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Noise {
+pub(crate) struct DistanceNoise {
     pub(crate) sigma: f64,
     pub(crate) seed: u64,
 }
 
-impl Noise {
-    /// The factor for two nodes of so many pairs of points.
+impl DistanceNoise {
+    /// The factor for two nodes with `pairs` pairs of points.
     fn factor(&self, a: u32, b: u32, pairs: f64) -> f64 {
         let key = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
         let mut rng = generator(mixed(self.seed, key));
@@ -57,22 +57,22 @@ impl Noise {
     }
 }
 
-/// What to do without so much memory.
+/// Advice where memory does not suffice.
 pub(super) const INSTEAD: &str =
     "take single linkage or the method `cluster`, which need next to nothing";
 
 /// Merges clusters until one is left.
 pub(super) fn grow<C: Clusters>(
     clusters: C,
-    plan: &Plan,
+    plan: &MergePlan,
     progress: &Progress<'_>,
-) -> Result<Binary> {
+) -> Result<BinaryTree> {
     let n = clusters.len();
     let mut growth = Growth {
         clusters,
         node: (0..n as u32).collect(),
         size: vec![1.0; n],
-        tree: Binary::with_leaves(vec![0.0; n]),
+        tree: BinaryTree::with_leaves(vec![0.0; n]),
         noise: plan.noise,
         counter: Counter::new(BUILDING, n - 1, progress),
     };
@@ -90,7 +90,7 @@ pub(super) fn grow<C: Clusters>(
     Ok(growth.tree)
 }
 
-/// Lists of neighbors in which whoever is near another has it as neighbor too.
+/// Symmetric lists of neighbors from pairs.
 fn both_ways(count: usize, pairs: Vec<(u32, u32)>) -> Vec<Vec<u32>> {
     let mut lists: Vec<Vec<u32>> = vec![Vec::new(); count];
     for (a, b) in pairs {
@@ -104,14 +104,14 @@ fn both_ways(count: usize, pairs: Vec<(u32, u32)>) -> Vec<Vec<u32>> {
     lists
 }
 
-/// Another cluster, and how far it was when last measured.
+/// Another cluster, and its distance when last computed.
 #[derive(Clone, Copy)]
 struct Link {
     distance: f64,
     to: u32,
 }
 
-/// The nearest link of a cluster, as the heap knows it.
+/// The nearest link of a cluster, an entry of the heap.
 #[derive(Clone, Copy, PartialEq)]
 struct Offer {
     distance: f64,
@@ -142,12 +142,12 @@ struct Growth<'a, C> {
     /// The tree's node for every cluster.
     node: Vec<u32>,
     size: Vec<f64>,
-    tree: Binary,
-    noise: Option<Noise>,
+    tree: BinaryTree,
+    noise: Option<DistanceNoise>,
     counter: Counter<'a>,
 }
 
-/// Who is linked to whom while clusters merge.
+/// The links while clusters merge.
 struct Links {
     lists: Vec<Vec<Link>>,
     heap: BinaryHeap<Reverse<Offer>>,
@@ -156,7 +156,7 @@ struct Links {
 }
 
 impl Links {
-    /// Offers the nearest link of a cluster.
+    /// Pushes the nearest link of a cluster to the heap.
     fn offer(&mut self, from: u32) {
         let nearer = |a: &&Link, b: &&Link| a.distance.total_cmp(&b.distance).then(a.to.cmp(&b.to));
         if let Some(&Link { distance, to }) = self.lists[from as usize].iter().min_by(nearer) {
@@ -208,7 +208,7 @@ impl<C: Clusters> Growth<'_, C> {
         Ok(())
     }
 
-    /// Merges the two clusters of an offer if it still holds, and else makes a new one.
+    /// Merges the two clusters of an offer unless it is stale; then offers the nearest link anew.
     fn settle(&mut self, links: &mut Links, offer: Offer, most: usize) -> bool {
         let Offer { from, to, .. } = offer;
         let target = links.now(to);

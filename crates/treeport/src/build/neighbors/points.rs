@@ -1,11 +1,11 @@
-//! Clusters of points with coordinates: a centre and a spread each.
+//! Clusters of points with coordinates: a center and a spread each.
 //!
 //! The mean of ‖x − y‖² over two clusters is ‖c₁ − c₂‖² + v₁ + v₂, with v the mean squared distance
-//! to the own centre: no point is looked at again. For squared distances and the cosine this is the
-//! mean distance itself, for Euclidean distances its root is the root of the mean square. For
-//! Manhattan distances every axis has a spread of its own, and the mean of |x − y| along it is
-//! taken as √((c₁ − c₂)² + 2/π·(v₁ + v₂)): right for two points, for clusters far apart, and for
-//! normal ones with the same centre.
+//! to the own center: no point is read again. For squared distances and the cosine this is the mean
+//! distance itself, for Euclidean distances its root is the root mean square. For Manhattan distances
+//! every axis has a spread of its own, and the mean of |x − y| along it is taken as
+//! √((c₁ − c₂)² + 2/π·(v₁ + v₂)): right for two points, for clusters far apart, and for normal
+//! distributions with the same center.
 
 use super::Clusters;
 use super::knn;
@@ -15,17 +15,17 @@ use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::units;
 
-pub(super) struct Centers {
+pub(super) struct ClusterCenters {
     point_metric: PointMetric,
     dim: usize,
-    /// The centres, row after row.
+    /// The centers, row after row.
     at: Vec<f64>,
     /// One number a cluster, or one for every axis of it.
     spread: Vec<f64>,
     size: Vec<f64>,
 }
 
-/// What coordinates are divided by, so that no square leaves the range of numbers.
+/// The number that coordinates are divided by, so that squares are finite.
 pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
     if point_metric.degree() == 0 {
         return 1.0;
@@ -41,7 +41,7 @@ fn has_spread_by_axis(point_metric: PointMetric) -> bool {
     }
 }
 
-impl Centers {
+impl ClusterCenters {
     /// Every point alone, with coordinates in a unit.
     pub(super) fn new(point_metric: PointMetric, dim: usize, vectors: &[f64], unit: f64) -> Self {
         let n = vectors.len() / dim;
@@ -67,7 +67,7 @@ impl Centers {
         &self.at
     }
 
-    /// The spread that counts for all axes together; nothing where each has its own.
+    /// The spread of all axes together; `None` where each has its own.
     pub(super) fn spreads(&self) -> Option<&[f64]> {
         (!has_spread_by_axis(self.point_metric)).then_some(&self.spread[..])
     }
@@ -76,7 +76,7 @@ impl Centers {
         &self.spread[a * self.dim..(a + 1) * self.dim]
     }
 
-    /// The sum of the kernel that the distance of two clusters grows with.
+    /// The kernel's sum for two clusters, which their distance increases with.
     pub(super) fn rank(&self, a: usize, b: usize) -> f64 {
         let (x, y) = (self.center(a), self.center(b));
         match self.point_metric.kernel() {
@@ -97,7 +97,7 @@ fn spread_absolute(x: &[f64], y: &[f64], v: &[f64], w: &[f64]) -> f64 {
     centers.zip(spreads).map(|(square, spread)| (square + spread).sqrt()).sum()
 }
 
-impl Clusters for Centers {
+impl Clusters for ClusterCenters {
     fn len(&self) -> usize {
         self.size.len()
     }
@@ -112,7 +112,7 @@ impl Clusters for Centers {
         let share = self.size[gone] / total;
         self.size[keeps] = total;
         let axes = self.spread.len() / self.size.len();
-        // The mean of both, and what lies between their centres.
+        // The mean of both, and what lies between their centers.
         for k in 0..axes {
             let (v, w) = (self.spread[keeps * axes + k], self.spread[gone * axes + k]);
             self.spread[keeps * axes + k] = v + share * (w - v);

@@ -1,4 +1,4 @@
-//! Clusters of points with nothing but distances: a few of its points stand for each.
+//! Clusters in a metric without coordinates: a few of its points represent each.
 
 use rand::RngExt;
 use rayon::prelude::*;
@@ -8,39 +8,39 @@ use crate::error::Result;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::seed::{generator, mixed};
-use crate::sets::Sets;
+use crate::sets::DisjointSets;
 use crate::steps::DISTANCES;
 
-/// Points that stand for a cluster.
+/// Most points that represent a cluster.
 const MOST: usize = 4;
 
 const NONE: u32 = u32::MAX;
 
-/// Nodes of a graph that a node is linked to besides those at the other ends of its edges.
+/// Near nodes that a node of a graph is linked to besides its neighbors.
 const NEAREST: usize = 8;
 
 pub(super) struct Representatives<'a> {
     between: Box<dyn Fn(u32, u32) -> f64 + Sync + 'a>,
     points: Vec<[u32; MOST]>,
     size: Vec<u32>,
-    /// Pairs of clusters that are near each other, where they are known from a graph.
+    /// Pairs of near clusters, where a graph gives them.
     linked: Option<Vec<(u32, u32)>>,
-    /// Which number a cluster has gone into since they were numbered.
-    into: Sets,
+    /// Clusters that have merged since they were numbered.
+    into: DisjointSets,
 }
 
 impl<'a> Representatives<'a> {
-    /// Every point alone; all are compared with all.
+    /// Every point alone; all pairs are compared.
     pub(super) fn new(metric: &'a GroundMetric) -> Self {
         let between = |a: u32, b: u32| metric.distance(a as usize, b as usize);
         Self::of(metric.points(), Box::new(between), None)
     }
 
-    /// Every node of a graph alone, near those that its edges lead to and its nearest ones; a merged
-    /// cluster is near what its parts were near.
+    /// Every node of a graph alone, linked to its neighbors and to its nearest nodes; a merged cluster
+    /// takes over the links of its parts.
     ///
     /// # Errors
-    /// Not enough memory for what the distances are looked up in, or `progress` asks to stop.
+    /// Not enough memory for the labels that give distances, or `progress` asks to stop.
     pub(super) fn on_graph(
         metric: &'a GroundMetric,
         edges: &[(u32, u32, f64)],
@@ -68,7 +68,7 @@ impl<'a> Representatives<'a> {
         linked: Option<Vec<(u32, u32)>>,
     ) -> Self {
         let points = (0..n as u32).map(|point| [point, NONE, NONE, NONE]).collect();
-        Self { between, points, size: vec![1; n], linked, into: Sets::new(n) }
+        Self { between, points, size: vec![1; n], linked, into: DisjointSets::new(n) }
     }
 
     fn representatives(&self, cluster: usize) -> &[u32] {
@@ -108,7 +108,7 @@ impl Clusters for Representatives<'_> {
     fn distance(&self, a: usize, b: usize) -> f64 {
         let (a, b) = (self.representatives(a), self.representatives(b));
         let all = a.iter().flat_map(|&x| b.iter().map(move |&y| (x, y)));
-        // Shares of each, since a sum may leave the range of numbers.
+        // A sum of shares: the sum of the distances may not be finite.
         let share = 1.0 / (a.len() * b.len()) as f64;
         all.map(|(x, y)| share * (self.between)(x, y)).sum()
     }
@@ -152,7 +152,7 @@ impl Clusters for Representatives<'_> {
         }
         self.points = numbers.iter().map(|&c| self.points[c as usize]).collect();
         self.size = numbers.iter().map(|&c| self.size[c as usize]).collect();
-        self.into = Sets::new(numbers.len());
+        self.into = DisjointSets::new(numbers.len());
     }
 
     fn order(&self) -> Option<Vec<u32>> {

@@ -2,11 +2,11 @@ use proptest::prelude::*;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::merging::{Noise, Plan, grow};
-use super::points::Centers;
+use super::merging::{DistanceNoise, MergePlan, grow};
+use super::points::ClusterCenters;
 use super::representatives::Representatives;
 use super::{Clusters, neighbors};
-use crate::binary::Binary;
+use crate::binary::BinaryTree;
 use crate::build::{Linkage, linkage};
 use crate::metric::{GroundMetric, PointMetric};
 use crate::progress::silent;
@@ -24,9 +24,9 @@ fn points(dim: usize, coordinates: Vec<f64>, metric: PointMetric) -> GroundMetri
     GroundMetric::from_points(dim, coordinates, metric).unwrap()
 }
 
-fn tree_of(metric: &GroundMetric, plan: &Plan) -> Tree {
+fn tree_of(metric: &GroundMetric, plan: &MergePlan) -> Tree {
     let (dim, vectors) = metric.vectors().unwrap();
-    let centers = Centers::new(metric.point_metric().unwrap(), dim, vectors, 1.0);
+    let centers = ClusterCenters::new(metric.point_metric().unwrap(), dim, vectors, 1.0);
     grow(centers, plan, &silent).unwrap().to_tree().unwrap()
 }
 
@@ -42,18 +42,18 @@ fn assert_near(a: &[f64], b: &[f64]) {
 }
 
 /// Everything compared with everything.
-fn complete() -> Plan {
-    Plan { dense: usize::MAX, ..Plan::default() }
+fn complete() -> MergePlan {
+    MergePlan { dense: usize::MAX, ..MergePlan::default() }
 }
 
 /// All links, but one merge after the other.
-fn linked() -> Plan {
-    Plan { neighbors: 1_000, links: 1_000, dense: 1, ..Plan::default() }
+fn linked() -> MergePlan {
+    MergePlan { neighbors: 1_000, links: 1_000, dense: 1, ..MergePlan::default() }
 }
 
 /// So few links that neighbors are looked for again and again.
-fn sparse() -> Plan {
-    Plan { neighbors: 6, links: 9, dense: 20, ..Plan::default() }
+fn sparse() -> MergePlan {
+    MergePlan { neighbors: 6, links: 9, dense: 20, ..MergePlan::default() }
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn with_all_links_it_is_average_linkage() {
         let judge = leaf_distances(&linkage(&metric, Linkage::Average).unwrap());
         assert_near(&leaf_distances(&tree_of(&metric, &complete())), &judge);
     }
-    // Along links clusters are centres and spreads, which know the mean of squares.
+    // Along links clusters are centers and spreads, which know the mean of squares.
     for (metric, seed) in [(SqEuclidean, 0), (Cosine, 1)] {
         let metric = points(3, random(3 * 150, seed), metric);
         let judge = leaf_distances(&linkage(&metric, Linkage::Average).unwrap());
@@ -112,7 +112,10 @@ fn along_the_edges_of_a_graph_little_is_missed() {
         let grown = |dense: usize| {
             let edges = metric.edges().unwrap();
             let clusters = Representatives::on_graph(&metric, edges, &silent).unwrap();
-            grow(clusters, &Plan { dense, ..Plan::default() }, &silent).unwrap().to_tree().unwrap()
+            grow(clusters, &MergePlan { dense, ..MergePlan::default() }, &silent)
+                .unwrap()
+                .to_tree()
+                .unwrap()
         };
         let total = |tree: &Tree| tree.lengths().iter().sum::<f64>();
         let judge = linkage(&metric, Linkage::Average).unwrap();
@@ -146,12 +149,12 @@ proptest! {
 
     /// The judge looks at all pairs of points.
     #[test]
-    fn centres_and_spreads_give_the_mean_over_all_pairs(
+    fn centers_and_spreads_give_the_mean_over_all_pairs(
         n in 1usize..12, m in 1usize..12, dim in 1usize..6, seed: u64,
     ) {
         let coordinates = random((n + m) * dim, seed);
         for metric in [SqEuclidean, Euclidean] {
-            let mut clusters = Centers::new(metric, dim, &coordinates, 1.0);
+            let mut clusters = ClusterCenters::new(metric, dim, &coordinates, 1.0);
             (1..n).for_each(|i| clusters.merge(0, i));
             (n + 1..n + m).for_each(|i| clusters.merge(n, i));
             let at = |i: usize| &coordinates[i * dim..(i + 1) * dim];
@@ -171,7 +174,7 @@ proptest! {
             random(n * dim, seed).iter().map(|x| (x * f64::from(values)).round() + 7.0).collect();
         for metric in [Euclidean, Manhattan, SqEuclidean, Cosine] {
             let metric = points(dim, coordinates.clone(), metric);
-            let plan = Plan { neighbors: 2, links: 3, dense: 4, ..Plan::default() };
+            let plan = MergePlan { neighbors: 2, links: 3, dense: 4, ..MergePlan::default() };
             for tree in [tree_of(&metric, &plan), linkage(&metric, Linkage::Neighbors).unwrap()] {
                 prop_assert_eq!(tree.leaves(), n);
                 prop_assert!(tree.is_ultrametric());
@@ -188,7 +191,7 @@ proptest! {
 #[test]
 fn manhattan_spreads_are_right_at_both_ends() {
     let coordinates = random(2 * 3, 8);
-    let alone = Centers::new(Manhattan, 3, &coordinates, 1.0);
+    let alone = ClusterCenters::new(Manhattan, 3, &coordinates, 1.0);
     let exact = points(3, coordinates, Manhattan).distance(0, 1);
     assert!((alone.distance(0, 1) - exact).abs() < 1e-12);
     // Two clusters around one place, and two far apart.
@@ -199,7 +202,7 @@ fn manhattan_spreads_are_right_at_both_ends() {
         let coordinates: Vec<f64> =
             (0..2 * n * dim).map(|k| normal() + if k < n * dim { 0.0 } else { offset }).collect();
         let metric = points(dim, coordinates.clone(), Manhattan);
-        let mut clusters = Centers::new(Manhattan, dim, &coordinates, 1.0);
+        let mut clusters = ClusterCenters::new(Manhattan, dim, &coordinates, 1.0);
         (1..n).for_each(|i| clusters.merge(0, i));
         (n + 1..2 * n).for_each(|i| clusters.merge(n, i));
         let pairs = (0..n).flat_map(|i| (n..2 * n).map(move |j| (i, j)));
@@ -255,7 +258,7 @@ fn long_chains_take_no_longer_than_other_points() {
 fn noise_changes_merges_and_is_the_same_for_a_seed() {
     let metric = points(2, random(2 * 200, 13), Euclidean);
     let grown = |noise| neighbors(&metric, noise, &silent).unwrap();
-    let with = |seed| grown(Some(Noise { sigma: 0.3, seed }));
+    let with = |seed| grown(Some(DistanceNoise { sigma: 0.3, seed }));
     assert_eq!(with(1), with(1));
     assert_ne!(with(1).children, with(2).children);
     assert_ne!(with(1).children, grown(None).children);
@@ -276,7 +279,7 @@ fn representatives_are_points_of_their_cluster() {
 #[test]
 fn a_matrix_has_a_tree_near_average_linkage() {
     let metric = points(2, random(2 * 1_500, 15), Euclidean).materialized().unwrap();
-    let plan = Plan { dense: 100, ..Plan::default() };
+    let plan = MergePlan { dense: 100, ..MergePlan::default() };
     let ours = grow(Representatives::new(&metric), &plan, &silent).unwrap().to_tree().unwrap();
     let cost = |tree: &Tree| {
         let error =
@@ -292,6 +295,6 @@ fn a_matrix_has_a_tree_near_average_linkage() {
 fn stopped_work_is_cancelled() {
     let metric = points(2, random(2 * 50, 16), Euclidean);
     let stop = |_: &crate::progress::State<'_>| false;
-    let stopped: crate::Result<Binary> = neighbors(&metric, None, &stop);
+    let stopped: crate::Result<BinaryTree> = neighbors(&metric, None, &stop);
     assert!(matches!(stopped, Err(crate::Error::Cancelled)));
 }

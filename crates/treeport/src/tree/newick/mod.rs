@@ -20,7 +20,7 @@ mod reader;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-use self::reader::{Leaf, Reader, bad, byte};
+use self::reader::{NewickLeaf, NewickReader, bad, byte};
 use super::Tree;
 use crate::error::Result;
 
@@ -55,7 +55,7 @@ impl Tree {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn from_newick(text: &str) -> Result<Self> {
-        let read = Reader::read(text)?;
+        let read = NewickReader::read(text)?;
         let mut seen = HashSet::new();
         if let Some(leaf) = read.leaf.iter().flatten().find(|leaf| !seen.insert(&leaf.name)) {
             return bad(byte(leaf.at), format!("leaf `{}` is in the tree twice", leaf.name));
@@ -100,11 +100,11 @@ impl Tree {
                 );
             }
         }
-        let read = Reader::read(text)?;
+        let read = NewickReader::read(text)?;
         let mut found = vec![false; names.len()];
         let mut point = vec![None; read.leaf.len()];
         for (v, leaf) in read.leaf.iter().enumerate() {
-            let Some(Leaf { name, at }) = leaf else { continue };
+            let Some(NewickLeaf { name, at }) = leaf else { continue };
             let Some(&p) = number.get(name.as_str()) else {
                 return bad(byte(*at), format!("leaf `{name}` is not among the names given"));
             };

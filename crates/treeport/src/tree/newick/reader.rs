@@ -3,24 +3,24 @@
 use crate::error::{Error, Result};
 
 /// A leaf as it was read: its name and the byte where that starts.
-pub(super) struct Leaf {
+pub(super) struct NewickLeaf {
     pub(super) name: String,
     pub(super) at: usize,
 }
 
 /// A text, how far it is read, and the nodes found so far in order of appearance.
-pub(super) struct Reader<'a> {
+pub(super) struct NewickReader<'a> {
     text: &'a str,
     at: usize,
     pub(super) parent: Vec<Option<usize>>,
     pub(super) length: Vec<f64>,
     /// What is known of a leaf; `None` at inner nodes.
-    pub(super) leaf: Vec<Option<Leaf>>,
+    pub(super) leaf: Vec<Option<NewickLeaf>>,
     /// Inner nodes that are not closed yet, with the byte of their bracket.
     open: Vec<(usize, usize)>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NewickReader<'a> {
     /// Reads the whole text: down to a leaf, up to the next comma, until the semicolon.
     pub(super) fn read(text: &'a str) -> Result<Self> {
         let (parent, length, leaf, open) = (vec![], vec![], vec![], vec![]);
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         let Some(name) = self.label()? else {
             return bad(byte(at), format!("a leaf without a name, {}", self.found()));
         };
-        let node = self.add(Some(Leaf { name, at }));
+        let node = self.add(Some(NewickLeaf { name, at }));
         self.edge(node)
     }
 
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A new node below the last open one.
-    fn add(&mut self, leaf: Option<Leaf>) -> usize {
+    fn add(&mut self, leaf: Option<NewickLeaf>) -> usize {
         self.parent.push(self.open.last().map(|&(node, _)| node));
         self.length.push(0.0);
         self.leaf.push(leaf);
