@@ -4,15 +4,12 @@ use std::path::{PathBuf, absolute};
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgMatches, Args, Id, Parser, Subcommand};
+use clap::{ArgMatches, Args, Id, Parser};
 use treeport::PointMetric;
 use treeport::internal::names::Named;
 use treeport_report::terminal::{Global, at_least_one};
 
-use crate::commands::{
-    compare, coupling, demo, distance, embed, estimate, eval, exact, export, fit, index, merge,
-    nearest, plot, report, shell, unifrac,
-};
+use crate::commands::Command;
 use crate::source::Format;
 use crate::{input, shards};
 
@@ -48,47 +45,6 @@ Any other column of numbers is data, and what is in doubt is an error.
 
 Results go to stdout, everything else to stderr; `-` stands for stdin or stdout.
 Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
-
-/// One variant per command; each has its own file in `commands/`.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// The whole job on a built-in data set: labels, learning, comparison, pictures.
-    Demo(demo::DemoArgs),
-    /// Make a tree or a forest from a ground metric, and from measures if there are any.
-    Fit(Box<fit::FitArgs>),
-    /// Distances between measures, of a tree or a forest.
-    Distance(distance::DistanceArgs),
-    /// UniFrac distances of samples on a phylogeny, of five kinds.
-    Unifrac(unifrac::UniFracArgs),
-    /// Which mass goes where: the plan between two measures, of a model or exact.
-    Coupling(coupling::CouplingArgs),
-    /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
-    Exact(exact::ExactArgs),
-    /// Distances as accurate as you ask, with certified bounds.
-    Estimate(Box<estimate::EstimateArgs>),
-    /// Compare models with exact transport, and with baselines that know almost nothing.
-    Eval(eval::EvalArgs),
-    /// Every method on your own data, best first.
-    Compare(compare::CompareArgs),
-    /// Measures as sparse vectors with the same distances.
-    Embed(embed::EmbedArgs),
-    /// Make a collection of measures searchable by exact distance, in a file for `nearest`.
-    Index(index::IndexArgs),
-    /// The measures closest to each measure: by exact distance, proved, or by a model.
-    Nearest(nearest::NearestArgs),
-    /// Put the shards of a job together: the very file that one run would have written.
-    Merge(merge::MergeArgs),
-    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a table of pgvector.
-    Export(Box<export::ExportArgs>),
-    /// One page to look at: the trees, how well they predict, which mass goes where.
-    Report(Box<report::ReportArgs>),
-    /// The figures of the report, one at a time, for papers (SVG, PNG).
-    Plot(Box<plot::PlotArgs>),
-    /// Print what a shell needs to complete our commands.
-    Completions(shell::CompletionsArgs),
-    /// Print the manual page, or write one for every command.
-    Man(shell::ManArgs),
-}
 
 /// Reads a choice by the names that the library has for it, for `value_parser`.
 pub(crate) fn choice<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {

@@ -1,29 +1,100 @@
 //! One file per command: its arguments, its `run`, and how it prints.
 //!
-//! A new command is a file here, a variant of [`Command`](crate::args::Command), and a line in
-//! `main`.
+//! A new command is a file here, and here a variant of [`Command`] and a line of its `run`.
 
-pub(crate) mod compare;
-pub(crate) mod coupling;
-pub(crate) mod demo;
-pub(crate) mod distance;
-pub(crate) mod embed;
-pub(crate) mod estimate;
-pub(crate) mod eval;
-pub(crate) mod exact;
-pub(crate) mod export;
-pub(crate) mod fit;
-pub(crate) mod index;
-pub(crate) mod merge;
-pub(crate) mod nearest;
-pub(crate) mod plot;
-pub(crate) mod report;
-pub(crate) mod shell;
-pub(crate) mod unifrac;
+mod compare;
+mod coupling;
+mod demo;
+mod distance;
+mod embed;
+mod estimate;
+mod eval;
+mod exact;
+mod export;
+mod fit;
+mod index;
+mod merge;
+mod nearest;
+mod plot;
+mod report;
+mod shell;
+mod unifrac;
 
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
 use treeport::Error;
 
+use crate::output::Output;
 use crate::pairs;
+
+/// One variant per command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// The whole job on a built-in data set: labels, learning, comparison, pictures.
+    Demo(demo::DemoArgs),
+    /// Make a tree or a forest from a ground metric, and from measures if there are any.
+    Fit(Box<fit::FitArgs>),
+    /// Distances between measures, of a tree or a forest.
+    Distance(distance::DistanceArgs),
+    /// UniFrac distances of samples on a phylogeny, of five kinds.
+    Unifrac(unifrac::UniFracArgs),
+    /// Which mass goes where: the plan between two measures, of a model or exact.
+    Coupling(coupling::CouplingArgs),
+    /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
+    Exact(exact::ExactArgs),
+    /// Distances as accurate as you ask, with certified bounds.
+    Estimate(Box<estimate::EstimateArgs>),
+    /// Compare models with exact transport, and with baselines that know almost nothing.
+    Eval(eval::EvalArgs),
+    /// Every method on your own data, best first.
+    Compare(compare::CompareArgs),
+    /// Measures as sparse vectors with the same distances.
+    Embed(embed::EmbedArgs),
+    /// Make a collection of measures searchable by exact distance, in a file for `nearest`.
+    Index(index::IndexArgs),
+    /// The measures closest to each measure: by exact distance, proved, or by a model.
+    Nearest(nearest::NearestArgs),
+    /// Put the shards of a job together: the very file that one run would have written.
+    Merge(merge::MergeArgs),
+    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a table of pgvector.
+    Export(Box<export::ExportArgs>),
+    /// One page to look at: the trees, how well they predict, which mass goes where.
+    Report(Box<report::ReportArgs>),
+    /// The figures of the report, one at a time, for papers (SVG, PNG).
+    Plot(Box<plot::PlotArgs>),
+    /// Print what a shell needs to complete our commands.
+    Completions(shell::CompletionsArgs),
+    /// Print the manual page, or write one for every command.
+    Man(shell::ManArgs),
+}
+
+impl Command {
+    /// Does what was asked.
+    pub(crate) fn run(&self, output: &Output) -> Result<ExitCode> {
+        match self {
+            Self::Demo(args) => demo::run(args, output),
+            Self::Fit(args) => fit::run(args, output),
+            Self::Distance(args) => distance::run(args, output),
+            Self::Unifrac(args) => unifrac::run(args, output),
+            Self::Coupling(args) => coupling::run(args, output),
+            Self::Exact(args) => exact::run(args, output),
+            Self::Estimate(args) => estimate::run(args, output),
+            Self::Eval(args) => eval::run(args, output),
+            Self::Compare(args) => compare::run(args, output),
+            Self::Embed(args) => embed::run(args, output),
+            Self::Index(args) => index::run(args, output),
+            Self::Nearest(args) => nearest::run(args, output),
+            Self::Merge(args) => merge::run(args, output),
+            Self::Export(args) => export::run(args, output),
+            Self::Report(args) => report::run(args, output),
+            Self::Plot(args) => plot::run(args, output),
+            Self::Completions(args) => shell::completions(args),
+            Self::Man(args) => shell::man(args, output),
+        }
+    }
+}
 
 /// An option that would help against an error, if there is one.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
