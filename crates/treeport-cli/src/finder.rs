@@ -1,4 +1,4 @@
-//! Measures by what lists of pairs call them.
+//! Finds the measures that lists of pairs name.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use anyhow::{Result, bail, ensure};
 use treeport::Measures;
 
 /// Finds measures by their IDs, or by their numbers where no ID is one.
-pub(crate) struct Finder<'a> {
+pub(crate) struct MeasureFinder<'a> {
     measures: &'a Measures,
     by_name: HashMap<&'a str, usize>,
-    /// Whether numbers count: not where one could be an ID.
+    /// Whether numbers name measures: not where one could be an ID.
     numbers: bool,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> MeasureFinder<'a> {
     /// Finds among these.
     pub(crate) fn new(measures: &'a Measures) -> Self {
         let names = measures.names().unwrap_or_default();
@@ -22,7 +22,7 @@ impl<'a> Finder<'a> {
         Self { measures, by_name, numbers }
     }
 
-    /// The measure that a cell calls so.
+    /// The measure that a cell names.
     pub(crate) fn find(&self, what: &str, cell: &str) -> Result<usize> {
         if let Some(&found) = self.by_name.get(cell) {
             return Ok(found);
@@ -48,17 +48,17 @@ mod tests {
     #[test]
     fn ids_come_before_numbers() {
         let plain = Measures::unit_masses(2, [0, 1, 1]).expect("measures");
-        assert_eq!(Finder::new(&plain).find("left", "2.0").expect("a number"), 2);
+        assert_eq!(MeasureFinder::new(&plain).find("left", "2.0").expect("a number"), 2);
         let with = |names: [&str; 3]| {
             plain.clone().with_names(names.map(String::from).to_vec()).expect("names")
         };
         let text = with(["a", "b", "c"]);
-        assert_eq!(Finder::new(&text).find("left", "c").expect("an ID"), 2);
-        assert_eq!(Finder::new(&text).find("left", "1").expect("a number"), 1);
+        assert_eq!(MeasureFinder::new(&text).find("left", "c").expect("an ID"), 2);
+        assert_eq!(MeasureFinder::new(&text).find("left", "1").expect("a number"), 1);
         let numbers = with(["2", "b", "0"]);
-        assert_eq!(Finder::new(&numbers).find("left", "0").expect("an ID"), 2);
+        assert_eq!(MeasureFinder::new(&numbers).find("left", "0").expect("an ID"), 2);
         // Measure number 1 has another ID.
-        let error = Finder::new(&numbers).find("left", "1").expect_err("no ID").to_string();
+        let error = MeasureFinder::new(&numbers).find("left", "1").expect_err("no ID").to_string();
         assert_eq!(error, "left is `1`, and no measure has that ID");
     }
 }

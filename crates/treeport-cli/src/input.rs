@@ -1,4 +1,4 @@
-//! What is made of files; every complaint about a file begins with its name.
+//! Inputs from files; every error about a file begins with its name.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -73,7 +73,7 @@ pub(crate) fn named_ground(args: &GroundArgs) -> Result<(Components, Option<Vec<
     Ok((ground, names))
 }
 
-/// The same error with the names of nodes, where they have any.
+/// The error with the names of nodes in place of numbers, where they have any.
 pub(crate) fn with_node(error: anyhow::Error, names: Option<&[String]>) -> anyhow::Error {
     struct Nodes<'a>(&'a [String]);
     impl Wording for Nodes<'_> {
@@ -108,7 +108,7 @@ fn called(
 pub(crate) struct MetricAndModels {
     /// That of a file of its own, or else what `fit --with-metric` has kept in that of the first model.
     pub(crate) metric: Option<GroundMetric>,
-    /// What its points are called, if anything.
+    /// The names of its points, if they have any.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) models: Vec<Model>,
     /// What labels have told about the estimates of the first model, where its file has it.
@@ -155,7 +155,7 @@ impl MetricAndModels {
     }
 }
 
-/// The points that measures live on: how many, and what they are called, if anything.
+/// The points that measures live on: their number, and their names, if they have any.
 #[derive(Clone, Copy)]
 pub(crate) struct PointSet<'a> {
     pub(crate) points: usize,
@@ -243,7 +243,7 @@ pub(crate) fn index_or_model(path: &Path, from: &NamesArgs) -> Result<SavedFile>
     file.map_err(|error| named_wrongly(in_file(error, path), path, from))
 }
 
-/// What is wrong with the file of a model or of an index.
+/// An error in the file of a model or of an index.
 fn in_file(error: Error, path: &Path) -> anyhow::Error {
     match error {
         // These messages name the file themselves.
@@ -268,7 +268,7 @@ fn named_file(path: &Path, from: &NamesArgs, names: Option<&[String]>) -> Result
     model_file(path, names).map_err(|error| named_wrongly(error, path, from))
 }
 
-/// The same error, with both files where the names of one are not as many as the points of another.
+/// The error; where a file has another number of names than the model has points, it names both files.
 fn named_wrongly(error: anyhow::Error, path: &Path, from: &NamesArgs) -> anyhow::Error {
     match (error.downcast_ref(), &from.names) {
         (Some(&Error::NameCount { names, points }), Some(from)) => {
@@ -321,7 +321,7 @@ fn lines(path: &Path) -> Result<Vec<String>> {
     Ok(source::read_text(path)?.lines().map(str::to_owned).collect())
 }
 
-/// What measures are called: one name per line of a file if there is one, or the IDs of their table.
+/// The names of measures: the lines of a file if there is one, or the IDs of their table.
 pub(crate) fn measure_names(
     path: Option<&Path>,
     measures: &Measures,

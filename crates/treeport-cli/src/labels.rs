@@ -7,7 +7,7 @@ use treeport::internal::labels::{DEFAULT_PAIRS, test_seed};
 use treeport::{GroundMetric, Labelled, Measures, Model};
 
 use crate::args::{LabelArgs, MeasureArgs, ModelArgs};
-use crate::finder::Finder;
+use crate::finder::MeasureFinder;
 use crate::input::PointSet;
 use crate::output::Output;
 use crate::progress::watched;
@@ -70,7 +70,7 @@ fn ensure_two(pairs: usize) -> Result<()> {
 /// Reads `left,right,distance` of measures in the file `from`.
 pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labelled> {
     let (mut pairs, mut distances) = (Vec::new(), Vec::new());
-    let finder = Finder::new(measures);
+    let finder = MeasureFinder::new(measures);
     input::columns(path, ["left", "right", "distance"], |[left, right, cell]| {
         let distance: f64 = cell.parse().with_context(|| format!("distance is `{cell}`"))?;
         let good = distance.is_finite() && distance >= 0.0;

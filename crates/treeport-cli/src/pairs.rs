@@ -9,7 +9,7 @@ use treeport::{Error, Measures};
 use treeport_jobs::Shard;
 
 use crate::args::PairArgs;
-use crate::finder::Finder;
+use crate::finder::MeasureFinder;
 use crate::input;
 
 /// Pairs in a fixed order; all pairs are never held in memory.
@@ -93,7 +93,7 @@ pub(crate) fn read(path: &Path, left: &Measures, right: &Measures) -> Result<Vec
         // Not a table of an unknown format: somebody means `--n-pairs`.
         std::fs::File::open(path).map_err(|source| Error::read(path, source))?;
     }
-    let (left, right) = (Finder::new(left), Finder::new(right));
+    let (left, right) = (MeasureFinder::new(left), MeasureFinder::new(right));
     let mut pairs = Vec::new();
     input::columns(path, ["left", "right"], |[l, r]| {
         pairs.push((left.find("left", l)?, right.find("right", r)?));

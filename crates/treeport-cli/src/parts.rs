@@ -1,4 +1,4 @@
-//! Results that are larger than memory, block after block: what is done stays done.
+//! Results that are larger than memory, written block after block; an interrupted run resumes.
 
 use std::fs::File;
 use std::io::Read;
@@ -20,21 +20,21 @@ use crate::output::Output;
 use crate::progress::Watch;
 use crate::{solved, source};
 
-/// Work between two blocks: what a kill can cost.
+/// Time of a block: the work that a kill can lose.
 const BLOCK_TIME: Duration = Duration::from_secs(2);
 /// The size of a block.
 const BLOCK_BYTES: u64 = 1 << 24;
 
-/// A result of so many items on its way to its file.
+/// A result on its way to its file, a given number of items.
 pub(crate) struct Parts<'a> {
     pub(crate) file: PartFile,
     all: usize,
     /// What the items are.
     what: &'a str,
     output: &'a Output,
-    /// Items that were done before.
+    /// Items of earlier runs.
     earlier: usize,
-    /// Which part of a larger result it is, if it is one.
+    /// The shard, where the result is a part of a larger one.
     shard: Option<&'a Shard>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Parts<'a> {
         Ok(Self { file, all, what, output, earlier, shard: None })
     }
 
-    /// The same as a part of a larger result, whose items are those of the part alone.
+    /// Makes it the result of a shard; its items are those of the shard alone.
     pub(crate) fn of(self, shard: Option<&'a Shard>) -> Self {
         Self { shard, ..self }
     }
@@ -72,10 +72,10 @@ impl<'a> Parts<'a> {
         self.earlier
     }
 
-    /// Works out what is missing, after the bytes of `head`; whether it came to the end.
+    /// Computes the missing items, after the bytes of `head`; false if interrupted.
     ///
-    /// Blocks begin with `first` items, follow the clock, the memory and the size of their bytes,
-    /// and have at most `most`; what is in them does not depend on any of that.
+    /// The first block has `first` items; later ones are sized by time, memory and bytes, and have at
+    /// most `most`. The contents do not depend on the sizes.
     pub(crate) fn fill(
         &mut self,
         (first, most): (usize, usize),
@@ -109,7 +109,7 @@ impl<'a> Parts<'a> {
         Ok(true)
     }
 
-    /// What comes before the items: only the first shard has what comes before all.
+    /// The bytes before the items: those of the file only in the first shard.
     fn head(&self, head: &[u8]) -> Vec<u8> {
         match self.shard {
             None => head.to_vec(),
@@ -126,8 +126,7 @@ impl<'a> Parts<'a> {
         Ok(self.file.append(items, &bytes)?)
     }
 
-    /// Says where work was stopped, and how it goes on; before the first block there is nothing to
-    /// keep.
+    /// Reports the interruption and how to resume; before the first block nothing is kept.
     pub(crate) fn interrupted(&self) -> ExitCode {
         let (done, all, what) = (self.file.items(), self.all, self.what);
         let path = self.file.journal().display();
@@ -141,12 +140,12 @@ fn is_cancelled(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Error::Cancelled))
 }
 
-/// The file, if it can have something beside it: what is no regular file, such as a pipe, has not.
+/// The file, unless it is no regular file, such as a pipe, which has nothing beside it.
 pub(crate) fn regular(file: Option<&Path>) -> Option<&Path> {
     file.filter(|path| !path.exists() || path.is_file())
 }
 
-/// The number of a model.
+/// The fingerprint of a model.
 pub(crate) fn of_model(model: &Model) -> u64 {
     let mut mix = Mix::new();
     model.trees().iter().for_each(|tree| mix.word(of_tree(tree)));
@@ -154,7 +153,7 @@ pub(crate) fn of_model(model: &Model) -> u64 {
     mix.number()
 }
 
-/// The number of the bytes of a file.
+/// The fingerprint of the bytes of a file.
 pub(crate) fn of_file(path: &Path) -> Result<u64> {
     let unread = |source| Error::read(path, source);
     let (mut mix, mut block) = (Mix::new(), Vec::new());
@@ -170,7 +169,7 @@ pub(crate) fn of_file(path: &Path) -> Result<u64> {
     Ok(mix.number())
 }
 
-/// The number of names, where there are any.
+/// The fingerprint of names, where there are any.
 pub(crate) fn of_names(names: Option<&[String]>) -> u64 {
     let mut mix = Mix::new();
     names.into_iter().flatten().for_each(|name| mix.text(name));

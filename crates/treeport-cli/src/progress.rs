@@ -10,7 +10,7 @@ use treeport::{Error, GroundMetric, Progress};
 use crate::interrupt::{self, Interrupted};
 use crate::output::{Output, ProgressBar};
 
-/// Shows on stderr how far work is; the bar goes away with the value.
+/// A progress bar on stderr; dropping it removes the bar.
 pub(crate) struct Watch<'a> {
     /// `None`: there is nothing to draw on.
     output: Option<&'a Output>,
@@ -38,9 +38,9 @@ impl<'a> Watch<'a> {
         Self { output, shown: Mutex::new(shown) }
     }
 
-    /// Shows how far the work is; whether it goes on.
+    /// Shows the state of the work; false stops it.
     pub(crate) fn hear(&self, state: &State<'_>) -> bool {
-        // Another thread is at it: what it shows is as good.
+        // If another thread is drawing, its state is as good.
         if let (Some(output), Ok(mut shown)) = (self.output, self.shown.try_lock()) {
             shown.show(state, output);
         }
@@ -75,7 +75,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Does work that says how far it is; Ctrl-C ends it with [`Interrupted`].
+/// Does work with a progress bar; Ctrl-C ends it with [`Interrupted`].
 pub(crate) fn watched<T>(
     output: &Output,
     work: impl FnOnce(&Progress<'_>) -> treeport::Result<T>,
@@ -87,7 +87,7 @@ pub(crate) fn watched<T>(
     }
 }
 
-/// Works out what distances of a graph are looked up in, which searching it for each would take longer.
+/// Prepares a graph for many distances, which is faster than a search for each.
 pub(crate) fn prepare(metric: &GroundMetric, output: &Output) -> Result<()> {
     watched(output, |progress| metric.prepare(progress))
 }

@@ -82,7 +82,7 @@ pub(crate) fn square_header(
     Ok(writeln!(out)?)
 }
 
-/// Another row: what it goes by, and its values.
+/// A row of a square table: its name and its values.
 pub(crate) fn square_row(
     out: &mut dyn Write,
     separator: char,
@@ -166,7 +166,7 @@ pub(crate) fn save(
     })
 }
 
-/// The same, or rows to stdout.
+/// [`save`] to a file, or rows to stdout.
 pub(crate) fn write_all(
     (file, shard): (Option<&Path>, Option<&Shard>),
     output: &Output,
@@ -196,8 +196,7 @@ pub(crate) fn write(
     Ok(out.flush()?)
 }
 
-/// Says what a command has written to a file: facts as JSON, or a note. Rows on stdout speak for
-/// themselves.
+/// Reports what a command has written to a file: facts as JSON, or a note. Nothing for stdout.
 pub(crate) fn wrote(
     output: &Output,
     command: &str,

@@ -13,7 +13,7 @@ use crate::args::ShardArgs;
 use crate::output::Output;
 use crate::{input, rows};
 
-/// What the name of a shard's file ends with, after the ending of the whole.
+/// The ending of a shard's file, after the ending of the whole.
 const ENDING: &str = "shard";
 
 impl ShardArgs {

@@ -1,7 +1,7 @@
-//! Exact distances of many pairs, with a journal beside the target: what is solved stays solved.
+//! Exact distances of many pairs, with a journal beside the target, from which a run resumes.
 //!
-//! Rows follow in the order of the pairs. One that was cut off or damaged, and all after it, is
-//! solved again; at the end the rows move to the target and the journal goes.
+//! Rows are in the order of the pairs. A damaged row and all after it are solved again. At the end
+//! the rows move to the target and the journal is removed.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,14 +19,14 @@ use crate::pairs::Pairs;
 use crate::progress::Watch;
 use crate::rows::{self, Cell, DISTANCES};
 
-/// Work between two writes to the journal: what a kill can cost.
+/// Time between two writes to the journal: the work that a kill can lose.
 const CHUNK_TIME: Duration = Duration::from_secs(1);
 /// Pairs for each thread in the shortest chunk, so that none waits long for the last one.
 const LEAST_PER_THREAD: usize = 4;
 /// Pairs in the longest chunk.
 const MOST: usize = 1 << 16;
 
-/// What is to be solved.
+/// Pairs to solve.
 pub(crate) struct Work<'a> {
     pub(crate) ground: &'a Components,
     pub(crate) measures: &'a Measures,
@@ -34,7 +34,7 @@ pub(crate) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// What tells it from other work.
+    /// The fingerprint of the job.
     pub(crate) fn job(&self) -> JobFingerprint {
         let mut which = Mix::new();
         match self.pairs {
@@ -47,7 +47,7 @@ impl Work<'_> {
             .part("pairs", which.number())
     }
 
-    /// Solves what the journal lacks and hands over the distances; whether it came to the end.
+    /// Solves the pairs that the journal lacks and hands over all distances; false if interrupted.
     pub(crate) fn fill(
         &self,
         rows: &mut SolvedRows,
@@ -71,7 +71,7 @@ impl Work<'_> {
     /// Solves the pairs from number `first` on and hands them over in order, chunk after chunk;
     /// whether it came to the end.
     ///
-    /// Chunks follow the clock, distances do not: each is solved on its own.
+    /// The clock decides the size of chunks and no distance: each is solved on its own.
     pub(crate) fn solve(
         &self,
         first: usize,
@@ -125,7 +125,7 @@ impl SolvedRows {
             take(distance);
             Ok(())
         })?;
-        // Whether the file can be written is better known before the work.
+        // A file that cannot be written is an error before the work.
         rows.journal.append(b"")?;
         Ok(rows)
     }
@@ -135,7 +135,7 @@ impl SolvedRows {
         self.journal.path()
     }
 
-    /// Where work was stopped, and how it goes on; before the first row there is nothing to keep.
+    /// The message of an interruption and how to resume; before the first row nothing is kept.
     pub(crate) fn interrupted(&self, all: usize, what: &str) -> String {
         let (done, path) = (self.done, self.path().display());
         let on = if done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
@@ -208,13 +208,12 @@ fn row_distance(line: &str, (left, right): (usize, usize)) -> Option<f64> {
     (distance.is_finite() && distance >= 0.0).then_some(distance)
 }
 
-/// Opens what an earlier run of the same job has left; `what` it is, for whoever finds another file
-/// there.
+/// Opens the journal of an earlier run of the same job; errors about another file call it `what`.
 pub(crate) fn open(path: &Path, job: &JobFingerprint, what: &str) -> Result<Journal> {
     Journal::open(path, job).map_err(|error| explained(error, what))
 }
 
-/// Why something cannot go on from what it finds, in the words of the command line.
+/// The error of a job that cannot resume, in the words of the command line.
 pub(crate) fn explained(error: treeport_jobs::Error, what: &str) -> anyhow::Error {
     match error {
         treeport_jobs::Error::NotAJournal { path } => {

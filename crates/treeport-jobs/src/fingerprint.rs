@@ -1,6 +1,6 @@
-//! What tells one job from another: a short number for each of its parts.
+//! Fingerprints of jobs: a short number for each part.
 //!
-//! Numbers follow the contents, not the names of files, and are the same on every machine.
+//! Numbers depend on the contents, not on the names of files, and are the same on every machine.
 
 use std::fmt;
 
@@ -27,12 +27,12 @@ impl JobFingerprint {
         Self(format!("{magic} version={}", env!("CARGO_PKG_VERSION")))
     }
 
-    /// A kind of job whose journal outlives versions: its lines say themselves what they are of.
+    /// A kind of job whose journal outlives versions: each line names what it belongs to.
     pub fn lasting(magic: &str) -> Self {
         Self(magic.into())
     }
 
-    /// The same job with one more part; the name is a word.
+    /// Adds a part; the name is a word.
     #[must_use]
     pub fn part(self, name: &str, number: u64) -> Self {
         Self(format!("{self} {name}={number:016x}"))

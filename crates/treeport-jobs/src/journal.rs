@@ -1,14 +1,13 @@
-//! What long work has done so far, in a file beside its target: whoever comes back goes on from
-//! there.
+//! The finished parts of long work, in a file beside its target, from which a later run resumes.
 //!
-//! The first line says which [`JobFingerprint`] it is, so that no job goes on from what another has left. Then
+//! The first line has the [`JobFingerprint`], so that no job resumes from the journal of another. Then
 //! there are lines, each a finished piece of the work ([`Journal::append`]), or bytes that are
 //! replaced as a whole ([`Journal::replace`]).
 //!
-//! Every line begins with a CRC-32 of itself and of the number on the line before: a line that was
-//! cut off, changed, removed, doubled or moved, and all after it, does not count and is done again.
-//! Bytes that are replaced as a whole have their number on a line of its own. As long as a journal
-//! is open nobody else can open it.
+//! Every line begins with a CRC-32 of itself and of the CRC on the line before. So a line that was cut
+//! off, changed, removed, doubled or moved, and all after it, does not count and is done again. Bytes
+//! that are replaced as a whole have their CRC on a line of its own. A journal is open in one process
+//! at a time.
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -18,14 +17,14 @@ use treeport::io::file;
 
 use crate::error::{Error, Result, unread, unwritten};
 use crate::fingerprint::JobFingerprint;
-use crate::lock::Lock;
+use crate::lock::WriteLock;
 
-/// No first line of ours is longer.
+/// Most bytes of a first line.
 const LONGEST: u64 = 1 << 12;
 
 /// The journal of one job.
 ///
-/// One that was made and never got a line goes away again.
+/// A new journal without a line is removed when it is dropped.
 ///
 /// # Example
 /// ```
@@ -45,9 +44,9 @@ pub struct Journal {
     path: PathBuf,
     /// The first line.
     head: String,
-    /// Where that ends.
+    /// The end of the first line.
     start: End,
-    /// Where what counts ends; `None` while there is no first line.
+    /// The end of the valid lines; `None` while there is no first line.
     end: Option<End>,
     /// Lines that do not count.
     dropped: usize,
@@ -56,7 +55,7 @@ pub struct Journal {
     /// Whether the file is ours and holds nothing yet.
     empty: bool,
     /// `None` for one that is only read.
-    _lock: Option<Lock>,
+    _lock: Option<WriteLock>,
 }
 
 /// Where a line ends.
@@ -64,7 +63,7 @@ pub struct Journal {
 struct End {
     /// Bytes up to there.
     at: u64,
-    /// The number on the line.
+    /// The CRC on the line.
     sum: u32,
 }
 
@@ -76,7 +75,7 @@ impl Journal {
         name.into()
     }
 
-    /// Opens what an earlier run of the same job has left, if anything.
+    /// Opens the journal of an earlier run of the same job, if there is one.
     ///
     /// The journal is not made or changed before something is written. One whose first line is
     /// damaged is of no use to any job and counts as empty.
@@ -88,7 +87,7 @@ impl Journal {
         if path.exists() {
             file::check_place(path)?;
         }
-        let lock = Lock::take(path)?;
+        let lock = WriteLock::take(path)?;
         Self::look(path, job, Some(lock))
     }
 
@@ -100,7 +99,7 @@ impl Journal {
         Self::look(path, job, None)?.lines()
     }
 
-    fn look(path: &Path, job: &JobFingerprint, lock: Option<Lock>) -> Result<Self> {
+    fn look(path: &Path, job: &JobFingerprint, lock: Option<WriteLock>) -> Result<Self> {
         let start = End { at: 0, sum: crc(0, job.to_string().as_bytes()) };
         let head = format!("{job} sum={:08x}\n", start.sum);
         let start = End { at: head.len() as u64, ..start };
@@ -123,7 +122,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Refuses a first line that is not ours, unless damage has made it of no use to anybody.
+    /// Refuses the first line of another job or program; a damaged first line of a journal is accepted.
     fn refuse(&self, job: &JobFingerprint, line: &str) -> Result<()> {
         let path = self.path.clone();
         if !job.is_kind_of(line) {
@@ -167,7 +166,7 @@ impl Journal {
     /// the next [`append`](Self::append) overwrites them.
     ///
     /// # Errors
-    /// The file cannot be read, or what `take` says.
+    /// The file cannot be read; errors of `take`.
     pub fn take_lines<E: From<Error>>(
         &mut self,
         mut take: impl FnMut(&str) -> Result<bool, E>,
@@ -309,13 +308,13 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         if self.empty {
-            // It says nothing, but would be in the way of another job.
+            // It holds nothing, but would block another job.
             let _ = remove_file(&self.path);
         }
     }
 }
 
-/// What going through lines has found.
+/// The result of a pass over lines.
 #[derive(Default)]
 struct Scanned {
     taken: usize,
@@ -325,10 +324,10 @@ struct Scanned {
     end: Option<End>,
 }
 
-/// Bytes before the text of a line: its number and a blank.
+/// Bytes before the text of a line: its CRC and a blank.
 const PREFIX: usize = 9;
 
-/// The number of a text that follows a line with the number `before`.
+/// The CRC of a text that follows a line with the CRC `before`.
 fn crc(before: u32, text: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&before.to_le_bytes());
@@ -336,7 +335,7 @@ fn crc(before: u32, text: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The number of a line and its text, if they belong together and after the line before.
+/// The CRC of a line and its text, if they match each other and the line before.
 fn checked(before: u32, line: &[u8]) -> Option<(u32, &[u8])> {
     let (prefix, text) = line.split_at_checked(PREFIX)?;
     let sum = crc(before, text);

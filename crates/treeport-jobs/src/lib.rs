@@ -1,10 +1,8 @@
-//! Long work that survives: what the programs keep on disk while they compute, and how they go on.
+//! Files of long work: what the programs keep on disk while they compute, and how they resume.
 //!
-//! A [`JobFingerprint`] tells one job from another. A [`Journal`] lets a job go on after a crash, and
-//! so does a [`PartFile`] with results that are larger than memory; a [`Shard`] is a part of a result
-//! that is made elsewhere. [`history`] is the losses of a fit as text.
-//!
-//! The library `treeport` needs none of this: it computes, and only programs are killed.
+//! A [`JobFingerprint`] tells one job from another. A job resumes after a crash from its [`Journal`],
+//! or from a [`PartFile`] where results are larger than memory. A [`Shard`] is a part of a result that
+//! is computed elsewhere. [`history`] reads and writes the losses of a fit.
 
 mod error;
 pub mod fingerprint;

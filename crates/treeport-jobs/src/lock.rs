@@ -1,7 +1,7 @@
 //! One writer at a time: a lock on an empty file beside what is written.
 //!
-//! The system lets go of a lock when its process ends, however it ends, so that none is ever left
-//! behind; the empty file of a killed process is no lock.
+//! The system releases a lock when its process ends, however it ends; the empty file that a killed
+//! process leaves is no lock.
 
 use std::fs::{File, OpenOptions, TryLockError, remove_file};
 use std::io::{self, ErrorKind};
@@ -11,22 +11,22 @@ use treeport::io::file::Pending;
 
 use crate::error::{Result, unwritten};
 
-/// Tries before somebody who is always quicker counts as a writer: each time another one has ended.
+/// Tries before another process counts as the writer; after each one a writer has ended.
 const TRIES: usize = 100;
 
 /// The right to write a file, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct WriteLock {
     /// Closed after the file is gone; `None` once it is.
     file: Option<File>,
     path: PathBuf,
     _pending: Pending,
 }
 
-impl Lock {
+impl WriteLock {
     /// Takes the lock of a file, which need not be there.
     ///
-    /// Where the file system has no locks there is none to take, and everybody may write.
+    /// On a file system without locks every process may write.
     ///
     /// # Errors
     /// Somebody else has it, in this process or another, or nothing can be written there.
@@ -57,9 +57,9 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for WriteLock {
     fn drop(&mut self) {
-        // Removed first: between the two somebody could take the lock of a file that then goes.
+        // Removed first: otherwise another process could lock the file before it is removed.
         let _ = remove_file(&self.path);
         self.file = None;
     }
@@ -94,13 +94,13 @@ mod tests {
     fn only_one_has_it_and_nothing_stays() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.part");
-        let first = Lock::take(&path).unwrap();
-        let error = Lock::take(&path).unwrap_err();
+        let first = WriteLock::take(&path).unwrap();
+        let error = WriteLock::take(&path).unwrap_err();
         assert!(error.to_string().contains("`: another run is writing it"));
         drop(first);
         // As a killed process leaves it.
         std::fs::write(folder.path().join("rows.part.lock"), "").unwrap();
-        drop(Lock::take(&path).unwrap());
+        drop(WriteLock::take(&path).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -113,7 +113,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..500 {
-                        let Ok(lock) = Lock::take(&path) else { continue };
+                        let Ok(lock) = WriteLock::take(&path) else { continue };
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
                         inside.fetch_sub(1, Ordering::SeqCst);
                         taken.fetch_add(1, Ordering::SeqCst);

@@ -1,10 +1,9 @@
-//! Results that are larger than memory: a file that grows beside its target, block after block, and
-//! takes its place when it is whole.
+//! Results that are larger than memory: a file that grows block after block beside its target, and
+//! replaces it when it is complete.
 //!
 //! The blocks are in `TARGET.data.part`, as they will be in the target. The journal beside them
-//! ([`Journal`], `TARGET.part`) says which job they are of, and of every block how many items and
-//! bytes it has and their CRC-32: after a kill the same job goes on behind the last block that
-//! still is what it was.
+//! ([`Journal`], `TARGET.part`) has the fingerprint of the job, and for every block its items, bytes
+//! and CRC-32: after a kill the same job resumes after the last undamaged block.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -19,7 +18,7 @@ use crate::journal::{self, Journal};
 
 /// A file on its way to its target.
 ///
-/// One that never got a block goes away again, with its journal.
+/// Without a block it is removed when it is dropped, with its journal.
 ///
 /// # Example
 /// ```
@@ -38,7 +37,7 @@ use crate::journal::{self, Journal};
 #[derive(Debug)]
 pub struct PartFile {
     target: PathBuf,
-    /// Before the journal, whose lock it needs until it is gone.
+    /// Declared before the journal, so that it is dropped while the lock is held.
     data: Data,
     journal: Journal,
     blocks: Vec<Block>,
@@ -46,7 +45,7 @@ pub struct PartFile {
     sum: Hasher,
 }
 
-/// What was appended at once.
+/// One append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// What the caller counts: rows, pairs.
@@ -55,7 +54,7 @@ pub struct Block {
     pub bytes: u64,
 }
 
-/// The file of the blocks; one without any goes when this does.
+/// The file of the blocks, removed on drop if there are none.
 #[derive(Debug)]
 struct Data {
     path: PathBuf,
@@ -72,7 +71,7 @@ impl Drop for Data {
 }
 
 impl PartFile {
-    /// Begins, or goes on from what an earlier run of the same job has left. `bytes` is the size of
+    /// Begins, or resumes from an earlier run of the same job. `bytes` is the size of
     /// the whole file, where that is known before.
     ///
     /// # Errors

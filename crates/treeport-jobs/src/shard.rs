@@ -1,11 +1,10 @@
-//! Parts of one job that are done apart, and put together again.
+//! Parts of one job that are computed apart and merged.
 //!
-//! A job has items in an order: pairs, rows of a table, queries. Shard `i` of `n` is a range of the
-//! items of the same job that one run would do, and holds the bytes that one run would write for
-//! them; the first shard has what comes before all items, too. So the result of one run is what the
-//! shards hold, one after the other, and nothing else.
+//! A job has items in an order: pairs, rows of a table, queries. Shard `i` of `n` is a range of these
+//! items, and holds the bytes that one run would write for them; the first shard also has the bytes
+//! before all items. So the concatenated shards are the result of one run.
 //!
-//! A file of a shard is a line of text that says what it is, those bytes, and a last line:
+//! The file of a shard is a first line, those bytes, and a last line:
 //!
 //! ```text
 //! treeport-shard-1 shard=2 range=40..80 shards=3 items=120 format=csv command=JOB sum=CRC-32
@@ -13,7 +12,7 @@
 //! end sum=CRC-32
 //! ```
 //!
-//! The first number is of the first line up to it, the second of everything before the last line.
+//! The first CRC is of the first line up to it, the second of everything before the last line.
 
 use std::io::{self, BufRead, Read, Write};
 use std::ops::Range;
@@ -26,14 +25,14 @@ use crate::fingerprint::JobFingerprint;
 
 const MAGIC: &str = "treeport-shard-";
 const VERSION: u64 = 1;
-/// No first line of ours is longer.
+/// Most bytes of a first line.
 const LONGEST: u64 = 1 << 12;
 /// Bytes of a last line.
 const LAST: usize = 17;
 /// Bytes that are handed over at once.
 const BLOCK: u64 = 1 << 16;
 
-/// Which part of which job.
+/// A part of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
     number: usize,

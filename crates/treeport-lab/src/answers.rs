@@ -1,7 +1,7 @@
-//! What a method says about pairs that it has not seen: as it is, and after one factor from the
+//! The predictions of a method for unseen pairs, without and with one factor from the
 //! training labels.
 //!
-//! Much of what separates methods is only that factor, so every table has both.
+//! Methods often differ only by that factor, so every table has both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

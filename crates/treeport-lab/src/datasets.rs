@@ -83,7 +83,7 @@ pub struct Dataset {
 
 /// A set that cannot be used, with the first file that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingDataset {
     /// Name of the set and of its folder.
     pub name: &'static str,
     /// The file that was looked for.
@@ -96,7 +96,7 @@ pub struct DataFolder {
     /// Sets with all their files.
     pub present: Vec<Dataset>,
     /// Sets that are absent or incomplete.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingDataset>,
 }
 
 impl DataFolder {
@@ -143,7 +143,7 @@ pub fn find(root: &Path) -> DataFolder {
     for (name, kind) in KNOWN {
         match files(&root.join(name), kind) {
             Ok(files) => found.present.push(Dataset { name, kind, files }),
-            Err(path) => found.missing.push(Missing { name, path }),
+            Err(path) => found.missing.push(MissingDataset { name, path }),
         }
     }
     found

@@ -19,13 +19,13 @@ use crate::scene::Scene;
 pub struct LevelRow {
     /// `average` (an untrained tree), `learned` (one tree), or a [`Level`].
     pub level: &'static str,
-    /// As it is.
+    /// Without a factor.
     pub plain: Score,
     /// After one factor from the training labels.
     pub scaled: Score,
     /// Mean and median of upper/lower − 1; only where there are bounds.
     pub width: Option<(f64, f64)>,
-    /// What lies between those bounds, by the same labels.
+    /// The score of a value between those bounds, on the same labels.
     pub between: Option<Score>,
     /// Seconds for one pair, on one thread, and how many times that the exact solver takes.
     pub seconds: f64,

@@ -22,16 +22,16 @@ const TRAINING_PAIRS: usize = 200;
 /// Pairs the learner never sees.
 const TEST_PAIRS: usize = 50;
 
-/// How a tree is made from the start.
+/// How a tree is made from the noisy start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RecoveryMethod {
     /// Learned from transport distances.
     Learned(Kind),
     /// The cluster tree of the noisy distances, its edges fitted to the true ones.
     CTwd,
 }
 
-impl Way {
+impl RecoveryMethod {
     /// All of them, ours first.
     pub const ALL: [Self; 4] = [
         Self::Learned(Kind::Additive),
@@ -72,13 +72,18 @@ pub fn recover_many(
     sigma: f64,
     seed: u64,
     method: Linkage,
-    way: Way,
+    way: RecoveryMethod,
 ) -> treeport::Result<Vec<Recovery>> {
     (0..count).into_par_iter().map(|t| recover(&mut seeded(seed + t), sigma, method, way)).collect()
 }
 
 /// Hides a tree of 20 to 40 nodes, blurs its distances, and learns it back.
-fn recover(rng: &mut Random, sigma: f64, method: Linkage, way: Way) -> treeport::Result<Recovery> {
+fn recover(
+    rng: &mut Random,
+    sigma: f64,
+    method: Linkage,
+    way: RecoveryMethod,
+) -> treeport::Result<Recovery> {
     let hidden = random_unit_tree(rng.random_range(20..=40), rng)?;
     let (_, found) = attempt(&hidden, rng, sigma, method, way)?;
     judge(&hidden, &found, rng)
@@ -90,7 +95,7 @@ fn attempt(
     rng: &mut Random,
     sigma: f64,
     method: Linkage,
-    way: Way,
+    way: RecoveryMethod,
 ) -> treeport::Result<(Tree, Tree)> {
     let truth = leaf_distances(hidden);
     let blurred = noisy_distances(&truth, sigma, rng)?;
@@ -98,8 +103,10 @@ fn attempt(
     let start = linkage(&blurred, method)?;
     let data = labelled(hidden, TRAINING_PAIRS, rng)?;
     let found = match way {
-        Way::Learned(kind) => learn(&start, &data, &recovery_options(kind), &silent)?.tree,
-        Way::CTwd => {
+        RecoveryMethod::Learned(kind) => {
+            learn(&start, &data, &recovery_options(kind), &silent)?.tree
+        }
+        RecoveryMethod::CTwd => {
             // Branching and depth of its authors.
             let shape = cluster_tree(&blurred, Splitting::Farthest, 5, 6, 0, &silent)?;
             let metric = GroundMetric::from_condensed(hidden.leaves(), truth)?;
@@ -123,7 +130,7 @@ pub fn one_recovery(
 ) -> treeport::Result<[(&'static str, Tree, f64); 3]> {
     let mut rng = seeded(seed);
     let hidden = random_unit_tree(nodes, &mut rng)?;
-    let (start, found) = attempt(&hidden, &mut rng, sigma, method, Way::Learned(kind))?;
+    let (start, found) = attempt(&hidden, &mut rng, sigma, method, RecoveryMethod::Learned(kind))?;
     let [near, far] = [&found, &start].map(|tree| tree_distance(&hidden, tree));
     Ok([("hidden", hidden, 0.0), ("noisy start", start, far), ("recovered", found, near)])
 }
@@ -158,19 +165,19 @@ fn recovery_options(kind: Kind) -> LearnOptions {
 }
 
 /// The table of the paper: (way, σ, dist(T̂, T), W₁ error as printed there).
-pub const PAPER: [(Way, f64, f64, f64); 12] = [
-    (Way::Learned(Kind::Ultrametric), 2.0, 0.506, 0.268),
-    (Way::Learned(Kind::Ultrametric), 3.0, 0.528, 0.265),
-    (Way::Learned(Kind::Ultrametric), 4.0, 0.536, 0.275),
-    (Way::Learned(Kind::Ultrametric), 5.0, 0.559, 0.262),
-    (Way::Learned(Kind::SkipMst), 2.0, 0.815, 0.283),
-    (Way::Learned(Kind::SkipMst), 3.0, 0.983, 0.281),
-    (Way::Learned(Kind::SkipMst), 4.0, 0.992, 0.286),
-    (Way::Learned(Kind::SkipMst), 5.0, 1.043, 0.279),
-    (Way::CTwd, 2.0, 1.226, 0.293),
-    (Way::CTwd, 3.0, 1.175, 0.270),
-    (Way::CTwd, 4.0, 1.084, 0.295),
-    (Way::CTwd, 5.0, 1.096, 0.285),
+pub const PAPER: [(RecoveryMethod, f64, f64, f64); 12] = [
+    (RecoveryMethod::Learned(Kind::Ultrametric), 2.0, 0.506, 0.268),
+    (RecoveryMethod::Learned(Kind::Ultrametric), 3.0, 0.528, 0.265),
+    (RecoveryMethod::Learned(Kind::Ultrametric), 4.0, 0.536, 0.275),
+    (RecoveryMethod::Learned(Kind::Ultrametric), 5.0, 0.559, 0.262),
+    (RecoveryMethod::Learned(Kind::SkipMst), 2.0, 0.815, 0.283),
+    (RecoveryMethod::Learned(Kind::SkipMst), 3.0, 0.983, 0.281),
+    (RecoveryMethod::Learned(Kind::SkipMst), 4.0, 0.992, 0.286),
+    (RecoveryMethod::Learned(Kind::SkipMst), 5.0, 1.043, 0.279),
+    (RecoveryMethod::CTwd, 2.0, 1.226, 0.293),
+    (RecoveryMethod::CTwd, 3.0, 1.175, 0.270),
+    (RecoveryMethod::CTwd, 4.0, 1.084, 0.295),
+    (RecoveryMethod::CTwd, 5.0, 1.096, 0.285),
 ];
 
 #[cfg(test)]
@@ -178,7 +185,8 @@ mod tests {
     use super::*;
 
     fn means(sigma: f64, kind: Kind) -> (f64, f64) {
-        let found = recover_many(5, sigma, 100, Linkage::Single, Way::Learned(kind)).unwrap();
+        let found =
+            recover_many(5, sigma, 100, Linkage::Single, RecoveryMethod::Learned(kind)).unwrap();
         let mean = |of: fn(&Recovery) -> f64| found.iter().map(of).sum::<f64>() / 5.0;
         (mean(|r| r.tree_distance), mean(|r| r.relative_error))
     }

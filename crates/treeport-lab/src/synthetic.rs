@@ -20,7 +20,7 @@ const POINTS: usize = 100;
 const TRAINING_PAIRS: usize = 200;
 const TEST_PAIRS: usize = 50;
 
-/// Where points come from.
+/// The distribution of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cloud {
     /// Uniform in [−10, 10]^d.
@@ -39,7 +39,7 @@ impl Cloud {
     }
 }
 
-/// How mass is spread over them.
+/// The distribution of masses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Masses {
     /// Independent uniform masses on all points.
@@ -48,7 +48,7 @@ pub enum Masses {
     Subset,
 }
 
-/// A row of the table: a method of the library, or what is no tree.
+/// A row of the table: a method of the library, or a predictor without a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// The mean of the training labels for every pair.
@@ -89,12 +89,12 @@ impl Entry {
     }
 }
 
-/// How one method did, over all runs.
+/// The scores of one method, over all runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub struct MethodScores {
     /// Which method.
     pub entry: Entry,
-    /// As it is.
+    /// Without a factor.
     pub plain: Score,
     /// After one factor from the training labels.
     pub scaled: Score,
@@ -110,7 +110,7 @@ pub fn compare(
     dim: usize,
     runs: u64,
     seed: u64,
-) -> treeport::Result<Vec<Outcome>> {
+) -> treeport::Result<Vec<MethodScores>> {
     let each = |r| Data::new(cloud, masses, dim, seed + r)?.run(seed + r);
     let done = (0..runs).into_par_iter().map(each).collect::<treeport::Result<Vec<_>>>()?;
     let all = |pick: &dyn Fn(&Run) -> &[f64]| -> Vec<f64> {
@@ -120,7 +120,7 @@ pub fn compare(
     let pooled = |(at, entry): (usize, Entry)| {
         let plain = Score::new(&all(&|run| run.answers[at].plain.as_slice()), &exact);
         let scaled = Score::new(&all(&|run| run.answers[at].scaled.as_slice()), &exact);
-        Outcome { entry, plain, scaled }
+        MethodScores { entry, plain, scaled }
     };
     Ok(Entry::all().enumerate().map(pooled).collect())
 }

@@ -1,11 +1,11 @@
-//! Where in a picture data are drawn, with values along its edges.
+//! The part of a picture where data are drawn, with values along its edges.
 
 use std::fmt::Write;
 
 use crate::svg::{self, Place, escape, num};
 
 /// The size of a picture, and the place of data in it.
-pub(crate) struct Area {
+pub(crate) struct PlotArea {
     pub(crate) width: f64,
     pub(crate) height: f64,
     pub(crate) left: f64,
@@ -14,18 +14,18 @@ pub(crate) struct Area {
     pub(crate) bottom: f64,
 }
 
-impl Area {
+impl PlotArea {
     /// An empty picture.
     pub(crate) fn open(&self, title: &str, place: Place) -> String {
         svg::open(self.width, self.height, title, place)
     }
 
-    /// So far from the left edge, 0, to the right one, 1.
+    /// The place between the left edge, 0, and the right one, 1.
     pub(crate) fn x(&self, part: f64) -> f64 {
         self.left + part * (self.right - self.left)
     }
 
-    /// So far from the lower edge, 0, to the upper one, 1.
+    /// The place between the lower edge, 0, and the upper one, 1.
     pub(crate) fn y(&self, part: f64) -> f64 {
         self.bottom - part * (self.bottom - self.top)
     }
@@ -43,7 +43,7 @@ impl Area {
         );
     }
 
-    /// A text centred under the horizontal axis.
+    /// A text centered under the horizontal axis.
     pub(crate) fn below(&self, out: &mut String, x: f64, text: &str) {
         let (x, y, text) = (num(x), num(self.bottom + 17.0), escape(text));
         let _ = writeln!(

@@ -1,7 +1,7 @@
 //! Two hundred large cities, the data set behind the demo.
 //!
-//! Great-circle distances between cities are a metric everybody can judge by eye: a good tree keeps
-//! the continents together. Coordinates are of the city centre, to a hundredth of a degree;
+//! Great-circle distances between cities are a metric that can be judged by eye: a good tree keeps
+//! the continents together. Coordinates are of the city center, to a hundredth of a degree;
 //! populations are of the urban agglomeration around 2023, in thousands and rounded. What counts as
 //! an agglomeration differs from country to country, so read them as sizes, not as statistics.
 
@@ -15,7 +15,7 @@ pub struct City {
     pub name: &'static str,
     /// Two letters of ISO 3166.
     pub country: &'static str,
-    /// Continent of the city centre: Istanbul counts as Europe, Honolulu as Oceania.
+    /// Continent of the city center: Istanbul counts as Europe, Honolulu as Oceania.
     pub continent: &'static str,
     /// Degrees, north positive.
     pub latitude: f64,

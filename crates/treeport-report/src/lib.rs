@@ -1,4 +1,4 @@
-//! What a model looks like, and how good it is.
+//! Pictures and pages of models and of their errors.
 //!
 //! Predictions and losses become charts ([`chart`], [`line_chart`], [`loss_chart`]), a tree becomes
 //! a [`dendrogram`], and all of them together, with scores, one page ([`report`]). [`timing`] says

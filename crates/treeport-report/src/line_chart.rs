@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::area::Area;
+use crate::area::PlotArea;
 use crate::svg::{self, Place, escape, group_class, num};
 
-const AREA: Area =
-    Area { width: 680.0, height: 320.0, left: 64.0, right: 544.0, top: 48.0, bottom: 276.0 };
+const AREA: PlotArea =
+    PlotArea { width: 680.0, height: 320.0, left: 64.0, right: 544.0, top: 48.0, bottom: 276.0 };
 /// Values that span more than this ratio are drawn on a logarithmic axis.
 const LOG_ABOVE: f64 = 20.0;
 
-/// What the axes are called.
+/// Names of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Axes<'a> {
     /// Below the chart.

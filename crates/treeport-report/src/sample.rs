@@ -31,7 +31,7 @@ pub fn positive(rng: &mut Random) -> f64 {
 /// `count` different pairs i < j of so many measures, in random order; all of them if there are
 /// fewer.
 ///
-/// As [`treeport::internal::labels::sample_pairs`], from a generator that goes on to draw other things.
+/// As [`treeport::internal::labels::sample_pairs`], with a given generator.
 ///
 /// # Errors
 /// There are fewer than two measures.

@@ -30,7 +30,7 @@ const LIGHT: Scheme = Scheme {
     ],
 };
 
-/// The same hues, lighter.
+/// The hues of [`LIGHT`], lighter.
 const DARK: Scheme = Scheme {
     page: "#16181c",
     ink: "#e9ebee",

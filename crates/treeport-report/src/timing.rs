@@ -1,7 +1,6 @@
-//! How long one pair takes, by the exact solver and by a model: what every quoted ratio is made of.
+//! The time of one pair, by the exact solver and by a model, for all quoted ratios.
 //!
-//! One thread, everything in memory; what a model does once for a measure ([`Model::prepare`]) is
-//! not counted.
+//! One thread, everything in memory; the preparation of measures ([`Model::prepare`]) is not counted.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,8 +12,8 @@ use treeport::{Error, GroundMetric, Measures, Model, Problems, Progress, Result}
 /// Pairs that a model is timed on: the given ones again and again.
 const MODEL_PAIRS: usize = 20_000;
 
-/// Times work on one thread that counts pairs, up to `count`, until the time is up: how many there
-/// were, and seconds for one.
+/// Times work on one thread that counts pairs, up to `count`, until the time is up: the number of
+/// pairs, and seconds for one.
 ///
 /// At least one pair is counted. `progress` hears how many are done and may stop.
 ///

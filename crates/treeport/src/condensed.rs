@@ -1,15 +1,14 @@
-//! Where a pair of points or measures stands in a list of all pairs.
+//! The place of a pair of points or measures in a list of all pairs.
 
 /// The number of pairs of `n` things.
 pub fn pairs_of(n: usize) -> usize {
     n * n.saturating_sub(1) / 2
 }
 
-/// The least number of things that have at least so many pairs.
+/// The least number of things that have at least `pairs` pairs.
 pub fn size_for(pairs: usize) -> usize {
     let (_, above) = pair_number(pairs);
-    // `pair_number` counts from (0, 1): so many pairs below `above`, and this one more if any is
-    // left.
+    // `pair_number` counts from (0, 1): the pairs below `above`, and one more if any is left.
     if pairs_of(above) == pairs { above } else { above + 1 }
 }
 

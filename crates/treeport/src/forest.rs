@@ -1,7 +1,7 @@
 //! Several trees over the same points, and the weighted mean of their distances.
 //!
-//! One tree has to cut the space somewhere, and points on both sides of the cut look far apart.
-//! Trees that cut elsewhere make other mistakes, and the mean of their distances makes smaller ones
+//! One tree has to cut the space somewhere, and near points on both sides of the cut are far apart in
+//! the tree. Trees with other cuts have other errors, and the mean of their distances has smaller ones
 //! (Le et al. 2019, *Tree-Sliced Variants of Wasserstein Distances*). It is still an ℓ₁ distance:
 //! the embeddings of the trees side by side.
 //!
@@ -60,7 +60,7 @@ impl Forest {
         Self::new(trees, weights)
     }
 
-    /// The same forest with names for its points.
+    /// Names the points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
@@ -102,7 +102,7 @@ impl Forest {
         weighted.sum()
     }
 
-    /// The weighted mean of what [`Tree::unbalanced`] gives for the trees.
+    /// The weighted mean of the trees' [`Tree::unbalanced`] costs.
     ///
     /// # Errors
     /// As [`Tree::unbalanced`].
@@ -183,7 +183,7 @@ impl Forest {
         Ok(rows)
     }
 
-    /// The same forest with every edge multiplied by `factor`.
+    /// The forest with every edge multiplied by `factor`.
     ///
     /// # Errors
     /// A factor that is negative or not finite.
@@ -213,9 +213,8 @@ impl Forest {
         self.weighted().map(|(tree, weight)| weight * tree.leaf_distance(i, j)).sum()
     }
 
-    /// Which mass goes where. The mean of several trees has no plan that is best for certain: this
-    /// is the cheapest, by the forest's own distances, of the trees' plans and of one that takes
-    /// the shortest moves of all of them first.
+    /// A plan between two measures: the cheapest, in the forest's own distances, of the trees' plans
+    /// and of one merged from the shortest moves of all of them. It need not be optimal.
     ///
     /// # Errors
     /// As [`Tree::coupling`].
@@ -233,8 +232,8 @@ impl Forest {
     }
 }
 
-/// Adds up what trees answer, times their weights, in their order; progress runs once through
-/// `items`.
+/// The weighted sum of one list of numbers for each tree, in their order; progress counts to `items`
+/// once.
 pub(crate) fn mean<T>(
     trees: &[T],
     weights: &[f64],

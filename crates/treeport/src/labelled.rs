@@ -1,4 +1,4 @@
-//! Measures and exact distances between some of them: what is learned from, and judged by.
+//! Measures with exact distances between some of them, for learning and for judging.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::seed::{Random, generator};
 use crate::solve::Problems;
 use crate::tree::surpluses;
 
-/// Pairs of measures that are labelled where nobody says how many.
+/// Default number of labelled pairs.
 pub const DEFAULT_PAIRS: usize = 300;
 
-/// The most pairs that [`pairs_within`] finds: more teach a tree nothing that these did not, and
-/// learning from them takes longer than solving them.
+/// The most pairs that [`pairs_within`] returns: more do not improve a tree, and learning from them
+/// takes longer than solving them.
 pub const MOST_PAIRS: usize = 10_000;
-/// Pairs that are enough to tell how long one takes.
+/// Pairs that suffice to measure the time of one.
 pub const TRIED_PAIRS: usize = 1_000;
 
 /// Measures with the transport distances of some pairs of them.
@@ -35,25 +35,25 @@ pub struct Labelled {
     distances: Vec<f64>,
 }
 
-/// How predictions do against labels.
+/// The scores of predictions against labels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// As they are.
+    /// Of the predictions without a factor.
     pub plain: Score,
-    /// After one factor, which each half of the pairs has from the other half.
+    /// After one factor; that of each half of the pairs is fitted to the other half.
     pub scaled: Score,
-    /// The factor that all pairs together give.
+    /// The factor fitted to all pairs.
     pub factor: f64,
 }
 
-/// A prediction that knows nothing of the ground metric, and how it does: what a model has to beat.
+/// A prediction that does not use the ground metric, and its score, which a model has to beat.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NullBaseline {
-    /// What it predicts.
+    /// The name of the prediction.
     pub name: &'static str,
-    /// Its one number, from all pairs.
+    /// Its constant, fitted to all pairs.
     pub constant: f64,
-    /// Its score; each half of the pairs has the number from the other half.
+    /// Its score; the constant of each half of the pairs is fitted to the other half.
     pub score: Score,
 }
 
@@ -88,7 +88,7 @@ impl Labelled {
         Self::new_or_empty(measures, pairs, distances)
     }
 
-    /// [`new`](Self::new) for a part that a split has left, which may be empty.
+    /// [`new`](Self::new) for a part of a split, which may be empty.
     pub(crate) fn new_or_empty(
         measures: &Measures,
         pairs: Vec<(usize, usize)>,
@@ -113,7 +113,7 @@ impl Labelled {
         pairs: Vec<(usize, usize)>,
         progress: &Progress<'_>,
     ) -> Result<Self> {
-        // Always, so that labels do not depend on what was asked for before, to the bit.
+        // Always, so that the bits of labels do not depend on earlier calls.
         metric.prepare(progress)?;
         let distances = Problems::new(metric, measures, &pairs).values(progress)?;
         Self::new(measures, pairs, distances)
@@ -145,7 +145,7 @@ impl Labelled {
         Self::solve(metric, measures, pairs, progress)
     }
 
-    /// Labels that cost nothing: unit masses at points, whose transport distance is the distance of
+    /// Labels without a solver: the transport distance of unit masses at points is the distance of
     /// the points.
     ///
     /// All pairs of points, or `count` of them drawn at random without repeats.
@@ -195,17 +195,17 @@ impl Labelled {
         self.pairs.len()
     }
 
-    /// Whether there is no label; only a part that a split leaves can be empty.
+    /// Whether there is no label; only a part of a split can be empty.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// Whether no label is above 0, so that they say nothing about a scale.
+    /// Whether no label is above 0, so that they determine no scale.
     pub fn is_all_zero(&self) -> bool {
         self.distances.iter().all(|d| *d == 0.0)
     }
 
-    /// Checks that there are labels, on as many points as the tree or metric has.
+    /// Checks that there are labels, on this number of points.
     pub(crate) fn check_for(&self, points: usize) -> Result<()> {
         check_some(&self.pairs)?;
         self.measures.check_points(points)
@@ -215,17 +215,17 @@ impl Labelled {
     /// given share. The first is never empty unless there are no labels.
     ///
     /// Where measures are in many pairs, the second part has all pairs of some measures (but for the
-    /// last of these), so that one of every two is new to the first part: pairs drawn one by one would
-    /// be of measures that are mostly seen in others, and flatter. With 10,000
-    /// labels between 2,000 tweets learning judged by such pairs went on until new tweets were off
-    /// by 0.020 instead of 0.018; with 1,500 between 100 measures on a map, by 0.071 instead of
-    /// 0.067. Where measures are few, or in few pairs, it makes no difference but noise.
+    /// last of these), so that one measure of each pair is not in the first part. Pairs drawn one by
+    /// one would be of measures that the first part has too, and their score too good: with 10,000
+    /// labels between 2,000 tweets, trees chosen by such pairs err by 0.020 on new tweets instead of
+    /// 0.018; with 1,500 between 100 measures on a map, by 0.071 instead of 0.067. Where measures are
+    /// few, or in few pairs, the difference is noise.
     #[must_use]
     pub fn split(&self, share: f64, seed: u64) -> (Self, Self) {
         self.split_by(share, &mut generator(seed))
     }
 
-    /// [`split`](Self::split) by a generator that goes on to draw other things.
+    /// [`split`](Self::split) with a given generator.
     pub(crate) fn split_by(&self, share: f64, rng: &mut Random) -> (Self, Self) {
         let held_back =
             ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1));
@@ -264,7 +264,7 @@ impl Labelled {
         (self.at(first), self.at(second))
     }
 
-    /// At most so many of the labels, evenly spaced.
+    /// At most `count` of the labels, evenly spaced.
     pub(crate) fn some(&self, count: usize) -> Self {
         let (all, count) = (self.len(), count.min(self.len()));
         self.at(&(0..count).map(|k| k * all / count).collect::<Vec<_>>())
@@ -293,7 +293,7 @@ impl Labelled {
         })
     }
 
-    /// The same with distances and masses divided by powers of two.
+    /// The labels with distances and masses divided by powers of two.
     pub(crate) fn in_units(&self, distance: f64, mass: f64) -> Self {
         Self {
             measures: self.measures.divided_by(mass),
@@ -302,7 +302,7 @@ impl Labelled {
         }
     }
 
-    /// How well predictions for the pairs do.
+    /// The score of predictions for the pairs.
     ///
     /// # Panics
     /// If there is not one for every pair.
@@ -318,7 +318,7 @@ impl Labelled {
         score::factor(predicted, &self.distances)
     }
 
-    /// How well predictions for the pairs do, as they are and after one factor.
+    /// The scores of predictions for the pairs, without and with one factor.
     ///
     /// # Panics
     /// If there is not one for every pair.
@@ -330,8 +330,7 @@ impl Labelled {
         }
     }
 
-    /// Predicts the same number for every pair, the mean label; and a constant times the total
-    /// variation, the mass that has to move at all.
+    /// Two predictions: the mean label for every pair, and a constant times the total variation.
     pub fn null_baselines(&self) -> [NullBaseline; 2] {
         let mean = |_: &[f64], labels: &[f64]| labels.iter().sum::<f64>() / labels.len() as f64;
         let ones = vec![1.0; self.len()];
@@ -352,13 +351,13 @@ impl Labelled {
         ]
     }
 
-    /// Predictions for each half of the pairs, times what `fit` makes of the other half.
+    /// Predictions for each half of the pairs, times the factor that `fit` finds on the other half.
     fn cross_fitted(&self, predicted: &[f64], fit: impl Fn(&[f64], &[f64]) -> f64) -> Vec<f64> {
         let half = self.len() / 2;
         let (first, second) = predicted.split_at(half);
         let (first_labels, second_labels) = self.distances.split_at(half);
         let for_first = fit(second, second_labels);
-        // One pair alone has no other half.
+        // A single pair has no other half.
         let for_second = if half == 0 { for_first } else { fit(first, first_labels) };
         let first = first.iter().map(|p| p * for_first);
         first.chain(second.iter().map(|p| p * for_second)).collect()
@@ -372,15 +371,14 @@ fn check_some(pairs: &[(usize, usize)]) -> Result<()> {
     Ok(())
 }
 
-/// Half the sum of |a(x) − b(x)|: the mass that has to move at all. O(support).
+/// Half the sum of |a(x) − b(x)|: the mass that has to move. O(support).
 pub fn total_variation(a: &Measure<'_>, b: &Measure<'_>) -> f64 {
     surpluses(a, b).map(|(_, surplus)| surplus.abs()).sum::<f64>() / 2.0
 }
 
-/// `count` different pairs i < j of so many measures, in random order; all of them if there are
-/// fewer.
+/// `count` different pairs i < j of so many measures, in random order; all pairs if there are fewer.
 ///
-/// What every face draws from a seed: labels of `fit`, of `exact` and of a test ([`test_seed`]).
+/// The command line and Python draw the labels of `fit`, `exact` and tests ([`test_seed`]) like this.
 ///
 /// # Errors
 /// There are fewer than two measures.
@@ -400,9 +398,9 @@ pub fn sample_pairs(count: usize, measures: usize, seed: u64) -> Result<Vec<(usi
 
 /// How many pairs like `tried` can be solved in about that time, from 1 to [`MOST_PAIRS`].
 ///
-/// The clock chooses this number and nothing else: [`Labelled::sample`] of as many pairs gives the
-/// same labels on any machine. To find it some of `tried` are solved, for about a fifth of the time
-/// at most or as long as the first few take; what is prepared only once does not count.
+/// The clock decides this number and nothing else: [`Labelled::sample`] of as many pairs gives the
+/// same labels on any machine. To measure, some of `tried` are solved, for at most about a fifth of
+/// the time or as long as the first few take; preparation that happens once does not count.
 ///
 /// # Errors
 /// No time; as [`Labelled::solve`].
@@ -421,7 +419,7 @@ pub fn pairs_within(
     metric.prepare(progress)?;
     let (begun, mut rest, mut each) = (Instant::now(), tried, 0.0);
     let mut size = rayon::current_num_threads();
-    // Chunks double, so the last one says best how long a pair takes.
+    // Chunks double, so the last one measures the time of a pair best.
     while !rest.is_empty() && (each == 0.0 || begun.elapsed() < time / 10) {
         let (chunk, others) = rest.split_at(size.min(rest.len()));
         let chunk_begun = Instant::now();
@@ -439,8 +437,8 @@ fn check_pairs_fit(count: usize) -> Result<()> {
     memory::check(step, memory::size_of::<[u64; 5]>(&[count]), "ask for fewer pairs")
 }
 
-/// The seed of pairs that test what was fitted with `seed`. They are drawn anew, so where there are
-/// few measures some are pairs that it was fitted to: keep measures back for an honest test.
+/// The seed of test pairs for what was fitted with `seed`. With few measures some test pairs are
+/// also training pairs: hold out measures for an honest test.
 pub fn test_seed(seed: u64) -> u64 {
     seed ^ 0x7465_7374
 }

@@ -187,7 +187,7 @@ impl Measures {
         Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
     }
 
-    /// The same measures, each divided by its total. A mass so small that it becomes 0 disappears.
+    /// Each measure divided by its total. A mass that becomes 0 by that disappears.
     #[must_use]
     pub fn normalized(mut self) -> Self {
         let CompressedRows { start, mass, total, .. } = Arc::make_mut(&mut self.rows);
@@ -208,7 +208,7 @@ impl Measures {
         self
     }
 
-    /// All masses divided by a power of two; what becomes 0 stays as such.
+    /// All masses divided by a power of two; masses that become 0 are kept.
     pub(crate) fn divided_by(&self, unit: f64) -> Self {
         let mut divided = self.clone();
         if unit != 1.0 {
@@ -244,8 +244,8 @@ impl Measures {
         Ok(Self { points: sets[0].points, rows: Arc::new(rows), names: None })
     }
 
-    /// The same measures with the columns in the order of the points, matched by name; points that no
-    /// column is for have no mass.
+    /// The measures with their columns in the order of the points, matched by name; points without a
+    /// column have no mass.
     ///
     /// # Errors
     /// A column whose name no point has or that comes twice, or two points of the same name.
@@ -271,8 +271,8 @@ impl Measures {
         Ok(Self { names: self.names.clone(), ..Self::from_rows(points.len(), rows)? })
     }
 
-    /// The same measures with a name each, as a table with names of rows has them; results go by
-    /// them. [`normalized`](Self::normalized) and [`matched`](Self::matched) keep them.
+    /// Names the measures, as the rows of a table; results carry these names.
+    /// [`normalized`](Self::normalized) and [`matched`](Self::matched) keep them.
     ///
     /// # Errors
     /// Another number of names than of measures.
@@ -284,7 +284,7 @@ impl Measures {
         Ok(Self { names: Some(names.into()), ..self })
     }
 
-    /// What each measure is called, if they have names.
+    /// The names of the measures, if they have any.
     pub fn names(&self) -> Option<&[String]> {
         self.names.as_deref()
     }
@@ -360,7 +360,7 @@ impl Measures {
         }
     }
 
-    /// Entries of a row by their place among all entries; the total is left open.
+    /// Entries of a row by their places among all entries; the total is not computed.
     pub(crate) fn entries_at(&self, places: std::ops::Range<usize>) -> Measure<'_> {
         let (support, masses) = (&self.rows.point[places.clone()], &self.rows.mass[places]);
         Measure { support, masses, total: f64::NAN, space: self.points }
@@ -410,7 +410,7 @@ impl Measures {
     }
 }
 
-/// What takes memory as measures are read, and what to do instead.
+/// The step that takes memory as measures are read.
 const STEP: &str = "the masses of all measures";
 const INSTEAD: &str = "read some of the measures at a time";
 
@@ -421,7 +421,7 @@ impl Default for CompressedRows {
 }
 
 impl CompressedRows {
-    /// Makes room for more rows with so many entries together.
+    /// Reserves memory for more rows with `entries` entries in all.
     fn make_room(&mut self, rows: usize, entries: usize) -> Result<()> {
         memory::grow(&mut self.point, format_args!("{STEP}"), entries, INSTEAD)?;
         memory::grow(&mut self.mass, format_args!("{STEP}"), entries, INSTEAD)?;

@@ -1,10 +1,10 @@
-//! Memory is asked for, not assumed: whatever grows faster than its input is weighed before it is
-//! allocated, and what does not fit is an error that names the step, its size and a way out.
+//! Memory is checked before it is allocated: a step that needs more than its input is compared with
+//! the available memory, and one that does not fit is an error with its name, its size and advice.
 //!
-//! What fits is the least of what the machine has to spare, what its control groups and the limit
-//! of the process's address space leave, and the limit of [`set_limit`]. Systems that do not say
-//! what they have to spare are asked by reserving. A step is weighed as a whole: the sum of all it
-//! will hold at once, before the first of it.
+//! Available is the least of the machine's free memory, the rest within its control groups and the
+//! limit of the process's address space, and the limit of [`set_limit`]. On systems that do not tell
+//! their free memory an allocation is tried. A step is checked as a whole, before its first
+//! allocation: the sum of all it will hold at once.
 
 use std::fmt;
 use std::fs;
@@ -16,30 +16,30 @@ use crate::error::{Error, Result};
 /// The most that one step may take; `u64::MAX` is no limit.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// Steps up to this size are not weighed against the machine, only against the limit of
-/// [`set_limit`]: to read what a machine has to spare takes longer than many of them.
+/// Steps up to this size are compared only with the limit of [`set_limit`]: reading the machine's free
+/// memory takes longer than many of them.
 const SMALL: u64 = 1 << 24;
 
-/// Limits the memory that one step of the work may take beyond what is in use when it begins; for
-/// the whole process, from now on. `None` (the default) leaves it to what the machine can spare.
+/// Limits the memory that one step may take beyond what is in use when it begins; for the whole
+/// process, from now on. With `None` (the default) only the machine limits it.
 pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// What a step may take now, in bytes: [`set_limit`] and what the system has to spare, whichever is
-/// less. `None` if neither is known.
+/// The bytes that a step may take now: the lesser of [`set_limit`] and the system's free memory;
+/// `None` if neither is known.
 pub fn available() -> Option<u64> {
     let limit = Some(LIMIT.load(Ordering::Relaxed)).filter(|&limit| limit < u64::MAX);
-    // Not all of it: others want some too, and small pieces are not counted.
+    // Not all of it: other processes need some, and small allocations are not counted.
     let spare = spare().map(|bytes| bytes.saturating_sub(RESERVE.max(bytes / 16)));
     [limit, spare].into_iter().flatten().min()
 }
 
-/// Refuses a step that needs more memory than there is. The library asks this itself; it is here for
-/// what callers hold beside it.
+/// Refuses a step that needs more memory than is available. The library checks its own steps; this is
+/// for the memory of callers.
 ///
 /// # Errors
-/// [`Error::Memory`], with `instead`: what to do.
+/// [`Error::Memory`], with the advice `instead`.
 pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Result<()> {
     if bytes <= SMALL.min(LIMIT.load(Ordering::Relaxed)) {
         return Ok(());
@@ -50,7 +50,7 @@ pub fn check(step: fmt::Arguments<'_>, bytes: u64, instead: &'static str) -> Res
     }
 }
 
-/// So many zeros, if there is room for them.
+/// `count` zeros, if they fit.
 ///
 /// # Errors
 /// As [`check`].
@@ -59,12 +59,12 @@ pub(crate) fn zeros<T: Clone + Default>(
     count: usize,
     instead: &'static str,
 ) -> Result<Vec<T>> {
-    // Reserved and given back, then asked for as zeros, which the system has for nothing.
+    // Reserved and freed, then allocated as zeros, which the system provides without work.
     drop(with_capacity::<T>(step, count, instead)?);
     Ok(vec![T::default(); count])
 }
 
-/// An empty vector with room for so many entries, if there is room for them.
+/// An empty vector with capacity for `count` entries, if they fit.
 ///
 /// # Errors
 /// As [`check`].
@@ -78,7 +78,7 @@ pub(crate) fn with_capacity<T>(
     Ok(vector)
 }
 
-/// Makes room for `count` entries in all, of which the vector may hold some already.
+/// Reserves memory for `count` entries in all, including those that the vector holds.
 ///
 /// # Errors
 /// As [`check`].
@@ -97,7 +97,7 @@ pub(crate) fn resize_room<T>(
     vector.try_reserve_exact(more).map_err(|_| refused(step, bytes, None, instead))
 }
 
-/// Makes room for `more` entries after those that a vector holds, and for some to come.
+/// Reserves memory for `more` entries after those that a vector holds, and for later ones.
 ///
 /// # Errors
 /// As [`check`].
@@ -111,14 +111,13 @@ pub(crate) fn grow<T>(
     if needed <= vector.capacity() {
         return Ok(());
     }
-    // Half as much again, as long as there is room for that; never so little that growing in small
-    // steps would take for ever.
+    // Half as much again while that fits; never so little that many small steps would take long.
     let half = vector.len() / 2;
     resize_room(vector, step, needed.max(vector.len() + half), instead)
         .or_else(|_| resize_room(vector, step, needed.max(vector.len() + half / 8), instead))
 }
 
-/// The bytes of a table of `T` with these sides; the largest number if it is beyond all numbers.
+/// The bytes of a table of `T` with these sides, at most `u64::MAX`.
 pub(crate) fn size_of<T>(sides: &[usize]) -> u64 {
     sides.iter().fold(size_of_one::<T>(), |bytes, &side| bytes.saturating_mul(side as u64))
 }
@@ -143,7 +142,7 @@ fn refused(
     Error::Memory { step: step.to_string(), bytes, available, instead }
 }
 
-/// Bytes for people: three digits and a unit.
+/// Bytes as text: three digits and a unit.
 pub fn show(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"];
     let (mut value, mut unit) = (bytes as f64, 0);
@@ -159,7 +158,7 @@ pub fn show(bytes: u64) -> String {
 /// Reads a size such as `4GB`, `512MiB`, `1.5 G` or a plain number of bytes.
 ///
 /// # Errors
-/// What is no size.
+/// A text that is no size.
 ///
 /// # Example
 /// ```
@@ -186,17 +185,17 @@ pub fn parse(text: &str) -> Result<u64> {
     }
 }
 
-/// What is left for small pieces, which nobody weighs, at least.
+/// Least memory left for small allocations, which are not checked.
 const RESERVE: u64 = 32 << 20;
 
-/// What the system has to spare for this process, where it says so.
+/// The free memory of the system for this process, where it tells.
 fn spare() -> Option<u64> {
     let machine = read("/proc/meminfo").and_then(|text| field(&text, "MemAvailable:"));
     let groups = read("/proc/self/cgroup").and_then(|text| groups(&text, Path::new(GROUPS)));
     [machine, groups, address_space()].into_iter().flatten().min()
 }
 
-/// Where control groups are found.
+/// The folder of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 fn read(path: impl AsRef<Path>) -> Option<String> {
@@ -211,15 +210,15 @@ fn field(text: &str, name: &str) -> Option<u64> {
     Some(if words.next() == Some("kB") { number * 1024 } else { number })
 }
 
-/// What the limit of the address space (`ulimit -v`) leaves, where there is one.
+/// The rest within the limit of the address space (`ulimit -v`), where there is one.
 pub fn address_space() -> Option<u64> {
     let limit = field(&read("/proc/self/limits")?, "Max address space")?;
     let used = field(&read("/proc/self/status")?, "VmSize:")?;
     Some(limit.saturating_sub(used))
 }
 
-/// What the control groups of the process leave: those named in `text`, as `/proc/self/cgroup` has
-/// it, and all above them.
+/// The rest within the control groups of the process: those named in `text`, which is
+/// `/proc/self/cgroup`, and all above them.
 fn groups(text: &str, root: &Path) -> Option<u64> {
     let mut least = None;
     for line in text.lines() {

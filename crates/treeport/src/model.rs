@@ -1,4 +1,4 @@
-//! One tree or several: what answers, whatever made it.
+//! A fitted model: one tree or several with weights.
 
 use std::ops::Range;
 
@@ -13,8 +13,7 @@ use crate::sparse::Csr;
 use crate::steps::PLACING;
 use crate::tree::{Census, Coupling, Scratch, Tree, check_tables, newick_parts};
 
-/// One tree, or several with weights: a distance between measures with everything that can be asked
-/// of it.
+/// One tree, or several with weights: a distance between measures, with tables, plans and embeddings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// The distance of one tree.
@@ -50,7 +49,7 @@ impl Model {
         }
     }
 
-    /// The one tree it is, if it is one.
+    /// The tree of a model with one tree.
     pub fn tree(&self) -> Option<&Tree> {
         match self {
             Self::Tree(tree) => Some(tree),
@@ -68,8 +67,8 @@ impl Model {
         self.trees().iter().map(Tree::nodes).sum()
     }
 
-    /// The same with new points after the old ones, whose distances stay as they are: each hangs from a
-    /// place near its nearest old point ([`Tree::place`]).
+    /// The model with new points after the old ones, each attached near its nearest old point
+    /// ([`Tree::place`]); distances between old points do not change.
     ///
     /// `distances` writes those of a new point to all old ones. Names are left out.
     ///
@@ -112,7 +111,7 @@ impl Model {
         self.trees()[0].names()
     }
 
-    /// The same with names for its points.
+    /// Names the points.
     ///
     /// # Errors
     /// The number of names is not the number of points.
@@ -123,7 +122,7 @@ impl Model {
         })
     }
 
-    /// The same with all distances multiplied by `factor`.
+    /// The model with all distances multiplied by `factor`.
     ///
     /// # Errors
     /// A factor that is negative or not finite.
@@ -195,7 +194,7 @@ impl Model {
         ask!(self, cross(a, b, progress))
     }
 
-    /// Which mass goes where: [`Tree::coupling`], [`Forest::coupling`].
+    /// The plan between two measures: [`Tree::coupling`], [`Forest::coupling`].
     ///
     /// # Errors
     /// As [`Tree::coupling`].
@@ -264,8 +263,8 @@ impl Model {
         self.trees().iter().map(|tree| tree.census(measures)).collect()
     }
 
-    /// As [`prepare`](Self::prepare), for some of more measures, with their [census](Self::census):
-    /// distances are those that all of them would give, to the bit.
+    /// Lays out a part of a larger collection with that [census](Self::census), so that its distances
+    /// are to the bit those of the whole collection.
     ///
     /// # Errors
     /// The measures live on another number of points.
@@ -298,7 +297,7 @@ impl From<Forest> for Model {
 /// Rows of a symmetric table up to which half of it is copied: 2 GiB.
 const MOST_COPIED: usize = 1 << 14;
 
-/// What a block of a table may take.
+/// Bytes of a block of a table.
 const AT_ONCE: u64 = 1 << 26;
 
 /// Measures laid out for every tree of a [`Model`].
@@ -428,17 +427,17 @@ impl PreparedMeasures {
         Ok(rows.map(|(row, distances)| least(k, distances, itself(row))).collect())
     }
 
-    /// Rows of a table of so many columns that are worked out at once by those who have no room for
-    /// all: 64 MiB of them, with a copy, or a quarter of the memory where that is less; one at least.
+    /// Rows of a block, for tables of `columns` columns that are computed in blocks: 64 MiB with a
+    /// copy, or a quarter of the memory where that is less; at least one.
     pub fn rows_at_once(&self, columns: usize) -> usize {
         let room = memory::available().map_or(AT_ONCE, |bytes| AT_ONCE.min(bytes / 4));
         let row = memory::size_of::<f64>(&[columns.max(1), self.tables() + 1]);
         usize::try_from(room / row).map_or(usize::MAX, |rows| rows.max(1))
     }
 
-    /// The first column that is worked out where [`pairwise`](Self::pairwise) is made in blocks of
-    /// rows: those before it are copied from the rows above. Of a table that hardly fits into memory
-    /// nothing is copied, for a column of it lies in small pieces all over the disk.
+    /// The first column to compute where [`pairwise`](Self::pairwise) is computed in blocks of rows:
+    /// the columns before it are copied from the rows above. In a large table nothing is copied,
+    /// because a column of it is read from all over the disk.
     pub fn first_column(&self, row: usize) -> usize {
         if self.measures().len() > MOST_COPIED { 0 } else { row }
     }
@@ -454,7 +453,7 @@ impl PreparedMeasures {
         both.map(|((left, right), w)| w * left.distance_to(i, right, j, scratch)).sum()
     }
 
-    /// Tables held at once: the mean, and that of a tree.
+    /// Tables in memory at once: the mean, and that of a tree.
     fn tables(&self) -> usize {
         self.trees.len().min(2)
     }

@@ -1,15 +1,15 @@
-//! Choices that go by one word: the same word in the library, on the command line and in Python.
+//! Enums with names: the same word in the library, on the command line and in Python.
 
 /// A choice among a few, each with a name and a line of help.
 pub trait Named: Copy + PartialEq + std::str::FromStr<Err = crate::Error> + 'static {
-    /// What is chosen, as errors call it.
+    /// The name of the choice in error texts.
     const WHAT: &'static str;
     /// All choices.
     const ALL: &'static [Self];
     /// Other words that are read as one of the names.
     const ALIASES: &'static [(&'static str, &'static str)] = &[];
 
-    /// The word it goes by.
+    /// Its name.
     fn name(self) -> &'static str;
 
     /// One line about it.

@@ -1,9 +1,9 @@
-//! The order of a few thousand small numbers: a radix sort.
+//! Radix sort of a few thousand small numbers.
 
-/// The order of some ranks, in memory that is used again.
+/// Ranks in increasing order, in memory that is reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RankOrder {
-    /// A rank, and below it its place among those to sort.
+    /// A rank in the high bits, its place in the input in the low bits.
     keys: Vec<u64>,
     spare: Vec<u64>,
 }
@@ -53,7 +53,7 @@ impl RankOrder {
         std::mem::swap(&mut self.keys, &mut self.spare);
     }
 
-    /// (rank, place among those that were sorted), in increasing order of ranks.
+    /// (rank, place in the input), in increasing order of ranks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.keys.iter().map(|&key| ((key >> 32) as u32, key as u32))
     }

@@ -1,13 +1,13 @@
-//! How long work says how far it is, and is told to stop: the same closure everywhere.
+//! Progress and cancelling of long work: the same closure everywhere.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Hears now and then, from any thread, how far the work is; `false` stops it.
+/// Called now and then, from any thread, with the state of the work; `false` stops it.
 pub type Progress<'a> = dyn Fn(&State<'_>) -> bool + Sync + 'a;
 
-/// How far a piece of work is.
+/// The state of a piece of work.
 #[derive(Clone, Copy)]
 pub struct State<'a> {
     /// What is being done, in a few words for a progress bar. The words may change.
@@ -36,7 +36,7 @@ pub fn silent(_state: &State<'_>) -> bool {
     true
 }
 
-/// Counts items over threads and remembers whether to stop.
+/// Counts items over threads and remembers a request to stop.
 pub(crate) struct Counter<'a> {
     task: &'static str,
     total: Option<usize>,

@@ -1,16 +1,15 @@
 //! How good predicted distances are: one rule for what counts, one factor, one score.
 //!
 //! The figure of merit is |W₁ − W| / W₁. It means nothing where W₁ is nearly 0, so labels below
-//! 10⁻⁴ of the largest one are left out, and counted. (The authors of \[CTW24\] leave out what is
-//! below 10⁻⁴ of the diameter; this rule asks for the labels alone, so that it is the same wherever
-//! labels are judged.)
+//! 10⁻⁴ of the largest one are left out, and counted. (The authors of \[CTW24\] leave out labels
+//! below 10⁻⁴ of the diameter; this rule needs only the labels.)
 
 use std::fmt;
 
-/// Labels below this share of the largest say nothing about relative errors.
+/// Labels below this share of the largest have no meaningful relative error.
 const LEAST_LABEL: f64 = 1e-4;
 
-/// Relative errors over many pairs, in a few numbers; all are NaN if no pair counts.
+/// Statistics of relative errors over many pairs; all are NaN if no pair counts.
 ///
 /// Displays as `0.104 ± 0.074`: mean and standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +62,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// Labels up to this say nothing about relative errors: 10⁻⁴ of the largest.
+/// Labels up to this have no meaningful relative error: 10⁻⁴ of the largest.
 pub fn least_label(exact: &[f64]) -> f64 {
     LEAST_LABEL * exact.iter().copied().fold(0.0, f64::max)
 }

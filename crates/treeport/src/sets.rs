@@ -1,4 +1,4 @@
-//! Disjoint sets that are joined one after the other.
+//! Disjoint sets (union-find).
 
 /// Sets of the numbers `0..n`, with path halving.
 pub(crate) struct DisjointSets {

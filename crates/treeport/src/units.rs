@@ -7,7 +7,7 @@ pub(crate) fn power_of_two(x: f64) -> f64 {
     if x > 0.0 { 2f64.powi((x.log2().floor() as i32).clamp(-1000, 1000)) } else { 1.0 }
 }
 
-/// The same for the largest of many numbers.
+/// [`power_of_two`] of the largest of many numbers.
 pub(crate) fn of_largest(values: impl IntoIterator<Item = f64>) -> f64 {
     power_of_two(values.into_iter().fold(0.0, f64::max))
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::Arena;
 use super::formats::csv;
-use super::process::Ended;
+use super::process::FinishedRun;
 use super::random::Random;
 
 /// Rounding that an answer may have, in parts of the largest answer.
@@ -44,7 +44,7 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     let metric = *random.pick(&["euclidean", "manhattan"]);
     let input = format!("--points points.csv --metric {metric} --measures measures.csv");
     let input = format!("{input} --normalize --pairs pairs.csv");
-    let run = |words: &str| -> Result<Ended> {
+    let run = |words: &str| -> Result<FinishedRun> {
         let words: Vec<String> = words.split_whitespace().map(ToString::to_string).collect();
         arena.small.free_job(&words, false, folder).run()
     };

@@ -43,7 +43,7 @@ pub(super) fn foreign(
     (files, members)
 }
 
-/// The same mass on a third of the points or on all of them; one in all.
+/// Masses on a third of the points or on all of them, 1 in all.
 fn measure(number: usize, points: usize, random: &mut Random) -> Vec<f64> {
     let share = if number.is_multiple_of(2) { 0.3 } else { 1.0 };
     let mut has_mass: Vec<bool> = (0..points).map(|_| random.fraction() < share).collect();

@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::Arena;
 use super::folder::{has_ending, snapshot, write};
 use super::mutate::mutated;
-use super::process::{ProgramRun, Running};
+use super::process::{ProgramRun, RunInProgress};
 use super::random::Random;
 use super::scene::Scene;
 
@@ -48,7 +48,7 @@ fn interrupted(job: &ProgramRun, took: Duration, random: &mut Random) -> Result<
     Ok((!journals.is_empty()).then(|| job.folder.join(&journals[drawn % journals.len()])))
 }
 
-fn wait_for_journal(running: &mut Running, folder: &Path, took: Duration) -> Result<()> {
+fn wait_for_journal(running: &mut RunInProgress, folder: &Path, took: Duration) -> Result<()> {
     let until = Instant::now() + took;
     while journals(folder)?.is_empty() && Instant::now() < until {
         running.pause(Duration::from_millis(2))?;

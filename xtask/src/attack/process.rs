@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 /// Whether somebody has pressed Ctrl-C.
 pub(super) static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// What no run needs more of unless a round says so: kilobytes of address space.
+/// Kilobytes of address space of a run, unless a round sets another limit.
 pub(super) const MEMORY: u64 = 4 << 20;
 
 /// A program to be run in a folder.
@@ -31,7 +31,7 @@ pub(super) struct ProgramRun {
 
 /// A run that has ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct FinishedRun {
     pub(super) status: ExitStatus,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) struct Ended {
 }
 
 /// A run in progress, the leader of a process group of its own.
-pub(super) struct Running {
+pub(super) struct RunInProgress {
     child: Child,
     begun: Instant,
     limit: Duration,
@@ -61,7 +61,7 @@ impl ProgramRun {
     }
 
     /// Starts it; what it says goes to files beside its folder, so that no pipe can block it.
-    pub(super) fn start(&self, label: &str) -> Result<Running> {
+    pub(super) fn start(&self, label: &str) -> Result<RunInProgress> {
         let beside = |kind: &str| self.folder.with_extension(format!("{label}.{kind}"));
         let said = [beside("stdout"), beside("stderr")];
         let [stdout, stderr] = [self.stdout.as_ref().unwrap_or(&said[0]), &said[1]];
@@ -73,16 +73,16 @@ impl ProgramRun {
         command.stdin(Stdio::null()).process_group(0);
         command.stdout(File::create(stdout)?).stderr(File::create(stderr)?);
         let child = command.spawn().context("sh cannot be started")?;
-        Ok(Running { child, begun: Instant::now(), limit: self.limit, said })
+        Ok(RunInProgress { child, begun: Instant::now(), limit: self.limit, said })
     }
 
     /// Runs it to its end.
-    pub(super) fn run(&self) -> Result<Ended> {
+    pub(super) fn run(&self) -> Result<FinishedRun> {
         self.start("run")?.wait()
     }
 }
 
-impl Running {
+impl RunInProgress {
     /// Sends a signal to the whole group.
     pub(super) fn signal(&self, signal: &str) {
         // A group that is gone has nothing to be told.
@@ -101,12 +101,12 @@ impl Running {
     }
 
     /// Waits for the end; past its time it is killed.
-    pub(super) fn wait(self) -> Result<Ended> {
+    pub(super) fn wait(self) -> Result<FinishedRun> {
         self.wait_or(None)
     }
 
-    /// The same; past its time it may be asked by a signal first, and has five seconds to obey.
-    pub(super) fn wait_or(mut self, ask: Option<&str>) -> Result<Ended> {
+    /// Waits for the end; past its time it may get the signal `ask` first, and has five seconds to obey.
+    pub(super) fn wait_or(mut self, ask: Option<&str>) -> Result<FinishedRun> {
         self.pause_while(self.limit)?;
         if let (Some(signal), None) = (ask, self.child.try_wait()?) {
             self.signal(signal);
@@ -120,7 +120,7 @@ impl Running {
             bail!("stopped");
         }
         let [stdout, stderr] = self.said.each_ref().map(|path| taken(path));
-        Ok(Ended { status, stdout, stderr, hung, took })
+        Ok(FinishedRun { status, stdout, stderr, hung, took })
     }
 
     fn pause_while(&mut self, limit: Duration) -> Result<()> {
@@ -141,14 +141,14 @@ fn taken(path: &Path) -> Vec<u8> {
     bytes
 }
 
-impl Ended {
+impl FinishedRun {
     /// What no run may do, whatever it is given: hang, die, panic, or write to the terminal what
     /// moves its cursor.
     pub(super) fn fault(&self) -> Option<String> {
         self.fault_after(&[])
     }
 
-    /// The same for a run that was sent these signals and may have obeyed.
+    /// [`fault`](Self::fault) of a run that was sent these signals and may have ended by one.
     pub(super) fn fault_after(&self, sent: &[i32]) -> Option<String> {
         let said = String::from_utf8_lossy(&self.stderr);
         if self.hung {

@@ -32,7 +32,8 @@ pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result
     std::thread::sleep(late);
     let second = jobs[1].start("second")?;
     let ended = [first.wait()?, second.wait()?];
-    let mut wrong: Vec<String> = ended.iter().filter_map(super::process::Ended::fault).collect();
+    let mut wrong: Vec<String> =
+        ended.iter().filter_map(super::process::FinishedRun::fault).collect();
     if ended.iter().all(|ended| !ended.success()) {
         wrong.push(format!("both failed: {}", ended[0].words()));
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 use treeport::{Error, Measures, Problem};
 
 use crate::args::{GroundArgs, MeasureArgs};
-use crate::finder::Finder;
+use crate::finder::MeasureFinder;
 use crate::input::{self, PointSet};
 use crate::output::Output;
 use crate::progress::watched;
@@ -47,8 +47,16 @@ pub(crate) struct CouplingArgs {
     output: Option<PathBuf>,
 }
 
-/// Rows from, to, mass and distance, and the names of the points, where they are known.
-type Plan = (Vec<(usize, usize, f64, f64)>, Option<Vec<String>>);
+/// A move of mass over a distance between two points.
+struct MoveRow {
+    from: usize,
+    to: usize,
+    mass: f64,
+    distance: f64,
+}
+
+/// The moves, and the names of the points, where they are known.
+type Plan = (Vec<MoveRow>, Option<Vec<String>>);
 
 const COLUMNS: [&str; 4] = ["from", "to", "mass", "distance"];
 
@@ -59,12 +67,13 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
         Some(model) => model_plan(args, model)?,
         None => exact_plan(args, output)?,
     };
-    moves.sort_unstable_by_key(|&(from, to, ..)| (from, to));
+    moves.sort_unstable_by_key(|row| (row.from, row.to));
     let name = |point| rows::name(names.as_deref(), point);
     rows::write(file, output, |out, json| {
         rows::header(out, json, &COLUMNS)?;
-        moves.iter().try_for_each(|&(from, to, mass, distance)| {
-            let cells = [name(from), name(to), Cell::Number(mass), Cell::Number(distance)];
+        moves.iter().try_for_each(|row| {
+            let [mass, distance] = [row.mass, row.distance].map(Cell::Number);
+            let cells = [name(row.from), name(row.to), mass, distance];
             rows::row(out, json, &COLUMNS, &cells)
         })
     })?;
@@ -75,15 +84,18 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
 
 fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
     let model = input::named_model(path, &args.ground.names)?;
-    let (measures, i, j) = read_pair(args, (&model).into())?;
+    let (measures, (i, j)) = read_pair(args, (&model).into())?;
     let plan = model.coupling(&measures.row(i), &measures.row(j))?;
-    let moves = plan.iter().map(|(from, to, mass)| (from, to, mass, model.leaf_distance(from, to)));
+    let moves = plan.iter().map(|(from, to, mass)| {
+        let distance = model.leaf_distance(from, to);
+        MoveRow { from, to, mass, distance }
+    });
     Ok((moves.collect(), model.names().map(<[String]>::to_vec)))
 }
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (ground, names) = input::named_ground(&args.ground)?;
-    let (measures, i, j) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()))?;
+    let (measures, (i, j)) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()))?;
     let (a, b) = (measures.row(i), measures.row(j));
     let solved = watched(output, |progress| {
         Problem::new(&ground, &a, &b).solve(progress).map_err(|error| match error {
@@ -95,23 +107,23 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     });
     let solved = solved.map_err(|error| input::with_node(error, names.as_deref()))?;
     let mut moves: Vec<_> = solved.plan.iter().collect();
-    // A graph is searched once for each run of moves from the same point.
+    // Consecutive moves from the same point take one search of a graph.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<_> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
     let distances = ground.pairs(&ends);
-    let with_distance =
-        moves.into_iter().zip(distances).map(|((from, to, mass), d)| (from, to, mass, d));
-    Ok((with_distance.collect(), names))
+    let moves = moves.into_iter().zip(distances);
+    let rows = moves.map(|((from, to, mass), distance)| MoveRow { from, to, mass, distance });
+    Ok((rows.collect(), names))
 }
 
-/// The measures and the two of them that are asked for.
-fn read_pair(args: &CouplingArgs, space: PointSet<'_>) -> Result<(Measures, usize, usize)> {
+/// The measures, and the numbers of the two of `--pair`.
+fn read_pair(args: &CouplingArgs, space: PointSet<'_>) -> Result<(Measures, (usize, usize))> {
     let (measures, path) = (args.measures.read(space)?, args.measures.path()?);
-    let finder = Finder::new(&measures);
+    let finder = MeasureFinder::new(&measures);
     let find = |which: usize| {
         finder.find("`--pair`", &args.pair[which]).with_context(|| input::name(path))
     };
     let (i, j) = (find(0)?, find(1)?);
     measures.check_pairs(&[(i, j)]).with_context(|| input::name(path))?;
-    Ok((measures, i, j))
+    Ok((measures, (i, j)))
 }

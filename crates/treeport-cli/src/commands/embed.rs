@@ -50,7 +50,7 @@ pub(crate) struct EmbedArgs {
 
 const COLUMNS: [&str; 3] = ["measure", "node", "value"];
 
-/// What tells what is being done from other work.
+/// The name of the task in progress bars.
 const TASK: &str = "embedding";
 
 /// What is asked for.
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl Work<'_> {
-    /// What tells it from other work.
+    /// The fingerprint of the job.
     fn job(&self, npz: bool) -> JobFingerprint {
         JobFingerprint::new("treeport-embed-1")
             .part("format", npz.into())
@@ -113,7 +113,7 @@ impl Work<'_> {
         self.model.embed(&some).with_context(|| self.from.clone())
     }
 
-    /// Works out what is missing; whether it came to the end.
+    /// Computes the missing rows; false if interrupted.
     fn fill(&self, parts: &mut Parts<'_>, npz: bool) -> Result<bool> {
         let mut head = Vec::new();
         if !npz {

@@ -1,4 +1,4 @@
-//! `treeport eval`: models beside exact transport, and beside baselines that know almost nothing.
+//! `treeport eval`: models against exact transport and against null baselines.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ pub(crate) struct EvalArgs {
 /// Time spent on timing the exact solver; a pair of large measures may take longer.
 const TIMING: Duration = Duration::from_secs(2);
 
-/// How one model does.
+/// The score of one model.
 struct Row {
     model: String,
     judged: Judged,

@@ -1,7 +1,7 @@
 //! `treeport merge`: the shards of a job put together.
 //!
-//! A shard holds the bytes that one run would write for its items, so that merging is putting them
-//! one after the other, once it is certain that they belong together and that none is missing.
+//! A shard holds the bytes that one run would write for its items. Merging checks that the shards are
+//! of one job and complete, and concatenates them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -45,7 +45,7 @@ pub(crate) struct MergeArgs {
     output: PathBuf,
 }
 
-/// What tells what is being done from other work.
+/// The name of the task in progress bars.
 const TASK: &str = "merging, MB";
 
 /// A file and what it says it is.

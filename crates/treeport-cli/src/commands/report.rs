@@ -150,8 +150,8 @@ impl Inputs {
         self.test.as_ref().map(|(_, data)| data.measures()).or(self.measures.as_ref())
     }
 
-    /// What neighbors are shown, which have to be of the same mass: without, those are left out that
-    /// nobody asked for.
+    /// The measures whose neighbors are shown. They need equal masses; without, the section is left out
+    /// unless it was asked for.
     fn search(&self, args: &ReportArgs) -> Result<Option<Search<'_>>> {
         let Some(measures) = self.measures() else { return Ok(None) };
         let mut of: Vec<usize> = Vec::new();
@@ -270,7 +270,7 @@ impl Inputs {
     }
 }
 
-/// The figures at the top: the first model's errors, beside the best that knows almost nothing.
+/// The figures at the top: the first model's errors, beside the best null baseline.
 fn tiles(scores: &[(String, Score)], models: usize) -> Vec<(String, String)> {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let Some((_, first)) = scores.first() else { return vec![] };

@@ -8,13 +8,13 @@ pub(super) const DIM: usize = 300;
 /// Components of the mixture.
 const COMPONENTS: usize = 50;
 
-/// `n` points around centres that are about as far apart as the points of a cluster are.
+/// `n` points around centers that are about as far apart as the points of a cluster are.
 pub(super) fn mixture(n: usize, rng: &mut Random) -> Vec<f64> {
     let centers = uniform_points(COMPONENTS, DIM, -1.0, 1.0, rng);
     near(&centers, n, 0.5, rng)
 }
 
-/// `n` points around centres, which take turns.
+/// `n` points around centers, which take turns.
 pub(super) fn near(centers: &[f64], n: usize, spread: f64, rng: &mut Random) -> Vec<f64> {
     let mut points = gaussian_points(n, DIM, rng);
     for (x, center) in points.iter_mut().zip(centers.iter().cycle()) {

@@ -32,7 +32,7 @@ const MEASURES: usize = 600;
 const LABELS: usize = 300;
 const TEST: usize = 100;
 
-/// Nodes in a measure on a graph; a concentrated one has them among so many nearest to a centre.
+/// Nodes in a measure on a graph; a concentrated one has them among so many nearest to a center.
 const NODES: usize = 100;
 const AROUND: usize = 2_000;
 
@@ -58,7 +58,7 @@ pub fn scale(n: usize, seed: u64, report: impl FnMut(&Row)) -> Result<()> {
     Ok(())
 }
 
-/// The same on a graph from a file of edges, with measures of 100 nodes: near a random centre each,
+/// All stages on a graph from a file of edges, with measures of 100 nodes: near a random center each,
 /// and drawn from all over the graph.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ pub fn scan(
     Ok(())
 }
 
-/// The same on the documents of the data folder that are there, the last of them asking.
+/// The last document of each set of the data folder against all others of the set.
 ///
 /// # Errors
 /// A file that cannot be read.

@@ -7,7 +7,7 @@ use treeport::{FitOptions, Linkage, Method, Progress};
 use treeport_report::Place;
 use treeport_report::line_chart::{Axes, line_svg};
 
-use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, masses_name, scenes};
+use super::{Cell, Column, Experiment, Figure, Row, Setup, Table, masses_name, scenes};
 use crate::Result;
 use crate::answers::fit_whole;
 use crate::scene::{Masses, Scene, SceneOptions};
@@ -21,9 +21,9 @@ pub(super) const CONVERGENCE: Experiment = Experiment {
         line: &["set", "masses"],
         across: Some("method"),
         show: &[
-            ("loss at the start", Show::Number("first_loss", 5)),
-            ("at the end", Show::Number("last_loss", 5)),
-            ("best epoch", Show::Text("best_epoch")),
+            ("loss at the start", Column::Number("first_loss", 5)),
+            ("at the end", Column::Number("last_loss", 5)),
+            ("best epoch", Column::Text("best_epoch")),
         ],
     }],
     figures,

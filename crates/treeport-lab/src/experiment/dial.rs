@@ -3,7 +3,7 @@
 use serde_json::json;
 use treeport::Progress;
 
-use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, score};
+use super::{Cell, Column, Experiment, Row, Setup, Table, no_figures, score};
 use crate::Result;
 use crate::dial;
 use crate::scene::{Masses, Scene, SceneOptions, has_random_measures, names};
@@ -17,13 +17,13 @@ pub(super) const DIAL: Experiment = Experiment {
         line: &["level"],
         across: None,
         show: &[
-            ("error", Show::Spread("error")),
-            ("times one factor", Show::Spread("scaled")),
-            ("mean width", Show::Number("mean_width", 3)),
-            ("median width", Show::Number("median_width", 3)),
-            ("between bounds", Show::Spread("between")),
-            ("time", Show::Seconds("seconds")),
-            ("exact/this", Show::Number("exact_over_this", 1)),
+            ("error", Column::Spread("error")),
+            ("times one factor", Column::Spread("scaled")),
+            ("mean width", Column::Number("mean_width", 3)),
+            ("median width", Column::Number("median_width", 3)),
+            ("between bounds", Column::Spread("between")),
+            ("time", Column::Seconds("seconds")),
+            ("exact/this", Column::Number("exact_over_this", 1)),
         ],
     }],
     figures: no_figures,

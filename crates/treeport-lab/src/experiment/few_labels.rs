@@ -6,7 +6,7 @@ use serde_json::json;
 use treeport::internal::names::Named;
 use treeport::{FitOptions, Labelled, Method, fit, silent};
 
-use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, spread};
+use super::{Cell, Column, Experiment, Row, Setup, Table, no_figures, spread};
 use crate::Result;
 use crate::scene::{Masses, Scene, SceneOptions};
 
@@ -19,11 +19,11 @@ pub(super) const FEW_LABELS: Experiment = Experiment {
         line: &["set", "labels"],
         across: None,
         show: &[
-            ("start", Show::Spread("start")),
-            ("auto", Show::Spread("auto")),
-            ("worse", Show::Text("worse")),
-            ("kept", Show::Text("kept")),
-            ("fit", Show::Seconds("seconds")),
+            ("start", Column::Spread("start")),
+            ("auto", Column::Spread("auto")),
+            ("worse", Column::Text("worse")),
+            ("kept", Column::Text("kept")),
+            ("fit", Column::Seconds("seconds")),
         ],
     }],
     figures: no_figures,

@@ -4,7 +4,7 @@ use serde_json::json;
 use treeport::fit::Start;
 use treeport::{FitOptions, GroundMetric, Labelled, Linkage, PointMetric, Progress, fit, silent};
 
-use super::{Cell, Experiment, Setup, Show, Table, no_figures, score};
+use super::{Cell, Column, Experiment, Setup, Table, no_figures, score};
 use crate::Result;
 use crate::generate::{
     clustered_measures, clustered_points, near_measures, random_pairs, seeded, sparse_measures,
@@ -21,9 +21,9 @@ pub(super) const LINKAGES: Experiment = Experiment {
         line: &["set", "points", "seed"],
         across: None,
         show: &[
-            ("from average", Show::Spread("average")),
-            ("from neighbors", Show::Spread("neighbors")),
-            ("ratio", Show::Number("ratio", 3)),
+            ("from average", Column::Spread("average")),
+            ("from neighbors", Column::Spread("neighbors")),
+            ("ratio", Column::Number("ratio", 3)),
         ],
     }],
     figures: no_figures,

@@ -31,7 +31,7 @@ use crate::datasets::{self, Dataset};
 use crate::scene::{Masses, has_random_measures};
 
 pub use report::{Run, markdown};
-pub use table::{Show, Table};
+pub use table::{Column, Table};
 
 /// One result: an object with named figures.
 pub type Row = Value;
@@ -88,7 +88,7 @@ impl<'a> Cell<'a> {
         Self { name: name.into(), set: None, work: Box::new(work) }
     }
 
-    /// The same, for work that reads the data set of that name, if there is one.
+    /// Marks the work as reading the data set of that name, if there is one.
     fn reads(self, setup: &Setup, set: &str) -> Self {
         Self { set: setup.data.clone().map(|folder| (folder, set.into())), ..self }
     }

@@ -18,7 +18,7 @@ use treeport::{
     Error, Estimator, FitOptions, Labelled, Linkage, Method, Model, Problem, Progress, flow, silent,
 };
 
-use super::{Cell, Experiment, Row, Setup, Show, Table};
+use super::{Cell, Column, Experiment, Row, Setup, Table};
 use super::{masses_name, no_figures, paper, scenes, score};
 use crate::Result;
 use crate::answers::{Answers, as_it_is, fit_whole};
@@ -33,11 +33,11 @@ pub(super) const REAL: Experiment = Experiment {
         line: &["method"],
         across: None,
         show: &[
-            ("paper", Show::Spread("paper")),
-            ("error", Show::Spread("error")),
-            ("times one factor", Show::Spread("scaled")),
-            ("build", Show::Seconds("build_seconds")),
-            ("note", Show::Text("note")),
+            ("paper", Column::Spread("paper")),
+            ("error", Column::Spread("error")),
+            ("times one factor", Column::Spread("scaled")),
+            ("build", Column::Seconds("build_seconds")),
+            ("note", Column::Text("note")),
         ],
     }],
     figures: no_figures,

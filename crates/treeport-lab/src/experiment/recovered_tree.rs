@@ -4,7 +4,7 @@ use serde_json::json;
 use treeport::{Kind, Linkage, Tree};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
-use super::{Cell, Experiment, Figure, Row, Setup, Show, Table};
+use super::{Cell, Column, Experiment, Figure, Row, Setup, Table};
 use crate::Result;
 use crate::noisy_trees::one_recovery;
 
@@ -16,7 +16,10 @@ pub(super) const RECOVERED_TREE: Experiment = Experiment {
         split: &["nodes", "sigma", "seed"],
         line: &["tree"],
         across: None,
-        show: &[("leaves", Show::Text("leaves")), ("dist(T̂,T)", Show::Number("tree_distance", 4))],
+        show: &[
+            ("leaves", Column::Text("leaves")),
+            ("dist(T̂,T)", Column::Number("tree_distance", 4)),
+        ],
     }],
     figures,
     words: "The start is the single linkage of the hidden tree's distances under noise. The learned tree is additive and is \

@@ -13,7 +13,7 @@ use treeport::sinkhorn::{self, Epsilon, SinkhornOptions};
 use treeport::{Error, FitOptions, Linkage, Method, Model, Problem, Progress, flow, silent};
 use treeport_report::timing::{time_exact, time_model, time_pairs};
 
-use super::{Cell, Experiment, Row, Setup, Show, Table, masses_name, no_figures, scenes};
+use super::{Cell, Column, Experiment, Row, Setup, Table, masses_name, no_figures, scenes};
 use crate::Result;
 use crate::answers::{as_it_is, fit_whole};
 use crate::scene::{Masses, Scene, SceneOptions};
@@ -27,11 +27,11 @@ pub(super) const RUNTIME: Experiment = Experiment {
         line: &["method"],
         across: None,
         show: &[
-            ("time per pair", Show::Seconds("seconds")),
-            ("exact/this", Show::Number("exact_over_this", 1)),
-            ("paper", Show::Seconds("paper_seconds")),
-            ("paper's OT/this", Show::Number("paper_ratio", 1)),
-            ("pairs timed", Show::Text("pairs")),
+            ("time per pair", Column::Seconds("seconds")),
+            ("exact/this", Column::Number("exact_over_this", 1)),
+            ("paper", Column::Seconds("paper_seconds")),
+            ("paper's OT/this", Column::Number("paper_ratio", 1)),
+            ("pairs timed", Column::Text("pairs")),
         ],
     }],
     figures: no_figures,

@@ -6,7 +6,7 @@ use treeport::{Estimator, GroundMetric, Labelled, Method, Model, PointMetric, Pr
 use treeport_report::Place;
 use treeport_report::line_chart::{Axes, line_svg};
 
-use super::{Cell, Experiment, Figure, Row, Setup, Show, Table, score};
+use super::{Cell, Column, Experiment, Figure, Row, Setup, Table, score};
 use crate::Result;
 use crate::answers::{Answers, as_it_is, fit_whole};
 use crate::generate::{couples, seeded, sparse_measures, uniform_points};
@@ -23,7 +23,7 @@ and qTWD. The paper observes that the error of a tree grows as fewer points have
 
 /// The errors of every method side by side.
 pub(super) const fn errors(split: &'static [&'static str], line: &'static [&'static str]) -> Table {
-    Table { split, line, across: Some("method"), show: &[("error", Show::Spread("scaled"))] }
+    Table { split, line, across: Some("method"), show: &[("error", Column::Spread("scaled"))] }
 }
 
 /// Unseen pairs.

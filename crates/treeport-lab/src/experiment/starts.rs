@@ -7,7 +7,7 @@ use treeport::fit::{EdgeOptions, fit_points};
 use treeport::internal::score::relative_errors;
 use treeport::{GroundMetric, Kind, Labelled, LearnOptions, Linkage, Tree, learn, linkage, silent};
 
-use super::{Cell, Experiment, Row, Show, Table, no_figures, paper, spread};
+use super::{Cell, Column, Experiment, Row, Table, no_figures, paper, spread};
 use crate::Result;
 use crate::generate::{labelled_by, leaf_distances, seeded, uniform_measures};
 
@@ -24,10 +24,10 @@ pub(super) const FOUR_POINTS: Experiment = Experiment {
         line: &["method"],
         across: None,
         show: &[
-            ("recovered", Show::Text("recovered")),
-            ("largest difference", Show::Number("largest_difference", 6)),
-            ("error", Show::Spread("error")),
-            ("paper", Show::Spread("paper")),
+            ("recovered", Column::Text("recovered")),
+            ("largest difference", Column::Number("largest_difference", 6)),
+            ("error", Column::Spread("error")),
+            ("paper", Column::Spread("paper")),
         ],
     }],
     figures: no_figures,

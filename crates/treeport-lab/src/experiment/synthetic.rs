@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, paper, score};
+use super::{Cell, Column, Experiment, Row, Setup, Table, no_figures, paper, score};
 use crate::Result;
 use crate::synthetic::{Cloud, Masses, compare};
 
@@ -15,9 +15,9 @@ pub(super) const UNIFORM: Experiment = Experiment {
         line: &["method"],
         across: Some("masses"),
         show: &[
-            ("paper", Show::Spread("paper")),
-            ("error", Show::Spread("error")),
-            ("times one factor", Show::Spread("scaled")),
+            ("paper", Column::Spread("paper")),
+            ("error", Column::Spread("error")),
+            ("times one factor", Column::Spread("scaled")),
         ],
     }],
     figures: no_figures,
@@ -43,8 +43,8 @@ fn cells(setup: &Setup, cloud: Cloud) -> Vec<Cell<'_>> {
     let mut cells = Vec::new();
     for &dim in setup.dims.iter().take(most) {
         for (masses, name) in [(Masses::Full, "full"), (Masses::Subset, "subset")] {
-            let at = (dim, masses, name);
-            let work = move |_: &treeport::Progress<'_>| rows(cloud, at, runs, setup.seed);
+            let work =
+                move |_: &treeport::Progress<'_>| rows(cloud, dim, masses, name, runs, setup.seed);
             cells.push(Cell::new(format!("dim {dim} {name} {runs}"), work));
         }
     }
@@ -53,11 +53,13 @@ fn cells(setup: &Setup, cloud: Cloud) -> Vec<Cell<'_>> {
 
 fn rows(
     cloud: Cloud,
-    (dim, masses, name): (usize, Masses, &str),
+    dim: usize,
+    masses: Masses,
+    name: &str,
     runs: usize,
     seed: u64,
 ) -> Result<Vec<Row>> {
-    let row = |outcome: &crate::synthetic::Outcome| {
+    let row = |outcome: &crate::synthetic::MethodScores| {
         json!({
             "experiment": cloud.name(),
             "dim": dim, "masses": name, "method": outcome.entry.name(),

@@ -4,12 +4,12 @@ use serde_json::Value;
 
 use super::Row;
 
-/// What a column shows of a row.
+/// How a column shows a value of a row.
 #[derive(Clone, Copy, Debug)]
-pub enum Show {
+pub enum Column {
     /// A word or a whole number.
     Text(&'static str),
-    /// A number with so many decimals.
+    /// A number and its decimals.
     Number(&'static str, usize),
     /// An object with `mean` and `std`.
     Spread(&'static str),
@@ -27,7 +27,7 @@ pub struct Table {
     /// The columns of [`show`](Self::show) once for every value of this.
     pub across: Option<&'static str>,
     /// Heading and content of the columns.
-    pub show: &'static [(&'static str, Show)],
+    pub show: &'static [(&'static str, Column)],
 }
 
 impl Table {
@@ -72,7 +72,7 @@ impl Table {
     }
 }
 
-impl Show {
+impl Column {
     /// The text of a cell; a dash where there is nothing.
     fn of(self, row: &Row) -> String {
         let shown = match self {
@@ -132,7 +132,7 @@ mod tests {
         split: &["set"],
         line: &["method"],
         across: Some("dim"),
-        show: &[("error", Show::Spread("error")), ("time", Show::Seconds("seconds"))],
+        show: &[("error", Column::Spread("error")), ("time", Column::Seconds("seconds"))],
     };
 
     #[test]
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn numbers_that_are_not_there_are_dashes() {
         let row = json!({ "error": null, "ratio": 12.345, "n": 7 });
-        assert_eq!(Show::Spread("error").of(&row), "-");
-        assert_eq!(Show::Number("ratio", 1).of(&row), "12.3");
-        assert_eq!(Show::Text("n").of(&row), "7");
+        assert_eq!(Column::Spread("error").of(&row), "-");
+        assert_eq!(Column::Number("ratio", 1).of(&row), "12.3");
+        assert_eq!(Column::Text("n").of(&row), "7");
     }
 }

@@ -9,7 +9,7 @@ use treeport::{
     fit, learn, silent,
 };
 
-use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures};
+use super::{Cell, Column, Experiment, Row, Setup, Table, no_figures};
 use crate::Result;
 use crate::answers::fit_whole;
 use crate::generate::{
@@ -25,7 +25,7 @@ pub(super) const TRAINING_TIME: Experiment = Experiment {
         split: &["labels", "epochs", "seed"],
         line: &["method"],
         across: Some("points"),
-        show: &[("ours", Show::Seconds("seconds")), ("paper", Show::Seconds("paper_seconds"))],
+        show: &[("ours", Column::Seconds("seconds")), ("paper", Column::Seconds("paper_seconds"))],
     }],
     figures: no_figures,
     words: "Points in the plane, full-support measures. The paper says neither how many epochs nor how many pairs its times \
@@ -42,8 +42,8 @@ pub(super) const GROWTH: Experiment = Experiment {
         line: &["points"],
         across: Some("kind"),
         show: &[
-            ("step", Show::Seconds("step_seconds")),
-            ("its projection", Show::Seconds("projection_seconds")),
+            ("step", Column::Seconds("step_seconds")),
+            ("its projection", Column::Seconds("projection_seconds")),
         ],
     }],
     figures: no_figures,

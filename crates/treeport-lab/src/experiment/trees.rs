@@ -3,9 +3,9 @@
 use serde_json::json;
 use treeport::Linkage;
 
-use super::{Cell, Experiment, Row, Setup, Show, Table, no_figures, spread};
+use super::{Cell, Column, Experiment, Row, Setup, Table, no_figures, spread};
 use crate::Result;
-use crate::noisy_trees::{PAPER, Recovery, Way, recover_many};
+use crate::noisy_trees::{PAPER, Recovery, RecoveryMethod, recover_many};
 
 pub(super) const NOISY_TREES: Experiment = Experiment {
     name: "noisy-trees",
@@ -16,11 +16,11 @@ pub(super) const NOISY_TREES: Experiment = Experiment {
         line: &["sigma", "kind"],
         across: None,
         show: &[
-            ("dist(T̂,T)", Show::Spread("tree_distance")),
-            ("paper", Show::Number("paper_tree_distance", 3)),
-            ("W₁ relative error", Show::Spread("relative_error")),
-            ("W₁ absolute error", Show::Spread("absolute_error")),
-            ("paper", Show::Number("paper_error", 3)),
+            ("dist(T̂,T)", Column::Spread("tree_distance")),
+            ("paper", Column::Number("paper_tree_distance", 3)),
+            ("W₁ relative error", Column::Spread("relative_error")),
+            ("W₁ absolute error", Column::Spread("absolute_error")),
+            ("paper", Column::Number("paper_error", 3)),
         ],
     }],
     figures: no_figures,
@@ -37,7 +37,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     let trees = if setup.quick { setup.trees.min(QUICK_TREES) } else { setup.trees };
     let mut cells = Vec::new();
     for sigma in [2.0, 3.0, 4.0, 5.0] {
-        for way in Way::ALL {
+        for way in RecoveryMethod::ALL {
             let work =
                 move |_: &treeport::Progress<'_>| Ok(vec![row(sigma, way, trees, setup.seed)?]);
             cells.push(Cell::new(format!("{sigma} {} {trees}", way.name()), work));
@@ -46,7 +46,7 @@ fn cells(setup: &Setup) -> Vec<Cell<'_>> {
     cells
 }
 
-fn row(sigma: f64, way: Way, trees: usize, seed: u64) -> Result<Row> {
+fn row(sigma: f64, way: RecoveryMethod, trees: usize, seed: u64) -> Result<Row> {
     // Single linkage of the noisy distances, as in the paper.
     let found = recover_many(trees as u64, sigma, seed, Linkage::Single, way)?;
     let of = |pick: fn(&Recovery) -> f64| spread(&found.iter().map(pick).collect::<Vec<_>>());

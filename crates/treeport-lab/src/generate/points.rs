@@ -16,8 +16,8 @@ pub fn gaussian_points(n: usize, dim: usize, rng: &mut Random) -> Vec<f64> {
     (0..n * dim).map(|_| normal(rng)).collect()
 }
 
-/// `n` points around `clusters` centres of the cube [−1, 1]^dim, which take turns: 0.3·N(0, 1) from
-/// the centre along every axis.
+/// `n` points around `clusters` centers of the cube [−1, 1]^dim, which take turns: 0.3·N(0, 1) from
+/// the center along every axis.
 pub fn clustered_points(n: usize, dim: usize, clusters: usize, rng: &mut Random) -> Vec<f64> {
     let centers = uniform_points(clusters, dim, -1.0, 1.0, rng);
     let mut points = gaussian_points(n, dim, rng);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{AREA, Frame, axis_names, nothing, percent, quantile};
-use crate::area::Area;
+use crate::area::PlotArea;
 use crate::svg::{Place, num, tick_text};
 
 const BINS: usize = 31;
@@ -51,7 +51,7 @@ pub fn histogram_svg(title: &str, errors: &[f64], place: Place) -> String {
             range_text(bin, low, width),
         );
     }
-    let (zero, Area { top, bottom, .. }) = (num(frame.at_x(0.0)), AREA);
+    let (zero, PlotArea { top, bottom, .. }) = (num(frame.at_x(0.0)), AREA);
     let _ =
         writeln!(out, "<path class=\"tp-line tp-mixed tp-dashed\" d=\"M{zero} {top}V{bottom}\"/>");
     axis_names(&mut out, "(predicted − exact) / exact", "pairs");

@@ -6,17 +6,16 @@ use super::{Frame, axis_names, nothing, percent};
 use crate::svg::{Place, num, tick_text};
 
 /// Bounds of every pair as shares of its exact distance, the narrowest first; the line at 100 % is
-/// the exact distance.
-///
-/// `bounds` are (lower, exact, upper); pairs at distance 0 are left out.
+/// the exact distance. `bounds` are (lower, upper); pairs at distance 0 are left out.
 ///
 /// # Example
 /// ```
 /// use treeport_report::{Place, chart::intervals_svg};
-/// assert!(intervals_svg("Bounds", &[(0.9, 1.0, 1.2)], Place::File).starts_with("<svg"));
+/// assert!(intervals_svg("Bounds", &[(0.9, 1.2)], &[1.0], Place::File).starts_with("<svg"));
 /// ```
-pub fn intervals_svg(title: &str, bounds: &[(f64, f64, f64)], place: Place) -> String {
-    let shares = bounds.iter().filter(|b| b.1 > 0.0).map(|&(l, e, u)| (l / e, u / e));
+pub fn intervals_svg(title: &str, bounds: &[(f64, f64)], exact: &[f64], place: Place) -> String {
+    let apart = bounds.iter().zip(exact).filter(|(_, exact)| **exact > 0.0);
+    let shares = apart.map(|((lower, upper), exact)| (lower / exact, upper / exact));
     let mut shares: Vec<(f64, f64)> =
         shares.filter(|(l, u)| l.is_finite() && u.is_finite()).collect();
     if shares.is_empty() {

@@ -16,11 +16,11 @@ pub use intervals::intervals_svg;
 pub use scatter::{Dot, scatter_svg};
 pub use support::support_svg;
 
-use crate::area::Area;
+use crate::area::PlotArea;
 use crate::svg::{self, Place, escape, num};
 
-const AREA: Area =
-    Area { width: 640.0, height: 400.0, left: 72.0, right: 620.0, top: 48.0, bottom: 346.0 };
+const AREA: PlotArea =
+    PlotArea { width: 640.0, height: 400.0, left: 72.0, right: 620.0, top: 48.0, bottom: 346.0 };
 
 /// Two linear axes around the area where data are drawn.
 struct Frame {
@@ -114,14 +114,14 @@ mod tests {
             .collect();
         let errors: Vec<f64> = (0..50).map(|k| (f64::from(k) - 20.0) / 60.0).collect();
         let sizes: Vec<usize> = (0..50).map(|k| k % 9 + 2).collect();
-        let bounds: Vec<(f64, f64, f64)> =
-            (1..50).map(|k| (f64::from(k) * 0.9, f64::from(k), f64::from(k) * 1.3)).collect();
+        let exact: Vec<f64> = (1..50).map(f64::from).collect();
+        let bounds: Vec<(f64, f64)> = exact.iter().map(|d| (d * 0.9, d * 1.3)).collect();
         for place in [Place::File, Place::Page] {
             for svg in [
                 scatter_svg("t", &dots, "km", place),
                 histogram_svg("t", &errors, place),
                 support_svg("t", &sizes, &errors, place),
-                intervals_svg("t", &bounds, place),
+                intervals_svg("t", &bounds, &exact, place),
             ] {
                 assert!(parse(&svg) > 15);
                 assert!(!svg.contains("NaN") && !svg.contains("inf"));
@@ -142,8 +142,8 @@ mod tests {
             histogram_svg("t", &[f64::NAN, 1e300], Place::Page),
             support_svg("t", &[], &[], Place::Page),
             support_svg("t", &[3, 3], &[0.0, f64::NAN], Place::Page),
-            intervals_svg("t", &[], Place::Page),
-            intervals_svg("t", &[(0.0, 0.0, 0.0), (1.0, 1.0, 1.0)], Place::Page),
+            intervals_svg("t", &[], &[], Place::Page),
+            intervals_svg("t", &[(0.0, 0.0), (1.0, 1.0)], &[0.0, 1.0], Place::Page),
         ] {
             parse(&svg);
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");

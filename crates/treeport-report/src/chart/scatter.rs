@@ -10,9 +10,9 @@ use crate::svg::{Place, escape, num, tick_text};
 pub struct Dot {
     /// Its exact distance.
     pub exact: f64,
-    /// What the model says.
+    /// The model's distance.
     pub predicted: f64,
-    /// What the page says about it.
+    /// The text that the page shows for it.
     pub tip: String,
     /// Its place in the page's list of plans, if it has one.
     pub plan: Option<usize>,

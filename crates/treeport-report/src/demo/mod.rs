@@ -1,8 +1,8 @@
 //! The main job end to end on a built-in data set: 200 cities, and who lives near whom.
 //!
-//! A measure is a region: the people of the cities around a random centre. How far is one region's
-//! population from another's, along the great circle? Exact transport answers for some pairs, a
-//! tree is learned from them, and both are asked about regions the tree has never seen.
+//! A measure is a region: the people of the cities around a random center. Its transport distances
+//! are along great circles. A tree is learned from exact distances of some pairs, and compared with
+//! exact distances of regions that it was not trained on.
 
 mod regions;
 
@@ -44,9 +44,9 @@ pub struct Demo {
 /// One line of the demo's table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What predicts.
+    /// The predictor.
     pub name: &'static str,
-    /// How well.
+    /// Its score.
     pub score: Score,
 }
 
@@ -96,7 +96,7 @@ impl Demo {
         Ok(Fit { model: fitted.model.with_names(names)?, ..fitted })
     }
 
-    /// How well the learned tree, its start and the two null baselines predict the test pairs.
+    /// The scores of the learned tree, its start and the two null baselines on the test pairs.
     ///
     /// # Errors
     /// None.
@@ -204,5 +204,5 @@ impl Demo {
     }
 }
 
-/// What the table and the page call the model.
+/// The name of the model in the table and in the page.
 const LEARNED: &str = "learned tree";

@@ -1,4 +1,4 @@
-//! Random regions: measures that look like the people around a centre.
+//! Random regions: measures that look like the people around a center.
 
 use rand::RngExt;
 use treeport::{Error, Measures, Result};
@@ -14,11 +14,11 @@ const REGION_SIZE: (usize, usize) = (5, 80);
 /// change a label by less than its rounding.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Measures that look like a region's demand: each is centred on a random city.
+/// Measures that look like a region's demand: each is centered on a random city.
 ///
-/// City i gets mass ∝ populationᵢ · exp(−dᵢ/s) · u with dᵢ its distance from the centre, u uniform,
+/// City i gets mass ∝ populationᵢ · exp(−dᵢ/s) · u with dᵢ its distance from the center, u uniform,
 /// and the reach s log-uniform between 300 and 5000 km. It lives on 5 to 80 cities, drawn without
-/// repeats with odds exp(−dᵢ/s), so that neighbors of the centre are seldom skipped.
+/// repeats with odds exp(−dᵢ/s), so that neighbors of the center are seldom skipped.
 ///
 /// # Errors
 /// There are no cities.
@@ -31,11 +31,11 @@ pub fn regional_measures(cities: &[City], count: usize, rng: &mut Random) -> Res
 }
 
 fn regional_row(cities: &[City], rng: &mut Random) -> Vec<(usize, f64)> {
-    let centre = &cities[rng.random_range(0..cities.len())];
+    let center = &cities[rng.random_range(0..cities.len())];
     let reach = (rng.random_range(REACH_KM.0.ln()..REACH_KM.1.ln())).exp();
     let size = rng.random_range(REGION_SIZE.0..=REGION_SIZE.1).min(cities.len());
     let closeness: Vec<f64> =
-        cities.iter().map(|c| (-great_circle_km(c, centre) / reach).exp()).collect();
+        cities.iter().map(|c| (-great_circle_km(c, center) / reach).exp()).collect();
     // Weighted draw without repeats: the smallest of exponential waiting times −ln(u)/weight.
     let mut waiting: Vec<(f64, usize)> = closeness
         .iter()
@@ -59,7 +59,7 @@ mod tests {
     use crate::sample::seeded;
 
     #[test]
-    fn regional_measures_vary_in_size_and_stay_near_their_centre() {
+    fn regional_measures_vary_in_size_and_stay_near_their_center() {
         let cities = cities();
         let measures = regional_measures(&cities, 300, &mut seeded(0)).expect("200 cities");
         assert!(measures.iter().all(|m| (m.total() - 1.0).abs() < 1e-12));

@@ -70,7 +70,7 @@ const BEND: f64 = 2.5;
 pub fn dendrogram_svg(model: &Model, options: &DendrogramOptions) -> String {
     let chosen = heaviest(model);
     let tree = &model.trees()[chosen];
-    let groups = Groups::new(tree, options.groups.as_deref());
+    let groups = LeafGroups::new(tree, options.groups.as_deref());
     // A line about which tree it is.
     let above = usize::from(model.tree().is_none());
     let layout = Layout::new(tree, options, above + legend_rows(&groups.names, options.width));
@@ -100,14 +100,14 @@ pub(crate) fn heaviest(model: &Model) -> usize {
 }
 
 /// Which group a whole subtree belongs to.
-pub(crate) struct Groups {
+pub(crate) struct LeafGroups {
     /// Group names in order of first appearance.
     pub(crate) names: Vec<String>,
     /// For every node, the group all its leaves share.
     pub(crate) of: Vec<Option<usize>>,
 }
 
-impl Groups {
+impl LeafGroups {
     pub(crate) fn new(tree: &Tree, of_leaf: Option<&[String]>) -> Self {
         let mut names: Vec<String> = Vec::new();
         let mut number = HashMap::new();
@@ -258,7 +258,7 @@ fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
         let part = if ultrametric { 1.0 - part } else { part };
         let x = num(layout.left + part * (layout.right - layout.left));
         let _ = writeln!(out, "<path class=\"tp-grid\" d=\"M{x} {top}V{bottom}\"/>");
-        // Values at the ends would stick out of the picture if they were centred.
+        // Values at the ends would stick out of the picture if they were centered.
         let anchor = if part < 0.03 { "start" } else { "middle" };
         for y in [layout.top - 9.0, layout.bottom + 16.0] {
             let (y, text) = (num(y), svg::tick_text(tick));
@@ -276,7 +276,7 @@ fn draw_axis(out: &mut String, tree: &Tree, layout: &Layout, unit: &str) {
 }
 
 /// One path per color; each edge goes along its parent's column, bends, and runs to the child.
-fn draw_edges(out: &mut String, tree: &Tree, layout: &Layout, groups: &Groups) {
+fn draw_edges(out: &mut String, tree: &Tree, layout: &Layout, groups: &LeafGroups) {
     let mut paths = vec![String::new(); groups.names.len() + 1];
     for v in 0..tree.root() {
         let p = tree.parents()[v] as usize;
@@ -299,7 +299,7 @@ fn draw_edges(out: &mut String, tree: &Tree, layout: &Layout, groups: &Groups) {
     }
 }
 
-fn draw_names(out: &mut String, tree: &Tree, layout: &Layout, groups: &Groups) {
+fn draw_names(out: &mut String, tree: &Tree, layout: &Layout, groups: &LeafGroups) {
     for leaf in 0..tree.leaves() {
         let class = groups.of[leaf].map_or_else(|| "tp-ink".into(), group_class);
         let (x, y) = (num(layout.x[leaf] + 4.0), num(layout.y[leaf] + 3.3));

@@ -58,7 +58,7 @@ fn small_subtrees_come_first() {
 #[test]
 fn whole_subtrees_take_the_color_of_their_group() {
     let groups = ["x", "x", "y", "y", "z"].map(String::from).to_vec();
-    let found = Groups::new(&small(), Some(&groups));
+    let found = LeafGroups::new(&small(), Some(&groups));
     assert_eq!(found.names, ["x", "y", "z"]);
     assert_eq!(found.of[5..], [Some(0), None, None]);
     let options = DendrogramOptions { groups: Some(groups), ..DendrogramOptions::default() };

@@ -97,7 +97,7 @@ pub(super) fn json(
     Ok(safe(&value.to_string()))
 }
 
-/// What the points are called.
+/// The names of the points.
 pub(super) fn names(tree: &Tree) -> impl Iterator<Item = String> + '_ {
     (0..tree.leaves()).map(|i| tree.name(i))
 }
@@ -127,7 +127,7 @@ fn tree((tree, weight): (&Tree, f64)) -> Value {
     })
 }
 
-/// How much mass each point has over all measures: the page names a subtree by its heaviest points.
+/// The mass of each point over all measures: the page names a subtree by its heaviest points.
 pub(super) fn weights(test: &Test<'_>) -> Vec<f64> {
     let measures = test.data.measures();
     let mut weights = vec![0.0; measures.points()];
@@ -168,7 +168,7 @@ pub(super) fn moves(
     distances: impl Fn(&[(usize, usize)]) -> Vec<f64>,
 ) -> Vec<[f64; 4]> {
     let mut moves: Vec<(usize, usize, f64)> = plan.iter().collect();
-    // A graph is searched once for each run of moves from the same point.
+    // Consecutive moves from the same point take one search of a graph.
     moves.sort_unstable_by_key(|&(from, to, _)| (from, to));
     let ends: Vec<(usize, usize)> = moves.iter().map(|&(from, to, _)| (from, to)).collect();
     let row = |((from, to, mass), distance): ((usize, usize, f64), f64)| {
@@ -182,7 +182,7 @@ pub(super) fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// JSON that no HTML reader takes for a tag or a comment, whatever names it has in it.
+/// JSON in which no name can end the script element or begin a comment.
 fn safe(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }

@@ -1,5 +1,5 @@
-//! What the page draws of trees with many leaves, as JSON: summaries, and the names of the points
-//! that stand for something in it.
+//! The page's data for trees with many leaves, as JSON: summaries, and the names of the points that
+//! represent groups or are in plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use treeport::{Model, Tree};
 
 use super::Report;
 use super::data::{model, short, weights};
-use super::summary::Summary;
-use crate::dendrogram::Groups;
+use super::summary::TreeSummary;
+use crate::dendrogram::LeafGroups;
 
 /// The data of a page whose models are summarised; tables of points hold those that are shown, by
 /// their numbers.
@@ -25,8 +25,8 @@ pub(super) fn json(
     let mut shown = moved.clone();
     let mut colors = Vec::new();
     let mut tree = |(tree, weight): (&Tree, f64)| {
-        let groups = Groups::new(tree, report.groups.as_deref());
-        let summary = Summary::new(tree, &groups, &weights, parts);
+        let groups = LeafGroups::new(tree, report.groups.as_deref());
+        let summary = TreeSummary::new(tree, &groups, &weights, parts);
         colors = groups.names;
         let named: BTreeSet<usize> = summary.leaves.iter().flat_map(|g| g.points.clone()).collect();
         shown.extend(&named);
@@ -65,7 +65,7 @@ fn list(value: &Value) -> &[Value] {
 
 /// One tree, with where some points are in it.
 fn summarised<'a>(
-    summary: &Summary,
+    summary: &TreeSummary,
     tree: &Tree,
     weight: f64,
     points: impl Iterator<Item = &'a usize>,

@@ -1,10 +1,10 @@
-//! One page that shows a model: its tree or trees, how it learned, how well it predicts, which mass
-//! it moves.
+//! One page about a model: its trees, its training, its errors, its transport plans.
 //!
 //! The page is a single file without any reference to another one: style, script, drawings and data
 //! are inside, and a content policy forbids it to load anything. Charts are drawn here, by the
-//! functions that also draw them for papers; the tree (`tree.js`), the transport plans (`plan.js`),
-//! their moves on a map (`map.js`) and the neighbors (`neighbors.js`) are drawn by the page, because people walk around in them.
+//! functions that also draw them for papers. The interactive parts are drawn by the page: the tree
+//! (`tree.js`), the transport plans (`plan.js`), their moves on a map (`map.js`), the neighbors
+//! (`neighbors.js`).
 
 mod data;
 mod large;
@@ -31,7 +31,7 @@ pub struct Report<'a> {
     pub summary: String,
     /// Unit of distances: `km`; empty for none.
     pub unit: String,
-    /// A few large figures with what they are.
+    /// A few large figures with their captions.
     pub tiles: Vec<(String, String)>,
     /// The models; the first is shown first.
     pub models: Vec<Model<'a>>,
@@ -39,7 +39,7 @@ pub struct Report<'a> {
     pub test: Option<Test<'a>>,
     /// Measures whose neighbors are shown.
     pub search: Option<Search<'a>>,
-    /// What predicts, and how well: the models and what they have to beat.
+    /// Names and scores of the models and of the baselines.
     pub scores: Vec<(String, Score)>,
     /// A group for every point, which gives it a color.
     pub groups: Option<Vec<String>>,
@@ -55,7 +55,7 @@ pub struct Report<'a> {
 /// A model and what it predicts.
 #[derive(Debug)]
 pub struct Model<'a> {
-    /// What the page calls it.
+    /// Its name in the page.
     pub name: String,
     /// Its file, for the commands that load it.
     pub file: String,
@@ -81,7 +81,7 @@ pub struct Test<'a> {
 }
 
 impl Test<'_> {
-    /// What a measure is called.
+    /// The name of a measure.
     fn name(&self, measure: usize) -> String {
         measure_name(self.names.as_deref(), measure)
     }
@@ -101,7 +101,7 @@ impl Test<'_> {
     }
 }
 
-/// What a measure is called, by names if there are any.
+/// The name of a measure, or its number where there are no names.
 fn measure_name(names: Option<&[String]>, measure: usize) -> String {
     let given = names.and_then(|names| names.get(measure).cloned());
     given.unwrap_or_else(|| format!("measure {measure}"))

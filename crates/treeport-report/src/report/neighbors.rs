@@ -16,7 +16,7 @@ use super::summary::is_large;
 /// Measures in a page whose neighbors are shown, at most.
 pub const MOST_QUERIES: usize = 30;
 
-/// The same where the model is summarised: such a page names the ends of all moves.
+/// [`MOST_QUERIES`] where the model is summarised: such a page names the ends of all moves.
 const MOST_QUERIES_LARGE: usize = 10;
 
 /// Neighbors of each.
@@ -27,10 +27,10 @@ const MOST_MOVES: usize = 24;
 const MOVES_IN_ALL: usize = 4_000;
 const MOVES_IN_ALL_LARGE: usize = 1_200;
 
-/// Points of measures in the plans that are solved where nobody says for which measures.
+/// Points of measures in all plans, where the measures are not chosen by the caller.
 const MOST_ENTRIES: usize = 200_000;
 
-/// Memory of the index: with more it takes longer to build than a few queries win back.
+/// Memory of the index: building a larger one takes longer than it saves in a few queries.
 const INDEX_BYTES: u64 = 1 << 26;
 
 /// A collection of measures whose neighbors the page shows.
@@ -48,7 +48,7 @@ pub struct Search<'a> {
     pub of: Vec<usize>,
 }
 
-/// What distances are asked of.
+/// The source of distances.
 #[derive(Clone, Copy)]
 enum By<'a> {
     Metric(&'a GroundMetric),

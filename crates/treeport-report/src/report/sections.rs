@@ -146,8 +146,7 @@ fn model_charts(report: &Report<'_>, model: &Model<'_>, plans: &[usize]) -> Vec<
         if let Some(bounds) = &model.bounds {
             let title = "Certified bounds";
             let note = "The exact distance is known to lie inside these.";
-            let with_exact = bounds.iter().zip(test.data.distances()).map(|(b, e)| (b.0, *e, b.1));
-            let svg = intervals_svg(title, &with_exact.collect::<Vec<_>>(), Place::Page);
+            let svg = intervals_svg(title, bounds, test.data.distances(), Place::Page);
             charts.push((title, note.into(), svg));
         }
     }

@@ -1,14 +1,14 @@
-//! A large tree as a small one: what a page shows of more points than a browser should hold.
+//! A summary of a large tree, for pages with more points than a browser should hold.
 //!
-//! Subtrees with fewer leaves than a share of all are closed. The others are a tree of few leaves
-//! and long paths; closed subtrees beside one path are put together, neighbors with neighbors, until
-//! they have as many leaves as the share. Each group, a subtree or a few beside one path, is one
-//! leaf of the summary, so that it has at most four for every share, whatever the shape of the tree.
+//! Subtrees with fewer leaves than a share of all are closed. The rest is a tree of few leaves and long
+//! paths. Neighboring closed subtrees beside one path are grouped until they have as many leaves as
+//! the share. Each group is one leaf of the summary, so that the summary has at most four leaves for
+//! every share, whatever the shape of the tree.
 
 use treeport::tree::Children;
 use treeport::{Model, Tree};
 
-use crate::dendrogram::Groups;
+use crate::dendrogram::LeafGroups;
 
 /// Trees of more leaves are summarised: a page with all of those has about a megabyte.
 pub(super) const MOST_LEAVES: usize = 20_000;
@@ -29,25 +29,25 @@ pub(super) fn is_large(model: &Model) -> bool {
 
 /// A tree whose leaves are groups of leaves; numbered as in [`Tree`].
 #[derive(Debug)]
-pub(super) struct Summary {
+pub(super) struct TreeSummary {
     /// Parents, the root its own.
     pub(super) parent: Vec<u32>,
     /// Edges to them.
     pub(super) length: Vec<f64>,
     /// The groups.
-    pub(super) leaves: Vec<Group>,
+    pub(super) leaves: Vec<SummaryLeaf>,
     /// The group of every point.
     pub(super) at: Vec<u32>,
 }
 
 /// Leaves that are shown as one.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct SummaryLeaf {
     /// How many they are.
     pub(super) size: usize,
-    /// How far below it the deepest is.
+    /// The distance of the deepest of them below its root.
     pub(super) below: f64,
-    /// In how many subtrees of one path they are.
+    /// The number of subtrees they are in, beside one path.
     pub(super) branches: usize,
     /// The number of the one group of points they belong to.
     pub(super) color: Option<usize>,
@@ -55,10 +55,10 @@ pub(super) struct Group {
     pub(super) points: Vec<usize>,
 }
 
-impl Summary {
+impl TreeSummary {
     /// At most `MOST_GROUPS / parts` groups. `weight` is that of every point, where there are
     /// weights. O(n) time and memory.
-    pub(super) fn new(tree: &Tree, colors: &Groups, weight: &[f64], parts: usize) -> Self {
+    pub(super) fn new(tree: &Tree, colors: &LeafGroups, weight: &[f64], parts: usize) -> Self {
         let below = SubtreeSummary::new(tree, weight);
         let most = (MOST_GROUPS / parts.max(1)).max(4);
         let least = tree.leaves().div_ceil(most).max(2);
@@ -93,7 +93,7 @@ impl Summary {
 }
 
 /// The group of every leaf: that of the closed subtree it is in.
-fn spots(tree: &Tree, groups: &[(Group, Vec<usize>)]) -> Vec<u32> {
+fn spots(tree: &Tree, groups: &[(SummaryLeaf, Vec<usize>)]) -> Vec<u32> {
     let mut at = vec![u32::MAX; tree.nodes()];
     for (number, (_, roots)) in groups.iter().enumerate() {
         for &v in roots {
@@ -109,11 +109,11 @@ fn spots(tree: &Tree, groups: &[(Group, Vec<usize>)]) -> Vec<u32> {
     at
 }
 
-/// What is below every node.
+/// The leaves below every node.
 struct SubtreeSummary {
-    /// Leaves.
+    /// Their number.
     size: Vec<usize>,
-    /// The way to the farthest of them.
+    /// The distance of the farthest.
     deepest: Vec<f64>,
     /// The heaviest of them.
     points: Vec<[u32; NAMED]>,
@@ -162,20 +162,20 @@ struct Node {
 struct Walk<'a> {
     tree: &'a Tree,
     below: &'a SubtreeSummary,
-    colors: &'a Groups,
+    colors: &'a LeafGroups,
     weight: &'a [f64],
     /// Subtrees with fewer leaves are closed.
     least: usize,
     nodes: Vec<Node>,
     /// The groups, and the roots of the subtrees in each.
-    groups: Vec<(Group, Vec<usize>)>,
+    groups: Vec<(SummaryLeaf, Vec<usize>)>,
 }
 
 impl<'a> Walk<'a> {
     fn new(
         tree: &'a Tree,
         below: &'a SubtreeSummary,
-        colors: &'a Groups,
+        colors: &'a LeafGroups,
         weight: &'a [f64],
         least: usize,
     ) -> Self {
@@ -269,7 +269,7 @@ impl<'a> Walk<'a> {
             .fold([NONE; NAMED], |points, &(v, _)| heavier(points, below.points[v], self.weight));
         let color = self.colors.of[first];
         let same = subtrees.iter().all(|&(v, _)| self.colors.of[v] == color);
-        let group = Group {
+        let group = SummaryLeaf {
             size: subtrees.iter().map(|&(v, _)| below.size[v]).sum(),
             below: subtrees.iter().map(reach).fold(0.0, f64::max),
             branches: subtrees.len(),
@@ -300,12 +300,12 @@ mod tests {
         Tree::new(leaves, parent, length.collect()).unwrap()
     }
 
-    fn summary(tree: &Tree, parts: usize) -> Summary {
-        Summary::new(tree, &Groups::new(tree, None), &[], parts)
+    fn summary(tree: &Tree, parts: usize) -> TreeSummary {
+        TreeSummary::new(tree, &LeafGroups::new(tree, None), &[], parts)
     }
 
     /// The summary as a tree of its own.
-    fn as_tree(summary: &Summary) -> Tree {
+    fn as_tree(summary: &TreeSummary) -> Tree {
         Tree::new(summary.leaves.len(), summary.parent.clone(), summary.length.clone()).unwrap()
     }
 
@@ -331,7 +331,7 @@ mod tests {
     fn groups_are_where_their_leaves_are_and_named_by_them() {
         for tree in [balanced(30_000), chain(30_000)] {
             let weight: Vec<f64> = (0..tree.leaves()).map(|p| (p * 7919 % 30_011) as f64).collect();
-            let summary = Summary::new(&tree, &Groups::new(&tree, None), &weight, 1);
+            let summary = TreeSummary::new(&tree, &LeafGroups::new(&tree, None), &weight, 1);
             let (far, near) = (tree.root_distances(), as_tree(&summary).root_distances());
             let mut deepest = vec![0f64; summary.leaves.len()];
             let mut heaviest = vec![0f64; summary.leaves.len()];
@@ -354,8 +354,8 @@ mod tests {
     fn groups_of_one_color_have_it() {
         let tree = balanced(32_768);
         let names: Vec<String> = (0..32_768).map(|p| (p / 16_384).to_string()).collect();
-        let colors = Groups::new(&tree, Some(&names));
-        let summary = Summary::new(&tree, &colors, &[], 1);
+        let colors = LeafGroups::new(&tree, Some(&names));
+        let summary = TreeSummary::new(&tree, &colors, &[], 1);
         for (leaf, &group) in summary.at.iter().enumerate() {
             assert_eq!(summary.leaves[group as usize].color, Some(leaf / 16_384));
         }

@@ -1,5 +1,5 @@
-//! Ctrl-C, and the other ways in which a system asks a program to end: the first one asks long work
-//! to stop and keep what it has, the second one ends at once and leaves no half-written file.
+//! Ctrl-C and the other signals to end. The first one stops long work, which keeps its results so far;
+//! the second one ends the program at once, without a half-written file.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -25,10 +25,10 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The error of work that stopped because of Ctrl-C and has said where it goes on.
+/// The error of work that stopped because of Ctrl-C and can resume.
 #[derive(Debug)]
 pub struct Paused(
-    /// Where.
+    /// How it resumes.
     pub String,
 );
 
@@ -40,8 +40,7 @@ impl fmt::Display for Paused {
 
 impl std::error::Error for Paused {}
 
-/// Starts to listen for Ctrl-C; where there are signals, also for a wish to terminate and for a
-/// terminal that was closed.
+/// Starts to listen for Ctrl-C; on Unix also for SIGTERM and for a closed terminal.
 ///
 /// # Errors
 /// The system refuses, or somebody listens already.
@@ -63,7 +62,7 @@ fn hear() -> Result<()> {
     Ok(())
 }
 
-/// Whether a signal was ignored when we were started; yes where nobody can say.
+/// Whether a signal was ignored when we were started; yes where that is unknown.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -77,7 +76,7 @@ fn hear() -> Result<()> {
     Ok(ctrlc::set_handler(|| heard(EXIT_CODE.into()))?)
 }
 
-/// Asks work to stop, or ends with that code.
+/// Requests a stop; the second time ends with that code.
 fn heard(code: i32) {
     if ASKED.swap(true, Ordering::Relaxed) {
         let _none = file::remove_pending();
@@ -94,7 +93,7 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// For the places between two long steps: stops here if Ctrl-C has been pressed.
+/// Stops between two long steps if Ctrl-C has been pressed.
 ///
 /// # Errors
 /// [`Interrupted`], if it has been.

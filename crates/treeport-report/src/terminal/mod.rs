@@ -1,8 +1,7 @@
-//! How a program speaks to its user: results, notes, progress, Ctrl-C, exit codes.
+//! What our command lines share: results, notes, progress, Ctrl-C, exit codes.
 //!
-//! Our command lines share it, so that they obey the same options, print the same tables and end in
-//! the same way. [`begin`] comes first, [`finish`] last; in between everything that is said goes
-//! through [`output`], and long work asks [`interrupt`] whether to stop.
+//! A program calls [`begin`] first and [`finish`] last. In between it prints through [`output`], and
+//! long work checks [`interrupt`].
 
 pub mod interrupt;
 pub mod output;
@@ -47,7 +46,7 @@ pub struct Global {
     pub no_progress: bool,
 }
 
-/// What the command line says; ends with a message if that makes no sense.
+/// Parses the command line; exits with a message if it is wrong.
 pub fn matches(program: Command) -> ArgMatches {
     program.try_get_matches().unwrap_or_else(|error| {
         let text = error.to_string();
@@ -61,7 +60,7 @@ pub fn matches(program: Command) -> ArgMatches {
     })
 }
 
-/// Listens for Ctrl-C, starts the threads and says how to speak.
+/// Listens for Ctrl-C, starts the threads and sets up the output.
 ///
 /// # Errors
 /// The system has no threads or too little memory to give, or does not tell us about Ctrl-C.
@@ -73,18 +72,18 @@ pub fn begin(global: &Global) -> Result<Output> {
     // Now, not when they are first needed: there a failure is a panic.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     pool.build_global().context("cannot start the threads")?;
-    // Each gets its part of the address space with its first piece, before anything is weighed.
+    // A thread's first allocation reserves its address space: do it before memory is checked.
     rayon::broadcast(|_| drop(std::hint::black_box(Box::new(0_u8))));
     Ok(Output::new(global))
 }
 
-/// What the program takes before it reads anything, small pieces included.
+/// Memory of the program before it reads anything.
 const ROOM: u64 = 64 << 20;
 
-/// Address space of a thread: its stack, and what the system's allocator sets aside for it.
+/// Address space of a thread: its stack and its part of the system's allocator.
 const THREAD_ROOM: u64 = 66 << 20;
 
-/// Refuses to begin where not even small pieces are certain: no promise about memory holds there.
+/// Refuses to begin where even small allocations may fail: checks of memory mean nothing there.
 fn check_room(left: Option<u64>, threads: usize) -> Result<()> {
     // Two more listen for signals and draw progress.
     let needed = ROOM + THREAD_ROOM * (threads as u64 + 2);
@@ -164,11 +163,11 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// What every program of ours keeps to: options do not contradict each other, and the help of every
-/// command has an example. For tests.
+/// Checks that options do not contradict each other and that the help of every command has an example.
+/// For tests.
 ///
 /// # Panics
-/// If it does not keep to it.
+/// If one of these does not hold.
 pub fn check(program: Command) {
     let example = format!("{} ", program.get_name());
     for command in program.get_subcommands() {
@@ -181,7 +180,7 @@ pub fn check(program: Command) {
 /// Far more threads than any machine has use for.
 const MOST_THREADS: usize = 1024;
 
-/// Reads a count from 1 to a number beyond which nobody can mean it, for `value_parser`.
+/// Reads a count from 1 to `MOST`, for `value_parser`.
 ///
 /// # Errors
 /// It is 0, more, or no number.

@@ -1,4 +1,4 @@
-//! What the user sees: results on stdout, notes and progress on stderr, files whole or not at all.
+//! Output of the programs: results on stdout, notes and progress on stderr, files whole or not at all.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// A bar with the time left, for work that knows how much there is of it.
+    /// A bar with the time left, for work with a known total.
     ///
     /// # Panics
     /// Never: the template is part of the code.
@@ -49,7 +49,7 @@ impl Output {
         bar
     }
 
-    /// A sign of life, for work that cannot tell how far it is.
+    /// A spinner, for work without a known total.
     ///
     /// # Panics
     /// Never: the template is part of the code.
@@ -66,7 +66,7 @@ impl Output {
         if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
 
-    /// Says something about the work, not part of its result.
+    /// Prints a note about the work to stderr.
     pub fn note(&self, text: &str) {
         if !self.quiet {
             // Nobody can be told that stderr does not work.
@@ -119,7 +119,7 @@ pub fn save(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<()>)
         .map_err(|error| named(error, |cause| treeport::Error::write(path, cause).into()))
 }
 
-/// An error of the system without a word about where it happened, with one.
+/// Names the file in an error of the system that does not.
 pub(super) fn named(
     error: anyhow::Error,
     name: impl FnOnce(io::Error) -> anyhow::Error,

@@ -1,8 +1,7 @@
-//! Text of others on a terminal: characters that would command it are shown as what they are.
+//! Text from files on a terminal: control characters are escaped.
 //!
-//! Names and the contents of files come from anywhere, and a terminal obeys escape sequences in
-//! them. Whatever is written for people goes through here; what is written for programs (CSV, JSON,
-//! files) keeps its bytes, unless it goes to a terminal.
+//! A terminal obeys escape sequences in names and contents of files. All text for people goes through
+//! here; CSV, JSON and files keep their bytes, unless they go to a terminal.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -19,8 +18,8 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a terminal would do something else than show it: control characters, and those that turn
-/// the direction of the text around them.
+/// Whether a terminal obeys the character: control characters, and those that change the direction of
+/// text.
 fn commands(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

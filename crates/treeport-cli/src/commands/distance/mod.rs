@@ -90,7 +90,7 @@ struct Work<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     /// A row for every pair.
-    SolvedRows,
+    Rows,
     /// An array: the matrix, or the distances of listed pairs.
     Npy,
     /// The matrix as text with this between its cells.
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
     let form = match file.and_then(shards::format) {
         ending if args.square => Form::Square(if ending == Some("tsv") { '\t' } else { ',' }),
         Some("npy") => Form::Npy,
-        _ => Form::SolvedRows,
+        _ => Form::Rows,
     };
     let model = args.of.model()?;
     let left = args.of.measures.read((&model).into())?;
@@ -136,7 +136,7 @@ type Filled<'a> = Result<Parts<'a>, ExitCode>;
 impl Work<'_> {
     /// Distances to a file, block after block, all or those of a shard.
     fn save(&self, path: &Path, args: &ShardArgs, output: &Output) -> Result<ExitCode> {
-        let is_table = self.form != Form::SolvedRows && !matches!(self.pairs, Pairs::Listed(_));
+        let is_table = self.form != Form::Rows && !matches!(self.pairs, Pairs::Listed(_));
         let items = if is_table { self.left.len() } else { self.pairs.len() };
         let (job, format) = (self.job(), shards::format(path).unwrap_or("csv"));
         let shard = args.of(items, format, || Ok(job.clone()))?;
@@ -220,10 +220,10 @@ impl Work<'_> {
         })
     }
 
-    /// What tells it from other work.
+    /// The fingerprint of the job.
     fn job(&self) -> JobFingerprint {
         let form = match self.form {
-            Form::SolvedRows => 0,
+            Form::Rows => 0,
             Form::Npy => 1,
             Form::Square(separator) => separator.into(),
         };
@@ -288,7 +288,7 @@ fn prepared_pairs(
     prepared.pairs(&pairs, progress)
 }
 
-/// The same where nothing is kept when it is interrupted.
+/// Distances of pairs; an interruption keeps nothing.
 fn distances(
     prepared: &PreparedMeasures,
     offset: usize,

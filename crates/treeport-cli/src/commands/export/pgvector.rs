@@ -38,9 +38,9 @@ pub(crate) struct PgvectorArgs {
     contracted: Option<PathBuf>,
 }
 
-/// What an index of pgvector takes in a row.
+/// Most entries of a row in an index of pgvector.
 const INDEXED: usize = 1000;
-/// What its type of sparse vectors takes in a row.
+/// Most entries of a row in its type of sparse vectors.
 const STORED: usize = 16_000;
 /// Columns of such a vector.
 const COLUMNS: usize = 1_000_000_000;
@@ -178,7 +178,7 @@ impl Export {
         Ok(())
     }
 
-    /// What there is to know about it, for programs.
+    /// Facts about the export as JSON.
     pub(super) fn facts(&self) -> Value {
         let change = self.contracted.change.map(|change| {
             json!({"least": change.least, "most": change.most, "exact": change.exact,
@@ -193,7 +193,7 @@ impl Export {
                "rounding": self.rounding()})
     }
 
-    /// The same for people, where there is something to know.
+    /// The contraction and its change of distances as a sentence, if there is one.
     pub(super) fn note(&self) -> Option<String> {
         let change = self.contracted.change?;
         let (edges, rows, largest) = (self.contracted.edges, self.most, change.largest());

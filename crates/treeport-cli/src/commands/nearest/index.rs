@@ -1,4 +1,4 @@
-//! Neighbors by exact distance, which an index proves.
+//! Neighbors by exact distance, from an index.
 
 use std::ops::Range;
 use std::path::Path;
@@ -40,9 +40,9 @@ pub(super) fn run(
     })?;
     let rows = shard.as_ref().map_or(0..all, Shard::range);
     let begun = Instant::now();
-    let found = search(args, index, (queries.as_ref(), rows.clone()), output)?;
+    let found = search(args, index, queries.as_ref(), rows.clone(), output)?;
     let seconds = begun.elapsed().as_secs_f64();
-    // Worth its time only where somebody reads it, and worth stopping before there is a file.
+    // Estimated only if it is printed, and before the file exists, so that Ctrl-C leaves none.
     let told = file.is_some() && (output.json || !output.quiet);
     let recall = (args.accuracy() == Accuracy::Approximate
         && told
@@ -53,10 +53,19 @@ pub(super) fn run(
     let count = if shard.is_some() || queries.is_some() { rows.len() } else { index.len() };
     rows::write_all(goal, output, &COLUMNS, |out, json| {
         let mut all = rows.zip(&found);
-        all.try_for_each(|(query, n)| write(out, json, &names, (query, &n.found), Some(n.bound)))
+        all.try_for_each(|(query, n)| write(out, json, &names, query, &n.found, Some(n.bound)))
     })?;
     let solved: usize = found.iter().map(|found| found.steps.exact).sum();
-    let facts = facts(args, (count, solved, seconds), recall);
+    let mut facts = json!({
+        "accuracy": shown(args.accuracy()), "queries": count, "solved": solved, "seconds": seconds,
+    });
+    match args.radius {
+        Some(radius) => facts["radius"] = json!(radius),
+        None => facts["k"] = json!(args.k),
+    }
+    if let Some(recall) = recall {
+        facts["expected_recall"] = json!(recall);
+    }
     let how = match recall {
         Some(recall) => format!("about {:.1} % of the true ones", 100.0 * recall),
         None => format!("{solved} pairs solved"),
@@ -68,7 +77,8 @@ pub(super) fn run(
 fn search(
     args: &NearestArgs,
     index: &Index,
-    (queries, rows): (Option<&Measures>, Range<usize>),
+    queries: Option<&Measures>,
+    rows: Range<usize>,
     output: &Output,
 ) -> Result<Vec<Neighbors>> {
     let some = |all: &Measures| {
@@ -87,24 +97,9 @@ fn search(
     })
 }
 
-fn facts(
-    args: &NearestArgs,
-    (queries, solved, seconds): (usize, usize, f64),
-    recall: Option<f64>,
-) -> Value {
-    let accuracy = match args.accuracy() {
+fn shown(accuracy: Accuracy) -> Value {
+    match accuracy {
         Accuracy::Within(error) => json!(error),
         word => json!(word.to_string()),
-    };
-    let mut facts = json!({
-        "accuracy": accuracy, "queries": queries, "solved": solved, "seconds": seconds,
-    });
-    match args.radius {
-        Some(radius) => facts["radius"] = json!(radius),
-        None => facts["k"] = json!(args.k),
     }
-    if let Some(recall) = recall {
-        facts["expected_recall"] = json!(recall);
-    }
-    facts
 }

@@ -97,17 +97,17 @@ pub(crate) struct NearestArgs {
     shard: ShardArgs,
 }
 
-/// The last is of an index only.
+/// The last column is only for an index.
 const COLUMNS: [&str; 5] = ["query", "rank", "neighbor", "distance", "bound"];
 
-/// What queries and measures are called.
+/// Names of queries and measures.
 struct Names {
     queries: Option<Vec<String>>,
     measures: Option<Vec<String>>,
 }
 
 impl Names {
-    /// Those of measures, and of queries that are not the measures themselves.
+    /// The names of measures, and those of queries that are not the measures themselves.
     fn new(
         args: &NearestArgs,
         queries: Option<&Measures>,
@@ -135,13 +135,13 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
 }
 
 impl NearestArgs {
-    /// How good neighbors of an index have to be.
+    /// The accuracy of neighbors from an index.
     fn accuracy(&self) -> Accuracy {
         let old = if self.approximate { Accuracy::Approximate } else { Accuracy::EXACT };
         self.accuracy.unwrap_or(old)
     }
 
-    /// What tells it from other work, but for what it looks into.
+    /// The fingerprint of the job without that of the index or model.
     fn job(&self, queries: Option<&Measures>, names: &Names) -> JobFingerprint {
         let mut how = Mix::new();
         how.word(if self.radius.is_some() { 0 } else { self.k as u64 });
@@ -156,7 +156,7 @@ impl NearestArgs {
             .part("measure-names", parts::of_names(names.measures.as_deref()))
     }
 
-    /// Refuses what an index has within.
+    /// Refuses options for what an index contains.
     fn check_for_index(&self) -> Result<()> {
         let name = input::name(&self.model);
         if self.measures.is_some() {
@@ -174,7 +174,7 @@ impl NearestArgs {
         Ok(())
     }
 
-    /// Refuses what only an index can do.
+    /// Refuses options that only an index has.
     fn check_for_model(&self) -> Result<()> {
         let name = input::name(&self.model);
         for (option, given) in [
@@ -191,12 +191,13 @@ impl NearestArgs {
     }
 }
 
-/// The rows of one query, and for an index what was proved of those left out.
+/// The rows of one query; for an index with `bound`, a lower bound of all other distances.
 fn write(
     out: &mut dyn Write,
     json: bool,
     names: &Names,
-    (query, found): (usize, &[(usize, f64)]),
+    query: usize,
+    found: &[(usize, f64)],
     bound: Option<f64>,
 ) -> Result<()> {
     for (&(neighbor, distance), rank) in found.iter().zip(1..) {

@@ -52,7 +52,7 @@ pub(super) fn run(
                 found => found?,
             };
             for (query, found) in queries.zip(found) {
-                write(out, json, &names, (query, &found), None)?;
+                write(out, json, &names, query, &found, None)?;
             }
         }
         Ok(())
@@ -61,7 +61,7 @@ pub(super) fn run(
     shards::wrote(output, "nearest", goal, json!({"queries": count}), &note)
 }
 
-/// The measures to look among, the queries if they are others, and what all are called.
+/// The measures to search, the queries if they are others, and the names of both.
 fn read(args: &NearestArgs, model: &Model) -> Result<(Measures, Option<Measures>, Names)> {
     let none = || format!("{}: it holds no measures; give `--measures`", input::name(&args.model));
     let path = args.measures.as_deref().with_context(none)?;
