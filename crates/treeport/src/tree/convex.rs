@@ -17,7 +17,7 @@
 //! to the slopes below a node.
 //!
 //! # Complexity
-//! [`bend`](Pieces::bend) is O(log n) and [`join`](Pieces::join) O(k log(n/k + 1)) for the smaller
+//! [`bend`](ConvexPieces::bend) is O(log n) and [`join`](ConvexPieces::join) O(k log(n/k + 1)) for the smaller
 //! number k of pieces, expected over priorities, which come from the numbers of pieces and not from
 //! the data; n pieces joined in any order take O(n log n) in all.
 
