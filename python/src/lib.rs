@@ -37,7 +37,7 @@ mod _core {
     #[pymodule_export]
     use crate::labelled::{Labelled, check_options, fit, methods, sample_pairs};
     #[pymodule_export]
-    use crate::measures::Measures;
+    use crate::measures::{Measures, format_of};
     #[pymodule_export]
     use crate::memory::set_memory_limit;
     #[pymodule_export]

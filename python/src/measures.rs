@@ -1,7 +1,5 @@
 //! Many measures, checked once and used often.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -10,8 +8,8 @@ use numpy::ndarray::ArrayView2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::PreparedMeasures;
-use treeport::io::biom;
-use treeport::io::table::{self, TableOptions};
+use treeport::internal::names::Named as _;
+use treeport::io::format::{Input, Wanted, endings, recognise};
 use treeport::{Csr, Error};
 
 use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
@@ -67,14 +65,17 @@ impl Measures {
         }
     }
 
-    /// From a file of that format, with the names of rows and of columns.
+    /// From a file, with the names of rows and of columns.
     #[staticmethod]
-    fn read(py: Python<'_>, path: PathBuf, format: &str, transpose: bool) -> PyResult<Named> {
-        let mut known = None;
-        let found = py.detach(|| read(path, format, transpose, &mut known));
-        let (rows, columns) = found.map_err(|error| by_id(error, known))?;
-        let ids = rows.names().map(<[String]>::to_vec);
-        Ok((Self::of(rows), ids, columns))
+    fn read(py: Python<'_>, path: PathBuf, transpose: bool) -> PyResult<Named> {
+        py.detach(|| {
+            let input = Input::open(path, Wanted::Measures, None).map_err(to_py_err)?;
+            let masses = input.masses(None, transpose).map_err(to_py_err)?;
+            let ids = masses.ids().map(<[String]>::to_vec);
+            let columns = masses.points().map(<[String]>::to_vec);
+            let rows = masses.measures(None).map_err(|error| by_id(error, ids.as_deref()))?;
+            Ok((Self::of(rows), ids, columns))
+        })
     }
 
     /// The same, each divided by its total.
@@ -187,40 +188,24 @@ impl Measures {
 type Named = (Measures, Option<Vec<String>>, Option<Vec<String>>);
 
 /// The same error; a row without mass goes by its ID, where it has one.
-fn by_id(error: Error, ids: Option<Vec<String>>) -> PyErr {
+fn by_id(error: Error, ids: Option<&[String]>) -> PyErr {
     if let (Error::NoMass { measure }, Some(ids)) = (&error, ids) {
         return PyValueError::new_err(format!("row {} has no mass; drop it", ids[*measure]));
     }
     to_py_err(error)
 }
 
-/// Reads a file; `ids` are those of its rows, also where something is wrong with one.
-fn read(
-    path: PathBuf,
-    format: &str,
-    transpose: bool,
-    ids: &mut Option<Vec<String>>,
-) -> treeport::Result<(treeport::Measures, Option<Vec<String>>)> {
-    let file = File::open(&path).map_err(|source| Error::read(path, source))?;
-    let file = BufReader::new(file);
-    match format {
-        "npy" => Ok((treeport::Measures::read_npy(file)?, None)),
-        "npz" => Ok((treeport::Measures::read_npz(file)?, None)),
-        "biom" => {
-            let table = biom::read(file)?;
-            let columns = table.observations.clone();
-            *ids = Some(table.samples.clone());
-            Ok((treeport::Measures::from_biom(table, None)?, Some(columns)))
+/// The format of a file of measures by its name in the library's table, and whether that reads it.
+#[pyfunction]
+pub(crate) fn format_of(path: PathBuf) -> PyResult<(&'static str, bool)> {
+    let format = recognise(path, Wanted::Measures, None).map_err(|error| match error {
+        // Here all of them are read.
+        Error::UnknownFormat { .. } => {
+            to_py_err(Error::UnknownFormat { known: endings(Wanted::Measures, true) })
         }
-        _ => {
-            let separator = (format == "tsv").then_some(b'\t');
-            let table = table::read(file, &TableOptions { separator, ..TableOptions::default() })?;
-            let mut table = if transpose { table.transposed()? } else { table };
-            let columns = table.header.take();
-            ids.clone_from(&table.ids);
-            Ok((treeport::Measures::from_table(table, None)?, columns))
-        }
-    }
+        other => to_py_err(other),
+    })?;
+    Ok((format.name(), format.is_read_here()))
 }
 
 /// Checked compressed rows; no other copy of the positions is made.

@@ -118,10 +118,10 @@ def test_what_is_wrong_is_named(tmp_path):
         tp.Measures.read(tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError):
         tp.Measures.read(tmp_path / "none.biom")
-    with pytest.raises(ValueError, match="a.xlsx: cannot tell its format; name it .csv, .tsv, .biom"):
+    with pytest.raises(ValueError, match="a.xlsx: cannot tell its format; name it .npy, .npz, .csv, .tsv, .biom, .h5ad or .parquet"):
         tp.Measures.read(tmp_path / "a.xlsx")
     np.save(tmp_path / "a.npy", np.eye(2))
-    with pytest.raises(ValueError, match="a.npy: transpose is for tables of text"):
+    with pytest.raises(ValueError, match="a.npy: transpose is set; it is for tables of text"):
         tp.Measures.read(tmp_path / "a.npy", transpose=True)
 
 

@@ -7,15 +7,15 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Id, Parser};
 use treeport::PointMetric;
 use treeport::internal::names::Named;
+use treeport::io::format::Format;
 use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::Command;
-use crate::source::Format;
 use crate::{input, shards};
 
 /// Learn a tree over a set of points, then compare measures on those points in microseconds.
 #[derive(Debug, Parser)]
-#[command(name = "treeport", version = env!("TREEPORT_VERSION"), after_help = EXAMPLE)]
+#[command(name = "treeport", version = env!("TREEPORT_VERSION"), after_help = example())]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -26,8 +26,15 @@ pub(crate) struct Cli {
     /// The format of inputs whose names do not tell, such as stdin and pipes [default: by their first
     /// bytes].
     #[arg(long, global = true, value_name = "FORMAT", hide_possible_values = true)]
-    #[arg(help_heading = "Everywhere")]
+    #[arg(help_heading = "Everywhere", value_parser = choice::<Format>())]
     pub(crate) input_format: Option<Format>,
+}
+
+/// What follows the help of the program; formats are those of the library's table.
+fn example() -> String {
+    let formats = Format::ALL.iter().filter(|format| format.is_read_here());
+    let names: Vec<&str> = formats.map(|format| format.name()).collect();
+    EXAMPLE.replace("FORMATS", &names.join(", "))
 }
 
 const EXAMPLE: &str = "\
@@ -37,7 +44,7 @@ Example, from word vectors and documents to distances between all documents:
   treeport distance model.tree --measures docs.npz -o distances.csv
 
 Inputs are told by their names: .npy, .npz, .csv, .tsv, .biom, .nwk, and text with .gz too; stdin (`-`) and pipes
-by their first bytes, or by `--input-format` npy, npz, csv, tsv, nwk or biom. A table of text has
+by their first bytes, or by `--input-format` (FORMATS). A table of text has
   a header, if its first row is text without numbers, or begins with `id` or another such word;
   IDs in its first column, if the header calls it id, index, name, sample id, feature id or #OTU ID,
   if its cell is empty above text or 0, 1, 2, ..., or if all of it is words.

@@ -1,23 +1,21 @@
 //! Inputs from files; every error about a file begins with its name.
 
 use std::collections::HashMap;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use treeport::Wording;
 use treeport::estimate::Calibration;
 use treeport::io::ModelFile;
-use treeport::io::biom;
-use treeport::io::table::{self, Table, TableOptions};
+use treeport::io::format::Wanted;
 use treeport::learn::Epoch;
 use treeport::metric::Components;
 use treeport::search::{IndexFile, SavedFile};
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
 use crate::args::{GroundArgs, MetricArgs, NamesArgs, ReadArgs};
+use crate::source;
 pub(crate) use crate::source::extension;
-use crate::source::{self, Format};
 
 /// Points, matrix or graph, and the names of the points where the file has them.
 pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
@@ -29,34 +27,22 @@ pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<Stri
 /// As [`metric`], where a graph may fall into several components.
 pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String>>)> {
     let path = args.source.file().context("give `--points`, `--matrix` or `--graph`")?;
-    let compared = args.metric.unwrap_or(PointMetric::Euclidean);
-    let (points, matrix) = (args.source.points.is_some(), args.source.matrix.is_some());
-    let (format, reader) = source::open(path)?;
-    let unnamed = |metric| (metric, None);
-    let table = |reader| table::read(reader, &table_options(format, None));
-    let metric = match format {
-        Format::Npy if points => GroundMetric::read_points_npy(reader, compared).map(unnamed),
-        format if points && format.is_table() => {
-            table(reader).and_then(|table| GroundMetric::points_from_table(table, compared))
-        }
-        _ if points => return wrong_format(path, "points", ".npy, .csv or .tsv"),
-        Format::Npy if matrix => GroundMetric::read_matrix_npy(reader).map(unnamed),
-        format if matrix && format.is_table() => {
-            table(reader).and_then(GroundMetric::matrix_from_table)
-        }
-        _ if matrix => return wrong_format(path, "a distance matrix", ".npy, .csv or .tsv"),
-        format if format.is_table() => {
-            return Components::read_graph_csv(reader, None).with_context(|| name(path));
-        }
-        Format::Npz => {
-            let graph = Components::read_graph_npz(reader).with_context(|| name(path))?;
-            return Ok((graph, None));
-        }
-        _ => return wrong_format(path, "a graph", ".csv, .tsv or .npz"),
+    let wanted = match (&args.source.points, &args.source.matrix) {
+        (Some(_), _) => Wanted::Points,
+        (None, Some(_)) => Wanted::Matrix,
+        (None, None) => Wanted::Graph,
     };
-    let (metric, names) = metric.with_context(|| name(path))?;
-    let metric = if args.assume_metric { metric.assume_metric()? } else { metric };
-    Ok((metric.into(), names))
+    let read = || -> treeport::Result<_> {
+        let input = source::open(path, wanted)?;
+        let (metric, names) = match wanted {
+            Wanted::Points => input.points(args.metric.unwrap_or(PointMetric::Euclidean))?,
+            Wanted::Matrix => input.matrix()?,
+            _ => return input.graph(),
+        };
+        let metric = if args.assume_metric { metric.assume_metric()? } else { metric };
+        Ok((metric.into(), names))
+    };
+    read().map_err(|error| in_file(error, path))
 }
 
 /// The ground metric and the names of its points, from a file of their own or from the graph's.
@@ -185,65 +171,36 @@ impl<'a> From<&'a Model> for PointSet<'a> {
 /// Measures on some points, one per row; divided by their totals if asked. Where both the points and
 /// the columns of a table have names, those are matched; IDs of rows become the names of measures.
 pub(crate) fn measures(space: PointSet<'_>, path: &Path, how: ReadArgs) -> Result<Measures> {
-    let (format, reader) = source::open(path)?;
-    ensure!(
-        !how.transpose || format.is_table(),
-        "{}: `--transpose` is for tables of text (.csv, .tsv)",
-        name(path)
-    );
-    let measures = match format {
-        Format::Npy => Measures::read_npy(reader),
-        Format::Npz => Measures::read_npz(reader),
-        Format::Biom => {
-            biom::read(reader).and_then(|table| Measures::from_biom(table, space.names))
-        }
-        Format::Nwk => return wrong_format(path, "measures", ".npz, .npy, .csv, .tsv or .biom"),
-        Format::Csv | Format::Tsv => {
-            let names = space.names.filter(|_| !how.transpose);
-            let table = table::read(reader, &table_options(format, names));
-            let table = if how.transpose { table.and_then(Table::transposed) } else { table };
-            table.and_then(|table| Measures::from_table(table, space.names))
-        }
+    let read = || {
+        let input = source::open(path, Wanted::Measures)?;
+        let measures = input.masses(space.names, how.transpose)?.measures(space.names)?;
+        measures.check_points(space.points)?;
+        Ok(measures)
     };
-    let measures =
-        measures.and_then(|measures| measures.check_points(space.points).map(|()| measures));
-    let measures = measures.with_context(|| name(path))?;
+    let measures = read().map_err(|error| in_file(error, path))?;
     Ok(if how.normalize { measures.normalized() } else { measures })
-}
-
-fn table_options(format: Format, names: Option<&[String]>) -> TableOptions<'_> {
-    TableOptions { separator: format.separator(), names: names.unwrap_or_default() }
 }
 
 /// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
 fn model_file(path: &Path, names: Option<&[String]>) -> Result<ModelFile> {
-    let file = match source::piped(path)? {
-        Some(bytes) => ModelFile::read_bytes(&bytes, names),
-        None => ModelFile::read(path, names),
-    };
-    file.map_err(|error| in_file(error, path))
+    let read = || source::open(path, Wanted::Model)?.model(names);
+    read().map_err(|error| in_file(error, path))
 }
 
 /// An index of measures.
 pub(crate) fn index(path: &Path) -> Result<IndexFile> {
-    let file = match source::piped(path)? {
-        Some(bytes) => IndexFile::from_bytes(&bytes),
-        None => IndexFile::load(path),
-    };
-    file.map_err(|error| in_file(error, path))
+    let read = || source::open(path, Wanted::Model)?.index();
+    read().map_err(|error| in_file(error, path))
 }
 
 /// An index, or a model whose points are named by a file, if there is one.
 pub(crate) fn index_or_model(path: &Path, from: &NamesArgs) -> Result<SavedFile> {
     let names = from.names.as_deref().map(names).transpose()?;
-    let file = match source::piped(path)? {
-        Some(bytes) => SavedFile::read_bytes(&bytes, names.as_deref()),
-        None => SavedFile::read(path, names.as_deref()),
-    };
-    file.map_err(|error| named_wrongly(in_file(error, path), path, from))
+    let read = || source::open(path, Wanted::Model)?.index_or_model(names.as_deref());
+    read().map_err(|error| named_wrongly(in_file(error, path), path, from))
 }
 
-/// An error in the file of a model or of an index.
+/// An error about a file, with its name.
 fn in_file(error: Error, path: &Path) -> anyhow::Error {
     match error {
         // These messages name the file themselves.
@@ -346,13 +303,9 @@ pub(crate) fn columns<const N: usize>(
     wanted: [&str; N],
     mut take: impl FnMut([&str; N]) -> Result<()>,
 ) -> Result<()> {
-    let (format, reader) = source::open(path)?;
-    if !format.is_table() {
-        return wrong_format(path, "a list of pairs", ".csv or .tsv");
-    }
-    let read = table::read_columns(reader, format.separator(), wanted, |line, cells| {
-        take(cells).with_context(|| format!("line {line}"))
-    });
+    let input = source::open(path, Wanted::Pairs).map_err(|error| in_file(error, path))?;
+    let read =
+        input.columns(wanted, |line, cells| take(cells).with_context(|| format!("line {line}")));
     read.with_context(|| name(path))
 }
 
@@ -375,8 +328,4 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// Whether the path is `-`: stdin or stdout.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path == Path::new("-")
-}
-
-fn wrong_format<T>(path: &Path, what: &str, expected: impl Display) -> Result<T> {
-    bail!("{}: {what} must be in a {expected} file", name(path))
 }

@@ -131,6 +131,13 @@ pub enum Error {
     #[error("{step} needs {}, {}; {instead}", show(*bytes), short(*available))]
     Memory { step: String, bytes: u64, available: Option<u64>, instead: &'static str },
 
+    #[error("cannot tell its format; name it {known}")]
+    UnknownFormat { known: String },
+    #[error("{what} must be in a {known} file")]
+    WrongFormat { what: &'static str, known: String },
+    /// A format that only Python reads.
+    #[error("{format}: {instead}")]
+    ForeignFormat { format: &'static str, instead: &'static str },
     /// A text or binary format that does not parse; `place` says where (`line 3`, `byte 17`, …).
     #[error("{format}, {place}: {reason}")]
     Parse { format: &'static str, place: String, reason: String },

@@ -24,6 +24,7 @@ __all__ = [
     "emd_pairs",
     "emd_within",
     "fit",
+    "format_of",
     "methods",
     "point_metrics",
     "sample_pairs",
@@ -57,7 +58,7 @@ class Measures:
     ) -> Measures: ...
     @staticmethod
     def read(
-        path: str, format: str, transpose: bool
+        path: str, transpose: bool
     ) -> tuple[Measures, Optional[list[str]], Optional[list[str]]]: ...
     def normalized(self) -> Measures: ...
     def check_pairs(self, pairs: _Integers) -> None: ...
@@ -292,6 +293,7 @@ def emd_pairs(
     report: _Report = None,
     penalty: Optional[float] = None,
 ) -> _Floats: ...
+def format_of(path: str) -> tuple[str, bool]: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...
 def sinkhorn(
     a: _Row,

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Callable
 
 from scipy import sparse
 
+from . import _core
 from ._inputs import NamedTable, names_of_labels, texts
 
-HDF5 = b"\x89HDF\r\n\x1a\n"
 
-
-def is_hdf5(path: str) -> bool:
-    """Whether a file is HDF5, by its first bytes."""
-    with open(path, "rb") as file:
-        return file.read(len(HDF5)) == HDF5
-
-
-def format_of(path: str) -> str:
-    """The format that the ending of a name tells."""
-    name = path.lower()
-    name = name[: -len(".gz")] if name.endswith(".gz") else name
-    ending = os.path.splitext(name)[1][1:]
-    known = {"txt": "csv", "tab": "tsv", "pq": "parquet"}.get(ending, ending)
-    if known not in ("npy", "npz", "csv", "tsv", "biom", "parquet", "h5ad"):
-        raise ValueError(
-            f"{path}: cannot tell its format; name it .csv, .tsv, .biom, .parquet, .h5ad, .npy or .npz"
-        )
-    return known
+def read(path: str, transpose: bool) -> Any:
+    """What a file of measures holds: a table that Python has read, or what the compiled half has."""
+    kind, by_core = _core.format_of(path)
+    if by_core or transpose:  # which is for tables of text alone, as the compiled half says
+        return _core.Measures.read(path, transpose)
+    return READERS[kind](path)
 
 
 def read_hdf5_biom(path: str) -> NamedTable:
@@ -40,14 +27,14 @@ def read_hdf5_biom(path: str) -> NamedTable:
             parts = [group[name][()] for name in ("data", "indices", "indptr")]
             ids, names = (_ids(file[axis + "/ids"]) for axis in ("sample", "observation"))
     except KeyError as error:
-        raise ValueError(f"{path}: it is HDF5, but no table of BIOM 2.1: {error.args[0]}") from None
+        raise ValueError(f"it is HDF5, but no table of BIOM 2.1: {error.args[0]}") from None
     except OSError as error:
         raise OSError(f"{path}: the file of HDF5 is damaged, so copy it again: {error}") from None
     try:
         rows = sparse.csr_array(tuple(parts), shape=(len(ids), len(names)))
         rows.check_format(full_check=True)
     except ValueError as error:
-        raise ValueError(f"{path}: the matrix of samples is damaged: {error}") from None
+        raise ValueError(f"the matrix of samples is damaged: {error}") from None
     return NamedTable(lambda: rows, ids, names)
 
 
@@ -60,7 +47,7 @@ def read_h5ad(path: str) -> NamedTable:
     anndata = _needed("anndata", "a .h5ad file", path)
     data = anndata.read_h5ad(path)
     if data.X is None:
-        raise ValueError(f"{path}: it has no X")
+        raise ValueError("it has no X")
     return NamedTable(lambda: data.X, texts(data.obs_names), texts(data.var_names))
 
 
@@ -77,11 +64,11 @@ def read_parquet(path: str) -> NamedTable:
         counted = False
     for name, kind in frame.dtypes.items():
         if not (pandas.api.types.is_numeric_dtype(kind) or pandas.api.types.is_bool_dtype(kind)):
-            raise ValueError(f"{path}: column {name} is of type {kind}; masses are numbers")
+            raise ValueError(f"column {name} is of type {kind}; masses are numbers")
     missing = frame.isna().to_numpy()
     if missing.any():
         row, column = (int(at[0]) for at in missing.nonzero())
-        raise ValueError(f"{path}: row {frame.index[row]}, column {frame.columns[column]}: there is no number")
+        raise ValueError(f"row {frame.index[row]}, column {frame.columns[column]}: there is no number")
     ids = None if counted else texts(frame.index)
     return NamedTable(lambda: sparse.csr_array(frame.to_numpy(dtype="float64")), ids, names_of_labels(frame.columns))
 
@@ -94,4 +81,8 @@ def _needed(package: str, what: str, path: str) -> Any:
         raise ImportError(f"{path}: {what} is read by {package}: `pip install {package}`") from error
 
 
-READERS: dict[str, Callable[[str], NamedTable]] = {"h5ad": read_h5ad, "parquet": read_parquet}
+READERS: dict[str, Callable[[str], NamedTable]] = {
+    "biom-hdf5": read_hdf5_biom,
+    "h5ad": read_h5ad,
+    "parquet": read_parquet,
+}

@@ -100,6 +100,7 @@ impl Command {
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     let hint = match error.downcast_ref::<Error>()? {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
+        Error::UnknownFormat { .. } => "`--input-format` says it where the name does not",
         Error::TransposedNames { .. } => "`--transpose` reads tables that have points in rows",
         Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",
         Error::UnevenTree { .. } => {

@@ -60,7 +60,11 @@ fn files_that_are_not_there_or_of_no_known_format() {
     assert_snapshot!(fit_points(&folder, "missing.npy"),
         @"cannot read `missing.npy`: No such file or directory");
     assert_snapshot!(fit_points(&folder, "line.xlsx"),
-        @"line.xlsx: cannot tell its format; name it .npy, .npz, .csv or .tsv, or give `--input-format`");
+        @r"
+    line.xlsx: cannot tell its format; name it .npy, .csv or .tsv
+
+    hint: `--input-format` says it where the name does not
+    ");
     folder.write("points.npz", "");
     assert_snapshot!(fit_points(&folder, "points.npz"),
         @"points.npz: points must be in a .npy, .csv or .tsv file");

@@ -202,7 +202,37 @@ fn stdin_is_told_by_its_first_bytes() {
     assert_snapshot!(folder.error("nearest model.tree --measures /dev/stdin --queries -"),
         @"`measures` and `queries` are both stdin, which can be read once; give a file for one");
     let said = folder.run_with(&format!("{distance} -"), &folder.read("pandas.csv.gz")[..40]);
-    assert!(said.contains("cannot read stdin: "), "{said}");
+    assert!(said.contains("cannot read `stdin`: "), "{said}");
+}
+
+/// The page about files names every ending of the table of formats.
+#[test]
+fn the_docs_name_every_format() {
+    use treeport::io::format::{Wanted, endings};
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FILES.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    for wanted in [Wanted::Measures, Wanted::Points, Wanted::Graph, Wanted::Pairs, Wanted::Model] {
+        for ending in endings(wanted, true).replace(" or ", ", ").split(", ") {
+            assert!(page.contains(&format!("`{ending}`")), "{ending}");
+        }
+    }
+}
+
+/// A model is told by its first bytes, whatever its file is called, and `--input-format` for measures
+/// is not for it.
+#[test]
+fn models_may_have_any_name() {
+    let folder = with_tables();
+    let expected = stdout(&folder, "distance model.tree --measures pandas.csv");
+    folder.write("phylogeny.txt", folder.read("model.nwk"));
+    folder.write("phylogeny", gzip(&folder.read("model.nwk")));
+    folder.write("model.bin", folder.read("model.tree"));
+    folder.write("model.tree.gz", gzip(&folder.read("model.tree")));
+    folder.write("PANDAS.CSV", folder.read("pandas.csv"));
+    for model in ["phylogeny.txt", "phylogeny", "model.bin", "model.tree.gz"] {
+        let args = format!("distance {model} --measures PANDAS.CSV --input-format npy");
+        assert_eq!(stdout(&folder, &args), expected, "{model}");
+    }
 }
 
 /// Two samples as BIOM 1.0.
@@ -223,9 +253,12 @@ fn biom_tables_are_measures_by_their_samples() {
     assert_eq!(piped, folder.run("distance model.tree --measures table.biom --normalize"));
     folder.write("hdf5.biom", b"\x89HDF\r\n\x1a\n");
     assert_snapshot!(folder.error("distance model.tree --measures hdf5.biom"),
-        @"hdf5.biom: biom, byte 0: this is HDF5 (BIOM 2.1), which is not read here; convert it: `biom convert -i table.biom -o table.json.biom --to-json`");
+        @"hdf5.biom: a table of BIOM 2.1, which is HDF5: read it from Python (`treeport.Measures.read`), or convert it: `biom convert -i table.biom -o table.json.biom --to-json`");
+    folder.write("table.parquet", b"PAR1");
+    assert_snapshot!(folder.error("distance model.tree --measures table.parquet"),
+        @"table.parquet: a Parquet table: read it from Python (`treeport.Measures.read`)");
     assert_snapshot!(folder.error("distance model.tree --measures table.biom --transpose"),
-        @"table.biom: `--transpose` is for tables of text (.csv, .tsv)");
+        @"table.biom: `--transpose` is set; it is for tables of text (.csv, .tsv)");
 }
 
 /// Pipes that a shell makes are read once, whoever asks again.
@@ -300,7 +333,7 @@ fn bad_tables_name_the_cell() {
         @"m.tsv: the names do not match: row 0 is `y` and column 0 is `x`; give rows and columns in the same order");
     folder.write_npy("m.npy", &[1, 4], &[1.0; 4]);
     assert_snapshot!(folder.error("distance model.tree --measures m.npy --transpose"),
-        @"m.npy: `--transpose` is for tables of text (.csv, .tsv)");
+        @"m.npy: `--transpose` is set; it is for tables of text (.csv, .tsv)");
 }
 
 /// A small file that holds more than memory: what may be taken is asked for before it is.

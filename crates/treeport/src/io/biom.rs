@@ -1,13 +1,14 @@
 //! Tables of the Biological Observation Matrix format, BIOM 1.0: JSON, gzip or not.
 //!
 //! Rows of such a table are observations, which are points here, and columns are samples, which are
-//! measures. Versions 2.0 and 2.1 are HDF5, which we do not read: the error says how to convert it.
+//! measures. Versions 2.0 and 2.1 are HDF5, which only Python reads: the error says so.
 
 use std::io::Read;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
+use super::format::Format;
 use super::{bad, table, text};
 use crate::error::{Error, Result};
 use crate::measure::Measures;
@@ -60,9 +61,7 @@ pub fn read(reader: impl Read) -> Result<Biom> {
         Err(error) => bad("biom", "file", error.to_string()),
     })?;
     if bytes.starts_with(HDF5) {
-        let reason = "this is HDF5 (BIOM 2.1), which is not read here; convert it: \
-            `biom convert -i table.biom -o table.json.biom --to-json`";
-        return Err(bad("biom", "byte 0", reason));
+        return Err(Format::BiomHdf5.elsewhere().expect("only Python reads it"));
     }
     let step = format_args!("the entries of a BIOM table of {} bytes", bytes.len());
     memory::check(step, 8 * bytes.len() as u64, "give a sparse matrix (.npz)")?;

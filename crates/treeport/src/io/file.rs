@@ -36,9 +36,10 @@ const MOST_LINKS: usize = 40;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn save<E: From<Error>>(
-    path: &Path,
+    path: impl AsRef<Path>,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
+    let path = path.as_ref();
     let broken = |source: io::Error| Error::write(path, source);
     if path.exists() && !path.is_file() {
         let mut out = BufWriter::new(File::create(path).map_err(broken)?);
@@ -206,7 +207,8 @@ pub(crate) fn load(path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::Write`]: there is no such folder, or the place is a folder itself.
-pub fn check_place(path: &Path) -> Result<()> {
+pub fn check_place(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
     let refuse = |kind, reason| {
         let source = io::Error::new(kind, reason);
         Err(Error::write(path, source))

@@ -37,15 +37,16 @@ impl Forest {
     /// assert_eq!(Forest::load(&path)?, forest);
     /// # Ok::<(), treeport::Error>(())
     /// ```
-    pub fn save(&self, path: &Path) -> Result<()> {
-        file::save_bytes(path, &self.to_bytes()?)
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::save_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
     /// Reads a forest that [`Forest::save`] has written.
     ///
     /// # Errors
     /// The file cannot be read, is no forest of ours, is damaged, or comes from a newer treeport.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         decode(&file::load(path)?, path)
     }
 

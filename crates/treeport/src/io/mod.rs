@@ -11,6 +11,7 @@ pub(crate) mod container;
 mod edges;
 pub mod file;
 mod forest;
+pub mod format;
 mod header;
 mod measures;
 mod metric;
@@ -22,7 +23,6 @@ pub mod table;
 pub mod text;
 mod tree;
 
-pub use model::is_newick;
 pub use model_file::ModelFile;
 
 use crate::error::{Error, Result, show_shape};

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::file;
+use super::format::{Input, Wanted};
 use super::model_file::{self, ModelFile, decode_model};
-use super::{file, text};
 use crate::error::{Error, Result};
 use crate::measure::match_names;
 use crate::model::Model;
@@ -14,15 +15,16 @@ impl Model {
     ///
     /// # Errors
     /// The folder or the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        file::save_bytes(path, &self.to_bytes()?)
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::save_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
     /// Reads the file of a tree or of a forest.
     ///
     /// # Errors
     /// The file cannot be read, is neither, is damaged, or comes from a newer treeport.
-    pub fn load(path: &Path) -> Result<Self> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         decode_model(&file::load(path)?, path)
     }
 
@@ -45,20 +47,15 @@ impl Model {
         decode_model(bytes, Path::new("<bytes>"))
     }
 
-    /// Reads a model whatever it is in: our own file, or Newick text (`.nwk`, `.newick`, and either
-    /// with `.gz`), where several trees make a forest of equal weights. `names` are the points in their order, to
-    /// which the leaves of Newick text are matched.
+    /// Reads a model whatever it is in: our own file, or Newick text, where several trees make a forest
+    /// of equal weights. The name of the file tells, or else its first bytes. `names` are the points in
+    /// their order, to which the leaves of Newick text are matched.
     ///
     /// # Errors
     /// As [`Model::load`] and [`Tree::from_newick_with`](crate::Tree::from_newick_with); names of another number than the points, or
     /// the names that the model has in another order.
-    pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
-        if is_newick(path) {
-            let text = std::fs::File::open(path).and_then(text::read_text);
-            let text = text.map_err(|source| Error::read(path, source))?;
-            return Self::from_newick(&text, names);
-        }
-        named(Self::load(path)?, names)
+    pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
+        Ok(ModelFile::read(path, names)?.model)
     }
 }
 
@@ -67,34 +64,14 @@ impl ModelFile {
     ///
     /// # Errors
     /// As [`Model::read`].
-    pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
-        if is_newick(path) {
-            let model = Model::read(path, names)?;
-            return Ok(Self { model, calibration: None, metric: None });
-        }
-        Self::decode(&file::load(path)?, path, names)
+    pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
+        Input::open(path, Wanted::Model, None)?.model(names)
     }
 
     /// The model in the bytes of a file of ours called `path`, with names for its points.
     pub(crate) fn decode(bytes: &[u8], path: &Path, names: Option<&[String]>) -> Result<Self> {
         let file = model_file::decode(bytes, path)?;
         Ok(Self { model: named(file.model, names)?, ..file })
-    }
-
-    /// As [`ModelFile::read`] of the bytes of a file without a name, which are Newick text unless
-    /// they begin as our own files do.
-    ///
-    /// # Errors
-    /// As [`Model::read`].
-    pub fn read_bytes(bytes: &[u8], names: Option<&[String]>) -> Result<Self> {
-        let path = Path::new("<bytes>");
-        // A small number, then JSON; as text the number would end with a control character.
-        if bytes.get(7..9) == Some(&[0, b'{']) {
-            return Self::decode(bytes, path, names);
-        }
-        let text = text::read_text(bytes);
-        let text = text.map_err(|source| Error::read(path, source))?;
-        Ok(Self { model: Model::from_newick(&text, names)?, calibration: None, metric: None })
     }
 }
 
@@ -115,16 +92,6 @@ fn named(model: Model, names: Option<&[String]>) -> Result<Model> {
     model.with_names(names.to_vec())
 }
 
-/// Whether the name of a file says Newick, gzip or not.
-pub fn is_newick(path: &Path) -> bool {
-    let plain = if path.extension().is_some_and(|end| end == "gz") {
-        path.with_extension("")
-    } else {
-        path.into()
-    };
-    plain.extension().is_some_and(|end| end == "nwk" || end == "newick")
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -139,7 +106,8 @@ mod tests {
         zipped.write_all(text.as_bytes()).unwrap();
         let zipped = zipped.finish().unwrap();
         for bytes in [text.as_bytes(), &zipped, &model.to_bytes().unwrap()] {
-            assert_eq!(ModelFile::read_bytes(bytes, None).unwrap().model, model);
+            let input = Input::from_bytes("stdin", bytes, Wanted::Model, None).unwrap();
+            assert_eq!(input.model(None).unwrap().model, model);
         }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.nwk.gz");
@@ -147,6 +115,11 @@ mod tests {
         assert_eq!(Model::read(&path, None).unwrap(), model);
         std::fs::write(&path, &zipped[..zipped.len() - 9]).unwrap();
         assert!(matches!(Model::read(&path, None), Err(Error::Read { .. })));
-        assert!(!is_newick(Path::new("nwk.gz")) && !is_newick(Path::new("a.csv.gz")));
+        // Neither the ending nor its absence keeps Newick text from being read.
+        for name in ["nwk.gz", "a.txt.gz", "a"] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, &zipped).unwrap();
+            assert_eq!(Model::read(&path, None).unwrap(), model, "{name}");
+        }
     }
 }

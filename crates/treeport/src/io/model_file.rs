@@ -55,15 +55,16 @@ impl ModelFile {
     ///
     /// # Errors
     /// A metric over another number of points than the model's; the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        file::save_bytes(path, &self.to_bytes()?)
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::save_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
     /// Reads the file of a tree or of a forest with whatever else it holds.
     ///
     /// # Errors
     /// As [`Model::load`].
-    pub fn load(path: &Path) -> Result<Self> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
         decode(&file::load(path)?, path)
     }
 

@@ -7,7 +7,7 @@
 //! A small gzip file may hold more than memory does. Lines are weighed while they arrive, and so is
 //! what is kept of them, by whoever keeps it.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord, Terminator, Trim};
 use flate2::read::MultiGzDecoder;
@@ -33,6 +33,14 @@ pub fn inflated<'a>(mut reader: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>
     let zipped = first == GZIP;
     let whole = Cursor::new(first).chain(reader);
     Ok(if zipped { Box::new(MultiGzDecoder::new(BufReader::new(whole))) } else { Box::new(whole) })
+}
+
+/// Whether a file is gzip; it is read from its beginning afterwards.
+pub(super) fn is_gzip(file: &mut (impl Read + Seek)) -> io::Result<bool> {
+    let mut first = Vec::new();
+    file.by_ref().take(GZIP.len() as u64).read_to_end(&mut first)?;
+    file.rewind()?;
+    Ok(first == GZIP)
 }
 
 /// All bytes of a file, inflated where they are gzip.

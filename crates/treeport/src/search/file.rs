@@ -19,7 +19,8 @@ use super::query::ROUNDS;
 use super::{Index, IndexOptions};
 use crate::error::{Error, Result};
 use crate::io::container::{self, Checksum, Content, Extra, File};
-use crate::io::{ModelFile, file, is_newick, model_file};
+use crate::io::format::{Input, Wanted};
+use crate::io::{ModelFile, file, model_file};
 use crate::measure::Measures;
 
 /// What the file of an index holds.
@@ -47,28 +48,14 @@ impl SavedFile {
     ///
     /// # Errors
     /// As [`IndexFile::load`] and [`ModelFile::read`].
-    pub fn read(path: &Path, names: Option<&[String]>) -> Result<Self> {
-        if is_newick(path) {
-            return ModelFile::read(path, names).map(Self::Model);
-        }
-        let bytes = file::load(path)?;
-        Self::index_or(decode(&bytes, path), || ModelFile::decode(&bytes, path, names))
+    pub fn read(path: impl AsRef<Path>, names: Option<&[String]>) -> Result<Self> {
+        Input::open(path, Wanted::Model, None)?.index_or_model(names)
     }
 
-    /// As [`SavedFile::read`] of the bytes of a file without a name.
-    ///
-    /// # Errors
-    /// As [`SavedFile::read`], but for reading the file.
-    pub fn read_bytes(bytes: &[u8], names: Option<&[String]>) -> Result<Self> {
-        Self::index_or(IndexFile::from_bytes(bytes), || ModelFile::read_bytes(bytes, names))
-    }
-
-    fn index_or(
-        index: Result<IndexFile>,
-        model: impl FnOnce() -> Result<ModelFile>,
-    ) -> Result<Self> {
-        match index {
-            Err(Error::NotAnIndex { .. }) => model().map(Self::Model),
+    /// What the bytes of a file of ours called `path` hold.
+    pub(crate) fn decode(bytes: &[u8], path: &Path, names: Option<&[String]>) -> Result<Self> {
+        match IndexFile::decode(bytes, path) {
+            Err(Error::NotAnIndex { .. }) => ModelFile::decode(bytes, path, names).map(Self::Model),
             index => index.map(|index| Self::Index(Box::new(index))),
         }
     }
@@ -93,16 +80,17 @@ impl IndexFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        file::save_bytes(path, &self.to_bytes()?)
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        file::save_bytes(path.as_ref(), &self.to_bytes()?)
     }
 
     /// Reads a file that [`save`](Self::save) has written.
     ///
     /// # Errors
     /// It cannot be read, is no index of ours, is damaged, or comes from a newer treeport.
-    pub fn load(path: &Path) -> Result<Self> {
-        decode(&file::load(path)?, path)
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        Self::decode(&file::load(path)?, path)
     }
 
     /// The bytes of the file; the same contents give the same bytes.
@@ -146,7 +134,7 @@ impl IndexFile {
     /// # Errors
     /// As [`load`](Self::load), but for reading the file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        decode(bytes, Path::new("<bytes>"))
+        Self::decode(bytes, Path::new("<bytes>"))
     }
 }
 
@@ -190,41 +178,44 @@ fn checksum<'a>(
     tensors.fold(sum, |sum, bytes| sum.number(bytes.len()).bytes(bytes)).names(names)
 }
 
-fn decode(bytes: &[u8], path: &Path) -> Result<IndexFile> {
-    let file = File::open(Content::Index, bytes, path)?;
-    let missing = |key: &'static str| move |file: &File<'_>| file.missing(key);
-    let metric = file.key("metric").ok_or_else(|| missing("metric")(&file))?;
-    let facts = file.key("index").ok_or_else(|| missing("index")(&file))?;
-    let mut tensors = Vec::with_capacity(TENSORS.len());
-    for (name, dtype) in TENSORS {
-        tensors.push(file.tensor(name, dtype)?);
-    }
-    let of_metric = model_file::tensors_of(&file, metric)?;
-    let names = file.key("measure_names");
-    let point_names = file.names()?;
-    let texts = [metric, facts].into_iter().chain(names);
-    file.check(&checksum(texts, tensors.iter().chain(&of_metric), point_names.as_deref()))?;
-    let measure_names = names.map(|names| {
-        let names = names.as_array().map(|names| names.iter().map(Value::as_str));
-        let names = names.and_then(|mut names| {
-            names.try_fold(Vec::new(), |mut all, name| {
-                all.push(name?.to_owned());
-                Some(all)
-            })
+impl IndexFile {
+    /// The index in the bytes of a file called `path`.
+    pub(crate) fn decode(bytes: &[u8], path: &Path) -> Result<Self> {
+        let file = File::open(Content::Index, bytes, path)?;
+        let missing = |key: &'static str| move |file: &File<'_>| file.missing(key);
+        let metric = file.key("metric").ok_or_else(|| missing("metric")(&file))?;
+        let facts = file.key("index").ok_or_else(|| missing("index")(&file))?;
+        let mut tensors = Vec::with_capacity(TENSORS.len());
+        for (name, dtype) in TENSORS {
+            tensors.push(file.tensor(name, dtype)?);
+        }
+        let of_metric = model_file::tensors_of(&file, metric)?;
+        let names = file.key("measure_names");
+        let point_names = file.names()?;
+        let texts = [metric, facts].into_iter().chain(names);
+        file.check(&checksum(texts, tensors.iter().chain(&of_metric), point_names.as_deref()))?;
+        let measure_names = names.map(|names| {
+            let names = names.as_array().map(|names| names.iter().map(Value::as_str));
+            let names = names.and_then(|mut names| {
+                names.try_fold(Vec::new(), |mut all, name| {
+                    all.push(name?.to_owned());
+                    Some(all)
+                })
+            });
+            names.ok_or_else(|| file.missing("measure_names"))
         });
-        names.ok_or_else(|| file.missing("measure_names"))
-    });
-    let measure_names = measure_names.transpose()?;
-    let read = model_file::read_metric(metric, &of_metric, file.leaves()?);
-    let metric = read.unwrap_or_else(|| Err(file.missing("metric")))?;
-    let index = assemble(&metric, facts, &tensors).ok_or_else(|| file.missing("index"))??;
-    let fits = |names: &Option<Vec<String>>, count: usize| {
-        names.as_ref().is_none_or(|names| names.len() == count)
-    };
-    if !fits(&point_names, metric.points()) || !fits(&measure_names, index.measures.len()) {
-        return Err(file.missing("names"));
+        let measure_names = measure_names.transpose()?;
+        let read = model_file::read_metric(metric, &of_metric, file.leaves()?);
+        let metric = read.unwrap_or_else(|| Err(file.missing("metric")))?;
+        let index = assemble(&metric, facts, &tensors).ok_or_else(|| file.missing("index"))??;
+        let fits = |names: &Option<Vec<String>>, count: usize| {
+            names.as_ref().is_none_or(|names| names.len() == count)
+        };
+        if !fits(&point_names, metric.points()) || !fits(&measure_names, index.measures.len()) {
+            return Err(file.missing("names"));
+        }
+        Ok(Self { index, point_names, measure_names })
     }
-    Ok(IndexFile { index, point_names, measure_names })
 }
 
 /// The index of what a file holds; `None` where it does not fit together.

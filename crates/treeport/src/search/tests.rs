@@ -383,6 +383,7 @@ fn bad_questions_are_refused() {
 #[cfg(feature = "io")]
 mod files {
     use super::*;
+    use crate::io::format::{Input, Wanted};
 
     fn whole(metric: &GroundMetric, memory: Option<u64>) -> IndexFile {
         let mut index = index_of(metric, &drawn(10, 4, 0..9), memory);
@@ -456,7 +457,8 @@ mod files {
         let read = SavedFile::read(&at("b.nwk"), None).unwrap();
         assert!(matches!(read, SavedFile::Model(read) if read.model.points() == 2));
         for bytes in [tree.to_bytes().unwrap(), b"(a:1,b:2);".to_vec()] {
-            assert!(matches!(SavedFile::read_bytes(&bytes, None), Ok(SavedFile::Model(_))));
+            let input = Input::from_bytes("stdin", bytes, Wanted::Model, None).unwrap();
+            assert!(matches!(input.index_or_model(None), Ok(SavedFile::Model(_))));
         }
         std::fs::write(at("c.tree"), "neither").unwrap();
         let error = SavedFile::read(&at("c.tree"), None).unwrap_err().to_string();

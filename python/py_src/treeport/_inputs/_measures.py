@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Optional
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +15,6 @@ from ._adapters import to_measures
 from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain
 from ._table import NamedTable, Places, names_of_labels, texts
 from .dicts import are_mappings, is_mapping, named_rows
-
-T = TypeVar("T")
 
 
 def ids_of(what: Any) -> Any:
@@ -195,7 +193,7 @@ class Measures:
         Parameters
         ----------
         path : str or path-like
-            Its ending tells the format. ``.biom``, of either version, where samples become rows (HDF5 needs h5py);
+            Its ending tells the format, or its first bytes where it has none. ``.biom``, of either version, where samples become rows (HDF5 needs h5py);
             ``.csv`` and ``.tsv``, which may be gzip, with headers and IDs as the command line reads them; ``.npy`` and
             SciPy's ``.npz``; ``.parquet``, where the index or else a first column of text has the IDs (needs pandas and
             pyarrow); ``.h5ad``, whose observations become rows (needs anndata).
@@ -220,17 +218,14 @@ class Measures:
         >>> samples.ids, samples.names
         (['gut', 'skin'], ['b', 'a'])
         """
-        from .._read import READERS, format_of, is_hdf5, read_hdf5_biom
+        from .._read import read
 
         file = os.fspath(path)
-        kind = format_of(file)
-        if transpose and kind not in ("csv", "tsv"):
-            raise ValueError(f"{file}: transpose is for tables of text (.csv, .tsv)")
-        if kind in READERS or (kind == "biom" and is_hdf5(file)):
-            own = READERS.get(kind, read_hdf5_biom)(file)
-            return _in_file(file, lambda: cls(own))
-        raw, ids, names = _in_file(file, lambda: _core.Measures.read(file, kind, transpose))
-        return cls._of(raw, ids, names)
+        try:
+            found = read(file, transpose)
+            return cls._of(*found) if isinstance(found, tuple) else cls(found)
+        except ValueError as error:
+            raise ValueError(f"{file}: {error}") from None
 
     @classmethod
     def from_anndata(
@@ -323,14 +318,6 @@ class Measures:
 
     def __repr__(self) -> str:
         return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
-
-
-def _in_file(path: str, read: Callable[[], T]) -> T:
-    """What is read; errors about what a file holds begin with its name."""
-    try:
-        return read()
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
 
 
 def _measures_again(rows: Any, ids: Any, names: Any, counted: bool = False) -> Measures:
