@@ -103,6 +103,16 @@ def test_parquet(tmp_path):
         tp.Measures.read(tmp_path / "d.parquet")
 
 
+def test_names_and_first_bytes_tell_as_for_the_command_line(tmp_path):
+    text = FRAME.to_csv().encode()
+    for name, content in [("A.CSV", text), ("none", text), ("zipped", gzip.compress(text))]:
+        (tmp_path / name).write_bytes(content)
+        check(tp.Measures.read(tmp_path / name))
+    np.save(tmp_path / "a.npy", FRAME.to_numpy(dtype=float))
+    (tmp_path / "a.npy.gz").write_bytes(gzip.compress((tmp_path / "a.npy").read_bytes()))
+    assert tp.Measures.read(tmp_path / "a.npy.gz").shape == FRAME.shape
+
+
 def test_what_is_wrong_is_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("id,a,b\ngut,1,2\nskin,NA,1\n")

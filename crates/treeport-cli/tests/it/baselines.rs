@@ -53,7 +53,7 @@ fn one_word_changes_the_method() {
             );
             let said = &folder.json(&args)[0];
             assert_eq!(said["method"], method.name());
-            let model = Model::load(&folder.path(&format!("{method}.tree"))).expect("a model");
+            let model = Model::load(folder.path(&format!("{method}.tree"))).expect("a model");
             assert_eq!((model.points(), model.tree().is_none()), (4, method.is_forest()));
             assert_eq!(said["trees"], model.trees().len());
             assert_eq!(said["error"].is_number(), method.takes().resume, "{said}");
@@ -113,7 +113,7 @@ fn a_forest_is_a_model_like_a_tree() {
     written   model.forest
     --- exit 0
     "#);
-    assert_eq!(Forest::load(&folder.path("model.forest")).expect("a forest").trees().len(), 2);
+    assert_eq!(Forest::load(folder.path("model.forest")).expect("a forest").trees().len(), 2);
     for name in ["forest", "learned-forest", "sliced-ctwd"] {
         let args =
             format!("fit --points line.csv --method {name} --n-trees 2 -o {name}.forest --json");
@@ -127,7 +127,7 @@ pub(crate) fn with_forest() -> Folder {
     let (one, other) = ("((a:0.5,b:0.5):2,(c:0.5,d:0.5):2);", "(((a:1,b:1):1,c:2):4,d:6);");
     let trees = [one, other].map(|text| Tree::from_newick(text).expect("a tree"));
     let forest = Forest::new(trees.to_vec(), vec![3.0, 1.0]).expect("a forest");
-    forest.save(&folder.path("model.forest")).expect("a writable folder");
+    forest.save(folder.path("model.forest")).expect("a writable folder");
     folder
 }
 
@@ -226,7 +226,7 @@ fn a_graph_keeps_the_names_of_its_nodes() {
     let folder = Folder::new();
     folder.write("graph.csv", "source,target,weight\na,b,1\nb,c,4\nc,d,1\n");
     folder.run("fit --graph graph.csv --method cluster -o model.tree");
-    assert_eq!(Tree::load(&folder.path("model.tree")).expect("a tree").name(3), "d");
+    assert_eq!(Tree::load(folder.path("model.tree")).expect("a tree").name(3), "d");
     assert_snapshot!(folder.error("fit --graph graph.csv --method qtwd -o model.tree"),
         @"qtwd needs coordinates, and this ground metric is a matrix or a graph; take a method that needs distances only, such as cluster or ctwd");
 }

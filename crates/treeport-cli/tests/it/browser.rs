@@ -212,7 +212,7 @@ fn a_tree_of_many_leaves_is_a_summary_to_walk_around_in() {
     let parent = (0..nodes).map(|v: usize| (leaves + v / 2).min(nodes - 1) as u32).collect();
     let length = (0..nodes).map(|v| if v == nodes - 1 { 0.0 } else { 1.0 }).collect();
     let tree = Tree::new(leaves, parent, length).expect("children come first");
-    tree.save(&folder.path("big.tree")).expect("a writable folder");
+    tree.save(folder.path("big.tree")).expect("a writable folder");
     let said = folder.json("report big.tree --json -o big.html");
     assert!(said[0]["bytes"].as_u64() < Some(2_000_000), "{}", said[0]);
     let script = "

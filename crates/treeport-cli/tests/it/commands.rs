@@ -30,7 +30,7 @@ fn fit_from_points_and_measures() {
     let history = folder.text("h.csv");
     assert!(history.starts_with("epoch,training_loss,validation_loss,relative_error\n0,"));
     assert_eq!(history.lines().count(), 52);
-    assert_eq!(Tree::load(&folder.path("model.tree")).expect("a tree").leaves(), 4);
+    assert_eq!(Tree::load(folder.path("model.tree")).expect("a tree").leaves(), 4);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn fit_from_a_graph_with_names_and_labels() {
     written   model.tree
     --- exit 0
     "#);
-    let tree = Tree::load(&folder.path("model.tree")).expect("a tree");
+    let tree = Tree::load(folder.path("model.tree")).expect("a tree");
     assert_eq!(tree.names().expect("names"), ["a", "b", "c", "d"]);
 }
 
@@ -122,7 +122,7 @@ fn fit_from_a_matrix_and_a_phylogeny() {
     assert_snapshot!(folder.run(args), @r#"
     --- exit 0
     "#);
-    let tree = Tree::load(&folder.path("out.tree")).expect("a tree");
+    let tree = Tree::load(folder.path("out.tree")).expect("a tree");
     assert_eq!(tree.name(0), "d");
 }
 
@@ -313,7 +313,7 @@ fn eval_says_what_the_library_says() {
     let points = &folder.read("points.csv")[..];
     let metric = GroundMetric::read_points_csv(points, PointMetric::Euclidean);
     let metric = metric.expect("points").0;
-    let model = Model::load(&folder.path("model.tree")).expect("a model");
+    let model = Model::load(folder.path("model.tree")).expect("a model");
     for (option, count) in [("--n-pairs 70", 70), ("", 300)] {
         let test =
             Labelled::sample(&metric, &measures, count, test_seed(3), &silent).expect("labels");

@@ -27,7 +27,7 @@ impl Folder {
         let folder = Self::new();
         let text = "((a:0.5,b:0.5):2,(c:0.5,d:0.5):2);";
         let tree = Tree::from_newick(text).expect("a tree");
-        tree.save(&folder.path("model.tree")).expect("a writable folder");
+        tree.save(folder.path("model.tree")).expect("a writable folder");
         folder.write("model.nwk", text);
         folder
     }

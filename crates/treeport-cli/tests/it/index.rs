@@ -111,7 +111,7 @@ fn a_radius_a_share_and_bounds_alone() {
     let said = facts("-k 4 --approximate");
     let recall = said["expected_recall"].as_f64().expect("a share");
     assert!((0.0..=1.0).contains(&recall) && said["solved"] == 0, "{said}");
-    let file = IndexFile::load(&folder.path("many.index")).expect("an index");
+    let file = IndexFile::load(folder.path("many.index")).expect("an index");
     assert_eq!(recall, file.index.expected_recall(4, &silent).expect("an answer"));
     assert_eq!(said["accuracy"], "approximate");
     let said = facts("-k 4 --within 0.3");

@@ -81,7 +81,7 @@ fn a_contraction_says_what_it_changes() {
     let text = folder.text("rows.sql");
     let rows: Vec<&str> = text.lines().filter(|line| line.ends_with("/7")).collect();
     assert_eq!(rows, ["0\t{2:0.25,5:2}/7", "1\t{3:1.25,4:1.25}/7", "2\t{5:2}/7"]);
-    let small = Model::load(&folder.path("small.tree")).expect("a model");
+    let small = Model::load(folder.path("small.tree")).expect("a model");
     assert_eq!(small.tree().expect("a tree").lengths(), [0.0, 0.5, 2.5, 2.5, 2.0, 0.0, 0.0]);
     assert_snapshot!(folder.run(&format!("{export} -q -o rows.sql --json")), @r#"
     {"change":{"exact":true,"least":-0.5,"mean_distance":3.5,"most":0.0},"columns":7,"command":"export","contracted_edges":2,"file":"rows.sql","format":"pgvector","leaves":4,"longest_row":2,"measures":3,"queries":null,"rounding":2.980232238769531e-7,"trees":1}

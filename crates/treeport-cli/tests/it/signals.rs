@@ -69,7 +69,7 @@ fn an_interrupted_fit_saves_the_best_tree_so_far() {
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(said.starts_with("interrupted at step "), "{said}");
     assert!(said.ends_with("the same command goes on from `model.tree.part`\n"), "{said}");
-    assert_eq!(Tree::load(&folder.path("model.tree")).expect("a whole file").leaves(), 4);
+    assert_eq!(Tree::load(folder.path("model.tree")).expect("a whole file").leaves(), 4);
     let on = folder.json("fit --json --points line.csv --epochs 1 --start model.tree -o on.tree");
     assert_eq!(on[0]["finished"], true);
 

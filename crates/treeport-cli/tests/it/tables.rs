@@ -17,10 +17,10 @@ fn with_measures(points: usize, count: usize) -> (Folder, Model, Measures) {
     let tree =
         Tree::new(points, (0..nodes).map(parent).collect(), (0..nodes).map(length).collect());
     let tree = tree.expect("children come first");
-    tree.save(&folder.path("model.tree")).expect("a writable folder");
+    tree.save(folder.path("model.tree")).expect("a writable folder");
     let other = tree.scaled(0.3).expect("a factor");
     let forest = Forest::uniform(vec![tree.clone(), other]).expect("two trees");
-    forest.save(&folder.path("two.forest")).expect("a writable folder");
+    forest.save(folder.path("two.forest")).expect("a writable folder");
     let mass = |k: usize| ((k * 7919 + k * k % 101) % 13 + 1) as f64;
     let masses: Vec<f64> = (0..points * count).map(mass).collect();
     folder.write_npy("many.npy", &[count, points], &masses);
@@ -43,7 +43,7 @@ fn whole(shape: &[usize], values: &[f64]) -> Vec<u8> {
 #[test]
 fn blocks_are_the_bytes_of_the_whole_table() {
     let (folder, tree, measures) = with_measures(30, 90);
-    let forest = Model::load(&folder.path("two.forest")).expect("a forest");
+    let forest = Model::load(folder.path("two.forest")).expect("a forest");
     let few = with_measures(30, 7).0;
     folder.write("few.npy", few.read("many.npy"));
     let others = Measures::read_npy(&folder.read("few.npy")[..]).expect("masses").normalized();
@@ -71,7 +71,7 @@ fn blocks_are_the_bytes_of_the_whole_table() {
 #[test]
 fn embeddings_in_blocks_are_the_bytes_of_the_whole_one() {
     let (folder, tree, measures) = with_measures(30, 90);
-    let forest = Model::load(&folder.path("two.forest")).expect("a forest");
+    let forest = Model::load(folder.path("two.forest")).expect("a forest");
     for (file, model) in [("model.tree", &tree), ("two.forest", &forest)] {
         let mut at_once = std::io::Cursor::new(Vec::new());
         let rows = model.embed(&measures).expect("an embedding");

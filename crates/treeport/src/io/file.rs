@@ -269,7 +269,7 @@ mod tests {
     fn places_that_cannot_take_a_file_say_why() {
         let folder = tempfile::tempdir().unwrap();
         let reason = |path: &Path| check_place(path).unwrap_err().to_string();
-        assert!(check_place(&folder.path().join("file")).is_ok());
+        assert!(check_place(folder.path().join("file")).is_ok());
         assert!(check_place(Path::new("file")).is_ok());
         assert!(reason(folder.path()).ends_with("`: it is a folder"));
         let lost = folder.path().join("no/file");
@@ -319,7 +319,7 @@ mod tests {
             assert_eq!(files(&at("there")), 1);
         }
         symlink("nowhere/file", at("lost")).unwrap();
-        assert!(check_place(&at("lost")).is_err());
+        assert!(check_place(at("lost")).is_err());
         symlink("round", at("round")).unwrap();
         assert!(matches!(save_bytes(&at("round"), b""), Err(Error::Write { .. })));
     }
@@ -333,7 +333,7 @@ mod tests {
         fs::write(&left, "half").unwrap();
         fs::write(&others, "half").unwrap();
         fs::write(at(".treeport-mine"), "kept").unwrap();
-        save(&at("file"), |_| {
+        save(at("file"), |_| {
             assert!(!left.exists());
             // A second writer of the same file, in the middle of the first.
             save_bytes(&at("file"), b"second")?;
@@ -345,7 +345,7 @@ mod tests {
         assert!(others.exists() && files(folder.path()) == 3);
         // Before the work, too: it may be refused, and never come to a save.
         fs::write(&left, "half").unwrap();
-        check_place(&at("file")).unwrap();
+        check_place(at("file")).unwrap();
         assert!(!left.exists() && others.exists());
     }
 
@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn what_is_pending_can_be_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let failed = save(&folder.path().join("file"), |_| {
+        let failed = save(folder.path().join("file"), |_| {
             assert_eq!(files(folder.path()), 1);
             let mine = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
             assert!(pending().contains(&mine));

@@ -441,27 +441,27 @@ mod files {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let index = whole(&metrics()[0], None);
-        index.save(&at("an.index")).unwrap();
+        index.save(at("an.index")).unwrap();
         let tree = crate::Tree::from_newick("(a:1,b:2);").unwrap();
-        tree.save(&at("a.tree")).unwrap();
+        tree.save(at("a.tree")).unwrap();
         std::fs::write(at("b.nwk"), "(a:1,b:2);").unwrap();
-        let Ok(SavedFile::Index(read)) = SavedFile::read(&at("an.index"), None) else {
+        let Ok(SavedFile::Index(read)) = SavedFile::read(at("an.index"), None) else {
             panic!("it is an index")
         };
         assert_eq!(read.to_bytes().unwrap(), index.to_bytes().unwrap());
         let names = ["x".to_owned(), "y".to_owned()];
-        let Ok(SavedFile::Model(read)) = SavedFile::read(&at("a.tree"), Some(&names)) else {
+        let Ok(SavedFile::Model(read)) = SavedFile::read(at("a.tree"), Some(&names)) else {
             panic!("it is a tree")
         };
         assert_eq!(read.model.names(), Some(&names[..]));
-        let read = SavedFile::read(&at("b.nwk"), None).unwrap();
+        let read = SavedFile::read(at("b.nwk"), None).unwrap();
         assert!(matches!(read, SavedFile::Model(read) if read.model.points() == 2));
         for bytes in [tree.to_bytes().unwrap(), b"(a:1,b:2);".to_vec()] {
             let input = Input::from_bytes("stdin", bytes, Wanted::Model, None).unwrap();
             assert!(matches!(input.index_or_model(None), Ok(SavedFile::Model(_))));
         }
         std::fs::write(at("c.tree"), "neither").unwrap();
-        let error = SavedFile::read(&at("c.tree"), None).unwrap_err().to_string();
+        let error = SavedFile::read(at("c.tree"), None).unwrap_err().to_string();
         assert!(error.contains("c.tree` is not a treeport tree"), "{error}");
     }
 }

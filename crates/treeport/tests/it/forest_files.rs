@@ -92,8 +92,8 @@ fn saving_replaces_a_file_and_leaves_nothing_else() {
         assert_eq!(Forest::load(&path).unwrap(), forest);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
-    assert!(matches!(pets().save(&folder.path().join("no/a.forest")), Err(Error::Write { .. })));
-    assert!(matches!(Forest::load(&folder.path().join("none")), Err(Error::Read { .. })));
+    assert!(matches!(pets().save(folder.path().join("no/a.forest")), Err(Error::Write { .. })));
+    assert!(matches!(Forest::load(folder.path().join("none")), Err(Error::Read { .. })));
 }
 
 #[test]

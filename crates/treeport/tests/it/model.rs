@@ -425,7 +425,7 @@ mod files {
             names[0] = "mouse".into();
             assert!(matches!(Model::read(&path, Some(&names)), Err(Error::Parse { .. })));
         }
-        let none = Model::read(&folder.path().join("none.nwk"), None);
+        let none = Model::read(folder.path().join("none.nwk"), None);
         assert!(matches!(none, Err(Error::Read { .. })));
     }
 
@@ -444,6 +444,6 @@ mod files {
             assert!(matches!(Model::from_bytes(&damaged), Err(Error::DamagedTree { .. })));
             assert!(Model::from_bytes(&bytes[..bytes.len() - 1]).is_err());
         }
-        assert!(matches!(both()[0].save(&path.join("no")), Err(Error::Write { .. })));
+        assert!(matches!(both()[0].save(path.join("no")), Err(Error::Write { .. })));
     }
 }

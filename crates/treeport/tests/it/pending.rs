@@ -12,7 +12,7 @@ alone! {
         let folder = tempfile::tempdir().unwrap();
         let files = || std::fs::read_dir(folder.path()).unwrap().count();
         let write = |name: &str, wait: &dyn Fn()| {
-            file::save(&folder.path().join(Path::new(name)), |out| {
+            file::save(folder.path().join(Path::new(name)), |out| {
                 wait();
                 writeln!(out, "whole").map_err(Box::<dyn std::error::Error>::from)
             })

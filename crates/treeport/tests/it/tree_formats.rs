@@ -164,7 +164,7 @@ fn a_failed_write_leaves_nothing_behind() {
     let error = tree.save(&taken).unwrap_err();
     assert_eq!(error.to_string(), format!("cannot write `{}`", taken.display()));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    let error = tree.save(&folder.path().join("none/a.tree")).unwrap_err();
+    let error = tree.save(folder.path().join("none/a.tree")).unwrap_err();
     assert!(matches!(error, Error::Write { .. }), "{error}");
 }
 
