@@ -60,8 +60,8 @@ pub fn read(reader: impl Read) -> Result<Biom> {
         Ok(error) => error,
         Err(error) => bad("biom", "file", error.to_string()),
     })?;
-    if bytes.starts_with(HDF5) {
-        return Err(Format::BiomHdf5.elsewhere().expect("only Python reads it"));
+    if let Some(refused) = Format::BiomHdf5.elsewhere().filter(|_| bytes.starts_with(HDF5)) {
+        return Err(refused);
     }
     let step = format_args!("the entries of a BIOM table of {} bytes", bytes.len());
     memory::check(step, 8 * bytes.len() as u64, "give a sparse matrix (.npz)")?;
