@@ -267,3 +267,19 @@ def test_bounds_refuse_what_they_cannot_use():
         tp.emd([1, 0], [0, 1], cost, time=-1)
     with pytest.raises(ValueError, match="leave accuracy and time out"):
         tp.emd([1, 0], [0, 1], cost, accuracy=0.1, return_potentials=True)
+    # What is wrong is refused whether or not there is time to solve it.
+    for time in [0, None]:
+        wanted = {"accuracy": 0.1, "time": time}
+        for bad, words in [
+            (lambda: tp.emd([1, 0], [0, 1], np.full((2, 2), np.nan), **wanted), "is nan; distances must be finite"),
+            (lambda: tp.emd([1, 0], [0, 1], np.full((2, 2), -3.0), **wanted), "is -3; distances must be finite"),
+            (lambda: tp.emd([1, 0], [0, 1], np.ones((3, 5)), **wanted), "the cost matrix has shape"),
+            (lambda: tp.emd([1, 0], [0, 3], cost, **wanted), "total mass 1 and 3"),
+            (lambda: tp.emd([1, 0], [0, 1], cost, penalty=-1, **wanted), "penalty is -1"),
+            (lambda: tp.emd([1, 0], [0, 1], points=[[0.0], [1.0]], penalty=np.nan, **wanted), "penalty is NaN"),
+            (lambda: tp.emd([1, 0], [0, 1], points=[[0.0], [1.0]], mass=50, **wanted), "mass is 50"),
+        ]:
+            with pytest.raises(ValueError, match=words):
+                bad()
+    bounds = tp.emd([1, 0], [0, 1 - 9e-7], cost, time=0)
+    assert bounds.lower <= 1.0 <= bounds.upper * (1 + 1e-12)

@@ -267,6 +267,39 @@ def emd(
     return_potentials: Literal[True],
 ) -> tuple[float, Any, Potentials]: ...
 @with_metrics
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
+    accuracy: Union[str, float],
+    time: Optional[float] = ...,
+    return_plan: Plan = ...,
+) -> Bounds: ...
+@overload
+def emd(
+    a: Any,
+    b: Any,
+    cost: Any = ...,
+    points_b: Any = ...,
+    *,
+    points: Any = ...,
+    graph: Any = ...,
+    weight: Optional[str] = ...,
+    metric: str = ...,
+    mass: Optional[float] = ...,
+    penalty: Optional[float] = ...,
+    time: float,
+    return_plan: Plan = ...,
+) -> Bounds: ...
 def emd(
     a: Any,
     b: Any,
@@ -409,7 +442,7 @@ def emd(
     kind = _kind(return_plan)
     with nodes_by_name(graph):
         if bounded:
-            wanted = 0.0 if accuracy is None else accuracy
+            wanted = "exact" if accuracy is None else accuracy
             lower, upper, entries = _core.emd_within(problem.a, problem.b, problem.costs, wanted, time, mass, penalty)
             return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
         found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::{Error, Measures, Problem};
+use treeport::{Measures, Problem};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::finder::MeasureFinder;
@@ -97,14 +97,8 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (ground, names) = input::named_ground(&args.ground)?;
     let (measures, (i, j)) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()))?;
     let (a, b) = (measures.row(i), measures.row(j));
-    let solved = watched(output, |progress| {
-        Problem::new(&ground, &a, &b).solve(progress).map_err(|error| match error {
-            Error::UnbalancedComponent { node, left_mass, right_mass, .. } => {
-                Error::UnbalancedComponent { left: i, right: j, node, left_mass, right_mass }
-            }
-            other => other,
-        })
-    });
+    let solved =
+        watched(output, |progress| Problem::new(&ground, &a, &b).numbered(i, j).solve(progress));
     let solved = solved.map_err(|error| input::with_node(error, names.as_deref()))?;
     let mut moves: Vec<_> = solved.plan.iter().collect();
     // Consecutive moves from the same point take one search of a graph.

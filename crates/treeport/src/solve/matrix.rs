@@ -30,7 +30,9 @@ impl<'a> MatrixView<'a> {
     /// A number of entries that is not `rows` times `columns`.
     pub fn new(rows: usize, columns: usize, entries: &'a [f64]) -> Result<Self> {
         if rows.checked_mul(columns) != Some(entries.len()) {
-            return Err(wrong_shape(rows, columns, format!("({},)", entries.len())));
+            let (expected, found) =
+                (format!("({rows}, {columns})"), format!("({},)", entries.len()));
+            return Err(Error::Shape { what: "the table".into(), expected, found });
         }
         Ok(Self { rows, columns, entries: Entries::Slice(entries) })
     }
@@ -67,7 +69,9 @@ impl<'a> MatrixView<'a> {
         if (self.rows, self.columns) == (rows, columns) {
             return Ok(());
         }
-        Err(wrong_shape(rows, columns, format!("({}, {})", self.rows, self.columns)))
+        let (expected, found) =
+            (format!("({rows}, {columns})"), format!("({}, {})", self.rows, self.columns));
+        Err(Error::Shape { what: "the cost matrix".into(), expected, found })
     }
 
     /// The costs between some rows and some columns, checked, row after row.
@@ -178,8 +182,4 @@ pub(super) fn read_masses(
         Some(&point) if total.is_infinite() => Err(Error::BadMass { measure, point, value: total }),
         Some(_) => Ok(total),
     }
-}
-
-fn wrong_shape(rows: usize, columns: usize, found: String) -> Error {
-    Error::Shape { what: "the cost matrix".into(), expected: format!("({rows}, {columns})"), found }
 }

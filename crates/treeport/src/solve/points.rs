@@ -89,7 +89,7 @@ impl<'a> PointProblem<'a> {
 fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<GroundMetric> {
     let count = sets.iter().map(|(_, used)| used.len()).sum();
     let dim = sets[0].0.columns();
-    let step = format_args!("the coordinates of {count} points with mass");
+    let step = format_args!("the coordinates of {count} points");
     memory::check(step, memory::size_of::<f64>(&[count, dim]), "give fewer points")?;
     let mut coordinates = Vec::with_capacity(count * dim);
     for (set, used) in sets {

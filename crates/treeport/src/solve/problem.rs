@@ -279,10 +279,11 @@ impl Problem<'_> {
         Ok(solution)
     }
 
-    /// Dual values of all points that prove a solution of this problem.
+    /// Dual values of all points that prove a solution of this very problem.
     ///
     /// # Errors
-    /// With [`Relax::Mass`] there are none. No room for the coordinates of all points.
+    /// With [`Relax::Mass`] there are none. Coordinates of points without mass that the metric does
+    /// not take; no room for those of all points.
     ///
     /// # Complexity
     /// For n points, r of which gain mass: O(r n) distances with the triangle inequality, O(n²)

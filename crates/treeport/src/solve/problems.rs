@@ -47,8 +47,8 @@ impl<'a> Problems<'a> {
         Self { relax, ..self }
     }
 
-    /// The [value](super::Problem::value) of every problem, to the bit; the same for any number of
-    /// threads.
+    /// The [value](super::Problem::value) of every problem, to the bit, but on graphs, where distances may
+    /// be summed another way; the same for any number of threads.
     ///
     /// A graph is [prepared](GroundMetric::prepare) first, if the pairs need many of its distances.
     /// Points of the measure on the left are laid out once for all pairs in a row that share it:

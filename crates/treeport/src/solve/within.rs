@@ -8,11 +8,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::exact::{self, components};
+use super::exact::{self, Solution, choice, components, relaxed};
 use super::matrix::read_masses;
 use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
+use crate::measure::check_totals;
 use crate::progress::{Progress, State};
 use crate::steps::SOLVING;
 use crate::tree::Coupling;
@@ -22,7 +23,8 @@ use crate::tree::Coupling;
 pub struct Target {
     /// The bounds are at most this share of the upper one apart, or those of the exact solution.
     pub accuracy: Accuracy,
-    /// How long it may take, where that is limited. A pass over all costs is not interrupted.
+    /// How long it may take, where that is limited. The first sweeps are not interrupted: about forty
+    /// passes over all costs.
     pub time: Option<Duration>,
 }
 
@@ -41,7 +43,8 @@ impl Target {
     }
 }
 
-/// What is known of the value of a problem.
+/// What is known of the value of a problem, both bounds to [`Solution::TOLERANCE`] and for masses as
+/// [they are settled](crate::solve).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Bounds {
@@ -108,6 +111,11 @@ impl<'a> Clock<'a> {
         self.end.is_none_or(|end| Instant::now() < end)
     }
 
+    /// Whether there is an end to the time.
+    fn is_limited(&self) -> bool {
+        self.end.is_some()
+    }
+
     /// Whether work was stopped because its time is up.
     pub(super) fn is_up(&self) -> bool {
         !self.is_cancelled.load(Ordering::Relaxed)
@@ -116,13 +124,14 @@ impl<'a> Clock<'a> {
 }
 
 fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Result<Bounds> {
+    check(posed, relax)?;
     let mut first = None;
     match (posed, relax) {
         (Posed::Components(pair), _) => {
             let mut whole = Bounds { lower: 0.0, upper: 0.0, plan: Coupling::default() };
             components::each(pair, relax, |component, part| {
                 let part = match part {
-                    components::Part::LeftBehind(solution) => of_solution(solution),
+                    components::Part::LeftBehind(solution) => solution.into(),
                     components::Part::Pair(measures) => {
                         let (a, b) = (measures.row(0), measures.row(1));
                         let pair = OnMetric { metric: pair.ground.metric(component), a, b };
@@ -140,10 +149,18 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
             return Ok(whole);
         }
         (Posed::Metric(pair), Relax::Balanced) => {
-            if let Some(network) = pair.metric.network() {
+            let (left, right) = (pair.a.support().len(), pair.b.support().len());
+            let network = if clock.is_limited() {
+                // The simplex on the edges has bounds at any time.
+                pair.metric.network()
+            } else {
+                choice::network_if_faster(pair.metric, left, right)
+            };
+            if let Some(network) = network {
                 return exact::edges::bounds(pair, network, width, clock);
             }
-            if arcs(&pair.a, &pair.b) > QUICK_ARCS {
+            let sweeps_help = width > 0.0 || clock.is_limited();
+            if sweeps_help && !pair.metric.is_searched() && arcs(&pair.a, &pair.b) > QUICK_ARCS {
                 first = Some(exact::interval_and_plan(pair, width)?);
             }
         }
@@ -163,13 +180,36 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
         Err(Error::Cancelled) if clock.is_up() => {
             first.map_or_else(|| first_plan(posed, relax), Ok)
         }
-        solution => solution.map(of_solution),
+        solution => solution.map(Bounds::from),
     }
 }
 
-fn of_solution(solution: exact::Solution) -> Bounds {
-    let lower = (solution.value - solution.gap).max(0.0);
-    Bounds { lower, upper: solution.value, plan: solution.plan }
+impl From<Solution> for Bounds {
+    fn from(solution: Solution) -> Self {
+        let lower = (solution.value - solution.gap).max(0.0);
+        Self { lower, upper: solution.value, plan: solution.plan }
+    }
+}
+
+/// Refuses what the solver would refuse, whether or not there is time to ask it: masses, shapes and
+/// what may be left behind. Costs are looked at where they are read.
+fn check(posed: &Posed<'_>, relax: Relax) -> Result<()> {
+    let (given, taken) = match posed {
+        // Checked component by component.
+        Posed::Components(_) => return Ok(()),
+        Posed::Metric(pair) => (pair.a.total(), pair.b.total()),
+        Posed::Matrix(matrix) => {
+            let (mut places, mut masses) = (Vec::new(), Vec::new());
+            let given = read_masses(0, matrix.a, &mut places, &mut masses)?;
+            let taken = read_masses(1, matrix.b, &mut places, &mut masses)?;
+            matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
+            if relax == Relax::Balanced {
+                check_totals((0, given), (1, taken))?;
+            }
+            (given, taken)
+        }
+    };
+    relaxed::checked(relax, given, taken).map(drop)
 }
 
 /// The bounds of whoever has no time: mass goes to the first that take it. With a penalty none is
@@ -192,8 +232,15 @@ fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
         Posed::Matrix(matrix) => matrix.costs.entry(i, j),
         Posed::Components(_) => 0.0,
     };
+    let totals = (supply.iter().sum(), demand.iter().sum());
     let (mut upper, mut to_move) = match relax {
-        Relax::Balanced => (0.0, f64::INFINITY),
+        Relax::Balanced => {
+            let factor = exact::rescaling(totals.0, totals.1);
+            for mass in &mut demand {
+                *mass *= factor;
+            }
+            (0.0, f64::INFINITY)
+        }
         Relax::Mass(mass) => (0.0, mass),
         Relax::Penalty(price) => (price * supply.iter().chain(&demand).sum::<f64>(), 0.0),
     };
@@ -202,7 +249,11 @@ fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
         let mass = supply[i].min(demand[j]).min(to_move);
         if mass > 0.0 {
             plan.push(left[i] as u32, right[j] as u32, mass);
-            upper += mass * cost(left[i], right[j]);
+            let cost = cost(left[i], right[j]);
+            if !(0.0..f64::INFINITY).contains(&cost) {
+                return Err(Error::BadDistance { from: left[i], to: right[j], value: cost });
+            }
+            upper += mass * cost;
         }
         supply[i] -= mass;
         demand[j] -= mass;

@@ -283,7 +283,7 @@ fn errors_name_the_entry() {
         );
     }
     let error = MatrixView::new(2, 3, &ones).unwrap_err().to_string();
-    assert_eq!(error, "the cost matrix has shape (4,), expected (2, 3)");
+    assert_eq!(error, "the table has shape (4,), expected (2, 3)");
     let options = SinkhornOptions { max_iterations: 0, ..Default::default() };
     let costs = MatrixView::new(2, 2, &ones).unwrap();
     assert!(sinkhorn::value(&Problem::between(&half, &half, costs), &options, &silent).is_err());

@@ -14,11 +14,7 @@ use crate::progress::Progress;
 impl Solver {
     /// The network, if what is laid out is on a graph and faster to solve on its edges.
     pub(super) fn by_edges<'a>(&self, metric: &'a GroundMetric) -> Option<Network<'a>> {
-        let edges = metric.edges()?.len();
-        let (left, right) = (self.left.len(), self.right.len());
-        (on_edges(metric.points(), edges) < between(metric, left, right))
-            .then(|| metric.network())
-            .flatten()
+        network_if_faster(metric, self.left.len(), self.right.len())
     }
 
     /// Whether what is laid out is on a graph of which a few searches take less than the distances.
@@ -27,6 +23,17 @@ impl Solver {
         metric.edges().is_some()
             && 5.0 * SEARCH * (metric.points() as f64) < distances(metric, left, right)
     }
+}
+
+/// The network of a graph, where problems between so many points are faster to solve on its edges.
+pub(in crate::solve) fn network_if_faster(
+    metric: &GroundMetric,
+    left: usize,
+    right: usize,
+) -> Option<Network<'_>> {
+    let edges = metric.edges()?.len();
+    let is_faster = on_edges(metric.points(), edges) < between(metric, left, right);
+    is_faster.then(|| metric.network()).flatten()
 }
 
 /// Whether a graph is solved exactly on its edges in about the time that bounds between so many points

@@ -89,7 +89,7 @@ impl Solver {
         let nodes = supply.len();
         let mut potential = Vec::new();
         let goes_on = || counter.add(0).is_ok();
-        loop {
+        let (lower, upper) = loop {
             let before = short.pivots;
             let is_end = match short.run(network, nodes / CHECKS + 1, &goes_on) {
                 Err(Error::Cancelled) if clock.is_up() => false,
@@ -111,9 +111,9 @@ impl Solver {
                 return Ok(Bounds { lower, upper, plan: self.plan_on(&tree) });
             }
             if is_end {
-                break;
+                break (lower, upper);
             }
-        }
+        };
         if let Some((value, gap)) = proved(short, network, supply, &mass) {
             let tree = short.tree(nodes);
             return Ok(Bounds {
@@ -123,9 +123,13 @@ impl Solver {
             });
         }
         // Lengths too far apart for 64 bits.
-        let solution = self.solution_on_edges(network, &goes_on)?;
-        let lower = (solution.value - solution.gap).max(0.0);
-        Ok(Bounds { lower, upper: solution.value, plan: solution.plan })
+        let tree = short.tree(nodes);
+        match self.solution_on_edges(network, &goes_on) {
+            Err(Error::Cancelled) if clock.is_up() => {
+                Ok(Bounds { lower, upper, plan: self.plan_on(&tree) })
+            }
+            solution => solution.map(Bounds::from),
+        }
     }
 
     /// What heights prove about what is laid out on a graph, as `Solver::lower_bound` finds it from all

@@ -56,6 +56,7 @@ use crate::measure::{Measure, check_totals};
 use crate::memory;
 use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::progress::Progress;
+use crate::rounding::TOTALS as ROUNDING;
 use crate::solve::matrix::read_masses;
 use crate::solve::problem::{OnMatrix, OnMetric};
 use crate::tree::Coupling;
@@ -474,9 +475,6 @@ fn most_pivots(n: usize, m: usize) -> usize {
 fn is_proof(value: f64, gap: f64) -> bool {
     value.is_finite() && gap <= Solution::TOLERANCE * value
 }
-
-/// Totals this close, relatively, are sums of the same masses in another order.
-const ROUNDING: f64 = 1e-12;
 
 /// Costs this many times above what a nearly optimal plan uses need not be told apart.
 const CLIP: f64 = (1u64 << 30) as f64;

@@ -108,7 +108,7 @@ impl Solver {
     /// Solves what is split and has its costs.
     fn relaxed(&mut self, relax: Relax, goes_on: &GoesOn<'_>) -> Result<Solution> {
         match relax {
-            Relax::Balanced => self.all_moved(f64::INFINITY, goes_on),
+            Relax::Balanced => unreachable!("balanced problems are not split this way"),
             Relax::Penalty(price) => self.with_penalty(price, goes_on),
             Relax::Mass(mass) => self.with_mass(mass, goes_on),
         }
