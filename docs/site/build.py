@@ -29,7 +29,7 @@ GENERATED = ("PYTHON.md", "OPTIONS.md")
 SECTIONS = {
     "Begin": ["WHICH", "GLOSSARY", "HOW"],
     "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network"],
-    "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "RUST", "FILES"],
+    "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "FIT_OPTIONS", "RUST", "FILES"],
     "Guides": ["FROM_POT", "CELLS_AND_MICROBES", "NETWORKS", "NEW_POINTS", "SEARCH", "INDEXES", "CLUSTER", "SCALE"],
     "Results": ["FIGURES", "RESULTS", "BASELINES", "RELIABILITY"],
     "Project": ["CHANGELOG", "ARCHITECTURE", "CONTRIBUTING", "SECURITY"],

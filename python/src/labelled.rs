@@ -5,17 +5,18 @@ use std::time::Duration;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use treeport::fit::Start;
+use pyo3::types::PyDict;
 use treeport::internal::labels as labelled;
 use treeport::internal::labels::{TRIED_PAIRS, pairs_within, test_seed};
 use treeport::internal::names::Named;
 use treeport::learn::Epoch;
-use treeport::{FitOptions, Linkage, Method, fit as fit_model};
+use treeport::{Method, fit as fit_model};
 
 use crate::convert::{self, Array1, Array2, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
 use crate::model::Model;
+use crate::options;
 use crate::watch;
 
 /// Measures and labels.
@@ -144,72 +145,6 @@ pub(crate) fn sample_pairs(
     ends.collect::<Vec<_>>().into_pyarray(py).reshape([pairs.len(), 2])
 }
 
-/// The options of `fit`, from a dictionary; `None` leaves a choice to the method.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Options<'py> {
-    method: String,
-    start: Option<StartOption<'py>>,
-    n_trees: Option<usize>,
-    epochs: Option<usize>,
-    batch_size: Option<usize>,
-    learning_rate: Option<f64>,
-    schedule: Option<String>,
-    loss: Option<String>,
-    validation_fraction: Option<f64>,
-    patience: Option<usize>,
-    scale: bool,
-    seed: u64,
-}
-
-/// The name of a linkage, or a tree.
-#[derive(FromPyObject)]
-enum StartOption<'py> {
-    Linkage(String),
-    Tree(PyRef<'py, Model>),
-}
-
-impl Options<'_> {
-    fn read(self) -> PyResult<FitOptions> {
-        fn word<T: Named>(name: Option<&String>) -> PyResult<Option<T>> {
-            name.map(|name| name.parse()).transpose().map_err(to_py_err)
-        }
-        let start = match &self.start {
-            None => None,
-            Some(StartOption::Linkage(name)) => word::<Linkage>(Some(name))?.map(Start::Linkage),
-            Some(StartOption::Tree(tree)) => tree.model.tree().cloned().map(Start::Tree),
-        };
-        let options = FitOptions {
-            method: word::<Method>(Some(&self.method))?,
-            start,
-            n_trees: self.n_trees,
-            epochs: self.epochs,
-            batch_size: self.batch_size,
-            learning_rate: self.learning_rate,
-            schedule: word(self.schedule.as_ref())?,
-            loss: word(self.loss.as_ref())?,
-            validation_fraction: self.validation_fraction,
-            patience: self.patience,
-            scale: self.scale,
-            seed: self.seed,
-            ..FitOptions::default()
-        };
-        // A search over methods has the same options for all of them.
-        Ok(options.only_used(true))
-    }
-}
-
-/// Refuses options that are out of range, before labels are solved for them.
-#[pyfunction]
-pub(crate) fn check_options(ground: &Ground, options: Options<'_>) -> PyResult<()> {
-    let options = options.read()?;
-    let method = options.method(true);
-    if method.takes().coordinates && ground.metric.coordinates().is_none() {
-        return Err(to_py_err(treeport::Error::NoCoordinates { method: method.name() }));
-    }
-    options.check(true).map_err(to_py_err)
-}
-
 /// The model; training and validation loss of every epoch (NaN without validation) and the best
 /// one; the best stage and the errors of all.
 type Fitted<'py> = (
@@ -225,11 +160,11 @@ pub(crate) fn fit<'py>(
     py: Python<'py>,
     ground: &Ground,
     labelled: &Labelled,
-    options: Options<'py>,
+    options: &Bound<'py, PyDict>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Fitted<'py>> {
-    let options = options.read()?;
+    let options = options::read(options)?.only_read(true);
     let fitted = watch::run(py, threads, report.as_ref(), |progress| {
         fit_model(&ground.metric, Some(&labelled.data), &options, progress)
     })?;

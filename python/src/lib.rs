@@ -15,6 +15,7 @@ mod measures;
 mod memory;
 mod model;
 mod neighbors;
+mod options;
 mod transport;
 mod watch;
 
@@ -35,7 +36,7 @@ mod _core {
     #[pymodule_export]
     use crate::ground::{Graph, Ground, point_metrics};
     #[pymodule_export]
-    use crate::labelled::{Labelled, check_options, fit, methods, sample_pairs};
+    use crate::labelled::{Labelled, fit, methods, sample_pairs};
     #[pymodule_export]
     use crate::measures::{Measures, format_of};
     #[pymodule_export]
@@ -44,6 +45,8 @@ mod _core {
     use crate::model::Model;
     #[pymodule_export]
     use crate::neighbors::Index;
+    #[pymodule_export]
+    use crate::options::{check_options, fit_options};
     #[pymodule_export]
     use crate::transport::{emd, emd_pairs, emd_within, sinkhorn};
 }

@@ -70,9 +70,10 @@ def test_options_have_the_same_names_and_meaning(files, tmp_path):
     for method, more in [
         ("auto", {}),
         ("ultrametric", {"scale": False}),
-        ("learned-forest", {"n_trees": 3}),
+        ("learned-forest", {"n_trees": 3, "point_pairs": 40}),
+        ("sliced-ctwd", {"n_trees": 2, "point_pairs": 50, "branching": 3, "depth": 2}),
     ]:
-        chosen = {**options, **more}
+        chosen = {**more, "n_pairs": 70} if method == "sliced-ctwd" else {**options, **more}
         usual = tp.TreeWasserstein(points, method=method, **chosen).fit(counts)._model
         for name in chosen:  # an option that does nothing would agree, too
             fewer = {other: value for other, value in chosen.items() if other != name}

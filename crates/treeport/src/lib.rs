@@ -52,6 +52,7 @@ mod memory;
 pub mod metric;
 mod model;
 mod names;
+mod option_range;
 mod order;
 pub mod progress;
 mod project;

@@ -1,11 +1,11 @@
 """The compiled half: conversion and calls; private."""
 
-from typing import Any, Callable, Optional, Union, final
+from typing import Any, Callable, Optional, TypedDict, Union, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ._estimates import Calibration, Options
+from ._estimates import Calibration
 
 __all__ = [
     "DEFAULT_PAIRS",
@@ -24,6 +24,7 @@ __all__ = [
     "emd_pairs",
     "emd_within",
     "fit",
+    "fit_options",
     "format_of",
     "methods",
     "point_metrics",
@@ -42,6 +43,14 @@ _Costs = Union[tuple[_Floats, str], tuple[_Floats, _Floats, str], _Floats, Groun
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
 _Part = tuple[Measures, _Integers]
+class _OptionRow(TypedDict):
+    name: str
+    kind: str
+    words: list[tuple[str, str]]
+    default: str
+    help: str
+    methods: list[str]
+
 _Report = Optional[Callable[[str, int, int], None]]
 
 @final
@@ -257,11 +266,12 @@ def point_metrics() -> list[tuple[str, str]]: ...
 def sample_pairs(
     count: int, measures: int, seed: int, test: bool
 ) -> _Integers: ...
-def check_options(ground: Ground, options: Options) -> None: ...
+def check_options(ground: Ground, options: dict[str, Any]) -> list[str]: ...
+def fit_options() -> list[_OptionRow]: ...
 def fit(
     ground: Ground,
     labelled: Labelled,
-    options: Options,
+    options: dict[str, Any],
     threads: int,
     report: _Report = None,
 ) -> tuple[

@@ -32,23 +32,6 @@ def whole(calibration: Optional[Calibration]) -> Optional[Calibration]:
     return {**calibration, "levels": levels, "flow_blend": None, "arcs_blend": [0.5, 0.5]}
 
 
-class Options(TypedDict):
-    """How a model is fitted; `None` leaves a choice to the method."""
-
-    method: str
-    start: Union[str, _core.Model, None]
-    n_trees: Optional[int]
-    epochs: Optional[int]
-    batch_size: Optional[int]
-    learning_rate: Optional[float]
-    schedule: Optional[str]
-    loss: Optional[str]
-    validation_fraction: Optional[float]
-    patience: Optional[int]
-    scale: bool
-    seed: int
-
-
 class Estimates:
     """What an estimator with a ground metric and a model can say about exact transport."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
@@ -13,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
-from ._estimates import Calibration, Estimates, Options, whole
+from ._estimates import Calibration, Estimates, whole
 from ._forest import Forest
 from ._ground import coordinates, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
@@ -36,6 +38,7 @@ from ._inputs import (
     unmapped,
     with_mass,
 )
+from ._options import FIT_OPTIONS, parameters
 from ._progress import bar
 from ._results import framed, moves
 from ._tables import nearest_of, room_for, table_of
@@ -75,6 +78,14 @@ class TreeWasserstein(  # type: ignore[misc]
     Points, costs and graphs are read once, by `fit`. An array that is changed in place afterwards does not reach
     `estimate`, `bounds` and `score`, which go with the tree, until `fit` or ``set_params(points=…)`` reads it again.
 
+    The method "auto" is the best single tree we know how to make: from the start, edges are fitted to the distances of
+    points, an additive tree is learned from the better of the two, and edges are fitted to the exact distances of
+    measures. Held-out exact distances judge all four, and the best is kept (`stage_`). "learned-forest" is the best mean of
+    several trees. Labels are those exact distances, never classes. Methods with a quadtree, and "kmeans", need `points`.
+
+    An option that is `None` is left to the method, which takes the default named below. One that the method does not read
+    is left out, with a warning.
+
     Parameters
     ----------
     points : array-like of shape (n_points, n_dimensions), optional
@@ -89,46 +100,7 @@ class TreeWasserstein(  # type: ignore[misc]
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {metrics}
         How distances follow from `points`.
-    method : str
-        What is fitted. "auto" is the best single tree we know how to make: from the start, edges are fitted to
-        the distances of points, an additive tree is learned from the better of the two, and edges are fitted
-        to the exact distances of measures; some that are held back judge all four, and the best is kept (`stage_`).
-        "learned-forest" is the best mean of several. All of them, where labels are those exact distances, and never classes:
-
-        {methods}
-
-        Those with a quadtree, and "kmeans", need `points`. Below, `None` leaves a choice to the method, and what a
-        method cannot use it does not read.
-    n_trees : int, optional
-        Trees of a method of several: 16 by default, 3 for the sliced ones.
-    start : {"average", "single", "complete", "ward", "closest", "neighbors"} or Tree, optional
-        Tree to start from: a linkage of the points (average by default, above 20,000 points neighbors, which needs no
-        distance matrix), or a tree of your own. "single" is worth a try where all points are about equally far
-        apart, as cells are. For the forests the linkage of every tree.
-    n_pairs : int
-        Pairs of rows that are solved exactly to learn from; all pairs if there are fewer.
-    budget : float, optional
-        Seconds: instead of `n_pairs`, as many pairs as can be solved in about that time, at most 10,000. The same
-        number as `n_pairs` gives the same tree anywhere: see `n_pairs_`. Learning takes its own time. It is this
-        process and its threads that are measured, also where others solve the pairs (`client`, joblib).
-    epochs : int, optional
-        Passes over the pairs while learning, 50 by default, 30 for a learned forest; 0 leaves it out.
-    learning_rate : float, optional
-        Size of the first steps, without unit, 0.5 by default; 0.3 to 1 is the useful range.
-    batch_size : int, optional
-        Pairs in one step, 20 by default.
-    schedule : {"linear", "cosine", "constant"}, optional
-        How the size of steps falls: linearly by default.
-    validation_fraction : float, optional
-        Share of the pairs kept for choosing the best tree: 0.2 by default where the method is "auto", 0.1
-        elsewhere.
-    patience : int, optional
-        Stop after so many epochs without a better tree; 0, the default, never stops early.
-    loss : {"relative", "squared"}, optional
-        Whether every pair counts the same (the default), or large distances more.
-    scale : bool
-        Whether the exact distances set the scale: of the start, and of a method that does not learn; without it
-        "forest" has equal weights. "auto" always does.
+    {options}
     random_state : int, numpy.random.Generator or None
         Source of randomness; `None` gives another tree every time.
     n_jobs : int, optional
@@ -193,6 +165,9 @@ class TreeWasserstein(  # type: ignore[misc]
         method: str = "auto",
         n_trees: Optional[int] = None,
         start: Union[str, Tree, None] = None,
+        point_pairs: Optional[int] = None,
+        branching: Optional[int] = None,
+        depth: Optional[int] = None,
         n_pairs: int = _core.DEFAULT_PAIRS,
         budget: Optional[float] = None,
         epochs: Optional[int] = None,
@@ -215,6 +190,9 @@ class TreeWasserstein(  # type: ignore[misc]
         self.method = method
         self.n_trees = n_trees
         self.start = start
+        self.point_pairs = point_pairs
+        self.branching = branching
+        self.depth = depth
         self.n_pairs = n_pairs
         self.budget = budget
         self.epochs = epochs
@@ -274,7 +252,8 @@ class TreeWasserstein(  # type: ignore[misc]
             data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
         self.__dict__.pop("_made", None)  # what it was made from may have changed in place
         ground, options = self._ground(), self._options(seed)
-        _core.check_options(ground, options)  # now rather than after the pairs have been solved
+        for unread in _core.check_options(ground, options):  # now rather than after the pairs have been solved
+            warnings.warn(unread, UserWarning, stacklevel=2)
         if data is None:
             data = self._sampled(X, seed, False, client)
         with bar("fitting", self.verbose) as report:
@@ -594,6 +573,10 @@ class TreeWasserstein(  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "tree_") or hasattr(self, "forest_")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles of older versions do not have the options that are newer.
+        super().__setstate__({**dict.fromkeys(FIT_OPTIONS), **state})
+
     def __getstate__(self) -> dict[str, Any]:
         # What `estimate` keeps is as large as the ground metric, and quickly made again.
         state = super().__getstate__()
@@ -727,33 +710,17 @@ class TreeWasserstein(  # type: ignore[misc]
                     "make the tree with the columns' names, as `Tree.from_newick(text, names=…)` does"
                 )
 
-    def _options(self, seed: int) -> Options:
-        if not isinstance(self.start, (str, Tree, type(None))):
-            raise ValueError(f"start is {self.start!r}; it must be the name of a linkage or a Tree")
+    def _options(self, seed: int) -> dict[str, Any]:
+        """The options of the library's table, by name."""
         self._check_names()
-        for name in ("n_trees", "epochs", "batch_size", "patience"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, np.integer)) and value >= 0):
-                raise ValueError(f"{name} is {value!r}; give a whole number of at least 0, or None")
-        return {
-            "method": str(self.method),
-            "start": self.start._raw if isinstance(self.start, Tree) else self.start,
-            "n_trees": self.n_trees,
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "schedule": self.schedule,
-            "loss": self.loss,
-            "validation_fraction": self.validation_fraction,
-            "patience": self.patience,
-            "scale": bool(self.scale),
-            "seed": seed,
-        }
+        options = {name: getattr(self, name) for name in FIT_OPTIONS}
+        if isinstance(self.start, Tree):
+            options["start"] = self.start._raw
+        return {**options, "seed": seed}
 
 
-# The table of methods is the library's.
-_TABLE = "\n        ".join(f"- {name!r}: {text};" for name, _, text in _core.methods())
-TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{methods}", _TABLE)
+_NAMES = list(inspect.signature(TreeWasserstein).parameters)
+TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{options}", parameters(_NAMES))
 
 
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:

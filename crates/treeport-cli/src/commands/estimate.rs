@@ -63,7 +63,7 @@ pub(crate) struct EstimateArgs {
     /// Exact distances of some pairs, as `exact` writes them, to calibrate by (.csv).
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     labels: Option<PathBuf>,
-    /// Trees to grow where no model is given [default: 16].
+    /// Trees to grow where no model is given; as many as `fit --method forest` grows by default.
     #[arg(long, value_name = "K", alias = "trees", value_parser = at_least_one)]
     #[arg(conflicts_with = "model")]
     n_trees: Option<usize>,

@@ -244,6 +244,9 @@ fn what_a_method_cannot_use_is_refused() {
         ("--method ctwd --learning-rate 0.3", "--learning-rate", "ctwd"),
         ("--method sliced-ctwd --start ward", "--start", "sliced-ctwd"),
         ("--method forest --validation-fraction 0.3", "--validation-fraction", "forest"),
+        ("--depth 3", "--depth", "additive"),
+        ("--method single --n-pairs 9", "--n-pairs", "single"),
+        ("--method single --point-pairs 9", "--point-pairs", "single"),
     ] {
         let said =
             format!("`{option}` is of no use to {method}; leave it out or take another method");
@@ -251,6 +254,10 @@ fn what_a_method_cannot_use_is_refused() {
     }
     assert_snapshot!(fit("--validation-fraction 1"),
         @"`--validation-fraction` is 1; a share from 0 to below 1");
+    assert_snapshot!(fit("--n-pairs 9 --point-pairs 9"),
+        @"without measures `--n-pairs` says what `--point-pairs` does; leave one of them out");
+    assert_snapshot!(fit("--method ctwd --branching 1"),
+        @"`--branching` is 1; a cluster is split into at least 2");
     assert_snapshot!(fit("--batch-size 0"),
         @"`--batch-size` is 0; a batch holds at least one pair");
     folder.write("start.nwk", "(0:1,1:1,2:1,3:1);");

@@ -51,10 +51,10 @@ fn options_beyond_reason_are_refused_at_once() {
     "#);
     assert_snapshot!(
         folder.error("fit --points line.csv --method forest --n-trees 10000000000 -o m.tree"),
-        @"`--n-trees` is 10000000000; at most 100,000 make sense");
+        @"`--n-trees` is 10000000000; it must be from 1 to 100,000");
     assert_snapshot!(
         folder.error("fit --points line.csv --method sliced-cluster --n-trees 10000000000 -o m.tree"),
-        @"`--n-trees` is 10000000000; at most 100,000 make sense");
+        @"`--n-trees` is 10000000000; it must be from 1 to 100,000");
     assert_snapshot!(folder.error("fit --points line.csv --memory plenty -o m.tree"), @r#"
     invalid value 'plenty' for '--memory <SIZE>': memory is plenty; a size is a number with a unit, such as 4GB or 512MiB
 

@@ -16,6 +16,7 @@ use super::draft::TreeDraft;
 use super::kmeans;
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, PointMetric};
+use crate::option_range::OptionRange;
 use crate::progress::{Counter, Progress};
 use crate::steps::BUILDING;
 use crate::tree::Tree;
@@ -68,7 +69,8 @@ pub fn cluster_tree(
     seed: u64,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
-    check(branching, depth)?;
+    BRANCHING.check("branching", branching as f64)?;
+    DEPTH.check("depth", depth as f64)?;
     let splitter = Splitter::new(metric, splitting, branching)?;
     let counter = Counter::new(BUILDING, None, progress);
     let mut draft = TreeDraft::default();
@@ -94,19 +96,12 @@ pub fn cluster_tree(
     draft.into_tree()
 }
 
-/// Checks the numbers of clusters and levels.
-pub(crate) fn check(branching: usize, depth: usize) -> Result<()> {
-    let bad = |option, value: usize, expected| {
-        Err(Error::BadOption { option, value: value.to_string(), expected })
-    };
-    if branching < 2 {
-        return bad("branching", branching, "a cluster is split into at least 2");
-    }
-    if depth == 0 {
-        return bad("depth", depth, "a cluster tree has at least one level");
-    }
-    Ok(())
-}
+/// Clusters that a cluster can be split into.
+pub(crate) const BRANCHING: OptionRange =
+    OptionRange::at_least(2.0, "a cluster is split into at least 2");
+/// Levels that a cluster tree can have.
+pub(crate) const DEPTH: OptionRange =
+    OptionRange::at_least(1.0, "a cluster tree has at least one level");
 
 /// The generator of one cluster.
 fn generator(seed: u64, cluster: usize) -> Xoshiro256PlusPlus {

@@ -11,9 +11,9 @@ mod perturbed;
 mod quadtree;
 mod ultrametric;
 
-pub(crate) use cluster::check as check_clusters;
+pub(crate) use cluster::{BRANCHING, DEPTH};
 pub use cluster::{Splitting, cluster_tree};
 pub use linkage::{Linkage, linkage, linkage_watched};
-pub(crate) use perturbed::check_trees;
+pub(crate) use perturbed::N_TREES;
 pub use perturbed::{PerturbedOptions, perturbed};
 pub use quadtree::quadtree;

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
+use crate::option_range::OptionRange;
 use crate::progress::{Counter, Progress, State};
 use crate::seed::{Random, generator, mixed};
 use crate::steps::BUILDING;
@@ -18,7 +19,7 @@ use crate::units;
 /// Options of [`perturbed`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerturbedOptions {
-    /// How many trees (default: 16).
+    /// How many trees.
     pub n_trees: usize,
     /// How a tree is grown from its distances (default: average linkage).
     pub linkage: Linkage,
@@ -32,17 +33,17 @@ pub struct PerturbedOptions {
 
 impl Default for PerturbedOptions {
     fn default() -> Self {
-        Self { n_trees: 16, linkage: Linkage::default(), noise: None, seed: 0 }
+        Self::DEFAULT
     }
 }
 
 impl PerturbedOptions {
+    /// What [`Default`] gives.
+    pub(crate) const DEFAULT: Self =
+        Self { n_trees: 16, linkage: Linkage::Average, noise: None, seed: 0 };
+
     pub(crate) fn check(&self) -> Result<()> {
-        if self.n_trees == 0 {
-            let (option, value) = ("n_trees", "0".into());
-            return Err(Error::BadOption { option, value, expected: "a forest has at least one" });
-        }
-        check_trees(self.n_trees)?;
+        N_TREES.check("n_trees", self.n_trees as f64)?;
         if let Some(noise) = self.noise.filter(|noise| !(0.0..=MOST_NOISE).contains(noise)) {
             let (option, value) = ("noise", noise.to_string());
             return Err(Error::BadOption {
@@ -61,17 +62,9 @@ impl PerturbedOptions {
     }
 }
 
-/// Refuses more trees than [`MOST_TREES`].
-pub(crate) fn check_trees(n_trees: usize) -> Result<()> {
-    if n_trees > MOST_TREES {
-        let (option, value) = ("n_trees", n_trees.to_string());
-        return Err(Error::BadOption { option, value, expected: "at most 100,000 make sense" });
-    }
-    Ok(())
-}
-
-/// Far more trees than improve a forest.
-const MOST_TREES: usize = 100_000;
+/// Trees that a forest can have: at most far beyond those from which on it gets no better.
+pub(crate) const N_TREES: OptionRange =
+    OptionRange::closed(1.0, 100_000.0, "it must be from 1 to 100,000");
 
 /// Noise of metrics with a wide spread, chosen on the sets named here. Mean relative error of 16
 /// trees after one factor with 0.3, 0.7 and 1.2, first of their mean, then of their merged plans:

@@ -1,6 +1,7 @@
 //! What every method builds from, and the pieces that methods are put together from.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use super::edges::{fit_labels, fit_points};
 use super::options::{FitOptions, Start};
@@ -34,8 +35,11 @@ pub(super) struct FitJob<'a> {
 /// a twentieth worse.
 fn usual_epochs(labels: usize, points: usize) -> usize {
     let affordable = AFFORDABLE / labels.saturating_mul(points).max(1);
-    (labels / 10).min(affordable).clamp(50, 200)
+    (labels / 10).min(affordable).clamp(*AUTO_EPOCHS.start(), *AUTO_EPOCHS.end())
 }
+
+/// The fewest and the most epochs of `auto`.
+pub(super) const AUTO_EPOCHS: RangeInclusive<usize> = 50..=200;
 
 /// Labels times points times epochs: some seconds.
 const AFFORDABLE: usize = 200_000_000;
@@ -171,7 +175,7 @@ impl FitJob<'_> {
         match shape {
             Shape::Quadtree => quadtree(self.metric, seed),
             Shape::Cluster(splitting) => {
-                let (branching, depth) = (self.options.branching(), self.options.depth());
+                let (branching, depth) = self.options.branching_and_depth(self.method);
                 cluster_tree(self.metric, splitting, branching, depth, seed, self.progress)
             }
         }
@@ -202,7 +206,7 @@ impl FitJob<'_> {
 
     /// The mean of several random trees of a kind.
     pub(super) fn sliced(&self, tree: impl Fn(u64) -> Result<Tree>) -> Result<Fit> {
-        let seeds = (0..self.options.slices()).map(|k| self.options.slice_seed(k));
+        let seeds = (0..self.options.slices(self.method)).map(|k| self.options.slice_seed(k));
         let trees = seeds.map(tree).collect::<Result<_>>()?;
         Ok(Model::Forest(Forest::uniform(trees)?).into())
     }

@@ -16,7 +16,7 @@
 //!
 //! # Methods
 //! [`Method::table`] prints them with a line each. `auto` is the one to use for one tree,
-//! `learned-forest` for several; the rest is there to compare with. All randomness comes from
+//! `learned-forest` for several; the rest is there to compare with. [`FitOption::ALL`] has the options. All randomness comes from
 //! [`FitOptions::seed`], and any number of threads gives the same bits.
 //!
 //! The pieces are public, too: the learner ([`learn`](crate::learn())), [edges fitted to
@@ -27,6 +27,7 @@ mod edges;
 mod forest;
 mod job;
 mod method;
+mod option;
 mod options;
 mod stages;
 mod ultratwd;
@@ -35,6 +36,7 @@ mod weights;
 pub use edges::{EdgeOptions, FittedEdges, fit_labels, fit_points, fit_together};
 pub use forest::learned;
 pub use method::{Family, Method, Takes};
+pub use option::{FitOption, Group, OptionType, OptionValue, UnreadOption};
 pub use options::{FitOptions, Start};
 pub use weights::{TreeWeightOptions, weighted};
 

@@ -1,10 +1,20 @@
-//! What can be chosen: one flat list, one seed; what is left open depends on the method.
+//! The options of a fit, as one table; the choice of one that is not given depends on the method.
+//!
+//! A new option is an entry of `fit_options!` below, whose value the method then reads by
+//! `chosen::NAME.of(…)`; in Python also a line of the signature of `TreeWasserstein`. The command
+//! line, Python, errors and docs/FIT_OPTIONS.md read [`FitOption::ALL`].
 
 use super::edges::EdgeOptions;
 use super::method::Method;
-use crate::build::{Linkage, PerturbedOptions, check_clusters, check_trees};
+use super::option::Case::{Always, Of, WithLabels, WithoutLabels};
+use super::option::{Chosen, FitOption, Group, OfLabels, OptionType, Scale, Seed, UnreadOption};
+use crate::build::{BRANCHING, DEPTH, Linkage, N_TREES, PerturbedOptions};
 use crate::error::{Error, Result};
-use crate::learn::{Checkpoint, Kind, LearnOptions, Loss, Schedule};
+use crate::labelled::DEFAULT_PAIRS;
+use crate::learn::{
+    BATCH_SIZE, Checkpoint, Kind, LEARNING_RATE, LearnOptions, Loss, Schedule, VALIDATION_FRACTION,
+};
+use crate::option_range::OptionRange;
 use crate::tree::Tree;
 
 /// The tree that learning starts from, or how every tree of a forest is grown.
@@ -17,75 +27,252 @@ pub enum Start {
     Tree(Tree),
 }
 
-/// Options of [`fit`](super::fit()). `None` leaves a choice to the method; an option that the
-/// method cannot use is an error, not ignored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FitOptions {
-    /// How the model is made (default: `auto`; without labels `additive`).
-    ///
-    /// From points alone `auto` finds the worse scale: for measures on 25 of 500 points in the
-    /// plane it is 0.18 off where the learner alone is 0.09 off, and after one factor both are 0.10
-    /// off.
-    pub method: Option<Method>,
-    /// Where learning starts; for the forests a linkage (default: average linkage, above 20,000
-    /// points neighbors linkage: [`Linkage::usual`]).
-    pub start: Option<Start>,
-    /// Trees of a forest (default: 16, of a sliced method 3, as Yamada et al. have it).
-    pub n_trees: Option<usize>,
-    /// Pairs of points that are drawn: to learn from where there are no labels (default: 10,000),
-    /// and to fit edges to (default: 100,000, of `auto` 200,000, of `learned-forest` 50,000 for
-    /// every tree).
-    pub point_pairs: Option<usize>,
-    /// Passes over the training pairs (default: 50, of `auto` up to 200 where labels are many, of a
-    /// learned forest 30; over pairs of points 10).
-    pub epochs: Option<usize>,
-    /// Pairs in one step (default: 20).
-    pub batch_size: Option<usize>,
-    /// Step size at the start, without unit (default: 0.5; 0.3 to 1 is the useful range).
-    pub learning_rate: Option<f64>,
-    /// How the step size falls (default: linearly).
-    pub schedule: Option<Schedule>,
-    /// Which errors count how much (default: relative ones).
-    pub loss: Option<Loss>,
-    /// Share of the labels that choose the best tree (default: 0.2 of `auto` and of a
-    /// learned forest with labels, 0.1 of others).
-    pub validation_fraction: Option<f64>,
-    /// Stop after so many epochs without a better tree; 0 never stops early (default: 0).
-    pub patience: Option<usize>,
-    /// Clusters that a cluster is split into (default: 5, as Yamada et al. have it).
-    pub branching: Option<usize>,
-    /// Levels of a cluster tree (default: 6, as there).
-    pub depth: Option<usize>,
-    /// Whether labels set the scale (default: yes): of the start of learning, and of a method that
-    /// does not learn, by one factor; of `forest` also how much each tree counts.
-    pub scale: bool,
-    /// Seed of all randomness (default: 0).
-    pub seed: u64,
-    /// Where an earlier run of `auto` or of one learned tree with the same arguments was (default:
-    /// nowhere).
-    pub resume: Option<Checkpoint>,
+/// Makes of each entry a row of [`FitOption::ALL`], and a field of [`FitOptions`] but for the last
+/// kind. Entries that are `chosen` are `None` unless given; those that are `plain` always have a
+/// value; those `of_labels` are read by a face before there is anything to fit.
+macro_rules! fit_options {
+    (
+        chosen { $($name:ident: $type:ty {
+            group: $group:ident,
+            $(alias: $alias:literal,)?
+            read_by: $read_by:expr,
+            $(range: $range:expr,)?
+            default: $default:expr,
+            $(rule: $rule:literal,)?
+            help: $help:literal,
+        })+ }
+        plain { $($plain:ident: $plain_type:ty = $value:expr, $field:expr, {
+            group: $plain_group:ident,
+            read_by: $plain_read_by:expr,
+            help: $plain_help:literal,
+        })+ }
+        of_labels { $($of_labels:ident: $of_labels_field:expr, {
+            help: $of_labels_help:literal,
+        })+ }
+    ) => {
+        /// Options of [`fit`](super::fit()). `None` leaves a choice to the method, which then takes
+        /// the [default](FitOption::default) of the option. An option that the method does not read
+        /// is an error.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct FitOptions {
+            $(#[doc = $help] pub $name: Option<$type>,)+
+            $(#[doc = $plain_help] pub $plain: $plain_type,)+
+            /// Where an earlier run of `auto` or of one learned tree with the same arguments was.
+            pub resume: Option<Checkpoint>,
+        }
+
+        impl Default for FitOptions {
+            fn default() -> Self {
+                Self { $($name: None,)+ $($plain: $value,)+ resume: None }
+            }
+        }
+
+        /// The options that leave a choice to the method.
+        #[expect(non_upper_case_globals, reason = "they have the names of the fields")]
+        mod chosen {
+            use super::*;
+
+            $(pub(super) const $name: Chosen<$type> = Chosen {
+                get: |options| &options.$name,
+                get_mut: |options| &mut options.$name,
+                default: $default,
+                rule: [$($rule,)? ""][0],
+                range: [$(Some($range),)? None][0],
+            };)+
+        }
+
+        impl FitOption {
+            /// All options of a fit.
+            pub const ALL: &'static [Self] = &[
+                $(Self {
+                    name: stringify!($name),
+                    group: Group::$group,
+                    alias: [$(Some($alias),)? None][0],
+                    help: $help,
+                    read_by: $read_by,
+                    field: &chosen::$name,
+                },)+
+                $(Self {
+                    name: stringify!($plain),
+                    group: Group::$plain_group,
+                    alias: None,
+                    help: $plain_help,
+                    read_by: $plain_read_by,
+                    field: &$field,
+                },)+
+                $(Self {
+                    name: stringify!($of_labels),
+                    group: Group::Labels,
+                    alias: None,
+                    help: $of_labels_help,
+                    read_by: |_| true,
+                    field: &$of_labels_field,
+                },)+
+            ];
+        }
+    };
 }
 
-impl Default for FitOptions {
-    fn default() -> Self {
-        Self {
-            method: None,
-            start: None,
-            n_trees: None,
-            point_pairs: None,
-            epochs: None,
-            batch_size: None,
-            learning_rate: None,
-            schedule: None,
-            loss: None,
-            validation_fraction: None,
-            patience: None,
-            branching: None,
-            depth: None,
-            scale: true,
-            seed: 0,
-            resume: None,
-        }
+const SLICED: &[Method] =
+    &[Method::SlicedQuadtree, Method::SlicedCluster, Method::SlicedQTwd, Method::SlicedCTwd];
+
+fit_options! {
+chosen {
+    method: Method {
+        group: Method,
+        alias: "kind",
+        read_by: |_| true,
+        default: &[(WithoutLabels, Method::Additive), (Always, Method::Auto)],
+        help: "How the model is made",
+    }
+    start: Start {
+        group: Method,
+        read_by: |takes| takes.start,
+        default: &[],
+        rule: "average; above 20,000 points neighbors, which needs no distance matrix",
+        help: "First tree: a linkage of the points, or a tree over them; for a forest the linkage of every tree. \
+               `single` is worth a try where all points are about equally far apart, as cells are",
+    }
+    n_trees: usize {
+        group: Method,
+        alias: "trees",
+        read_by: |takes| takes.n_trees,
+        range: N_TREES,
+        // Of sliced methods as Yamada et al. have it.
+        default: &[(Of(SLICED), 3), (Always, PerturbedOptions::DEFAULT.n_trees)],
+        help: "Trees of a method that makes several",
+    }
+    point_pairs: usize {
+        group: Method,
+        read_by: |takes| takes.point_pairs,
+        range: OptionRange::at_least(1.0, "at least one is needed"),
+        default: &[
+            (Of(&[Method::Auto]), 200_000),
+            // For every one of its trees.
+            (Of(&[Method::LearnedForest]), 50_000),
+            (Always, EdgeOptions::DEFAULT.pairs),
+        ],
+        rule: "10,000 to learn from without labels",
+        help: "Pairs of points that are drawn to fit edges to, for each tree of a forest, and to learn \
+               from where there are no labels",
+    }
+    branching: usize {
+        group: Method,
+        read_by: |takes| takes.clusters,
+        range: BRANCHING,
+        // This and the depth as Yamada et al. have them.
+        default: &[(Always, 5)],
+        help: "Clusters that a cluster is split into",
+    }
+    depth: usize {
+        group: Method,
+        read_by: |takes| takes.clusters,
+        range: DEPTH,
+        default: &[(Always, 6)],
+        help: "Levels of a cluster tree",
+    }
+    epochs: usize {
+        group: Learning,
+        read_by: |takes| takes.learning,
+        default: &[
+            // Pairs of points are many, and each says little.
+            (WithoutLabels, 10),
+            (Of(&[Method::LearnedForest]), 30),
+            (Always, LearnOptions::DEFAULT.epochs),
+        ],
+        rule: "one for every 10 labels for `auto`, but at least 50 and at most 200, and nearer to 50 where points are many",
+        help: "Passes over the pairs while learning; 0 leaves learning out",
+    }
+    batch_size: usize {
+        group: Learning,
+        alias: "batch",
+        read_by: |takes| takes.learning,
+        range: BATCH_SIZE,
+        default: &[(Always, LearnOptions::DEFAULT.batch_size)],
+        help: "Pairs in one step",
+    }
+    learning_rate: f64 {
+        group: Learning,
+        alias: "rate",
+        read_by: |takes| takes.learning,
+        range: LEARNING_RATE,
+        default: &[(Always, LearnOptions::DEFAULT.learning_rate)],
+        help: "Step size at the start, without unit; 0.3 to 1 is the useful range",
+    }
+    schedule: Schedule {
+        group: Learning,
+        read_by: |takes| takes.learning,
+        default: &[(Always, LearnOptions::DEFAULT.schedule)],
+        help: "How the step size falls",
+    }
+    loss: Loss {
+        group: Learning,
+        read_by: |takes| takes.learning,
+        default: &[(Always, LearnOptions::DEFAULT.loss)],
+        help: "Which errors count how much",
+    }
+    validation_fraction: f64 {
+        group: Learning,
+        alias: "validation",
+        read_by: |takes| takes.learning,
+        range: VALIDATION_FRACTION,
+        default: &[
+            (Of(&[Method::Auto]), 0.2),
+            (WithLabels(&[Method::LearnedForest]), 0.2),
+            (Always, LearnOptions::DEFAULT.validation_fraction),
+        ],
+        help: "Share of the pairs that is held out to choose the best tree",
+    }
+    patience: usize {
+        group: Learning,
+        read_by: |takes| takes.learning,
+        default: &[(Always, LearnOptions::DEFAULT.patience)],
+        help: "Stop after so many epochs without a better tree; 0 never stops early",
+    }
+}
+plain {
+    scale: bool = true, Scale, {
+        group: Method,
+        read_by: |takes| takes.scale,
+        help: "Whether labels set the scale: of the start of learning, and of a method that does not learn by one \
+               factor; of `forest` also the weights of its trees. False takes a start as it is, to go on from it",
+    }
+    seed: u64 = 0, Seed, {
+        group: Labels,
+        read_by: |_| true,
+        help: "Seed of all randomness: the same seed gives the same result",
+    }
+}
+of_labels {
+    n_pairs: OfLabels {
+        value_type: OptionType::Whole,
+        default: || DEFAULT_PAIRS.to_string(),
+        range: OptionRange::at_least(1.0, "at least one is needed"),
+    }, {
+        help: "Random pairs of measures that are solved exactly to learn from; all pairs if there are fewer",
+    }
+    budget: OfLabels {
+        value_type: OptionType::Seconds,
+        default: || "none".into(),
+        range: OptionRange::above(0.0, "it is a time above 0"),
+    }, {
+        help: "In place of a number of pairs: as many as can be solved in about this time, at most 10,000. The model says \
+               how many; that number of pairs gives the same model anywhere. Learning takes its own time",
+    }
+}
+}
+
+impl FitOption {
+    /// The option of that name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(name: &str) -> Result<&'static Self> {
+        Self::ALL.iter().find(|option| option.name == name).ok_or_else(|| Error::UnknownName {
+            what: "the option",
+            name: name.into(),
+            known: Self::ALL.iter().map(|option| option.name).collect::<Vec<_>>().join(", "),
+        })
     }
 }
 
@@ -97,11 +284,17 @@ impl FitOptions {
 
     /// The method that is meant.
     pub fn method(&self, labels: bool) -> Method {
-        let usual = if labels { Method::Auto } else { Method::Additive };
-        self.method.unwrap_or(usual)
+        chosen::method.of(self, Method::Auto, labels)
     }
 
-    /// Checks all options, and that the method can use those that are given.
+    /// The options that are given and that the method does not read.
+    pub fn unread(&self, labels: bool) -> Vec<UnreadOption> {
+        let method = self.method(labels);
+        let unread = |option: &&FitOption| !option.is_read_by(method) && option.is_given(self);
+        FitOption::ALL.iter().filter(unread).map(|option| UnreadOption { option, method }).collect()
+    }
+
+    /// Checks all options, and that the method reads those that are given.
     ///
     /// Long work before a fit, such as solving its labels, calls this first.
     ///
@@ -109,100 +302,46 @@ impl FitOptions {
     /// The first option that is out of range or of no use.
     pub fn check(&self, labels: bool) -> Result<()> {
         let method = self.method(labels);
-        let takes = method.takes();
-        let learning = [
-            ("epochs", self.epochs.is_some()),
-            ("batch_size", self.batch_size.is_some()),
-            ("learning_rate", self.learning_rate.is_some()),
-            ("schedule", self.schedule.is_some()),
-            ("loss", self.loss.is_some()),
-            ("validation_fraction", self.validation_fraction.is_some()),
-            ("patience", self.patience.is_some()),
-        ];
-        let clusters = [("branching", self.branching.is_some()), ("depth", self.depth.is_some())];
-        let unused = [
-            (takes.start, &[("start", self.start.is_some())][..]),
-            (takes.n_trees, &[("n_trees", self.n_trees.is_some())][..]),
-            (takes.point_pairs, &[("point_pairs", self.point_pairs.is_some())][..]),
-            (takes.learning, &learning),
-            (takes.clusters, &clusters),
-            (takes.resume, &[("resume", self.resume.is_some())][..]),
-            (takes.scale, &[("scale", !self.scale)][..]),
-        ];
-        let unused = unused.iter().filter(|(taken, _)| !taken).flat_map(|(_, options)| *options);
-        if let Some(&(option, _)) = unused.into_iter().find(|(_, given)| *given) {
+        let unread = self.unread(labels).first().map(|unread| unread.option.name);
+        let resume = (self.resume.is_some() && !method.takes().resume).then_some("resume");
+        if let Some(option) = unread.or(resume) {
             return Err(Error::UnusedOption { option, method: method.name() });
         }
-        if takes.n_trees && matches!(self.start, Some(Start::Tree(_))) {
+        if method.takes().n_trees && matches!(self.start, Some(Start::Tree(_))) {
             return Err(Error::BadOption {
                 option: "start",
                 value: "a tree".into(),
                 expected: "the trees of a forest are grown by a linkage",
             });
         }
-        if self.n_trees == Some(0) {
-            let (option, value) = ("n_trees", "0".into());
-            return Err(Error::BadOption { option, value, expected: "at least one is needed" });
-        }
-        check_trees(self.n_trees.unwrap_or(1))?;
-        if self.point_pairs == Some(0) {
-            let (option, value) = ("point_pairs", "0".into());
-            return Err(Error::BadOption { option, value, expected: "at least one is needed" });
-        }
-        check_clusters(self.branching(), self.depth())?;
-        self.learn_options(method, labels).check()
+        FitOption::ALL.iter().try_for_each(|option| option.field.check(option.name, self))
     }
 
-    /// The same without what the method cannot use, for a caller whose options have to suit every
+    /// The same without what the method does not read, for a caller whose options have to suit every
     /// method.
     #[must_use]
-    pub fn only_used(self, labels: bool) -> Self {
-        fn some<T>(taken: bool, option: Option<T>) -> Option<T> {
-            option.filter(|_| taken)
+    pub fn only_read(mut self, labels: bool) -> Self {
+        let method = self.method(labels);
+        for option in FitOption::ALL.iter().filter(|option| !option.is_read_by(method)) {
+            option.field.clear(&mut self);
         }
-        let takes = self.method(labels).takes();
-        Self {
-            start: some(takes.start, self.start),
-            n_trees: some(takes.n_trees, self.n_trees),
-            point_pairs: some(takes.point_pairs, self.point_pairs),
-            epochs: some(takes.learning, self.epochs),
-            batch_size: some(takes.learning, self.batch_size),
-            learning_rate: some(takes.learning, self.learning_rate),
-            schedule: some(takes.learning, self.schedule),
-            loss: some(takes.learning, self.loss),
-            validation_fraction: some(takes.learning, self.validation_fraction),
-            patience: some(takes.learning, self.patience),
-            branching: some(takes.clusters, self.branching),
-            depth: some(takes.clusters, self.depth),
-            resume: some(takes.resume, self.resume),
-            scale: self.scale || !takes.scale,
-            ..self
-        }
+        self.resume = self.resume.filter(|_| method.takes().resume);
+        self
     }
 
     /// How trees are learned.
     pub(crate) fn learn_options(&self, method: Method, labels: bool) -> LearnOptions {
-        let defaults = LearnOptions::default();
-        let epochs = match method {
-            // Pairs of points are many, and each says little.
-            _ if !labels => 10,
-            Method::LearnedForest => 30,
-            _ => defaults.epochs,
-        };
-        let auto = method == Method::Auto;
-        let staged = auto || (labels && method == Method::LearnedForest);
-        let validation = if staged { 0.2 } else { defaults.validation_fraction };
         LearnOptions {
             kind: method.kind().unwrap_or(Kind::Additive),
-            epochs: self.epochs.unwrap_or(epochs),
-            batch_size: self.batch_size.unwrap_or(defaults.batch_size),
-            learning_rate: self.learning_rate.unwrap_or(defaults.learning_rate),
-            schedule: self.schedule.unwrap_or(defaults.schedule),
-            loss: self.loss.unwrap_or(defaults.loss),
-            validation_fraction: self.validation_fraction.unwrap_or(validation),
-            patience: self.patience.unwrap_or(defaults.patience),
+            epochs: chosen::epochs.of(self, method, labels),
+            batch_size: chosen::batch_size.of(self, method, labels),
+            learning_rate: chosen::learning_rate.of(self, method, labels),
+            schedule: chosen::schedule.of(self, method, labels),
+            loss: chosen::loss.of(self, method, labels),
+            validation_fraction: chosen::validation_fraction.of(self, method, labels),
+            patience: chosen::patience.of(self, method, labels),
             // All stages of `auto` are on the scale of the labels.
-            scale: self.scale || auto,
+            scale: self.scale || method == Method::Auto,
             seed: self.seed,
         }
     }
@@ -210,51 +349,84 @@ impl FitOptions {
     /// How edges are fitted. `auto` looks at more pairs and less closely: 300 iterations changed
     /// its errors by less than 2 %.
     pub(crate) fn edge_options(&self, method: Method) -> EdgeOptions {
-        let defaults = EdgeOptions { seed: self.seed, ..EdgeOptions::default() };
-        let rough = EdgeOptions { tolerance: 1e-5, max_iterations: 100, ..defaults.clone() };
-        let usual = match method {
-            Method::Auto => EdgeOptions { pairs: 200_000, ..rough },
-            // For every one of its trees.
-            Method::LearnedForest => EdgeOptions { pairs: 50_000, ..rough },
-            _ => defaults,
-        };
-        EdgeOptions { pairs: self.point_pairs.unwrap_or(usual.pairs), ..usual }
+        let pairs = chosen::point_pairs.of(self, method, true);
+        let options = EdgeOptions { pairs, seed: self.seed, ..EdgeOptions::DEFAULT };
+        match method {
+            Method::Auto | Method::LearnedForest => {
+                EdgeOptions { tolerance: 1e-5, max_iterations: 100, ..options }
+            }
+            _ => options,
+        }
     }
 
     /// How a forest is grown.
     pub(crate) fn perturbed_options(&self, points: usize) -> PerturbedOptions {
-        let defaults = PerturbedOptions::default();
         let linkage = match self.start {
             Some(Start::Linkage(linkage)) => linkage,
             _ => Linkage::usual(points),
         };
-        let n_trees = self.n_trees.unwrap_or(defaults.n_trees);
-        PerturbedOptions { n_trees, linkage, seed: self.seed, ..defaults }
+        let n_trees = chosen::n_trees.of(self, Method::Forest, true);
+        PerturbedOptions { n_trees, linkage, seed: self.seed, ..PerturbedOptions::DEFAULT }
     }
 
     /// Pairs of points to learn from where there are no labels.
     pub(crate) fn point_pairs(&self) -> usize {
-        self.point_pairs.unwrap_or(10_000)
+        self.point_pairs.unwrap_or(POINTS_TO_LEARN)
     }
 
-    /// Clusters that a cluster is split into.
-    pub(crate) fn branching(&self) -> usize {
-        self.branching.unwrap_or(5)
-    }
-
-    /// Levels of a cluster tree.
-    pub(crate) fn depth(&self) -> usize {
-        self.depth.unwrap_or(6)
+    /// Clusters that a cluster is split into, and levels of a cluster tree.
+    pub(crate) fn branching_and_depth(&self, method: Method) -> (usize, usize) {
+        (chosen::branching.of(self, method, true), chosen::depth.of(self, method, true))
     }
 
     /// Trees of a sliced method.
-    pub(crate) fn slices(&self) -> usize {
-        self.n_trees.unwrap_or(3)
+    pub(crate) fn slices(&self, method: Method) -> usize {
+        chosen::n_trees.of(self, method, true)
     }
 
     /// The seed of one of several random trees.
     pub(crate) fn slice_seed(&self, k: usize) -> u64 {
         // Far apart, so that neighboring seeds share no slice.
         self.seed.wrapping_add((k as u64).wrapping_mul(0xD134_2543_DE82_EF95))
+    }
+}
+
+/// Pairs of points to learn from where there are no labels.
+const POINTS_TO_LEARN: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::job::AUTO_EPOCHS;
+    use crate::fit::option::Value;
+    use crate::labelled::MOST_PAIRS;
+
+    #[test]
+    fn rules_in_words_have_the_numbers_of_the_code() {
+        let says = |name: &str| {
+            let option = FitOption::find(name).unwrap();
+            format!("{}; {}", option.default(), option.help())
+        };
+        let most = Linkage::MOST_FOR_AVERAGE;
+        let (few, many) = (Linkage::usual(most), Linkage::usual(most + 1));
+        assert!(says("start").starts_with(&format!("{few}; above {} points {many},", most.show())));
+        let (least, most) = (AUTO_EPOCHS.start(), AUTO_EPOCHS.end());
+        assert!(says("epochs").contains(&format!("at least {least} and at most {most},")));
+        assert_eq!(*least, chosen::epochs.of(&FitOptions::default(), Method::Auto, true));
+        let points = format!("{} to learn from without labels", POINTS_TO_LEARN.show());
+        assert!(says("point_pairs").contains(&points));
+        assert!(says("budget").contains(&format!("at most {}.", MOST_PAIRS.show())));
+    }
+
+    #[test]
+    fn defaults_in_words_begin_with_the_usual_one() {
+        let default = |name: &str| FitOption::find(name).unwrap().default();
+        assert_eq!(
+            default("validation_fraction"),
+            "0.1; 0.2 for `auto`; 0.2 for `learned-forest` with labels"
+        );
+        assert_eq!(default("method"), "auto; additive without labels");
+        assert!(default("n_trees").starts_with("16; 3 for `sliced-quadtree`, `sliced-cluster`, "));
+        assert_eq!((default("scale"), default("seed")), ("true".into(), "0".into()));
     }
 }

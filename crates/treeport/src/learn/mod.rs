@@ -21,6 +21,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 pub use checkpoint::Checkpoint;
+pub(crate) use options::{BATCH_SIZE, LEARNING_RATE, VALIDATION_FRACTION};
 pub use options::{Kind, LearnOptions, Loss, Schedule};
 
 use coarse::CoarseTree;

@@ -1,7 +1,8 @@
 //! Options of learning: the kind of tree, the steps, the loss.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::names::named;
+use crate::option_range::OptionRange;
 
 /// The kind of tree that is learned, and the projection after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,67 +92,62 @@ const LEAST_LABEL: f64 = 0.05;
 /// Options of [`learn`](super::learn); the defaults worked on every data set we tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearnOptions {
-    /// What kind of tree (default: additive).
+    /// What kind of tree.
     pub kind: Kind,
-    /// Passes over the training pairs (default: 50).
+    /// Passes over the training pairs.
     pub epochs: usize,
-    /// Pairs in one step (default: 20; all pairs at once recover hidden trees worse).
+    /// Pairs in one step; all pairs at once recover hidden trees worse.
     pub batch_size: usize,
-    /// Step size at the start, without unit (default: 0.5; 0.3 to 1 is the useful range).
+    /// Step size at the start, without unit; 0.3 to 1 is the useful range.
     pub learning_rate: f64,
-    /// How the rate falls (default: linearly to 0).
+    /// How the rate falls.
     pub schedule: Schedule,
-    /// The loss (default: relative errors; the paper: squared ones).
+    /// The loss; the paper takes squared errors.
     pub loss: Loss,
-    /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1 (default:
-    /// 0.1). With 0, or where it rounds to no pair, the training pairs choose.
+    /// Share of the labels kept for choosing the best tree (by its loss), 0 up to below 1. With 0, or where it rounds to no pair, the training pairs choose.
     pub validation_fraction: f64,
-    /// Stop after this many epochs without a better tree; 0 never stops early (default: 0).
+    /// Stop after this many epochs without a better tree; 0 never stops early.
     pub patience: usize,
-    /// Multiply the start by the median of W₁/W_T first (default: yes; say no when resuming).
+    /// Multiply the start by the median of W₁/W_T first; not when resuming.
     pub scale: bool,
-    /// Seed of all randomness (default: 0).
+    /// Seed of all randomness.
     pub seed: u64,
 }
 
 impl Default for LearnOptions {
     fn default() -> Self {
-        Self {
-            kind: Kind::default(),
-            epochs: 50,
-            batch_size: 20,
-            learning_rate: 0.5,
-            schedule: Schedule::default(),
-            loss: Loss::default(),
-            validation_fraction: 0.1,
-            patience: 0,
-            scale: true,
-            seed: 0,
-        }
+        Self::DEFAULT
     }
 }
 
 impl LearnOptions {
+    /// What [`Default`] gives.
+    pub(crate) const DEFAULT: Self = Self {
+        kind: Kind::Additive,
+        epochs: 50,
+        batch_size: 20,
+        learning_rate: 0.5,
+        schedule: Schedule::Linear,
+        loss: Loss::Relative,
+        validation_fraction: 0.1,
+        patience: 0,
+        scale: true,
+        seed: 0,
+    };
+
     pub(crate) fn check(&self) -> Result<()> {
-        let bad =
-            |option, value: String, expected| Err(Error::BadOption { option, value, expected });
-        if self.batch_size == 0 {
-            return bad("batch_size", "0".into(), "a batch holds at least one pair");
-        }
-        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            return bad(
-                "learning_rate",
-                self.learning_rate.to_string(),
-                "it must be above 0; try 0.5",
-            );
-        }
-        if !(0.0..1.0).contains(&self.validation_fraction) {
-            return bad(
-                "validation_fraction",
-                self.validation_fraction.to_string(),
-                "a share from 0 to below 1",
-            );
-        }
-        Ok(())
+        BATCH_SIZE.check("batch_size", self.batch_size as f64)?;
+        LEARNING_RATE.check("learning_rate", self.learning_rate)?;
+        VALIDATION_FRACTION.check("validation_fraction", self.validation_fraction)
     }
 }
+
+/// Pairs that a step can have.
+pub(crate) const BATCH_SIZE: OptionRange =
+    OptionRange::at_least(1.0, "a batch holds at least one pair");
+/// Step sizes at the start.
+pub(crate) const LEARNING_RATE: OptionRange =
+    OptionRange::above(0.0, "it must be above 0; try 0.5");
+/// Shares of the labels that can be held out.
+pub(crate) const VALIDATION_FRACTION: OptionRange =
+    OptionRange::half_open(0.0, 1.0, "a share from 0 to below 1");

@@ -221,7 +221,7 @@ fn what_cannot_be_grown_or_weighed_is_refused() {
     let metric = common::cloud(10, 2);
     let message =
         |options: PerturbedOptions| perturbed(&metric, &options, &silent).unwrap_err().to_string();
-    assert_eq!(message(options(0, 0)), "n_trees is 0; a forest has at least one");
+    assert_eq!(message(options(0, 0)), "n_trees is 0; it must be from 1 to 100,000");
     for noise in [-0.1, f64::NAN, f64::INFINITY, 10.1] {
         let text = message(PerturbedOptions { noise: Some(noise), ..options(2, 0) });
         assert_eq!(text, format!("noise is {noise}; it must be from 0 to 10; try 0.3"));

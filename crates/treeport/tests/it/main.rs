@@ -24,6 +24,7 @@ mod memory;
 mod methods;
 mod model;
 mod names;
+mod options;
 #[cfg(feature = "io")]
 mod pending;
 mod problem;

@@ -417,7 +417,7 @@ fn bad_options_and_labels_are_refused() {
     let of = FitOptions::of;
     for method in [Method::SlicedQuadtree, Method::Forest] {
         let message = refused(FitOptions { n_trees: Some(0), ..of(method) });
-        assert_eq!(message, "n_trees is 0; at least one is needed");
+        assert_eq!(message, "n_trees is 0; it must be from 1 to 100,000");
     }
     let message = refused(FitOptions { branching: Some(1), ..of(Method::CTwd) });
     assert_eq!(message, "branching is 1; a cluster is split into at least 2");

@@ -2,6 +2,7 @@
 
 mod args;
 mod checkpoint;
+mod option_args;
 mod summary;
 
 use std::io::Write;
@@ -54,7 +55,7 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     check(args, &options, &metric)?;
     let data = measures.map(|measures| what_to_learn(args, &metric, &measures, output));
     let data = data.transpose()?;
-    let method = options.method(data.is_some());
+    let (method, scale) = (options.method(data.is_some()), options.scale);
     let (mut fitted, stopped) = learn(args, &metric, data.as_ref(), options, output)?;
     if let Some(names) = names {
         fitted.model = fitted.model.with_names(names)?;
@@ -74,6 +75,7 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let result = Summary {
         args,
         method,
+        scale,
         data: data.as_ref(),
         fitted: &fitted,
         stopped: stopped.is_some(),
@@ -92,14 +94,13 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::from(interrupt::EXIT_CODE))
 }
 
-/// The same error; without measures pairs are of points, and their number has the same flag.
-fn with_flag(error: Error) -> Error {
+/// The same error; without measures `--n-pairs` counts pairs of points.
+fn with_flag(args: &FitArgs, error: Error) -> Error {
     match error {
-        Error::UnusedOption { option: "point_pairs", method } => {
+        Error::UnusedOption { option: "point_pairs", method }
+            if args.data.pairs.n_pairs.is_some() =>
+        {
             Error::UnusedOption { option: "n_pairs", method }
-        }
-        Error::BadOption { option: "point_pairs", value, expected } => {
-            Error::BadOption { option: "n_pairs", value, expected }
         }
         other => other,
     }
@@ -108,7 +109,7 @@ fn with_flag(error: Error) -> Error {
 /// Refuses what the method cannot do or use, before hours of work.
 fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<()> {
     let labels = args.data.measures.measures.is_some();
-    options.check(labels).map_err(with_flag)?;
+    options.check(labels).map_err(|error| with_flag(args, error))?;
     let method = options.method(labels);
     let (takes, name) = (method.takes(), method.name());
     if args.history.is_some() && !takes.resume {
@@ -120,7 +121,7 @@ fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<
     if takes.labels && !labels {
         bail!("`{name}` learns from measures; give `--measures`");
     }
-    if labels && !args.scale && !takes.labels && !takes.learning {
+    if labels && !options.scale && !takes.labels && !takes.learning {
         bail!("`{name}` with `--scale false` does not look at measures; leave one of them out");
     }
     Ok(())
@@ -222,7 +223,7 @@ fn learn(
     written?;
     match (fitted, at.and_then(place)) {
         (Err(Error::Cancelled), _) => Err(Interrupted.into()),
-        (Err(error), _) => Err(with_flag(error).into()),
+        (Err(error), _) => Err(error.into()),
         // Ctrl-C after the last step has nothing left to stop.
         (Ok(fitted), _) if fitted.finished || !interrupt::asked() => Ok((fitted, None)),
         (Ok(fitted), Some(place)) => Ok((fitted, Some(place))),

@@ -13,6 +13,7 @@ use crate::output;
 pub(super) struct Summary<'a> {
     pub(super) args: &'a FitArgs,
     pub(super) method: Method,
+    pub(super) scale: bool,
     pub(super) data: Option<&'a Labelled>,
     pub(super) fitted: &'a Fit,
     pub(super) stopped: bool,
@@ -38,7 +39,7 @@ impl Summary<'_> {
 
     /// Whether the model was multiplied by one factor.
     fn scaled(&self) -> bool {
-        self.method.family() == Family::Compared && self.args.scale && self.data.is_some()
+        self.method.family() == Family::Compared && self.scale && self.data.is_some()
     }
 
     /// Prints it as text.

@@ -47,15 +47,20 @@ pub struct EdgeOptions {
 
 impl Default for EdgeOptions {
     fn default() -> Self {
-        Self {
-            lambda: 1e-3,
-            pairs: 100_000,
-            shrinkage: None,
-            tolerance: 1e-7,
-            max_iterations: 10_000,
-            seed: 0,
-        }
+        Self::DEFAULT
     }
+}
+
+impl EdgeOptions {
+    /// What [`Default`] gives.
+    pub(crate) const DEFAULT: Self = Self {
+        lambda: 1e-3,
+        pairs: 100_000,
+        shrinkage: None,
+        tolerance: 1e-7,
+        max_iterations: 10_000,
+        seed: 0,
+    };
 }
 
 impl EdgeOptions {

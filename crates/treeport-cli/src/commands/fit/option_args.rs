@@ -1,0 +1,129 @@
+//! The arguments that the library's table of options gives `treeport fit`.
+
+use std::path::Path;
+
+use clap::builder::TypedValueParser;
+use clap::builder::{BoolValueParser, PossibleValue, PossibleValuesParser, ValueParser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use treeport::fit::{FitOption, Group, OptionType, OptionValue};
+use treeport::internal::names::Named;
+use treeport::{Linkage, Method};
+
+use crate::input;
+
+/// What was given of the options in the table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OptionArgs {
+    pub(super) given: Vec<(&'static FitOption, OptionValue)>,
+}
+
+/// Options that other commands have, too, or that only a fit has and that need more than a row: their
+/// arguments are written out elsewhere, with the help of the table.
+const WRITTEN_OUT: [&str; 3] = ["n_pairs", "budget", "seed"];
+
+impl OptionArgs {
+    /// The value of an option, if it was given.
+    pub(super) fn get(&self, name: &str) -> Option<&OptionValue> {
+        self.given.iter().find(|(option, _)| option.name() == name).map(|(_, value)| value)
+    }
+}
+
+impl Args for OptionArgs {
+    fn augment_args(command: Command) -> Command {
+        generated().fold(command, |command, option| command.arg(argument(option)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for OptionArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let value = |option: &'static FitOption| {
+            let value = matches.get_one::<OptionValue>(option.name())?;
+            Some((option, value.clone()))
+        };
+        Ok(Self { given: generated().filter_map(value).collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn generated() -> impl Iterator<Item = &'static FitOption> {
+    FitOption::ALL.iter().filter(|option| !WRITTEN_OUT.contains(&option.name()))
+}
+
+/// The help of an option, with what the command line has to add, and its default.
+pub(super) fn help(name: &str, more: &str) -> String {
+    let option = FitOption::find(name).expect("an option of the table");
+    format!("{}{more} [default: {}]", option.help(), option.default().replace('`', ""))
+}
+
+fn argument(option: &'static FitOption) -> Arg {
+    // Arguments live as long as the program.
+    let flag: &'static str = Box::leak(option.name().replace('_', "-").into_boxed_str());
+    let heading = match option.group() {
+        Group::Labels => "Measures",
+        Group::Method => "Method",
+        Group::Learning => "Learning",
+    };
+    let arg =
+        Arg::new(option.name()).long(flag).help(help(option.name(), "")).help_heading(heading);
+    let arg = match option.alias() {
+        Some(alias) => arg.alias(alias),
+        None => arg,
+    };
+    let arg = match option.value_type() {
+        OptionType::Whole => {
+            arg.value_name("N").value_parser(value_parser!(u64).map(OptionValue::Whole))
+        }
+        OptionType::Number | OptionType::Seconds => {
+            let parser = ValueParser::new(number);
+            arg.value_name("X").allow_negative_numbers(true).value_parser(parser)
+        }
+        OptionType::Truth => {
+            arg.value_name("BOOL").value_parser(BoolValueParser::new().map(OptionValue::Truth))
+        }
+        OptionType::Word(words) => {
+            let value =
+                |(name, help): (&'static str, &'static str)| PossibleValue::new(name).help(help);
+            let parser = PossibleValuesParser::new(words.into_iter().map(value));
+            arg.value_name("NAME").value_parser(parser.map(OptionValue::Word))
+        }
+        OptionType::Start(linkages) => {
+            let linkages: Vec<&str> = linkages.into_iter().map(|(name, _)| name).collect();
+            let kinds = format!(": {}, or a .tree or .nwk file", linkages.join(", "));
+            arg.value_name("START")
+                .value_parser(ValueParser::new(start))
+                .help(help("start", &kinds))
+        }
+    };
+    if option.name() == "method" {
+        // So many that they are a table of their own.
+        let table = Method::table();
+        let long = format!("{}:\n{}", help("method", ""), table.trim_end());
+        let short = help("method", "; `--help` lists the methods");
+        return arg.hide_possible_values(true).help(short).long_help(long);
+    }
+    arg
+}
+
+fn number(text: &str) -> Result<OptionValue, String> {
+    text.parse()
+        .map(OptionValue::Number)
+        .map_err(|error: std::num::ParseFloatError| error.to_string())
+}
+
+/// The name of a linkage, or a file of a tree.
+fn start(text: &str) -> Result<OptionValue, String> {
+    let is_file = || matches!(input::extension(Path::new(text)), Some("tree" | "nwk" | "newick"));
+    if text.parse::<Linkage>().is_ok() || is_file() {
+        return Ok(OptionValue::Word(text.into()));
+    }
+    let linkages: Vec<&str> = Linkage::ALL.iter().map(|linkage| linkage.name()).collect();
+    Err(format!("it must be {}, or a file that ends in .tree or .nwk", linkages.join(", ")))
+}

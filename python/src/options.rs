@@ -1,0 +1,87 @@
+//! The options of a fit: the library's table for Python, and a dictionary of values read by it.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use treeport::FitOptions;
+use treeport::fit::{FitOption, OptionType, OptionValue};
+
+use crate::convert::to_py_err;
+use crate::ground::Ground;
+use crate::model::Model;
+
+/// A row of the table.
+#[derive(IntoPyObject)]
+pub(crate) struct OptionRow {
+    name: &'static str,
+    /// `whole`, `number`, `truth`, `word`, `start` or `seconds`.
+    kind: &'static str,
+    /// Of a `word`, what it can be, and of a `start` the linkages, each with a line of help.
+    words: Vec<(&'static str, &'static str)>,
+    default: String,
+    help: &'static str,
+    methods: Vec<&'static str>,
+}
+
+/// The table of options.
+#[pyfunction]
+pub(crate) fn fit_options() -> Vec<OptionRow> {
+    let row = |option: &FitOption| {
+        let (kind, words) = match option.value_type() {
+            OptionType::Whole => ("whole", vec![]),
+            OptionType::Number => ("number", vec![]),
+            OptionType::Truth => ("truth", vec![]),
+            OptionType::Word(words) => ("word", words),
+            OptionType::Start(linkages) => ("start", linkages),
+            OptionType::Seconds => ("seconds", vec![]),
+        };
+        let methods = option.readers().iter().map(|method| method.name()).collect();
+        let (name, default, help) = (option.name(), option.default(), option.help());
+        OptionRow { name, kind, words, default, help, methods }
+    };
+    FitOption::ALL.iter().map(row).collect()
+}
+
+/// Reads options by name; `None` leaves a choice to the method.
+pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<FitOptions> {
+    let mut options = FitOptions::default();
+    for (name, value) in given {
+        let option = FitOption::find(&name.extract::<String>()?).map_err(to_py_err)?;
+        if !value.is_none() {
+            let value = value_of(&option.value_type(), &value)?;
+            option.set(&mut options, value).map_err(to_py_err)?;
+        }
+    }
+    Ok(options)
+}
+
+fn value_of(kind: &OptionType, value: &Bound<'_, PyAny>) -> PyResult<OptionValue> {
+    let read = match kind {
+        OptionType::Whole => value.extract().ok().map(OptionValue::Whole),
+        OptionType::Number | OptionType::Seconds => value.extract().ok().map(OptionValue::Number),
+        OptionType::Truth => Some(OptionValue::Truth(value.is_truthy()?)),
+        OptionType::Word(_) => value.extract().ok().map(OptionValue::Word),
+        OptionType::Start(_) => {
+            let tree = value.extract::<PyRef<'_, Model>>().ok();
+            let tree = tree.and_then(|model| model.model.tree().cloned());
+            tree.map(OptionValue::Tree).or_else(|| value.extract().ok().map(OptionValue::Word))
+        }
+    };
+    match read {
+        Some(value) => Ok(value),
+        None => Ok(OptionValue::Other(value.repr()?.to_string())),
+    }
+}
+
+/// Refuses options that are out of range, before labels are solved for them; what there is to say
+/// about options that the method does not read.
+#[pyfunction]
+pub(crate) fn check_options(ground: &Ground, options: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
+    let options = read(options)?;
+    let method = options.method(true);
+    if method.takes().coordinates && ground.metric.coordinates().is_none() {
+        return Err(to_py_err(treeport::Error::NoCoordinates { method: method.name() }));
+    }
+    let unread = options.unread(true).iter().map(ToString::to_string).collect();
+    options.only_read(true).check(true).map_err(to_py_err)?;
+    Ok(unread)
+}
