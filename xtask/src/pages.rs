@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md and CONTRIBUTING.md name only what is there.
+//! ARCHITECTURE.md, CONTRIBUTING.md and docs/RELIABILITY.md name only what is there.
 //!
 //! Two rules. A word in backticks with a slash or the ending of a file is the end of a path of the
 //! repository, where `metric/rounded` may stand for a file of Rust or Python. In the tables of modules of
@@ -94,7 +94,7 @@ fn paths_in_backticks_are_there() {
         let endings = [word.to_owned(), format!("{word}.rs"), format!("{word}.py")];
         paths.iter().any(|path| endings.iter().any(|ending| path.ends_with(ending)))
     };
-    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+    for page in ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/RELIABILITY.md"] {
         let text = read(page);
         let missing: Vec<_> =
             quoted(&text).into_iter().filter(|word| is_path(word) && !ends_with(word)).collect();
