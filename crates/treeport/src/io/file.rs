@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::{Error, Result};
 
@@ -41,21 +41,45 @@ pub fn save<E: From<Error>>(
 ) -> Result<(), E> {
     let path = path.as_ref();
     let broken = |source: io::Error| Error::write(path, source);
-    if path.exists() && !path.is_file() {
-        let mut out = BufWriter::new(File::create(path).map_err(broken)?);
-        write(&mut out)?;
-        return Ok(out.flush().map_err(broken)?);
+    let mut file = UnfinishedFile::begin(path).map_err(broken)?;
+    write(&mut file.out)?;
+    Ok(file.finish().map_err(broken)?)
+}
+
+/// A file on its way to its place: all of [`save`] that does not depend on what is written.
+struct UnfinishedFile {
+    out: BufWriter<File>,
+    /// `None` for what is no regular file.
+    place: Option<Place>,
+}
+
+/// Where an [`UnfinishedFile`] is, and where it belongs.
+struct Place {
+    beside: TempPath,
+    target: PathBuf,
+    _pending: Pending,
+}
+
+impl UnfinishedFile {
+    fn begin(path: &Path) -> io::Result<Self> {
+        if path.exists() && !path.is_file() {
+            return Ok(Self { out: BufWriter::new(File::create(path)?), place: None });
+        }
+        let target = followed(path)?;
+        remove_abandoned(&target);
+        let (file, pending) = beside(&target)?;
+        let (file, beside) = file.into_parts();
+        let place = Place { beside, target, _pending: pending };
+        Ok(Self { out: BufWriter::new(file), place: Some(place) })
     }
-    let target = followed(path).map_err(broken)?;
-    remove_abandoned(&target);
-    let (file, _pending) = beside(&target).map_err(broken)?;
-    let (file, beside) = file.into_parts();
-    let mut out = BufWriter::new(file);
-    write(&mut out)?;
-    out.flush().map_err(broken)?;
-    out.get_ref().sync_all().map_err(broken)?;
-    beside.persist(&target).map_err(|error| broken(error.error))?;
-    Ok(sync_folder(folder(&target)).map_err(broken)?)
+
+    fn finish(mut self) -> io::Result<()> {
+        self.out.flush()?;
+        let Some(Place { beside, target, _pending }) = self.place else { return Ok(()) };
+        self.out.get_ref().sync_all()?;
+        beside.persist(&target)?;
+        sync_folder(folder(&target))
+    }
 }
 
 /// Removes the files that [`save`] has begun in this process and not finished: for a program that
