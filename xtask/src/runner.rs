@@ -215,8 +215,8 @@ impl Place {
         let mut child = process::Command::new(&program);
         child.args(&command.args).current_dir(&self.root).envs(command.env);
         child.env("PATH", self.path()).env("TREEPORT_SKIPPED", self.skipped_file());
-        // Nothing is edited while a task runs, and a clean build is quicker without what the next edit would need.
-        child.env("CARGO_INCREMENTAL", "0");
+        // Nothing is edited or debugged while a task runs: a clean build is quicker without what that would need.
+        child.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "false");
         if let Some(data) = &self.data {
             child.env("TREEPORT_DATA", data);
         }
