@@ -97,5 +97,5 @@ fn a_false_promise_of_a_metric_names_the_triangle() {
     folder.write("matrix.csv", "0,1,5\n1,0,1\n5,1,0\n");
     assert_snapshot!(
         folder.error("fit --matrix matrix.csv --assume-metric --method single -o m.tree"),
-        @"the distances are promised to obey the triangle inequality, but d(0,2) = 5 is more than d(0,1) + d(1,2) = 2; leave the promise out, or give shortest paths in their place");
+        @"matrix.csv: the distances are promised to obey the triangle inequality, but d(0,2) = 5 is more than d(0,1) + d(1,2) = 2; leave the promise out, or give shortest paths in their place");
 }
