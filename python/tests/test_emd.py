@@ -271,7 +271,7 @@ def test_bounds_refuse_what_they_cannot_use():
     for time in [0, None]:
         wanted = {"accuracy": 0.1, "time": time}
         for bad, words in [
-            (lambda: tp.emd([1, 0], [0, 1], np.full((2, 2), np.nan), **wanted), "is nan; distances must be finite"),
+            (lambda: tp.emd([1, 0], [0, 1], np.full((2, 2), np.nan), **wanted), "is NaN; distances must be finite"),
             (lambda: tp.emd([1, 0], [0, 1], np.full((2, 2), -3.0), **wanted), "is -3; distances must be finite"),
             (lambda: tp.emd([1, 0], [0, 1], np.ones((3, 5)), **wanted), "the cost matrix has shape"),
             (lambda: tp.emd([1, 0], [0, 3], cost, **wanted), "total mass 1 and 3"),

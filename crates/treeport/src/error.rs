@@ -180,7 +180,7 @@ impl Error {
     ///
     /// # Example
     /// ```
-    /// use treeport::error::{Error, Wording};
+    /// use treeport::{Error, Wording};
     ///
     /// struct Flags;
     /// impl Wording for Flags {

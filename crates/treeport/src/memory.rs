@@ -162,8 +162,8 @@ pub fn show(bytes: u64) -> String {
 ///
 /// # Example
 /// ```
-/// assert_eq!(treeport::memory::parse("512MiB")?, 512 << 20);
-/// assert_eq!(treeport::memory::parse("4GB")?, 4_000_000_000);
+/// assert_eq!(treeport::internal::memory::parse("512MiB")?, 512 << 20);
+/// assert_eq!(treeport::internal::memory::parse("4GB")?, 4_000_000_000);
 /// # Ok::<(), treeport::Error>(())
 /// ```
 pub fn parse(text: &str) -> Result<u64> {

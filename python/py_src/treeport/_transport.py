@@ -266,7 +266,6 @@ def emd(
     return_plan: Literal["table"],
     return_potentials: Literal[True],
 ) -> tuple[float, Any, Potentials]: ...
-@with_metrics
 @overload
 def emd(
     a: Any,
@@ -300,6 +299,7 @@ def emd(
     time: float,
     return_plan: Plan = ...,
 ) -> Bounds: ...
+@with_metrics
 def emd(
     a: Any,
     b: Any,
