@@ -70,7 +70,7 @@ pub(crate) enum Program {
 pub(crate) const WHEEL: &str = "{wheel}";
 
 /// In two processes: most tests are one thread of Python.
-const PYTEST: [&str; 5] = ["-m", "pytest", "--numprocesses=2", "--dist=loadfile", "python/tests"];
+const PYTEST: [&str; 3] = ["-m", "pytest", "python/tests"];
 
 /// One command of a task, run in the root of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -324,7 +324,7 @@ mod tests {
             "python wheel: -m pip wheel --no-deps --wheel-dir target/test-wheel ./python",
             "python ours: -m pip install --force-reinstall --no-deps {wheel}",
             "python others: -m pip install {wheel}[test]",
-            "python tests: -m pytest --numprocesses=2 --dist=loadfile python/tests",
+            "python tests: -m pytest python/tests",
             "fresh venv: -m venv --clear target/venv-fresh",
             "fresh install: -m pip install {wheel}",
             "readme: python/tests/readme.py",
