@@ -69,7 +69,7 @@ pub(crate) enum Program {
 /// Stands in arguments for the wheel in [`wheel_folder`], whose name is known when it is built.
 pub(crate) const WHEEL: &str = "{wheel}";
 
-/// In two processes: most tests are one thread of Python.
+/// One process: joblib and Dask start their own.
 const PYTEST: [&str; 3] = ["-m", "pytest", "python/tests"];
 
 /// One command of a task, run in the root of the repository.
