@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::exact::{GoesOn, ask, room_for_costs};
+use super::problem::{OnMatrix, Relax};
 use crate::error::{Error, Result};
+use crate::measure::check_totals;
 
 /// A table of numbers that somebody else holds, row after row or in any other layout.
 ///
@@ -150,8 +152,38 @@ fn first_bad(costs: &[f64]) -> Option<usize> {
     costs.iter().position(bad)
 }
 
+/// Where one side of a problem has mass, and how much.
+pub(super) struct SideMasses<'a> {
+    pub(super) places: &'a mut Vec<usize>,
+    pub(super) masses: &'a mut Vec<f64>,
+}
+
+impl OnMatrix<'_> {
+    /// Reads the masses of rows and columns, if they fit the costs and what need not be moved; returns
+    /// their totals. Only where a penalty is paid may there be none.
+    pub(super) fn read_masses(
+        &self,
+        relax: Relax,
+        left: SideMasses<'_>,
+        right: SideMasses<'_>,
+    ) -> Result<[f64; 2]> {
+        let given = read_masses(0, self.a, left.places, left.masses)?;
+        let taken = read_masses(1, self.b, right.places, right.masses)?;
+        for (measure, side) in [left.places, right.places].into_iter().enumerate() {
+            if side.is_empty() && !matches!(relax, Relax::Penalty(_)) {
+                return Err(Error::NoMass { measure });
+            }
+        }
+        self.costs.check_shape(self.a.len(), self.b.len())?;
+        if relax == Relax::Balanced {
+            check_totals((0, given), (1, taken))?;
+        }
+        Ok([given, taken])
+    }
+}
+
 /// The places of one side's entries with mass, and those masses; returns their total.
-pub(super) fn read_masses(
+fn read_masses(
     measure: usize,
     masses: &[f64],
     places: &mut Vec<usize>,
@@ -177,9 +209,8 @@ pub(super) fn read_masses(
         }
     }
     match places.first() {
-        None => Err(Error::NoMass { measure }),
         // Masses that are finite one by one may not be together.
         Some(&point) if total.is_infinite() => Err(Error::BadMass { measure, point, value: total }),
-        Some(_) => Ok(total),
+        _ => Ok(total),
     }
 }

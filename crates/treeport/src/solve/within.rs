@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::exact::{self, Solution, choice, components, relaxed};
-use super::matrix::read_masses;
+use super::matrix::SideMasses;
 use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
-use crate::measure::check_totals;
 use crate::progress::{Progress, State};
 use crate::steps::SOLVING;
 use crate::tree::Coupling;
@@ -199,14 +198,11 @@ fn check(posed: &Posed<'_>, relax: Relax) -> Result<()> {
         Posed::Components(_) => return Ok(()),
         Posed::Metric(pair) => (pair.a.total(), pair.b.total()),
         Posed::Matrix(matrix) => {
-            let (mut places, mut masses) = (Vec::new(), Vec::new());
-            let given = read_masses(0, matrix.a, &mut places, &mut masses)?;
-            let taken = read_masses(1, matrix.b, &mut places, &mut masses)?;
-            matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
-            if relax == Relax::Balanced {
-                check_totals((0, given), (1, taken))?;
-            }
-            (given, taken)
+            let [mut left, mut right] = [vec![], vec![]];
+            let [mut supply, mut demand] = [vec![], vec![]];
+            let rows = SideMasses { places: &mut left, masses: &mut supply };
+            let columns = SideMasses { places: &mut right, masses: &mut demand };
+            matrix.read_masses(relax, rows, columns)?.into()
         }
     };
     relaxed::checked(relax, given, taken).map(drop)
@@ -222,8 +218,9 @@ fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
             (right, demand) = b.iter().unzip();
         }
         Posed::Matrix(matrix) => {
-            read_masses(0, matrix.a, &mut left, &mut supply)?;
-            read_masses(1, matrix.b, &mut right, &mut demand)?;
+            let rows = SideMasses { places: &mut left, masses: &mut supply };
+            let columns = SideMasses { places: &mut right, masses: &mut demand };
+            matrix.read_masses(relax, rows, columns)?;
         }
         Posed::Components(_) => {}
     }

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::{
     Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem, Problems, Relax,
-    Solution, silent,
+    Solution, Target, silent,
 };
 
 /// Masses on points of the plane or of a ring, and their distances by several metrics.
@@ -254,4 +254,143 @@ fn a_tiny_mass_keeps_its_digits_beside_large_ones() {
         let moved: f64 = solution.plan.mass.iter().sum();
         assert!((moved / mass - 1.0).abs() < 1e-12, "{mass}: {moved}");
     }
+}
+
+/// A cost matrix and masses of few digits; costs are up to 40 orders of magnitude apart.
+#[derive(Clone, Debug)]
+struct FarApart {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    costs: Vec<f64>,
+}
+
+impl FarApart {
+    fn ask<T>(&self, relax: Relax, ask: impl FnOnce(&Problem<'_>) -> T) -> T {
+        let costs = MatrixView::new(self.a.len(), self.b.len(), &self.costs).unwrap();
+        ask(&Problem::between(&self.a, &self.b, costs).relaxed(relax))
+    }
+
+    fn value(&self, relax: Relax) -> f64 {
+        self.ask(relax, |problem| problem.value(&silent)).unwrap()
+    }
+
+    fn transposed(&self) -> Self {
+        let (n, m) = (self.a.len(), self.b.len());
+        let costs = (0..n * m).map(|at| self.costs[at % n * m + at / n]).collect();
+        Self { a: self.b.clone(), b: self.a.clone(), costs }
+    }
+
+    fn reversed(&self) -> Self {
+        let back = |values: &[f64]| values.iter().rev().copied().collect();
+        Self { a: back(&self.a), b: back(&self.b), costs: back(&self.costs) }
+    }
+
+    fn totals(&self) -> f64 {
+        self.a.iter().chain(&self.b).sum()
+    }
+}
+
+fn far_apart() -> impl Strategy<Value = FarApart> {
+    let mass = (1..30u8).prop_map(|tenths| f64::from(tenths) / 10.0);
+    let far = prop_oneof![3 => Just(0), 1 => Just(6), 1 => Just(12), 1 => Just(18), 1 => Just(40)];
+    let cost = (1..100u8, far).prop_map(|(digits, far)| f64::from(digits) * 10f64.powi(far - 1));
+    (1..6usize, 1..6usize, -20..20i32).prop_flat_map(move |(n, m, unit)| {
+        let unit = 10f64.powi(unit);
+        (vec(mass.clone(), n), vec(mass.clone(), m), vec(cost.clone(), n * m)).prop_map(
+            move |(a, b, costs)| FarApart { a, b, costs: costs.iter().map(|c| c * unit).collect() },
+        )
+    })
+}
+
+/// Equal to 10⁻⁹, and to the last digits of what all masses would cost.
+fn near(x: f64, y: f64, all: f64) -> bool {
+    (x - y).abs() <= 1e-9 * y.abs() + 1e-14 * all
+}
+
+proptest! {
+    #[test]
+    fn penalties_are_proved_however_far_apart_costs_are(far in far_apart(), order in -20..25i32) {
+        let price = 10f64.powi(order);
+        let relax = Relax::Penalty(price);
+        let (solution, potentials) = far.ask(relax, |problem| {
+            let solution = problem.solve(&silent).unwrap();
+            let potentials = problem.potentials(&solution).unwrap();
+            (solution, potentials)
+        });
+        let value = solution.value;
+        let (all, m) = (price * far.totals(), far.b.len());
+        prop_assert!(value <= all * (1.0 + 1e-12), "{value} {all}");
+        let (mut a, mut b) = (far.a.clone(), far.b.clone());
+        for (i, j, mass) in solution.plan.iter() {
+            (a[i], b[j]) = (a[i] - mass, b[j] - mass);
+        }
+        let cost = solution.plan.cost(|i, j| far.costs[i * m + j]);
+        let left: f64 = a.iter().chain(&b).sum();
+        prop_assert!(a.iter().chain(&b).all(|&left| left >= -1e-12), "{a:?} {b:?}");
+        prop_assert!(near(cost + price * left, value, all), "{cost} {left} {value}");
+        let Potentials { left: u, right: v } = potentials;
+        for (at, &cost) in far.costs.iter().enumerate() {
+            prop_assert!(u[at / m] + v[at % m] <= cost * (1.0 + 1e-12) + 1e-14 * price);
+        }
+        prop_assert!(u.iter().chain(&v).all(|&dual| dual <= price * (1.0 + 1e-12)));
+        let worth = |masses: &[f64], duals: &[f64]| -> f64 {
+            masses.iter().zip(duals).map(|(mass, dual)| mass * dual).sum()
+        };
+        let bound = worth(&far.a, &u) + worth(&far.b, &v);
+        prop_assert!(near(bound, value, all), "{bound} {value} {all}");
+    }
+
+    #[test]
+    fn order_and_direction_do_not_change_what_a_penalty_costs(
+        far in far_apart(), order in -20..25i32
+    ) {
+        let relax = Relax::Penalty(10f64.powi(order));
+        let value = far.value(relax);
+        prop_assert!(near(far.transposed().value(relax), value, 0.0));
+        prop_assert!(near(far.reversed().value(relax), value, 0.0));
+        // Costs above twice the penalty are as good as that.
+        let capped = far.costs.iter().map(|c| c.min(2.0 * 10f64.powi(order))).collect();
+        let capped = FarApart { costs: capped, ..far };
+        prop_assert!(near(capped.value(relax), value, 0.0));
+    }
+
+    #[test]
+    fn order_and_direction_do_not_change_what_a_mass_costs(far in far_apart(), share in 1..9u8) {
+        let total = |masses: &[f64]| masses.iter().sum::<f64>();
+        let relax = Relax::Mass(f64::from(share) / 10.0 * total(&far.a).min(total(&far.b)));
+        let value = far.value(relax);
+        prop_assert!(near(far.transposed().value(relax), value, 0.0));
+        prop_assert!(near(far.reversed().value(relax), value, 0.0));
+    }
+}
+
+#[test]
+fn costs_far_above_a_penalty_lend_it_nothing() {
+    for high in [1e6, 1e12, 1e30, 1e300] {
+        let far = FarApart { a: vec![0.8], b: vec![0.4, 0.3], costs: vec![high, high] };
+        assert!((far.value(Relax::Penalty(1.0)) - 1.5).abs() <= 1e-15, "{high}");
+        assert_eq!(far.value(Relax::Penalty(0.0)), 0.0);
+    }
+}
+
+#[test]
+fn masses_too_far_apart_are_not_given_as_proved() {
+    let costs = MatrixView::new(2, 2, &[0.5, 2e35, 1e35, 1e35]).unwrap();
+    let masses = [1.0, 1e-35];
+    let value = Problem::between(&masses, &masses, costs).value(&silent);
+    assert!(matches!(value, Err(Error::Unsolved { .. })), "{value:?}");
+}
+
+#[test]
+fn a_side_without_mass_is_paid_for_by_the_other() {
+    let nothing = FarApart { a: vec![0.0, 0.0], b: vec![0.5, 0.25], costs: vec![1.0; 4] };
+    for far in [nothing.transposed(), nothing] {
+        assert_eq!(far.value(Relax::Penalty(2.0)), 1.5);
+        let bounds = far.ask(Relax::Penalty(2.0), |p| p.within(Target::default(), &silent));
+        assert_eq!(bounds.unwrap().upper, 1.5);
+        let refused = far.ask(Relax::Balanced, |problem| problem.value(&silent));
+        assert!(matches!(refused, Err(Error::NoMass { .. })), "{refused:?}");
+    }
+    let neither = FarApart { a: vec![0.0], b: vec![0.0], costs: vec![1.0] };
+    assert_eq!(neither.value(Relax::Penalty(2.0)), 0.0);
 }

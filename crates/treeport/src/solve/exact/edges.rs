@@ -116,6 +116,7 @@ impl Solver {
         };
         if let Some((value, gap)) = proved(short, network, supply, &mass) {
             let tree = short.tree(nodes);
+            let gap = self.with_lost_mass(network, value, gap)?;
             return Ok(Bounds {
                 lower: (value - gap).max(0.0),
                 upper: value,
@@ -183,16 +184,30 @@ impl Solver {
         let mass = self.supply_nodes(network)?;
         let OnEdges { supply, short, long } = &mut self.edges;
         if let Some((value, gap)) = run(short, network, (supply, f64::INFINITY), &mass, goes_on)? {
+            let gap = self.with_lost_mass(network, value, gap)?;
             return Ok(Proved { value, gap, is_long: false });
         }
         let used = short.flows(network).filter(|&(_, flow)| mass(flow) != 0.0);
         let largest = used.map(|(edge, _)| network.edges[edge].2).fold(0.0, f64::max);
         for clip in [CLIP * largest, f64::INFINITY] {
             if let Some((value, gap)) = run(long, network, (supply, clip), &mass, goes_on)? {
+                let gap = self.with_lost_mass(network, value, gap)?;
                 return Ok(Proved { value, gap, is_long: true });
             }
         }
         Err(unsolved)
+    }
+
+    /// The gap with what masses may have lost as integers, if it still proves the value: no way is
+    /// longer than all edges together.
+    fn with_lost_mass(&self, network: Network<'_>, value: f64, gap: f64) -> Result<f64> {
+        let lost = self.units.rounded(&self.supply, &self.demand);
+        if lost == 0.0 {
+            return Ok(gap);
+        }
+        let gap = gap + lost * network.edges.iter().map(|edge| edge.2).sum::<f64>();
+        let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
+        is_proof(value, gap).then_some(gap).ok_or(unsolved)
     }
 
     /// As [`on_edges`](Self::on_edges), with the plan and the dual values.

@@ -10,7 +10,12 @@ pub(super) struct Units {
     shift: u32,
     /// A quantum of mass is 2^−exponent.
     exponent: i32,
+    /// Whether every mass given is a whole number of quanta for certain.
+    is_whole: bool,
 }
+
+/// From so many quanta on, a mass is a whole number of them: its last digit is worth one at least.
+const WHOLE: i128 = 1 << 53;
 
 /// Bits for the total mass in quanta: 24 more are left for the multiple, and the sign.
 const MASS_BITS: i32 = 100;
@@ -18,24 +23,73 @@ const MASS_BITS: i32 = 100;
 impl Units {
     /// Converts masses; the two totals agree up to rounding, which the largest demand settles.
     pub(super) fn set(&mut self, supply: &[f64], demand: &[f64]) {
+        self.count(supply, demand);
+        self.settle();
+    }
+
+    /// Counts masses in quanta, of which twice the larger total has 2^[`MASS_BITS`] at most. They are
+    /// settled once the spare ones have joined them.
+    pub(super) fn count(&mut self, supply: &[f64], demand: &[f64]) {
         let total: f64 = supply.iter().sum::<f64>().max(demand.iter().sum());
         self.exponent = MASS_BITS - 1 - exponent_of(total);
-        let sources = supply.len() as i128;
-        self.shift = (2 * supply.len() + 2).next_power_of_two().ilog2();
         let factors = factors(self.exponent);
+        let mut least = i128::MAX;
         // No mass is nothing, however small.
-        let quanta = |mass: &f64| ((mass * factors.0 * factors.1) as i128).max(1);
+        let mut quanta = |mass: &f64| {
+            let quanta = ((mass * factors.0 * factors.1) as i128).max(1);
+            least = least.min(quanta);
+            quanta
+        };
         self.supply.clear();
-        self.supply.extend(supply.iter().map(quanta));
+        self.supply.extend(supply.iter().map(&mut quanta));
         self.demand.clear();
-        self.demand.extend(demand.iter().map(quanta));
-        let missing = self.supply.iter().sum::<i128>() - self.demand.iter().sum::<i128>();
-        self.give(missing);
+        self.demand.extend(demand.iter().map(&mut quanta));
+        self.is_whole = least >= WHOLE;
+    }
+
+    /// Both totals in quanta.
+    pub(super) fn totals(&self) -> [i128; 2] {
+        [self.supply.iter().sum(), self.demand.iter().sum()]
+    }
+
+    /// A mass in quanta.
+    pub(super) fn quanta_of(&self, mass: f64) -> i128 {
+        let factors = factors(self.exponent);
+        (mass * factors.0 * factors.1) as i128
+    }
+
+    /// Makes both totals equal: the largest demand takes what they differ by.
+    pub(super) fn balance(&mut self) {
+        let [given, taken] = self.totals();
+        self.give(given - taken);
+    }
+
+    /// Makes both totals equal, and perturbs.
+    pub(super) fn settle(&mut self) {
+        self.balance();
+        let sources = self.supply.len() as i128;
+        self.shift = (2 * self.supply.len() + 2).next_power_of_two().ilog2();
         self.supply.iter_mut().for_each(|s| *s = (*s << self.shift) + 1);
         self.demand.iter_mut().for_each(|d| *d <<= self.shift);
         if let Some(last) = self.demand.last_mut() {
             *last += sources;
         }
+    }
+
+    /// How far all masses together are from the ones given: 0, unless some are more than 14 orders of
+    /// magnitude below the total.
+    pub(super) fn rounded(&self, supply: &[f64], demand: &[f64]) -> f64 {
+        if self.is_whole {
+            return 0.0;
+        }
+        let (quantum, factors) = (factors(-self.exponent), factors(self.exponent));
+        let lost = |mass: &f64| {
+            // Exact: a mass that has digits below a quantum has none above 2^53 of them.
+            let quanta = mass * factors.0 * factors.1;
+            (quanta - quanta.floor().max(1.0)).abs()
+        };
+        // What was added to small ones was taken from others.
+        2.0 * supply.iter().chain(demand).map(lost).sum::<f64>() * quantum.0 * quantum.1
     }
 
     /// Adds what is missing to the largest demand; takes a surplus from the largest ones.

@@ -52,13 +52,13 @@ mod word;
 use std::cell::Cell;
 
 use crate::error::{Error, Result};
-use crate::measure::{Measure, check_totals};
+use crate::measure::Measure;
 use crate::memory;
 use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::progress::Progress;
 use crate::rounding::TOTALS as ROUNDING;
-use crate::solve::matrix::read_masses;
-use crate::solve::problem::{OnMatrix, OnMetric};
+use crate::solve::matrix::SideMasses;
+use crate::solve::problem::{OnMatrix, OnMetric, Relax};
 use crate::tree::Coupling;
 pub(crate) use choice::is_quick_on_edges;
 pub(crate) use dual::lower_bound;
@@ -216,10 +216,9 @@ impl Solver {
     ) -> Result<()> {
         self.shared.clear();
         let Self { left, right, supply, demand, cost, .. } = self;
-        let given = read_masses(0, matrix.a, left, supply)?;
-        let taken = read_masses(1, matrix.b, right, demand)?;
-        matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
-        check_totals((0, given), (1, taken))?;
+        let rows = SideMasses { places: left, masses: supply };
+        let columns = SideMasses { places: right, masses: demand };
+        let [given, taken] = matrix.read_masses(Relax::Balanced, rows, columns)?;
         matrix.costs.read_costs(left, right, cost, goes_on)?;
         let factor = rescaling(given, taken);
         for mass in demand.iter_mut() {
@@ -357,29 +356,40 @@ impl Solver {
         let (n, m) = (self.left.len(), self.right.len());
         let units = &self.units;
         let mut clip = largest;
+        let lost = units.rounded(&self.supply, &self.demand) * largest;
         let Units { supply, demand, .. } = units;
         if self.float.solve_fast(supply, demand, &self.cost, largest, goes_on)? {
             let value = self.value(false);
             let (bound, rounding) = self.dual_bound();
             // No plan is cheaper than the bound: a value below it is as wrong as one above.
-            let gap = (value - bound).abs() + rounding;
+            let gap = (value - bound).abs() + rounding + lost;
             if is_proof(value, gap) {
                 return Ok(Certified { value, gap, integers: false });
             }
-            clip = largest.min(CLIP * self.largest_used());
+            clip = largest.min(CLIP * self.largest_used(false));
         }
-        if let Some(proved) = self.in_integers(clip, goes_on)? {
-            return Ok(proved);
+        let mut before = f64::INFINITY;
+        // Each plan uses only what is cheap as far as the digits before could tell.
+        while clip < before / 2.0 {
+            if let Some(proved) = self.in_integers(clip, lost, goes_on)? {
+                return Ok(proved);
+            }
+            (before, clip) = (clip, clip.min(CLIP * self.largest_used(true)));
         }
-        self.in_integers(largest, goes_on)?.ok_or(Error::Unsolved { left: n, right: m })
+        self.in_integers(largest, lost, goes_on)?.ok_or(Error::Unsolved { left: n, right: m })
     }
 
     /// Solves with integer costs: whole units, and those above `clip` lowered to it; `None` if that
-    /// proves nothing.
+    /// proves nothing. `lost` is what the masses may have lost as integers, at the largest cost.
     ///
     /// Costs are only ever lowered, so the optimum in integers is below every plan's true cost, and
     /// a plan that reaches it is off by no more than what was taken from the arcs it uses.
-    fn in_integers(&mut self, clip: f64, goes_on: &GoesOn<'_>) -> Result<Option<Certified>> {
+    fn in_integers(
+        &mut self,
+        clip: f64,
+        lost: f64,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Option<Certified>> {
         let (n, m) = (self.left.len(), self.right.len());
         self.cost_units = fixed::CostUnits::new(clip, n + m);
         let mut cost: Vec<i128> = Vec::new();
@@ -392,16 +402,16 @@ impl Solver {
         let lowered = |(i, j, mass): (usize, usize, f64)| {
             mass * (self.cost[i * m + j] - self.cost_units.real(cost[i * m + j]))
         };
-        let gap = self.moves(true).into_iter().map(lowered).sum::<f64>().min(value);
         // A plan that costs nothing cannot be beaten.
+        let gap = self.moves(true).into_iter().map(lowered).sum::<f64>().min(value) + lost;
         Ok((proved && is_proof(value, gap)).then_some(Certified { value, gap, integers: true }))
     }
 
-    /// The largest cost on an arc that carries mass in the last `f64` basis.
-    fn largest_used(&self) -> f64 {
+    /// The largest cost on an arc that carries mass in the last basis.
+    fn largest_used(&self, integers: bool) -> f64 {
         let m = self.right.len();
         let used = |(i, j, _): &(usize, usize, f64)| self.cost[i * m + j];
-        self.moves(false).iter().map(used).fold(0.0, f64::max)
+        self.moves(integers).iter().map(used).fold(0.0, f64::max)
     }
 
     /// The flows of the last basis as masses.

@@ -6,7 +6,9 @@
 //! **A penalty λ.** Every unit that is not moved costs λ where it is taken away and λ where it is
 //! put back: min ⟨P, C⟩ + λ(|μ| − |P|) + λ(|ρ| − |P|) over plans whose marginals are at most μ and
 //! ρ. The spare column takes |μ| at λ each, the spare row gives |ρ| at λ each, and from one to the
-//! other goes what both do not use, for nothing. Its dual values, moved so that those of row and
+//! other goes what both do not use, for nothing. Costs above 2λ count as 2λ, and moves over such
+//! arcs are left out of the plan: they cost as much as leaving both ends behind, and however far costs
+//! are above the penalty, no digit is lost to them. The dual values, moved so that those of row and
 //! column are 0, are u ≤ λ and v ≤ λ with u + v ≤ C. This is the flat metric
 //! (Kantorovich–Rubinstein), or marginals penalised by total variation.
 //!
@@ -20,7 +22,8 @@
 
 use super::{Certified, GoesOn, ROUNDING, Solution, Solver, balance_totals, price, room_for_costs};
 use crate::error::{Error, Result};
-use crate::solve::matrix::read_masses;
+use crate::rounding::double;
+use crate::solve::matrix::SideMasses;
 use crate::solve::problem::{OnMatrix, OnMetric, Relax};
 use crate::tree::Coupling;
 
@@ -78,30 +81,22 @@ pub(in crate::solve) fn solve_on_matrix(
     }
     solver.shared.clear();
     let Solver { left, right, supply, demand, cost, .. } = &mut *solver;
-    let given = read_masses(0, matrix.a, left, supply)?;
-    let taken = read_masses(1, matrix.b, right, demand)?;
-    matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
+    let rows = SideMasses { places: left, masses: supply };
+    let columns = SideMasses { places: right, masses: demand };
+    let [given, taken] = matrix.read_masses(relax, rows, columns)?;
     let relax = checked(relax, given, taken)?;
     matrix.costs.read_costs(left, right, cost, goes_on)?;
     solver.relaxed(relax, goes_on)
 }
 
-/// The masses of the spare row and the spare column, what it costs to and from them, and what it
+/// The quanta of the spare row and the spare column, what it costs to and from them, and what it
 /// costs from one to the other.
+#[derive(Clone, Copy)]
 struct Spare {
-    row: f64,
-    column: f64,
+    row: i128,
+    column: i128,
     price: f64,
     between: f64,
-}
-
-impl Spare {
-    /// What is left of both totals beside the mass that moves, unless it is rounding.
-    fn beside(moved: f64, given: f64, taken: f64, largest: f64) -> Self {
-        let rest = |all: f64| if all - moved > ROUNDING * all { all - moved } else { 0.0 };
-        let between = if largest > 0.0 { largest } else { 1.0 };
-        Self { row: rest(taken), column: rest(given), price: 0.0, between }
-    }
 }
 
 impl Solver {
@@ -116,22 +111,43 @@ impl Solver {
 
     /// Solves what is split and has its costs, where what is left costs `price`.
     fn with_penalty(&mut self, price: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
-        let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
-        let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
-        // However high the price, it is not paid for the rounding of totals.
-        let even = (given - taken).abs() <= ROUNDING * (stays + given.max(taken));
+        let (n, m) = (self.left.len(), self.right.len());
+        let even = self.is_even();
         if even && 2.0 * price >= price::largest(&self.cost) {
             return self.all_moved(price, goes_on);
         }
-        let (n, m) = (self.left.len(), self.right.len());
-        let spare = Spare { row: taken, column: given, price, between: 0.0 };
-        let mut solution = self.with_spare(&spare, goes_on)?;
-        (solution.left, solution.right) = self.priced_duals(n, m, solution.integers);
+        // Whoever pays as much for a move as for leaving both ends behind leaves them behind.
+        for cost in &mut self.cost {
+            *cost = cost.min(2.0 * price);
+        }
+        self.units.count(&self.supply, &self.demand);
+        if even && n > 0 && m > 0 {
+            self.units.balance();
+        }
+        let [given, taken] = self.units.totals();
+        self.add_spare(Spare { row: taken, column: given, price, between: 0.0 })?;
+        let proved = self.certified(goes_on)?;
+        let width = self.right.len();
+        let pays = |&(i, j, _): &Move| i < n && j < m && self.cost[i * width + j] < 2.0 * price;
+        let moves: Vec<Move> = self.moves(proved.integers).into_iter().filter(pays).collect();
+        let mut solution = self.left_over(&moves, &proved);
+        (solution.left, solution.right) = self.priced_duals(n, m, proved.integers);
+        self.judge(price, &moves, &mut solution)?;
         Ok(solution)
+    }
+
+    /// Whether both sides have the same: however high the price, it is not paid for the last digits
+    /// that masses are rounded to and sums lose.
+    fn is_even(&self) -> bool {
+        let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
+        let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
+        let terms = self.supply.len() + self.demand.len() + self.shared.len();
+        (given - taken).abs() <= double(terms + 4) * (stays + given.max(taken))
     }
 
     /// Solves what is split and has its costs, where exactly `mass` is moved.
     fn with_mass(&mut self, mass: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
+        let (n, m) = (self.left.len(), self.right.len());
         let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
         let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
         let moved = (mass - stays).min(given).min(taken);
@@ -140,30 +156,54 @@ impl Solver {
         }
         // Nobody sends or takes more than what moves in all; beside much larger masses its digits
         // would be lost.
-        let capped = |masses: &mut [f64]| -> f64 {
-            for mass in &mut *masses {
-                *mass = mass.min(moved);
-            }
-            masses.iter().sum()
-        };
-        let (given, taken) = (capped(&mut self.supply), capped(&mut self.demand));
-        let spare = Spare::beside(moved, given, taken, price::largest(&self.cost));
-        self.with_spare(&spare, goes_on)
+        for mass in self.supply.iter_mut().chain(&mut self.demand) {
+            *mass = mass.min(moved);
+        }
+        let spare = self.beside(moved);
+        self.add_spare(spare)?;
+        let proved = self.certified(goes_on)?;
+        let moves = self.moves(proved.integers);
+        if moves.iter().any(|&(i, j, _)| i == n && j == m) {
+            // More than `moved` went between the others.
+            return Err(Error::Unsolved { left: n, right: m });
+        }
+        let moves: Vec<Move> = moves.into_iter().filter(|&(i, j, _)| i < n && j < m).collect();
+        Ok(self.left_over(&moves, &proved))
     }
 
-    /// Solves with the spare row and column; no dual values.
-    fn with_spare(&mut self, spare: &Spare, goes_on: &GoesOn<'_>) -> Result<Solution> {
-        let (n, m) = (self.left.len(), self.right.len());
-        self.add_spare(spare)?;
-        let Certified { value, gap, integers } = self.certified(goes_on)?;
+    /// What is left of both totals beside the mass that moves, unless it is rounding: exactly what one
+    /// side has moves then.
+    fn beside(&mut self, moved: f64) -> Spare {
+        self.units.count(&self.supply, &self.demand);
+        let rest = |masses: &[f64]| {
+            let all: f64 = masses.iter().sum();
+            all - moved > ROUNDING * all
+        };
+        let [given, taken] = self.units.totals();
+        let (row, column) = match (rest(&self.demand), rest(&self.supply)) {
+            (false, false) => (0, 0),
+            (false, true) => (0, given - taken),
+            (true, false) => (taken - given, 0),
+            (true, true) => {
+                let moved = self.units.quanta_of(moved);
+                (taken - moved, given - moved)
+            }
+        };
+        let largest = price::largest(&self.cost);
+        Spare { row, column, price: 0.0, between: if largest > 0.0 { largest } else { 1.0 } }
+    }
+
+    /// The solution of these moves and what stays; no dual values.
+    fn left_over(&self, moves: &[Move], proved: &Certified) -> Solution {
+        let Certified { value, gap, integers } = *proved;
         let mut plan = keep(&self.shared, f64::INFINITY);
-        for (i, j, mass) in self.moves(integers).into_iter().filter(|&(i, j, _)| i < n && j < m) {
+        for &(i, j, mass) in moves {
             plan.push(self.left[i] as u32, self.right[j] as u32, mass);
         }
-        Ok(Solution { value, gap, pivots: self.pivots(integers), integers, ..Solution::free(plan) })
+        Solution { value, gap, pivots: self.pivots(integers), integers, ..Solution::free(plan) }
     }
 
-    /// Equal masses where no move costs more than to take a unit away and put it back: plain
+    /// Even masses where no move costs more than to take a unit away and put it back: plain
     /// transport. Its dual values u and v add up to at most 2λ, so both can be at most λ.
     fn all_moved(&mut self, price: f64, goes_on: &GoesOn<'_>) -> Result<Solution> {
         if self.left.is_empty() || self.right.is_empty() {
@@ -176,32 +216,75 @@ impl Solver {
         let shift = above(&solution.left) - above(&solution.right);
         solution.left.iter_mut().for_each(|dual| dual.1 -= shift);
         solution.right.iter_mut().for_each(|dual| dual.1 += shift);
+        let moves = self.moves(solution.integers);
+        self.judge(price, &moves, &mut solution)?;
         Ok(solution)
     }
 
-    /// Puts the spare row and column, where they have mass, after the others.
-    fn add_spare(&mut self, spare: &Spare) -> Result<()> {
+    /// Looks at what leaves here, whatever solver it comes from: dual values of the rows are lowered to
+    /// the penalty, those of the columns set to what rows, costs and penalty allow, so that they prove a
+    /// bound by themselves; the moves and what they leave behind have to cost the value, and the bound
+    /// has to reach it. All sums are to [`Solution::TOLERANCE`] of the value, and to the last digits of
+    /// what all masses would cost, which no sum of such numbers keeps.
+    fn judge(&self, price: f64, moves: &[Move], solution: &mut Solution) -> Result<()> {
+        let Solution { value, left, right, .. } = solution;
+        let (n, m, width) = (left.len(), right.len(), self.right.len());
+        let (supply, demand) = (&self.supply[..n], &self.demand[..m]);
+        right.iter_mut().for_each(|dual| dual.1 = price);
+        for (i, (_, u)) in left.iter_mut().enumerate() {
+            *u = u.min(price);
+            for ((_, v), cost) in right.iter_mut().zip(&self.cost[i * width..]) {
+                *v = v.min(cost - *u);
+            }
+        }
+        let worth = |masses: &[f64], duals: &Duals| -> f64 {
+            masses.iter().zip(duals).map(|(mass, dual)| mass * dual.1).sum()
+        };
+        let bound = worth(supply, left) + worth(demand, right);
+        let (mut given, mut taken, mut cost) = (supply.to_vec(), demand.to_vec(), 0.0);
+        for &(i, j, mass) in moves {
+            given[i] -= mass;
+            taken[j] -= mass;
+            cost += mass * self.cost[i * width + j];
+        }
+        let all: f64 = supply.iter().chain(demand).sum();
+        let digits = 4.0 * double(n + m + 4) * all;
+        let rest = || given.iter().chain(&taken);
+        cost += price * rest().sum::<f64>();
+        let tolerance = Solution::TOLERANCE * *value + digits * price;
+        let is_plan = rest().all(|&rest| rest >= -digits);
+        if is_plan && (cost - *value).abs() <= tolerance && (bound - *value).abs() <= tolerance {
+            return Ok(());
+        }
+        Err(Error::Unsolved { left: n, right: m })
+    }
+
+    /// Puts the spare row and column, where they have mass, after the others. They have exactly what
+    /// they have to: a remainder of rounded sums would have to travel somewhere, at any cost.
+    fn add_spare(&mut self, spare: Spare) -> Result<()> {
         let (n, m) = (self.left.len(), self.right.len());
-        let (row, column) = (usize::from(spare.row > 0.0), usize::from(spare.column > 0.0));
+        let (row, column) = (usize::from(spare.row > 0), usize::from(spare.column > 0));
         let mut cost = Vec::new();
         room_for_costs(&mut cost, n + row, m + column)?;
         for i in 0..n {
             cost.extend_from_slice(&self.cost[i * m..(i + 1) * m]);
             cost.resize(cost.len() + column, spare.price);
         }
+        let mass = self.units.quantum();
         if row == 1 {
             cost.resize(cost.len() + m, spare.price);
             cost.resize(cost.len() + column, spare.between);
             self.left.push(usize::MAX);
-            self.supply.push(spare.row);
+            self.supply.push(mass(spare.row));
+            self.units.supply.push(spare.row);
         }
         if column == 1 {
             self.right.push(usize::MAX);
-            self.demand.push(spare.column);
+            self.demand.push(mass(spare.column));
+            self.units.demand.push(spare.column);
         }
         self.cost = cost;
-        balance_totals(&self.supply, &mut self.demand);
-        self.units.set(&self.supply, &self.demand);
+        self.units.settle();
         Ok(())
     }
 
@@ -216,6 +299,9 @@ impl Solver {
         (pair(&self.left, &left, from_column, n), pair(&self.right, &right, from_row, m))
     }
 }
+
+/// Mass from a row to a column.
+type Move = (usize, usize, f64);
 
 /// Points and their dual values.
 type Duals = Vec<(usize, f64)>;

@@ -12,12 +12,11 @@ use super::SinkhornOptions;
 use super::relax::{Pace, relaxed};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
-use crate::measure::check_totals;
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Progress, State};
-use crate::solve::matrix::read_masses;
-use crate::solve::problem::OnMatrix;
+use crate::solve::matrix::SideMasses;
+use crate::solve::problem::{OnMatrix, Relax};
 use crate::steps::SOLVING;
 
 /// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
@@ -130,10 +129,9 @@ impl Scaling {
             [matrix.a, matrix.b].map(|masses| masses.iter().filter(|mass| **mass > 0.0).count());
         self.room(supports[0], supports[1])?;
         let Self { left, right, a: given, b: taken, cost, .. } = self;
-        let left_total = read_masses(0, matrix.a, left, given)?;
-        let right_total = read_masses(1, matrix.b, right, taken)?;
-        matrix.costs.check_shape(matrix.a.len(), matrix.b.len())?;
-        check_totals((0, left_total), (1, right_total))?;
+        let rows = SideMasses { places: left, masses: given };
+        let columns = SideMasses { places: right, masses: taken };
+        let [left_total, right_total] = matrix.read_masses(Relax::Balanced, rows, columns)?;
         matrix.costs.read_costs(left, right, cost, &|| true)?;
         self.begin(left_total, right_total);
         let m = self.b.len();
