@@ -21,6 +21,7 @@ __all__ = [
     "check_options",
     "check_search_accuracy",
     "emd",
+    "emd_of_arrays",
     "emd_pairs",
     "emd_within",
     "fit",
@@ -286,6 +287,14 @@ def emd(
     penalty: Optional[float] = None,
     potentials: bool = False,
 ) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
+def emd_of_arrays(
+    a: _Floats,
+    b: _Floats,
+    ground: _Floats,
+    metric: Optional[str],
+    mass: Optional[float],
+    penalty: Optional[float],
+) -> Optional[float]: ...
 def emd_within(
     a: _Row,
     b: _Row,

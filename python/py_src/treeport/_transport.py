@@ -19,7 +19,7 @@ from ._ground import (
     places_of_ground,
     with_metrics,
 )
-from ._inputs import Floats, Integers, Places, is_plain, labels_of, row, support, unmapped, width
+from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
 from ._results import moves, moves_matrix
 
 Potentials = tuple[Floats, Floats]
@@ -428,16 +428,17 @@ def emd(
     """
     if mass is not None and penalty is not None:
         raise ValueError("give mass or penalty, not both")
-    # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
     bounded = accuracy is not None or time is not None
     if bounded and return_potentials:
         raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
-    plain = is_plain(a, 1) and is_plain(b, 1) and graph is points_b is None
-    if plain and not (return_plan or return_potentials or bounded):
-        if points is None and is_plain(cost, 2):
-            return _core.emd(a, b, cost, False, mass, penalty)[0]
-        if cost is None and is_plain(points, 2):
-            return _core.emd(a, b, (points, metric), False, mass, penalty)[0]
+    plain = type(a) is type(b) is np.ndarray and graph is points_b is None
+    if plain and not (return_plan or return_potentials or bounded) and (cost is None or points is None):
+        # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
+        ground, of_points = (cost, None) if points is None else (points, metric)
+        if type(ground) is np.ndarray:
+            value = _core.emd_of_arrays(a, b, ground, of_points, mass, penalty)
+            if value is not None:
+                return value
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     kind = _kind(return_plan)
     with nodes_by_name(graph):

@@ -164,8 +164,7 @@ impl OnMatrix<'_> {
     pub(super) fn read_masses(
         &self,
         relax: Relax,
-        left: SideMasses<'_>,
-        right: SideMasses<'_>,
+        [left, right]: [SideMasses<'_>; 2],
     ) -> Result<[f64; 2]> {
         let given = read_masses(0, self.a, left.places, left.masses)?;
         let taken = read_masses(1, self.b, right.places, right.masses)?;

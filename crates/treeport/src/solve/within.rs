@@ -202,7 +202,7 @@ fn check(posed: &Posed<'_>, relax: Relax) -> Result<()> {
             let [mut supply, mut demand] = [vec![], vec![]];
             let rows = SideMasses { places: &mut left, masses: &mut supply };
             let columns = SideMasses { places: &mut right, masses: &mut demand };
-            matrix.read_masses(relax, rows, columns)?.into()
+            matrix.read_masses(relax, [rows, columns])?.into()
         }
     };
     relaxed::checked(relax, given, taken).map(drop)
@@ -220,7 +220,7 @@ fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
         Posed::Matrix(matrix) => {
             let rows = SideMasses { places: &mut left, masses: &mut supply };
             let columns = SideMasses { places: &mut right, masses: &mut demand };
-            matrix.read_masses(relax, rows, columns)?;
+            matrix.read_masses(relax, [rows, columns])?;
         }
         Posed::Components(_) => {}
     }

@@ -218,7 +218,7 @@ impl Solver {
         let Self { left, right, supply, demand, cost, .. } = self;
         let rows = SideMasses { places: left, masses: supply };
         let columns = SideMasses { places: right, masses: demand };
-        let [given, taken] = matrix.read_masses(Relax::Balanced, rows, columns)?;
+        let [given, taken] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, goes_on)?;
         let factor = rescaling(given, taken);
         for mass in demand.iter_mut() {

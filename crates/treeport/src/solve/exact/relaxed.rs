@@ -83,7 +83,7 @@ pub(in crate::solve) fn solve_on_matrix(
     let Solver { left, right, supply, demand, cost, .. } = &mut *solver;
     let rows = SideMasses { places: left, masses: supply };
     let columns = SideMasses { places: right, masses: demand };
-    let [given, taken] = matrix.read_masses(relax, rows, columns)?;
+    let [given, taken] = matrix.read_masses(relax, [rows, columns])?;
     let relax = checked(relax, given, taken)?;
     matrix.costs.read_costs(left, right, cost, goes_on)?;
     solver.relaxed(relax, goes_on)
@@ -230,7 +230,9 @@ impl Solver {
         let Solution { value, left, right, .. } = solution;
         let (n, m, width) = (left.len(), right.len(), self.right.len());
         let (supply, demand) = (&self.supply[..n], &self.demand[..m]);
-        right.iter_mut().for_each(|dual| dual.1 = price);
+        for dual in right.iter_mut() {
+            dual.1 = price;
+        }
         for (i, (_, u)) in left.iter_mut().enumerate() {
             *u = u.min(price);
             for ((_, v), cost) in right.iter_mut().zip(&self.cost[i * width..]) {

@@ -131,7 +131,7 @@ impl Scaling {
         let Self { left, right, a: given, b: taken, cost, .. } = self;
         let rows = SideMasses { places: left, masses: given };
         let columns = SideMasses { places: right, masses: taken };
-        let [left_total, right_total] = matrix.read_masses(Relax::Balanced, rows, columns)?;
+        let [left_total, right_total] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, &|| true)?;
         self.begin(left_total, right_total);
         let m = self.b.len();
