@@ -1,5 +1,7 @@
 """Names decide, wherever there are any: the same measure is the same, however it is written down."""
 
+import pickle
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -76,3 +78,62 @@ def test_new_points_need_names_of_their_own():
     tree = tp.Tree.from_newick("((cat:1,dog:1):2,bird:3);")
     with pytest.raises(ValueError, match="two new points are called wolf"):
         tree.extend([[3.0, 1.0, 6.0]] * 2, names=["wolf", "wolf"])
+
+
+def one_warning(call):
+    """What the only warning of a call says."""
+    with pytest.warns(tp.MissingColumnsWarning) as said:
+        call()
+    (only,) = said
+    assert only.filename == __file__
+    return str(only.message)
+
+
+def test_points_without_a_column_are_said_once_and_refused_where_asked():
+    rows = pd.DataFrame([[1.0, 0.0], [0.0, 1.0]], columns=["d", "a"], index=["S1", "S2"])
+    tree, tw = tp.linkage(points=FRAME), tp.TreeWasserstein(points=FRAME).fit(np.eye(4))
+    near = tp.WassersteinNeighbors(points=FRAME).fit(pd.DataFrame(np.eye(4), columns=list("abcd")))
+    calls = [
+        lambda X, **how: tree.pairwise(X, **how),
+        lambda X, **how: tree.cross(X, np.eye(4), **how),
+        lambda X, **how: tree.paired(np.eye(4)[:2], X, **how),
+        lambda X, **how: tree.kneighbors(X, n_neighbors=1, **how),
+        lambda X, **how: tree.embed(X, **how),
+        lambda X, **how: tree.unifrac(X, **how),
+        lambda X, **how: tree.barycenter(X, **how),
+        lambda X, **how: tp.emd_pairs(X, [(0, 1)], points=FRAME, **how),
+        lambda X, **how: tp.emd_pairwise(X, points=FRAME, **how),
+    ]
+    estimators = [lambda X: tw.pairwise(X), lambda X: near.kneighbors(X, n_neighbors=1), lambda X: tw.transform(X)]
+    said = "2 of 4 points have no column, such as b; they count as 0"
+    for call in calls + estimators:
+        assert one_warning(lambda: call(rows)).startswith(said)
+        assert one_warning(lambda: call(tp.Measures(rows))).startswith(said)
+        with pytest.raises(ValueError, match="2 of 4 points have no column, such as b; give every point one"):
+            call(tp.Measures(rows, missing="error"))
+    for call in calls:
+        with pytest.raises(ValueError, match="2 of 4 points have no column"):
+            call(rows, missing="error")
+        with pytest.raises(ValueError, match="2 of 4 points have no column"):
+            call(tp.Measures(rows), missing="error")
+        with pytest.raises(ValueError, match="missing is 'no'; it must be"):
+            call(rows, missing="no")
+    assert one_warning(lambda: tree.distance(rows.loc["S1"], [0, 1, 0, 0])).startswith(said)
+
+
+def test_what_names_its_points_on_purpose_is_not_warned_of(recwarn):
+    tree = tp.linkage(points=FRAME)
+    some = [{"a": 1}, {"d": 1}]
+    assert tree.pairwise(some)[0, 1] == tree.pairwise(tp.Measures(some), missing="error")[0, 1]
+    again = pickle.loads(pickle.dumps(tp.Measures(some, missing="error")))
+    assert tree.pairwise(again)[0, 1] == tree.pairwise(some)[0, 1]
+    tree.pairwise(pd.DataFrame(np.eye(4), columns=list("dcba")), missing="error")
+    assert not recwarn.list
+
+
+def test_files_without_all_columns_are_refused_where_asked(tmp_path):
+    (tmp_path / "some.csv").write_text("id,d,a\nS1,0,1\nS2,1,0\n")
+    tree = tp.linkage(points=FRAME)
+    assert one_warning(lambda: tree.pairwise(tp.Measures.read(tmp_path / "some.csv"))).startswith("2 of 4")
+    with pytest.raises(ValueError, match="2 of 4 points have no column"):
+        tree.pairwise(tp.Measures.read(tmp_path / "some.csv", missing="error"))

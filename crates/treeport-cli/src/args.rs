@@ -5,9 +5,9 @@ use std::path::{PathBuf, absolute};
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Id, Parser};
-use treeport::PointMetric;
 use treeport::internal::names::Named;
 use treeport::io::format::Format;
+use treeport::{Missing, PointMetric};
 use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::Command;
@@ -124,6 +124,7 @@ pub(crate) struct GroundArgs {
 #[derive(Args, Clone, Debug)]
 #[command(mut_arg("normalize", |arg| arg.requires("measures")))]
 #[command(mut_arg("transpose", |arg| arg.requires("measures")))]
+#[command(mut_arg("missing", |arg| arg.requires("measures")))]
 pub(crate) struct MeasureArgs {
     /// Measures, one per row, one point per column (.npz, .npy, .csv, .tsv). Tables of text may have
     /// names of points in a header and IDs in the first column, which results then go by.
@@ -142,6 +143,11 @@ pub(crate) struct ReadArgs {
     /// Tables of text have points in rows and measures in columns, as QIIME and BIOM do.
     #[arg(long, help_heading = "Measures")]
     pub(crate) transpose: bool,
+    /// What to do where points have no column: count them as 0 and say how many (warn), or refuse the
+    /// table (error).
+    #[arg(long, value_name = "HOW", help_heading = "Measures", default_value = "warn")]
+    #[arg(value_parser = choice::<Missing>(), hide_possible_values = true)]
+    pub(crate) missing: Missing,
 }
 
 /// A model, and the measures that it is asked about.

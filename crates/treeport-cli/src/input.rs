@@ -14,6 +14,7 @@ use treeport::search::{IndexFile, SavedFile};
 use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
 
 use crate::args::{GroundArgs, MetricArgs, NamesArgs, ReadArgs};
+use crate::output::Output;
 use crate::source;
 pub(crate) use crate::source::extension;
 
@@ -170,14 +171,28 @@ impl<'a> From<&'a Model> for PointSet<'a> {
 
 /// Measures on some points, one per row; divided by their totals if asked. Where both the points and
 /// the columns of a table have names, those are matched; IDs of rows become the names of measures.
-pub(crate) fn measures(space: PointSet<'_>, path: &Path, how: ReadArgs) -> Result<Measures> {
+pub(crate) fn measures(
+    space: PointSet<'_>,
+    path: &Path,
+    how: ReadArgs,
+    output: &Output,
+) -> Result<Measures> {
     let read = || {
         let input = source::open(path, Wanted::Measures)?;
-        let measures = input.masses(space.names, how.transpose)?.measures(space.names)?;
+        let masses = input.masses(space.names, how.transpose)?;
+        let missing = masses.missing(space.names);
+        // Names that do not match are the larger mistake.
+        let measures = masses.measures(space.names)?;
+        let missing = missing.map(|found| found.unless(how.missing)).transpose()?;
         measures.check_points(space.points)?;
-        Ok(measures)
+        Ok((measures, missing))
     };
-    let measures = read().map_err(|error| in_file(error, path))?;
+    let (measures, missing) = read().map_err(|error| in_file(error, path))?;
+    if let Some(missing) = missing {
+        let name = name(path);
+        output
+            .note(&format!("warning: {name}: {missing} (`--missing error` refuses such a table)"));
+    }
     Ok(if how.normalize { measures.normalized() } else { measures })
 }
 

@@ -20,8 +20,8 @@ impl MeasureArgs {
     }
 
     /// The measures, which live on these points.
-    pub(crate) fn read(&self, space: PointSet<'_>) -> Result<Measures> {
-        input::measures(space, self.path()?, self.how)
+    pub(crate) fn read(&self, space: PointSet<'_>, output: &Output) -> Result<Measures> {
+        input::measures(space, self.path()?, self.how, output)
     }
 }
 
@@ -41,7 +41,7 @@ impl LabelArgs {
         names: Option<&[String]>,
         output: &Output,
     ) -> Result<Labelled> {
-        let measures = self.measures.read(PointSet { points: metric.points(), names })?;
+        let measures = self.measures.read(PointSet { points: metric.points(), names }, output)?;
         let from = self.measures.path()?;
         let pairs = match &self.labels {
             Some(path) => {

@@ -103,6 +103,8 @@ pub enum Error {
         "the names do not match: {reason}; rows are called as points are: the table has points in rows, so read it transposed"
     )]
     TransposedNames { reason: String },
+    #[error("{}; give every point one, of zeros where it has no mass", without_column(*missing, *points, example))]
+    MissingColumns { missing: usize, points: usize, example: String },
 
     #[error(
         "pair {label} (measures {left} and {right}) has distance {value}; distances must be finite and at least 0"
@@ -231,6 +233,12 @@ fn unbalanced_component(node: &str, [left, right]: [usize; 2], masses: [f64; 2])
         "measures {left} and {right} have mass {left_mass} and {right_mass} in the component of \
          node {node}, and no path leads out of it; make them equal there, or join the components by edges"
     )
+}
+
+/// How many points have no column, and one of them.
+pub(crate) fn without_column(missing: usize, points: usize, example: &str) -> String {
+    let have = if missing == 1 { "has" } else { "have" };
+    format!("{missing} of {points} points {have} no column, such as `{example}`")
 }
 
 /// What the system says, but for the number of its error.

@@ -36,6 +36,7 @@
 pub mod accuracy;
 mod binary;
 pub mod build;
+mod columns;
 mod condensed;
 pub mod contract;
 mod error;
@@ -71,6 +72,7 @@ mod wide;
 
 pub use accuracy::{Accuracy, Level};
 pub use build::{Linkage, linkage};
+pub use columns::{Missing, MissingColumns};
 pub use error::{Error, Result, Wording};
 pub use estimate::Estimator;
 pub use fit::{Fit, FitOptions, Method, fit};
@@ -109,7 +111,7 @@ pub mod internal {
         pub use crate::memory::{address_space, available, check, parse, set_limit, show};
     }
     pub mod names {
-        pub use crate::measure::match_names;
+        pub use crate::columns::match_names;
         pub use crate::names::{Named, list};
     }
     pub mod score {

@@ -3,9 +3,9 @@
 //! Masses are kept as given: transport is homogeneous in mass, so what two measures need is the
 //! *same* total, not the total 1. [`Measures::normalized`] makes every total 1, explicitly.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::columns::match_names;
 use crate::error::{Error, Result};
 use crate::memory;
 
@@ -245,7 +245,7 @@ impl Measures {
     }
 
     /// The measures with their columns in the order of the points, matched by name; points without a
-    /// column have no mass.
+    /// column have no mass ([`MissingColumns`](crate::MissingColumns) says which).
     ///
     /// # Errors
     /// A column whose name no point has or that comes twice, or two points of the same name.
@@ -461,32 +461,6 @@ impl CompressedRows {
 
 fn show(count: usize) -> String {
     crate::error::show_shape(&[count])
-}
-
-/// For every column the number of the point of that name.
-///
-/// # Errors
-/// As [`Measures::matched`].
-pub fn match_names(columns: &[String], points: &[String]) -> Result<Vec<usize>> {
-    let unmatched = |reason: String| Err(Error::UnmatchedNames { reason });
-    let mut number = HashMap::with_capacity(points.len());
-    for (point, name) in points.iter().enumerate() {
-        if let Some(first) = number.insert(name.as_str(), point) {
-            return unmatched(format!("points {first} and {point} are both called `{name}`"));
-        }
-    }
-    let mut column_of = vec![None; points.len()];
-    let mut places = Vec::with_capacity(columns.len());
-    for (column, name) in columns.iter().enumerate() {
-        let Some(&point) = number.get(name.as_str()) else {
-            return unmatched(format!("column {column} is `{name}`, and no point is called so"));
-        };
-        if let Some(first) = column_of[point].replace(column) {
-            return unmatched(format!("columns {first} and {column} are both `{name}`"));
-        }
-        places.push(point);
-    }
-    Ok(places)
 }
 
 /// The second measure with the total of the first, if they differ by more than sums of the same

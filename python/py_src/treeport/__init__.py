@@ -12,7 +12,7 @@ from ._core import __version__
 from ._distances import plot_distances
 from ._estimator import TreeWasserstein, load
 from ._forest import Forest
-from ._inputs import Measures
+from ._inputs import Measures, MissingColumnsWarning
 from ._memory import set_memory_limit
 from ._neighbors import WassersteinNeighbors
 from ._skbio import to_skbio
@@ -23,6 +23,7 @@ __all__ = [
     "Bounds",
     "Forest",
     "Measures",
+    "MissingColumnsWarning",
     "Tree",
     "TreeWasserstein",
     "WassersteinNeighbors",

@@ -41,6 +41,7 @@ def emd_pairs(
     penalty: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
+    missing: str = "warn",
 ) -> Floats:
     """Exact transport costs of many pairs of measures, in parallel.
 
@@ -63,6 +64,8 @@ def emd_pairs(
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
         Whether to show a progress bar on stderr.
+    missing : {"warn", "error"}
+        What is done where points have no column, as for `Measures`.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def emd_pairs(
         if penalty is None:
             sets[0].check_pairs(numbers)
 
-    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, check)
+    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, check)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
         return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
 
@@ -105,6 +108,7 @@ def emd_pairwise(
     penalty: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
+    missing: str = "warn",
 ) -> Any:
     """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in parallel.
 
@@ -125,6 +129,8 @@ def emd_pairwise(
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
         Whether to show a progress bar on stderr.
+    missing : {"warn", "error"}
+        What is done where points have no column, as for `Measures`.
 
     Returns
     -------
@@ -148,7 +154,7 @@ def emd_pairwise(
         if penalty is None:
             _core.Model.check_balanced(rows[0], None if B is None else rows[1])
 
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, check)
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, missing, check)
     n, m = len(rows[0]), len(rows[-1])
     _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
     if B is None:
@@ -186,6 +192,7 @@ def _on_one_ground(
     metric: str,
     weight: Optional[str],
     assume_metric: bool,
+    missing: str,
     check: Callable[[list[_core.Measures]], None],
 ) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
     """The ground metric and the measures of every set on it, which `check` has looked at before."""
@@ -199,7 +206,7 @@ def _on_one_ground(
         check_same_columns(*sets)
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
     # Before the metric: what is wrong with masses is better said before long work than after it.
-    rows = [measures_of(one, names=names) for one in plain]
+    rows = [measures_of(one, names=names, missing=missing) for one in plain]
     check(rows)
     if graph is not None:
         return graph_of(graph, weight), rows

@@ -108,7 +108,13 @@ class Model:
         return self._raw.unbalanced(left, right, penalty)
 
     def paired(
-        self, A: Any, B: Any, *, normalize: bool = False, n_jobs: Optional[int] = None
+        self,
+        A: Any,
+        B: Any,
+        *,
+        normalize: bool = False,
+        n_jobs: Optional[int] = None,
+        missing: str = "warn",
     ) -> Floats:
         """Distance of row i of `A` to row i of `B`, for every i, in parallel.
 
@@ -119,13 +125,15 @@ class Model:
             Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
+        missing : {"warn", "error"}
+            What is done where points have no column, as for `Measures`.
 
         Returns
         -------
         distances : ndarray of shape (n_measures,)
         """
         self._check_columns(A, B)
-        left, right = self._measures(A, normalize), self._measures(B, normalize)
+        left, right = self._measures(A, normalize, missing), self._measures(B, normalize, missing)
         return self._raw.paired(left, right, threads_of(n_jobs))
 
     def pairwise(
@@ -137,6 +145,7 @@ class Model:
         n_jobs: Optional[int] = None,
         out: Any = None,
         device: Optional[str] = None,
+        missing: str = "warn",
     ) -> Any:
         """Distances of all rows of `A` to all rows of `B`, or of `A`, in parallel.
 
@@ -144,7 +153,7 @@ class Model:
         ----------
         A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_a, n_points)
             Names of columns are matched to those of the points, where both have them; points without a column have no
-            mass. Samples of a `biom.Table` are rows, and observations of an AnnData, whose variables are the columns.
+            mass, which a warning says. Samples of a `biom.Table` are rows, and observations of an AnnData, whose variables are the columns.
         B : the same, of shape (n_b, n_points), optional
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
@@ -157,6 +166,8 @@ class Model:
             "cuda" or "cuda:1" computes on a GPU, in single precision: the result is an array of float32, and `out` may
             be one of float32 or float64, or a tensor on the GPU. It needs PyTorch and Triton
             (``pip install "treeport[gpu]"``).
+        missing : {"warn", "error"}
+            What is done where points have no column, as for `Measures`.
 
         Returns
         -------
@@ -179,7 +190,8 @@ class Model:
         [0.0, 3.0]
         """
         self._check_columns(A, B)
-        left, right = self._measures(A, normalize), None if B is None else self._measures(B, normalize)
+        left = self._measures(A, normalize, missing)
+        right = None if B is None else self._measures(B, normalize, missing)
         distances = table_of(self._raw, left, right, out, threads_of(n_jobs), device)
         if out is not None or device is not None:
             return distances
@@ -194,6 +206,7 @@ class Model:
         n_jobs: Optional[int] = None,
         out: Any = None,
         device: Optional[str] = None,
+        missing: str = "warn",
     ) -> Any:
         """Distances of all rows of `A` to all rows of `B`: ``pairwise(A, B)``, by its name in Rust.
 
@@ -201,14 +214,14 @@ class Model:
         ----------
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points)
-        normalize, n_jobs, out, device
+        normalize, n_jobs, out, device, missing
             As for `pairwise`.
 
         Returns
         -------
         distances : ndarray of shape (n_a, n_b), or DataFrame where rows have IDs
         """
-        return self.pairwise(A, B, normalize=normalize, n_jobs=n_jobs, out=out, device=device)
+        return self.pairwise(A, B, normalize=normalize, n_jobs=n_jobs, out=out, device=device, missing=missing)
 
     def kneighbors(
         self,
@@ -219,6 +232,7 @@ class Model:
         normalize: bool = False,
         n_jobs: Optional[int] = None,
         device: Optional[str] = None,
+        missing: str = "warn",
     ) -> tuple[Any, Integers]:
         """The rows of `B` that are nearest to each row of `A`, or the nearest others of `A`, by the model's distances.
 
@@ -235,6 +249,8 @@ class Model:
             Threads; `None` and -1 stand for all processors.
         device : str, optional
             "cuda" or "cuda:1" computes on a GPU, in single precision: see `pairwise`.
+        missing : {"warn", "error"}
+            What is done where points have no column, as for `Measures`.
 
         Returns
         -------
@@ -250,7 +266,8 @@ class Model:
         >>> tree.kneighbors([[1, 0, 0], [0, 1, 0], [0, 0, 1]], n_neighbors=1)[1].tolist()
         [[1], [0], [0]]
         """
-        left, right = self._measures(A, normalize), None if B is None else self._measures(B, normalize)
+        left = self._measures(A, normalize, missing)
+        right = None if B is None else self._measures(B, normalize, missing)
         return nearest_of(self._raw, left, right, n_neighbors, threads_of(n_jobs), device)
 
     def coupling(self, a: Any, b: Any, *, normalize: bool = False, table: bool = False) -> Any:
@@ -295,7 +312,7 @@ class Model:
         return self._raw.to_newick()
 
     def embed(
-        self, A: Any, *, normalize: bool = False, n_jobs: Optional[int] = None
+        self, A: Any, *, normalize: bool = False, n_jobs: Optional[int] = None, missing: str = "warn"
     ) -> sparse.csr_array:
         """Sparse rows whose cityblock distances are the distances of the measures.
 
@@ -309,6 +326,8 @@ class Model:
             Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
+        missing : {"warn", "error"}
+            What is done where points have no column, as for `Measures`.
 
         Returns
         -------
@@ -323,7 +342,7 @@ class Model:
         >>> tp.Forest([tree, tree.scaled(2)]).embed([[0.5, 0.5]]).toarray()
         array([[0.25, 0.5 , 0.  , 0.5 , 1.  , 0.  ]])
         """
-        start, columns, values, nodes = self._raw.embed(self._measures(A, normalize), threads_of(n_jobs))
+        start, columns, values, nodes = self._raw.embed(self._measures(A, normalize, missing), threads_of(n_jobs))
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:
@@ -365,9 +384,9 @@ class Model:
         raw = self._raw.extended(table, threads_of(n_jobs), None)
         return self._of(raw if known is None else raw.with_names(known))
 
-    def _measures(self, A: Any, normalize: bool = False) -> _core.Measures:
+    def _measures(self, A: Any, normalize: bool = False, missing: str = "warn") -> _core.Measures:
         """Rows of masses; columns with names are matched to points with names."""
-        return measures_of(unmapped(A, self._places), normalize, self.names)
+        return measures_of(unmapped(A, self._places), normalize, self.names, missing)
 
     def _check_columns(self, A: Any, B: Any) -> None:
         if self.names is None and B is not None:

@@ -149,7 +149,7 @@ class Tree(Model):
         """
         return self._raw.to_linkage()
 
-    def barycenter(self, measures: Any, weights: Any = None) -> Floats:
+    def barycenter(self, measures: Any, weights: Any = None, *, missing: str = "warn") -> Floats:
         """The measure with the least weighted sum of distances to some, exactly, on the points of the tree.
 
         Parameters
@@ -158,6 +158,8 @@ class Tree(Model):
             One measure per row; their totals have to be equal, and are that of the barycenter.
         weights : array-like of shape (n_measures,), optional
             How much each measure counts; by default all the same.
+        missing : {"warn", "error"}
+            What is done where points have no column, as for `Measures`.
 
         Returns
         -------
@@ -176,7 +178,7 @@ class Tree(Model):
         shares = None if weights is None else np.atleast_1d(np.require(weights, np.float64, "A"))
         if shares is not None and shares.ndim != 1:
             raise ValueError(f"weights has shape {shares.shape}, expected one for every measure")
-        return self._raw.barycenter(self._measures(measures), shares)
+        return self._raw.barycenter(self._measures(measures, missing=missing), shares)
 
     def unifrac(
         self,
@@ -185,6 +187,7 @@ class Tree(Model):
         *,
         alpha: float = 0.5,
         n_jobs: Optional[int] = None,
+        missing: str = "warn",
     ) -> Any:
         """UniFrac distances of all pairs of samples, with the tree as their phylogeny.
 
@@ -192,7 +195,7 @@ class Tree(Model):
         ----------
         counts : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_samples, n_points)
             Counts of taxa, one sample per row; totals may differ. Names of columns are matched to the tips, and may be
-            some of them: tips without a column have no counts. Samples of a `biom.Table` are rows.
+            some of them: tips without a column have no counts, which one warning says. Samples of a `biom.Table` are rows.
         variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
             "weighted" is the tree distance of shares; "weighted-normalized" that over the largest it could be;
             "unweighted" the share of length that only one of two samples has; "generalized" (Chen et al. 2012) weighs
@@ -202,6 +205,8 @@ class Tree(Model):
             From 0 to 1, for "generalized"; 1 is "weighted-normalized".
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
+        missing : {"warn", "error"}
+            What is done where points have no column, as for `Measures`.
 
         Returns
         -------
@@ -214,7 +219,7 @@ class Tree(Model):
         >>> tree.unifrac([[8, 0, 0], [4, 4, 0]], "unweighted").tolist()
         [[0.0, 0.25], [0.25, 0.0]]
         """
-        distances = self._raw.unifrac(self._measures(counts), variant, float(alpha), threads_of(n_jobs))
+        distances = self._raw.unifrac(self._measures(counts, missing=missing), variant, float(alpha), threads_of(n_jobs))
         ids = ids_of(counts)
         return framed(distances, ids, ids)
 

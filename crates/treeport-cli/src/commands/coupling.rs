@@ -64,7 +64,7 @@ const COLUMNS: [&str; 4] = ["from", "to", "mass", "distance"];
 pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "a plan goes", &["csv"])?;
     let (mut moves, names) = match &args.model {
-        Some(model) => model_plan(args, model)?,
+        Some(model) => model_plan(args, model, output)?,
         None => exact_plan(args, output)?,
     };
     moves.sort_unstable_by_key(|row| (row.from, row.to));
@@ -82,9 +82,9 @@ pub(crate) fn run(args: &CouplingArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
+fn model_plan(args: &CouplingArgs, path: &Path, output: &Output) -> Result<Plan> {
     let model = input::named_model(path, &args.ground.names)?;
-    let (measures, (i, j)) = read_pair(args, (&model).into())?;
+    let (measures, (i, j)) = read_pair(args, (&model).into(), output)?;
     let plan = model.coupling(&measures.row(i), &measures.row(j))?;
     let moves = plan.iter().map(|(from, to, mass)| {
         let distance = model.leaf_distance(from, to);
@@ -95,7 +95,7 @@ fn model_plan(args: &CouplingArgs, path: &Path) -> Result<Plan> {
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (ground, names) = input::named_ground(&args.ground)?;
-    let (measures, (i, j)) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()))?;
+    let (measures, (i, j)) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()), output)?;
     let (a, b) = (measures.row(i), measures.row(j));
     let solved =
         watched(output, |progress| Problem::new(&ground, &a, &b).numbered(i, j).solve(progress));
@@ -111,8 +111,12 @@ fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
 }
 
 /// The measures, and the numbers of the two of `--pair`.
-fn read_pair(args: &CouplingArgs, space: PointSet<'_>) -> Result<(Measures, (usize, usize))> {
-    let (measures, path) = (args.measures.read(space)?, args.measures.path()?);
+fn read_pair(
+    args: &CouplingArgs,
+    space: PointSet<'_>,
+    output: &Output,
+) -> Result<(Measures, (usize, usize))> {
+    let (measures, path) = (args.measures.read(space, output)?, args.measures.path()?);
     let finder = MeasureFinder::new(&measures);
     let find = |which: usize| {
         finder.find("`--pair`", &args.pair[which]).with_context(|| input::name(path))

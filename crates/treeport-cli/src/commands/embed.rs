@@ -66,7 +66,7 @@ struct Work<'a> {
 pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "an embedding goes", &["npz", "csv"])?;
     let model = args.of.model()?;
-    let measures = args.of.measures.read((&model).into())?;
+    let measures = args.of.measures.read((&model).into(), output)?;
     let titles = input::measure_names(args.measure_names.as_deref(), &measures)?;
     let from = input::name(args.of.measures.path()?);
     let work = Work { model: &model, measures: &measures, titles, from };

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let (metric, mut kept) = MetricAndModels::with_metric(&args.ground, args.model.as_slice())?;
     let given = kept.models.pop();
     let names = given.as_ref().and_then(Model::names).or(kept.names.as_deref());
-    let measures = args.measures.read(PointSet { points: metric.points(), names })?;
+    let measures = args.measures.read(PointSet { points: metric.points(), names }, output)?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let (count, each) = (pairs.len(), size_of::<[usize; 2]>() + size_of::<Answer>());
     let step = format_args!("the list of {count} estimates");

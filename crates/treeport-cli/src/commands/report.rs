@@ -135,7 +135,7 @@ impl Inputs {
             let data = args.test.data.test(&metric, models[0].names(), output)?;
             test = Some((metric, data));
         } else if has_measures {
-            measures = Some(args.test.data.measures.read((&models[0]).into())?);
+            measures = Some(args.test.data.measures.read((&models[0]).into(), output)?);
         }
         let inputs = Self { models, test, measures, measure_names: None, history, groups };
         let names = inputs

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &UniFracArgs, output: &Output) -> Result<ExitCode> {
     let tree = model.tree().with_context(|| {
         format!("{}: UniFrac is of one tree, and this is a forest", input::name(&args.of.model))
     })?;
-    let samples = args.of.measures.read((&model).into())?;
+    let samples = args.of.measures.read((&model).into(), output)?;
     let distances =
         watched(output, |progress| tree.unifrac(&samples, args.variant, args.alpha, progress))?;
     write(file, &samples, &distances, output)?;

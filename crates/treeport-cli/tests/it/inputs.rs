@@ -390,3 +390,41 @@ fn the_page_about_files_runs() {
     assert!(folder.text("matrix.csv").starts_with(",S1,S2,S 3\nS1,0,"));
     assert!(folder.text("matrix.tsv").starts_with("\tS1\tS2\tS 3\nS1\t0\t"));
 }
+
+#[test]
+fn points_without_a_column_are_named_or_refused() {
+    let folder = Folder::with_model();
+    folder.write("some.csv", "id,d,a\nS1,0,1\nS2,1,0\n");
+    let said = "warning: some.csv: 2 of 4 points have no column, such as `b`; they count as 0 (`--missing error` refuses such a table)\n";
+    let run = |args: &str| {
+        let ended = folder.output(args);
+        assert!(ended.status.success(), "{args}: {}", show(&ended));
+        String::from_utf8(ended.stderr).expect("text")
+    };
+    folder.write("points.csv", "id,x\na,0\nb,1\nc,5\nd,6\n");
+    folder.run("index --points points.csv --measures measures.csv -o all.index");
+    folder.write("labels.csv", "left,right,distance\nS1,S2,6\nS2,S1,6\n");
+    let commands = [
+        "distance model.tree --measures some.csv",
+        "unifrac model.nwk --measures some.csv",
+        "exact --points points.csv --measures some.csv",
+        "estimate --points points.csv --measures some.csv --accuracy exact",
+        "embed model.tree --measures some.csv",
+        "coupling model.tree --measures some.csv --pair S1 S2",
+        "coupling --exact --points points.csv --measures some.csv --pair S1 S2",
+        "nearest model.tree --measures some.csv -k 1",
+        "nearest all.index --queries some.csv -k 1",
+        "eval model.tree --points points.csv --measures some.csv --labels labels.csv",
+    ];
+    for args in commands {
+        assert!(run(args).starts_with(said), "{args}: {}", run(args));
+        assert_eq!(run(&format!("{args} --quiet")), "", "{args}");
+        let refused = folder.error(&format!("{args} --missing error"));
+        let expected = "some.csv: 2 of 4 points have no column, such as `b`; give every point one, of zeros where it has no mass";
+        assert_eq!(refused, expected, "{args}");
+    }
+    // A line for every table, and none for one that has all points or no names.
+    let twice = run("distance model.tree --measures some.csv --against some.csv");
+    assert_eq!(twice, said.repeat(2));
+    assert_eq!(run("distance model.tree --measures measures.csv --missing error"), "");
+}

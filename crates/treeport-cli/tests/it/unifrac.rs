@@ -62,7 +62,7 @@ fn files_say_what_they_are_and_errors_what_to_do() {
         ("-o d.txt", ".tsv or .csv or .npy"),
     ] {
         let error =
-            folder.error(&format!("unifrac tree.nwk --measures table.tsv --transpose {args}"));
+            folder.error(&format!("unifrac tree.nwk --measures table.tsv --transpose -q {args}"));
         assert!(error.contains(said), "{args}: {error}");
     }
     folder.write("table.tsv", "#OTU ID\tS1\nzebra\t3\n");

@@ -14,6 +14,7 @@ use super::biom::{self, Biom};
 use super::model_file::ModelFile;
 use super::table::{self, Table, TableOptions};
 use super::text;
+use crate::columns::MissingColumns;
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
@@ -574,6 +575,11 @@ impl Masses {
             Self::Table(table) => table.header.as_deref(),
             Self::Biom(table) => Some(&table.observations),
         }
+    }
+
+    /// What points of these names have no column, where the file has names of columns.
+    pub fn missing(&self, points: Option<&[String]>) -> Option<MissingColumns> {
+        MissingColumns::among(self.points()?, points?)
     }
 
     /// The measures on points of these names, or in the order of the file where there are none.

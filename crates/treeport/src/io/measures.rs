@@ -4,8 +4,9 @@ use std::io::{Read, Seek};
 
 use super::table::{self, Table};
 use super::{npy, npz, rows_and_columns};
+use crate::columns::match_names;
 use crate::error::{Error, Result};
-use crate::measure::{Measures, match_names};
+use crate::measure::Measures;
 
 impl Measures {
     /// From a two-dimensional NumPy array: one measure per row, one point per column.

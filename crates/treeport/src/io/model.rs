@@ -5,8 +5,8 @@ use std::path::Path;
 use super::file;
 use super::format::{Input, Wanted};
 use super::model_file::{self, ModelFile, decode_model};
+use crate::columns::match_names;
 use crate::error::{Error, Result};
-use crate::measure::match_names;
 use crate::model::Model;
 
 impl Model {

@@ -10,5 +10,5 @@ from ._measures import _measures_again  # pickles of earlier releases ask for it
 from ._numbers import Floats, Integers, Seed, array_of, is_plain, is_sparse
 from ._numbers import neighbors_of, pairs_of, seed_of, threads_of
 from ._scikit_learn import rows_of, with_mass
-from ._table import NamedTable, Places, names_of_labels, names_of_more, own_labels, texts
+from ._table import MissingColumnsWarning, NamedTable, Places, names_of_labels, names_of_more, own_labels, texts
 from .dicts import are_mappings, named_rows, places_in, unmapped

@@ -13,7 +13,7 @@ from scipy import sparse
 from .. import _core
 from ._adapters import to_measures
 from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain
-from ._table import NamedTable, Places, names_of_labels, texts
+from ._table import NamedTable, Places, missing_of, names_of_labels, texts
 from .dicts import are_mappings, is_mapping, named_rows
 
 
@@ -73,14 +73,14 @@ def width(measure: Any) -> int:
     return int(measure[2] if isinstance(measure, tuple) else len(measure))
 
 
-def table(measures: Any, names: Optional[Sequence[Any]] = None) -> Any:
+def table(measures: Any, names: Optional[Sequence[Any]] = None, missing: str = "warn") -> Any:
     """Many measures as float64: a two-dimensional array, or compressed rows.
 
     Where both columns and points have names, they are matched.
     """
     if names is None and is_plain(measures):
         return measures
-    rows = to_measures(measures).in_order(names)
+    rows = to_measures(measures).in_order(names, missing)
     if is_sparse(rows):
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
     dense = array_of(rows)
@@ -90,16 +90,17 @@ def table(measures: Any, names: Optional[Sequence[Any]] = None) -> Any:
 
 
 def measures_of(
-    measures: Any, normalize: bool = False, names: Optional[Sequence[Any]] = None
+    measures: Any, normalize: bool = False, names: Optional[Sequence[Any]] = None, missing: str = "warn"
 ) -> _core.Measures:
     """Checked measures, `Measures` as they are; with `normalize` each is divided by its total.
 
-    Where both columns and points have names, they are matched.
+    Where both columns and points have names, they are matched; `missing` says what of points without a column.
     """
+    missing_of(missing)
     if isinstance(measures, Measures):
-        return measures._for(names, normalize)
+        return measures._for(names, normalize, missing)
     own = to_measures(measures)
-    return _checked_by_id(table(own, names), normalize, own.rows)
+    return _checked_by_id(table(own, names, missing), normalize, own.rows)
 
 
 def _checked_by_id(rows: Any, normalize: bool, ids: Any) -> _core.Measures:
@@ -144,6 +145,10 @@ class Measures:
     names : sequence of str, optional
         What the points are called, which are matched to those of a tree. By default the columns of a DataFrame, the
         variables of an AnnData, or the observations of a `biom.Table`.
+    missing : {"warn", "error"}
+        What is done where they are asked about and points of a model or a metric are not among the names: they count as 0,
+        with a `MissingColumnsWarning` that says how many, or it is an error. Dicts mention points, so that all others have
+        no mass without a word.
 
     Attributes
     ----------
@@ -163,16 +168,24 @@ class Measures:
     """
 
     def __init__(
-        self, X: Any, *, ids: Optional[Sequence[Any]] = None, names: Optional[Sequence[Any]] = None
+        self,
+        X: Any,
+        *,
+        ids: Optional[Sequence[Any]] = None,
+        names: Optional[Sequence[Any]] = None,
+        missing: str = "warn",
     ) -> None:
         if names is not None and are_mappings(X):
             X = named_rows(X, Places(len(names), names))
         own = to_measures(X)
         ids = own.rows if ids is None else ids
         raw = _checked_by_id(table(own), False, ids)
-        self._set(raw, ids, own.columns if names is None else texts(names))
+        self._set(raw, ids, own.columns if names is None else texts(names), missing, own.mentioned)
 
-    def _set(self, raw: _core.Measures, ids: Any, columns: Any) -> None:
+    def _set(
+        self, raw: _core.Measures, ids: Any, columns: Any, missing: str = "warn", mentioned: bool = False
+    ) -> None:
+        self._missing, self._mentioned = missing_of(missing), mentioned
         raw.keep()
         self._raw = raw
         self.ids = _one_each(ids, len(raw), "IDs", "measures")
@@ -181,13 +194,15 @@ class Measures:
         self._placed: Optional[tuple[list[str], Measures]] = None
 
     @classmethod
-    def _of(cls, raw: _core.Measures, ids: Any, columns: Any) -> Measures:
+    def _of(cls, raw: _core.Measures, ids: Any, columns: Any, missing: str = "warn") -> Measures:
         made = cls.__new__(cls)
-        made._set(raw, ids, columns)
+        made._set(raw, ids, columns, missing)
         return made
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, transpose: bool = False) -> Measures:
+    def read(
+        cls, path: str | os.PathLike[str], *, transpose: bool = False, missing: str = "warn"
+    ) -> Measures:
         """Reads a file, with the IDs of its rows and the names of its columns where it has them.
 
         Parameters
@@ -199,6 +214,8 @@ class Measures:
             pyarrow); ``.h5ad``, whose observations become rows (needs anndata).
         transpose : bool
             Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes them.
+        missing : {"warn", "error"}
+            What is done about points that the file has no column for, as for `Measures`.
 
         Raises
         ------
@@ -223,7 +240,7 @@ class Measures:
         file = os.fspath(path)
         try:
             found = read(file, transpose)
-            return cls._of(*found) if isinstance(found, tuple) else cls(found)
+            return cls._of(*found, missing=missing) if isinstance(found, tuple) else cls(found, missing=missing)
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
 
@@ -283,19 +300,24 @@ class Measures:
         normalized.keep()
         return normalized
 
-    def _for(self, names: Optional[Sequence[Any]], normalize: bool) -> _core.Measures:
+    def _for(self, names: Optional[Sequence[Any]], normalize: bool, missing: str = "warn") -> _core.Measures:
         """Those that points of these names are asked about."""
-        placed = self._in_order(names)
+        placed = self._in_order(names, missing)
         return placed._normalized if normalize else placed._raw
 
-    def _in_order(self, names: Optional[Sequence[Any]]) -> Measures:
-        """The same on points of these names; kept, in case they are asked about again."""
+    def _in_order(self, names: Optional[Sequence[Any]], missing: str = "warn") -> Measures:
+        """The same on points of these names; kept, in case they are asked about again.
+
+        Points without a column are refused where either the caller or the measures themselves say so.
+        """
+        missing = "error" if "error" in (missing, self._missing) else "warn"
         wanted = None if names is None else texts(names)
         called = None if wanted is None else self._table().called(wanted)
         if wanted is None or called is None or called == wanted:
             return self
-        if self._placed is None or self._placed[0] != wanted:
-            self._placed = wanted, Measures(self._table().in_order(wanted), ids=self.ids, names=wanted)
+        refused = missing == "error" and len(called) < len(wanted)
+        if refused or self._placed is None or self._placed[0] != wanted:
+            self._placed = wanted, Measures(self._table().in_order(wanted, missing), ids=self.ids, names=wanted)
         return self._placed[1]
 
     def _rows(self) -> sparse.csr_array:
@@ -303,10 +325,11 @@ class Measures:
         return sparse.csr_array((masses, columns, start), shape=(len(self), points))
 
     def _table(self) -> NamedTable:
-        return NamedTable(self._rows, self.ids, range(self._raw.points) if self._counted else self.names)
+        columns = range(self._raw.points) if self._counted else self.names
+        return NamedTable(self._rows, self.ids, columns, self._mentioned)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _measures_again, (self._rows(), self.ids, self.names, self._counted)
+        return _measures_again, (self._rows(), self.ids, self.names, self._counted, self._missing, self._mentioned)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -320,9 +343,11 @@ class Measures:
         return f"Measures(n_measures={len(self)}, n_points={self._raw.points})"
 
 
-def _measures_again(rows: Any, ids: Any, names: Any, counted: bool = False) -> Measures:
+def _measures_again(
+    rows: Any, ids: Any, names: Any, counted: bool = False, missing: str = "warn", mentioned: bool = False
+) -> Measures:
     columns = range(rows.shape[1]) if counted else names
-    return Measures(NamedTable(lambda: rows, ids, columns))
+    return Measures(NamedTable(lambda: rows, ids, columns, mentioned), missing=missing)
 
 
 def _one_each(labels: Any, count: int, what: str, things: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Callable, NamedTuple, Optional
@@ -19,14 +21,21 @@ class Places(NamedTuple):
     names: Optional[Sequence[Any]]
 
 
+class MissingColumnsWarning(UserWarning):
+    """Points have no column in a table of masses, and count as 0."""
+
+
 class NamedTable:
     """Numbers of one or two axes, and the labels of rows and of columns; `None` where there are none.
 
-    The numbers are read when they are first asked for, so that labels alone cost nothing.
+    The numbers are read when they are first asked for, so that labels alone cost nothing. Where columns are only those
+    that somebody mentioned (`mentioned`), as in dicts, all other points are meant to have no mass.
     """
 
-    def __init__(self, read: Callable[[], Any], rows: Any = None, columns: Any = None) -> None:
-        self._read, self.rows, self.columns = read, rows, columns
+    def __init__(
+        self, read: Callable[[], Any], rows: Any = None, columns: Any = None, mentioned: bool = False
+    ) -> None:
+        self._read, self.rows, self.columns, self.mentioned = read, rows, columns, mentioned
 
     @cached_property
     def values(self) -> Any:
@@ -45,16 +54,46 @@ class NamedTable:
         numbers = texts(self.columns)
         return None if set(numbers).isdisjoint(points) else numbers
 
-    def in_order(self, points: Optional[Sequence[Any]]) -> Any:
+    def in_order(self, points: Optional[Sequence[Any]], missing: str = "warn") -> Any:
         """The numbers, columns in the order of points that have names, where columns have names, too.
 
-        Points without a column have no mass.
+        Points without a column have no mass, which a warning says, or an error where `missing` is "error".
         """
         wanted = None if points is None else texts(points)
         columns = None if wanted is None else self.called(wanted)
         if wanted is None or columns is None or columns == wanted:
             return self.values
-        return _placed(self.values, places_of(columns, wanted, self.rows), len(wanted))
+        places = places_of(columns, wanted, self.rows)
+        if len(places) < len(wanted) and not self.mentioned:
+            _tell_missing(set(columns), wanted, missing)
+        return _placed(self.values, places, len(wanted))
+
+
+def missing_of(missing: str) -> str:
+    """What is done where points have no column, if it is one of the things that can be."""
+    if missing not in ("warn", "error"):
+        raise ValueError(f'missing is {missing!r}; it must be "warn" or "error"')
+    return missing
+
+
+def _tell_missing(columns: set[str], points: Sequence[str], missing: str) -> None:
+    """Says in one line how many points have no column."""
+    without = [name for name in points if name not in columns]
+    have, they = ("has", "it counts") if len(without) == 1 else ("have", "they count")
+    said = f"{len(without)} of {len(points)} points {have} no column, such as {without[0]}"
+    if missing_of(missing) == "error":
+        raise ValueError(f"{said}; give every point one, of zeros where it has no mass")
+    hint = '`Measures(X, missing="error")` refuses such a table'
+    warnings.warn(f"{said}; {they} as 0 ({hint})", MissingColumnsWarning, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """The level of the first caller who is not in this package, nor in scikit-learn, whom a warning is for."""
+    inside, level = (__name__.partition(".")[0], "sklearn"), 1
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def comes_from(what: Any, package: str) -> bool:

@@ -58,7 +58,7 @@ def rows_of_mappings(measures: Sequence[Mapping[Any, Any]], places: Places) -> s
 def named_rows(measures: Sequence[Mapping[Any, Any]], places: Places) -> NamedTable:
     """The same with the names of the points, where they have any."""
     called = None if places.names is None else texts(places.names)
-    return NamedTable(lambda: rows_of_mappings(measures, places), None, called)
+    return NamedTable(lambda: rows_of_mappings(measures, places), None, called, mentioned=True)
 
 
 def places_in(measures: Sequence[Mapping[Any, Any]]) -> Places:

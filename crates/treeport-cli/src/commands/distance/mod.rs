@@ -111,9 +111,9 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         _ => Form::Rows,
     };
     let model = args.of.model()?;
-    let left = args.of.measures.read((&model).into())?;
+    let left = args.of.measures.read((&model).into(), output)?;
     let how = args.of.measures.how;
-    let read = |path: &PathBuf| input::measures((&model).into(), path, how);
+    let read = |path: &PathBuf| input::measures((&model).into(), path, how, output);
     let against = args.against.as_ref().map(read).transpose()?;
     let pairs = which_pairs(args, &left, against.as_ref())?;
     let left_names = input::measure_names(args.measure_names.as_deref(), &left)?;

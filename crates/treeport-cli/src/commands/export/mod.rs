@@ -90,7 +90,7 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
     let mut facts = json!({});
     match (format, file) {
         (Format::Npz, Some(path)) => {
-            let rows = model.embed(&args.measures.read((&model).into())?)?;
+            let rows = model.embed(&args.measures.read((&model).into(), output)?)?;
             output::save(path, |out| Ok(npz::write_csr(&rows, out)?))?;
         }
         (Format::Linkage, Some(path)) if input::extension(path) == Some("npy") => {

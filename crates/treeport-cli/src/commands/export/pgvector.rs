@@ -100,8 +100,8 @@ impl PgvectorArgs {
             "the model has {} nodes; pgvector takes {COLUMNS} columns",
             model.nodes()
         );
-        let measures = args.read(model.into())?;
-        let read = |path: &PathBuf| input::measures(model.into(), path, args.how);
+        let measures = args.read(model.into(), output)?;
+        let read = |path: &PathBuf| input::measures(model.into(), path, args.how, output);
         let queries = self.queries.as_ref().map(read).transpose()?;
         let sets: Vec<&Measures> = queries.iter().chain([&measures]).collect();
         let from = input::name(args.path()?);

@@ -25,7 +25,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let index = &from.index;
     let space = PointSet::of(index.metric(), from.point_names.as_ref());
-    let read = |path: &Path| input::measures(space, path, args.how);
+    let read = |path: &Path| input::measures(space, path, args.how, output);
     let queries = args.queries.as_deref().map(read).transpose()?;
     if let (Some(queries), Some(path)) = (&queries, &args.queries) {
         Measures::check_all_balanced(&[queries, index.measures()]).with_context(|| {

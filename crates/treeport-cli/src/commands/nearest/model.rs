@@ -25,7 +25,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<()> {
     args.check_for_model()?;
-    let (measures, queries, names) = read(args, model)?;
+    let (measures, queries, names) = read(args, model, output)?;
     let among = model.prepare(&measures)?;
     let apart = queries.as_ref().map(|queries| model.prepare(queries)).transpose()?;
     let prepared = apart.as_ref().unwrap_or(&among);
@@ -62,10 +62,14 @@ pub(super) fn run(
 }
 
 /// The measures to search, the queries if they are others, and the names of both.
-fn read(args: &NearestArgs, model: &Model) -> Result<(Measures, Option<Measures>, Names)> {
+fn read(
+    args: &NearestArgs,
+    model: &Model,
+    output: &Output,
+) -> Result<(Measures, Option<Measures>, Names)> {
     let none = || format!("{}: it holds no measures; give `--measures`", input::name(&args.model));
     let path = args.measures.as_deref().with_context(none)?;
-    let read = |path: &Path| input::measures(model.into(), path, args.how);
+    let read = |path: &Path| input::measures(model.into(), path, args.how, output);
     let (measures, queries) = (read(path)?, args.queries.as_deref().map(read).transpose()?);
     let asking = queries.as_ref().unwrap_or(&measures);
     Measures::check_all_balanced(&[asking, &measures]).with_context(|| match &args.queries {
