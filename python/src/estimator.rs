@@ -24,39 +24,46 @@ pub(crate) struct Calibration {
     levels: [String; 4],
     mean_of_plans: bool,
     flow_width: f64,
+    /// Pickles of older versions do not have these two yet.
+    #[pyo3(default)]
     flow_blend: Option<[f64; 2]>,
-    arcs_blend: [f64; 2],
+    #[pyo3(default)]
+    arcs_blend: Option<[f64; 2]>,
 }
 
 impl From<treeport::estimate::Calibration> for Calibration {
     fn from(found: treeport::estimate::Calibration) -> Self {
         let [tree, flow, arcs, exact] = found.factors;
-        let (levels, flow_width) = (found.levels.map(|level| level.to_string()), found.flow_width);
-        let mean_of_plans = found.statistic == Statistic::Mean;
-        let (flow_blend, arcs_blend) = (found.flow_blend, found.arcs_blend);
-        Self { tree, flow, arcs, exact, levels, mean_of_plans, flow_width, flow_blend, arcs_blend }
+        Self {
+            tree,
+            flow,
+            arcs,
+            exact,
+            levels: found.levels.map(|level| level.to_string()),
+            mean_of_plans: found.statistic == Statistic::Mean,
+            flow_width: found.flow_width,
+            flow_blend: found.flow_blend,
+            arcs_blend: Some(found.arcs_blend),
+        }
     }
 }
 
 impl Calibration {
     /// As the library has it.
     pub(crate) fn read(self) -> PyResult<treeport::estimate::Calibration> {
-        let statistic = if self.mean_of_plans { Statistic::Mean } else { Statistic::Least };
-        let factors = [self.tree, self.flow, self.arcs, self.exact];
         let mut levels = Level::ALL;
         for (level, name) in levels.iter_mut().zip(&self.levels) {
             *level = name.parse().map_err(to_py_err)?;
         }
-        let (flow_width, flow_blend) = (self.flow_width, self.flow_blend);
-        let arcs_blend = self.arcs_blend;
-        Ok(treeport::estimate::Calibration {
-            factors,
+        let calibration = treeport::estimate::Calibration {
+            factors: [self.tree, self.flow, self.arcs, self.exact],
             levels,
-            statistic,
-            flow_width,
-            flow_blend,
-            arcs_blend,
-        })
+            statistic: if self.mean_of_plans { Statistic::Mean } else { Statistic::Least },
+            flow_width: self.flow_width,
+            flow_blend: self.flow_blend,
+            ..Default::default()
+        };
+        Ok(calibration.with_arcs_blend(self.arcs_blend))
     }
 }
 

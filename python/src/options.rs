@@ -77,11 +77,7 @@ fn value_of(kind: &OptionType, value: &Bound<'_, PyAny>) -> PyResult<OptionValue
 #[pyfunction]
 pub(crate) fn check_options(ground: &Ground, options: &Bound<'_, PyDict>) -> PyResult<Vec<String>> {
     let options = read(options)?;
-    let method = options.method(true);
-    if method.takes().coordinates && ground.metric.coordinates().is_none() {
-        return Err(to_py_err(treeport::Error::NoCoordinates { method: method.name() }));
-    }
     let unread = options.unread(true).iter().map(ToString::to_string).collect();
-    options.only_read(true).check(true).map_err(to_py_err)?;
+    options.only_read(true).check_for(&ground.metric, true).map_err(to_py_err)?;
     Ok(unread)
 }

@@ -138,12 +138,14 @@ pub(crate) fn regular_target<'a>(
     })
 }
 
-/// Whether the name of a file ends so, after a dot that does not begin it.
+/// Whether the name of a file ends so, in letters of any case, after a dot that does not begin it.
 fn has_ending(path: &Path, ending: &str) -> bool {
     // Names need not be text, endings are.
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
-    let stem = name.strip_suffix(ending.as_bytes());
-    stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with(b"."))
+    let stem = name.len().checked_sub(ending.len()).map(|at| name.split_at(at));
+    stem.is_some_and(|(stem, end)| {
+        stem.len() > 1 && stem.ends_with(b".") && end.eq_ignore_ascii_case(ending.as_bytes())
+    })
 }
 
 /// Writes rows behind their header to a file, whole or not at all. A shard goes to its own kind of

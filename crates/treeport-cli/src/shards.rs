@@ -56,11 +56,9 @@ pub(crate) fn parse(text: &str) -> Result<(usize, usize)> {
 }
 
 /// The format of what goes to a file, by its ending; of a shard by the ending of the whole.
-pub(crate) fn format(path: &Path) -> Option<&str> {
-    match input::extension(path) {
-        Some(ENDING) => input::extension(Path::new(path.file_stem()?)),
-        ending => ending,
-    }
+pub(crate) fn format(path: &Path) -> Option<String> {
+    let ending = input::extension(path)?;
+    if ending == ENDING { input::extension(Path::new(path.file_stem()?)) } else { Some(ending) }
 }
 
 /// As [`rows::wrote`]; facts and note are those of the shard, where it is one.
@@ -100,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_ending_of_the_whole_counts() {
-        let of = |name| format(Path::new(name)).map(str::to_owned);
+        let of = |name| format(Path::new(name));
         assert_eq!(of("a/b.npy").as_deref(), Some("npy"));
         assert_eq!(of("a/b-1.npy.shard").as_deref(), Some("npy"));
         assert_eq!(of("b.shard"), None);

@@ -71,7 +71,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     Ok(text.map_err(|cause| Error::read(name(path), cause))?)
 }
 
-/// The extension, where it is plain text.
-pub(crate) fn extension(path: &Path) -> Option<&str> {
-    path.extension().and_then(OsStr::to_str)
+/// The ending of an output's name in small letters, where it is plain text.
+pub(crate) fn extension(path: &Path) -> Option<String> {
+    path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::columns::match_names;
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::rounding::PLAN_TOTALS;
 
 /// How far the totals of two measures may differ, relative to the larger, to count as equal.
 ///
@@ -463,11 +464,10 @@ fn show(count: usize) -> String {
     crate::error::show_shape(&[count])
 }
 
-/// The second measure with the total of the first, if they differ by more than sums of the same
-/// masses do.
+/// The second measure with the total of the first, if these differ by more than [`PLAN_TOTALS`].
 pub(crate) fn rescaled(a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Measures>> {
     let factor = a.total() / b.total();
-    if (factor - 1.0).abs() <= 1e-14 {
+    if (factor - 1.0).abs() <= PLAN_TOTALS {
         return Ok(None);
     }
     let row: Vec<_> = b.iter().map(|(point, mass)| (point, mass * factor)).collect();

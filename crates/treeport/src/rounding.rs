@@ -45,9 +45,22 @@ pub(crate) const LEAST_LENGTH: f32 = 1e-18;
 /// Smaller distances, in units, are lowered to 0: far above the smallest normal number.
 pub(crate) const LEAST_DISTANCE: f64 = 1e-30;
 
-/// The share of all mass by which totals may differ that count as equal ([`rescaling`](crate::exact)),
-/// which no count of roundings knows of.
+/// The share of all mass by which totals may differ that the exact solver and unbalanced transport take
+/// for sums of the same masses: `double` of 4,500 masses, which no count of roundings knows of. Rescaling
+/// within it would keep equal masses from cancelling.
 pub(crate) const TOTALS: f64 = 1e-12;
+
+/// The share within which plans of trees leave totals as they are, less than [`TOTALS`] because their
+/// bounds hold term by term: it is below `double(64)`, which those allow for beside their own roundings.
+pub(crate) const PLAN_TOTALS: f64 = 1e-14;
+
+/// Surpluses of mass below a node of a tree up to this share of all mass are what rounding leaves of
+/// equal masses: `double` of 450, the points of a measure whose masses add up to a share near 1.
+pub(crate) const SURPLUS: f64 = 1e-13;
+
+/// The share by which two sums of the same lengths along paths may differ: `double` of 4,500 edges.
+/// Leaves this close in height are level, and ways this close in length are both shortest.
+pub(crate) const PATHS: f64 = 1e-12;
 
 /// The share by which intervals are widened in the end: `double` of 45,000, which is above what sums
 /// over the supports of any pair lose that is bounded term by term, and far below what anyone asks for.

@@ -24,14 +24,6 @@ class Calibration(TypedDict):
     arcs_blend: list[float]
 
 
-def whole(calibration: Optional[Calibration]) -> Optional[Calibration]:
-    """A calibration with what pickles of older versions do not have yet: nothing is known of the present "arcs"."""
-    if calibration is None or "arcs_blend" in calibration:
-        return calibration
-    levels = [*calibration["levels"][:2], "arcs", "exact"]
-    return {**calibration, "levels": levels, "flow_blend": None, "arcs_blend": [0.5, 0.5]}
-
-
 class Estimates:
     """What an estimator with a ground metric and a model can say about exact transport."""
 

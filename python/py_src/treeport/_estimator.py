@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
-from ._estimates import Calibration, Estimates, whole
+from ._estimates import Calibration, Estimates
 from ._forest import Forest
 from ._ground import coordinates, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
@@ -542,7 +542,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         check_is_fitted(self)
         ground = self._ground() if with_metric and not self._is_without_metric() else None
-        calibration = whole(getattr(self, "calibration_", None))
+        calibration = getattr(self, "calibration_", None)
         self._model._raw.save_file(os.fspath(path), calibration, ground)
 
     def to_torch(self, dtype: Any = None) -> TreeDistance:
@@ -692,7 +692,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """What answers `estimate`; made once for the same ground metric."""
         ground = self._ground()
         if self._made.estimator is None:
-            calibration = whole(getattr(self, "calibration_", None))
+            calibration = getattr(self, "calibration_", None)
             estimator = _core.Estimator(ground, self._model._raw, calibration, threads)
             self._made = self._made._replace(estimator=estimator)
             return estimator

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &EmbedArgs, output: &Output) -> Result<ExitCode> {
     let titles = input::measure_names(args.measure_names.as_deref(), &measures)?;
     let from = input::name(args.of.measures.path()?);
     let work = Work { model: &model, measures: &measures, titles, from };
-    let npz = file.filter(|path| input::extension(path) == Some("npz"));
+    let npz = file.filter(|path| input::extension(path).is_some_and(|ending| ending == "npz"));
     let Some(path) = parts::regular(file) else {
         work.print(file, npz.is_some(), output)?;
         return Ok(ExitCode::SUCCESS);

@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 use treeport::Error;
+use treeport::io::format::{Format, Input, Wanted};
 
 use crate::output::Output;
 use crate::pairs;
@@ -118,6 +119,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
 }
 
 fn looks_like_newick(path: &std::path::Path) -> bool {
-    let text = std::fs::read(path).unwrap_or_default();
-    text.trim_ascii().starts_with(b"(") && text.trim_ascii().ends_with(b";")
+    let bytes = std::fs::read(path).unwrap_or_default();
+    Input::from_bytes(path, bytes, Wanted::Model, None)
+        .is_ok_and(|input| input.format() == Format::Newick)
 }

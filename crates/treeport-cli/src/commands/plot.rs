@@ -79,7 +79,7 @@ enum Figure {
 /// Runs `treeport plot`.
 pub(crate) fn run(args: &PlotArgs, output: &Output) -> Result<ExitCode> {
     let file = rows::target(args.output.as_deref(), "a picture goes", &["svg", "png"])?;
-    let as_png = file.and_then(input::extension) == Some("png");
+    let as_png = file.and_then(input::extension).is_some_and(|ending| ending == "png");
     if let Some(path) = file.filter(|_| as_png && !cfg!(feature = "png")) {
         bail!(
             "cannot write `{}`: this treeport was built without PNG; write .svg, or build it with `--features png`",

@@ -74,10 +74,10 @@ fn write(
 ) -> Result<()> {
     let count = samples.len();
     let ending = file.and_then(input::extension);
-    if let (Some(path), Some("npy")) = (file, ending) {
+    if let (Some(path), Some("npy")) = (file, ending.as_deref()) {
         return output::save(path, |out| Ok(npy::write_f64(&[count, count], distances, out)?));
     }
-    let separator = if ending == Some("csv") { ',' } else { '\t' };
+    let separator = if ending.as_deref() == Some("csv") { ',' } else { '\t' };
     rows::write(file, output, |out, _| {
         rows::square_header(out, separator, (samples.names(), count))?;
         distances.chunks(count.max(1)).enumerate().try_for_each(|(row, values)| {

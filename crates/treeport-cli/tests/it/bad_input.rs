@@ -32,7 +32,7 @@ fn usage() {
     For more information, try '--help'.
     "#);
     assert_snapshot!(folder.error("fit --points line.csv --start nearest -o model.tree"), @r#"
-    invalid value 'nearest' for '--start <START>': it must be average, single, complete, ward, closest, neighbors, or a file that ends in .tree or .nwk
+    invalid value 'nearest' for '--start <START>': it must be average, single, complete, ward, closest, neighbors, or a file that ends in .nwk or .tree
 
     For more information, try '--help'.
     "#);

@@ -428,3 +428,25 @@ fn points_without_a_column_are_named_or_refused() {
     assert_eq!(twice, said.repeat(2));
     assert_eq!(run("distance model.tree --measures measures.csv --missing error"), "");
 }
+
+#[test]
+fn endings_of_starts_and_outputs_are_those_of_inputs() {
+    let folder = with_tables();
+    folder.write("points.csv", "id,x\na,0\nb,1\nc,4\nd,5\n");
+    folder.write("model.TREE", folder.read("model.tree"));
+    folder.write("model.nwk.gz", gzip(&folder.read("model.nwk")));
+    folder.write("zipped.tree", folder.read("model.nwk.gz"));
+    let fit = "fit --points points.csv --measures pandas.csv --n-pairs 2 --epochs 2 -o fitted.tree --start";
+    for start in ["model.TREE", "model.nwk.gz"] {
+        let ended = folder.output(&format!("{fit} {start}"));
+        assert!(ended.status.success(), "{start}: {}", show(&ended));
+    }
+    stdout(&folder, "distance model.tree --measures pandas.csv -o small.npy");
+    stdout(&folder, "distance model.tree --measures pandas.csv -o LARGE.NPY");
+    assert_eq!(folder.read("small.npy"), folder.read("LARGE.NPY"));
+    assert!(
+        folder
+            .error("export zipped.tree")
+            .ends_with("hint: it looks like Newick text; name it `.nwk`")
+    );
+}

@@ -42,6 +42,17 @@ impl Default for Calibration {
 }
 
 impl Calibration {
+    /// A calibration that was kept. Without a blend it is from when arcs were another level, and nothing is
+    /// known of the present one.
+    #[must_use]
+    pub fn with_arcs_blend(mut self, blend: Option<[f64; 2]>) -> Self {
+        let (arcs, new) = (Level::Arcs as usize, Self::default());
+        if blend.is_none() {
+            (self.factors[arcs], self.levels[arcs]) = (new.factors[arcs], new.levels[arcs]);
+        }
+        Self { arcs_blend: blend.unwrap_or(new.arcs_blend), ..self }
+    }
+
     /// Refuses what no labels can have told.
     pub(crate) fn check(&self) -> Result<()> {
         let bad = |option: &'static str, value: String, expected: &'static str| {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::edges::{EdgeOptions, choose_together, fit_labels_as, fit_together_at};
-use super::stages::{ROUNDING, distances_of_points, error_after_factor, gains, margin};
+use super::stages::{LAST_DIGITS, distances_of_points, error_after_factor, gains, margin};
 use super::weights::{TreeWeightOptions, weighted};
 use crate::error::{Error, Result};
 use crate::forest::Forest;
@@ -132,7 +132,7 @@ fn fitted_to_points(
         let fitted = fit_labels_as(POINTS, tree, &points, edges, &goes_on)?.tree;
         counter.add(1)?;
         let (before, after) = (error_after_factor(tree, data)?, error_after_factor(&fitted, data)?);
-        Ok(if after < before * (1.0 - ROUNDING) { fitted } else { tree.clone() })
+        Ok(if after < before * (1.0 - LAST_DIGITS) { fitted } else { tree.clone() })
     };
     let trees: Result<Vec<Tree>> = forest.trees().par_iter().map(fitted).collect();
     Ok(Forest { trees: trees?, weights: forest.weights.clone() })

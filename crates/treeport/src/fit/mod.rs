@@ -42,7 +42,7 @@ pub use weights::{TreeWeightOptions, weighted};
 
 use job::FitJob;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::labelled::Labelled;
 use crate::learn::Epoch;
 use crate::metric::GroundMetric;
@@ -111,27 +111,11 @@ pub fn fit(
     options: &FitOptions,
     progress: &Progress<'_>,
 ) -> Result<Fit> {
-    options.check(data.is_some())?;
-    let method = options.method(data.is_some());
+    options.check_for(metric, data.is_some())?;
     if let Some(data) = data {
         data.check_for(metric.points())?;
     }
-    if method.takes().coordinates && metric.coordinates().is_none() {
-        return Err(Error::NoCoordinates { method: method.name() });
-    }
-    if method.takes().labels && data.is_none() {
-        let what = format!("{method} takes exact distances and there are none");
-        return Err(Error::NothingToLearn { what });
-    }
-    if let Some(Start::Tree(tree)) = &options.start
-        && tree.leaves() != metric.points()
-    {
-        return Err(Error::BadOption {
-            option: "start",
-            value: format!("a tree over {} points", tree.leaves()),
-            expected: "it must have the points of the ground metric",
-        });
-    }
+    let method = options.method(data.is_some());
     // Single linkage looks at the edges of a graph alone.
     if method != Method::Single {
         metric.prepare(progress)?;

@@ -14,6 +14,7 @@ use crate::labelled::DEFAULT_PAIRS;
 use crate::learn::{
     BATCH_SIZE, Checkpoint, Kind, LEARNING_RATE, LearnOptions, Loss, Schedule, VALIDATION_FRACTION,
 };
+use crate::metric::GroundMetric;
 use crate::option_range::OptionRange;
 use crate::tree::Tree;
 
@@ -317,7 +318,32 @@ impl FitOptions {
         FitOption::ALL.iter().try_for_each(|option| option.field.check(option.name, self))
     }
 
-    /// The same without what the method does not read, for a caller whose options have to suit every
+    /// [`check`](Self::check), and that a ground metric and labels, if there are any, have what the method needs.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check); a method that needs coordinates or labels without them; a start over
+    /// other points.
+    pub fn check_for(&self, metric: &GroundMetric, labels: bool) -> Result<()> {
+        self.check(labels)?;
+        let method = self.method(labels);
+        if method.takes().coordinates && metric.coordinates().is_none() {
+            return Err(Error::NoCoordinates { method: method.name() });
+        }
+        if method.takes().labels && !labels {
+            let what = format!("{method} takes exact distances and there are none");
+            return Err(Error::NothingToLearn { what });
+        }
+        match &self.start {
+            Some(Start::Tree(tree)) if tree.leaves() != metric.points() => Err(Error::BadOption {
+                option: "start",
+                value: format!("a tree over {} points", tree.leaves()),
+                expected: "it must have the points of the ground metric",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// These options without what the method does not read, for a caller whose options have to suit every
     /// method.
     #[must_use]
     pub fn only_read(mut self, labels: bool) -> Self {

@@ -196,7 +196,7 @@ impl<'a> Search<'a> {
 
     fn is_better_on_all(&self, tree: &Tree) -> Result<bool> {
         let error = |tree| error_after_factor(tree, self.data);
-        Ok(error(tree)? < error(&self.best.tree)? * (1.0 - ROUNDING))
+        Ok(error(tree)? < error(&self.best.tree)? * (1.0 - LAST_DIGITS))
     }
 }
 
@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
 pub(super) fn gains(before: &[f64], after: &[f64], margin: f64) -> bool {
     let gains: Vec<f64> = before.iter().zip(after).map(|(a, b)| a - b).collect();
     let (gain, count) = (mean(&gains), gains.len() as f64);
-    let wins = gain > ROUNDING * mean(before);
+    let wins = gain > LAST_DIGITS * mean(before);
     let squares = gains.iter().map(|g| (g - gain).powi(2)).sum::<f64>();
     // One label alone has no standard error, and is not enough.
     wins && (margin == 0.0 || gain > margin * (squares / (count - 1.0) / count).sqrt())
@@ -229,4 +229,4 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 }
 
 /// A stage that changes nothing but the last digits is no better.
-pub(super) const ROUNDING: f64 = 1e-9;
+pub(super) const LAST_DIGITS: f64 = 1e-9;

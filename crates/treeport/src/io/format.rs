@@ -291,6 +291,13 @@ pub fn recognise(path: impl AsRef<Path>, wanted: Wanted, given: Option<Format>) 
     }
 }
 
+/// Whether a name ends as those of files do that hold what is wanted.
+pub fn is_named_for(path: impl AsRef<Path>, wanted: Wanted) -> bool {
+    let ending = ending(path.as_ref());
+    let mut rows = FORMATS.iter().filter(|row| row.holds.contains(&wanted));
+    ending.is_some_and(|ending| rows.any(|row| row.endings.contains(&ending.as_str())))
+}
+
 /// The ending of a name in small letters, that before `.gz` where there is one.
 fn ending(path: &Path) -> Option<String> {
     let ending = |path: &Path| Some(path.extension()?.to_str()?.to_ascii_lowercase());

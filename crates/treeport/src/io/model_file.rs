@@ -195,22 +195,15 @@ fn read_calibration(value: &Value) -> Option<Calibration> {
         let shares = shares.as_array()?.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?;
         Some(Some(shares.try_into().ok()?))
     };
-    let (mut factors, mut levels): ([f64; 4], [Level; 4]) =
-        (factors.try_into().ok()?, levels.try_into().ok()?);
-    let arcs_blend = blend("arcs_blend")?;
-    if arcs_blend.is_none() {
-        // A file from when arcs were another level: nothing is known of this one.
-        let arcs = Level::Arcs as usize;
-        (factors[arcs], levels[arcs]) = (1.0, Level::Arcs);
-    }
     let calibration = Calibration {
-        factors,
-        levels,
+        factors: factors.try_into().ok()?,
+        levels: levels.try_into().ok()?,
         statistic: if mean { Statistic::Mean } else { Statistic::Least },
         flow_width: value.get("flow_width")?.as_f64()?,
         flow_blend: blend("flow_blend")?,
-        arcs_blend: arcs_blend.unwrap_or(Calibration::default().arcs_blend),
-    };
+        ..Calibration::default()
+    }
+    .with_arcs_blend(blend("arcs_blend")?);
     calibration.check().ok().map(|()| calibration)
 }
 

@@ -9,6 +9,7 @@ use super::query::{self, SearchEnd, SearchRequest, Searcher};
 use super::{Index, IndexOptions, Neighbors, Steps};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
+use crate::exact::solving_time;
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
@@ -95,7 +96,7 @@ impl Index {
         let sum = |of: &dyn Fn(&Steps) -> usize| found.iter().map(|n| of(&n.steps)).sum::<usize>();
         let points = self.measures.entries() as f64 / count as f64;
         let costs = points * points;
-        let solve = 1_000.0 + 25.0 * costs * (points / 100.0).max(1.0).powf(0.4);
+        let solve = 1_000.0 + solving_time(costs);
         let mut rounds = 1;
         for (round, per_cost) in [(1, 2.0), (2, 3.5)] {
             let entered = sum(&|steps| steps.swept[round]);

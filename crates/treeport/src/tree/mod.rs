@@ -38,6 +38,7 @@ pub use unifrac::UniFrac;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
+use crate::rounding;
 
 /// A rooted tree whose leaves are the points of a [`GroundMetric`](crate::GroundMetric).
 ///
@@ -333,8 +334,7 @@ impl Tree {
     pub fn heights(&self) -> Vec<f64> {
         let from_root = self.root_distances();
         let top = from_root[..self.shape.leaves].iter().copied().fold(0.0, f64::max);
-        let rounding = top * HEIGHT_ROUNDING;
-        if from_root[..self.shape.leaves].iter().all(|r| top - r <= rounding) {
+        if from_root[..self.shape.leaves].iter().all(|r| top - r <= top * rounding::PATHS) {
             return self.heights_from_below();
         }
         from_root.iter().map(|r| top - r).collect()
@@ -409,9 +409,6 @@ impl PartialEq for Tree {
         same && self.names == other.names
     }
 }
-
-/// Leaf heights below this fraction of the tree's height are rounding of sums along the path.
-const HEIGHT_ROUNDING: f64 = 1e-12;
 
 /// Compressed rows of the nodes that name each parent.
 fn group_by_parent(nodes: usize, parents: impl Iterator<Item = Option<usize>> + Clone) -> Children {

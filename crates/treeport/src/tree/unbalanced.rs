@@ -18,9 +18,7 @@ use super::index::Depth;
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::order::RankOrder;
-
-/// Totals this close, relatively, are sums of the same masses in another order.
-const ROUNDING: f64 = 1e-12;
+use crate::rounding::TOTALS;
 
 /// A function at a node, and the length it has climbed since its last bend.
 struct Part {
@@ -69,7 +67,7 @@ impl Tree {
             order.iter().map(|(rank, k)| (rank, surplus[k as usize])).collect();
         let mut branches = Vec::new();
         index.branches(ordered.iter().map(|leaf| leaf.0), &mut branches);
-        let even = (a.total() - b.total()).abs() <= ROUNDING * a.total().max(b.total());
+        let even = (a.total() - b.total()).abs() <= TOTALS * a.total().max(b.total());
         let moved = self.moved(&ordered, &branches, penalty, even);
         let left: f64 = ordered.iter().zip(&moved).map(|(leaf, y)| (leaf.1 - y).abs()).sum();
         let leaves = branches.iter().zip(&ordered).zip(&moved);

@@ -105,7 +105,7 @@ pub(crate) fn run(args: &DistanceArgs, output: &Output) -> Result<ExitCode> {
         !(args.square && output.json && file.is_none()),
         "`--square` prints a matrix; leave `--json` out"
     );
-    let form = match file.and_then(shards::format) {
+    let form = match file.and_then(shards::format).as_deref() {
         ending if args.square => Form::Square(if ending == Some("tsv") { '\t' } else { ',' }),
         Some("npy") => Form::Npy,
         _ => Form::Rows,
@@ -138,7 +138,8 @@ impl Work<'_> {
     fn save(&self, path: &Path, args: &ShardArgs, output: &Output) -> Result<ExitCode> {
         let is_table = self.form != Form::Rows && !matches!(self.pairs, Pairs::Listed(_));
         let items = if is_table { self.left.len() } else { self.pairs.len() };
-        let (job, format) = (self.job(), shards::format(path).unwrap_or("csv"));
+        let (job, format) = (self.job(), shards::format(path));
+        let format = format.as_deref().unwrap_or("csv");
         let shard = args.of(items, format, || Ok(job.clone()))?;
         let shard = shard.as_ref();
         let job = shard.map_or(job, Shard::own_job);

@@ -93,7 +93,7 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
             let rows = model.embed(&args.measures.read((&model).into(), output)?)?;
             output::save(path, |out| Ok(npz::write_csr(&rows, out)?))?;
         }
-        (Format::Linkage, Some(path)) if input::extension(path) == Some("npy") => {
+        (Format::Linkage, Some(path)) if input::extension(path).as_deref() == Some("npy") => {
             let rows = linkage(args, &model)?;
             output::save(path, |out| {
                 Ok(npy::write_f64(&[rows.len(), 4], rows.as_flattened(), out)?)
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &ExportArgs, output: &Output) -> Result<ExitCode> {
 
 /// The format asked for, the one the file's name says, or Newick.
 fn format(args: &ExportArgs, file: Option<&Path>, output: &Output) -> Result<Format> {
-    let by_name = match file.and_then(input::extension) {
+    let by_name = match file.and_then(input::extension).as_deref() {
         Some("svg") => Format::Svg,
         Some("json") => Format::Json,
         Some("npy" | "csv") => Format::Linkage,

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use treeport::estimate::calibration;
 use treeport::internal::labels::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
 use treeport::internal::steps;
@@ -94,32 +94,30 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     Ok(ExitCode::from(interrupt::EXIT_CODE))
 }
 
-/// The same error; without measures `--n-pairs` counts pairs of points.
-fn with_flag(args: &FitArgs, error: Error) -> Error {
+/// An error of [`FitOptions::check_for`] in the words of the command line, where `--n-pairs` counts pairs
+/// of points if there are no measures.
+fn in_flags(args: &FitArgs, method: &str, error: Error) -> anyhow::Error {
     match error {
         Error::UnusedOption { option: "point_pairs", method }
             if args.data.pairs.n_pairs.is_some() =>
         {
-            Error::UnusedOption { option: "n_pairs", method }
+            Error::UnusedOption { option: "n_pairs", method }.into()
         }
-        other => other,
+        Error::NothingToLearn { .. } => {
+            anyhow!("`{method}` learns from measures; give `--measures`")
+        }
+        other => other.into(),
     }
 }
 
 /// Refuses what the method cannot do or use, before hours of work.
 fn check(args: &FitArgs, options: &FitOptions, metric: &GroundMetric) -> Result<()> {
     let labels = args.data.measures.measures.is_some();
-    options.check(labels).map_err(|error| with_flag(args, error))?;
     let method = options.method(labels);
     let (takes, name) = (method.takes(), method.name());
+    options.check_for(metric, labels).map_err(|error| in_flags(args, name, error))?;
     if args.history.is_some() && !takes.resume {
         return Err(Error::UnusedOption { option: "history", method: name }.into());
-    }
-    if takes.coordinates && metric.coordinates().is_none() {
-        return Err(Error::NoCoordinates { method: name }.into());
-    }
-    if takes.labels && !labels {
-        bail!("`{name}` learns from measures; give `--measures`");
     }
     if labels && !options.scale && !takes.labels && !takes.learning {
         bail!("`{name}` with `--scale false` does not look at measures; leave one of them out");

@@ -1,25 +1,18 @@
 //! The arguments that the library's table of options gives `treeport fit`.
 
-use std::path::Path;
-
 use clap::builder::TypedValueParser;
 use clap::builder::{BoolValueParser, PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use treeport::fit::{FitOption, Group, OptionType, OptionValue};
 use treeport::internal::names::Named;
+use treeport::io::format::{self, Wanted};
 use treeport::{Linkage, Method};
-
-use crate::input;
 
 /// What was given of the options in the table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OptionArgs {
     pub(super) given: Vec<(&'static FitOption, OptionValue)>,
 }
-
-/// Options that other commands have, too, or that only a fit has and that need more than a row: their
-/// arguments are written out elsewhere, with the help of the table.
-const WRITTEN_OUT: [&str; 3] = ["n_pairs", "budget", "seed"];
 
 impl OptionArgs {
     /// The value of an option, if it was given.
@@ -53,8 +46,10 @@ impl FromArgMatches for OptionArgs {
     }
 }
 
+/// Options but for those of labels, which other commands have, too, or which need more than a row: their
+/// arguments are written out elsewhere, with the help of the table.
 fn generated() -> impl Iterator<Item = &'static FitOption> {
-    FitOption::ALL.iter().filter(|option| !WRITTEN_OUT.contains(&option.name()))
+    FitOption::ALL.iter().filter(|option| option.group() != Group::Labels)
 }
 
 /// The help of an option, with what the command line has to add, and its default.
@@ -66,11 +61,7 @@ pub(super) fn help(name: &str, more: &str) -> String {
 fn argument(option: &'static FitOption) -> Arg {
     // Arguments live as long as the program.
     let flag: &'static str = Box::leak(option.name().replace('_', "-").into_boxed_str());
-    let heading = match option.group() {
-        Group::Labels => "Measures",
-        Group::Method => "Method",
-        Group::Learning => "Learning",
-    };
+    let heading = if option.group() == Group::Method { "Method" } else { "Learning" };
     let arg =
         Arg::new(option.name()).long(flag).help(help(option.name(), "")).help_heading(heading);
     let arg = match option.alias() {
@@ -96,7 +87,8 @@ fn argument(option: &'static FitOption) -> Arg {
         }
         OptionType::Start(linkages) => {
             let linkages: Vec<&str> = linkages.into_iter().map(|(name, _)| name).collect();
-            let kinds = format!(": {}, or a .tree or .nwk file", linkages.join(", "));
+            let files = format::endings(Wanted::Model, false);
+            let kinds = format!(": {}, or a {files} file", linkages.join(", "));
             arg.value_name("START")
                 .value_parser(ValueParser::new(start))
                 .help(help("start", &kinds))
@@ -120,10 +112,10 @@ fn number(text: &str) -> Result<OptionValue, String> {
 
 /// The name of a linkage, or a file of a tree.
 fn start(text: &str) -> Result<OptionValue, String> {
-    let is_file = || matches!(input::extension(Path::new(text)), Some("tree" | "nwk" | "newick"));
-    if text.parse::<Linkage>().is_ok() || is_file() {
+    if text.parse::<Linkage>().is_ok() || format::is_named_for(text, Wanted::Model) {
         return Ok(OptionValue::Word(text.into()));
     }
     let linkages: Vec<&str> = Linkage::ALL.iter().map(|linkage| linkage.name()).collect();
-    Err(format!("it must be {}, or a file that ends in .tree or .nwk", linkages.join(", ")))
+    let files = format::endings(Wanted::Model, false);
+    Err(format!("it must be {}, or a file that ends in {files}", linkages.join(", ")))
 }

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::measure::Measures;
+use crate::rounding::SURPLUS;
 use crate::tree::Tree;
 
 /// Rows: samples. Columns: the nodes of a tree; the edge of the root is a column of zeros.
@@ -326,9 +327,6 @@ fn single_points<'a>(
     })
 }
 
-/// Surpluses below this share of the mass are what rounding leaves of equal masses.
-const ROUNDING: f64 = 1e-13;
-
 /// The surplus of mass below every node where there is one, for pairs of measures.
 fn imbalances(
     tree: &Tree,
@@ -355,7 +353,7 @@ fn imbalances(
         }
         // Children come before parents.
         touched.sort_unstable();
-        let least = ROUNDING * measures.row(i).total();
+        let least = SURPLUS * measures.row(i).total();
         for v in touched.drain(..) {
             met[v] = false;
             let below = std::mem::take(&mut surplus[v]);

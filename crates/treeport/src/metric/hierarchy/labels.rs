@@ -7,7 +7,7 @@
 //! know a shorter way.
 //!
 //! # Invariant
-//! Left out is only what is longer than a path by more than [`MARGIN`], so that rounding takes no hub
+//! Left out is only what is longer than a path by more than [`rounding::PATHS`], so that rounding takes no hub
 //! from a shortest path of fewer than some thousand arcs of the hierarchy: distances are those of a
 //! search up to rounding.
 //!
@@ -20,10 +20,8 @@ use crate::error::Result;
 use crate::memory;
 use crate::metric::graph::{Graph, Heap};
 use crate::progress::{Counter, Progress};
+use crate::rounding;
 use crate::steps::PATHS;
-
-/// What a way to a hub may be longer than another, relatively, and still count as shortest.
-const MARGIN: f64 = 1e-12;
 
 /// Hubs and their distances, of every position of a hierarchy.
 pub(crate) struct Labels {
@@ -122,7 +120,7 @@ impl Candidates {
         labels.start[position] = labels.hub.len();
         for &hub in &self.hubs {
             let here = self.distance[hub as usize];
-            let limit = here - MARGIN * here;
+            let limit = here - rounding::PATHS * here;
             let around = |(other, rest): (u32, f64)| self.distance[other as usize] + rest < limit;
             if hub as usize == position || !labels.of(hub as usize).any(around) {
                 labels.hub.push(hub);

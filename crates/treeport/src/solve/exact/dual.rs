@@ -7,6 +7,7 @@ use super::price::Cost;
 use super::{Solver, reused};
 use crate::measure::Measure;
 use crate::metric::GroundMetric;
+use crate::rounding::double;
 
 /// A certified lower bound of W₁ between two measures that fit the metric and each other, from
 /// heights of their points: any will do, and those of which mass runs down by as much as it costs
@@ -86,9 +87,9 @@ pub(super) fn dual_bound(
     }
     // One rounding for each product and sum, and one for each c − u that v is the smallest of; and
     // totals that are not quite equal let the bound depend on where the duals are 0.
-    let roundings = (supply.len() + demand.len() + 4) as f64;
+    let roundings = double(supply.len() + demand.len() + 4);
     let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
-    let rounding = f64::EPSILON * (roundings * size + 2.0 * taken * largest);
+    let rounding = roundings * size + double(2) * taken * largest;
     (bound, rounding + (given - taken).abs() * largest)
 }
 

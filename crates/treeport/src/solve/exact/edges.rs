@@ -4,6 +4,7 @@ use super::{CLIP, GoesOn, Solution, Solver, is_proof, reused};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
 use crate::progress::{Counter, State};
+use crate::rounding::double;
 use crate::solve::graph::{self, Simplex};
 use crate::solve::problem::OnMetric;
 use crate::solve::within::{Bounds, Clock};
@@ -291,8 +292,8 @@ fn lower_bound(
     let (given, taken): (f64, f64) = (supply.iter().sum(), demand.iter().sum());
     let gains: f64 = left.iter().zip(supply).map(|(&v, mass)| mass * potential[v]).sum();
     let losses: f64 = right.iter().zip(demand).map(|(&v, mass)| mass * potential[v]).sum();
-    let roundings = 4.0 * (potential.len() + left.len() + right.len()) as f64;
-    let rounding = roundings * f64::EPSILON * given.max(taken) + (given - taken).abs();
+    let roundings = double(4 * (potential.len() + left.len() + right.len()));
+    let rounding = roundings * given.max(taken) + (given - taken).abs();
     (gains - losses - rounding * largest).max(0.0)
 }
 

@@ -60,7 +60,7 @@ use crate::rounding::TOTALS as ROUNDING;
 use crate::solve::matrix::SideMasses;
 use crate::solve::problem::{OnMatrix, OnMetric, Relax};
 use crate::tree::Coupling;
-pub(crate) use choice::is_quick_on_edges;
+pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
 use simplex::Simplex;
