@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, TypedDict, Union, overload
 
 import numpy as np
 from scipy import sparse
@@ -21,6 +21,9 @@ from ._ground import (
 )
 from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
 from ._results import moves, moves_matrix
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
@@ -170,134 +173,66 @@ def _spread(values: Floats, places: Integers, size: int) -> Floats:
     return whole
 
 
+class _GroundOptions(TypedDict, total=False):
+    """What overloads do not ask about, to be written once."""
+
+    points: Any
+    graph: Any
+    weight: Optional[str]
+    metric: str
+
+
+class _EmdOptions(_GroundOptions, total=False):
+    mass: Optional[float]
+    penalty: Optional[float]
+
+
+class _SinkhornOptions(_GroundOptions, total=False):
+    epsilon: float
+    relative: bool
+    max_iterations: int
+    tolerance: float
+
+
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    return_plan: Literal[False] = ...,
-    return_potentials: Literal[False] = ...,
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal[False] = ..., return_potentials: Literal[False] = ..., **rest: Unpack[_EmdOptions]
 ) -> float: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    return_plan: Literal[True],
-    return_potentials: Literal[False] = ...,
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal[True], return_potentials: Literal[False] = ..., **rest: Unpack[_EmdOptions]
 ) -> tuple[float, sparse.csr_array]: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    return_plan: Literal[False] = ...,
-    return_potentials: Literal[True],
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal[False] = ..., return_potentials: Literal[True], **rest: Unpack[_EmdOptions]
 ) -> tuple[float, Potentials]: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    return_plan: Literal[True],
-    return_potentials: Literal[True],
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal[True], return_potentials: Literal[True], **rest: Unpack[_EmdOptions]
 ) -> tuple[float, sparse.csr_array, Potentials]: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    return_plan: Literal["table"],
-    return_potentials: Literal[False] = ...,
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal["table"], return_potentials: Literal[False] = ..., **rest: Unpack[_EmdOptions]
 ) -> tuple[float, Any]: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    return_plan: Literal["table"],
-    return_potentials: Literal[True],
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal["table"], return_potentials: Literal[True], **rest: Unpack[_EmdOptions]
 ) -> tuple[float, Any, Potentials]: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    accuracy: Union[str, float],
-    time: Optional[float] = ...,
-    return_plan: Plan = ...,
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    accuracy: Union[str, float], time: Optional[float] = ..., return_plan: Plan = ..., **rest: Unpack[_EmdOptions]
 ) -> Bounds: ...
 @overload
 def emd(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    mass: Optional[float] = ...,
-    penalty: Optional[float] = ...,
-    time: float,
-    return_plan: Plan = ...,
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    time: float, return_plan: Plan = ..., **rest: Unpack[_EmdOptions]
 ) -> Bounds: ...
 @with_metrics
 def emd(
@@ -452,54 +387,18 @@ def emd(
 
 @overload
 def sinkhorn(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    epsilon: float = ...,
-    relative: bool = ...,
-    max_iterations: int = ...,
-    tolerance: float = ...,
-    return_plan: Literal[False] = ...,
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal[False] = ..., **rest: Unpack[_SinkhornOptions]
 ) -> float: ...
 @overload
 def sinkhorn(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    epsilon: float = ...,
-    relative: bool = ...,
-    max_iterations: int = ...,
-    tolerance: float = ...,
-    return_plan: Literal[True],
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal[True], **rest: Unpack[_SinkhornOptions]
 ) -> tuple[float, sparse.csr_array]: ...
 @overload
 def sinkhorn(
-    a: Any,
-    b: Any,
-    cost: Any = ...,
-    points_b: Any = ...,
-    *,
-    points: Any = ...,
-    graph: Any = ...,
-    weight: Optional[str] = ...,
-    metric: str = ...,
-    epsilon: float = ...,
-    relative: bool = ...,
-    max_iterations: int = ...,
-    tolerance: float = ...,
-    return_plan: Literal["table"],
+    a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
+    return_plan: Literal["table"], **rest: Unpack[_SinkhornOptions]
 ) -> tuple[float, Any]: ...
 def sinkhorn(
     a: Any,
