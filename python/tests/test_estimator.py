@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -224,15 +223,18 @@ def test_ctrl_c_ends_long_work(work):
     assert child.returncode != 0
 
 
-def test_other_threads_go_on_meanwhile(rng):
-    points, measures = rng.normal(size=(150, 3)), rng.dirichlet(np.ones(150), size=100)
-    pairs = rng.integers(100, size=(4000, 2))
-    work = threading.Thread(target=tp.emd_pairs, args=(measures, pairs), kwargs={"points": points})
-    work.start()
-    # It takes far longer than this; with the interpreter held we would come here only after it.
-    time.sleep(0.05)
-    assert work.is_alive()
-    work.join()
+def test_other_threads_go_on_meanwhile():
+    # With the interpreter held, the first thread would come to ask only after the work.
+    work = """
+import os, threading
+pairs = rng.integers(400, size=(100_000, 2))
+work = threading.Thread(target=tp.emd_pairs, args=(measures, pairs), kwargs={"points": points}, daemon=True)
+work.start()
+work.join(0.05)
+print("at work" if work.is_alive() else "done", flush=True)
+os._exit(0)"""
+    done = subprocess.run([sys.executable, "-c", SLOW.format(work=work)], capture_output=True, text=True)
+    assert done.stdout == "ready\nat work\n", done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -13,6 +13,8 @@ pub(crate) enum Task {
     Test,
     /// The tests and everything else a change has to pass.
     Ci,
+    /// The Python tests with the newest packages instead of the pinned ones.
+    Newest,
     /// The site, with its tutorials run.
     Docs,
     /// Kills, damaged files, full disks and odd arguments, at random.
@@ -29,6 +31,7 @@ Usage: cargo xtask <TASK>
 Tasks:
   test         Rust tests and doc tests, the Python wheel and its tests, the README
   ci           test, and: formatting, clippy, documentation, cargo-deny, a minute of attack
+  newest       the Python tests with the newest packages instead of those in python/constraints.txt
   docs         the site in target/site: pages, references, tutorials that are run
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
@@ -69,6 +72,9 @@ pub(crate) enum Program {
 /// Stands in arguments for the wheel in [`wheel_folder`], whose name is known when it is built.
 pub(crate) const WHEEL: &str = "{wheel}";
 
+/// The versions of all packages that the Python tests are run with.
+const CONSTRAINTS: &str = "python/constraints.txt";
+
 /// One process: joblib and Dask start their own.
 const PYTEST: [&str; 3] = ["-m", "pytest", "python/tests"];
 
@@ -98,6 +104,8 @@ pub(crate) enum Action {
 pub(crate) struct Step {
     pub(crate) name: &'static str,
     pub(crate) action: Action,
+    /// Begins with the task and goes on beside the others, up to the first that runs in the virtual environment.
+    pub(crate) ahead: bool,
 }
 
 /// The task that the arguments name, or what is wrong with them.
@@ -106,6 +114,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
     let task = match task.as_str() {
         "test" => Task::Test,
         "ci" => Task::Ci,
+        "newest" => Task::Newest,
         "docs" => Task::Docs,
         #[cfg(unix)]
         "attack" => return attack::parse(rest).map(Task::Attack),
@@ -128,7 +137,13 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
         // As `cargo test` builds them: with other features most would be built again.
         return vec![cargo("build", "test --quiet --workspace --no-run")];
     }
+    if task == Task::Newest {
+        return newest(venv);
+    }
     let mut steps = Vec::new();
+    if task != Task::Help && found.python {
+        steps.extend(test_packages(found, venv));
+    }
     if task == Task::Ci {
         steps.push(cargo("format", "fmt --check"));
         steps.push(cargo("clippy", "clippy --workspace --all-targets -- -D warnings"));
@@ -172,36 +187,67 @@ fn deny(found: &Machine) -> Vec<Step> {
     steps
 }
 
+/// Everything that the Python tests need but our wheel: pip works while cargo compiles.
+fn test_packages(found: &Machine, venv: &Path) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if !found.venv {
+        steps.push(venv_step("python venv", venv));
+    }
+    // The list has all that they need. What nobody imports need not be compiled.
+    let packages = ["-m", "pip", "install", "--no-deps", "--no-compile", "--requirement"];
+    let packages = [&packages[..], &[CONSTRAINTS]].concat();
+    steps.push(installing(run("python others", Program::Venv, &packages)));
+    steps.into_iter().map(|step| Step { ahead: true, ..step }).collect()
+}
+
 /// The wheel and its tests.
 fn python(found: &Machine, venv: &Path) -> Vec<Step> {
     if !found.python {
         return vec![skip("python", "there is no python/pyproject.toml")];
     }
-    let mut steps = Vec::new();
-    if !found.venv {
-        steps.push(venv_step("python venv", venv));
-    }
-    let wheels = wheel_folder(venv).to_string_lossy().into_owned();
-    let build = ["-m", "pip", "wheel", "--no-deps", "--wheel-dir", &wheels, "./python"];
-    // With the profile of the Rust tests, the library is not compiled again.
-    let profile = ("MATURIN_PEP517_ARGS", "--profile dev");
-    let build = run("python wheel", Program::Venv, &build);
-    steps.push(installing(with(build, |command| command.env = Some(profile))));
+    let mut steps = vec![wheel(venv)];
     // Alone: pip would keep the package that it finds by the same version, or fetch all of them again.
     let ours = ["-m", "pip", "install", "--force-reinstall", "--no-deps", WHEEL];
     steps.push(installing(run("python ours", Program::Venv, &ours)));
-    let others = ["-m", "pip", "install", &format!("{WHEEL}[test]")];
-    steps.push(installing(run("python others", Program::Venv, &others)));
-    // Among them: what Python fits is what the command line fits, which the Rust tests have built.
-    let tests = run("python tests", Program::Venv, &PYTEST);
-    let needs = ("TREEPORT_TESTS_NEED_BINARY", "1");
-    steps.push(with(tests, |command| command.env = Some(needs)));
+    // What this platform needs beyond the list, and nothing anywhere else.
+    let rest = format!("{WHEEL}[test]");
+    let rest = ["-m", "pip", "install", "--constraint", CONSTRAINTS, &rest];
+    steps.push(installing(run("python rest", Program::Venv, &rest)));
+    steps.push(python_tests());
     // What a new user does, with nothing installed that only the tests need.
     steps.push(venv_step("fresh venv", &fresh_venv(venv)));
-    let install = run("fresh install", Program::Fresh, &["-m", "pip", "install", WHEEL]);
-    steps.push(installing(install));
+    let install = ["-m", "pip", "install", "--constraint", CONSTRAINTS, WHEEL];
+    steps.push(installing(run("fresh install", Program::Fresh, &install)));
     steps.push(run("readme", Program::Fresh, &["python/tests/readme.py"]));
     steps
+}
+
+/// The Python tests as a user has them who installs today.
+fn newest(venv: &Path) -> Vec<Step> {
+    let pip =
+        |name, what: &str| installing(run(name, Program::Venv, &["-m", "pip", "install", what]));
+    vec![
+        cargo("build", "build --package treeport-cli"),
+        venv_step("python venv", venv),
+        pip("python build", "maturin>=1.9,<2"),
+        wheel(venv),
+        pip("python all", &format!("{WHEEL}[test]")),
+        python_tests(),
+    ]
+}
+
+/// The wheel for the tests; with their profile, the library is not compiled again.
+fn wheel(venv: &Path) -> Step {
+    let wheels = wheel_folder(venv).to_string_lossy().into_owned();
+    let build = "-m maturin build --manifest-path python/Cargo.toml --profile dev --compatibility off --out";
+    let args: Vec<_> = build.split(' ').chain([wheels.as_str()]).collect();
+    with(run("python wheel", Program::Venv, &args), |command| command.quiet = true)
+}
+
+/// Among them: what Python fits is what the command line fits, which has been built.
+fn python_tests() -> Step {
+    let needs = ("TREEPORT_TESTS_NEED_BINARY", "1");
+    with(run("python tests", Program::Venv, &PYTEST), |command| command.env = Some(needs))
 }
 
 /// A step of pip, which is long and needs the network.
@@ -252,11 +298,11 @@ pub(crate) fn cargo(name: &'static str, args: &str) -> Step {
 pub(crate) fn run(name: &'static str, program: Program, args: &[&str]) -> Step {
     let args = args.iter().map(ToString::to_string).collect();
     let command = Command { program, args, env: None, quiet: false, optional: false, hint: None };
-    Step { name, action: Action::Run(command) }
+    Step { name, action: Action::Run(command), ahead: false }
 }
 
 fn skip(name: &'static str, why: &'static str) -> Step {
-    Step { name, action: Action::Skip(why) }
+    Step { name, action: Action::Skip(why), ahead: false }
 }
 
 pub(crate) fn with(mut step: Step, change: impl FnOnce(&mut Command)) -> Step {
@@ -288,6 +334,7 @@ mod tests {
     fn tasks_are_known_by_name() {
         assert_eq!(parsed(&["test"]), Ok(Task::Test));
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
+        assert_eq!(parsed(&["newest"]), Ok(Task::Newest));
         assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
         for help in ["help", "-h", "--help"] {
             assert_eq!(parsed(&[help]), Ok(Task::Help));
@@ -304,7 +351,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "docs", "attack", "help"] {
+        for task in ["test", "ci", "newest", "docs", "attack", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }
@@ -319,17 +366,65 @@ mod tests {
     fn test_with_a_wheel_builds_and_tests_it() {
         let found = Machine { python: true, ..Machine::default() };
         let lines = [
-            "tests: test --workspace",
             "python venv: -m venv --clear target/venv",
-            "python wheel: -m pip wheel --no-deps --wheel-dir target/test-wheel ./python",
+            "python others: -m pip install --no-deps --no-compile --requirement python/constraints.txt",
+            "tests: test --workspace",
+            "python wheel: -m maturin build --manifest-path python/Cargo.toml --profile dev \
+             --compatibility off --out target/test-wheel",
             "python ours: -m pip install --force-reinstall --no-deps {wheel}",
-            "python others: -m pip install {wheel}[test]",
+            "python rest: -m pip install --constraint python/constraints.txt {wheel}[test]",
             "python tests: -m pytest python/tests",
             "fresh venv: -m venv --clear target/venv-fresh",
-            "fresh install: -m pip install {wheel}",
+            "fresh install: -m pip install --constraint python/constraints.txt {wheel}",
             "readme: python/tests/readme.py",
         ];
         assert_eq!(outline(Task::Test, &found), lines);
+    }
+
+    #[test]
+    fn packages_are_installed_while_cargo_compiles() {
+        let found = Machine { python: true, ..Machine::default() };
+        for task in [Task::Test, Task::Ci] {
+            let steps = plan(task, &found, Path::new("target/venv"));
+            let ahead: Vec<_> =
+                steps.iter().filter(|step| step.ahead).map(|step| step.name).collect();
+            assert_eq!(ahead, ["python venv", "python others"]);
+        }
+    }
+
+    /// Nothing but this run takes what the registry has today.
+    #[test]
+    fn the_newest_packages_are_not_pinned() {
+        let lines = outline(Task::Newest, &Machine { python: true, ..Machine::default() });
+        assert!(lines.iter().all(|line| !line.contains("constraints")), "{lines:?}");
+        for task in [Task::Test, Task::Ci] {
+            let lines = outline(task, &Machine { python: true, ..Machine::default() });
+            let pip = lines.iter().filter(|line| line.contains("pip install"));
+            for line in pip.filter(|line| !line.contains("--no-deps {wheel}")) {
+                assert!(line.contains("python/constraints.txt"), "{line}");
+            }
+        }
+    }
+
+    /// So that a package that is added to the tests is pinned, too.
+    #[test]
+    fn every_package_that_the_tests_need_is_pinned() {
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("python");
+        let read = |file| std::fs::read_to_string(python.join(file)).unwrap();
+        let name = |text: &str| {
+            let end = text.find(|c: char| !(c.is_alphanumeric() || "-_".contains(c)));
+            text[..end.unwrap_or(text.len())].to_lowercase().replace('_', "-")
+        };
+        let (project, pinned) = (read("pyproject.toml"), read("constraints.txt"));
+        let pinned: Vec<_> = pinned.lines().filter(|line| line.contains("==")).map(name).collect();
+        let lists = ["requires = [", "\ndependencies = [", "\ntest = ["];
+        for list in lists {
+            let (_, list) = project.split_once(list).unwrap();
+            // The brackets of extras stand inside of quotes.
+            for package in list.split("]\n").next().unwrap().split('"').skip(1).step_by(2) {
+                assert!(pinned.contains(&name(package)), "{package}");
+            }
+        }
     }
 
     #[test]
@@ -337,7 +432,7 @@ mod tests {
         let found = Machine { python: true, venv: true, ..Machine::default() };
         let lines = outline(Task::Test, &found);
         assert!(!lines.iter().any(|line| line.starts_with("python venv")), "{lines:?}");
-        assert_eq!(lines.len(), 8);
+        assert_eq!(lines.len(), 9);
     }
 
     #[test]
@@ -345,8 +440,9 @@ mod tests {
         for python in [false, true] {
             let found = Machine { python, ..Machine::default() };
             let ci = outline(Task::Ci, &found);
+            let mut rest = ci.iter();
             let test = outline(Task::Test, &found);
-            assert!(ci.windows(test.len()).any(|part| part == test), "{ci:?}");
+            assert!(test.iter().all(|step| rest.any(|other| other == step)), "{ci:?}");
         }
     }
 

@@ -1,10 +1,11 @@
-//! Runs the steps of a task, one after the other, up to the first that fails.
+//! Runs the steps of a task, one after the other, up to the first that fails; those ahead beside them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{self, ExitCode, ExitStatus, Stdio};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,7 +13,8 @@ use anyhow::{Context, Result};
 #[cfg(unix)]
 use crate::attack;
 use crate::plan::{
-    Action, Command, Machine, Program, Task, WHEEL, fresh_venv, plan, venv_python, wheel_folder,
+    Action, Command, Machine, Program, Step, Task, WHEEL, fresh_venv, plan, venv_python,
+    wheel_folder,
 };
 
 /// Shells give this code when there is no such program.
@@ -39,48 +41,53 @@ enum Outcome {
     Skipped,
 }
 
+/// What became of a command, and what it printed where nobody has seen it yet.
+struct Done {
+    outcome: Outcome,
+    output: Vec<u8>,
+}
+
+/// What became of the steps so far.
+#[derive(Default)]
+struct Report {
+    outcomes: Vec<(&'static str, Outcome)>,
+    /// The exit code of the step that failed; 0 if none has.
+    code: u8,
+}
+
+impl Report {
+    fn add(&mut self, step: &Step, done: Done) {
+        let (Outcome::Failed(_, failed), Action::Run(command)) = (&done.outcome, &step.action)
+        else {
+            return self.outcomes.push((step.name, done.outcome));
+        };
+        let _ = std::io::stderr().write_all(&done.output);
+        if command.optional {
+            eprintln!("==> {}: cannot be installed; going on without it", step.name);
+            return self.outcomes.push((step.name, Outcome::Skipped));
+        }
+        self.code = if self.code == 0 { *failed } else { self.code };
+        eprintln!("error: step `{}` failed with exit code {failed}", step.name);
+        if let Some(hint) = command.hint {
+            eprintln!("\nhint: {hint}");
+        }
+        self.outcomes.push((step.name, done.outcome));
+    }
+}
+
 /// Runs a task; the exit code is that of the step that failed.
 pub(crate) fn run(task: Task) -> Result<ExitCode> {
     let place = Place::look(task)?;
     place.forget_skipped()?;
-    let mut outcomes = Vec::new();
-    let mut code = 0;
-    for step in plan(task, &place.found(task), &place.venv) {
-        let outcome = match &step.action {
-            Action::Skip(why) => {
-                eprintln!("==> {}: skipped, {why}", step.name);
-                Outcome::Skipped
-            }
-            Action::Run(command) => {
-                let command = place.filled(command)?;
-                eprintln!("==> {}: {}", step.name, place.shown(&command));
-                place.run(&command)?
-            }
-        };
-        if let (Outcome::Failed(_, failed), Action::Run(command)) = (&outcome, &step.action) {
-            if command.optional {
-                eprintln!("==> {}: cannot be installed; going on without it", step.name);
-                outcomes.push((step.name, Outcome::Skipped));
-                continue;
-            }
-            code = *failed;
-            eprintln!("error: step `{}` failed with exit code {code}", step.name);
-            if let Some(hint) = command.hint {
-                eprintln!("\nhint: {hint}");
-            }
-        }
-        outcomes.push((step.name, outcome));
-        if code != 0 {
-            break;
-        }
-    }
+    let steps = plan(task, &place.found(task), &place.venv);
+    let report = place.run_all(&steps)?;
     #[cfg(unix)]
-    if let (Task::Attack(options), 0) = (task, code) {
+    if let (Task::Attack(options), 0) = (task, report.code) {
         let target = place.root.join(place.venv.with_file_name("debug"));
         return attack::run(&options, &target, place.program(Program::Venv).into());
     }
-    eprint!("{}{}", summary(&outcomes), place.skipped());
-    Ok(ExitCode::from(code))
+    eprint!("{}{}", summary(&report.outcomes), place.skipped());
+    Ok(ExitCode::from(report.code))
 }
 
 /// One line per step with the seconds it took.
@@ -115,8 +122,12 @@ impl Place {
             .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
         let root = xtask.parent().context("xtask is not inside a repository")?.to_owned();
         let or = |name, default: &str| std::env::var_os(name).unwrap_or_else(|| default.into());
-        // The site needs tools that nothing else does.
-        let venv = if task == Task::Docs { "venv-docs" } else { "venv" };
+        // The site needs tools that nothing else does, and the newest packages are not those of the tests.
+        let venv = match task {
+            Task::Docs => "venv-docs",
+            Task::Newest => "venv-newest",
+            _ => "venv",
+        };
         let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());
         Ok(Self {
             root,
@@ -210,7 +221,55 @@ impl Place {
         format!("{env}{program} {}", command.args.join(" "))
     }
 
-    fn run(&self, command: &Command) -> Result<Outcome> {
+    /// One step after the other, up to the first that fails; those ahead beside them.
+    fn run_all(&self, steps: &[Step]) -> Result<Report> {
+        let (ahead, steps): (Vec<_>, Vec<_>) = steps.iter().partition(|step| step.ahead);
+        std::thread::scope(|scope| {
+            let mut report = Report::default();
+            let mut meanwhile = Some(scope.spawn(|| self.run_ahead(&ahead)));
+            for step in steps {
+                let in_venv = |command: &Command| command.program == Program::Venv;
+                if matches!(&step.action, Action::Run(command) if in_venv(command)) {
+                    for (step, done) in ahead.iter().zip(joined(meanwhile.take())?) {
+                        report.add(step, done);
+                    }
+                }
+                if report.code == 0 {
+                    report.add(step, self.run_step(step)?);
+                }
+            }
+            Ok(report)
+        })
+    }
+
+    /// One step after the other, up to the first that fails; what they print comes later.
+    fn run_ahead(&self, steps: &[&Step]) -> Result<Vec<Done>> {
+        let mut all = Vec::new();
+        for step in steps {
+            all.push(self.run_step(step)?);
+            if matches!(all[all.len() - 1].outcome, Outcome::Failed(..)) {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn run_step(&self, step: &Step) -> Result<Done> {
+        let meanwhile = if step.ahead { " (meanwhile)" } else { "" };
+        match &step.action {
+            Action::Skip(why) => {
+                eprintln!("==> {}: skipped, {why}", step.name);
+                Ok(Done { outcome: Outcome::Skipped, output: Vec::new() })
+            }
+            Action::Run(command) => {
+                let command = self.filled(command)?;
+                eprintln!("==> {}{meanwhile}: {}", step.name, self.shown(&command));
+                self.run(&command)
+            }
+        }
+    }
+
+    fn run(&self, command: &Command) -> Result<Done> {
         let program = self.program(command.program);
         let mut child = process::Command::new(&program);
         child.args(&command.args).current_dir(&self.root).envs(command.env);
@@ -221,12 +280,16 @@ impl Place {
             child.env("TREEPORT_DATA", data);
         }
         let start = Instant::now();
-        let status = if command.quiet { quietly(child) } else { child.status() };
-        let code = match status {
-            Ok(status) => exit_code(status),
+        let ended = if command.quiet {
+            quietly(child)
+        } else {
+            child.status().map(|code| (code, Vec::new()))
+        };
+        let (code, output) = match ended {
+            Ok((status, output)) => (exit_code(status), output),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                eprintln!("`{}` was not found", program.to_string_lossy());
-                NOT_FOUND
+                let missing = format!("`{}` was not found\n", program.to_string_lossy());
+                (NOT_FOUND, missing.into_bytes())
             }
             Err(error) => {
                 let shown = program.to_string_lossy().into_owned();
@@ -234,23 +297,25 @@ impl Place {
             }
         };
         let time = start.elapsed();
-        Ok(if code == 0 { Outcome::Passed(time) } else { Outcome::Failed(time, code) })
+        let outcome = if code == 0 { Outcome::Passed(time) } else { Outcome::Failed(time, code) };
+        Ok(Done { outcome, output })
     }
 }
 
-/// Runs a command and shows what it printed, in the order it did, only if it fails.
-fn quietly(mut command: process::Command) -> std::io::Result<ExitStatus> {
+/// Runs a command and keeps what it prints, in the order it does.
+fn quietly(mut command: process::Command) -> std::io::Result<(ExitStatus, Vec<u8>)> {
     let (mut reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn()?;
     drop(command); // holds our ends for writing; the reader would wait for them for ever
     let mut output = Vec::new();
     reader.read_to_end(&mut output)?;
-    let status = child.wait()?;
-    if !status.success() {
-        std::io::stderr().write_all(&output)?;
-    }
-    Ok(status)
+    Ok((child.wait()?, output))
+}
+
+/// What a thread has come to; nothing if there is none.
+fn joined(thread: Option<ScopedJoinHandle<'_, Result<Vec<Done>>>>) -> Result<Vec<Done>> {
+    thread.map_or(Ok(Vec::new()), |thread| thread.join().expect("a thread that does not panic"))
 }
 
 #[cfg(test)]
@@ -296,8 +361,44 @@ mod tests {
         let mut place = place();
         place.root = ".".into();
         place.python = "treeport-has-no-such-program".into();
-        let outcome = place.run(&command(Program::Python, &[])).unwrap();
-        assert!(matches!(outcome, Outcome::Failed(_, NOT_FOUND)));
+        let done = place.run(&command(Program::Python, &[])).unwrap();
+        assert!(matches!(done.outcome, Outcome::Failed(_, NOT_FOUND)));
+        assert_eq!(done.output, b"`treeport-has-no-such-program` was not found\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn steps_ahead_go_on_beside_the_others_and_end_before_the_environment_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place();
+        place.root = folder.path().to_owned();
+        place.python = "sh".into();
+        std::fs::create_dir_all(folder.path().join("target/venv/bin")).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", folder.path().join("target/venv/bin/python"))
+            .unwrap();
+        let step = |name, program, script: &str, ahead| Step {
+            name,
+            action: Action::Run(command(program, &["-c", script])),
+            ahead,
+        };
+        let wait = "while ! test -e begun; do sleep 0.01; done; echo said; touch there";
+        let names = |report: &Report| report.outcomes.iter().map(|done| done.0).collect::<Vec<_>>();
+        let beside = [
+            step("packages", Program::Python, wait, true),
+            step("tests", Program::Python, "touch begun", false),
+            step("wheel", Program::Venv, "test -e there", false),
+        ];
+        let report = place.run_all(&beside).unwrap();
+        assert_eq!((names(&report), report.code), (vec!["tests", "packages", "wheel"], 0));
+        let failing = [
+            step("packages", Program::Python, "exit 3", true),
+            step("more", Program::Python, "touch never", true),
+            step("tests", Program::Python, "true", false),
+            step("wheel", Program::Venv, "touch never", false),
+        ];
+        let report = place.run_all(&failing).unwrap();
+        assert_eq!((names(&report), report.code), (vec!["tests", "packages"], 3));
+        assert!(!folder.path().join("never").exists());
     }
 
     #[test]
@@ -340,10 +441,10 @@ mod tests {
         place.python = "sh".into();
         // Not SIGINT: background jobs of some shells ignore it.
         for (script, expected) in [("exit 7", 7), ("exit 101", 101), ("kill -15 $$", 143)] {
-            let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap();
+            let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap().outcome;
             assert!(matches!(outcome, Outcome::Failed(_, code) if code == expected), "{script}");
         }
-        let outcome = place.run(&command(Program::Python, &["-c", "exit 0"])).unwrap();
+        let outcome = place.run(&command(Program::Python, &["-c", "exit 0"])).unwrap().outcome;
         assert!(matches!(outcome, Outcome::Passed(_)));
     }
 
@@ -354,7 +455,7 @@ mod tests {
         (place.root, place.python) = (".".into(), "sh".into());
         place.data = Some("/some/data".into());
         let script = "test \"$TREEPORT_DATA\" = /some/data";
-        let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap();
+        let outcome = place.run(&command(Program::Python, &["-c", script])).unwrap().outcome;
         assert!(matches!(outcome, Outcome::Passed(_)));
     }
 }

@@ -98,21 +98,73 @@ impl Folder {
     }
 
     /// Sends a signal as soon as the journal has more rows than before, and waits for the end.
+    ///
+    /// On a busy machine the run may come to its end before it hears of it; then again, from the same files.
     #[cfg(unix)]
     pub(crate) fn stopped_in_the_middle(&self, args: &str, journal: &str, signal: &str) -> Output {
         let rows = || std::fs::read(self.path(journal)).unwrap_or_default().len();
-        let before = rows();
-        let child = self.command(args).spawn().expect("the binary runs");
-        let begun = std::time::Instant::now();
-        while rows() <= before.max(200) {
-            assert!(
-                begun.elapsed() < std::time::Duration::from_secs(60),
-                "no rows within a minute"
-            );
-            std::thread::sleep(std::time::Duration::from_millis(1));
+        let (first, before) = (self.contents(), rows());
+        loop {
+            let output = self.stopped_when(args, &[signal], || rows() > before.max(200));
+            if !output.status.success() {
+                return output;
+            }
+            self.restore(&first);
         }
-        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Interrupts a run, at first soon, until that was at a time when it leaves a file, if it is to leave one.
+    ///
+    /// How long it takes to get there, and how long it stays, is another time on every machine.
+    #[cfg(unix)]
+    pub(crate) fn interrupted(&self, args: &str, leaves: Option<&str>) -> Output {
+        let (first, mut after) = (self.contents(), std::time::Duration::from_millis(40));
+        loop {
+            let begun = std::time::Instant::now();
+            let output = self.stopped_when(args, &["-INT"], || begun.elapsed() > after);
+            let left = leaves.is_none_or(|file| self.path(file).exists());
+            if output.status.code() == Some(130) && left {
+                return output;
+            }
+            after = after.mul_f64(if output.status.success() { 0.7 } else { 1.5 });
+            self.restore(&first);
+        }
+    }
+
+    /// Every file with what it holds.
+    #[cfg(unix)]
+    pub(crate) fn contents(&self) -> Vec<(String, Vec<u8>)> {
+        self.files().into_iter().map(|file| (file.clone(), self.read(&file))).collect()
+    }
+
+    /// Makes the files what they were.
+    #[cfg(unix)]
+    pub(crate) fn restore(&self, contents: &[(String, Vec<u8>)]) {
+        for file in self.files() {
+            std::fs::remove_file(self.path(&file)).expect("a file of ours");
+        }
+        for (file, held) in contents {
+            self.write(file, held);
+        }
+    }
+
+    /// Sends signals as soon as something is so, unless the run has ended by then, and waits for the end.
+    #[cfg(unix)]
+    pub(crate) fn stopped_when(
+        &self,
+        args: &str,
+        signals: &[&str],
+        is_so: impl Fn() -> bool,
+    ) -> Output {
+        let mut child = self.command(args).spawn().expect("the binary runs");
+        let mut at_work = true;
+        while at_work && !is_so() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            at_work = child.try_wait().expect("a child").is_none();
+        }
+        for signal in signals.iter().filter(|_| at_work) {
+            send(signal, &child);
+        }
         child.wait_with_output().expect("the binary ends")
     }
 
@@ -157,4 +209,12 @@ fn without_times(text: &str) -> String {
         shown.push('\n');
     }
     shown
+}
+
+/// Sends a signal, by the name that `kill` has for it, and gives the process a moment to hear it.
+#[cfg(unix)]
+pub(crate) fn send(signal: &str, child: &std::process::Child) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    std::thread::sleep(std::time::Duration::from_millis(20));
 }

@@ -10,7 +10,7 @@ use treeport::{
 };
 
 use crate::determinism::with_plane;
-use crate::folder::{Folder, show};
+use crate::folder::Folder;
 
 const BUILD: &str = "index --points line.csv --measures measures.csv";
 
@@ -369,11 +369,6 @@ fn an_interrupted_index_leaves_what_was_there() {
     folder.write("docs.index", "as it was");
     let before = folder.files();
     let args = "index --points points.csv --measures many.csv --normalize -o docs.index";
-    let child = folder.command(args).spawn().expect("the binary runs");
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    let sent = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.expect("kill runs").success());
-    let ended = child.wait_with_output().expect("the binary ends");
-    assert_eq!(ended.status.code(), Some(130), "{}", show(&ended));
+    folder.interrupted(args, None);
     assert_eq!((folder.files(), folder.text("docs.index")), (before, "as it was".into()));
 }

@@ -93,16 +93,12 @@ fn a_damaged_row_is_said_to_be_done_again() {
 fn what_a_kill_leaves_is_removed_by_the_next_run() {
     let folder = Folder::with_model();
     folder.write("many.csv", "1,0,0,0\n0,1,0,0\n".repeat(3000));
-    let before = folder.files();
+    let (before, first) = (folder.files(), folder.contents());
     let args = "nearest model.tree --measures many.csv -o nearest.csv";
-    let mut child = folder.command(args).spawn().expect("the binary runs");
-    let begun = std::time::Instant::now();
     let half = || folder.files().iter().any(|file| file.starts_with(".treeport-"));
-    while !half() {
-        assert!(begun.elapsed().as_secs() < 60, "no file within a minute");
+    while folder.stopped_when(args, &["-KILL"], half).status.success() {
+        folder.restore(&first);
     }
-    child.kill().expect("a running process");
-    child.wait().expect("an end");
     assert!(half(), "nobody can clean up after a kill");
     folder.output("nearest model.tree --measures measures.csv -o nearest.csv");
     assert_eq!(folder.files().len(), before.len() + 1, "{:?}", folder.files());
