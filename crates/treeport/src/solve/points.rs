@@ -1,6 +1,10 @@
 //! Problems between points with coordinates, of which only those with mass are read.
 
+use std::cmp::Ordering;
+use std::ops::Range;
+
 use super::exact::Solution;
+use super::exact::order::compare;
 use super::matrix::MatrixView;
 use super::problem::{Duals, Potentials};
 use crate::error::{Error, Result};
@@ -14,8 +18,8 @@ pub(super) struct PointProblem<'a> {
     pub(super) metric: GroundMetric,
     pub(super) a: Measures,
     pub(super) b: Measures,
-    /// What the points of the metric are called outside: rows of `x`, and where there is a `y`,
-    /// after those of the first measure rows of that.
+    /// What the points of the metric are called outside: rows of `x`, and where there is a `y`, before
+    /// or after those of the first measure rows of that.
     names: Vec<u32>,
     x: MatrixView<'a>,
     y: Option<MatrixView<'a>>,
@@ -48,11 +52,17 @@ impl<'a> PointProblem<'a> {
                 found: format!("({}, {})", y.rows(), y.columns()),
             });
         }
-        let names = [a.support(), b.support()].concat();
-        let (first, count) = (a.support().len(), names.len());
-        let metric = metric_of(&[(&x, a.support()), (&y, b.support())], metric)
-            .map_err(|error| in_two_sets(error, &names, first))?;
-        let (a, b) = (placed(a, a.support(), 0, count), placed(b, b.support(), first, count));
+        let (left, right) = (a.support(), b.support());
+        let count = left.len() + right.len();
+        // Whoever comes first in the call: the distances, and so all bits, are the same.
+        let (names, sets, starts) = if comes_first((b, &y), (a, &x)) {
+            ([right, left].concat(), [(&y, right), (&x, left)], [right.len(), 0])
+        } else {
+            ([left, right].concat(), [(&x, left), (&y, right)], [0, left.len()])
+        };
+        let of_y = starts[1]..starts[1] + right.len();
+        let metric = metric_of(&sets, metric).map_err(|error| in_two_sets(error, &names, &of_y))?;
+        let (a, b) = (placed(a, left, starts[0], count), placed(b, right, starts[1], count));
         Ok(Self { metric, a, b, names, x, y: Some(y) })
     }
 
@@ -74,8 +84,10 @@ impl<'a> PointProblem<'a> {
             return Ok(solution.on_metric(&metric_of(&[(&self.x, &all)], kind)?, most));
         };
         let others: Vec<u32> = (0..y.rows() as u32).collect();
-        let whole = metric_of(&[(&self.x, &all), (y, &others)], kind)
-            .map_err(|error| in_two_sets(error, &[&all[..], &others].concat(), all.len()))?;
+        let whole = metric_of(&[(&self.x, &all), (y, &others)], kind).map_err(|error| {
+            let names = [&all[..], &others].concat();
+            in_two_sets(error, &names, &(all.len()..names.len()))
+        })?;
         let mut stacked = solution.clone();
         stacked.right.iter_mut().for_each(|dual| dual.0 += all.len());
         let Potentials { mut left, mut right } = stacked.on_metric(&whole, most);
@@ -109,12 +121,33 @@ fn placed(measure: &Measure<'_>, used: &[u32], first: usize, count: usize) -> Me
     Measures::from_rows(count, [entries]).expect("the same masses")
 }
 
+/// Whether a measure with its points comes before another, in an order of no meaning.
+fn comes_first(
+    (a, x): (&Measure<'_>, &MatrixView<'_>),
+    (b, y): (&Measure<'_>, &MatrixView<'_>),
+) -> bool {
+    let by_points = || {
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        let mut rows = a.support().iter().zip(b.support()).map(|(&i, &j)| {
+            one.clear();
+            other.clear();
+            x.push_whole_row(i as usize, &mut one);
+            y.push_whole_row(j as usize, &mut other);
+            compare(one.iter().zip(&other))
+        });
+        rows.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    };
+    let by_size = a.support().len().cmp(&b.support().len());
+    let by_masses = by_size.then_with(|| compare(a.masses().iter().zip(b.masses())));
+    by_masses.then_with(by_points) == Ordering::Less
+}
+
 /// An error about one of two sets, by the number that the point has there.
-fn in_two_sets(error: Error, names: &[u32], first: usize) -> Error {
+fn in_two_sets(error: Error, names: &[u32], of_y: &Range<usize>) -> Error {
     let is_right = matches!(
         error,
         Error::BadCoordinate { point, .. } | Error::BadDegrees { point, .. } | Error::ZeroVector { point }
-            if point >= first
+            if of_y.contains(&point)
     );
     let error = renamed(error, names);
     if is_right { Error::RightPoints { source: Box::new(error) } } else { error }

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::exact::order::precedes;
 use super::exact::{Solver, choice, components, relaxed, reused};
 use super::problem::{Ground, OnMetric, QUICK_ARCS, Relax, arcs};
 use crate::error::Result;
@@ -51,9 +52,7 @@ impl<'a> Problems<'a> {
     /// be summed another way; the same for any number of threads.
     ///
     /// A graph is [prepared](GroundMetric::prepare) first, if the pairs need many of its distances.
-    /// Points of the measure on the left are laid out once for all pairs in a row that share it:
-    /// sort them by it. Where supports of points overlap a lot, give
-    /// [`GroundMetric::materialized`] distances.
+    /// Where supports of points overlap a lot, give [`GroundMetric::materialized`] distances.
     ///
     /// # Errors
     /// As [`Problem::value`](super::Problem::value), with the numbers of the measures;
@@ -116,7 +115,18 @@ impl<'a> Problems<'a> {
         if self.is_quick() {
             return reused(|solver| self.pairs.iter().map(|pair| solve(solver, pair)).collect());
         }
-        self.pairs.par_iter().map_init(Solver::default, solve).collect()
+        // Points of the measure on the left are laid out once for all pairs in a row that share it.
+        let on_the_left = |&at: &usize| {
+            let (i, j) = self.pairs[at];
+            if precedes(&self.measures.row(j), &self.measures.row(i)) { j } else { i }
+        };
+        let mut order: Vec<usize> = (0..self.pairs.len()).collect();
+        order.sort_by_cached_key(on_the_left);
+        let solve = |solver: &mut Solver, &at: &usize| solve(solver, &self.pairs[at]);
+        let solved: Result<Vec<f64>> = order.par_iter().map_init(Solver::default, solve).collect();
+        let mut values = vec![0.0; order.len()];
+        order.into_iter().zip(solved?).for_each(|(at, value)| values[at] = value);
+        Ok(values)
     }
 
     /// Refuses pairs whose tables of costs do not fit, one for each thread.

@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::metric::Components;
 use treeport::{
-    Accuracy, Bounds, Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem,
-    Relax, Target, silent, sinkhorn,
+    Accuracy, Bounds, Error, GroundMetric, MatrixView, Measure, Measures, PointMetric, Potentials,
+    Problem, Problems, Relax, Target, silent, sinkhorn,
 };
 
 /// Coordinates of points on either side with their masses, some of them 0.
@@ -234,4 +234,68 @@ fn errors_name_the_points_by_their_numbers_outside() {
         Problem::between(&[1.0], &[1.0], MatrixView::new(1, 1, &[2.0]).unwrap()).with_mass(0.5);
     let refused = no_proof.potentials(&no_proof.solve(&silent).unwrap()).unwrap_err();
     assert!(refused.to_string().contains("no potentials with a mass"), "{refused}");
+}
+
+/// Values of a problem and of the same the other way round, from every door that has both.
+fn both_ways(a: &Measure<'_>, b: &Measure<'_>, metric: &GroundMetric, relax: Relax) -> [f64; 2] {
+    [(a, b), (b, a)].map(|(a, b)| Problem::new(metric, a, b).relaxed(relax).value(&silent).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn the_way_back_has_the_same_bits(
+        kind in 0..6u8, dim in prop_oneof![Just(2usize), Just(40)],
+        coordinates in vec(-1.0..1.0, 40 * 24), masses in vec(prop_oneof![Just(0.0), 0.0..1.0], 48),
+    ) {
+        let coordinates: Vec<f64> = coordinates[..24 * dim].iter().map(|x| x + 0.1).collect();
+        let metric = match kind {
+            0 => GroundMetric::from_points(dim, coordinates.clone(), PointMetric::Euclidean),
+            1 => GroundMetric::from_points(dim, coordinates.clone(), PointMetric::Manhattan),
+            2 => GroundMetric::from_points(dim, coordinates.clone(), PointMetric::SqEuclidean),
+            3 => GroundMetric::from_points(dim, coordinates.clone(), PointMetric::Cosine),
+            4 => {
+                let degrees = coordinates[..48].iter().map(|x| 80.0 * x).collect();
+                GroundMetric::from_points(2, degrees, PointMetric::Haversine)
+            }
+            _ => {
+                let edge = |i: usize| (i, (i + 1 + i % 5) % 24, coordinates[i].abs());
+                let ring = (0..24).map(|i| (i, (i + 1) % 24, coordinates[24 + i].abs()));
+                GroundMetric::from_edges(24, &ring.chain((0..24).map(edge)).collect::<Vec<_>>())
+            }
+        };
+        let metric = metric.unwrap();
+        let mut masses = masses;
+        (masses[0], masses[47]) = (0.5, 0.5);
+        let measures = Measures::from_dense(24, &masses).unwrap().normalized();
+        let (a, b) = (measures.row(0), measures.row(1));
+        for relax in [Relax::Balanced, Relax::Mass(0.4), Relax::Penalty(0.3)] {
+            let [there, back] = both_ways(&a, &b, &metric, relax);
+            prop_assert_eq!(there.to_bits(), back.to_bits(), "{:?}: {} {}", relax, there, back);
+            let pairs = Problems::new(&metric, &measures, &[(0, 1), (1, 0), (0, 0)]).relaxed(relax);
+            let values = pairs.values(&silent).unwrap();
+            prop_assert_eq!(values[0].to_bits(), values[1].to_bits());
+        }
+        let options = sinkhorn::SinkhornOptions { tolerance: 1e-3, ..Default::default() };
+        let entropic = [(&a, &b), (&b, &a)].map(|(a, b)| {
+            sinkhorn::value(&Problem::new(&metric, a, b), &options, &silent).unwrap()
+        });
+        prop_assert_eq!(entropic[0].to_bits(), entropic[1].to_bits());
+        // Points of their own, and costs alone.
+        let x = MatrixView::new(24, dim, &coordinates).unwrap();
+        let clouds = [(&a, &b), (&b, &a)].map(|(a, b)| {
+            let problem = Problem::of_points(a, b, x, Some(x), PointMetric::Euclidean).unwrap();
+            problem.value(&silent).unwrap()
+        });
+        prop_assert_eq!(clouds[0].to_bits(), clouds[1].to_bits());
+        let costs: Vec<f64> = (0..576).map(|at| metric.distance(at / 24, at % 24)).collect();
+        let turned: Vec<f64> = (0..576).map(|at| costs[at % 24 * 24 + at / 24]).collect();
+        let (of_a, of_b) = masses.split_at(24);
+        let total: f64 = of_b.iter().sum::<f64>() / of_a.iter().sum::<f64>();
+        let of_a: Vec<f64> = of_a.iter().map(|mass| mass * total).collect();
+        let there = Problem::between(&of_a, of_b, MatrixView::new(24, 24, &costs).unwrap());
+        let back = Problem::between(of_b, &of_a, MatrixView::new(24, 24, &turned).unwrap());
+        let (there, back) = (there.solve(&silent).unwrap(), back.solve(&silent).unwrap());
+        prop_assert_eq!(there.value.to_bits(), back.value.to_bits());
+        prop_assert_eq!((there.plan.left, there.left), (back.plan.right, back.right));
+    }
 }

@@ -31,6 +31,8 @@ pub(crate) fn lower_bound(
         if solver.left.is_empty() {
             return 0.0;
         }
+        let sign = if solver.turned { -1.0 } else { 1.0 };
+        let height = |point| sign * height(point);
         if solver.asks_by_searches(metric) {
             return solver.lower_bound_by_searches(metric, &height);
         }

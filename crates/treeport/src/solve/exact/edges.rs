@@ -58,7 +58,8 @@ pub(in crate::solve) fn bounds(
             let plan = solver.shared_plan();
             return Ok(Bounds { lower: 0.0, upper: 0.0, plan });
         }
-        solver.bounds_on_edges(pair.metric, network, accuracy, &counter, clock)
+        let found = solver.bounds_on_edges(pair.metric, network, accuracy, &counter, clock)?;
+        Ok(Bounds { plan: solver.plan_as_given(found.plan), ..found })
     })
 }
 
@@ -68,7 +69,9 @@ pub(in crate::solve) fn solve_on_edges(pair: &OnMetric<'_>) -> Result<Solution> 
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         match pair.metric.network() {
-            Some(network) if !solver.left.is_empty() => solver.solution_on_edges(network, &|| true),
+            Some(network) if !solver.left.is_empty() => {
+                solver.solution_on_edges(network, &|| true).map(|found| solver.as_given(found))
+            }
             _ => Ok(Solution::free(solver.shared_plan())),
         }
     })

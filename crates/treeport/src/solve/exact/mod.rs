@@ -41,6 +41,7 @@ mod first;
 pub(super) mod fixed;
 mod linked;
 mod lopsided;
+pub(super) mod order;
 mod paths;
 mod potentials;
 mod price;
@@ -115,10 +116,14 @@ pub(crate) struct Solver {
     supply: Vec<f64>,
     demand: Vec<f64>,
     shared: Vec<(usize, f64)>,
+    /// Whether the measure that came second is on the left: see [`precedes`](order::precedes).
+    turned: bool,
     /// The points of the measure on the left, and how they are laid out to measure from.
     from: Vec<u32>,
     laid: LaidOutPoints,
     cost: Vec<f64>,
+    /// Memory of costs that are being turned.
+    turning: Vec<f64>,
     units: Units,
     cost_units: fixed::CostUnits,
     float: Simplex<f64>,
@@ -202,10 +207,10 @@ impl Solver {
     ) -> Result<Solution> {
         self.lay_out(pair.metric, &pair.a, &pair.b);
         if let Some(network) = self.by_edges(pair.metric) {
-            return self.solution_on_edges(network, goes_on);
+            return self.solution_on_edges(network, goes_on).map(|found| self.as_given(found));
         }
         self.fill_costs(pair.metric, goes_on)?;
-        self.solution(goes_on)
+        self.solution(goes_on).map(|found| self.as_given(found))
     }
 
     /// Lays out a problem that costs alone say.
@@ -220,8 +225,10 @@ impl Solver {
         let columns = SideMasses { places: right, masses: demand };
         let [given, taken] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, goes_on)?;
+        self.orient_matrix();
+        let second = if self.turned { &mut self.supply } else { &mut self.demand };
         let factor = rescaling(given, taken);
-        for mass in demand.iter_mut() {
+        for mass in second {
             *mass *= factor;
         }
         balance_totals(&self.supply, &mut self.demand);
@@ -242,7 +249,8 @@ impl Solver {
         let (left, right) = self.duals(integers);
         let left = self.left.iter().copied().zip(left).collect();
         let right = self.right.iter().copied().zip(right).collect();
-        Ok(Solution { value, plan, left, right, gap, pivots: self.pivots(integers), integers })
+        let pivots = self.pivots(integers);
+        Ok(Solution { value, plan, left, right, gap, pivots, integers })
     }
 
     /// What stays where it is.
@@ -279,7 +287,7 @@ impl Solver {
     }
 
     /// W₁ of two measures that fit the metric and each other, by these costs of all who give to all
-    /// who take.
+    /// who take, which are the same the other way round.
     pub(crate) fn value_by(
         &mut self,
         metric: &GroundMetric,
@@ -293,7 +301,12 @@ impl Solver {
         }
         let count = room_for_costs(&mut self.cost, self.left.len(), self.right.len())?;
         self.cost.resize(count, 0.0);
-        fill(&self.left, &self.right, &mut self.cost);
+        if self.turned {
+            fill(&self.right, &self.left, &mut self.cost);
+            self.transpose_costs(self.right.len(), self.left.len());
+        } else {
+            fill(&self.left, &self.right, &mut self.cost);
+        }
         self.certified(goes_on).map(|found| found.value)
     }
 
@@ -302,7 +315,7 @@ impl Solver {
         self.lay_out_all(a, b, metric.is_metric());
     }
 
-    /// The same, where mass that both have stays or may have to move.
+    /// As [`lay_out`](Self::lay_out), where mass that both have stays or may have to move.
     fn lay_out_all(&mut self, a: &Measure<'_>, b: &Measure<'_>, shared_stays: bool) {
         self.split(a, b, rescaling(a.total(), b.total()), shared_stays);
         if self.left.is_empty() || self.right.is_empty() {
@@ -316,8 +329,11 @@ impl Solver {
     }
 
     /// Who has more than the other at a point, and how much; what both have, where that stays.
-    /// Masses on the right count `factor` times.
+    /// Masses of the second measure count `factor` times.
     fn split(&mut self, a: &Measure<'_>, b: &Measure<'_>, factor: f64, shared_stays: bool) {
+        self.turned = order::precedes(b, a);
+        let (a, b, factors) =
+            if self.turned { (b, a, [factor, 1.0]) } else { (a, b, [1.0, factor]) };
         self.left.clear();
         self.right.clear();
         self.supply.clear();
@@ -333,8 +349,8 @@ impl Solver {
                 (None, Some(y)) => y.0,
                 (Some(x), Some(y)) => x.0.min(y.0),
             };
-            let mine = left.next_if(|x| x.0 == point).map_or(0.0, |x| x.1);
-            let theirs = right.next_if(|y| y.0 == point).map_or(0.0, |y| y.1 * factor);
+            let mine = left.next_if(|x| x.0 == point).map_or(0.0, |x| x.1 * factors[0]);
+            let theirs = right.next_if(|y| y.0 == point).map_or(0.0, |y| y.1 * factors[1]);
             let stays = if shared_stays { mine.min(theirs) } else { 0.0 };
             if stays > 0.0 {
                 self.shared.push((point, stays));

@@ -77,7 +77,7 @@ pub(in crate::solve) fn solve_on_matrix(
 ) -> Result<Solution> {
     if relax == Relax::Balanced {
         solver.prepare_between(matrix, goes_on)?;
-        return solver.solution(goes_on);
+        return solver.solution(goes_on).map(|found| solver.as_given(found));
     }
     solver.shared.clear();
     let Solver { left, right, supply, demand, cost, .. } = &mut *solver;
@@ -86,6 +86,7 @@ pub(in crate::solve) fn solve_on_matrix(
     let [given, taken] = matrix.read_masses(relax, [rows, columns])?;
     let relax = checked(relax, given, taken)?;
     matrix.costs.read_costs(left, right, cost, goes_on)?;
+    solver.orient_matrix();
     solver.relaxed(relax, goes_on)
 }
 
@@ -102,11 +103,12 @@ struct Spare {
 impl Solver {
     /// Solves what is split and has its costs.
     fn relaxed(&mut self, relax: Relax, goes_on: &GoesOn<'_>) -> Result<Solution> {
-        match relax {
+        let solution = match relax {
             Relax::Balanced => unreachable!("balanced problems are not split this way"),
             Relax::Penalty(price) => self.with_penalty(price, goes_on),
             Relax::Mass(mass) => self.with_mass(mass, goes_on),
-        }
+        };
+        solution.map(|solution| self.as_given(solution))
     }
 
     /// Solves what is split and has its costs, where what is left costs `price`.

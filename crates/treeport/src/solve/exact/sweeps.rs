@@ -11,8 +11,6 @@
 //! lower bound has to hold for all of the mass, so the duals of what moves are extended to all points
 //! of both supports.
 
-use std::cmp::Ordering;
-
 use super::arcs::SingleArcs;
 use super::fixed::Units;
 use super::{Solver, reused};
@@ -48,25 +46,12 @@ pub(in crate::solve) fn interval_and_plan(pair: &OnMetric<'_>, tolerance: f64) -
         let (lower, upper) = solver.interval(metric, a, b, tolerance)?;
         let mut plan = solver.shared_plan();
         if !solver.left.is_empty() {
-            let turned = precedes(b, a);
             for (i, j, mass) in solver.moves(false) {
-                let (from, to) = (solver.left[i] as u32, solver.right[j] as u32);
-                if turned { plan.push(to, from, mass) } else { plan.push(from, to, mass) }
+                plan.push(solver.left[i] as u32, solver.right[j] as u32, mass);
             }
         }
-        Ok(Bounds { lower, upper, plan })
+        Ok(Bounds { lower, upper, plan: solver.plan_as_given(plan) })
     })
-}
-
-/// Whether one of two measures comes before the other, in an order of no meaning.
-fn precedes(a: &Measure<'_>, b: &Measure<'_>) -> bool {
-    match (a.support().len(), a.support()).cmp(&(b.support().len(), b.support())) {
-        Ordering::Equal => {
-            let other = a.masses().iter().zip(b.masses()).find(|(x, y)| x != y);
-            other.is_some_and(|(x, y)| x < y)
-        }
-        order => order == Ordering::Less,
-    }
 }
 
 /// How much is done for an interval.
@@ -154,10 +139,6 @@ impl Solver {
         if self.left.is_empty() {
             return Ok((0.0, 0.0));
         }
-        // Sweeps begin on one side: the same one, whoever comes first.
-        if precedes(b, a) {
-            self.turn_round();
-        }
         self.swept(metric, (a, b), tolerance)
     }
 
@@ -191,9 +172,6 @@ impl Solver {
         let below = self.fill(metric, all)?;
         let whole = self.take_points_and_masses();
         self.lay_out_all(a, b, true);
-        if precedes(b, a) {
-            self.turn_round();
-        }
         if self.left.is_empty() {
             // All mass can stay, which costs nothing.
             return Ok((0.0, 0.0));
@@ -218,15 +196,6 @@ impl Solver {
         let supply = self.supply.iter().map(|&mass| (mass / total) as f32);
         let (width, costs) = out.push_all(supply);
         Ok(metric.block_below(&self.left, &self.right, width, costs))
-    }
-
-    /// Swaps the measure that gives and the one that takes, which does not change W₁.
-    fn turn_round(&mut self) {
-        std::mem::swap(&mut self.left, &mut self.right);
-        std::mem::swap(&mut self.supply, &mut self.demand);
-        if !self.left.is_empty() {
-            self.units.set(&self.supply, &self.demand);
-        }
     }
 
     /// Moves the points and masses that are laid out to the caller.

@@ -103,15 +103,12 @@ pub fn solve(
     Ok(entropic)
 }
 
-/// Lays out a problem; returns the mass of its left side.
+/// Lays out a problem; returns the mass that moves.
 fn prepare(scratch: &mut Scaling, problem: &Problem<'_>, options: &SinkhornOptions) -> Result<f64> {
     options.check()?;
     match problem.in_one_piece()? {
         Posed::Matrix(matrix) => scratch.prepare_between(&matrix),
-        Posed::Metric(pair) => {
-            scratch.prepare(pair.metric, &pair.a, &pair.b)?;
-            Ok(pair.a.total())
-        }
+        Posed::Metric(pair) => scratch.prepare(pair.metric, &pair.a, &pair.b),
         Posed::Components(_) => unreachable!("it is in one piece"),
     }
 }
@@ -130,20 +127,31 @@ fn entropic(
     let bytes = memory::size_of::<(u32, u32, f64)>(&[moves]);
     let step = format_args!("an entropic plan of {moves} moves");
     memory::check(step, bytes, "take the cost alone, without a plan")?;
-    for (row, &i) in scratch.plan.chunks_exact(right.len()).zip(left) {
-        for (&share, &j) in row.iter().zip(right) {
-            let mass = share * total;
+    let width = right.len();
+    let (rows, columns) = if scratch.turned { (right, left) } else { (left, right) };
+    for (i, &from) in rows.iter().enumerate() {
+        for (j, &to) in columns.iter().enumerate() {
+            let at = if scratch.turned { j * width + i } else { i * width + j };
+            let mass = scratch.plan[at] * total;
             if mass > 0.0 {
-                plan.push(i as u32, j as u32, mass);
+                plan.push(from as u32, to as u32, mass);
             }
         }
     }
+    let potentials = |points: &[usize], of: &[f64]| -> Vec<(usize, f64)> {
+        points.iter().copied().zip(of.iter().copied()).collect()
+    };
+    let mut duals = [potentials(left, &scratch.f), potentials(right, &scratch.g)];
+    if scratch.turned {
+        duals.reverse();
+    }
+    let [left, right] = duals;
     Ok(Entropic {
         transport_cost: run.cost,
         regularized_cost: run.cost + run.epsilon * total * divergence(&scratch),
         plan,
-        left: left.iter().copied().zip(scratch.f.iter().copied()).collect(),
-        right: right.iter().copied().zip(scratch.g.iter().copied()).collect(),
+        left,
+        right,
         epsilon: run.epsilon,
         iterations: run.iterations,
         violation: run.violation,
@@ -199,8 +207,8 @@ pub fn pairs(
         .par_iter()
         .map_init(Scaling::default, |scratch, &(i, j)| {
             let (a, b) = (measures.row(i), measures.row(j));
-            scratch.prepare(metric, &a, &b)?;
-            let value = run(scratch, a.total(), options, &goes_on)?.converged((i, j), options)?;
+            let total = scratch.prepare(metric, &a, &b)?;
+            let value = run(scratch, total, options, &goes_on)?.converged((i, j), options)?;
             counter.add(1)?;
             Ok(value)
         })

@@ -15,6 +15,8 @@ use crate::measure::Measure;
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Progress, State};
+use crate::solve::exact::order::{comes_second, precedes, transpose};
+use crate::solve::exact::rescaling;
 use crate::solve::matrix::SideMasses;
 use crate::solve::problem::{OnMatrix, Relax};
 use crate::steps::SOLVING;
@@ -72,6 +74,8 @@ pub(super) struct Scaling {
     /// Distances between the supports, row after row.
     pub(super) cost: Vec<f64>,
     pub(super) largest: f64,
+    /// Whether the measure that came second is on the left, so that the way back has the same bits.
+    pub(super) turned: bool,
     /// Whether both measures are the same and so is every way back.
     mirrored: bool,
     /// The kernel K, and at the end the plan.
@@ -87,7 +91,7 @@ pub(super) struct Scaling {
 }
 
 impl Scaling {
-    /// Lays out one problem.
+    /// Lays out one problem; returns the mass that moves.
     ///
     /// # Errors
     /// Two tables of the supports that do not fit into memory.
@@ -96,7 +100,10 @@ impl Scaling {
         metric: &GroundMetric,
         a: &Measure<'_>,
         b: &Measure<'_>,
-    ) -> Result<()> {
+    ) -> Result<f64> {
+        self.turned = precedes(b, a);
+        let total = self.mass_of(a.total(), b.total());
+        let (a, b) = if self.turned { (b, a) } else { (a, b) };
         for (points, shares, measure) in
             [(&mut self.left, &mut self.a, a), (&mut self.right, &mut self.b, b)]
         {
@@ -110,7 +117,13 @@ impl Scaling {
         self.cost.resize(count, 0.0);
         metric.block(&self.left, &self.right, &mut self.cost);
         self.begin(a.total(), b.total());
-        Ok(())
+        Ok(total)
+    }
+
+    /// The mass that moves between measures of these totals: the first one's, unless they are equal up
+    /// to rounding, and then that of the one on the left.
+    fn mass_of(&self, first: f64, second: f64) -> f64 {
+        if self.turned && rescaling(first, second) == 1.0 { second } else { first }
     }
 
     /// Makes room for costs and plan between two supports; how many entries each has.
@@ -123,7 +136,7 @@ impl Scaling {
         Ok(count)
     }
 
-    /// Lays out a problem that costs alone say, and returns the total mass of the left side.
+    /// Lays out a problem that costs alone say; returns the mass that moves.
     pub(super) fn prepare_between(&mut self, matrix: &OnMatrix<'_>) -> Result<f64> {
         let supports =
             [matrix.a, matrix.b].map(|masses| masses.iter().filter(|mass| **mass > 0.0).count());
@@ -133,11 +146,20 @@ impl Scaling {
         let columns = SideMasses { places: right, masses: taken };
         let [left_total, right_total] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, &|| true)?;
-        self.begin(left_total, right_total);
+        self.turned = comes_second(given, taken, cost);
+        if self.turned {
+            let rows = left.len();
+            transpose(&std::mem::take(cost), rows, right.len(), cost);
+            std::mem::swap(left, right);
+            std::mem::swap(given, taken);
+            self.begin(right_total, left_total);
+        } else {
+            self.begin(left_total, right_total);
+        }
         let m = self.b.len();
         let both_ways = |i: usize, j: usize| self.cost[i * m + j] == self.cost[j * m + i];
         self.mirrored = self.mirrored && (0..m).all(|i| (0..i).all(|j| both_ways(i, j)));
-        Ok(left_total)
+        Ok(self.mass_of(left_total, right_total))
     }
 
     /// Masses become shares of their totals, and everything else starts at 0.

@@ -1,0 +1,85 @@
+//! Which of two measures is on the left: always the same one, so that W₁ from b to a has the bits of
+//! W₁ from a to b.
+//!
+//! Solvers begin on one side and sum in its order. Costs have to be the same both ways, or to come
+//! with the measures, as those of a matrix do.
+
+use std::cmp::Ordering;
+
+use super::{MOST_KEPT, Solution, Solver};
+use crate::measure::Measure;
+use crate::tree::Coupling;
+
+/// Whether one of two measures comes before the other, in an order of no meaning.
+pub(in crate::solve) fn precedes(a: &Measure<'_>, b: &Measure<'_>) -> bool {
+    let by_size = a.support().len().cmp(&b.support().len());
+    let by_masses = by_size.then_with(|| compare(a.masses().iter().zip(b.masses())));
+    by_masses.then_with(|| a.support().cmp(b.support())) == Ordering::Less
+}
+
+/// The order of the first two numbers that differ.
+pub(in crate::solve) fn compare<'a>(
+    mut pairs: impl Iterator<Item = (&'a f64, &'a f64)>,
+) -> Ordering {
+    pairs
+        .find_map(|(x, y)| x.partial_cmp(y).filter(|order| order.is_ne()))
+        .unwrap_or(Ordering::Equal)
+}
+
+/// Whether a problem of masses and costs comes after what it is the other way round.
+pub(in crate::solve) fn comes_second(supply: &[f64], demand: &[f64], cost: &[f64]) -> bool {
+    let (n, m) = (supply.len(), demand.len());
+    let by_masses = n.cmp(&m).then_with(|| compare(supply.iter().zip(demand)));
+    let by_costs = || {
+        let turned = (0..n * m).map(|at| &cost[at % n * m + at / n]);
+        compare(cost.iter().zip(turned))
+    };
+    by_masses.then_with(by_costs) == Ordering::Greater
+}
+
+/// Writes a table with so many rows and columns column after column.
+pub(in crate::solve) fn transpose(table: &[f64], rows: usize, columns: usize, out: &mut Vec<f64>) {
+    out.clear();
+    out.reserve(table.len());
+    for j in 0..columns {
+        out.extend((0..rows).map(|i| table[i * columns + j]));
+    }
+}
+
+impl Solver {
+    /// Turns a problem of masses and costs, unless it comes before what it would be then.
+    pub(super) fn orient_matrix(&mut self) {
+        self.turned = comes_second(&self.supply, &self.demand, &self.cost);
+        if self.turned {
+            let (rows, columns) = (self.left.len(), self.right.len());
+            std::mem::swap(&mut self.left, &mut self.right);
+            std::mem::swap(&mut self.supply, &mut self.demand);
+            self.transpose_costs(rows, columns);
+        }
+    }
+
+    /// Turns a table of costs with so many rows and columns.
+    pub(super) fn transpose_costs(&mut self, rows: usize, columns: usize) {
+        std::mem::swap(&mut self.cost, &mut self.turning);
+        transpose(&self.turning, rows, columns, &mut self.cost);
+        if self.turning.len() > MOST_KEPT {
+            self.turning = Vec::new();
+        }
+    }
+
+    /// A solution from the first of the measures given to the second.
+    pub(super) fn as_given(&self, mut solution: Solution) -> Solution {
+        if self.turned {
+            std::mem::swap(&mut solution.left, &mut solution.right);
+        }
+        solution.plan = self.plan_as_given(solution.plan);
+        solution
+    }
+
+    pub(super) fn plan_as_given(&self, mut plan: Coupling) -> Coupling {
+        if self.turned {
+            std::mem::swap(&mut plan.left, &mut plan.right);
+        }
+        plan
+    }
+}
