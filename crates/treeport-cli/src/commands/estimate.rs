@@ -43,8 +43,8 @@ A model that was fitted `--with-metric` needs no other file of distances:
 #[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
 #[command(mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct EstimateArgs {
-    /// A tree or a forest that `fit` has written [default: that of `fit --method forest`, made on
-    /// the spot].
+    /// A tree or a forest that `fit` has written [default: none for arcs, exact and numbers; elsewhere
+    /// that of `fit --method forest`, made on the spot].
     #[arg(value_name = "MODEL")]
     model: Option<PathBuf>,
     #[command(flatten)]
@@ -89,12 +89,22 @@ pub(crate) fn run(args: &EstimateArgs, output: &Output) -> Result<ExitCode> {
     let pairs: Vec<_> = pairs.iter().collect();
     let read = |path: &PathBuf| labels::read(path, &measures, args.measures.path()?);
     let known = args.labels.as_ref().map(read).transpose()?;
+    let asks_trees = match args.accuracy {
+        Accuracy::Level(level) => level <= Level::Flow,
+        // Sweeps and the exact solver are done before trees would have grown.
+        _ => args.n_trees.is_some(),
+    };
     let model = match given {
-        Some(model) => model,
-        None => forest(args, &metric, known.as_ref(), output)?,
+        None if asks_trees || known.is_some() => {
+            Some(forest(args, &metric, known.as_ref(), output)?)
+        }
+        given => given,
     };
     prepare(&metric, output)?;
-    let mut estimator = Estimator::new(&metric, &model)?;
+    let mut estimator = match &model {
+        Some(model) => Estimator::new(&metric, model)?,
+        None => Estimator::without_trees(&metric)?,
+    };
     if let (Some(calibration), None) = (kept.calibration, &known) {
         estimator = estimator.with_calibration(calibration)?;
     }

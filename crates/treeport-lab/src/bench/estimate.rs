@@ -79,7 +79,7 @@ const TIMED_LEVELS: [TimedLevel; 6] = [
         trees: 0,
         run: |e, a, b| Problem::new(e.metric(), a, b).value(&silent),
     },
-    TimedLevel { name: "tree", trees: 1, run: |e, a, b| e.model().trees()[0].distance(a, b) },
+    TimedLevel { name: "tree", trees: 1, run: |e, a, b| e.model()?.trees()[0].distance(a, b) },
     TimedLevel {
         name: "tree",
         trees: TREES,

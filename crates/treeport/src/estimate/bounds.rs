@@ -102,7 +102,7 @@ impl Estimator {
         accuracy.check_for(Question::Estimate)?;
         let asks_trees = match accuracy {
             Accuracy::Level(level) => level <= Level::Flow,
-            Accuracy::Within(tolerance) => tolerance >= self.calibration.flow_width,
+            Accuracy::Within(tolerance) => self.may_ask_plans(tolerance),
             Accuracy::Approximate => false,
         };
         if asks_trees {
@@ -131,7 +131,7 @@ impl Estimator {
     }
 
     fn lowest(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Answer> {
-        if tolerance >= self.calibration.flow_width
+        if self.may_ask_plans(tolerance)
             && let Some(answer) = self.by_plans(tolerance, a, b)?
         {
             return Ok(answer);
@@ -143,12 +143,17 @@ impl Estimator {
         self.answer(Level::Exact, tolerance, a, b)
     }
 
+    /// Whether the plans of trees may be enough.
+    fn may_ask_plans(&self, tolerance: f64) -> bool {
+        self.model.is_some() && tolerance >= self.calibration.flow_width
+    }
+
     /// The flow level with the bounds that need no more distances than it does, where that costs less
     /// than sweeps and is enough.
     fn by_plans(&self, tolerance: f64, a: &Measure<'_>, b: &Measure<'_>) -> Result<Option<Answer>> {
         let level = Level::Flow;
         let (n, m) = self.moving(a, b);
-        if self.shortcut && !is_above(PLANS_CROSSING, self.model.trees().len(), (n, m)) {
+        if self.shortcut && !is_above(PLANS_CROSSING, self.model()?.trees().len(), (n, m)) {
             return Ok(None);
         }
         let rescaled = rescaled(a, b)?;
@@ -161,7 +166,7 @@ impl Estimator {
         let by = self.calibration.levels[level as usize];
         let value = match by {
             Level::Tree => self.value_by(by, a, b)?.value,
-            _ => self.scaled(level, self.flow_value(&flow)).value,
+            _ => self.scaled(level, self.flow_value(&flow)?).value,
         };
         Ok(Some(Answer { value: value.clamp(interval.lower, interval.upper), interval, level }))
     }
@@ -186,15 +191,15 @@ impl Estimator {
         let by = self.calibration.levels[level as usize];
         let (value, interval) = match level {
             Level::Tree => {
-                let upper = self.cost_above(&self.model.trees()[0].coupling(a, b)?);
-                let value = self.scaled(level, self.model.distance(a, b)?).value;
+                let upper = self.cost_above(&self.model()?.trees()[0].coupling(a, b)?);
+                let value = self.scaled(level, self.model()?.distance(a, b)?).value;
                 (value, interval_with_slack(self.lower(a, b)?, upper))
             }
             Level::Flow => {
                 let flow = self.flow(a, b)?;
-                let interval = self.with_duals(self.plans_interval(&flow, a, b)?, a, b);
+                let interval = self.with_duals(self.plans_interval(&flow, a, b)?, a, b)?;
                 let blend = self.calibration.flow_blend;
-                let plain = self.scaled(level, self.flow_value(&flow)).value;
+                let plain = self.scaled(level, self.flow_value(&flow)?).value;
                 (blend.map_or(plain, |blend| interval.between(blend)), interval)
             }
             Level::Arcs | Level::Exact => {
@@ -216,12 +221,17 @@ impl Estimator {
         Ok(interval_with_slack(self.lower(a, b)?, self.cost_above(&flow.cheapest())))
     }
 
-    /// The same with the duals of the trees.
-    pub(super) fn with_duals(&self, plans: Interval, a: &Measure<'_>, b: &Measure<'_>) -> Interval {
-        let potentials = self.potentials(a, b);
+    /// An interval of plans with the duals of the trees.
+    pub(super) fn with_duals(
+        &self,
+        plans: Interval,
+        a: &Measure<'_>,
+        b: &Measure<'_>,
+    ) -> Result<Interval> {
+        let potentials = self.potentials(a, b)?;
         let dual = exact::lower_bound(&self.metric, a, b, |point| potentials.at(point));
         let lower = (dual * (1.0 - INTERVAL)).min(plans.upper).max(plans.lower);
-        Interval { lower, ..plans }
+        Ok(Interval { lower, ..plans })
     }
 
     /// The lower bounds that need no plan.
@@ -230,10 +240,11 @@ impl Estimator {
     }
 
     /// The mean of the trees' duals, on the scale of the labels.
-    fn potentials(&self, a: &Measure<'_>, b: &Measure<'_>) -> TreePotentials {
+    fn potentials(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<TreePotentials> {
         let factor = self.calibration.factors[Level::Tree as usize];
-        let weights = self.model.weights().iter().map(|weight| factor * weight);
-        TreePotentials::mean(self.model.trees(), weights, a, b)
+        let model = self.model()?;
+        let weights = model.weights().iter().map(|weight| factor * weight);
+        Ok(TreePotentials::mean(model.trees(), weights, a, b))
     }
 
     /// The cost of a plan, and what rounding may have taken from its masses over the longest way.

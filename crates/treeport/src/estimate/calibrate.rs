@@ -184,7 +184,7 @@ impl Estimator {
     /// one look at the plans.
     fn calibrate_flow(&mut self, data: &Labelled, progress: &Progress<'_>) -> Result<Vec<f64>> {
         self.below(progress)?;
-        let weights = self.model.weights();
+        let weights = self.model()?.weights();
         let looked_at = |a: &Measure<'_>, b: &Measure<'_>| {
             if self.is_small(Level::Flow, false, a, b) {
                 return Ok(([0.0; 2], None, None));
@@ -193,7 +193,7 @@ impl Estimator {
             let both = [flow.least(), flow.mean(weights)];
             let plans = self.plans_interval(&flow, a, b)?;
             let solved = self.is_small(Level::Flow, true, a, b);
-            let interval = (!solved).then(|| self.with_duals(plans, a, b));
+            let interval = (!solved).then(|| self.with_duals(plans, a, b)).transpose()?;
             Ok((both, Some(plans.width()), interval))
         };
         let flows =

@@ -1,7 +1,8 @@
 //! How accurate would you like it: a dial from a tree's microseconds to the exact answer, with
 //! certified bounds at every level.
 //!
-//! An [`Estimator`] holds a ground metric and a [`Model`], a tree or a forest, over its points.
+//! An [`Estimator`] holds a ground metric and mostly a [`Model`], a tree or a forest, over its points;
+//! `Arcs`, `Exact` and relative errors do without.
 //!
 //! | [`Level`] | value | side of W₁ | cost for s points and K trees |
 //! | --- | --- | --- | --- |
@@ -102,7 +103,8 @@ pub struct Estimate {
 #[derive(Clone, Debug)]
 pub struct Estimator {
     metric: GroundMetric,
-    model: Model,
+    /// The trees, unless only levels are asked for that ask none.
+    model: Option<Model>,
     /// What bounds need, once they are asked for.
     below: Arc<OnceLock<SingleLinkage>>,
     calibration: Calibration,
@@ -132,16 +134,38 @@ impl Estimator {
         Self::over(metric, model)
     }
 
-    /// The same, where a graph is searched for every question.
+    /// An estimator for levels that ask no tree: `arcs`, `exact`, and a relative error.
+    ///
+    /// # Errors
+    /// No memory for the distances of a graph.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Estimator, GroundMetric, Measures, PointMetric};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::unit_masses(3, [0, 2])?;
+    /// let answer = Estimator::without_trees(&metric)?.within(0.1, &measures.row(0), &measures.row(1))?;
+    /// assert_eq!(answer.value, 5.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn without_trees(metric: &GroundMetric) -> Result<Self> {
+        metric.prepare(&silent)?;
+        Ok(Self::with(metric, None))
+    }
+
+    fn with(metric: &GroundMetric, model: Option<Model>) -> Self {
+        let (below, calibration) = (Arc::default(), Calibration::default());
+        Self { metric: metric.clone(), model, below, calibration, shortcut: true }
+    }
+
+    /// As [`new`](Self::new), where a graph is searched for every question.
     fn over(metric: &GroundMetric, model: &Model) -> Result<Self> {
         if model.points() != metric.points() {
             let reason =
                 format!("its trees have {} points, the metric {}", model.points(), metric.points());
             return Err(Error::BadForest { reason });
         }
-        let (metric, model, below) = (metric.clone(), model.clone(), Arc::default());
-        let calibration = Calibration::default();
-        Ok(Self { metric, model, below, calibration, shortcut: true })
+        Ok(Self::with(metric, Some(model.clone())))
     }
 
     /// Single linkage of the points, made the first time: that is what bounds of trees cost once.
@@ -177,8 +201,15 @@ impl Estimator {
     }
 
     /// The trees.
-    pub fn model(&self) -> &Model {
-        &self.model
+    ///
+    /// # Errors
+    /// There are none: see [`without_trees`](Self::without_trees).
+    pub fn model(&self) -> Result<&Model> {
+        self.model.as_ref().ok_or_else(|| Error::BadOption {
+            option: "accuracy",
+            value: "tree or flow".into(),
+            expected: "without a tree it is arcs, exact, or the largest relative error",
+        })
     }
 
     /// The cheapest plan that the flow level knows: of one tree, or merged from all.
@@ -214,7 +245,7 @@ impl Estimator {
         measures.check_points(self.metric.points())?;
         measures.check_pairs(pairs)?;
         if level == Level::Tree {
-            let raw = self.model.pairs(measures, pairs, progress)?;
+            let raw = self.model()?.pairs(measures, pairs, progress)?;
             return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
         }
         in_parallel(ComparedPairs::Of(measures, pairs), progress, |a, b| self.estimate(level, a, b))
@@ -234,7 +265,7 @@ impl Estimator {
     ) -> Result<Vec<Estimate>> {
         self.check_paired(a, b)?;
         if level == Level::Tree {
-            let raw = self.model.paired(a, b, progress)?;
+            let raw = self.model()?.paired(a, b, progress)?;
             return Ok(raw.into_iter().map(|raw| self.scaled(level, raw)).collect());
         }
         in_parallel(ComparedPairs::Both(a, b), progress, |a, b| self.estimate(level, a, b))
@@ -248,15 +279,15 @@ impl Estimator {
 
     /// The plans of all trees between two measures, with their true costs.
     fn flow(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<FlowPlans> {
-        FlowPlans::new(self.model.trees(), a, b, &far(&self.metric))
+        FlowPlans::new(self.model()?.trees(), a, b, &far(&self.metric))
     }
 
     /// What the flow level takes from the costs of plans.
-    fn flow_value(&self, flow: &FlowPlans) -> f64 {
-        match self.calibration.statistic {
+    fn flow_value(&self, flow: &FlowPlans) -> Result<f64> {
+        Ok(match self.calibration.statistic {
             Statistic::Least => flow.least(),
-            Statistic::Mean => flow.mean(self.model.weights()),
-        }
+            Statistic::Mean => flow.mean(self.model()?.weights()),
+        })
     }
 
     fn check(&self, a: &Measure<'_>, b: &Measure<'_>) -> Result<()> {
@@ -277,8 +308,8 @@ impl Estimator {
     /// What a level itself has to say.
     fn value_by(&self, level: Level, a: &Measure<'_>, b: &Measure<'_>) -> Result<Estimate> {
         let raw = match level {
-            Level::Tree => self.model.distance(a, b)?,
-            Level::Flow => self.flow_value(&self.flow(a, b)?),
+            Level::Tree => self.model()?.distance(a, b)?,
+            Level::Flow => self.flow_value(&self.flow(a, b)?)?,
             Level::Arcs | Level::Exact => {
                 let interval = self.swept(f64::INFINITY, a, b)?;
                 let value = interval.between(self.calibration.arcs_blend);
@@ -319,8 +350,8 @@ impl Estimator {
         if level == Level::Arcs && exact::is_quick_on_edges(&self.metric, n, m) {
             return true;
         }
-        let trees = if level == Level::Arcs { 1 } else { self.model.trees().len() };
-        !is_above(crossing, trees, (n, m))
+        let trees = self.model.as_ref().map_or(1, |model| model.trees().len());
+        !is_above(crossing, if level == Level::Arcs { 1 } else { trees }, (n, m))
     }
 
     /// The points on either side that a solver would see.

@@ -458,7 +458,7 @@ fn calibration_brings_every_level_to_the_labels() {
     let calibration = Calibration { flow_width: f64::NAN, ..Calibration::default() };
     assert!(plain.clone().with_calibration(calibration).is_err());
     let again = plain.with_calibration(estimator.calibration()).unwrap();
-    assert_eq!(again.model(), estimator.model());
+    assert_eq!(again.model().unwrap(), estimator.model().unwrap());
     assert_eq!(again.metric().points(), estimator.metric().points());
     let (a, b) = (measures.row(0), measures.row(1));
     let both = [&again, &estimator].map(|e| e.distance(Level::Flow, &a, &b).unwrap());
@@ -695,4 +695,27 @@ fn what_does_not_fit_is_an_error() {
     assert!(matches!(misfit, Err(Error::PointCount { .. })));
     let stopped = estimator.calibrated(Level::Exact, &data, &|state| state.done < 3);
     assert!(matches!(stopped, Err(Error::Cancelled)));
+}
+
+#[test]
+fn levels_that_ask_no_tree_do_without() {
+    let line: Vec<f64> = (0..400).map(|k| f64::from(k % 97) + f64::from(k) / 400.0).collect();
+    let metric = GroundMetric::from_points(1, line, PointMetric::Euclidean).unwrap();
+    let masses: Vec<f64> = (0..800).map(|k| f64::from((k * 7919) % 101)).collect();
+    let measures = Measures::from_dense(400, &masses).unwrap().normalized();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let tree = Model::Tree(linkage(&metric, Linkage::Average).unwrap());
+    let (without, with) =
+        (Estimator::without_trees(&metric).unwrap(), Estimator::new(&metric, &tree).unwrap());
+    for level in [Level::Arcs, Level::Exact] {
+        assert_eq!(without.distance(level, &a, &b).unwrap(), with.distance(level, &a, &b).unwrap());
+    }
+    let answer = without.within(0.2, &a, &b).unwrap();
+    let exact = with.distance(Level::Exact, &a, &b).unwrap().value;
+    assert!((answer.value - exact).abs() <= 0.2 * exact);
+    for level in [Level::Tree, Level::Flow] {
+        let refused = without.distance(level, &a, &b).unwrap_err().to_string();
+        assert!(refused.contains("without a tree"), "{refused}");
+        without.bounds(level, &a, &b).unwrap_err();
+    }
 }
