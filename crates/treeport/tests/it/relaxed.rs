@@ -394,3 +394,11 @@ fn a_side_without_mass_is_paid_for_by_the_other() {
     let neither = FarApart { a: vec![0.0], b: vec![0.0], costs: vec![1.0] };
     assert_eq!(neither.value(Relax::Penalty(2.0)), 0.0);
 }
+
+#[test]
+fn tiny_masses_of_equal_measures_cost_nothing() {
+    let masses = [0.7, 0.3, 1e-42, 5e-324];
+    let costs: Vec<f64> = (0..16).map(|at| f64::from(u8::from(at % 5 != 0))).collect();
+    let costs = MatrixView::new(4, 4, &costs).unwrap();
+    assert_eq!(Problem::between(&masses, &masses, costs).value(&silent).unwrap(), 0.0);
+}

@@ -1,6 +1,6 @@
 //! Problems on a graph that are solved on its edges, without distances.
 
-use super::{CLIP, GoesOn, Solution, Solver, is_proof, reused};
+use super::{CLIP, GoesOn, Solution, Solver, are_settled, is_proof, reused};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
 use crate::progress::{Counter, State};
@@ -87,7 +87,7 @@ impl Solver {
         counter: &Counter<'_>,
         clock: &Clock<'_>,
     ) -> Result<Bounds> {
-        let mass = self.supply_nodes(network)?;
+        let mass = self.supply_nodes(network);
         let OnEdges { supply, short, .. } = &mut self.edges;
         short.set(network, supply, f64::INFINITY);
         let nodes = supply.len();
@@ -120,7 +120,7 @@ impl Solver {
         };
         if let Some((value, gap)) = proved(short, network, supply, &mass) {
             let tree = short.tree(nodes);
-            let gap = self.with_lost_mass(network, value, gap)?;
+            self.check_masses(network, value)?;
             return Ok(Bounds {
                 lower: (value - gap).max(0.0),
                 upper: value,
@@ -168,14 +168,13 @@ impl Solver {
     }
 
     /// Lays out what the nodes give away; returns what flows mean as masses.
-    fn supply_nodes(&mut self, network: Network<'_>) -> Result<impl Fn(i128) -> f64 + use<>> {
+    fn supply_nodes(&mut self, network: Network<'_>) -> impl Fn(i128) -> f64 + use<> {
         let root = network.tree.order[0] as usize;
         let supply = &mut self.edges.supply;
         supply.clear();
         supply.resize(network.tree.order.len(), 0);
         let places = (&self.left[..], &self.right[..], root);
-        let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
-        self.units.on_nodes(places, supply).ok_or(unsolved)
+        self.units.on_nodes(places, [&self.supply, &self.demand], supply)
     }
 
     /// Solves what is laid out on the edges of a graph.
@@ -185,33 +184,34 @@ impl Solver {
         goes_on: &GoesOn<'_>,
     ) -> Result<Proved> {
         let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
-        let mass = self.supply_nodes(network)?;
+        let mass = self.supply_nodes(network);
         let OnEdges { supply, short, long } = &mut self.edges;
         if let Some((value, gap)) = run(short, network, (supply, f64::INFINITY), &mass, goes_on)? {
-            let gap = self.with_lost_mass(network, value, gap)?;
+            self.check_masses(network, value)?;
             return Ok(Proved { value, gap, is_long: false });
         }
         let used = short.flows(network).filter(|&(_, flow)| mass(flow) != 0.0);
         let largest = used.map(|(edge, _)| network.edges[edge].2).fold(0.0, f64::max);
         for clip in [CLIP * largest, f64::INFINITY] {
             if let Some((value, gap)) = run(long, network, (supply, clip), &mass, goes_on)? {
-                let gap = self.with_lost_mass(network, value, gap)?;
+                self.check_masses(network, value)?;
                 return Ok(Proved { value, gap, is_long: true });
             }
         }
         Err(unsolved)
     }
 
-    /// The gap with what masses may have lost as integers, if it still proves the value: no way is
-    /// longer than all edges together.
-    fn with_lost_mass(&self, network: Network<'_>, value: f64, gap: f64) -> Result<f64> {
+    /// Refuses a value that the masses as integers may have changed: no way is longer than all edges
+    /// together.
+    fn check_masses(&self, network: Network<'_>, value: f64) -> Result<()> {
         let lost = self.units.rounded(&self.supply, &self.demand);
-        if lost == 0.0 {
-            return Ok(gap);
-        }
-        let gap = gap + lost * network.edges.iter().map(|edge| edge.2).sum::<f64>();
         let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
-        is_proof(value, gap).then_some(gap).ok_or(unsolved)
+        if lost == 0.0
+            || are_settled(value, lost * network.edges.iter().map(|edge| edge.2).sum::<f64>())
+        {
+            return Ok(());
+        }
+        Err(unsolved)
     }
 
     /// As [`on_edges`](Self::on_edges), with the plan and the dual values.

@@ -8,8 +8,9 @@ pub(super) struct Units {
     pub(super) demand: Vec<i128>,
     /// A quantum of mass is 2^shift units; all perturbations together are less than half of it.
     shift: u32,
-    /// A quantum of mass is 2^−exponent.
+    /// A quantum of mass is 2^−exponent, and the larger total is less than 2^bits of them.
     exponent: i32,
+    bits: i32,
     /// Whether every mass given is a whole number of quanta for certain.
     is_whole: bool,
 }
@@ -17,8 +18,13 @@ pub(super) struct Units {
 /// From so many quanta on, a mass is a whole number of them: its last digit is worth one at least.
 const WHOLE: i128 = 1 << 53;
 
-/// Bits for the total mass in quanta: 24 more are left for the multiple, and the sign.
-const MASS_BITS: i32 = 100;
+/// Bits for units: one more is the sign.
+const UNIT_BITS: i32 = 127;
+
+/// A multiple of units that is above twice as many perturbations.
+fn shift_for(perturbations: usize) -> u32 {
+    (2 * perturbations + 2).next_power_of_two().ilog2()
+}
 
 impl Units {
     /// Converts masses; the two totals agree up to rounding, which the largest demand settles.
@@ -27,11 +33,17 @@ impl Units {
         self.settle();
     }
 
-    /// Counts masses in quanta, of which twice the larger total has 2^[`MASS_BITS`] at most. They are
-    /// settled once the spare ones have joined them.
+    /// Counts masses in quanta, as small as bits allow. They are settled once the spare ones have
+    /// joined them, which may double the total.
     pub(super) fn count(&mut self, supply: &[f64], demand: &[f64]) {
+        let shift = shift_for(supply.len() + 1).cast_signed();
+        self.count_in(UNIT_BITS - 1 - shift, supply, demand);
+    }
+
+    fn count_in(&mut self, bits: i32, supply: &[f64], demand: &[f64]) {
         let total: f64 = supply.iter().sum::<f64>().max(demand.iter().sum());
-        self.exponent = MASS_BITS - 1 - exponent_of(total);
+        self.bits = bits;
+        self.exponent = bits - 1 - exponent_of(total);
         let factors = factors(self.exponent);
         let mut least = i128::MAX;
         // No mass is nothing, however small.
@@ -68,7 +80,7 @@ impl Units {
     pub(super) fn settle(&mut self) {
         self.balance();
         let sources = self.supply.len() as i128;
-        self.shift = (2 * self.supply.len() + 2).next_power_of_two().ilog2();
+        self.shift = shift_for(self.supply.len());
         self.supply.iter_mut().for_each(|s| *s = (*s << self.shift) + 1);
         self.demand.iter_mut().for_each(|d| *d <<= self.shift);
         if let Some(last) = self.demand.last_mut() {
@@ -76,8 +88,8 @@ impl Units {
         }
     }
 
-    /// How far all masses together are from the ones given: 0, unless some are more than 14 orders of
-    /// magnitude below the total.
+    /// How far all masses together are from the ones given: 0, unless some are far more than 14 orders
+    /// of magnitude below the total.
     pub(super) fn rounded(&self, supply: &[f64], demand: &[f64]) -> f64 {
         if self.is_whole {
             return 0.0;
@@ -135,23 +147,27 @@ impl Units {
     /// What the nodes of a graph have to give away, and what flows there mean as masses.
     ///
     /// Perturbed anew: every node but one gives one unit more, so that no set of nodes without that
-    /// one balances. `None` if there are too many nodes for 128 bits.
+    /// one balances. Where that takes more bits than there are, `masses` are counted again in larger
+    /// quanta.
     pub(super) fn on_nodes(
-        &self,
+        &mut self,
         (left, right, root): (&[usize], &[usize], usize),
+        masses: [&[f64]; 2],
         out: &mut [i128],
-    ) -> Option<impl Fn(i128) -> f64 + use<>> {
+    ) -> impl Fn(i128) -> f64 + use<> {
         let nodes = out.len();
-        let shift = (2 * nodes + 2).next_power_of_two().ilog2();
-        if MASS_BITS + shift.cast_signed() > 126 {
-            return None;
+        let shift = shift_for(nodes);
+        let most = UNIT_BITS - shift.cast_signed();
+        if self.bits > most {
+            self.count_in(most, masses[0], masses[1]);
+            self.settle();
         }
         out.fill(1);
         out[root] -= nodes as i128;
         let (supply, demand) = self.quanta();
         left.iter().zip(supply).for_each(|(&v, mass)| out[v] += mass << shift);
         right.iter().zip(demand).for_each(|(&v, mass)| out[v] -= mass << shift);
-        Some(self.masses_at(shift))
+        self.masses_at(shift)
     }
 }
 
