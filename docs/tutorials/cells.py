@@ -120,8 +120,8 @@ pairs = rng.integers(200, size=(500, 2))
 pairs = pairs[pairs[:, 0] != pairs[:, 1]]
 truth = tp.emd_pairs(new, pairs, points=places)
 tree = tw.paired(new[pairs[:, 0]], new[pairs[:, 1]])
-centres = new @ places
-apart = np.linalg.norm(centres[pairs[:, 0]] - centres[pairs[:, 1]], axis=1)
+centers = new @ places
+apart = np.linalg.norm(centers[pairs[:, 0]] - centers[pairs[:, 1]], axis=1)
 
 
 def error(distances):

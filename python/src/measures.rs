@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::PreparedMeasures;
 use treeport::internal::names::Named as _;
-use treeport::io::format::{Input, Wanted, endings, recognise};
+use treeport::io::format::{Input, Wanted, endings, recognize};
 use treeport::{Csr, Error};
 
 use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
@@ -198,7 +198,7 @@ fn by_id(error: Error, ids: Option<&[String]>) -> PyErr {
 /// The format of a file of measures by its name in the library's table, and whether that reads it.
 #[pyfunction]
 pub(crate) fn format_of(path: PathBuf) -> PyResult<(&'static str, bool)> {
-    let format = recognise(path, Wanted::Measures, None).map_err(|error| match error {
+    let format = recognize(path, Wanted::Measures, None).map_err(|error| match error {
         // Here all of them are read.
         Error::UnknownFormat { .. } => {
             to_py_err(Error::UnknownFormat { known: endings(Wanted::Measures, true) })

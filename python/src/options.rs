@@ -35,7 +35,7 @@ pub(crate) fn fit_options() -> Vec<OptionRow> {
             OptionType::Seconds => ("seconds", vec![]),
         };
         let methods = option.readers().iter().map(|method| method.name()).collect();
-        let (name, default, help) = (option.name(), option.default(), option.help());
+        let (name, default, help) = (option.name, option.default(), option.help);
         OptionRow { name, kind, words, default, help, methods }
     };
     FitOption::ALL.iter().map(row).collect()

@@ -5,7 +5,7 @@
 //! populations are of the urban agglomeration around 2023, in thousands and rounded. What counts as
 //! an agglomeration differs from country to country, so read them as sizes, not as statistics.
 
-/// Mean radius of the Earth in kilometres.
+/// Mean radius of the Earth in kilometers.
 pub const EARTH_RADIUS_KM: f64 = 6371.0088;
 
 /// One row of the table.
@@ -48,7 +48,7 @@ fn parse_row(row: &'static str) -> City {
     City { name, country, continent, latitude: number(), longitude: number(), population: number() }
 }
 
-/// Length of the shortest way over a spherical Earth, in kilometres (haversine formula).
+/// Length of the shortest way over a spherical Earth, in kilometers (haversine formula).
 ///
 /// `d = 2R·asin √(sin²(Δφ/2) + cos φₐ · cos φ_b · sin²(Δλ/2))` with latitude φ and longitude λ.
 ///

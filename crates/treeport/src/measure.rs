@@ -12,7 +12,7 @@ use crate::rounding::PLAN_TOTALS;
 
 /// How far the totals of two measures may differ, relative to the larger, to count as equal.
 ///
-/// Rows normalised in `f32` sum to 1 within about 1e-7 times a few.
+/// Rows normalized in `f32` sum to 1 within about 1e-7 times a few.
 pub(crate) const BALANCE_TOLERANCE: f64 = 1e-6;
 
 /// Many measures on the same points.

@@ -14,6 +14,9 @@ pub(crate) struct OptionRange {
 }
 
 impl OptionRange {
+    /// Numbers from 0 on.
+    pub(crate) const NOT_NEGATIVE: Self = Self::at_least(0.0, "it must be finite and at least 0");
+
     /// From `least` on, itself included.
     pub(crate) const fn at_least(least: f64, expected: &'static str) -> Self {
         Self { low: Bound::Included(least), high: Bound::Excluded(f64::INFINITY), expected }

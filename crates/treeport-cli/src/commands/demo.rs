@@ -99,7 +99,7 @@ fn print(demo: &Demo, fitted: &Fit, table: &[Line], tree_seconds: f64) -> Result
     let (seen, unseen) = (demo.training.len(), demo.test.len());
     output::line(format!(
         "{} cities, great-circle distances. A measure is a region: the people in the cities around a\n\
-         random centre. A tree was learned from {seen} exact transport distances between regions\n\
+         random center. A tree was learned from {seen} exact transport distances between regions\n\
          (stage kept: {}, after {} epochs), and is judged on {unseen} pairs of regions it has never seen.\n",
         demo.cities.len(),
         stage(fitted),

@@ -1,7 +1,7 @@
 //! `treeport plot`: one figure as a picture, for papers.
 //!
 //! PNG is drawn from the SVG by `resvg`. It and its dependencies take 45 s of processor time
-//! without optimisation, and minutes with it; so it is a feature (`png`), off unless asked for.
+//! without optimization, and minutes with it; so it is a feature (`png`), off unless asked for.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

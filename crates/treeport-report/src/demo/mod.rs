@@ -162,7 +162,7 @@ impl Demo {
         Ok(Report {
             title: "200 cities: a tree learned from transport distances".into(),
             summary: format!(
-                "A measure is a region: the people in the cities around a random centre. The tree was learned \
+                "A measure is a region: the people in the cities around a random center. The tree was learned \
                  from {} exact distances between regions, and is judged on {} pairs of other regions.",
                 self.training.len(),
                 self.test.len()

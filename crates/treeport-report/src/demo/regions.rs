@@ -6,7 +6,7 @@ use treeport::{Error, Measures, Result};
 use crate::cities::{City, great_circle_km};
 use crate::sample::{Random, positive};
 
-/// Smallest and largest reach of a regional measure, in kilometres.
+/// Smallest and largest reach of a regional measure, in kilometers.
 const REACH_KM: (f64, f64) = (300.0, 5000.0);
 /// Fewest and most cities drawn for a regional measure.
 const REGION_SIZE: (usize, usize) = (5, 80);

@@ -11,7 +11,7 @@ use super::data::{model, short, weights};
 use super::summary::TreeSummary;
 use crate::dendrogram::LeafGroups;
 
-/// The data of a page whose models are summarised; tables of points hold those that are shown, by
+/// The data of a page whose models are summarized; tables of points hold those that are shown, by
 /// their numbers.
 pub(super) fn json(
     report: &Report<'_>,
@@ -30,7 +30,7 @@ pub(super) fn json(
         colors = groups.names;
         let named: BTreeSet<usize> = summary.leaves.iter().flat_map(|g| g.points.clone()).collect();
         shown.extend(&named);
-        summarised(&summary, tree, weight, named.union(&moved))
+        summarized(&summary, tree, weight, named.union(&moved))
     };
     let models: Vec<Value> =
         report.models.iter().map(|m| model(m.model, &m.name, &mut tree)).collect();
@@ -64,7 +64,7 @@ fn list(value: &Value) -> &[Value] {
 }
 
 /// One tree, with where some points are in it.
-fn summarised<'a>(
+fn summarized<'a>(
     summary: &TreeSummary,
     tree: &Tree,
     weight: f64,

@@ -16,7 +16,7 @@ use super::summary::is_large;
 /// Measures in a page whose neighbors are shown, at most.
 pub const MOST_QUERIES: usize = 30;
 
-/// [`MOST_QUERIES`] where the model is summarised: such a page names the ends of all moves.
+/// [`MOST_QUERIES`] where the model is summarized: such a page names the ends of all moves.
 const MOST_QUERIES_LARGE: usize = 10;
 
 /// Neighbors of each.

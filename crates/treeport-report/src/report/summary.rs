@@ -10,13 +10,13 @@ use treeport::{Model, Tree};
 
 use crate::dendrogram::LeafGroups;
 
-/// Trees of more leaves are summarised: a page with all of those has about a megabyte.
+/// Trees of more leaves are summarized: a page with all of those has about a megabyte.
 pub(super) const MOST_LEAVES: usize = 20_000;
 
 /// Leaves of all summaries in a page, at most.
 pub(super) const MOST_GROUPS: usize = 2_000;
 
-/// Trees of a forest that are summarised, at most.
+/// Trees of a forest that are summarized, at most.
 pub(super) const MOST_SUMMARIES: usize = 4;
 
 /// Points that stand for a group.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::linkage::{Linkage, linkage_of_copy, linkage_watched, working_copy};
 use super::neighbors::{DistanceNoise, neighbors};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
@@ -44,15 +44,8 @@ impl PerturbedOptions {
 
     pub(crate) fn check(&self) -> Result<()> {
         N_TREES.check("n_trees", self.n_trees as f64)?;
-        if let Some(noise) = self.noise.filter(|noise| !(0.0..=MOST_NOISE).contains(noise)) {
-            let (option, value) = ("noise", noise.to_string());
-            return Err(Error::BadOption {
-                option,
-                value,
-                expected: "it must be from 0 to 10; try 0.3",
-            });
-        }
-        Ok(())
+        OptionRange::closed(0.0, MOST_NOISE, "it must be from 0 to 10; try 0.3")
+            .check("noise", self.noise.unwrap_or_default())
     }
 
     /// The noise of one tree, 0 for the first; `None` where no tree has noise.

@@ -15,10 +15,14 @@ use crate::tree::Tree;
 
 /// A row of the table of options.
 pub struct FitOption {
-    pub(super) name: &'static str,
-    pub(super) group: Group,
-    pub(super) alias: Option<&'static str>,
-    pub(super) help: &'static str,
+    /// The one word it goes by; `seed` is `random_state` in Python.
+    pub name: &'static str,
+    /// What it is listed under.
+    pub group: Group,
+    /// An older name on the command line.
+    pub alias: Option<&'static str>,
+    /// What it is, without a period at the end.
+    pub help: &'static str,
     pub(super) read_by: fn(Takes) -> bool,
     pub(super) field: &'static dyn Field,
 }
@@ -69,26 +73,6 @@ pub enum OptionType {
 }
 
 impl FitOption {
-    /// The one word it goes by; `seed` is `random_state` in Python.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// What it is listed under.
-    pub fn group(&self) -> Group {
-        self.group
-    }
-
-    /// An older name on the command line.
-    pub fn alias(&self) -> Option<&'static str> {
-        self.alias
-    }
-
-    /// What it is, without a period at the end.
-    pub fn help(&self) -> &'static str {
-        self.help
-    }
-
     /// The values it can have.
     pub fn value_type(&self) -> OptionType {
         self.field.value_type()
@@ -120,11 +104,6 @@ impl FitOption {
     /// A value of another type, or a word that is none of those it has.
     pub fn set(&self, options: &mut FitOptions, value: OptionValue) -> Result<()> {
         self.field.set(self.name, options, value)
-    }
-
-    /// Whether it differs from what a method would take by itself.
-    pub(super) fn is_given(&self, options: &FitOptions) -> bool {
-        self.field.is_given(options)
     }
 }
 
@@ -159,6 +138,7 @@ pub(super) trait Field: Sync {
     fn range(&self) -> Option<OptionRange> {
         None
     }
+    /// Whether it differs from what a method would take by itself.
     fn is_given(&self, _: &FitOptions) -> bool {
         false
     }

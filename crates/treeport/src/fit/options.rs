@@ -291,7 +291,8 @@ impl FitOptions {
     /// The options that are given and that the method does not read.
     pub fn unread(&self, labels: bool) -> Vec<UnreadOption> {
         let method = self.method(labels);
-        let unread = |option: &&FitOption| !option.is_read_by(method) && option.is_given(self);
+        let unread =
+            |option: &&FitOption| !option.is_read_by(method) && option.field.is_given(self);
         FitOption::ALL.iter().filter(unread).map(|option| UnreadOption { option, method }).collect()
     }
 
@@ -431,7 +432,7 @@ mod tests {
     fn rules_in_words_have_the_numbers_of_the_code() {
         let says = |name: &str| {
             let option = FitOption::find(name).unwrap();
-            format!("{}; {}", option.default(), option.help())
+            format!("{}; {}", option.default(), option.help)
         };
         let most = Linkage::MOST_FOR_AVERAGE;
         let (few, many) = (Linkage::usual(most), Linkage::usual(most + 1));

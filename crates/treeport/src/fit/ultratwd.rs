@@ -55,7 +55,7 @@ fn ultratwd(
         loss: Loss::Squared,
         epochs: EPOCHS,
         batch_size: data.len().div_ceil(BATCHES).max(LearnOptions::default().batch_size),
-        // Nothing to generalise to: the pairs that it learns from choose.
+        // Nothing to generalize to: the pairs that it learns from choose.
         validation_fraction: 0.0,
         seed,
         ..LearnOptions::default()

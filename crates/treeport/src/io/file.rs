@@ -13,6 +13,37 @@ use tempfile::{NamedTempFile, TempPath};
 
 use crate::error::{Error, Result};
 
+/// `save`, `load` and `from_bytes` of a type that has `to_bytes`; `decode` reads it from the bytes of a file of
+/// some name. The docs are those of `save`.
+macro_rules! in_files {
+    ($type:ty, $decode:path, $(#[$docs:meta])+) => {
+        impl $type {
+            $(#[$docs])+
+            pub fn save(&self, path: impl AsRef<std::path::Path>) -> $crate::Result<()> {
+                $crate::io::file::save_bytes(path.as_ref(), &self.to_bytes()?)
+            }
+
+            /// Reads what [`save`](Self::save) has written.
+            ///
+            /// # Errors
+            /// The file cannot be read, holds something else, is damaged, or comes from a newer treeport.
+            pub fn load(path: impl AsRef<std::path::Path>) -> $crate::Result<Self> {
+                let path = path.as_ref();
+                $decode(&$crate::io::file::load(path)?, path)
+            }
+
+            /// What the bytes of such a file hold; messages call it `<bytes>`.
+            ///
+            /// # Errors
+            /// As [`load`](Self::load), but for reading the file.
+            pub fn from_bytes(bytes: &[u8]) -> $crate::Result<Self> {
+                $decode(bytes, std::path::Path::new("<bytes>"))
+            }
+        }
+    };
+}
+pub(crate) use in_files;
+
 /// No longer chain of links leads anywhere.
 const MOST_LINKS: usize = 40;
 

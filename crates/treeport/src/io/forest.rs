@@ -11,7 +11,7 @@ use std::path::Path;
 use safetensors::tensor::Dtype;
 
 use super::container::{self, Checksum, Content, Extra, File};
-use super::file;
+use super::file::in_files;
 use crate::error::Result;
 use crate::forest::{Forest, check};
 use crate::tree::Tree;
@@ -19,7 +19,8 @@ use crate::tree::Tree;
 /// How far the weights in a file may be from a sum of 1.
 const SUM: f64 = 1e-9;
 
-impl Forest {
+in_files! {
+    Forest, decode,
     /// Writes the forest to one file, whole or not at all: it is written beside `path`, then
     /// renamed.
     ///
@@ -37,19 +38,9 @@ impl Forest {
     /// assert_eq!(Forest::load(&path)?, forest);
     /// # Ok::<(), treeport::Error>(())
     /// ```
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save_bytes(path.as_ref(), &self.to_bytes()?)
-    }
+}
 
-    /// Reads a forest that [`Forest::save`] has written.
-    ///
-    /// # Errors
-    /// The file cannot be read, is no forest of ours, is damaged, or comes from a newer treeport.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        decode(&file::load(path)?, path)
-    }
-
+impl Forest {
     /// The bytes of the file that [`Forest::save`] writes; the same forest gives the same bytes.
     ///
     /// # Errors
@@ -76,14 +67,6 @@ impl Forest {
             ("length", Dtype::F64, &length),
         ];
         container::encode(Content::Forest, entry, &tensors, extra)
-    }
-
-    /// The forest in the bytes of a file; messages call the file `<bytes>`.
-    ///
-    /// # Errors
-    /// As [`Forest::load`], but for reading the file.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        decode(bytes, Path::new("<bytes>"))
     }
 }
 

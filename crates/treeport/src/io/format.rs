@@ -1,4 +1,4 @@
-//! The formats of files, as one table: recognised and opened here, for every face.
+//! The formats of files, as one table: recognized and opened here, for every face.
 //!
 //! The ending of a name tells the format, whether `.gz` follows it or not. Where a name has no ending, and where two
 //! formats share one, the first bytes tell; so they do for stdin and pipes, which have no name.
@@ -267,7 +267,7 @@ pub fn endings(wanted: Wanted, everywhere: bool) -> String {
 ///
 /// # Errors
 /// Its name ends with something unknown; it cannot be read.
-pub fn recognise(path: impl AsRef<Path>, wanted: Wanted, given: Option<Format>) -> Result<Format> {
+pub fn recognize(path: impl AsRef<Path>, wanted: Wanted, given: Option<Format>) -> Result<Format> {
     let path = path.as_ref();
     let first = || first_bytes(path).map_err(|cause| Error::read(path, cause));
     let ending = ending(path);
@@ -338,7 +338,7 @@ pub struct Input<'a> {
 }
 
 impl Input<'static> {
-    /// Opens a file; `given` is its format where its name does not tell ([`recognise`]). What can be
+    /// Opens a file; `given` is its format where its name does not tell ([`recognize`]). What can be
     /// read only once, such as a pipe, is read into memory.
     ///
     /// # Errors
@@ -354,7 +354,7 @@ impl Input<'static> {
             let bytes = File::open(path).and_then(text::read_all).map_err(read)?;
             return Ok(Input::plain(path.into(), bytes, wanted, given));
         }
-        let format = recognise(path, wanted, given)?;
+        let format = recognize(path, wanted, given)?;
         let mut file = File::open(path).map_err(read)?;
         let zipped = text::is_gzip(&mut file).map_err(read)?;
         // Only these are not read from the beginning to the end.

@@ -3,7 +3,7 @@ use std::io::Write;
 use super::*;
 
 fn named(name: &str, wanted: Wanted) -> Option<Format> {
-    recognise(name, wanted, None).ok()
+    recognize(name, wanted, None).ok()
 }
 
 fn folder() -> (tempfile::TempDir, impl Fn(&str, &[u8]) -> PathBuf) {
@@ -42,14 +42,14 @@ fn names_tell_formats() {
     // What is wrong for points is told by the reader of points.
     assert_eq!(named("a.nwk", Wanted::Points), Some(Format::Newick));
     for name in ["a.csv.zip", "a.xlsx"] {
-        let error = recognise(name, Wanted::Points, None).unwrap_err();
+        let error = recognize(name, Wanted::Points, None).unwrap_err();
         assert_eq!(error.to_string(), "cannot tell its format; name it .npy, .csv or .tsv");
-        let given = recognise(name, Wanted::Points, Some(Format::Npy));
+        let given = recognize(name, Wanted::Points, Some(Format::Npy));
         assert_eq!(given.unwrap(), Format::Npy);
     }
     // Nothing is known of these before they are opened.
     for name in ["no/a.gz", "no/.gz", "no/a", "no/a.gz.gz", "no/.csv"] {
-        let error = recognise(name, Wanted::Points, None);
+        let error = recognize(name, Wanted::Points, None);
         assert!(matches!(error, Err(Error::Read { .. })), "{name}: {error:?}");
     }
 }
@@ -74,9 +74,9 @@ fn first_bytes_tell_formats() {
 fn two_formats_of_one_ending_are_told_apart() {
     let (_folder, write) = folder();
     let json = write("a.biom", b"{}");
-    assert_eq!(recognise(json, Wanted::Measures, None).unwrap(), Format::Biom);
+    assert_eq!(recognize(json, Wanted::Measures, None).unwrap(), Format::Biom);
     let hdf5 = write("b.biom", b"\x89HDF\r\n\x1a\n");
-    assert_eq!(recognise(&hdf5, Wanted::Measures, None).unwrap(), Format::BiomHdf5);
+    assert_eq!(recognize(&hdf5, Wanted::Measures, None).unwrap(), Format::BiomHdf5);
     let error = Input::open(&hdf5, Wanted::Measures, None).unwrap().masses(None, false);
     let said = error.unwrap_err().to_string();
     assert!(said.starts_with("a table of BIOM 2.1, which is HDF5: read it from Python"), "{said}");

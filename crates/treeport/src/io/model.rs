@@ -2,32 +2,23 @@
 
 use std::path::Path;
 
-use super::file;
+use super::file::in_files;
 use super::format::{Input, Wanted};
 use super::model_file::{self, ModelFile, decode_model};
 use crate::columns::match_names;
 use crate::error::{Error, Result};
 use crate::model::Model;
 
-impl Model {
+in_files! {
+    Model, decode_model,
     /// Writes the file of the tree ([`Tree::save`](crate::Tree::save)) or of the forest ([`Forest::save`](crate::Forest::save)), whole or
     /// not at all.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save_bytes(path.as_ref(), &self.to_bytes()?)
-    }
+}
 
-    /// Reads the file of a tree or of a forest.
-    ///
-    /// # Errors
-    /// The file cannot be read, is neither, is damaged, or comes from a newer treeport.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        decode_model(&file::load(path)?, path)
-    }
-
+impl Model {
     /// The bytes of the file that [`Model::save`] writes; the same model gives the same bytes.
     ///
     /// # Errors
@@ -37,14 +28,6 @@ impl Model {
             Self::Tree(tree) => tree.to_bytes(),
             Self::Forest(forest) => forest.to_bytes(),
         }
-    }
-
-    /// The model in the bytes of a file.
-    ///
-    /// # Errors
-    /// As [`Model::load`], but for reading the file.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        decode_model(bytes, Path::new("<bytes>"))
     }
 
     /// Reads a model whatever it is in: our own file, or Newick text, where several trees make a forest

@@ -18,7 +18,8 @@ use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
 use super::container::{Checksum, Content, Extra, File, object};
-use super::{file, forest, tree};
+use super::file::in_files;
+use super::{forest, tree};
 use crate::accuracy::Level;
 use crate::error::{Error, Result};
 use crate::estimate::{Calibration, Statistic};
@@ -50,24 +51,15 @@ pub struct ModelFile {
     pub metric: Option<GroundMetric>,
 }
 
-impl ModelFile {
+in_files! {
+    ModelFile, decode,
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
     /// A metric over another number of points than the model's; the file cannot be written.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save_bytes(path.as_ref(), &self.to_bytes()?)
-    }
+}
 
-    /// Reads the file of a tree or of a forest with whatever else it holds.
-    ///
-    /// # Errors
-    /// As [`Model::load`].
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        decode(&file::load(path)?, path)
-    }
-
+impl ModelFile {
     /// The bytes of the file; the same contents give the same bytes.
     ///
     /// # Errors
@@ -86,14 +78,6 @@ impl ModelFile {
             Model::Tree(tree) => tree.to_bytes_with(&extra),
             Model::Forest(forest) => forest.to_bytes_with(&extra),
         }
-    }
-
-    /// What the bytes of a file hold.
-    ///
-    /// # Errors
-    /// As [`ModelFile::load`], but for reading the file.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        decode(bytes, Path::new("<bytes>"))
     }
 
     fn extra(&self) -> Extra<'_> {

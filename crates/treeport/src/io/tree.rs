@@ -20,11 +20,12 @@ use std::path::Path;
 use safetensors::tensor::Dtype;
 
 use super::container::{self, Checksum, Content, Extra, File};
-use super::file;
+use super::file::in_files;
 use crate::error::Result;
 use crate::tree::Tree;
 
-impl Tree {
+in_files! {
+    Tree, decode,
     /// Writes the tree to a file, whole or not at all: it is written beside `path`, then renamed.
     ///
     /// The file is a safetensors container with the tensors `parent` and `length`, one entry per
@@ -43,19 +44,9 @@ impl Tree {
     /// assert_eq!(treeport::Tree::load(&path)?, tree);
     /// # Ok::<(), treeport::Error>(())
     /// ```
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        file::save_bytes(path.as_ref(), &self.to_bytes()?)
-    }
+}
 
-    /// Reads a tree that [`Tree::save`] has written.
-    ///
-    /// # Errors
-    /// The file cannot be read, is no tree of ours, is damaged, or comes from a newer treeport.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
-        decode(&file::load(path)?, path)
-    }
-
+impl Tree {
     /// The bytes of the file that [`Tree::save`] writes; the same tree gives the same bytes.
     ///
     /// # Errors
@@ -67,14 +58,6 @@ impl Tree {
     /// The same with more in the file.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         encode(self.leaves(), self.parents(), self.lengths(), self.names(), extra)
-    }
-
-    /// The tree in the bytes of a file; messages call the file `<bytes>`.
-    ///
-    /// # Errors
-    /// As [`Tree::load`], but for reading the file.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        decode(bytes, Path::new("<bytes>"))
     }
 }
 

@@ -364,17 +364,6 @@ impl GroundMetric {
         self.condensed_as(|d| d, &silent)
     }
 
-    /// As [`condensed`](Self::condensed), rounded to single precision at the end.
-    ///
-    /// A distance beyond the range of `f32` becomes its largest number.
-    ///
-    /// # Errors
-    /// As [`condensed`](Self::condensed).
-    pub fn condensed_f32(&self) -> Result<Vec<f32>> {
-        self.room::<f32>()?;
-        self.condensed_as(single_precision, &silent)
-    }
-
     /// Refuses a table of all distances that does not fit.
     fn room<T>(&self) -> Result<()> {
         let (n, bytes) = (self.points(), memory::size_of_pairs::<T>(self.points()));
@@ -471,37 +460,33 @@ impl GroundMetric {
         Ok(Self { metric: true, ..self })
     }
 
+    fn as_points(&self) -> Option<&Points> {
+        if let Source::Points(points) = &self.shared.source { Some(points) } else { None }
+    }
+
+    fn as_graph(&self) -> Option<&Graph> {
+        if let Source::Graph(graph) = &self.shared.source { Some(graph) } else { None }
+    }
+
     /// Number of coordinates of a point and all coordinates, if there are any.
     pub fn coordinates(&self) -> Option<(usize, &[f64])> {
-        match &self.shared.source {
-            Source::Points(points) => Some((points.given_dim, &points.coordinates)),
-            _ => None,
-        }
+        self.as_points().map(|points| (points.given_dim, &points.coordinates[..]))
     }
 
     /// The vectors that distances are computed from: coordinates, or what the
     /// [metric](PointMetric) makes of them.
     pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
-        match &self.shared.source {
-            Source::Points(points) => Some((points.dim, points.vectors())),
-            _ => None,
-        }
+        self.as_points().map(|points| (points.dim, points.vectors()))
     }
 
     /// How distances follow from the coordinates, if there are any.
     pub fn point_metric(&self) -> Option<PointMetric> {
-        match &self.shared.source {
-            Source::Points(points) => Some(points.metric),
-            _ => None,
-        }
+        self.as_points().map(|points| points.metric)
     }
 
     /// The edges of the graph, if there is one: smaller node first, sorted, each pair once.
     pub fn edges(&self) -> Option<&[(u32, u32, f64)]> {
-        match &self.shared.source {
-            Source::Graph(graph) => Some(&graph.edges),
-            _ => None,
-        }
+        self.as_graph().map(|graph| &graph.edges[..])
     }
 
     /// The condensed matrix, if there is one.

@@ -3,7 +3,7 @@
 
 use super::hierarchy::Hierarchy;
 use super::matrix::Storage;
-use super::{GroundMetric, Labels, Network, Source, SpanningTree};
+use super::{GroundMetric, Labels, Network, SpanningTree};
 use crate::error::{Error, Result};
 use crate::progress::{Counter, Progress};
 use crate::steps::PATHS;
@@ -22,9 +22,8 @@ impl GroundMetric {
     /// # Complexity
     /// O(N·E log N) time the first time, in parallel, and N²/2 numbers.
     pub fn materialize(&self, progress: &Progress<'_>) -> Result<()> {
-        let Source::Graph(_) = &self.shared.source else { return Ok(()) };
         let table = &self.shared.table;
-        if table.get().is_some() {
+        if self.as_graph().is_none() || table.get().is_some() {
             return Ok(());
         }
         // Not inside the cell: a thread that waits there for others could be given work that comes
@@ -59,7 +58,7 @@ impl GroundMetric {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn index_paths(&self, progress: &Progress<'_>) -> Result<()> {
-        let Source::Graph(graph) = &self.shared.source else { return Ok(()) };
+        let Some(graph) = self.as_graph() else { return Ok(()) };
         let hierarchy = &self.shared.hierarchy;
         if hierarchy.get().is_none() {
             // Outside of the cell, as in `materialize`.
@@ -89,7 +88,7 @@ impl GroundMetric {
     /// # Errors
     /// [`Error::Memory`]; [`Error::Cancelled`] when `progress`, which counts nodes, asks to stop.
     pub(crate) fn labels(&self, progress: &Progress<'_>) -> Result<Option<Labels>> {
-        let Source::Graph(graph) = &self.shared.source else { return Ok(None) };
+        let Some(graph) = self.as_graph() else { return Ok(None) };
         self.index_paths(progress)?;
         match self.shared.hierarchy.get().map(|hierarchy| hierarchy.labels(progress)) {
             // Landmarks take less.
@@ -101,9 +100,7 @@ impl GroundMetric {
 
     /// Whether every row of distances takes a search of a graph.
     pub(crate) fn is_searched(&self) -> bool {
-        matches!(self.shared.source, Source::Graph(_))
-            && self.storage().is_none()
-            && !self.is_indexed()
+        self.as_graph().is_some() && self.storage().is_none() && !self.is_indexed()
     }
 
     /// Whether distances come from the hierarchy of a graph.
@@ -113,7 +110,7 @@ impl GroundMetric {
 
     /// The graph as a network, if there is one.
     pub(crate) fn network(&self) -> Option<Network<'_>> {
-        let Source::Graph(graph) = &self.shared.source else { return None };
+        let graph = self.as_graph()?;
         let tree = self.shared.start.get_or_init(|| SpanningTree::new(graph));
         Some(Network { edges: &graph.edges, tree })
     }
@@ -132,26 +129,22 @@ impl GroundMetric {
         k: usize,
         progress: &Progress<'_>,
     ) -> Result<Option<Vec<(u32, f64)>>> {
-        let Source::Graph(graph) = &self.shared.source else { return Ok(None) };
+        let Some(graph) = self.as_graph() else { return Ok(None) };
         graph.nearest(k, &Counter::new(PATHS, None, progress)).map(Some)
     }
 
     /// Lowers a function on the nodes of a graph to minᵤ f(u) + d(u, v), the largest 1-Lipschitz
-    /// function below it, up to the rounding of sums. False, and nothing is done, if it is no graph.
+    /// function below it, up to the rounding of sums. Nothing is done if it is no graph.
     ///
     /// # Complexity
     /// One search from all nodes at once: O(E log N).
     ///
     /// # Panics
     /// If there is not one value for every node.
-    pub fn make_lipschitz(&self, values: &mut [f64]) -> bool {
+    pub fn make_lipschitz(&self, values: &mut [f64]) {
         assert_eq!(values.len(), self.points(), "one value per point");
-        match &self.shared.source {
-            Source::Graph(graph) => {
-                graph.lipschitz(values);
-                true
-            }
-            _ => false,
+        if let Some(graph) = self.as_graph() {
+            graph.lipschitz(values);
         }
     }
 }

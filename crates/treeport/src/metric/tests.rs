@@ -19,7 +19,10 @@ fn all_kinds_answer_alike() {
     for metric in all_kinds() {
         assert_eq!(metric.points(), 4);
         assert_eq!(metric.condensed().unwrap(), condensed, "{metric:?}");
-        assert_eq!(metric.condensed_f32().unwrap(), condensed.map(|d| d as f32));
+        assert_eq!(
+            metric.condensed_as(single_precision, &silent).unwrap(),
+            condensed.map(|d| d as f32)
+        );
         assert_eq!(metric.distance(3, 1), 6.0);
         assert_eq!(metric.distance(2, 2), 0.0);
         let mut row = [f64::NAN; 4];
@@ -80,7 +83,7 @@ fn one_point_is_enough_and_equal_points_are_fine() {
 #[test]
 fn distances_beyond_single_precision_are_capped() {
     let far = GroundMetric::from_condensed(2, vec![1e300]).unwrap();
-    assert_eq!(far.condensed_f32().unwrap(), [f32::MAX]);
+    assert_eq!(far.condensed_as(single_precision, &silent).unwrap(), [f32::MAX]);
 }
 
 /// A ring with chords, whose sums along paths round differently from either end.
@@ -112,7 +115,7 @@ fn a_graph_that_is_worked_out_answers_as_its_matrix_to_the_bit() {
             one_by_one,
             metric.pairs(&pairs),
             metric.condensed().unwrap(),
-            metric.condensed_f32().unwrap(),
+            metric.condensed_as(single_precision, &silent).unwrap(),
         )
     };
     let (before, judge) = (answers(&graph), answers(&matrix));

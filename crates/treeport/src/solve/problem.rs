@@ -222,7 +222,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Mass that is not moved costs this much a unit, where it is taken away and where it is put
-    /// back: the flat metric (Kantorovich–Rubinstein), or marginals penalised by total variation.
+    /// back: the flat metric (Kantorovich–Rubinstein), or marginals penalized by total variation.
     #[must_use]
     pub fn with_penalty(self, price: f64) -> Self {
         self.relaxed(Relax::Penalty(price))

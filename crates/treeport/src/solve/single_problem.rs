@@ -7,6 +7,8 @@
 //! Σ aᵢuᵢ + Σ bⱼvⱼ, added up in double precision, is below the cost of every plan. The proof holds
 //! for every finite v, so the sweeps that find a good one may round as they like.
 
+#![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
+
 use crate::metric::FAR;
 use crate::rounding::{TOTALS, double, single};
 use crate::wide::for_wide_registers;
@@ -16,14 +18,12 @@ const LANES: usize = 8;
 
 /// The smaller of two numbers that are not NaN, in one instruction.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
 /// The smallest of some lanes.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 pub(crate) fn smallest(lanes: [f32; LANES]) -> f32 {
     lanes.into_iter().fold(f32::INFINITY, smaller)
 }
@@ -65,7 +65,6 @@ for_wide_registers! {
 /// e to the x, to about 10⁻⁵ relatively; 0 below 2⁻⁸⁰, where products would leave the range in which
 /// processors are fast.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn exponential(x: f32) -> f32 {
     // Adding this rounds to a whole number, which is then in the lowest bits.
     const WHOLE: f32 = (3 << 22) as f32;
@@ -84,7 +83,6 @@ fn exponential(x: f32) -> f32 {
 
 /// The natural logarithm of a positive number, to about 10⁻⁵.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn logarithm(x: f32) -> f32 {
     let bits = x.to_bits();
     let exponent = (bits >> 23).cast_signed() - 127;
@@ -116,7 +114,6 @@ const LEAST_SHARE: f32 = 0.03;
 /// The next factor, by over-relaxation: `fits` is the factor that would fit now, and the next one is
 /// last·(fits/last)^1.75. Two square roots instead of a power give the same bits on every processor.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn over_relaxed(fits: f32, last: f32) -> f32 {
     let root = (fits / last).sqrt();
     (fits * root * root.sqrt()).clamp(LEAST_FACTOR, 1.0 / LEAST_FACTOR)
@@ -165,7 +162,6 @@ const TOGETHER: usize = 8;
 /// A pass over some rows of a kernel: computes the factors of their sources from those of the targets,
 /// and adds to the sums over the rows. Rows are read twice while they are in the cache.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn pass_some<const ROWS: usize>(
     kernel: &[f32],
     (a, x): (&[f32; ROWS], &mut [f32; ROWS]),
@@ -204,7 +200,6 @@ fn pass_some<const ROWS: usize>(
 
 /// The sum of some lanes, halves first.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn sum_of_lanes(lanes: [f32; LANES]) -> f32 {
     let four: [f32; 4] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 4]);
     (four[0] + four[2]) + (four[1] + four[3])

@@ -1,7 +1,7 @@
 //! Convex functions of the mass below a node, and the cheapest mass for every leaf.
 //!
 //! Unbalanced transport and barycenters on a tree are one kind of program: a mass y(v) for every
-//! node, at a node the sum of its children's, that minimises a sum of terms c·|y(v) − m|. From the
+//! node, at a node the sum of its children's, that minimizes a sum of terms c·|y(v) − m|. From the
 //! leaves up, let f(v, y) be the least that the nodes of a subtree cost when its mass is y. Then
 //! f(v) is the infimal convolution of the children's functions plus the terms of v.
 //!

@@ -15,8 +15,9 @@ use super::Tree;
 use super::convex::{ConvexFunction, ConvexPieces};
 use super::distance::surpluses;
 use super::index::Depth;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::measure::Measure;
+use crate::option_range::OptionRange;
 use crate::order::RankOrder;
 use crate::rounding::TOTALS;
 
@@ -54,11 +55,7 @@ impl Tree {
     pub fn unbalanced(&self, a: &Measure<'_>, b: &Measure<'_>, penalty: f64) -> Result<f64> {
         a.check_points(self.leaves())?;
         b.check_points(self.leaves())?;
-        if !(0.0..f64::INFINITY).contains(&penalty) {
-            let value = penalty.to_string();
-            let expected = "it must be finite and at least 0";
-            return Err(Error::BadOption { option: "penalty", value, expected });
-        }
+        OptionRange::NOT_NEGATIVE.check("penalty", penalty)?;
         let index = self.index();
         let (points, surplus): (Vec<u32>, Vec<f64>) = surpluses(a, b).unzip();
         let mut order = RankOrder::default();

@@ -56,7 +56,7 @@ impl Dense {
             + 0.5 * self.shrinkage * moves.sum::<f64>()
     }
 
-    /// The largest move of an edge optimised alone.
+    /// The largest move of an edge optimized alone.
     fn kkt(&self, x: &[f64]) -> f64 {
         let alone = |v: usize| {
             let curve: f64 =

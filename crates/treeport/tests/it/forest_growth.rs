@@ -134,7 +134,11 @@ fn points_matrix_and_graph_give_the_same_forest() {
     let graph = GroundMetric::from_edges(5, &edges).unwrap();
     let points = GroundMetric::from_points(1, at.to_vec(), PointMetric::Manhattan).unwrap();
     let matrix = points.materialized().unwrap();
-    let single = GroundMetric::from_condensed_f32(5, points.condensed_f32().unwrap()).unwrap();
+    let single = GroundMetric::from_condensed_f32(
+        5,
+        points.condensed().unwrap().into_iter().map(|d| d as f32).collect(),
+    )
+    .unwrap();
     for linkage in Linkage::ALL.iter().copied() {
         let options = PerturbedOptions { linkage, ..options(4, 9) };
         let forest = grown(&points, &options);

@@ -81,8 +81,8 @@ fn compare(d: &[Vec<f64>], a: &[usize], b: &[usize], method: Linkage) -> f64 {
                 squares.sum::<f64>() / (c.len() as f64).powi(2)
             };
             let between = across().map(|x| x * x).sum::<f64>() / (p * q);
-            let centres = between - 0.5 * within(a) - 0.5 * within(b);
-            (2.0 * p * q / (p + q) * centres.max(0.0)).sqrt()
+            let centers = between - 0.5 * within(a) - 0.5 * within(b);
+            (2.0 * p * q / (p + q) * centers.max(0.0)).sqrt()
         }
         Linkage::Single | Linkage::Closest => across().fold(f64::INFINITY, f64::min),
         other => panic!("{other} has no judge yet"),

@@ -18,7 +18,7 @@ fn another(option: &FitOption) -> OptionValue {
 
 /// Options of labels are read before there is a fit.
 fn of_fits() -> impl Iterator<Item = &'static FitOption> {
-    FitOption::ALL.iter().filter(|option| !["n_pairs", "budget"].contains(&option.name()))
+    FitOption::ALL.iter().filter(|option| !["n_pairs", "budget"].contains(&option.name))
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn every_option_can_be_set_and_is_read_by_those_it_names() {
         for &method in Method::ALL {
             let mut options = FitOptions::of(method);
             option.set(&mut options, another(option)).unwrap();
-            if option.name() == "method" {
+            if option.name == "method" {
                 assert_eq!(options, FitOptions::of(Method::Additive));
                 continue;
             }
@@ -83,8 +83,8 @@ fn page() -> String {
         ("Labels and randomness", Group::Labels),
     ] {
         writeln!(page, "\n## {title}").unwrap();
-        for option in FitOption::ALL.iter().filter(|option| option.group() == group) {
-            writeln!(page, "\n### `{}`\n\n{}.\n", option.name(), option.help()).unwrap();
+        for option in FitOption::ALL.iter().filter(|option| option.group == group) {
+            writeln!(page, "\n### `{}`\n\n{}.\n", option.name, option.help).unwrap();
             writeln!(page, "- Type: {}", type_of(option)).unwrap();
             writeln!(page, "- Default: {}", option.default()).unwrap();
             if let Some(range) = option.range() {
@@ -112,7 +112,7 @@ fn type_of(option: &FitOption) -> String {
         OptionType::Whole => "a whole number".into(),
         OptionType::Number => "a number".into(),
         OptionType::Truth => "true or false".into(),
-        OptionType::Word(_) if option.name() == "method" => {
+        OptionType::Word(_) if option.name == "method" => {
             "the name of a [method](BASELINES.md)".into()
         }
         OptionType::Word(words) => listed(&words),

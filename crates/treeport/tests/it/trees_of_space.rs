@@ -68,7 +68,7 @@ proptest! {
             // One more for points at the same place.
             prop_assert!(statistics.max_depth <= depth + 2);
             for (i, j) in common::pairs(metric.points()) {
-                // A path leads over the centres, and every detour is longer.
+                // A path leads over the centers, and every detour is longer.
                 let (found, direct) = (tree.leaf_distance(i, j), metric.distance(i, j));
                 prop_assert!(found >= direct - 1e-12, "{} {}", found, direct);
                 prop_assert!(direct > 0.0 || found <= 1e-12, "{}", found);

@@ -144,12 +144,12 @@ mod tests {
     fn every_option_of_the_table_is_an_argument_with_its_help_and_default() {
         let mut command = FitArgs::augment_args(clap::Command::new("fit"));
         for option in FitOption::ALL {
-            let argument = command.get_arguments().find(|arg| arg.get_id() == option.name());
+            let argument = command.get_arguments().find(|arg| arg.get_id() == option.name);
             let argument = argument.unwrap_or_else(|| panic!("no argument for {option:?}"));
-            let flag = option.name().replace('_', "-");
+            let flag = option.name.replace('_', "-");
             assert_eq!(argument.get_long(), Some(flag.as_str()));
             let help = argument.get_help().expect("a text").to_string();
-            assert!(help.starts_with(option.help()), "{flag}: {help}");
+            assert!(help.starts_with(option.help), "{flag}: {help}");
             let default = option.default().replace('`', "");
             let by_clap = argument.get_default_values().iter().any(|value| *value == *default);
             assert!(by_clap || help.contains(&format!("[default: {default}]")), "{flag}: {help}");

@@ -17,7 +17,7 @@ pub(crate) struct OptionArgs {
 impl OptionArgs {
     /// The value of an option, if it was given.
     pub(super) fn get(&self, name: &str) -> Option<&OptionValue> {
-        self.given.iter().find(|(option, _)| option.name() == name).map(|(_, value)| value)
+        self.given.iter().find(|(option, _)| option.name == name).map(|(_, value)| value)
     }
 }
 
@@ -34,7 +34,7 @@ impl Args for OptionArgs {
 impl FromArgMatches for OptionArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let value = |option: &'static FitOption| {
-            let value = matches.get_one::<OptionValue>(option.name())?;
+            let value = matches.get_one::<OptionValue>(option.name)?;
             Some((option, value.clone()))
         };
         Ok(Self { given: generated().filter_map(value).collect() })
@@ -49,22 +49,21 @@ impl FromArgMatches for OptionArgs {
 /// Options but for those of labels, which other commands have, too, or which need more than a row: their
 /// arguments are written out elsewhere, with the help of the table.
 fn generated() -> impl Iterator<Item = &'static FitOption> {
-    FitOption::ALL.iter().filter(|option| option.group() != Group::Labels)
+    FitOption::ALL.iter().filter(|option| option.group != Group::Labels)
 }
 
 /// The help of an option, with what the command line has to add, and its default.
 pub(super) fn help(name: &str, more: &str) -> String {
     let option = FitOption::find(name).expect("an option of the table");
-    format!("{}{more} [default: {}]", option.help(), option.default().replace('`', ""))
+    format!("{}{more} [default: {}]", option.help, option.default().replace('`', ""))
 }
 
 fn argument(option: &'static FitOption) -> Arg {
     // Arguments live as long as the program.
-    let flag: &'static str = Box::leak(option.name().replace('_', "-").into_boxed_str());
-    let heading = if option.group() == Group::Method { "Method" } else { "Learning" };
-    let arg =
-        Arg::new(option.name()).long(flag).help(help(option.name(), "")).help_heading(heading);
-    let arg = match option.alias() {
+    let flag: &'static str = Box::leak(option.name.replace('_', "-").into_boxed_str());
+    let heading = if option.group == Group::Method { "Method" } else { "Learning" };
+    let arg = Arg::new(option.name).long(flag).help(help(option.name, "")).help_heading(heading);
+    let arg = match option.alias {
         Some(alias) => arg.alias(alias),
         None => arg,
     };
@@ -94,7 +93,7 @@ fn argument(option: &'static FitOption) -> Arg {
                 .help(help("start", &kinds))
         }
     };
-    if option.name() == "method" {
+    if option.name == "method" {
         // So many that they are a table of their own.
         let table = Method::table();
         let long = format!("{}:\n{}", help("method", ""), table.trim_end());

@@ -21,6 +21,7 @@ use super::solver::{BoundedLeastSquares, solve};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::metric::GroundMetric;
+use crate::option_range::OptionRange;
 use crate::progress::Progress;
 use crate::steps::POINTS;
 use crate::tree::Tree;
@@ -61,31 +62,13 @@ impl EdgeOptions {
         max_iterations: 10_000,
         seed: 0,
     };
-}
 
-impl EdgeOptions {
     pub(super) fn check(&self) -> Result<()> {
-        let bad =
-            |option, value: String, expected| Err(Error::BadOption { option, value, expected });
-        let good = |x: f64| x.is_finite() && x >= 0.0;
-        if !good(self.lambda) {
-            return bad("lambda", self.lambda.to_string(), "it must be finite and at least 0");
-        }
-        if !self.shrinkage.is_none_or(good) {
-            let value = self.shrinkage.unwrap_or_default().to_string();
-            return bad("shrinkage", value, "it must be finite and at least 0");
-        }
-        if !good(self.tolerance) {
-            return bad(
-                "tolerance",
-                self.tolerance.to_string(),
-                "it must be finite and at least 0",
-            );
-        }
-        if self.pairs == 0 {
-            return bad("pairs", "0".into(), "there must be at least one pair of points");
-        }
-        Ok(())
+        OptionRange::NOT_NEGATIVE.check("lambda", self.lambda)?;
+        OptionRange::NOT_NEGATIVE.check("shrinkage", self.shrinkage.unwrap_or_default())?;
+        OptionRange::NOT_NEGATIVE.check("tolerance", self.tolerance)?;
+        OptionRange::at_least(1.0, "there must be at least one pair of points")
+            .check("pairs", self.pairs as f64)
     }
 }
 
@@ -94,7 +77,7 @@ impl EdgeOptions {
 pub struct FittedEdges {
     /// The tree.
     pub tree: Tree,
-    /// By how much any edge would still move if it were optimised alone, as a share of the largest
+    /// By how much any edge would still move if it were optimized alone, as a share of the largest
     /// distance: 0 at the optimum (the residual of its Karush–Kuhn–Tucker conditions).
     pub kkt: f64,
     /// Iterations of the solver.

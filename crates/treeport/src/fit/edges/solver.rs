@@ -1,4 +1,4 @@
-//! Non-negative least squares with a price on length: edges x ≥ 0 that minimise
+//! Non-negative least squares with a price on length: edges x ≥ 0 that minimize
 //!
 //! ```text
 //! ½ Σ (Ax − d)² + λ Σ x + ½ μ Σ (x − x₀)²
@@ -11,7 +11,7 @@
 //! thousands of rounds.
 //!
 //! How good the answer is, is measured: [`Solved::kkt`] is by how much any edge would still move if
-//! it were optimised alone.
+//! it were optimized alone.
 
 use super::design::Design;
 use super::points::EdgeOptions;
@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
         self.gradient.iter().zip(&self.y).map(held).collect()
     }
 
-    /// The largest move of an edge that is optimised alone, in the unit of the targets.
+    /// The largest move of an edge that is optimized alone, in the unit of the targets.
     fn kkt(&self) -> f64 {
         let alone =
             |v: usize| self.scale[v] * (self.y[v] - (self.y[v] - self.gradient[v]).max(0.0));

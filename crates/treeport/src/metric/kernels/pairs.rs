@@ -2,7 +2,7 @@
 //!
 //! ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩ turns nearly all of the work into a matrix product, which runs
 //! at the speed of the machine, but loses digits when x and y are close together and far from the
-//! origin. So the points are centred on their mean first, and every entry that is still small
+//! origin. So the points are centerd on their mean first, and every entry that is still small
 //! against the norms is computed again from its two vectors. Blocks are fixed by the number of
 //! points alone, so any number of threads gives the same bits.
 

@@ -6,7 +6,7 @@ use crate::rounding::moved_by_rounding;
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
-/// Points whose mean is the centre, and whose largest offset gives the unit.
+/// Points whose mean is the center, and whose largest offset gives the unit.
 const SAMPLED: usize = 32;
 
 /// A vector that rounding moves by more than this is longer than 800,000 units. The unit, which was
@@ -17,25 +17,25 @@ const MOST_MOVED: f32 = 0.1;
 const MOST_COPIED: usize = 1 << 26;
 
 /// The copy of all points serves some of them if rounding has moved those by no more than this share of
-/// their norms. It has moved them by more where they lie close together and far from the centre of all
-/// points; then they are rounded again, relative to a centre of their own.
+/// their norms. It has moved them by more where they lie close together and far from the center of all
+/// points; then they are rounded again, relative to a center of their own.
 const MOST_MOVED_SHARE: f64 = 3e-5;
 
-/// A product loses a share of the squared norms. Vectors are taken relative to a centre of their own
+/// A product loses a share of the squared norms. Vectors are taken relative to a center of their own
 /// where that leaves at most this share of their squared norms.
 const CLOSE: f64 = 0.25;
 
-/// Vectors relative to a centre, in units and single precision.
+/// Vectors relative to a center, in units and single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionVectors {
     pub(crate) coordinates: Vec<f32>,
-    /// How far each is from the centre.
+    /// How far each is from the center.
     pub(crate) norms: Vec<f64>,
     /// What rounding may have moved each by, twice.
     pub(crate) moved: Vec<f32>,
 }
 
-/// Some vectors to measure from and some to measure to, relative to one centre and in one unit.
+/// Some vectors to measure from and some to measure to, relative to one center and in one unit.
 pub(crate) struct SinglePrecisionPair {
     pub(crate) unit: f64,
     pub(crate) rows: SinglePrecisionVectors,
@@ -52,16 +52,16 @@ impl SinglePrecisionPair {
     /// From the points themselves.
     fn rounded_anew(points: &Points, norm: Norm, rows: &[usize], cols: &[usize]) -> Self {
         let sample = sample_of(rows, cols);
-        let centre = centre(points, &sample);
+        let center = center(points, &sample);
         let all = rows.iter().chain(cols).copied();
-        let unit = unit(points, &centre, sample.iter().copied());
-        let rounded = Self::in_units(points, norm, rows, cols, &centre, unit);
+        let unit = unit(points, &center, sample.iter().copied());
+        let rounded = Self::in_units(points, norm, rows, cols, &center, unit);
         let moved = rounded.rows.moved.iter().chain(&rounded.cols.moved);
         if moved.fold(0.0, |most: f32, &moved| most.max(moved)) <= MOST_MOVED {
             return rounded;
         }
         // The sample did not tell how large the others are.
-        Self::in_units(points, norm, rows, cols, &centre, self::unit(points, &centre, all))
+        Self::in_units(points, norm, rows, cols, &center, self::unit(points, &center, all))
     }
 
     fn in_units(
@@ -69,12 +69,12 @@ impl SinglePrecisionPair {
         norm: Norm,
         rows: &[usize],
         cols: &[usize],
-        centre: &[f64],
+        center: &[f64],
         unit: f64,
     ) -> Self {
         let rounded = |chosen: &[usize]| {
             let mut out = vec![0.0; chosen.len() * points.dim];
-            round(points, chosen.iter().copied(), centre, unit, &mut out);
+            round(points, chosen.iter().copied(), center, unit, &mut out);
             SinglePrecisionVectors::new(points.dim, norm, out)
         };
         Self { unit, rows: rounded(rows), cols: rounded(cols) }
@@ -99,12 +99,12 @@ impl SinglePrecisionVectors {
         Self { coordinates, norms, moved: chosen.iter().map(|&i| self.moved[i]).collect() }
     }
 
-    /// Some of them, relative to a centre of their own: what rounding moved them by before is added to
+    /// Some of them, relative to a center of their own: what rounding moved them by before is added to
     /// what it moves them by now.
-    fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], centre: &[f32]) -> Self {
+    fn some_from(&self, dim: usize, norm: Norm, chosen: &[usize], center: &[f32]) -> Self {
         let mut out = vec![0.0; chosen.len() * dim];
         for (&i, out) in chosen.iter().zip(out.chunks_exact_mut(dim)) {
-            relative_to(self.vector(dim, i), centre, out);
+            relative_to(self.vector(dim, i), center, out);
         }
         let mut vectors = Self::new(dim, norm, out);
         vectors.moved.iter_mut().zip(chosen).for_each(|(moved, &i)| *moved += self.moved[i]);
@@ -116,7 +116,7 @@ impl SinglePrecisionVectors {
     }
 }
 
-/// All points relative to a centre, in units and single precision.
+/// All points relative to a center, in units and single precision.
 #[derive(Clone)]
 pub(crate) struct SinglePrecisionCopy {
     unit: f64,
@@ -135,13 +135,13 @@ impl SinglePrecisionCopy {
         memory::check(step, memory::size_of::<f32>(&[n, dim + 3]), "").ok()?;
         let mut vectors = memory::zeros(step, n * dim, "").ok()?;
         let sample: Vec<usize> = (0..n).step_by(n.div_ceil(SAMPLED).max(1)).collect();
-        let centre = centre(points, &sample);
-        let unit = unit(points, &centre, 0..n);
-        round(points, 0..n, &centre, unit, &mut vectors);
+        let center = center(points, &sample);
+        let unit = unit(points, &center, 0..n);
+        round(points, 0..n, &center, unit, &mut vectors);
         Some(Self { unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
     }
 
-    /// Some of all points, relative to a centre of their own where they lie close together. Nothing
+    /// Some of all points, relative to a center of their own where they lie close together. Nothing
     /// where rounding has moved them by more than [`MOST_MOVED_SHARE`].
     fn pair(
         &self,
@@ -152,18 +152,18 @@ impl SinglePrecisionCopy {
     ) -> Option<SinglePrecisionPair> {
         let (unit, all) = (self.unit, &self.all);
         let sample = sample_of(rows, cols);
-        let mut centre = vec![0.0f32; dim];
+        let mut center = vec![0.0f32; dim];
         let share = 1.0 / sample.len() as f32;
         for &i in &sample {
-            centre.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
+            center.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
         }
         let squares = |norms: &[f64]| norms.iter().map(|norm| norm * norm).sum::<f64>();
-        let near = all.some_from(dim, norm, &sample, &centre).norms;
+        let near = all.some_from(dim, norm, &sample, &center).norms;
         let far: Vec<f64> = sample.iter().map(|&i| all.norms[i]).collect();
         let are_close = squares(&near) < CLOSE * squares(&far);
         let [left, right] = [rows, cols].map(|chosen| {
             if are_close {
-                all.some_from(dim, norm, chosen, &centre)
+                all.some_from(dim, norm, chosen, &center)
             } else {
                 all.some(dim, chosen)
             }
@@ -181,37 +181,37 @@ fn sample_of(rows: &[usize], cols: &[usize]) -> Vec<usize> {
     rows.iter().chain(cols).copied().step_by(step.max(1)).collect()
 }
 
-/// The mean of a sample. Bounds hold for any centre; a better one makes them narrower.
-fn centre(points: &Points, sample: &[usize]) -> Vec<f64> {
+/// The mean of a sample. Bounds hold for any center; a better one makes them narrower.
+fn center(points: &Points, sample: &[usize]) -> Vec<f64> {
     let share = 1.0 / sample.len() as f64;
-    let mut centre = vec![0.0; points.dim];
+    let mut center = vec![0.0; points.dim];
     for &i in sample {
-        centre.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
+        center.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
     }
-    centre
+    center
 }
 
-/// A unit in which no coordinate of these points, relative to the centre, is above 2.
-fn unit(points: &Points, centre: &[f64], of: impl Iterator<Item = usize>) -> f64 {
+/// A unit in which no coordinate of these points, relative to the center, is above 2.
+fn unit(points: &Points, center: &[f64], of: impl Iterator<Item = usize>) -> f64 {
     let span = |i: usize| {
-        let offsets = points.vector(i).iter().zip(centre).map(|(x, c)| (x - c).abs());
+        let offsets = points.vector(i).iter().zip(center).map(|(x, c)| (x - c).abs());
         offsets.fold(0.0, f64::max)
     };
     of_largest(of.map(span))
 }
 
-/// Some vectors relative to a centre, in units. Rounding to single precision is the last step, and the
+/// Some vectors relative to a center, in units. Rounding to single precision is the last step, and the
 /// only one that loses more than double precision does.
 fn round(
     points: &Points,
     chosen: impl Iterator<Item = usize>,
-    centre: &[f64],
+    center: &[f64],
     unit: f64,
     out: &mut [f32],
 ) {
     let inverse = 1.0 / unit;
     for (i, out) in chosen.zip(out.chunks_exact_mut(points.dim)) {
-        round_one(points.vector(i), centre, inverse, out);
+        round_one(points.vector(i), center, inverse, out);
     }
 }
 
@@ -225,18 +225,18 @@ fn norm_of(norm: Norm, x: &[f32]) -> f64 {
 
 for_wide_registers! {
     /// One vector, rounded.
-    round_one, round_one_wide, (x: &[f64], centre: &[f64], inverse: f64, out: &mut [f32]), {
-        for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
-            *out = ((x - centre) * inverse) as f32;
+    round_one, round_one_wide, (x: &[f64], center: &[f64], inverse: f64, out: &mut [f32]), {
+        for ((out, x), center) in out.iter_mut().zip(x).zip(center) {
+            *out = ((x - center) * inverse) as f32;
         }
     }
 }
 
 for_wide_registers! {
     /// One vector relative to another.
-    relative_to, relative_to_wide, (x: &[f32], centre: &[f32], out: &mut [f32]), {
-        for ((out, x), centre) in out.iter_mut().zip(x).zip(centre) {
-            *out = x - centre;
+    relative_to, relative_to_wide, (x: &[f32], center: &[f32], out: &mut [f32]), {
+        for ((out, x), center) in out.iter_mut().zip(x).zip(center) {
+            *out = x - center;
         }
     }
 }

@@ -304,8 +304,8 @@ mod tests {
                     state ^= state << 17;
                     (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
                 };
-                let centres: Vec<f64> = (0..4 * dim).map(|_| random()).collect();
-                let point = |e: usize| centres[(e / dim % 4) * dim + e % dim];
+                let centers: Vec<f64> = (0..4 * dim).map(|_| random()).collect();
+                let point = |e: usize| centers[(e / dim % 4) * dim + e % dim];
                 let at = |e: usize, random: f64| size * (point(e) + spread * random + offset);
                 (dim, (0..n * dim).map(|e| at(e, random())).collect())
             },
@@ -318,7 +318,7 @@ mod tests {
         #[test]
         fn none_is_above_the_distance_and_none_far_below(
             (dim, coordinates) in clouds(),
-            // All of them, or those of one cluster, which are seen from its centre.
+            // All of them, or those of one cluster, which are seen from its center.
             every in prop::sample::select(vec![1usize, 4]),
         ) {
             let n = coordinates.len() / dim;

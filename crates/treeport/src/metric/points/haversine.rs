@@ -6,7 +6,7 @@ use crate::error::{Error, Result, show_shape};
 use crate::metric::kernels::sums::in_lanes;
 use crate::rounding::double;
 
-/// The mean radius of the Earth in kilometres.
+/// The mean radius of the Earth in kilometers.
 const EARTH: f64 = 6_371.008_8;
 
 pub(super) struct Haversine;

@@ -190,7 +190,7 @@ point_metrics! {
     Cosine in cosine: "cosine", "one minus the cosine of the angle";
     /// The square of the straight line, which does **not** obey the triangle inequality.
     SqEuclidean in sqeuclidean: "sqeuclidean", "straight line, squared";
-    /// Along the surface of the Earth, in kilometres, between latitudes and longitudes in degrees.
+    /// Along the surface of the Earth, in kilometers, between latitudes and longitudes in degrees.
     ///
     /// The Earth is a ball of its mean radius, 6,371.0088 km, which is off by at most 0.6 %. Computed
     /// from the straight line between points of the unit sphere.

@@ -98,7 +98,7 @@ impl Points {
             }
         }
         let extent = self.metric.kernel().sum(&low, &high);
-        // Norms and inner products of centred points stay below four times the square.
+        // Norms and inner products of centerd points stay below four times the square.
         if (4.0 * extent).is_finite() {
             return Ok(());
         }

@@ -10,7 +10,7 @@
 //! arcs are left out of the plan: they cost as much as leaving both ends behind, and however far costs
 //! are above the penalty, no digit is lost to them. The dual values, moved so that those of row and
 //! column are 0, are u ≤ λ and v ≤ λ with u + v ≤ C. This is the flat metric
-//! (Kantorovich–Rubinstein), or marginals penalised by total variation.
+//! (Kantorovich–Rubinstein), or marginals penalized by total variation.
 //!
 //! **A mass m.** The spare column takes |μ| − m and the spare row gives |ρ| − m, for nothing. Mass
 //! that went from one to the other would leave more than m to be moved, and as much of that is

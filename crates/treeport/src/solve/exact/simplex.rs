@@ -22,7 +22,7 @@ use super::linked::Linked;
 use super::lopsided::{self, Lopsided, Table};
 use super::paths::Paths;
 use super::price::Cost;
-use super::word;
+use super::word::{self, WordProblem};
 use super::{ASKED, GoesOn, SLACK, ask, most_pivots};
 use crate::error::Result;
 
@@ -131,7 +131,7 @@ impl<C: Cost> Simplex<C> {
         let begun = few.count() == 0 || self.exhaust(basis, &few, slack, most_pivots, goes_on)?;
         let solved = begun && self.exhaust(basis, all, slack, most_pivots, goes_on)?;
         self.few = few;
-        self.recentre();
+        self.recenter();
         basis.flows(&mut self.flows);
         Ok(solved)
     }
@@ -156,7 +156,7 @@ impl<C: Cost> Simplex<C> {
                 ask(goes_on)?;
             }
             if self.pivots.is_multiple_of(self.potential.len()) {
-                self.recentre();
+                self.recenter();
             }
         }
         Ok(true)
@@ -164,7 +164,7 @@ impl<C: Cost> Simplex<C> {
 
     /// Brings the root back to 0. A pivot may move the root's side instead of the other, and
     /// potentials that wander off round more and bound less.
-    fn recentre(&mut self) {
+    fn recenter(&mut self) {
         let root = self.potential[self.potential.len() - 1];
         self.potential.iter_mut().for_each(|potential| *potential = *potential - root);
     }
@@ -239,7 +239,8 @@ impl Simplex<f64> {
             self.first.n = n;
             let Self { potential, flows, pivots, .. } = self;
             let mut found = SimplexAnswer { potential, flows, pivots };
-            let solved = word::solve((supply, demand), cost, slack, most_pivots, &mut found);
+            let problem = WordProblem { supply, demand, cost, slack, most_pivots };
+            let solved = word::solve(problem, &mut found);
             return Ok(solved && self.is_plan(supply, demand));
         }
         if lopsided::is_lopsided(n, m) && self.solve_lopsided(supply, demand, cost, goes_on)? {

@@ -2,10 +2,12 @@
 //!
 //! The method of [`simplex`](super::simplex), its first basis and its bit sets ([`paths`]) in arrays
 //! of a fixed size: rows of costs are padded, so that loops have no end to look for and stay in
-//! registers. A smallest number brings its place along in its last bits, so that nobody has to look
-//! for it; what it costs is then asked exactly, so that rounding decides nothing but an order.
+//! registers. The place of a number in its row is stored in its last bits, so that the smallest one
+//! tells its place; its cost is then looked up, so that rounding decides nothing but an order.
 //!
 //! [`paths`]: super::paths
+
+#![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
 
 use super::simplex::SimplexAnswer;
 
@@ -42,41 +44,34 @@ struct Word<const W: usize> {
     next_row: usize,
 }
 
-/// Solves for balanced supplies and demands and row-major costs, at most [`MOST`] by as many.
-/// Reduced costs above `-slack` count as 0. False if `most_pivots` do not suffice.
-pub(super) fn solve(
-    (supply, demand): (&[i128], &[i128]),
-    cost: &[f64],
-    slack: f64,
-    most_pivots: usize,
-    found: &mut SimplexAnswer<'_>,
-) -> bool {
-    debug_assert!(supply.len().max(demand.len()) <= MOST);
-    if supply.len().max(demand.len()) <= MOST / 2 {
-        solve_in::<{ MOST / 2 }>((supply, demand), cost, slack, most_pivots, found)
+/// Balanced supplies and demands with row-major costs, at most [`MOST`] by as many.
+#[derive(Clone, Copy)]
+pub(super) struct WordProblem<'a> {
+    pub(super) supply: &'a [i128],
+    pub(super) demand: &'a [i128],
+    pub(super) cost: &'a [f64],
+    /// Reduced costs above `-slack` count as 0.
+    pub(super) slack: f64,
+    pub(super) most_pivots: usize,
+}
+
+/// False if the most pivots do not suffice.
+pub(super) fn solve(problem: WordProblem<'_>, found: &mut SimplexAnswer<'_>) -> bool {
+    let size = problem.supply.len().max(problem.demand.len());
+    debug_assert!(size <= MOST);
+    if size <= MOST / 2 {
+        solve_in::<{ MOST / 2 }>(problem, found)
     } else {
-        solve_in::<MOST>((supply, demand), cost, slack, most_pivots, found)
+        solve_in::<MOST>(problem, found)
     }
 }
 
 /// [`solve`] by wide registers where there are some: the same numbers in less time.
-fn solve_in<const W: usize>(
-    masses: (&[i128], &[i128]),
-    cost: &[f64],
-    slack: f64,
-    most_pivots: usize,
-    found: &mut SimplexAnswer<'_>,
-) -> bool {
+fn solve_in<const W: usize>(problem: WordProblem<'_>, found: &mut SimplexAnswer<'_>) -> bool {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn wide<const W: usize>(
-        masses: (&[i128], &[i128]),
-        cost: &[f64],
-        slack: f64,
-        most_pivots: usize,
-        found: &mut SimplexAnswer<'_>,
-    ) -> bool {
-        plain::<W>(masses, cost, slack, most_pivots, found)
+    fn wide<const W: usize>(problem: WordProblem<'_>, found: &mut SimplexAnswer<'_>) -> bool {
+        plain::<W>(problem, found)
     }
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2")
@@ -88,20 +83,14 @@ fn solve_in<const W: usize>(
             reason = "a function for a newer processor may not run on an older one"
         )]
         // SAFETY: this processor was just asked whether it is new enough.
-        return unsafe { wide::<W>(masses, cost, slack, most_pivots, found) };
+        return unsafe { wide::<W>(problem, found) };
     }
-    plain::<W>(masses, cost, slack, most_pivots, found)
+    plain::<W>(problem, found)
 }
 
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn plain<const W: usize>(
-    (supply, demand): (&[i128], &[i128]),
-    cost: &[f64],
-    slack: f64,
-    most_pivots: usize,
-    found: &mut SimplexAnswer<'_>,
-) -> bool {
+fn plain<const W: usize>(problem: WordProblem<'_>, found: &mut SimplexAnswer<'_>) -> bool {
+    let WordProblem { supply, demand, cost, slack, most_pivots } = problem;
     let mut word = Word::<W>::new(supply.len(), demand.len());
     for (padded, row) in word.cost.iter_mut().zip(cost.chunks_exact(demand.len())) {
         padded[..row.len()].copy_from_slice(row);
@@ -117,17 +106,16 @@ fn plain<const W: usize>(
         word.pivot(i, j, reduced);
         pivots += 1;
         if pivots % (2 * W) == 0 {
-            word.recentre();
+            word.recenter();
         }
     };
-    word.recentre();
+    word.recenter();
     word.tell(pivots, found);
     solved
 }
 
 impl<const W: usize> Word<W> {
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn new(n: usize, m: usize) -> Self {
         Self {
             n,
@@ -147,7 +135,6 @@ impl<const W: usize> Word<W> {
     /// at the beginning, and a source gives all it has before it is the next one's turn. A tenth more
     /// pivots, and less time.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn begin(&mut self, supply: &[i128], demand: &[i128]) {
         let mut rest = [[0; W]; 2];
         rest[0][..self.n].copy_from_slice(supply);
@@ -178,7 +165,6 @@ impl<const W: usize> Word<W> {
 
     /// As [`Cost::prices`](super::price::Cost::prices).
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn prices(&self) -> [f64; W] {
         let share = 0.75 / self.n as f64;
         let (mut sum, mut least) = ([0.0; W], [FAR; W]);
@@ -197,7 +183,6 @@ impl<const W: usize> Word<W> {
 
     /// What the sinks cost a source at these prices, each with its place.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn sums(&self, i: usize, price: &[f64; W]) -> [f64; W] {
         let mut sums = [0.0; W];
         for k in 0..W {
@@ -208,7 +193,6 @@ impl<const W: usize> Word<W> {
 
     /// By how much the second choice of a source costs more than its first.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn regret(&self, i: usize, price: &[f64; W]) -> f64 {
         let mut sums = self.sums(i, price);
         let first = smallest(sums);
@@ -221,7 +205,6 @@ impl<const W: usize> Word<W> {
 
     /// Paths and potentials from the root downwards.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn hang(&mut self) {
         let mut arcs_at = [[0u64; W]; 2];
         for (a, &[i, j]) in self.ends[..self.arcs].iter().enumerate() {
@@ -256,7 +239,6 @@ impl<const W: usize> Word<W> {
     /// The most negative arc of the next rows, by source, sink and reduced cost; `None` if no arc is
     /// below `-slack`.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn next(&mut self, slack: f64) -> Option<(usize, usize, f64)> {
         let [sources, sinks] = &self.potential;
         let mut looked_at = 0;
@@ -279,7 +261,6 @@ impl<const W: usize> Word<W> {
 
     /// Lets an arc in and another one out, as [`Paths`](super::paths::Paths) does.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn pivot(&mut self, i: usize, j: usize, reduced: f64) {
         let (up_i, up_j) = (self.path[0][i], self.path[1][j]);
         let mut cycle = up_i ^ up_j;
@@ -317,15 +298,13 @@ impl<const W: usize> Word<W> {
 
     /// Brings the root back to 0.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-    fn recentre(&mut self) {
+    fn recenter(&mut self) {
         let root = self.potential[1][self.m - 1];
         self.potential.as_flattened_mut().iter_mut().for_each(|potential| *potential -= root);
     }
 
     /// Hands over what was found.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
     fn tell(&self, pivots: usize, found: &mut SimplexAnswer<'_>) {
         *found.pivots = pivots;
         found.flows.clear();
@@ -339,7 +318,6 @@ impl<const W: usize> Word<W> {
 
 /// The smallest reduced cost in some rows, with the row.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn least_of_rows<const W: usize>(cost: &[[f64; W]], sources: &[f64], sinks: &[f64; W]) -> f64 {
     let mut all = [FAR; LANES];
     for (at, (row, source)) in cost.iter().zip(sources).enumerate() {
@@ -361,27 +339,23 @@ const LANES: usize = 4;
 
 /// The same number but for its last bits, which say a place.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn at_place(x: f64, place: usize) -> f64 {
     f64::from_bits(x.to_bits() & !PLACE | place as u64)
 }
 
 /// The place that a number says.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn place_of(x: f64) -> usize {
     (x.to_bits() & PLACE) as usize
 }
 
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn smaller(a: f64, b: f64) -> f64 {
     if b < a { b } else { a }
 }
 
 /// The smallest of some numbers.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn smallest<const W: usize>(mut x: [f64; W]) -> f64 {
     let mut width = W;
     while width > 1 {
@@ -395,7 +369,6 @@ fn smallest<const W: usize>(mut x: [f64; W]) -> f64 {
 
 /// Visits the members of a set.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn for_each(mut set: u64, mut visit: impl FnMut(usize)) {
     while set != 0 {
         visit(set.trailing_zeros() as usize);
@@ -422,9 +395,10 @@ mod tests {
                 assert!(by(&mut SimplexAnswer { potential, flows, pivots }));
                 (potential.clone(), flows.clone(), *pivots)
             };
-            let masses = (&*supply, &*demand);
-            let fast = solve(&|found| super::solve(masses, &cost, 1e-14, 1000, found));
-            let wide = solve(&|found| plain::<MOST>(masses, &cost, 1e-14, 1000, found));
+            let (supply, demand, cost) = (&supply, &demand, &cost);
+            let problem = WordProblem { supply, demand, cost, slack: 1e-14, most_pivots: 1000 };
+            let fast = solve(&|found| super::solve(problem, found));
+            let wide = solve(&|found| plain::<MOST>(problem, found));
             assert_eq!(fast, wide, "{n} × {m}");
             assert!(fast.2 < 1000 && fast.1.len() == n + m - 1);
         }

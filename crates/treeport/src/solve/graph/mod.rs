@@ -24,7 +24,7 @@
 //! - *Long steps* (`basis`), kept: 1.5 edges turn round in a pivot.
 //! - *Potentials in chunks of a tour*, kept: with subtrees visited node by node a pivot touches 1,900
 //!   nodes, and it takes 2.5 times as long; at 40,000 nodes 4 times.
-//! - *The first tree*: lightest 8,300 to 9,100 pivots, shortest paths from the centre 9,600 to
+//! - *The first tree*: lightest 8,300 to 9,100 pivots, shortest paths from the center 9,600 to
 //!   10,000, joining pieces of opposite surplus first 11,000, shortest paths to the nearest sink 8,900
 //!   to 9,900.
 //! - *The edge to let in*: the worst of a block of √m edges. The worst of 4√m, 16√m or all takes as

@@ -1,6 +1,6 @@
 //! Entropic transport: Sinkhorn's algorithm, stable for any ε.
 //!
-//! Among all plans Π with marginals μ and ρ, of total mass M, it finds the one that minimises
+//! Among all plans Π with marginals μ and ρ, of total mass M, it finds the one that minimizes
 //!
 //! $$ \langle \Pi, D \rangle + \varepsilon\,\mathrm{KL}(\Pi \,|\, \mu \otimes \rho / M), \qquad
 //! \mathrm{KL}(\Pi|Q) = \sum_{ij} \Pi_{ij} \log(\Pi_{ij} / Q_{ij}) $$

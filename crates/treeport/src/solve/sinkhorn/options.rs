@@ -1,6 +1,7 @@
 //! What can be chosen: how much entropy, how to get there, and when to stop.
 
 use crate::error::{Error, Result};
+use crate::option_range::OptionRange;
 
 /// How much the entropy weighs against the cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -8,7 +9,7 @@ use crate::error::{Error, Result};
 pub enum Epsilon {
     /// In the unit of the distances, as POT's `reg`.
     Absolute(f64),
-    /// As a share of the largest distance between the two supports: the same plan in metres and in
+    /// As a share of the largest distance between the two supports: the same plan in meters and in
     /// miles.
     Relative(f64),
 }
@@ -56,26 +57,16 @@ impl Default for SinkhornOptions {
 
 impl SinkhornOptions {
     pub(super) fn check(&self) -> Result<()> {
-        let bad = |option, value: f64, expected| {
-            Err(Error::BadOption { option, value: value.to_string(), expected })
-        };
         let (Epsilon::Absolute(epsilon) | Epsilon::Relative(epsilon)) = self.epsilon;
-        if !(epsilon.is_finite() && epsilon > 0.0) {
-            return bad(
-                "epsilon",
-                epsilon,
-                "it must be above 0; exact transport is without entropy",
-            );
+        OptionRange::above(0.0, "it must be above 0; exact transport is without entropy")
+            .check("epsilon", epsilon)?;
+        if let Some(value) = self.scaling.filter(|&factor| !(factor > 0.0 && factor <= 0.9)) {
+            let (option, value) = ("scaling", value.to_string());
+            let expected = "a factor above 0 and at most 0.9; try 0.25";
+            return Err(Error::BadOption { option, value, expected });
         }
-        if let Some(factor) = self.scaling.filter(|&factor| !(factor > 0.0 && factor <= 0.9)) {
-            return bad("scaling", factor, "a factor above 0 and at most 0.9; try 0.25");
-        }
-        if self.max_iterations == 0 {
-            return bad("max_iterations", 0.0, "there must be at least one");
-        }
-        if !(self.tolerance.is_finite() && self.tolerance > 0.0) {
-            return bad("tolerance", self.tolerance, "it must be above 0; try 1e-9");
-        }
-        Ok(())
+        OptionRange::at_least(1.0, "there must be at least one")
+            .check("max_iterations", self.max_iterations as f64)?;
+        OptionRange::above(0.0, "it must be above 0; try 1e-9").check("tolerance", self.tolerance)
     }
 }
