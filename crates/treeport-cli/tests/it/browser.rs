@@ -51,29 +51,35 @@ fn browse(browser: &PathBuf, folder: &Folder, page: &str, dark: bool, what: &str
     output.stdout
 }
 
-/// Puts a script into a page and returns what it reports; errors of the page come first.
+/// Puts a script into a page and returns what it reports; the page has to have no errors.
 fn ask(browser: &PathBuf, folder: &Folder, page: &str, dark: bool, script: &str) -> Value {
-    let listen = "<head><script>window.wrong = [];\
-        addEventListener('error', (e) => wrong.push(e.message));\
-        addEventListener('unhandledrejection', (e) => wrong.push(String(e.reason)));\
-        addEventListener('securitypolicyviolation', (e) => wrong.push(e.violatedDirective));\
-        for (const level of ['error', 'warn']) console[level] = (...all) => wrong.push(all.join(' '));</script>";
-    let report = format!(
-        "<script>{SCRIPT}\nconst result = {{}};\ntry {{ {script} }} catch (e) {{ wrong.push(String(e)); }}\n\
+    let result = ask_text(browser, folder, &folder.text(page), dark, script);
+    assert_eq!(result["wrong"], Value::Array(vec![]), "{result}");
+    result
+}
+
+/// The same with the text of a page; its errors are in `wrong`.
+///
+/// The script stands before the page's content policy, which would not let it run.
+fn ask_text(browser: &PathBuf, folder: &Folder, page: &str, dark: bool, script: &str) -> Value {
+    let asking = format!(
+        "<head><script>window.wrong = [];\
+         addEventListener('error', (e) => wrong.push(e.message));\
+         addEventListener('unhandledrejection', (e) => wrong.push(String(e.reason)));\
+         addEventListener('securitypolicyviolation', (e) => wrong.push(e.violatedDirective));\
+         for (const level of ['error', 'warn']) console[level] = (...all) => wrong.push(all.join(' '));\n\
+         addEventListener('load', () => {{ {SCRIPT}\nconst result = {{}};\n\
+         try {{ {script} }} catch (e) {{ wrong.push(String(e)); }}\n\
          const said = document.createElement('pre'); said.id = 'said';\n\
          said.textContent = btoa(unescape(encodeURIComponent(JSON.stringify({{...result, wrong}}))));\n\
-         document.body.append(said);</script></body>"
+         document.body.append(said); }});</script>"
     );
-    let text = folder.text(page).replacen("<head>", listen, 1);
-    let (before, after) = text.rsplit_once("</body>").expect("a page has a body");
-    folder.write("asked.html", format!("{before}{report}{after}"));
+    folder.write("asked.html", page.replacen("<head>", &asking, 1));
     let dom = browse(browser, folder, "asked.html", dark, "--dump-dom");
     let dom = String::from_utf8_lossy(&dom);
     let said = dom.split("<pre id=\"said\">").nth(1).and_then(|rest| rest.split('<').next());
     let said = said.unwrap_or_else(|| panic!("the script said nothing: {}", dom.len()));
-    let result: Value = serde_json::from_slice(&decode(said)).expect("JSON");
-    assert_eq!(result["wrong"], Value::Array(vec![]), "{result}");
-    result
+    serde_json::from_slice(&decode(said)).expect("JSON")
 }
 
 /// Helpers of the scripts below.
@@ -372,4 +378,30 @@ fn points_without_places_have_no_map() {
     let result = ask(&browser, &folder, "page.html", false, script);
     assert_eq!(result["hidden"], true);
     assert!(result["flows"].as_u64() > Some(0), "{result}");
+}
+
+/// Even where a name were not escaped.
+#[test]
+fn the_page_runs_no_other_script_and_loads_nothing() {
+    let Some(browser) = browser() else { return };
+    let folder = Folder::with_model();
+    folder.json("report model.tree --points line.csv --measures measures.csv --json -o page.html");
+    let hostile = [
+        "<script>window.ran = 'script'</script>",
+        "<img src=x onerror=\"window.ran = 'handler'\">",
+        "<script src=line.csv></script>",
+        "<a id=link href=\"javascript:void(window.ran = 'link')\">x</a>",
+        "<iframe srcdoc=\"<script>parent.ran = 'frame'</script>\"></iframe>",
+    ];
+    for markup in hostile {
+        let page = folder.text("page.html").replacen("<main>", &format!("<main>{markup}"), 1);
+        let script =
+            "one('#link')?.click(); result.ran = window.ran ?? null; result.rows = rows().length;";
+        let result = ask_text(&browser, &folder, &page, false, script);
+        assert_eq!(result["ran"], Value::Null, "{markup}");
+        assert_eq!(result["rows"], 4, "the page works: {markup}");
+    }
+    let page = folder.text("page.html").replacen("<main>", &format!("<main>{}", hostile[0]), 1);
+    let result = ask_text(&browser, &folder, &page, false, "");
+    assert_eq!(result["wrong"], serde_json::json!(["script-src-elem"]));
 }

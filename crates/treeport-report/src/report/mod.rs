@@ -1,7 +1,7 @@
 //! One page about a model: its trees, its training, its errors, its transport plans.
 //!
 //! The page is a single file without any reference to another one: style, script, drawings and data
-//! are inside, and a content policy forbids it to load anything. Charts are drawn here, by the
+//! are inside, and a content policy forbids it to load anything and to run any other script. Charts are drawn here, by the
 //! functions that also draw them for papers. The interactive parts are drawn by the page: the tree
 //! (`tree.js`), the transport plans (`plan.js`), their moves on a map (`map.js`), the neighbors
 //! (`neighbors.js`).
@@ -10,6 +10,7 @@ mod data;
 mod large;
 mod map;
 mod neighbors;
+mod policy;
 mod sections;
 mod summary;
 
@@ -167,6 +168,7 @@ pub fn html(report: &Report<'_>, progress: &Progress<'_>) -> Result<String> {
             ("LOAD", &sections::load(report)),
             ("VERSION", &escape(&report.version)),
             ("DATA", &data),
+            ("SCRIPT_HASH", &policy::script_hash(SCRIPT)),
             ("SCRIPT", SCRIPT),
         ],
     ))
