@@ -46,5 +46,5 @@ def test_workflows_wait_to_be_asked(path):
         assert job["steps"] and job["runs-on"]
 
 
-def test_there_is_a_workflow_for_each_kind_of_release():
-    assert [path.stem for path in WORKFLOWS] == ["crates", "docs", "wheels"]
+def test_there_is_a_workflow_for_each_kind_of_release_and_one_that_warns():
+    assert [path.stem for path in WORKFLOWS] == ["crates", "docs", "newest", "wheels"]
