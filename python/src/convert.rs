@@ -16,6 +16,8 @@ use pyo3::prelude::*;
 use treeport::Wording;
 use treeport::{Coupling, Csr, Error};
 
+use crate::measures::refused;
+
 /// An array of Python's whose numbers lie where processors read them; every argument is one, so that
 /// nothing else is ever read. What came over a network or out of a file may lie anywhere: it is
 /// refused as numbers of another type are, and the Python half copies it before.
@@ -132,8 +134,9 @@ impl Row<'_> {
         }
     }
 
-    /// The measure with number `number`, which is what errors call it, checked.
-    pub(crate) fn read(&self, number: usize) -> PyResult<treeport::Measures> {
+    /// The measure with number `number`, which is what errors call it, checked; one without mass is refused
+    /// unless it may be `empty`.
+    pub(crate) fn read(&self, number: usize, empty: bool) -> PyResult<treeport::Measures> {
         let points = self.points();
         if points == 0 {
             return Err(to_py_err(Error::NoPoints));
@@ -142,28 +145,30 @@ impl Row<'_> {
             Self::Dense(masses) => {
                 let view = masses.as_array();
                 match view.as_slice() {
-                    Some(masses) => treeport::Measures::from_dense(points, masses),
-                    None => {
-                        treeport::Measures::from_rows(points, [view.iter().copied().enumerate()])
-                    }
+                    Some(masses) => treeport::Measures::from_dense_or_empty(points, masses),
+                    None => treeport::Measures::from_rows_or_empty(
+                        points,
+                        [view.iter().copied().enumerate()],
+                    ),
                 }
             }
             Self::Sparse(at, masses, _) => {
                 let (at, masses) = (at.as_array(), masses.as_array());
                 // A negative number becomes one that is out of range.
                 let entries = at.iter().zip(masses.iter()).map(|(&p, &m)| (p as usize, m));
-                treeport::Measures::from_rows(points, [entries])
+                treeport::Measures::from_rows_or_empty(points, [entries])
             }
         };
+        let read = read.and_then(|rows| refused(rows, empty));
         read.map_err(|error| to_py_err(as_measure(number, error)))
     }
 
     /// A mass for every point; those of a dense measure are as given.
-    pub(crate) fn dense(&self, number: usize) -> PyResult<Cow<'_, [f64]>> {
+    pub(crate) fn dense(&self, number: usize, empty: bool) -> PyResult<Cow<'_, [f64]>> {
         if let Self::Dense(given) = self {
             return masses(given);
         }
-        let measures = self.read(number)?;
+        let measures = self.read(number, empty)?;
         let mut dense = vec![0.0; measures.points()];
         measures.row(0).iter().for_each(|(point, mass)| dense[point] = mass);
         Ok(Cow::Owned(dense))
@@ -185,7 +190,7 @@ pub(crate) fn two(
     b: &Row<'_>,
     normalize: bool,
 ) -> PyResult<(treeport::Measures, treeport::Measures)> {
-    let (a, b) = (a.read(0)?, b.read(1)?);
+    let (a, b) = (a.read(0, false)?, b.read(1, false)?);
     Ok(if normalize { (a.normalized(), b.normalized()) } else { (a, b) })
 }
 

@@ -33,16 +33,23 @@ pub(crate) struct Measures {
 
 #[pymethods]
 impl Measures {
-    /// From a table of masses.
+    /// From a table of masses; rows without mass are refused unless `empty`.
     #[staticmethod]
-    fn dense(py: Python<'_>, masses: Array2<'_, f64>, normalize: bool) -> PyResult<Self> {
+    #[pyo3(signature = (masses, normalize, empty=false))]
+    fn dense(
+        py: Python<'_>,
+        masses: Array2<'_, f64>,
+        normalize: bool,
+        empty: bool,
+    ) -> PyResult<Self> {
         let masses = masses.as_array();
         Self::check_rows(&masses)?;
-        Self::new(py, normalize, || Self::of_table(&masses))
+        Self::new(py, normalize, empty, || Self::of_table(&masses))
     }
 
-    /// From compressed rows.
+    /// From compressed rows; those without mass are refused unless `empty`.
     #[staticmethod]
+    #[pyo3(signature = (start, indices, masses, points, normalize, empty=false))]
     fn csr(
         py: Python<'_>,
         start: Positions<'_>,
@@ -50,16 +57,17 @@ impl Measures {
         masses: Array1<'_, f64>,
         points: usize,
         normalize: bool,
+        empty: bool,
     ) -> PyResult<Self> {
         let masses = masses.as_slice()?;
         match (&start, &indices) {
             (Positions::Short(start), Positions::Short(indices)) => {
                 let (start, indices) = (start.as_slice()?, indices.as_slice()?);
-                Self::new(py, normalize, || compressed(points, start, indices, masses))
+                Self::new(py, normalize, empty, || compressed(points, start, indices, masses))
             }
             (Positions::Long(start), Positions::Long(indices)) => {
                 let (start, indices) = (start.as_slice()?, indices.as_slice()?);
-                Self::new(py, normalize, || compressed(points, start, indices, masses))
+                Self::new(py, normalize, empty, || compressed(points, start, indices, masses))
             }
             _ => Err(PyValueError::new_err("row bounds and columns differ in their type")),
         }
@@ -67,13 +75,15 @@ impl Measures {
 
     /// From a file, with the names of rows and of columns.
     #[staticmethod]
-    fn read(py: Python<'_>, path: PathBuf, transpose: bool) -> PyResult<Named> {
+    #[pyo3(signature = (path, transpose, empty=false))]
+    fn read(py: Python<'_>, path: PathBuf, transpose: bool, empty: bool) -> PyResult<Named> {
         py.detach(|| {
             let input = Input::open(path, Wanted::Measures, None).map_err(to_py_err)?;
             let masses = input.masses(None, transpose).map_err(to_py_err)?;
             let ids = masses.ids().map(<[String]>::to_vec);
             let columns = masses.points().map(<[String]>::to_vec);
-            let rows = masses.measures(None).map_err(|error| by_id(error, ids.as_deref()))?;
+            let rows = masses.measures_or_empty(None).and_then(|rows| refused(rows, empty));
+            let rows = rows.map_err(|error| by_id(error, ids.as_deref()))?;
             Ok((Self::of(rows), ids, columns))
         })
     }
@@ -82,6 +92,11 @@ impl Measures {
     fn normalized(&self) -> PyResult<Self> {
         convert::check_room(self.rows.bytes())?;
         Ok(Self::of(self.rows.clone().normalized()))
+    }
+
+    /// Refuses rows without mass.
+    fn check_mass(&self) -> PyResult<()> {
+        refused(self.rows.clone(), false).map(drop).map_err(to_py_err)
     }
 
     /// Refuses pairs of measures that are not there, or of unequal totals.
@@ -131,13 +146,13 @@ impl Measures {
         convert::check_room((masses.nrows() as u64).saturating_mul(28))
     }
 
-    /// The rows of a table of masses.
+    /// The rows of a table of masses, which may have none.
     pub(crate) fn of_table(masses: &ArrayView2<'_, f64>) -> treeport::Result<treeport::Measures> {
         let points = masses.ncols();
         match masses.as_slice() {
             _ if points == 0 => Err(Error::NoPoints),
-            Some(masses) => treeport::Measures::from_dense(points, masses),
-            None => treeport::Measures::from_rows(
+            Some(masses) => treeport::Measures::from_dense_or_empty(points, masses),
+            None => treeport::Measures::from_rows_or_empty(
                 points,
                 masses.rows().into_iter().map(|row| row.into_iter().copied().enumerate()),
             ),
@@ -147,10 +162,11 @@ impl Measures {
     fn new(
         py: Python<'_>,
         normalize: bool,
+        empty: bool,
         read: impl FnOnce() -> treeport::Result<treeport::Measures> + Send,
     ) -> PyResult<Self> {
         let read = move || {
-            let rows = read()?;
+            let rows = refused(read()?, empty)?;
             Ok(if normalize { rows.normalized() } else { rows })
         };
         Ok(Self::of(py.detach(read).map_err(to_py_err)?))
@@ -186,6 +202,14 @@ impl Measures {
 
 /// Measures, and the names of rows and of columns.
 type Named = (Measures, Option<Vec<String>>, Option<Vec<String>>);
+
+/// The same measures; refused where one has no mass, unless they may be `empty`.
+pub(crate) fn refused(
+    rows: treeport::Measures,
+    empty: bool,
+) -> treeport::Result<treeport::Measures> {
+    if empty { Ok(rows) } else { rows.with_mass() }
+}
 
 /// The same error; a row without mass goes by its ID, where it has one.
 fn by_id(error: Error, ids: Option<&[String]>) -> PyErr {
@@ -225,9 +249,9 @@ fn compressed<P: Copy + TryInto<usize>>(
     if !fits {
         // The library says what is wrong with it.
         let wide = |positions: &[P]| positions.iter().map(|&p| place(p)).collect::<Vec<_>>();
-        return treeport::Measures::from_csr(points, &wide(start), &wide(indices), masses);
+        return treeport::Measures::from_csr_or_empty(points, &wide(start), &wide(indices), masses);
     }
     let rows =
         bounds().map(|(from, to)| (from..to).map(|entry| (place(indices[entry]), masses[entry])));
-    treeport::Measures::from_rows(points, rows)
+    treeport::Measures::from_rows_or_empty(points, rows)
 }

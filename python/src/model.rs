@@ -13,6 +13,7 @@ use treeport::PreparedMeasures;
 use treeport::internal::tree::Census;
 use treeport::io::ModelFile;
 use treeport::progress::{Progress, State};
+use treeport::tree::UniFracOptions;
 use treeport::{Error, Forest, Tree};
 
 use crate::convert::{self, Array1, Array2, Compressed, Moves, Row, to_py_err};
@@ -280,7 +281,7 @@ impl Model {
 
     /// The cost of transport between measures of any masses, with a price for what is not moved.
     fn unbalanced(&self, py: Python<'_>, a: Row<'_>, b: Row<'_>, penalty: f64) -> PyResult<f64> {
-        let (a, b) = convert::two(&a, &b, false)?;
+        let (a, b) = (a.read(0, true)?, b.read(1, true)?);
         py.detach(|| self.model.unbalanced(&a.row(0), &b.row(0), penalty)).map_err(to_py_err)
     }
 
@@ -420,11 +421,13 @@ impl Model {
         samples: &Measures,
         variant: &str,
         alpha: f64,
+        unrooted: bool,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let variant = variant.parse().map_err(to_py_err)?;
+        let options = UniFracOptions { variant, alpha, unrooted };
         let table = watch::run(py, threads, None, |progress| {
-            self.tree().unifrac(&samples.rows, variant, alpha, progress)
+            self.tree().unifrac(&samples.rows, &options, progress)
         })?;
         let n = samples.rows.len();
         table.into_pyarray(py).reshape([n, n])

@@ -18,7 +18,7 @@ use treeport::{silent, sinkhorn as entropic};
 use crate::accuracy::GivenAccuracy;
 use crate::convert::{self, Array1, Array2, Moves, Row, to_py_err};
 use crate::ground::{Graph, Ground};
-use crate::measures::Measures;
+use crate::measures::{Measures, refused};
 use crate::watch;
 
 /// What says how far apart points are.
@@ -46,6 +46,8 @@ fn ask<T: Send>(
     relax: Relax,
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
+    // What a penalty is paid for may be all there is.
+    let empty = matches!(relax, Relax::Penalty(_));
     let asked = |problem: Problem<'_>| {
         let problem = problem.relaxed(relax);
         if problem.is_quick() {
@@ -56,12 +58,12 @@ fn ask<T: Send>(
     };
     match costs {
         Costs::Matrix(costs) => {
-            let (a, b, costs) = (a.dense(0)?, b.dense(1)?, costs.as_array());
+            let (a, b, costs) = (a.dense(0, empty)?, b.dense(1, empty)?, costs.as_array());
             let entry = entry(&costs);
             asked(Problem::between(&a, &b, view(&costs, &entry)))
         }
         Costs::Condensed(distances) => {
-            let (a, b) = (a.dense(0)?, b.dense(1)?);
+            let (a, b) = (a.dense(0, empty)?, b.dense(1, empty)?);
             let (n, distances) = condensed(distances)?;
             let entry = |i: usize, j: usize| {
                 if i == j { 0.0 } else { distances[place(n, i.min(j), i.max(j))] }
@@ -69,14 +71,15 @@ fn ask<T: Send>(
             asked(Problem::between(&a, &b, MatrixView::from_fn(n, n, &entry)))
         }
         Costs::Points(points, metric) => {
-            let (a, b, x) = (a.read(0)?, b.read(1)?, points.as_array());
+            let (a, b, x) = (a.read(0, empty)?, b.read(1, empty)?, points.as_array());
             let metric: PointMetric = metric.parse().map_err(to_py_err)?;
             let entry = entry(&x);
             let problem = Problem::of_points(&a.row(0), &b.row(0), view(&x, &entry), None, metric);
             asked(problem.map_err(to_py_err)?)
         }
         Costs::TwoSets(left, right, metric) => {
-            let (a, b, x, y) = (a.read(0)?, b.read(1)?, left.as_array(), right.as_array());
+            let (a, b, x, y) =
+                (a.read(0, empty)?, b.read(1, empty)?, left.as_array(), right.as_array());
             let metric: PointMetric = metric.parse().map_err(to_py_err)?;
             let (of_x, of_y) = (entry(&x), entry(&y));
             let (x, y) = (view(&x, &of_x), view(&y, &of_y));
@@ -84,11 +87,11 @@ fn ask<T: Send>(
             asked(problem.map_err(to_py_err)?)
         }
         Costs::Ground(ground) => {
-            let (a, b) = (a.read(0)?, b.read(1)?);
+            let (a, b) = (a.read(0, empty)?, b.read(1, empty)?);
             asked(Problem::new(&ground.metric, &a.row(0), &b.row(0)))
         }
         Costs::Graph(graph) => {
-            let (a, b) = (a.read(0)?, b.read(1)?);
+            let (a, b) = (a.read(0, empty)?, b.read(1, empty)?);
             asked(Problem::new(&graph.components, &a.row(0), &b.row(0)))
         }
     }
@@ -252,13 +255,15 @@ pub(crate) enum PairMeasures<'py> {
 }
 
 impl PairMeasures<'_> {
-    fn read(&self) -> PyResult<Cow<'_, treeport::Measures>> {
+    /// The measures; those without mass are refused unless they may be `empty`.
+    fn read(&self, empty: bool) -> PyResult<Cow<'_, treeport::Measures>> {
         match self {
             Self::Read(measures) => Ok(Cow::Borrowed(&measures.rows)),
             Self::Dense(masses) => {
                 let masses = masses.as_array();
                 Measures::check_rows(&masses)?;
-                Measures::of_table(&masses).map(Cow::Owned).map_err(to_py_err)
+                let rows = Measures::of_table(&masses).and_then(|rows| refused(rows, empty));
+                rows.map(Cow::Owned).map_err(to_py_err)
             }
         }
     }
@@ -276,7 +281,7 @@ pub(crate) fn emd_pairs<'py>(
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<f64>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (measures, pairs) = (measures.read()?, convert::pairs(&pairs)?);
+    let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(&pairs)?);
     let made;
     let problems = match &ground {
         PairGround::Ground(ground) => Problems::new(&ground.metric, &measures, &pairs),

@@ -131,8 +131,11 @@ def test_features_that_are_not_in_the_tree_are_named(tree, table):
 def test_samples_without_counts_are_named(tree, table):
     counts = table.matrix_data.toarray()
     counts[:, [2, 5]] = 0
+    samples = biom.Table(counts, table.ids("observation"), table.ids())
     with pytest.raises(ValueError, match="2 of 12 rows have no mass, such as s2, s5; drop them"):
-        tree.unifrac(biom.Table(counts, table.ids("observation"), table.ids()))
+        tree.pairwise(samples, normalize=True)
+    found = tree.unifrac(samples, "unweighted")
+    assert found.loc["s2", "s5"] == 0 and found.loc["s2", "s0"] == 1
 
 
 def test_estimators_take_tables(table, rng):

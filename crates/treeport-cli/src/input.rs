@@ -177,12 +177,23 @@ pub(crate) fn measures(
     how: ReadArgs,
     output: &Output,
 ) -> Result<Measures> {
+    let measures = measures_or_empty(space, path, how, output)?;
+    measures.with_mass().map_err(|error| in_file(error, path))
+}
+
+/// The same, where they may have no mass.
+pub(crate) fn measures_or_empty(
+    space: PointSet<'_>,
+    path: &Path,
+    how: ReadArgs,
+    output: &Output,
+) -> Result<Measures> {
     let read = || {
         let input = source::open(path, Wanted::Measures)?;
         let masses = input.masses(space.names, how.transpose)?;
         let missing = masses.missing(space.names);
         // Names that do not match are the larger mistake.
-        let measures = masses.measures(space.names)?;
+        let measures = masses.measures_or_empty(space.names)?;
         let missing = missing.map(|found| found.unless(how.missing)).transpose()?;
         measures.check_points(space.points)?;
         Ok((measures, missing))

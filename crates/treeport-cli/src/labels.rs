@@ -23,6 +23,11 @@ impl MeasureArgs {
     pub(crate) fn read(&self, space: PointSet<'_>, output: &Output) -> Result<Measures> {
         input::measures(space, self.path()?, self.how, output)
     }
+
+    /// The measures, which may have no mass.
+    pub(crate) fn read_or_empty(&self, space: PointSet<'_>, output: &Output) -> Result<Measures> {
+        input::measures_or_empty(space, self.path()?, self.how, output)
+    }
 }
 
 impl ModelArgs {

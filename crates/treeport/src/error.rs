@@ -95,6 +95,14 @@ pub enum Error {
         "the tree is not ultrametric: leaf {near} is {near_distance} from the root, leaf {far} is {far_distance}; a linkage matrix needs equal distances"
     )]
     UnevenTree { near: usize, near_distance: f64, far: usize, far_distance: f64 },
+    #[error("{}", unrooted_tree(*children, "unrooted"))]
+    Unrooted { children: usize },
+    #[error("the edge above {above} has no length; write 0 where that is meant")]
+    NoLength { above: String },
+    #[error(
+        "the edges of the tree have no lengths, so that all distances would be 0; UniFrac needs them"
+    )]
+    NoLengths,
     #[error("{names} names for {points} points")]
     NameCount { names: usize, points: usize },
     #[error("the names do not match: {reason}")]
@@ -199,6 +207,7 @@ impl Error {
             Self::BadOption { option, value, expected } => {
                 bad_option(&words.option(option), value, expected)
             }
+            Self::Unrooted { children } => unrooted_tree(*children, &words.option("unrooted")),
             Self::UnusedOption { option, method } => unused_option(&words.option(option), method),
             Self::UnbalancedComponent { left, right, node, left_mass, right_mass } => {
                 let masses = [*left_mass, *right_mass];
@@ -221,6 +230,13 @@ impl Error {
 
 fn bad_option(option: &str, value: &str, expected: &str) -> String {
     format!("{option} is {value}; {expected}")
+}
+
+fn unrooted_tree(children: usize, option: &str) -> String {
+    format!(
+        "the root has {children} children, as an unrooted tree has, and UniFrac depends on where the root is; root \
+         the tree, at an outgroup or at its midpoint, or take it as it is ({option})"
+    )
 }
 
 fn unused_option(option: &str, method: &str) -> String {

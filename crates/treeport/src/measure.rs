@@ -18,7 +18,8 @@ pub(crate) const BALANCE_TOLERANCE: f64 = 1e-6;
 /// Many measures on the same points.
 ///
 /// Row `r` holds the points `point[start[r]..start[r + 1]]`, strictly increasing, with their
-/// masses, all finite and above 0. Every row has at least one entry.
+/// masses, all finite and above 0. Every row has at least one entry, unless they were made by a function
+/// that says otherwise ([`from_rows_or_empty`](Self::from_rows_or_empty)).
 ///
 /// Copies share their rows, so they cost nothing. What rows are called does not make them differ.
 #[derive(Clone, Debug)]
@@ -102,6 +103,14 @@ impl Measures {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn from_dense(points: usize, masses: &[f64]) -> Result<Self> {
+        Self::from_dense_or_empty(points, masses)?.with_mass()
+    }
+
+    /// As [`from_dense`](Self::from_dense), where rows may have no mass.
+    ///
+    /// # Errors
+    /// As [`from_dense`](Self::from_dense), but for such rows.
+    pub fn from_dense_or_empty(points: usize, masses: &[f64]) -> Result<Self> {
         if points == 0 {
             return Err(Error::NoPoints);
         }
@@ -113,7 +122,7 @@ impl Measures {
             });
         }
         let entries = masses.chunks_exact(points).map(|row| row.iter().copied().enumerate());
-        Self::from_rows(points, entries)
+        Self::from_rows_or_empty(points, entries)
     }
 
     /// From compressed rows as SciPy's CSR has them: row `r` is `indices[start[r]..start[r + 1]]`.
@@ -123,6 +132,19 @@ impl Measures {
     /// # Errors
     /// Row bounds that do not fit, an index out of range, a bad mass, a row without mass.
     pub fn from_csr(
+        points: usize,
+        start: &[usize],
+        indices: &[usize],
+        masses: &[f64],
+    ) -> Result<Self> {
+        Self::from_csr_or_empty(points, start, indices, masses)?.with_mass()
+    }
+
+    /// As [`from_csr`](Self::from_csr), where rows may have no mass.
+    ///
+    /// # Errors
+    /// As [`from_csr`](Self::from_csr), but for such rows.
+    pub fn from_csr_or_empty(
         points: usize,
         start: &[usize],
         indices: &[usize],
@@ -145,7 +167,7 @@ impl Measures {
             });
         }
         let entries = start.windows(2).map(|w| (w[0]..w[1]).map(|e| (indices[e], masses[e])));
-        Self::from_rows(points, entries)
+        Self::from_rows_or_empty(points, entries)
     }
 
     /// From rows of (point, mass), in any order; masses at a point named twice add up.
@@ -153,6 +175,18 @@ impl Measures {
     /// # Errors
     /// A point out of range, a negative or non-finite mass, a row without mass.
     pub fn from_rows<R>(points: usize, rows: impl IntoIterator<Item = R>) -> Result<Self>
+    where
+        R: IntoIterator<Item = (usize, f64)>,
+    {
+        Self::from_rows_or_empty(points, rows)?.with_mass()
+    }
+
+    /// As [`from_rows`](Self::from_rows), where measures may have no mass: for UniFrac, and for transport
+    /// that may leave mass behind at a price. Everything else refuses them.
+    ///
+    /// # Errors
+    /// As [`from_rows`](Self::from_rows), but for such measures.
+    pub fn from_rows_or_empty<R>(points: usize, rows: impl IntoIterator<Item = R>) -> Result<Self>
     where
         R: IntoIterator<Item = (usize, f64)>,
     {
@@ -180,6 +214,17 @@ impl Measures {
         Ok(Self { points, rows: Arc::new(all), names: None })
     }
 
+    /// The same measures.
+    ///
+    /// # Errors
+    /// One of them has no mass.
+    pub fn with_mass(self) -> Result<Self> {
+        match self.rows.total.iter().position(|&total| total == 0.0) {
+            Some(measure) => Err(Error::NoMass { measure }),
+            None => Ok(self),
+        }
+    }
+
     /// The unit mass at each of the given points, one measure per point.
     ///
     /// # Errors
@@ -188,7 +233,7 @@ impl Measures {
         Self::from_rows(points, at.into_iter().map(|p| [(p, 1.0)]))
     }
 
-    /// Each measure divided by its total. A mass that becomes 0 by that disappears.
+    /// Each measure divided by its total, if that is above 0. A mass that becomes 0 by that disappears.
     #[must_use]
     pub fn normalized(mut self) -> Self {
         let CompressedRows { start, mass, total, .. } = Arc::make_mut(&mut self.rows);
@@ -197,12 +242,12 @@ impl Measures {
             for mass in masses.iter_mut() {
                 *mass /= total[row];
             }
-            total[row] = masses.iter().sum();
+            total[row] = masses.iter().fold(0.0, |total, mass| total + mass);
         }
         if mass.contains(&0.0) {
             let rows = self.iter().map(|measure| measure.iter());
             // The largest mass of a row stays, so the rows remain valid.
-            let without_zeros = Self::from_rows(self.points, rows);
+            let without_zeros = Self::from_rows_or_empty(self.points, rows);
             return without_zeros
                 .map_or_else(|_| self.clone(), |rest| Self { names: self.names.clone(), ..rest });
         }
@@ -269,7 +314,7 @@ impl Measures {
             return Ok(self.clone());
         }
         let rows = self.iter().map(|row| row.iter().map(|(column, mass)| (place[column], mass)));
-        Ok(Self { names: self.names.clone(), ..Self::from_rows(points.len(), rows)? })
+        Ok(Self { names: self.names.clone(), ..Self::from_rows_or_empty(points.len(), rows)? })
     }
 
     /// Names the measures, as the rows of a table; results carry these names.
@@ -446,10 +491,7 @@ impl CompressedRows {
                 self.mass.push(mass);
             }
         }
-        let total: f64 = self.mass[first..].iter().sum();
-        if first == self.point.len() {
-            return Err(Error::NoMass { measure });
-        }
+        let total = self.mass[first..].iter().fold(0.0, |total, mass| total + mass);
         if !total.is_finite() {
             let point = row[0].0 as usize;
             return Err(Error::BadMass { measure, point, value: total });
@@ -482,6 +524,9 @@ pub(crate) fn check_balance(left: (usize, Measure<'_>), right: (usize, Measure<'
 /// Checks that the totals of two numbered measures are the same, as far as transport asks.
 pub(crate) fn check_totals(left: (usize, f64), right: (usize, f64)) -> Result<()> {
     let (a, b) = (left.1, right.1);
+    if a == 0.0 && b == 0.0 {
+        return Err(Error::NoMass { measure: left.0 });
+    }
     if (a - b).abs() <= BALANCE_TOLERANCE * a.max(b) {
         Ok(())
     } else {

@@ -384,9 +384,11 @@ class Model:
         raw = self._raw.extended(table, threads_of(n_jobs), None)
         return self._of(raw if known is None else raw.with_names(known))
 
-    def _measures(self, A: Any, normalize: bool = False, missing: str = "warn") -> _core.Measures:
+    def _measures(
+        self, A: Any, normalize: bool = False, missing: str = "warn", empty: bool = False
+    ) -> _core.Measures:
         """Rows of masses; columns with names are matched to points with names."""
-        return measures_of(unmapped(A, self._places), normalize, self.names, missing)
+        return measures_of(unmapped(A, self._places), normalize, self.names, missing, empty)
 
     def _check_columns(self, A: Any, B: Any) -> None:
         if self.names is None and B is not None:

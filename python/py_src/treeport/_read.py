@@ -10,11 +10,11 @@ from . import _core
 from ._inputs import NamedTable, names_of_labels, texts
 
 
-def read(path: str, transpose: bool) -> Any:
+def read(path: str, transpose: bool, empty: bool = False) -> Any:
     """What a file of measures holds: a table that Python has read, or what the compiled half has."""
     kind, by_core = _core.format_of(path)
     if by_core or transpose:  # which is for tables of text alone, as the compiled half says
-        return _core.Measures.read(path, transpose)
+        return _core.Measures.read(path, transpose, empty)
     return READERS[kind](path)
 
 

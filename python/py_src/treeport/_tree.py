@@ -70,7 +70,7 @@ class Tree(Model):
         Parameters
         ----------
         text : str
-            One tree; a missing length is 0, labels of inner nodes are skipped.
+            One tree; a missing length is 0, which `unifrac` refuses; labels of inner nodes are skipped.
         names : sequence of str, optional
             The order of the points, for instance the columns of a table. All names have to be in
             the tree and the other way round. By default points are numbered as they appear.
@@ -186,6 +186,7 @@ class Tree(Model):
         variant: str = "weighted",
         *,
         alpha: float = 0.5,
+        unrooted: bool = False,
         n_jobs: Optional[int] = None,
         missing: str = "warn",
     ) -> Any:
@@ -194,7 +195,7 @@ class Tree(Model):
         Parameters
         ----------
         counts : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_samples, n_points)
-            Counts of taxa, one sample per row; totals may differ. Names of columns are matched to the tips, and may be
+            Counts of taxa, one sample per row; totals may differ, and be 0: all shares of such a sample are 0. Names of columns are matched to the tips, and may be
             some of them: tips without a column have no counts, which one warning says. Samples of a `biom.Table` are rows.
         variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
             "weighted" is the tree distance of shares; "weighted-normalized" that over the largest it could be;
@@ -203,6 +204,9 @@ class Tree(Model):
             their shares vary by chance.
         alpha : float
             From 0 to 1, for "generalized"; 1 is "weighted-normalized".
+        unrooted : bool
+            Whether a tree whose root has more than two children is taken as it is. It is an error otherwise: the root of an
+            unrooted tree is in an arbitrary place, and UniFrac depends on it.
         n_jobs : int, optional
             Threads; `None` and -1 stand for all processors.
         missing : {"warn", "error"}
@@ -212,6 +216,11 @@ class Tree(Model):
         -------
         distances : ndarray of shape (n_samples, n_samples), or DataFrame where samples have IDs
 
+        Raises
+        ------
+        ValueError
+            The tree is unrooted, unless that is asked for, or an edge of it was read without a length.
+
         Examples
         --------
         >>> import treeport as tp
@@ -219,7 +228,8 @@ class Tree(Model):
         >>> tree.unifrac([[8, 0, 0], [4, 4, 0]], "unweighted").tolist()
         [[0.0, 0.25], [0.25, 0.0]]
         """
-        distances = self._raw.unifrac(self._measures(counts, missing=missing), variant, float(alpha), threads_of(n_jobs))
+        samples = self._measures(counts, missing=missing, empty=True)
+        distances = self._raw.unifrac(samples, variant, float(alpha), bool(unrooted), threads_of(n_jobs))
         ids = ids_of(counts)
         return framed(distances, ids, ids)
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
-use treeport::Measures;
 use treeport::io::npy;
-use treeport::tree::UniFrac;
+use treeport::tree::{UniFrac, UniFracOptions};
+use treeport::{Error, Measures};
 
 use crate::args::{ModelArgs, choice};
 use crate::input;
@@ -23,7 +23,7 @@ Examples:
   treeport unifrac tree.nwk --measures samples.csv --variant generalized --alpha 0.5 -o unifrac.npy
 
 Samples are rows of counts, and need not be divided by their totals; `--transpose` is for tables with samples
-in columns, as QIIME has them in text. Leaves that the table does not name have no counts, so that a
+in columns, as QIIME has them in text. Samples without counts have distances, too. Leaves that the table does not name have no counts, so that a
 reference tree need not be pruned; a name that no leaf has is an error.
 
 In Python: tree.unifrac(table, variant=\"unweighted\"), or skbio.DistanceMatrix.read(\"unifrac.tsv\").";
@@ -41,6 +41,10 @@ pub(crate) struct UniFracArgs {
     /// How much abundant taxa count in `generalized`, from 0 to 1.
     #[arg(long, value_name = "NUMBER", default_value_t = 0.5)]
     alpha: f64,
+    /// Take a tree whose root has more than two children, as unrooted ones have, as it is: distances
+    /// depend on where that root is.
+    #[arg(long)]
+    unrooted: bool,
     /// Write to a file: the matrix with the names of the samples (.tsv, .csv), or without (.npy)
     /// [default: text to stdout].
     #[arg(short, long, value_name = "FILE")]
@@ -55,14 +59,26 @@ pub(crate) fn run(args: &UniFracArgs, output: &Output) -> Result<ExitCode> {
     let tree = model.tree().with_context(|| {
         format!("{}: UniFrac is of one tree, and this is a forest", input::name(&args.of.model))
     })?;
-    let samples = args.of.measures.read((&model).into(), output)?;
-    let distances =
-        watched(output, |progress| tree.unifrac(&samples, args.variant, args.alpha, progress))?;
+    let samples = args.of.measures.read_or_empty((&model).into(), output)?;
+    let UniFracArgs { variant, alpha, unrooted, .. } = *args;
+    let options = UniFracOptions { variant, alpha, unrooted };
+    let found = watched(output, |progress| tree.unifrac(&samples, &options, progress));
+    let distances = found.map_err(|error| of_tree(error, &args.of.model))?;
     write(file, &samples, &distances, output)?;
     let facts = json!({"samples": samples.len(), "variant": args.variant.to_string()});
     let note = format!("{} UniFrac of {} samples", args.variant, samples.len());
     rows::wrote(output, "unifrac", file, facts, &note)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong with the tree, with the name of its file.
+fn of_tree(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(Error::Unrooted { .. } | Error::NoLength { .. } | Error::NoLengths) => {
+            error.context(input::name(path))
+        }
+        _ => error,
+    }
 }
 
 /// The matrix, with the names of samples where it is text.

@@ -1,6 +1,6 @@
 //! UniFrac of a table of counts.
 
-use treeport::tree::UniFrac;
+use treeport::tree::{UniFrac, UniFracOptions};
 use treeport::{Measures, Tree, silent};
 
 use crate::folder::{Folder, show};
@@ -18,7 +18,8 @@ fn folder() -> Folder {
 fn expected(variant: UniFrac, alpha: f64) -> Vec<f64> {
     let tree = Tree::from_newick(TREE).unwrap();
     let counts = [3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0, 0.0, 7.0, 0.0];
-    tree.unifrac(&Measures::from_dense(5, &counts).unwrap(), variant, alpha, &silent).unwrap()
+    let options = UniFracOptions { variant, alpha, unrooted: false };
+    tree.unifrac(&Measures::from_dense(5, &counts).unwrap(), &options, &silent).unwrap()
 }
 
 #[test]
@@ -68,4 +69,25 @@ fn files_say_what_they_are_and_errors_what_to_do() {
     folder.write("table.tsv", "#OTU ID\tS1\nzebra\t3\n");
     let error = folder.error("unifrac tree.nwk --measures table.tsv --transpose");
     assert!(error.contains("table.tsv") && error.contains("`zebra`"), "{error}");
+}
+
+#[test]
+fn samples_without_counts_and_trees_that_are_no_phylogenies() {
+    let folder = Folder::new();
+    folder.write("tree.nwk", "(a:0.25,b:0.25);");
+    folder.write("table.csv", "id,a,b\nS1,1,0\nS2,0,0\n");
+    let ended = folder.run("unifrac tree.nwk --measures table.csv");
+    assert!(ended.contains("\tS1\tS2\nS1\t0\t0.25\nS2\t0.25\t0\n"), "{ended}");
+    let error = folder.error("distance tree.nwk --measures table.csv");
+    assert!(error.contains("no mass"), "{error}");
+    folder.write("tree.nwk", "(a:1,b:1,c:1);");
+    folder.write("table.csv", "id,a,b,c\nS1,1,0,0\nS2,0,1,0\n");
+    let error = folder.error("unifrac tree.nwk --measures table.csv");
+    assert!(error.starts_with("tree.nwk: the root has 3 children"), "{error}");
+    assert!(error.ends_with("or take it as it is (`--unrooted`)"), "{error}");
+    let ended = folder.run("unifrac tree.nwk --measures table.csv --unrooted");
+    assert!(ended.contains("S1\t0\t2\n"), "{ended}");
+    folder.write("tree.nwk", "((a,b),c);");
+    let error = folder.error("unifrac tree.nwk --measures table.csv");
+    assert!(error.starts_with("tree.nwk: the edge above an inner node over leaf `a`"), "{error}");
 }

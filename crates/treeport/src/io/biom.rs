@@ -176,6 +176,11 @@ impl Measures {
     /// # Errors
     /// As [`from_rows`](Self::from_rows) and [`matched`](Self::matched).
     pub fn from_biom(table: Biom, points: Option<&[String]>) -> Result<Self> {
+        Self::from_biom_or_empty(table, points)?.with_mass()
+    }
+
+    /// The same, where samples may have no mass.
+    pub(super) fn from_biom_or_empty(table: Biom, points: Option<&[String]>) -> Result<Self> {
         let Biom { observations, samples, mut entries } = table;
         entries.sort_by_key(|&(_, sample, _)| sample); // stable, and in place but for a buffer
         let mut rest = &entries[..];
@@ -184,7 +189,7 @@ impl Measures {
             rest = others;
             row.iter().map(|&(point, _, mass)| (point as usize, mass))
         });
-        let measures = Self::from_rows(observations.len(), rows)?.with_names(samples)?;
+        let measures = Self::from_rows_or_empty(observations.len(), rows)?.with_names(samples)?;
         match points {
             Some(points) => measures.matched(&observations, points),
             None => Ok(measures),

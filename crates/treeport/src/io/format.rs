@@ -416,8 +416,8 @@ impl<'a> Input<'a> {
             return Err(Error::BadOption { option: "transpose", value: "set".into(), expected });
         }
         match self.format {
-            Format::Npy => Measures::read_npy(self.reader).map(Masses::Plain),
-            Format::Npz => Measures::read_npz(self.reader).map(Masses::Plain),
+            Format::Npy => Measures::read_npy_or_empty(self.reader).map(Masses::Plain),
+            Format::Npz => Measures::read_npz_or_empty(self.reader).map(Masses::Plain),
             Format::Biom => biom::read(self.reader).map(Masses::Biom),
             Format::Csv | Format::Tsv if transpose => {
                 Ok(Masses::Table(self.table(None)?.transposed()?))
@@ -594,10 +594,18 @@ impl Masses {
     /// # Errors
     /// As [`Measures::from_table`] and [`Measures::from_biom`].
     pub fn measures(self, points: Option<&[String]>) -> Result<Measures> {
+        self.measures_or_empty(points)?.with_mass()
+    }
+
+    /// The same, where measures may have no mass ([`Measures::from_rows_or_empty`]).
+    ///
+    /// # Errors
+    /// As [`measures`](Self::measures), but for such measures.
+    pub fn measures_or_empty(self, points: Option<&[String]>) -> Result<Measures> {
         match self {
             Self::Plain(measures) => Ok(measures),
-            Self::Table(table) => Measures::from_table(table, points),
-            Self::Biom(table) => Measures::from_biom(table, points),
+            Self::Table(table) => Measures::from_table_or_empty(table, points),
+            Self::Biom(table) => Measures::from_biom_or_empty(table, points),
         }
     }
 }

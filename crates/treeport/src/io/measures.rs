@@ -14,10 +14,15 @@ impl Measures {
     /// # Errors
     /// What is not such an array; what [`from_dense`](Self::from_dense) refuses.
     pub fn read_npy(reader: impl Read) -> Result<Self> {
+        Self::read_npy_or_empty(reader)?.with_mass()
+    }
+
+    /// The same, where measures may have no mass.
+    pub(super) fn read_npy_or_empty(reader: impl Read) -> Result<Self> {
         let what = "the table of masses";
         let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
         let (_, points) = array.rows_and_columns(what)?;
-        Self::from_dense(points, &array.into_f64()?)
+        Self::from_dense_or_empty(points, &array.into_f64()?)
     }
 
     /// From a SciPy sparse `.npz` (CSR, CSC or COO): one measure per row, one point per column.
@@ -25,8 +30,13 @@ impl Measures {
     /// # Errors
     /// What is not such a matrix; what [`from_csr`](Self::from_csr) refuses.
     pub fn read_npz(reader: impl Read + Seek) -> Result<Self> {
+        Self::read_npz_or_empty(reader)?.with_mass()
+    }
+
+    /// The same, where measures may have no mass.
+    pub(super) fn read_npz_or_empty(reader: impl Read + Seek) -> Result<Self> {
         let matrix = npz::read_csr(reader)?;
-        Self::from_csr(matrix.cols, &matrix.start, &matrix.indices, &matrix.values)
+        Self::from_csr_or_empty(matrix.cols, &matrix.start, &matrix.indices, &matrix.values)
     }
 
     /// From a table of text (CSV, TSV, gzip or not): one measure per row, one point per column, with
@@ -54,12 +64,17 @@ impl Measures {
     /// # Errors
     /// As [`from_dense`](Self::from_dense) and [`matched`](Self::matched).
     pub fn from_table(table: Table, points: Option<&[String]>) -> Result<Self> {
+        Self::from_table_or_empty(table, points)?.with_mass()
+    }
+
+    /// The same, where measures may have no mass.
+    pub(super) fn from_table_or_empty(table: Table, points: Option<&[String]>) -> Result<Self> {
         let Table { columns, values, header, ids } = table;
         let both = header.as_deref().zip(points);
         if let Some((header, points)) = both {
             match_names(header, points).map_err(|error| turned(error, points, ids.as_deref()))?;
         }
-        let mut measures = Self::from_dense(columns, &values)?;
+        let mut measures = Self::from_dense_or_empty(columns, &values)?;
         if let Some((header, points)) = both {
             measures = measures.matched(header, points)?;
         }

@@ -188,7 +188,8 @@ impl Tree {
     pub(super) fn by_rank<'a>(&self, measures: impl Iterator<Item = Measure<'a>>) -> Measures {
         let rank = &self.index().rank;
         let rows = measures.map(|m| m.iter().map(|(point, mass)| (rank[point] as usize, mass)));
-        Measures::from_rows(self.leaves(), rows).expect("a renumbering of valid measures is valid")
+        Measures::from_rows_or_empty(self.leaves(), rows)
+            .expect("a renumbering of valid measures is valid")
     }
 
     /// Checks that two measures live on this tree's points and have equal masses.

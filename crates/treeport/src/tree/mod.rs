@@ -33,7 +33,7 @@ pub(crate) use newick::parts as newick_parts;
 pub(crate) use potentials::TreePotentials;
 pub(crate) use prepared::check_tables;
 pub use prepared::{Census, RankedMeasures};
-pub use unifrac::UniFrac;
+pub use unifrac::{UniFrac, UniFracOptions};
 
 use std::sync::{Arc, OnceLock};
 
@@ -50,6 +50,8 @@ pub struct Tree {
     shape: Arc<Shape>,
     /// Names of the points, where they have any; trees of a forest share them.
     names: Option<Arc<[String]>>,
+    /// What hangs on the first edge that had no length where the tree was read.
+    without_length: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -147,7 +149,7 @@ impl Tree {
             return bad(format!("the root has an edge of length {} above it", length[root]));
         }
         let shape = Shape { leaves, parent, length, index: OnceLock::new() };
-        let tree = Self { shape: Arc::new(shape), names: None };
+        let tree = Self { shape: Arc::new(shape), names: None, without_length: None };
         // A path between two leaves goes up and down. Usually not even all edges together are too
         // long.
         let too_long = |length: f64| !(2.0 * length).is_finite();
@@ -236,6 +238,17 @@ impl Tree {
         }
         self.names = Some(names.into());
         Ok(self)
+    }
+
+    /// Remembers what hangs on the first edge that had no length where the tree was read.
+    fn read_without_length(mut self, above: Option<String>) -> Self {
+        self.without_length = above.map(Into::into);
+        self
+    }
+
+    /// What hangs on the first edge that had no length where the tree was read.
+    fn without_length(&self) -> Option<&str> {
+        self.without_length.as_deref()
     }
 
     /// Takes over the names of another tree on the same points.

@@ -53,38 +53,58 @@ named! { UniFrac, "the variant of UniFrac", {
     VarianceAdjusted: "variance-adjusted", "edges weighed by how much their shares vary by chance";
 }}
 
+/// What [`Tree::unifrac`] is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UniFracOptions {
+    /// Which distance.
+    pub variant: UniFrac,
+    /// How much abundant taxa count in [`UniFrac::Generalized`], from 0 to 1; not read by others.
+    pub alpha: f64,
+    /// Take a root with more than two children as it is. It is that of an unrooted tree, whose place is
+    /// arbitrary, and distances depend on it.
+    pub unrooted: bool,
+}
+
+impl Default for UniFracOptions {
+    fn default() -> Self {
+        Self { variant: UniFrac::Weighted, alpha: 0.5, unrooted: false }
+    }
+}
+
 impl Tree {
     /// UniFrac distances of all pairs of samples: a symmetric matrix, row after row, in parallel;
     /// progress counts rows.
     ///
-    /// Samples are counts at the leaves; their totals may differ. `alpha` is that of
-    /// [`UniFrac::Generalized`], from 0 to 1, and not read by others.
+    /// Samples are counts at the leaves; their totals may differ, and be 0
+    /// ([`Measures::from_rows_or_empty`]): all shares of such a sample are 0.
     ///
     /// # Errors
-    /// Samples on another number of leaves, or an `alpha` out of range; a table that does not fit into
-    /// memory.
+    /// Samples on another number of leaves; an `alpha` out of range; a tree that is not rooted, unless that is
+    /// asked for, or has edges without length; a table that does not fit into memory.
     ///
     /// # Example
     /// ```
-    /// use treeport::tree::UniFrac;
+    /// use treeport::tree::{UniFrac, UniFracOptions};
     /// use treeport::{Measures, Tree, silent};
     /// let tree = Tree::from_newick("((a:1,b:1):2,c:3);")?;
     /// let samples = Measures::from_dense(3, &[8.0, 0.0, 0.0, 0.0, 0.0, 4.0])?;
-    /// let distances = tree.unifrac(&samples, UniFrac::Unweighted, 0.5, &silent)?;
+    /// let options = UniFracOptions { variant: UniFrac::Unweighted, ..UniFracOptions::default() };
+    /// let distances = tree.unifrac(&samples, &options, &silent)?;
     /// assert_eq!(distances, [0.0, 1.0, 1.0, 0.0]); // no edge in common
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn unifrac(
         &self,
         samples: &Measures,
-        variant: UniFrac,
-        alpha: f64,
+        options: &UniFracOptions,
         progress: &Progress<'_>,
     ) -> Result<Vec<f64>> {
         samples.check_points(self.leaves())?;
-        match variant {
-            UniFrac::Weighted => self.pairwise(&samples.clone().normalized(), progress),
-            UniFrac::WeightedNormalized => self.normalized_unifrac(samples, progress),
+        self.check_phylogeny(options.unrooted)?;
+        let alpha = options.alpha;
+        match options.variant {
+            UniFrac::Weighted => self.weighted_unifrac(samples, false, progress),
+            UniFrac::WeightedNormalized => self.weighted_unifrac(samples, true, progress),
             UniFrac::Unweighted => self.merged(samples, progress, presence),
             UniFrac::Generalized if !(0.0..=1.0).contains(&alpha) => Err(Error::BadOption {
                 option: "alpha",
@@ -104,24 +124,60 @@ impl Tree {
         }
     }
 
-    /// Tree distances divided by their values if no edge were shared.
-    fn normalized_unifrac(&self, samples: &Measures, progress: &Progress<'_>) -> Result<Vec<f64>> {
-        let samples = samples.clone().normalized();
-        let mut distances = self.pairwise(&samples, progress)?;
+    /// Refuses what has no root, unless it is taken as it is, and what has no lengths.
+    fn check_phylogeny(&self, unrooted: bool) -> Result<()> {
+        let root = self.root() as u32;
+        let below = self.parents()[..self.root()].iter().filter(|&&parent| parent == root).count();
+        if below > 2 && !unrooted {
+            return Err(Error::Unrooted { children: below });
+        }
+        if let Some(above) = self.without_length() {
+            return Err(Error::NoLength { above: above.to_owned() });
+        }
+        if self.root() > 0 && self.lengths().iter().all(|&length| length == 0.0) {
+            return Err(Error::NoLengths);
+        }
+        Ok(())
+    }
+
+    /// Tree distances of shares; `relative` to their values if no edge were shared.
+    fn weighted_unifrac(
+        &self,
+        samples: &Measures,
+        relative: bool,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        let shares = samples.clone().normalized();
+        let n = shares.len();
+        // Those without mass have no distances along the tree.
+        let there: Vec<usize> = (0..n).filter(|&row| shares.row(row).total() > 0.0).collect();
+        let rows = there.iter().map(|&row| shares.row(row).iter());
+        let some = if there.len() == n {
+            shares.clone()
+        } else {
+            Measures::from_rows(self.leaves(), rows)?
+        };
+        let found = self.pairwise(&some, progress)?;
+        let depths = self.mean_depths(&shares);
+        let mut table = if there.len() == n { found } else { spread(&found, &there, &depths) };
+        if relative {
+            for (row, a) in table.chunks_exact_mut(n.max(1)).zip(&depths) {
+                for (distance, b) in row.iter_mut().zip(&depths) {
+                    *distance = ratio(*distance, a + b);
+                }
+            }
+        }
+        Ok(table)
+    }
+
+    /// Σ l p for every sample: how far its individuals are from the root in the mean.
+    fn mean_depths(&self, shares: &Measures) -> Vec<f64> {
         let mut depths = vec![0.0; self.nodes()];
         for node in (0..self.root()).rev() {
             depths[node] = depths[self.parents()[node] as usize] + self.lengths()[node];
         }
-        let largest: Vec<f64> = samples
-            .iter()
-            .map(|sample| sample.iter().map(|(leaf, share)| share * depths[leaf]).sum())
-            .collect();
-        for (row, a) in distances.chunks_exact_mut(samples.len().max(1)).zip(&largest) {
-            for (distance, b) in row.iter_mut().zip(&largest) {
-                *distance = ratio(*distance, a + b);
-            }
-        }
-        Ok(distances)
+        let mean = |(leaf, share): (usize, f64)| share * depths[leaf];
+        shares.iter().map(|sample| sample.iter().map(mean).sum::<f64>() + 0.0).collect()
     }
 
     /// `of(edges)` for every pair of samples.
@@ -181,7 +237,7 @@ impl SampleBelow<'_> {
         if self.next() != edge {
             return 0.0;
         }
-        let share = self.counts.1[0] / self.total;
+        let share = self.counts.1[0] / self.total; // there is an edge, so that there is mass
         self.counts = (&self.counts.0[1..], &self.counts.1[1..]);
         share
     }
@@ -212,8 +268,9 @@ impl Edges<'_> {
     /// that are below the edge.
     fn weighed(&self, weight: impl Fn(f64, f64) -> f64) -> f64 {
         let (mut differences, mut sums) = (0.0, 0.0);
-        // The share of all individuals that are of the first sample.
-        let first = 1.0 / (1.0 + self.b.total / self.a.total);
+        // The share of all individuals that are of the first sample, which may be empty.
+        let first =
+            if self.a.total == 0.0 { 0.0 } else { 1.0 / (1.0 + self.b.total / self.a.total) };
         self.each(|length, p, q| {
             let w = length * weight(p + q, first * p + (1.0 - first) * q);
             differences += w * ((p - q).abs() / (p + q));
@@ -221,6 +278,23 @@ impl Edges<'_> {
         });
         ratio(differences, sums)
     }
+}
+
+/// The table of all samples from that of those with mass: Σ l |p − q| to one without is Σ l p, its depth.
+fn spread(found: &[f64], there: &[usize], depths: &[f64]) -> Vec<f64> {
+    let n = depths.len();
+    let mut table = vec![0.0; n * n];
+    for (i, row) in table.chunks_exact_mut(n).enumerate() {
+        for (j, distance) in row.iter_mut().enumerate() {
+            *distance = (depths[i] - depths[j]).abs();
+        }
+    }
+    for (row, &i) in found.chunks_exact(there.len().max(1)).zip(there) {
+        for (&distance, &j) in row.iter().zip(there) {
+            table[i * n + j] = distance;
+        }
+    }
+    table
 }
 
 /// Length that only one of two samples has, over all length.

@@ -37,3 +37,4 @@ mod sinkhorn;
 #[cfg(feature = "io")]
 mod tree_formats;
 mod trees_of_space;
+mod unifrac;

@@ -90,40 +90,45 @@ def table(measures: Any, names: Optional[Sequence[Any]] = None, missing: str = "
 
 
 def measures_of(
-    measures: Any, normalize: bool = False, names: Optional[Sequence[Any]] = None, missing: str = "warn"
+    measures: Any,
+    normalize: bool = False,
+    names: Optional[Sequence[Any]] = None,
+    missing: str = "warn",
+    empty: bool = False,
 ) -> _core.Measures:
     """Checked measures, `Measures` as they are; with `normalize` each is divided by its total.
 
-    Where both columns and points have names, they are matched; `missing` says what of points without a column.
+    Where both columns and points have names, they are matched; `missing` says what of points without a column. Rows
+    without mass are refused unless they may be `empty`.
     """
     missing_of(missing)
     if isinstance(measures, Measures):
-        return measures._for(names, normalize, missing)
+        return measures._for(names, normalize, missing, empty)
     own = to_measures(measures)
-    return _checked_by_id(table(own, names, missing), normalize, own.rows)
+    return _checked_by_id(table(own, names, missing), normalize, own.rows, empty)
 
 
-def _checked_by_id(rows: Any, normalize: bool, ids: Any) -> _core.Measures:
+def _checked_by_id(rows: Any, normalize: bool, ids: Any, empty: bool = False) -> _core.Measures:
     """Measures of what `table` returns; those without mass are named by their IDs, where they have any."""
     try:
-        return _checked(rows, normalize)
+        return _checked(rows, normalize, empty)
     except ValueError as error:
-        empty = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
-        if ids is None or len(empty) == 0:
+        without = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
+        if ids is None or len(without) == 0:
             raise
-        some = ", ".join(str(ids[at]) for at in empty[:3])
-        raise ValueError(f"{len(empty)} of {len(ids)} rows have no mass, such as {some}; drop them") from error
+        some = ", ".join(str(ids[at]) for at in without[:3])
+        raise ValueError(f"{len(without)} of {len(ids)} rows have no mass, such as {some}; drop them") from error
 
 
-def _checked(rows: Any, normalize: bool) -> _core.Measures:
+def _checked(rows: Any, normalize: bool, empty: bool) -> _core.Measures:
     """Measures of what `table` returns."""
     if not is_sparse(rows):
-        return _core.Measures.dense(rows, normalize)
+        return _core.Measures.dense(rows, normalize, empty)
     start, columns = rows.indptr, rows.indices
     if start.dtype != columns.dtype:
         start, columns = start.astype(np.int64), columns.astype(np.int64)
     start, columns, masses = (np.require(part, None, ["C", "A"]) for part in (start, columns, rows.data))
-    return _core.Measures.csr(start, columns, masses, rows.shape[1], normalize)
+    return _core.Measures.csr(start, columns, masses, rows.shape[1], normalize, empty)
 
 
 class Measures:
@@ -149,6 +154,9 @@ class Measures:
         What is done where they are asked about and points of a model or a metric are not among the names: they count as 0,
         with a `MissingColumnsWarning` that says how many, or it is an error. Dicts mention points, so that all others have
         no mass without a word.
+    empty : bool
+        Whether rows may have no mass. `Tree.unifrac` takes such samples, and so does transport with a `penalty`; everything
+        else refuses them.
 
     Attributes
     ----------
@@ -174,12 +182,13 @@ class Measures:
         ids: Optional[Sequence[Any]] = None,
         names: Optional[Sequence[Any]] = None,
         missing: str = "warn",
+        empty: bool = False,
     ) -> None:
         if names is not None and are_mappings(X):
             X = named_rows(X, Places(len(names), names))
         own = to_measures(X)
         ids = own.rows if ids is None else ids
-        raw = _checked_by_id(table(own), False, ids)
+        raw = _checked_by_id(table(own), False, ids, empty)
         self._set(raw, ids, own.columns if names is None else texts(names), missing, own.mentioned)
 
     def _set(
@@ -201,7 +210,12 @@ class Measures:
 
     @classmethod
     def read(
-        cls, path: str | os.PathLike[str], *, transpose: bool = False, missing: str = "warn"
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        transpose: bool = False,
+        missing: str = "warn",
+        empty: bool = False,
     ) -> Measures:
         """Reads a file, with the IDs of its rows and the names of its columns where it has them.
 
@@ -216,6 +230,8 @@ class Measures:
             Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes them.
         missing : {"warn", "error"}
             What is done about points that the file has no column for, as for `Measures`.
+        empty : bool
+            Whether rows may have no mass, as for `Measures`.
 
         Raises
         ------
@@ -239,8 +255,11 @@ class Measures:
 
         file = os.fspath(path)
         try:
-            found = read(file, transpose)
-            return cls._of(*found, missing=missing) if isinstance(found, tuple) else cls(found, missing=missing)
+            found = read(file, transpose, empty)
+            if not isinstance(found, tuple):
+                return cls(found, missing=missing, empty=empty)
+            raw, labels, columns = found
+            return cls._of(raw, labels, columns, missing)
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from None
 
@@ -300,9 +319,13 @@ class Measures:
         normalized.keep()
         return normalized
 
-    def _for(self, names: Optional[Sequence[Any]], normalize: bool, missing: str = "warn") -> _core.Measures:
+    def _for(
+        self, names: Optional[Sequence[Any]], normalize: bool, missing: str = "warn", empty: bool = False
+    ) -> _core.Measures:
         """Those that points of these names are asked about."""
         placed = self._in_order(names, missing)
+        if not empty:
+            placed._raw.check_mass()
         return placed._normalized if normalize else placed._raw
 
     def _in_order(self, names: Optional[Sequence[Any]], missing: str = "warn") -> Measures:
@@ -317,7 +340,8 @@ class Measures:
             return self
         refused = missing == "error" and len(called) < len(wanted)
         if refused or self._placed is None or self._placed[0] != wanted:
-            self._placed = wanted, Measures(self._table().in_order(wanted, missing), ids=self.ids, names=wanted)
+            rows = self._table().in_order(wanted, missing)
+            self._placed = wanted, Measures(rows, ids=self.ids, names=wanted, empty=True)
         return self._placed[1]
 
     def _rows(self) -> sparse.csr_array:
@@ -347,7 +371,7 @@ def _measures_again(
     rows: Any, ids: Any, names: Any, counted: bool = False, missing: str = "warn", mentioned: bool = False
 ) -> Measures:
     columns = range(rows.shape[1]) if counted else names
-    return Measures(NamedTable(lambda: rows, ids, columns, mentioned), missing=missing)
+    return Measures(NamedTable(lambda: rows, ids, columns, mentioned), missing=missing, empty=True)
 
 
 def _one_each(labels: Any, count: int, what: str, things: str) -> Any:

@@ -6,7 +6,7 @@
 //!   followed, because names have to match those of a table, and tables have underscores. Writing
 //!   puts quotes around names with underscores, so that readers that do follow the rule get the
 //!   same name.
-//! - A missing length is 0, as the tools for weighted `UniFrac` read it. An edge above the root
+//! - A missing length is 0, which `UniFrac` refuses, as other tools do. An edge above the root
 //!   leads nowhere, so its length is dropped. Negative lengths, which neighbor joining can make,
 //!   are errors.
 //! - Labels of inner nodes, such as bootstrap values, and comments in `[]`, nested or not, are
@@ -56,6 +56,12 @@ impl Tree {
     /// ```
     pub fn from_newick(text: &str) -> Result<Self> {
         let read = NewickReader::read(text)?;
+        let without = read.without_length();
+        Ok(Self::from_read(&read)?.read_without_length(without))
+    }
+
+    /// The tree of what was read, its points numbered and named as they appear.
+    fn from_read(read: &NewickReader<'_>) -> Result<Self> {
         let mut seen = HashSet::new();
         if let Some(leaf) = read.leaf.iter().flatten().find(|leaf| !seen.insert(&leaf.name)) {
             return bad(byte(leaf.at), format!("leaf `{}` is in the tree twice", leaf.name));
@@ -117,7 +123,8 @@ impl Tree {
             let reason = format!("its name `{}` is not in the tree", names[p]);
             return bad(format!("point {p}"), reason);
         }
-        Self::from_unordered(&read.parent, &read.length, &point)?.with_names(names.to_vec())
+        let tree = Self::from_unordered(&read.parent, &read.length, &point)?;
+        Ok(tree.with_names(names.to_vec())?.read_without_length(read.without_length()))
     }
 
     /// The tree as Newick text, on one line; points without names get their numbers.

@@ -14,6 +14,8 @@ pub(super) struct NewickReader<'a> {
     at: usize,
     pub(super) parent: Vec<Option<usize>>,
     pub(super) length: Vec<f64>,
+    /// Whether the text has a length for the edge above a node.
+    measured: Vec<bool>,
     /// What is known of a leaf; `None` at inner nodes.
     pub(super) leaf: Vec<Option<NewickLeaf>>,
     /// Inner nodes that are not closed yet, with the byte of their bracket.
@@ -23,10 +25,10 @@ pub(super) struct NewickReader<'a> {
 impl<'a> NewickReader<'a> {
     /// Reads the whole text: down to a leaf, up to the next comma, until the semicolon.
     pub(super) fn read(text: &'a str) -> Result<Self> {
-        let (parent, length, leaf, open) = (vec![], vec![], vec![], vec![]);
+        let (parent, length, measured, leaf, open) = (vec![], vec![], vec![], vec![], vec![]);
         // Some editors put a mark before the text.
         let at = text.len() - text.trim_start_matches('\u{feff}').len();
-        let mut reader = Self { text, at, parent, length, leaf, open };
+        let mut reader = Self { text, at, parent, length, measured, leaf, open };
         loop {
             reader.descend()?;
             if reader.ascend()? {
@@ -97,6 +99,7 @@ impl<'a> NewickReader<'a> {
     fn add(&mut self, leaf: Option<NewickLeaf>) -> usize {
         self.parent.push(self.open.last().map(|&(node, _)| node));
         self.length.push(0.0);
+        self.measured.push(false);
         self.leaf.push(leaf);
         self.leaf.len() - 1
     }
@@ -153,7 +156,18 @@ impl<'a> NewickReader<'a> {
             return bad(byte(at), reason);
         }
         self.length[node] = length.abs(); // −0 is 0
+        self.measured[node] = true;
         Ok(())
+    }
+
+    /// What hangs on the first edge that has no length in the text.
+    pub(super) fn without_length(&self) -> Option<String> {
+        let inner = |node: &usize| self.parent[*node].is_some() && !self.measured[*node];
+        let node = (0..self.parent.len()).find(inner)?;
+        // The first leaf that comes after a node hangs below it.
+        let leaf = self.leaf[node..].iter().flatten().next()?;
+        let over = if self.leaf[node].is_some() { "" } else { "an inner node over " };
+        Some(format!("{over}leaf `{}`", leaf.name))
     }
 
     /// Skips blanks, line ends and comments.
