@@ -91,6 +91,7 @@ fn advice(error: &Error) -> &'static str {
             ", or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and \
              `Tree.distance`, `mass` of `emd`)"
         }
+        Error::UnnamedMeasures => " (by the index of a DataFrame, or `ids` of `Measures`)",
         Error::UnbalancedComponent { .. } => ", or let mass be left over (`penalty`)",
         Error::Disconnected { .. } => {
             " (`emd`, `emd_pairs`, `emd_pairwise`). The largest component of a networkx graph is \

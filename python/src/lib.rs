@@ -17,6 +17,7 @@ mod model;
 mod neighbors;
 mod options;
 mod transport;
+mod turns;
 mod watch;
 
 use pyo3::prelude::*;

@@ -12,6 +12,7 @@ use crate::accuracy::GivenAccuracy;
 use crate::convert::{Array1, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
+use crate::turns::Shared;
 use crate::watch;
 
 /// Where the neighbors of each query begin, their numbers and distances, and for each query the
@@ -24,11 +25,14 @@ type FoundNeighbors<'py> = (
     Bound<'py, PyArray1<i64>>,
 );
 
-/// A collection of measures with the names of their points. Not frozen: PyO3 refuses to change it
-/// while another thread searches.
-#[pyclass(module = "treeport._core")]
+/// Numbers of measures, and their names.
+type MeasureLabels<'py> = (Bound<'py, PyArray1<i64>>, Option<Vec<String>>);
+
+/// A collection of measures with the names of their points, which threads share: searches go on side by
+/// side, and a change waits for its turn.
+#[pyclass(frozen, module = "treeport._core")]
 pub(crate) struct Index {
-    file: IndexFile,
+    file: Shared<IndexFile>,
 }
 
 #[pymethods]
@@ -48,7 +52,7 @@ impl Index {
         let index = watch::run(py, threads, report.as_ref(), |progress| {
             treeport::Index::new(&ground.metric, &measures.rows, &options, progress)
         })?;
-        Ok(Self { file: IndexFile { index, point_names: names, measure_names: None } })
+        Ok(Self::of(IndexFile { index, point_names: names }))
     }
 
     /// The `k` nearest of every query, or of every measure among the others.
@@ -62,10 +66,12 @@ impl Index {
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<FoundNeighbors<'py>> {
-        let (index, accuracy) = (&self.file.index, accuracy.read(Question::Search)?);
-        let found = watch::run(py, threads, report.as_ref(), |progress| match queries {
-            Some(queries) => index.nearest(&queries.rows, k, accuracy, progress),
-            None => index.graph(k, accuracy, progress),
+        let accuracy = accuracy.read(Question::Search)?;
+        let found = self.file.read(py, |IndexFile { index, .. }| {
+            watch::run(py, threads, report.as_ref(), |progress| match queries {
+                Some(queries) => index.nearest(&queries.rows, k, accuracy, progress),
+                None => index.graph(k, accuracy, progress),
+            })
         })?;
         Ok(flat(py, &found))
     }
@@ -80,10 +86,11 @@ impl Index {
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<FoundNeighbors<'py>> {
-        let index = &self.file.index;
-        let found = watch::run(py, threads, report.as_ref(), |progress| match queries {
-            Some(queries) => index.radius(&queries.rows, radius, progress),
-            None => index.radius_graph(radius, progress),
+        let found = self.file.read(py, |IndexFile { index, .. }| {
+            watch::run(py, threads, report.as_ref(), |progress| match queries {
+                Some(queries) => index.radius(&queries.rows, radius, progress),
+                None => index.radius_graph(radius, progress),
+            })
         })?;
         Ok(flat(py, &found))
     }
@@ -97,52 +104,69 @@ impl Index {
         threads: usize,
         report: Option<Bound<'_, PyAny>>,
     ) -> PyResult<f64> {
-        let index = &self.file.index;
-        watch::run(py, threads, report.as_ref(), |progress| index.expected_recall(k, progress))
+        self.file.read(py, |IndexFile { index, .. }| {
+            watch::run(py, threads, report.as_ref(), |progress| index.expected_recall(k, progress))
+        })
     }
 
-    /// Adds measures; the number of the first of them.
-    #[pyo3(signature = (measures, threads, report=None))]
+    /// Adds measures, with their names where they have any; the number of the first of them.
+    #[pyo3(signature = (measures, names, threads, report=None))]
     fn add(
-        &mut self,
+        &self,
         py: Python<'_>,
         measures: &Measures,
+        names: Option<Vec<String>>,
         threads: usize,
         report: Option<Bound<'_, PyAny>>,
     ) -> PyResult<usize> {
-        let IndexFile { index, measure_names, .. } = &mut self.file;
-        let first = watch::run(py, threads, report.as_ref(), |progress| {
-            index.add(&measures.rows, progress)
-        })?;
-        // A file of the command line has names of measures; these have none but their numbers.
-        if let Some(names) = measure_names {
-            names.extend((first..index.measures().len()).map(|number| number.to_string()));
-        }
-        Ok(first)
+        let rows = measures.rows.clone();
+        let rows = match names {
+            Some(names) => rows.with_names(names).map_err(to_py_err)?,
+            None => rows,
+        };
+        self.file.change(py, |IndexFile { index, .. }| {
+            watch::run(py, threads, report.as_ref(), |progress| index.add(&rows, progress))
+        })
     }
 
-    fn remove(&mut self, numbers: Array1<'_, i64>) -> PyResult<()> {
+    fn remove(&self, py: Python<'_>, numbers: Array1<'_, i64>) -> PyResult<()> {
         // A negative number becomes one that is out of range.
         let numbers: Vec<usize> = numbers.as_array().iter().map(|&n| n as usize).collect();
-        self.file.index.remove(&numbers).map_err(to_py_err)
+        self.file.change(py, |IndexFile { index, .. }| {
+            watch::run(py, 0, None, |_| index.remove(&numbers))
+        })
+    }
+
+    /// Gives measures their names, and numbers of which the last is below `next_number`.
+    fn set_names(&self, py: Python<'_>, names: Vec<String>) -> PyResult<()> {
+        self.file.change(py, |file| file.index.set_names(names).map_err(to_py_err))
+    }
+
+    fn set_numbers(&self, py: Python<'_>, numbers: Vec<usize>, next_number: usize) -> PyResult<()> {
+        self.file.change(py, |file| file.index.set_numbers(numbers, next_number).map_err(to_py_err))
+    }
+
+    /// The numbers of measures of these names.
+    fn numbers_of(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vec<usize>> {
+        self.file.read(py, |file| file.index.numbers_of(&names).map_err(to_py_err))
     }
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        Ok(Self { file: py.detach(|| IndexFile::load(&path)).map_err(to_py_err)? })
+        Ok(Self::of(py.detach(|| IndexFile::load(&path)).map_err(to_py_err)?))
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.file.save(&path)).map_err(to_py_err)
+        self.file.read(py, |file| py.detach(|| file.save(&path)).map_err(to_py_err))
     }
 
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { file: py.detach(|| IndexFile::from_bytes(bytes)).map_err(to_py_err)? })
+        Ok(Self::of(py.detach(|| IndexFile::from_bytes(bytes)).map_err(to_py_err)?))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.file.to_bytes()).map_err(to_py_err)?;
+        let bytes = self.file.read(py, |file| py.detach(|| file.to_bytes()).map_err(to_py_err))?;
         Ok(PyBytes::new(py, &bytes))
     }
 
@@ -156,36 +180,55 @@ impl Index {
 
     /// The metric between the points.
     #[getter]
-    fn ground(&self) -> Ground {
-        Ground { metric: self.file.index.metric().clone() }
+    fn ground(&self, py: Python<'_>) -> PyResult<Ground> {
+        self.file.read(py, |file| Ok(Ground { metric: file.index.metric().clone() }))
     }
 
     /// Names of the points, if they have any.
     #[getter]
-    fn names(&self) -> Option<Vec<String>> {
-        self.file.point_names.clone()
+    fn names(&self, py: Python<'_>) -> PyResult<Option<Vec<String>>> {
+        self.file.read(py, |file| Ok(file.point_names.clone()))
+    }
+
+    /// Numbers of the measures that can be found, and their names, if they have any.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<MeasureLabels<'py>> {
+        self.file.read(py, |IndexFile { index, .. }| {
+            let numbers: Vec<i64> = index.numbers().iter().map(|&number| whole(number)).collect();
+            let names = index.measures().names().map(<[String]>::to_vec);
+            Ok((numbers.into_pyarray(py), names))
+        })
     }
 
     /// Bytes beside metric and measures.
     #[getter]
-    fn bytes(&self) -> u64 {
-        self.file.index.bytes()
+    fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.file.read(py, |file| Ok(file.index.bytes()))
     }
 
     /// Measures that can be found.
     #[getter]
-    fn present(&self) -> usize {
-        self.file.index.len()
+    fn present(&self, py: Python<'_>) -> PyResult<usize> {
+        self.file.read(py, |file| Ok(file.index.len()))
     }
 
     /// Numbers given out so far.
-    fn __len__(&self) -> usize {
-        self.file.index.measures().len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.file.read(py, |file| Ok(file.index.next_number()))
     }
 }
 
+impl Index {
+    fn of(file: IndexFile) -> Self {
+        Self { file: Shared::new(file) }
+    }
+}
+
+fn whole(count: usize) -> i64 {
+    i64::try_from(count).expect("memory ends long before")
+}
+
 fn flat<'py>(py: Python<'py>, found: &[Neighbors]) -> FoundNeighbors<'py> {
-    let whole = |count: usize| i64::try_from(count).expect("memory ends long before");
     let mut start = vec![0];
     let (mut numbers, mut distances) = (Vec::new(), Vec::new());
     for neighbors in found {

@@ -19,7 +19,7 @@ use treeport::progress::{Progress, State};
 use crate::convert::to_py_err;
 
 /// How long Ctrl-C and the progress bar may have to wait.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// What the work and the thread that watches it tell each other.
 #[derive(Default)]

@@ -68,6 +68,16 @@ pub enum Error {
     PointOutOfRange { measure: usize, point: usize, points: usize },
     #[error("there is no measure {measure}: the set holds {measures}, numbered from 0")]
     NoSuchMeasure { measure: usize, measures: usize },
+    #[error("measure {measure} was removed before, or is listed twice")]
+    RemovedMeasure { measure: usize },
+    #[error("no measure is called `{name}`")]
+    NoMeasureCalled { name: String },
+    #[error(
+        "two measures would be called `{name}`; remove the one that is there, or call the other something else"
+    )]
+    MeasureNamedTwice { name: String },
+    #[error("the measures of the index have names; name those that are added, too")]
+    UnnamedMeasures,
     #[error(
         "measures {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, so divide each by its total first"
     )]

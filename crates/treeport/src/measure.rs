@@ -275,6 +275,13 @@ impl Measures {
         Self::concat(&[self.clone(), other.clone()])
     }
 
+    /// Some of the measures, with their names.
+    pub(crate) fn select(&self, rows: &[usize]) -> Result<Self> {
+        let measures = Self::from_rows(self.points, rows.iter().map(|&row| self.row(row).iter()))?;
+        let names = self.names().map(|names| rows.iter().map(|&row| names[row].clone()).collect());
+        Ok(Self { names, ..measures })
+    }
+
     /// The measures of several sets on the same points, one set after the other; at least one set.
     pub(crate) fn concat(sets: &[Self]) -> Result<Self> {
         let mut rows = CompressedRows::default();

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 use treeport::internal::memory;
 use treeport::search::IndexFile;
-use treeport::{Error, Index, IndexOptions, Measures};
+use treeport::{Index, IndexOptions, Measures};
 
 use crate::args::{GroundArgs, MeasureArgs};
 use crate::input::{self, PointSet};
@@ -24,7 +24,8 @@ Examples:
   treeport index docs.index --add more.npz --measure-names more.txt --remove 3,7 -o docs.index
 
 The file holds the ground metric and the measures: `nearest` needs nothing else. Measures that
-are added get the numbers after the last; those that are removed leave theirs unused. An index
+are added get the numbers after the last; those that are removed are gone from the file, and their
+numbers stay unused. An index
 answers right whatever was added; where most of it is new, one made anew answers faster.
 
 Ctrl-C leaves no file, and one that was there as it was. `--quiet` only writes the file.";
@@ -45,10 +46,11 @@ pub(crate) struct IndexArgs {
     /// Names of the measures, one per line; neighbors go by them.
     #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
-    /// Measures of INDEX that are to be found no more, by number, such as 3,7.
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', requires = "index")]
+    /// Measures of INDEX that are to go, by name or number, such as S003,7: nothing of them stays in
+    /// the file.
+    #[arg(long, value_name = "MEASURES", value_delimiter = ',', requires = "index")]
     #[arg(help_heading = "Measures")]
-    remove: Vec<usize>,
+    remove: Vec<String>,
     /// What may be kept in memory to answer faster, such as 2GB [default: 4 GiB]; the answers
     /// are the same.
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
@@ -79,10 +81,18 @@ fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
     let measures = args.measures.read(PointSet::of(&metric, point_names.as_ref()), output)?;
     let path = args.measures.path()?;
     Measures::check_all_balanced(&[&measures]).with_context(|| input::name(path))?;
-    let measure_names = input::measure_names(args.measure_names.as_deref(), &measures)?;
+    let measures = named(args, measures)?;
     let options = IndexOptions { memory: args.keep, ..IndexOptions::default() };
     let index = watched(output, |progress| Index::new(&metric, &measures, &options, progress))?;
-    Ok(IndexFile { index, point_names, measure_names })
+    Ok(IndexFile { index, point_names })
+}
+
+/// Measures with the names that a file gives them, or those of their table.
+fn named(args: &IndexArgs, measures: Measures) -> Result<Measures> {
+    match input::measure_names(args.measure_names.as_deref(), &measures)? {
+        Some(names) => Ok(measures.with_names(names)?),
+        None => Ok(measures),
+    }
 }
 
 /// The index of a file, less what is removed, with what is added.
@@ -91,32 +101,20 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
         bail!("there is nothing to do; give `--add` or `--remove`, or search with `nearest`");
     }
     let mut file = input::index(path)?;
-    file.index.remove(&args.remove).map_err(|error| match error {
-        Error::NoSuchMeasure { measure, measures } if measure < measures => anyhow!(
-            "{}: measure {measure} was removed before, or is listed twice",
-            input::name(path)
-        ),
-        other => anyhow::Error::from(other).context(input::name(path)),
-    })?;
+    let removed = file.index.numbers_of(&args.remove).and_then(|n| file.index.remove(&n));
+    removed.with_context(|| input::name(path))?;
     let Some(from) = &args.measures.measures else { return Ok(file) };
     let space = PointSet::of(file.index.metric(), file.point_names.as_ref());
     let more = args.measures.read(space, output)?;
     Measures::check_all_balanced(&[&more, file.index.measures()])
         .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
-    let names = input::measure_names(args.measure_names.as_deref(), &more)?;
-    match (&mut file.measure_names, names) {
-        (None, None) => {}
-        (Some(known), Some(more)) => known.extend(more),
-        (Some(_), None) => {
-            bail!("{}: its measures have names; give `--measure-names`", input::name(path))
-        }
-        // IDs that nobody asked for.
-        (None, Some(_)) if args.measure_names.is_none() => {}
-        (None, Some(_)) => {
-            bail!("{}: its measures have no names; leave `--measure-names` out", input::name(path))
-        }
+    let more = named(args, more)?;
+    // IDs of a table, which nobody asked for, are left out.
+    if file.index.measures().names().is_none() && args.measure_names.is_some() {
+        bail!("{}: its measures have no names; leave `--measure-names` out", input::name(path));
     }
-    watched(output, |progress| file.index.add(&more, progress))?;
+    let added = watched(output, |progress| file.index.add(&more, progress));
+    added.with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
     Ok(file)
 }
 

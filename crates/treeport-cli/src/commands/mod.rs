@@ -101,6 +101,9 @@ impl Command {
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     let hint = match error.downcast_ref::<Error>()? {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
+        Error::UnnamedMeasures => {
+            "`--measure-names` names them, and so does a column `id` of their table"
+        }
         Error::UnknownFormat { .. } => "`--input-format` says it where the name does not",
         Error::TransposedNames { .. } => "`--transpose` reads tables that have points in rows",
         Error::ZeroVector { .. } => "`--metric euclidean` has no trouble with such points",

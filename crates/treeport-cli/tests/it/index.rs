@@ -130,7 +130,7 @@ fn the_library_and_the_command_line_write_the_same_file() {
     let build = |memory| {
         let options = IndexOptions { memory, ..IndexOptions::default() };
         let index = Index::new(&metric, &measures, &options, &silent).expect("an index");
-        IndexFile { index, point_names: None, measure_names: None }
+        IndexFile { index, point_names: None }
     };
     let mut file = build(None);
     assert!(file.to_bytes().expect("a file") == folder.read("many.index"));
@@ -320,8 +320,11 @@ fn names_are_for_all_measures_or_for_none() {
     folder.write("more.txt", "more\n");
     folder.json(&format!("{BUILD} --json -o plain.index"));
     folder.json(&format!("{BUILD} --measure-names titles.txt --json -o named.index"));
-    assert_snapshot!(folder.error("index named.index --add more.csv -o new.index"),
-        @"named.index: its measures have names; give `--measure-names`");
+    assert_snapshot!(folder.error("index named.index --add more.csv -o new.index"), @r#"
+    more.csv against named.index: the measures of the index have names; name those that are added, too
+
+    hint: `--measure-names` names them, and so does a column `id` of their table
+    "#);
     let named = "--add more.csv --measure-names more.txt";
     assert_snapshot!(folder.error(&format!("index plain.index {named} -o new.index")),
         @"plain.index: its measures have no names; leave `--measure-names` out");
@@ -335,6 +338,78 @@ fn names_are_for_all_measures_or_for_none() {
     {"query":"more","rank":2,"neighbor":"third","distance":6,"bound":null}
     --- exit 0
     "#);
+}
+
+#[test]
+fn measures_come_and_go_by_their_ids() {
+    let folder = Folder::new();
+    folder
+        .write("samples.csv", "id,a,b,c,d\nS000,1,0,0,0\nS001,0,1,0,0\nS002,0,0,1,0\n2,0,0,0,1\n");
+    folder.write("again.csv", "id,a,b,c,d\nS009,1,0,0,0\nS000,0,1,0,0\n");
+    folder.write("points.csv", "name,x\na,0\nb,1\nc,5\nd,6\n");
+    folder.json("index --points points.csv --measures samples.csv --json -o s.index");
+    let before = folder.read("s.index");
+    assert_snapshot!(folder.error("index s.index --add again.csv -o s.index"),
+        @"again.csv against s.index: two measures would be called `S000`; remove the one that is there, or call the other something else");
+    assert_snapshot!(folder.error("index s.index --remove S003 -o s.index"),
+        @"s.index: no measure is called `S003`");
+    assert_snapshot!(folder.error("index s.index --remove 2,2 -o s.index"),
+        @"s.index: measure 3 was removed before, or is listed twice");
+    assert!(folder.read("s.index") == before);
+    // A name comes before a number: `2` is the last one, and `1` is S001.
+    folder.json("index s.index --remove 2,1 --json -o s.index");
+    assert_snapshot!(folder.run("nearest s.index"), @r#"
+    query,rank,neighbor,distance,bound
+    S000,1,S002,5,inf
+    S002,1,S000,5,inf
+    --- exit 0
+    "#);
+    let text = String::from_utf8_lossy(&folder.read("s.index")).into_owned();
+    assert!(text.contains("S002") && !text.contains("S001"));
+    // What goes makes room for its successor at once.
+    folder.json("index s.index --remove S000 --add again.csv --json -o s.index");
+    assert_snapshot!(folder.run("nearest s.index"), @r#"
+    query,rank,neighbor,distance,bound
+    S002,1,S000,4,inf
+    S002,2,S009,5,inf
+    S009,1,S000,1,inf
+    S009,2,S002,5,inf
+    S000,1,S009,1,inf
+    S000,2,S002,4,inf
+    --- exit 0
+    "#);
+    folder.write("twice.txt", "x\ny\nx\n");
+    assert_snapshot!(folder.error(&format!("{BUILD} --measure-names twice.txt -o new.index")),
+        @"two measures would be called `x`; remove the one that is there, or call the other something else");
+}
+
+/// Removed measures take no room, and the file is about that of an index that never had them.
+#[test]
+fn an_index_shrinks_with_what_is_removed() {
+    let folder = with_plane(40);
+    let row = |r: usize| {
+        let masses: Vec<_> = (0..40)
+            .map(|p| usize::from(p == r % 40 || (p * 7 + r).is_multiple_of(r % 5 + 3)).to_string())
+            .collect();
+        masses.join(",") + "\n"
+    };
+    folder.write("all.csv", (0..400).map(row).collect::<String>());
+    folder.write("one.csv", row(399));
+    let build = "index --points points.csv --normalize --json --measures";
+    folder.json(&format!("{build} all.csv -o all.index"));
+    folder.json(&format!("{build} one.csv -o one.index"));
+    let removed: Vec<_> = (0..399).map(|number| number.to_string()).collect();
+    let facts =
+        folder.json(&format!("index all.index --remove {} --json -o few.index", removed.join(",")));
+    assert_eq!(facts[0]["measures"], 1);
+    let size = |name: &str| folder.read(name).len();
+    assert!(
+        size("few.index") < size("one.index") * 3 / 2,
+        "{} {}",
+        size("few.index"),
+        size("one.index")
+    );
+    assert!(size("all.index") > 4 * size("few.index"));
 }
 
 #[test]

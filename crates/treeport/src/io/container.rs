@@ -36,10 +36,11 @@ impl Content {
         }
     }
 
-    /// The newest version that is read, and the one that is written.
-    fn version(self) -> u64 {
+    /// The newest version that is read.
+    pub(crate) fn version(self) -> u64 {
         match self {
-            Self::Tree | Self::Forest | Self::Index => 1,
+            Self::Tree | Self::Forest => 1,
+            Self::Index => 2,
         }
     }
 
@@ -98,6 +99,7 @@ pub(crate) struct Extra<'a> {
 /// The text of our header entry.
 pub(crate) fn entry(
     content: Content,
+    version: u64,
     leaves: usize,
     checksum: &str,
     names: Option<&[String]>,
@@ -108,7 +110,7 @@ pub(crate) fn entry(
     keys.push(("format", json!(content.format())));
     keys.push(("leaves", json!(leaves)));
     keys.extend(names.map(|names| ("names", json!(names))));
-    keys.push(("version", json!(content.version())));
+    keys.push(("version", json!(version)));
     object(keys).to_string()
 }
 
@@ -161,6 +163,11 @@ impl<'a> File<'a> {
         let (metadata, data) = split(content, bytes, path)?;
         let entry = read_entry(content, &metadata, path)?;
         Ok(Self { path, metadata, data, entry })
+    }
+
+    /// The version of the format.
+    pub(crate) fn version(&self) -> Option<u64> {
+        self.entry.get("version")?.as_u64()
     }
 
     /// The number of leaves.
@@ -252,7 +259,7 @@ fn read_entry(content: Content, metadata: &Metadata, path: &Path) -> Result<Map<
     let known = content.version();
     match entry.get("version").and_then(Value::as_u64) {
         Some(found) if found > known => Err(Error::NewerTree { path: path.into(), known, found }),
-        Some(found) if found == known => Ok(entry),
+        Some(1..) => Ok(entry),
         _ => Err(foreign("it has no version")),
     }
 }

@@ -59,7 +59,7 @@ impl Forest {
         let lengths = self.trees.iter().flat_map(Tree::lengths);
         let length: Vec<u8> = lengths.flat_map(|l| l.to_le_bytes()).collect();
         let sum = checksum(self.leaves(), [&nodes, &weight, &parent, &length], self.names());
-        let entry = container::entry(Content::Forest, self.leaves(), &sum, self.names(), extra);
+        let entry = container::entry(Content::Forest, 1, self.leaves(), &sum, self.names(), extra);
         let tensors = [
             ("nodes", Dtype::U32, &nodes[..]),
             ("weight", Dtype::F64, &weight),

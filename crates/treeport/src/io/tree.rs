@@ -77,7 +77,7 @@ fn encode(
     let parent: Vec<u8> = parent.iter().flat_map(|p| p.to_le_bytes()).collect();
     let length: Vec<u8> = length.iter().flat_map(|l| l.to_le_bytes()).collect();
     let checksum = checksum(leaves, &parent, &length, names);
-    let entry = container::entry(Content::Tree, leaves, &checksum, names, extra);
+    let entry = container::entry(Content::Tree, 1, leaves, &checksum, names, extra);
     let tensors = [("parent", Dtype::U32, &parent[..]), ("length", Dtype::F64, &length)];
     container::encode(Content::Tree, entry, &tensors, extra)
 }
@@ -119,9 +119,15 @@ mod tests {
         let parent: Vec<u8> = tree.parents().iter().flat_map(|p| p.to_le_bytes()).collect();
         let length: Vec<u8> = tree.lengths().iter().flat_map(|l| l.to_le_bytes()).collect();
         let sum = checksum(3, &parent, &length, tree.names());
-        let mut map =
-            serde_json::from_str(&entry(Content::Tree, 3, &sum, tree.names(), &Extra::default()))
-                .unwrap();
+        let mut map = serde_json::from_str(&entry(
+            Content::Tree,
+            1,
+            3,
+            &sum,
+            tree.names(),
+            &Extra::default(),
+        ))
+        .unwrap();
         change(&mut map);
         let tensors = [
             ("parent", TensorView::new(Dtype::U32, vec![5], &parent).unwrap()),

@@ -1,4 +1,4 @@
-//! An index is built, and measures are added and removed.
+//! An index is built, and measures are added.
 
 use rayon::prelude::*;
 
@@ -6,9 +6,9 @@ use super::indexed_points::{self, IndexedPoints, QueryCosts};
 use super::potential_table::{self, PotentialTable};
 use super::potentials::{Potential, Reference};
 use super::query::{self, SearchEnd, SearchRequest, Searcher};
-use super::{Index, IndexOptions, Neighbors, Steps};
+use super::{Index, IndexOptions, Neighbors, Steps, labels};
 use crate::accuracy::Accuracy;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exact::solving_time;
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
@@ -24,11 +24,11 @@ const ROUNDS_QUERIES: usize = 16;
 const ROUNDS_K: usize = 10;
 
 impl Index {
-    /// Builds an index of measures on the points of a metric.
+    /// Builds an index of measures on the points of a metric. It keeps their names, if they have any.
     ///
     /// # Errors
-    /// Measures on other points than the metric's or of unequal totals, no memory, a pair that cannot be
-    /// solved, or [`Error::Cancelled`] when `progress`, which counts measures, asks to stop.
+    /// Measures on other points than the metric's, of unequal totals or of the same name, no memory, a pair
+    /// that cannot be solved, or [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which counts measures, asks to stop.
     pub fn new(
         metric: &GroundMetric,
         measures: &Measures,
@@ -36,6 +36,7 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         measures.check_points(metric.points())?;
+        measures.names().map_or(Ok(()), labels::check_names)?;
         Measures::check_all_balanced(&[measures])?;
         metric.prepare(progress)?;
         let bytes = options.bytes();
@@ -49,7 +50,8 @@ impl Index {
         let mut index = Self {
             indexed,
             measures: measures.clone(),
-            removed: vec![false; measures.len()],
+            numbers: (0..measures.len()).collect(),
+            next_number: measures.len(),
             reference,
             start: vec![0],
             columns: Vec::new(),
@@ -86,9 +88,9 @@ impl Index {
         let counter = Counter::new(SEARCHING, None, progress);
         let some: Vec<usize> = (0..count).step_by(count.div_ceil(ROUNDS_QUERIES)).collect();
         let asked = self.request(SearchEnd::Count(ROUNDS_K), Accuracy::EXACT);
-        let one = |searcher: &mut Searcher, &number: &usize| {
-            let asked = SearchRequest { skipped: Some(number), rounds: query::ROUNDS, ..asked };
-            searcher.search(self, &self.measures.row(number), asked, &counter)
+        let one = |searcher: &mut Searcher, &row: &usize| {
+            let asked = SearchRequest { skipped: Some(row), rounds: query::ROUNDS, ..asked };
+            searcher.search(self, &self.measures.row(row), asked, &counter)
         };
         let found: Result<Vec<Neighbors>> =
             some.par_iter().map_init(Searcher::default, one).collect();
@@ -109,28 +111,28 @@ impl Index {
         Ok(rounds)
     }
 
-    /// Adds measures, whose numbers follow those that were there: the first of them is returned.
+    /// Adds measures, whose numbers follow those that were there: the first of them is returned. Where
+    /// measures of the index have names, so must these; otherwise their names are left out.
     ///
     /// Potentials stay those against the collection as it was built; where many measures are added of
     /// another kind, a new index is faster. Answers are right in any case.
     ///
     /// # Errors
-    /// As [`new`](Self::new); the index is then as it was.
+    /// As [`new`](Self::new), and measures without names where those of the index have some; the index is
+    /// then as it was.
     ///
     /// # Complexity
     /// As for an index of the added measures alone, and a copy of the collection and of up to 2,048
     /// potentials: add many at once. Where one has a point that none had before, that of building anew.
     pub fn add(&mut self, measures: &Measures, progress: &Progress<'_>) -> Result<usize> {
-        let first = self.measures.len();
+        let rows = self.measures.len();
         measures.check_points(self.indexed.metric.points())?;
         Measures::check_all_balanced(&[&self.measures, measures])?;
-        let all = self.measures.followed_by(measures)?;
+        let all = self.followed_by(measures)?;
         let mut points = measures.iter().flat_map(|measure| measure.support().to_vec());
         if points.any(|point| self.indexed.column_of[point as usize] == indexed_points::NO_COLUMN) {
-            let mut index = Self::new(&self.indexed.metric, &all, &self.options, progress)?;
-            index.removed[..first].copy_from_slice(&self.removed);
-            *self = index;
-            return Ok(first);
+            self.build_anew(&all, progress)?;
+            return Ok(self.number_added(measures.len()));
         }
         let counter = Counter::new(INDEXING, measures.len(), progress);
         let entries = self.columns.len();
@@ -138,34 +140,36 @@ impl Index {
         let used = std::mem::replace(&mut self.indexed.used, self.indexed.points.len());
         let before = std::mem::replace(&mut self.measures, all);
         self.enter(measures);
-        let tabled = self.potentials.len() == first && first > 0;
-        let done = if tabled { self.fill_potentials(first, &counter) } else { Ok(()) };
+        let tabled = self.potentials.len() == rows && rows > 0;
+        let done = if tabled { self.fill_potentials(rows, &counter) } else { Ok(()) };
         if done.is_err() {
             self.measures = before;
             self.indexed.used = used;
-            self.start.truncate(first + 1);
+            self.start.truncate(rows + 1);
             self.columns.truncate(entries);
             self.masses.truncate(entries);
         }
         done?;
-        self.removed.resize(self.measures.len(), false);
-        Ok(first)
+        Ok(self.number_added(measures.len()))
     }
 
-    /// Removes measures; the others keep their numbers.
-    ///
-    /// # Errors
-    /// A number that no measure has, or that was removed before; nothing is removed then.
-    pub fn remove(&mut self, numbers: &[usize]) -> Result<()> {
-        let measures = self.measures.len();
-        let mut removed = self.removed.clone();
-        for &measure in numbers {
-            match removed.get_mut(measure) {
-                Some(removed) if !*removed => *removed = true,
-                _ => return Err(Error::NoSuchMeasure { measure, measures }),
-            }
-        }
-        self.removed = removed;
+    /// Gives numbers to so many added measures; the first of them.
+    fn number_added(&mut self, count: usize) -> usize {
+        let first = self.next_number;
+        self.next_number += count;
+        self.numbers.extend(first..self.next_number);
+        first
+    }
+
+    /// Builds the index of these measures in its place; numbers stay as they are.
+    pub(super) fn build_anew(
+        &mut self,
+        measures: &Measures,
+        progress: &Progress<'_>,
+    ) -> Result<()> {
+        let index = Self::new(&self.indexed.metric, measures, &self.options, progress)?;
+        let numbers = std::mem::take(&mut self.numbers);
+        *self = Self { numbers, next_number: self.next_number, ..index };
         Ok(())
     }
 
@@ -180,7 +184,7 @@ impl Index {
         }
     }
 
-    /// Duals of the measures from a number on, and the table of their potentials.
+    /// Duals of the measures from a row on, and the table of their potentials.
     fn fill_potentials(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let count = self.measures.len();
         // A block that is not full is filled up first.

@@ -14,7 +14,7 @@ pub(super) const KNOWN: u8 = u8::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) bound: f64,
-    pub(super) number: u32,
+    pub(super) row: u32,
     /// Where its duals are, or its distance once that is known.
     pub(super) at: u32,
     pub(super) step: u8,
@@ -23,7 +23,7 @@ pub(super) struct Candidate {
 impl Ord for Candidate {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_bound = other.bound.total_cmp(&self.bound);
-        by_bound.then(other.step.cmp(&self.step)).then(other.number.cmp(&self.number))
+        by_bound.then(other.step.cmp(&self.step)).then(other.row.cmp(&self.row))
     }
 }
 
@@ -46,7 +46,7 @@ impl Eq for Candidate {}
 #[derive(Debug)]
 pub(super) struct Candidates {
     /// The bits of a bound, whose order is that of bounds that are not negative, above the measure's
-    /// number.
+    /// row.
     fresh: BinaryHeap<Reverse<u64>>,
     others: BinaryHeap<Candidate>,
     /// What a bound of a fresh one is multiplied by, one after the other: their product may be beyond
@@ -56,12 +56,12 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Measures by number with their bounds, in this unit and for a total mass of 1.
+    /// Measures by row with their bounds, in this unit and for a total mass of 1.
     pub(super) fn new(bounds: impl Iterator<Item = (usize, f32)>, unit: f64, total: f64) -> Self {
-        let key = |(number, bound): (usize, f32)| {
+        let key = |(row, bound): (usize, f32)| {
             // Zero without a sign, whose bits would be the largest.
             let bound = if bound > 0.0 { bound } else { 0.0 };
-            Reverse(u64::from(bound.to_bits()) << 32 | number as u64)
+            Reverse(u64::from(bound.to_bits()) << 32 | row as u64)
         };
         Self { fresh: bounds.map(key).collect(), others: BinaryHeap::new(), unit, total }
     }
@@ -91,6 +91,6 @@ impl Candidates {
     fn least_fresh(&self) -> Option<Candidate> {
         let &Reverse(key) = self.fresh.peek()?;
         let bound = f64::from(f32::from_bits((key >> 32) as u32)) * self.unit * self.total;
-        Some(Candidate { bound, number: key as u32, at: 0, step: SHARED })
+        Some(Candidate { bound, row: key as u32, at: 0, step: SHARED })
     }
 }

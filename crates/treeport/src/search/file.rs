@@ -3,7 +3,9 @@
 //! It holds the ground metric as a model's file does, and the tensors `measures.start` (`U64`),
 //! `measures.point` (`U32`), `measures.mass` (`F64`), `removed` (`U8`), `order` (`U32`, the points
 //! that have a column), `reference.point` (`U32`), `reference.mass` (`F32`), `own` (`F32`), `scales`
-//! (`F32`, three for each measure that has a potential) and `steps` (`U16`, block after block). The
+//! (`F32`, three for each measure that has a potential) and `steps` (`U16`, block after block).
+//! Version 2 is written once measures were removed: they are not in it, and `numbers` (`U64`, of every
+//! measure) stands in place of `removed`; in files of version 1 removed measures were only marked. The
 //! header entry `treeport` has the format `treeport.index`, names of points and of measures, and
 //! the CRC-32 of all of it. Distances that queries have asked for are not in it.
 
@@ -28,10 +30,8 @@ use crate::measure::Measures;
 pub struct IndexFile {
     /// The index.
     pub index: Index,
-    /// The names of the points.
+    /// The names of the points; those of the measures are with them.
     pub point_names: Option<Vec<String>>,
-    /// The names of the measures.
-    pub measure_names: Option<Vec<String>>,
 }
 
 /// An index or a model, where either is welcome.
@@ -61,7 +61,10 @@ impl SavedFile {
     }
 }
 
-/// Tensors of the index by name, in the order of the checksum; those of the metric follow.
+/// Numbers beyond this, which no index has given out, are damage.
+const MOST_NUMBERS: u64 = 1 << 48;
+
+/// Tensors of an index of version 1 by name, in the order of the checksum; those of the metric follow.
 const TENSORS: [(&str, Dtype); 10] = [
     ("measures.start", Dtype::U64),
     ("measures.point", Dtype::U32),
@@ -74,6 +77,15 @@ const TENSORS: [(&str, Dtype); 10] = [
     ("scales", Dtype::F32),
     ("steps", Dtype::U16),
 ];
+
+/// The tensors of a version.
+fn tensors_of(version: u64) -> [(&'static str, Dtype); 10] {
+    let mut tensors = TENSORS;
+    if version > 1 {
+        tensors[3] = ("numbers", Dtype::U64);
+    }
+    tensors
+}
 
 impl IndexFile {
     /// Writes the file, whole or not at all.
@@ -99,15 +111,14 @@ impl IndexFile {
     /// The names take more than the 100 MB a header may have.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let index = &self.index;
-        let (points, measures) = (index.indexed.metric.points(), index.measures.len());
-        for (names, count) in [(&self.point_names, points), (&self.measure_names, measures)] {
-            if let Some(names) = names.as_ref().filter(|names| names.len() != count) {
-                return Err(Error::NameCount { names: names.len(), points: count });
-            }
+        let (points, names) = (index.indexed.metric.points(), self.point_names.as_deref());
+        if let Some(names) = names.filter(|names| names.len() != points) {
+            return Err(Error::NameCount { names: names.len(), points });
         }
-        let tensors = index.tensors();
+        let version = if index.next_number == index.len() { 1 } else { 2 };
+        let tensors = index.tensors(version);
         let (metric, metric_tensors) = model_file::metric_parts(&index.indexed.metric);
-        let facts = json!({
+        let mut facts = json!({
             "columns_used": index.indexed.used,
             "memory": index.options.memory,
             "reference": index.options.reference,
@@ -115,18 +126,20 @@ impl IndexFile {
             "scale": index.reference.scale,
             "unit": index.indexed.unit,
         });
+        if version > 1 {
+            facts["next_number"] = json!(index.next_number);
+        }
         let mut keys = vec![("metric", metric), ("index", facts)];
-        keys.extend(self.measure_names.as_ref().map(|names| ("measure_names", json!(names))));
+        keys.extend(index.measures.names().map(|names| ("measure_names", json!(names))));
         let all: Vec<&[u8]> = tensors.iter().map(|tensor| &tensor[..]).collect();
         let also: Vec<&[u8]> = metric_tensors.iter().map(|(.., bytes)| &bytes[..]).collect();
         let texts = keys.iter().map(|(_, value)| value);
-        let sum = checksum(texts, all.iter().chain(&also), self.point_names.as_deref());
+        let sum = checksum(texts, all.iter().chain(&also), names);
         let extra = Extra { keys, tensors: metric_tensors };
-        let (points, names) = (index.indexed.metric.points(), self.point_names.as_deref());
-        let entry = container::entry(Content::Index, points, &sum, names, &extra);
-        let named: Vec<(&str, Dtype, &[u8])> =
-            TENSORS.iter().zip(&all).map(|(&(name, dtype), &bytes)| (name, dtype, bytes)).collect();
-        container::encode(Content::Index, entry, &named, &extra)
+        let entry = container::entry(Content::Index, version, points, &sum, names, &extra);
+        let tensors = tensors_of(version).into_iter().zip(all);
+        let tensors: Vec<_> = tensors.map(|((name, dtype), bytes)| (name, dtype, bytes)).collect();
+        container::encode(Content::Index, entry, &tensors, &extra)
     }
 
     /// The index in the bytes of a file; messages call the file `<bytes>`.
@@ -140,22 +153,25 @@ impl IndexFile {
 
 impl Index {
     /// Everything but the metric as bytes, in the order of [`TENSORS`].
-    fn tensors(&self) -> [Vec<u8>; 10] {
+    fn tensors(&self, version: u64) -> [Vec<u8>; 10] {
         let numbers = |values: &[usize]| -> Vec<u8> {
             values.iter().flat_map(|&value| (value as u32).to_le_bytes()).collect()
         };
         let singles = |values: &[f32]| -> Vec<u8> {
             values.iter().flat_map(|value| value.to_le_bytes()).collect()
         };
+        let long = |values: &[usize]| -> Vec<u8> {
+            values.iter().flat_map(|&value| (value as u64).to_le_bytes()).collect()
+        };
         let rows = || self.measures.iter();
         let scales =
             self.potentials.base.iter().zip(&self.potentials.step).zip(&self.potentials.constant);
         let scales: Vec<f32> = scales.flat_map(|((&a, &b), &c)| [a, b, c]).collect();
         [
-            self.start.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect(),
+            long(&self.start),
             rows().flat_map(|row| row.support().to_vec()).flat_map(u32::to_le_bytes).collect(),
             rows().flat_map(|row| row.masses().to_vec()).flat_map(f64::to_le_bytes).collect(),
-            self.removed.iter().map(|&removed| u8::from(removed)).collect(),
+            if version > 1 { long(&self.numbers) } else { vec![0; self.len()] },
             self.indexed.points.iter().flat_map(|point| point.to_le_bytes()).collect(),
             numbers(&self.reference.points),
             singles(&self.reference.mass),
@@ -185,8 +201,9 @@ impl IndexFile {
         let missing = |key: &'static str| move |file: &File<'_>| file.missing(key);
         let metric = file.key("metric").ok_or_else(|| missing("metric")(&file))?;
         let facts = file.key("index").ok_or_else(|| missing("index")(&file))?;
+        let version = file.version().unwrap_or(1);
         let mut tensors = Vec::with_capacity(TENSORS.len());
-        for (name, dtype) in TENSORS {
+        for (name, dtype) in tensors_of(version) {
             tensors.push(file.tensor(name, dtype)?);
         }
         let of_metric = model_file::tensors_of(&file, metric)?;
@@ -207,24 +224,54 @@ impl IndexFile {
         let measure_names = measure_names.transpose()?;
         let read = model_file::read_metric(metric, &of_metric, file.leaves()?);
         let metric = read.unwrap_or_else(|| Err(file.missing("metric")))?;
-        let index = assemble(&metric, facts, &tensors).ok_or_else(|| file.missing("index"))??;
-        let fits = |names: &Option<Vec<String>>, count: usize| {
-            names.as_ref().is_none_or(|names| names.len() == count)
-        };
-        if !fits(&point_names, metric.points()) || !fits(&measure_names, index.measures.len()) {
+        let index = assemble(version, &metric, facts, &tensors);
+        let mut index = index.ok_or_else(|| file.missing("index"))??;
+        if let Some(names) = measure_names {
+            let named = index.measures.with_names(names);
+            index.measures = named.map_err(|_| file.missing("measure_names"))?;
+        }
+        if point_names.as_ref().is_some_and(|names| names.len() != metric.points()) {
             return Err(file.missing("names"));
         }
-        Ok(Self { index, point_names, measure_names })
+        if version == 1 {
+            let removed = (0..).zip(tensors[3]).filter(|(_, removed)| **removed != 0);
+            index.remove(&removed.map(|(number, _)| number).collect::<Vec<_>>())?;
+        }
+        Ok(Self { index, point_names })
     }
+}
+
+/// The numbers of so many measures, and the number that the next one gets; `None` where they cannot be.
+fn numbers_of(
+    version: u64,
+    tensor: &[u8],
+    facts: &Value,
+    rows: usize,
+) -> Option<(Vec<usize>, usize)> {
+    if version == 1 {
+        return (tensor.len() == rows).then(|| ((0..rows).collect(), rows));
+    }
+    let next = facts.get("next_number")?.as_u64().filter(|&next| next <= MOST_NUMBERS)?;
+    let (numbers, next) = (long_numbers(tensor)?, usize::try_from(next).ok()?);
+    let fits = numbers.len() == rows
+        && numbers.is_sorted_by(|a, b| a < b)
+        && numbers.last().is_none_or(|&last| last < next);
+    fits.then_some((numbers, next))
+}
+
+fn long_numbers(bytes: &[u8]) -> Option<Vec<usize>> {
+    let numbers = bytes.as_chunks().0.iter();
+    numbers.map(|&b| usize::try_from(u64::from_le_bytes(b)).ok()).collect()
 }
 
 /// The index of what a file holds; `None` where it does not fit together.
 fn assemble(
+    version: u64,
     metric: &crate::GroundMetric,
     facts: &Value,
     tensors: &[&[u8]],
 ) -> Option<Result<Index>> {
-    let [start, point, mass, removed, order, reference, reference_mass, own, scales, steps] =
+    let [start, point, mass, numbered, order, reference, reference_mass, own, scales, steps] =
         tensors
     else {
         return None;
@@ -235,12 +282,7 @@ fn assemble(
     let singles = |bytes: &[u8]| -> Vec<f32> {
         bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
     };
-    let start: Vec<usize> = start
-        .as_chunks()
-        .0
-        .iter()
-        .map(|&b| usize::try_from(u64::from_le_bytes(b)).ok())
-        .collect::<Option<_>>()?;
+    let start = long_numbers(start)?;
     let mass: Vec<f64> = mass.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
     let measures = match Measures::from_csr(metric.points(), &start, &numbers(point), &mass) {
         Ok(measures) => measures,
@@ -259,8 +301,8 @@ fn assemble(
         && used >= reference_points.len()
         && points.iter().zip(&reference_points).all(|(&a, &b)| a as usize == b)
         && reference_points.is_empty() == measures.is_empty()
-        && reference_mass.len() == 4 * reference_points.len()
-        && removed.len() == measures.len();
+        && reference_mass.len() == 4 * reference_points.len();
+    let (given, next_number) = numbers_of(version, numbered, facts, measures.len())?;
     let sound = unit.is_normal() && unit > 0.0 && scale.is_normal() && scale > 0.0;
     if !fits || !sound {
         return None;
@@ -276,7 +318,8 @@ fn assemble(
     let mut index = Index {
         indexed,
         measures: measures.clone(),
-        removed: removed.iter().map(|&removed| removed != 0).collect(),
+        numbers: given,
+        next_number,
         reference,
         start: vec![0],
         columns: Vec::new(),

@@ -90,8 +90,7 @@ impl IndexedPoints {
         used: usize,
         bytes: u64,
     ) -> Self {
-        let mut column_of = vec![NO_COLUMN; metric.points()];
-        points.iter().zip(0..).for_each(|(&point, at)| column_of[point as usize] = at);
+        let column_of = columns_of(metric, &points);
         // What is kept does not change an answer, so it may depend on the machine.
         let bytes = memory::available().map_or(bytes, |spare| bytes.min(spare / 2));
         let room = usize::try_from(bytes / Self::row_size(points.len())).unwrap_or(usize::MAX);
@@ -100,6 +99,17 @@ impl IndexedPoints {
         let kept = (0..rows).map(|_| OnceLock::new()).collect();
         let room = AtomicUsize::new(room);
         Self { metric: metric.clone(), points, column_of, used, unit: 1.0, searched, kept, room }
+    }
+
+    /// Leaves out all columns but these, ascending.
+    pub(super) fn keep_columns(&mut self, columns: &[u32]) {
+        self.used = columns.iter().filter(|&&column| (column as usize) < self.used).count();
+        self.points = columns.iter().map(|&column| self.points[column as usize]).collect();
+        self.column_of = columns_of(&self.metric, &self.points);
+        for row in self.kept.iter_mut().filter_map(OnceLock::get_mut) {
+            row.single = columns.iter().map(|&column| row.single[column as usize]).collect();
+            row.exact = columns.iter().map(|&column| row.exact[column as usize]).collect();
+        }
     }
 
     /// Bytes of a row of so many columns.
@@ -217,6 +227,13 @@ impl IndexedPoints {
         memory::size_of::<(OnceLock<Row>, u32)>(&[self.column_of.len()])
             + kept * Self::row_size(self.points.len())
     }
+}
+
+/// The column of every point of a metric, from the point of every column.
+fn columns_of(metric: &GroundMetric, points: &[u32]) -> Vec<u32> {
+    let mut column_of = vec![NO_COLUMN; metric.points()];
+    points.iter().zip(0..).for_each(|(&point, at)| column_of[point as usize] = at);
+    column_of
 }
 
 for_wide_registers! {

@@ -37,10 +37,12 @@ mod candidates;
 #[cfg(feature = "io")]
 mod file;
 mod indexed_points;
+mod labels;
 mod pair;
 mod potential_table;
 mod potentials;
 mod query;
+mod remove;
 #[cfg(test)]
 mod tests;
 
@@ -49,7 +51,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::accuracy::{Accuracy, Question};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
@@ -121,7 +123,9 @@ impl Neighbors {
 pub struct Index {
     indexed: IndexedPoints,
     measures: Measures,
-    removed: Vec<bool>,
+    /// The number of each measure, ascending; those of removed measures are not given again.
+    numbers: Vec<usize>,
+    next_number: usize,
     reference: Reference,
     /// Where the entries of each measure begin; of every entry its column, its mass in a total of 1, and
     /// its dual, if there are potentials.
@@ -139,7 +143,7 @@ pub struct Index {
 impl Index {
     /// The number of measures that can be found.
     pub fn len(&self) -> usize {
-        self.removed.iter().filter(|removed| !**removed).count()
+        self.measures.len()
     }
 
     /// Whether there is none.
@@ -147,9 +151,24 @@ impl Index {
         self.len() == 0
     }
 
-    /// All measures that were ever in it, by number.
+    /// The measures that can be found, in the order of their numbers, with their names, if they have any.
     pub fn measures(&self) -> &Measures {
         &self.measures
+    }
+
+    /// The number of each of its [`measures`](Self::measures), ascending.
+    pub fn numbers(&self) -> &[usize] {
+        &self.numbers
+    }
+
+    /// The number that the next measure gets: as many as were ever in it.
+    pub fn next_number(&self) -> usize {
+        self.next_number
+    }
+
+    /// The row of the measure of a number among those that can be found.
+    fn row_of(&self, number: usize) -> Option<usize> {
+        self.numbers.binary_search(&number).ok()
     }
 
     /// The ground metric.
@@ -172,7 +191,7 @@ impl Index {
     ///
     /// # Errors
     /// Queries on other points or of another total mass, an accuracy that a search cannot use, no memory, a pair
-    /// that cannot be solved; [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which counts queries, asks to
+    /// that cannot be solved; [`Error::Cancelled`] when `progress`, which counts queries, asks to
     /// stop.
     pub fn nearest(
         &self,
@@ -199,7 +218,7 @@ impl Index {
         self.search(queries, 0..queries.len(), asked, false, progress)
     }
 
-    /// The `k` nearest others of every measure of the collection; none for those removed.
+    /// The `k` nearest others of every measure of the collection, by number; none for those removed.
     ///
     /// # Errors
     /// As [`nearest`](Self::nearest).
@@ -209,7 +228,7 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        self.graph_rows(0..self.measures.len(), k, accuracy, progress)
+        self.graph_rows(0..self.next_number, k, accuracy, progress)
     }
 
     /// Some rows of [`graph`](Self::graph), to the bit.
@@ -232,7 +251,7 @@ impl Index {
     /// # Errors
     /// As [`radius`](Self::radius).
     pub fn radius_graph(&self, radius: f64, progress: &Progress<'_>) -> Result<Vec<Neighbors>> {
-        self.radius_graph_rows(0..self.measures.len(), radius, progress)
+        self.radius_graph_rows(0..self.next_number, radius, progress)
     }
 
     /// Some rows of [`radius_graph`](Self::radius_graph), to the bit.
@@ -254,15 +273,21 @@ impl Index {
         SearchRequest { end, accuracy, skipped: None, rounds: self.rounds }
     }
 
-    /// Looks for the neighbors of some measures of the collection among the others.
+    /// Looks for the neighbors of some measures of the collection, by number, among the others.
     fn search_own(
         &self,
-        rows: Range<usize>,
+        numbers: Range<usize>,
         asked: SearchRequest,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        rows.clone().last().map_or(Ok(()), |last| self.measures.get(last).map(drop))?;
-        self.search(&self.measures, rows, asked, true, progress)
+        let measures = self.next_number;
+        if let Some(measure) = numbers.clone().last().filter(|&last| last >= measures) {
+            return Err(Error::NoSuchMeasure { measure, measures });
+        }
+        let step = format_args!("the neighbors of {} measures", numbers.len());
+        let bytes = memory::size_of::<Neighbors>(&[numbers.len()]);
+        memory::check(step, bytes, "ask for some rows at a time")?;
+        self.search(&self.measures, numbers, asked, true, progress)
     }
 
     /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the
@@ -271,16 +296,15 @@ impl Index {
     /// # Errors
     /// As [`nearest`](Self::nearest).
     pub fn expected_recall(&self, k: usize, progress: &Progress<'_>) -> Result<f64> {
-        let present: Vec<usize> = (0..self.removed.len()).filter(|&i| !self.removed[i]).collect();
-        let step = present.len().div_ceil(RECALL_QUERIES).max(1);
-        let some: Vec<usize> = present.into_iter().step_by(step).collect();
+        let step = self.len().div_ceil(RECALL_QUERIES).max(1);
+        let some: Vec<usize> = (0..self.len()).step_by(step).collect();
         let counter = Counter::new(SEARCHING, some.len(), progress);
-        let recall = |searcher: &mut Searcher, &number: &usize| {
+        let recall = |searcher: &mut Searcher, &row: &usize| {
             counter.add(1)?;
             let mut ask = |accuracy| {
                 let asked = self.request(SearchEnd::Count(k), accuracy);
-                let asked = SearchRequest { skipped: Some(number), ..asked };
-                searcher.search(self, &self.measures.row(number), asked, &counter)
+                let asked = SearchRequest { skipped: Some(row), ..asked };
+                searcher.search(self, &self.measures.row(row), asked, &counter)
             };
             let (best, found) = (ask(Accuracy::EXACT)?, ask(Accuracy::Approximate)?);
             let right = found.found.iter().filter(|a| best.found.iter().any(|b| a.0 == b.0));
@@ -292,7 +316,8 @@ impl Index {
         Ok(if all > 0 { right as f64 / all as f64 } else { 1.0 })
     }
 
-    /// Searches for some of the queries; where they are the collection's own measures, none finds itself.
+    /// Searches for some of the queries; where they are the collection's own measures, by number, none
+    /// finds itself.
     fn search(
         &self,
         queries: &Measures,
@@ -306,11 +331,12 @@ impl Index {
         Measures::check_all_balanced(&[queries, &self.measures])?;
         let counter = Counter::new(SEARCHING, rows.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {
-            if own && self.removed[number] {
+            let row = if own { self.row_of(number) } else { Some(number) };
+            let Some(row) = row else {
                 return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
-            }
-            let asked = SearchRequest { skipped: own.then_some(number), ..asked };
-            let found = searcher.search(self, &queries.row(number), asked, &counter)?;
+            };
+            let asked = SearchRequest { skipped: own.then_some(row), ..asked };
+            let found = searcher.search(self, &queries.row(row), asked, &counter)?;
             counter.add(1)?;
             Ok(found)
         };

@@ -34,11 +34,11 @@ impl QueryPair {
     }
 
     /// Lays out a pair, as the exact solver does; false if nothing moves.
-    pub(super) fn lay_out(&mut self, index: &Index, query: &Measure<'_>, number: usize) -> bool {
-        let other = index.measures.row(number);
+    pub(super) fn lay_out(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
+        let other = index.measures.row(row);
         let factor = rescaling(query.total(), other.total());
         let stays_put = index.indexed.metric.is_metric();
-        let columns = &index.columns[index.start[number]..index.start[number + 1]];
+        let columns = &index.columns[index.start[row]..index.start[row + 1]];
         self.entries.clear();
         self.supply.clear();
         self.demand.clear();

@@ -4,6 +4,8 @@
 //! Values are whole steps between the least and the largest of a measure, in 16 bits, rounded down.
 //! That costs a bound 1/65,535 of its range and half the memory of single precision.
 
+use rayon::prelude::*;
+
 use super::indexed_points::IndexedPoints;
 use super::potentials::Potential;
 use crate::error::Result;
@@ -80,6 +82,32 @@ impl PotentialTable {
             self.step.push(step);
             self.constant.push(constant);
         }
+    }
+
+    /// The potentials of some rows on some columns.
+    pub(super) fn select(&self, rows: &[usize], columns: &[u32]) -> Result<Self> {
+        if self.len() == 0 {
+            return Ok(Self::default());
+        }
+        let block_of = |rows: &[usize]| {
+            let mut block = Self::begin_block(columns.len(), rows.len())?;
+            for (steps, &column) in block.chunks_exact_mut(rows.len()).zip(columns) {
+                for (step, &row) in steps.iter_mut().zip(rows) {
+                    *step = self.steps_at(row, column as usize);
+                }
+            }
+            Ok(block)
+        };
+        let blocks: Result<Vec<_>> = rows.par_chunks(BLOCK).map(block_of).collect();
+        let of_rows = |values: &[f32]| rows.iter().map(|&row| values[row]).collect();
+        let (base, step) = (of_rows(&self.base), of_rows(&self.step));
+        Ok(Self { blocks: blocks?, base, step, constant: of_rows(&self.constant) })
+    }
+
+    fn steps_at(&self, row: usize, column: usize) -> u16 {
+        let (block, at) = (row / BLOCK, row % BLOCK);
+        let width = BLOCK.min(self.len() - block * BLOCK);
+        self.blocks[block][column * width + at]
     }
 
     /// Bounds of all measures it holds, from their own potentials, for a query whose points with a

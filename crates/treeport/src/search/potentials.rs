@@ -52,6 +52,20 @@ impl Reference {
         Self { points, mass, scale: 1.0 }
     }
 
+    /// Leaves out points whose columns are not among these; the masses of the others have a total of 1.
+    pub(super) fn keep_points(&mut self, columns: &[u32], indexed: &IndexedPoints) {
+        // Its points have the first columns.
+        let count = self.points.len();
+        let kept: Vec<usize> =
+            columns.iter().map(|&column| column as usize).take_while(|&at| at < count).collect();
+        if kept.len() == count {
+            return;
+        }
+        let total: f32 = kept.iter().map(|&at| self.mass[at]).sum();
+        self.mass = kept.iter().map(|&at| self.mass[at] / total).collect();
+        self.points = kept.iter().map(|&at| indexed.points[at] as usize).collect();
+    }
+
     /// The mean distance between some of its points.
     pub(super) fn typical_distance(&self, metric: &GroundMetric) -> f64 {
         let some: Vec<usize> = self.points.iter().copied().step_by(3).collect();

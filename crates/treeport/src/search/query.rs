@@ -85,7 +85,7 @@ pub(super) struct Searcher {
 pub(super) struct SearchRequest {
     pub(super) end: SearchEnd,
     pub(super) accuracy: Accuracy,
-    /// A measure that is not to be found.
+    /// The row of a measure that is not to be found.
     pub(super) skipped: Option<usize>,
     /// Rounds of sweeps before a pair is solved.
     pub(super) rounds: usize,
@@ -130,7 +130,7 @@ impl Searcher {
             }
             if candidate.step == KNOWN {
                 let distance = self.known[candidate.at as usize];
-                found.found.push((candidate.number as usize, distance));
+                found.found.push((index.numbers[candidate.row as usize], distance));
                 continue;
             }
             let least = candidates.least();
@@ -204,11 +204,10 @@ impl Searcher {
     /// All measures that may be found, by the larger of their two bounds.
     fn candidates(&self, query: &Query<'_>) -> Candidates {
         let (index, skipped) = (query.index, query.asked.skipped);
-        let present = |number: usize| !index.removed[number] && Some(number) != skipped;
-        let bounds = self.bounds.iter().enumerate().filter(|&(number, _)| present(number));
-        let larger = |(number, bound): (usize, &f32)| {
-            let own = self.own_bounds.get(number).copied().unwrap_or(0.0);
-            (number, bound.max(own))
+        let bounds = self.bounds.iter().enumerate().filter(|&(row, _)| Some(row) != skipped);
+        let larger = |(row, bound): (usize, &f32)| {
+            let own = self.own_bounds.get(row).copied().unwrap_or(0.0);
+            (row, bound.max(own))
         };
         Candidates::new(bounds.map(larger), index.indexed.unit, query.measure.total())
     }
@@ -223,7 +222,7 @@ impl Searcher {
         steps: &mut Steps,
     ) -> Result<()> {
         let Query { index, measure, asked, .. } = *query;
-        let other = index.measures.row(candidate.number as usize);
+        let other = index.measures.row(candidate.row as usize);
         if measure.support().len() * other.support().len() > MOST_COSTS {
             if asked.accuracy == Accuracy::Approximate {
                 self.know(candidate, candidate.bound, asked.accuracy);
@@ -234,7 +233,7 @@ impl Searcher {
             self.know(candidate, distance, asked.accuracy);
             return Ok(());
         }
-        if !self.pair.lay_out(index, measure, candidate.number as usize) {
+        if !self.pair.lay_out(index, measure, candidate.row as usize) {
             self.know(candidate, 0.0, asked.accuracy);
             return Ok(());
         }
@@ -276,12 +275,12 @@ impl Searcher {
 
     /// The bound of the next level for the problem at hand.
     fn next_bound(&mut self, index: &Index, candidate: &Candidate, steps: &mut Steps) -> f64 {
-        let number = candidate.number as usize;
+        let row = candidate.row as usize;
         let Self { problem, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
-            if self.own_bounds.get(number).is_some_and(|&own| own > self.bounds[number]) {
-                let own = &index.own_duals[index.start[number]..];
+            if self.own_bounds.get(row).is_some_and(|&own| own > self.bounds[row]) {
+                let own = &index.own_duals[index.start[row]..];
                 problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
                 return problem.bound_by_sources(supply, demand);
             }
@@ -308,12 +307,12 @@ impl Searcher {
     /// Lays out the problem of what moves between a candidate and the query, with the duals that the
     /// candidate has stored.
     fn set_problem(&mut self, index: &Index, query: &Measure<'_>, candidate: &Candidate) {
-        let number = candidate.number as usize;
+        let row = candidate.row as usize;
         let total = query.total();
         let Self { problem, pair, column_costs, query_costs, .. } = self;
         problem.begin(pair.demand.iter().map(|&mass| (mass / total) as f32));
         for (&entry, &mass) in pair.entries.iter().zip(&pair.supply) {
-            let column = index.columns[index.start[number] + entry];
+            let column = index.columns[index.start[row] + entry];
             let costs = column_costs.of(index, query, query_costs, column);
             problem.push((mass / total) as f32, costs);
         }

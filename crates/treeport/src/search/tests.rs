@@ -159,6 +159,53 @@ proptest! {
     }
 }
 
+/// Points in the plane, no two distances alike.
+fn plane(points: usize) -> GroundMetric {
+    let coordinates = (0..2 * points).map(|k| (k as f64 * 0.7).sin() * 10.0).collect();
+    GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap()
+}
+
+#[test]
+fn a_search_after_removal_gives_the_answers_of_before() {
+    for (metric, points, count) in [(plane(300), 300, 2101), (large_grid(), 4096, 90)] {
+        let removed = [0, 3, 4, 17, 2047, 2048, 2100].map(|number| number % count);
+        let (measures, queries) = (drawn(points, 6, 0..count), drawn(points, 6, count..count + 6));
+        let mut index = index_of(&metric, &measures, None);
+        let before = index.nearest(&queries, 40, Accuracy::EXACT, &silent).unwrap();
+        let close = before.iter().flat_map(|found| [found.found[0].0, found.found[7].0]);
+        let mut removed: Vec<usize> = close.chain(removed).collect();
+        removed.sort_unstable();
+        removed.dedup();
+        index.remove(&removed).unwrap();
+        let after = index.nearest(&queries, 20, Accuracy::EXACT, &silent).unwrap();
+        for (before, after) in before.into_iter().zip(after) {
+            let mut expected = before.found;
+            expected.retain(|(number, _)| !removed.contains(number));
+            assert_eq!(after.found, expected[..20]);
+            assert!(after.bound <= expected[20].1);
+        }
+    }
+}
+
+#[test]
+fn the_last_of_a_kind_and_all_can_be_removed() {
+    let metric = plane(60);
+    // One measure alone on its points, of which the reference has none.
+    let alone = Measures::from_rows(60, [[(58, 0.5), (59, 0.5)]]).unwrap();
+    let others = drawn(58, 9, 0..2000);
+    let others = Measures::from_rows(60, others.iter().map(|m| m.iter())).unwrap();
+    let mut index = index_of(&metric, &others.followed_by(&alone).unwrap(), None);
+    index.remove(&(0..2000).collect::<Vec<_>>()).unwrap();
+    let found = index.nearest(&alone, 5, Accuracy::EXACT, &silent).unwrap();
+    assert_eq!(found[0].found, [(2000, 0.0)]);
+    index.remove(&[2000]).unwrap();
+    assert!(index.is_empty() && index.remove(&[2000]).is_err());
+    assert!(index.nearest(&alone, 5, Accuracy::EXACT, &silent).unwrap()[0].found.is_empty());
+    assert_eq!(index.add(&alone, &silent).unwrap(), 2001);
+    let found = index.nearest(&alone, 5, Accuracy::EXACT, &silent).unwrap();
+    assert_eq!(found[0].found, [(2001, 0.0)]);
+}
+
 /// A grid whose distances are not all kept.
 fn large_grid() -> GroundMetric {
     let side = 64;
@@ -263,6 +310,48 @@ fn what_could_not_be_added_was_never_there() {
     assert_eq!(index.nearest(&more, 4, Accuracy::EXACT, &silent).unwrap(), before);
     assert_eq!(index.add(&more, &silent).unwrap(), 9);
     assert_eq!(index.nearest(&more, 1, Accuracy::EXACT, &silent).unwrap()[2].found[0].1, 0.0);
+}
+
+#[test]
+fn names_are_for_all_measures_or_for_none() {
+    let names = |numbers: std::ops::Range<usize>| numbers.map(|n| format!("S{n:03}")).collect();
+    let named =
+        |rows: std::ops::Range<usize>| drawn(10, 4, rows.clone()).with_names(names(rows)).unwrap();
+    let metric = metrics().swap_remove(0);
+    let mut index = index_of(&metric, &named(0..9), None);
+    assert!(matches!(index.add(&drawn(10, 4, 9..11), &silent), Err(Error::UnnamedMeasures)));
+    let twice = index.add(&named(8..10), &silent).unwrap_err();
+    assert!(matches!(&twice, Error::MeasureNamedTwice { name } if name == "S008"), "{twice}");
+    assert_eq!(index.len(), 9);
+    let numbers = index.numbers_of(&["S008".into(), "3".into()]).unwrap();
+    index.remove(&numbers).unwrap();
+    assert_eq!(index.add(&named(8..10), &silent).unwrap(), 9);
+    let mut expected: Vec<String> = names(0..10);
+    expected.remove(3);
+    assert_eq!(index.measures().names(), Some(&expected[..]));
+    assert_eq!(index.numbers_of(&["S009".into()]).unwrap(), [10]);
+    let missing = index.numbers_of(&["S003".into()]).unwrap_err();
+    assert!(matches!(&missing, Error::NoMeasureCalled { name } if name == "S003"), "{missing}");
+    let mut plain = index_of(&metric, &drawn(10, 4, 0..9), None);
+    plain.add(&named(9..10), &silent).unwrap();
+    assert_eq!(plain.measures().names(), None);
+    let both = named(0..2).with_names(vec!["x".into(), "x".into()]).unwrap();
+    let refused = Index::new(&metric, &both, &IndexOptions::default(), &silent);
+    assert!(matches!(refused, Err(Error::MeasureNamedTwice { .. })));
+}
+
+#[test]
+fn measures_may_have_any_ascending_numbers() {
+    let metric = metrics().swap_remove(0);
+    let mut index = index_of(&metric, &drawn(10, 4, 0..3), None);
+    for (numbers, next) in [(vec![0, 2], 9), (vec![0, 2, 2], 9), (vec![0, 2, 9], 9)] {
+        assert!(index.set_numbers(numbers, next).is_err());
+    }
+    index.set_numbers(vec![1, 4, 7], 9).unwrap();
+    let found = index.graph(1, Accuracy::EXACT, &silent).unwrap();
+    assert_eq!(found.len(), 9);
+    assert!((0..9).all(|number| found[number].found.is_empty() != [1, 4, 7].contains(&number)));
+    assert_eq!(index.add(&drawn(10, 4, 3..4), &silent).unwrap(), 9);
 }
 
 #[test]
@@ -385,11 +474,15 @@ mod files {
     use super::*;
     use crate::io::format::{Input, Wanted};
 
+    fn names(count: usize) -> Vec<String> {
+        (0..count).map(|i| format!("n{i}")).collect()
+    }
+
     fn whole(metric: &GroundMetric, memory: Option<u64>) -> IndexFile {
-        let mut index = index_of(metric, &drawn(10, 4, 0..9), memory);
+        let measures = drawn(10, 4, 0..9).with_names(names(9)).unwrap();
+        let mut index = index_of(metric, &measures, memory);
         index.remove(&[4]).unwrap();
-        let names = |count: usize| Some((0..count).map(|i| format!("n{i}")).collect());
-        IndexFile { index, point_names: names(10), measure_names: names(9) }
+        IndexFile { index, point_names: Some(names(10)) }
     }
 
     #[test]
@@ -401,12 +494,79 @@ mod files {
                 let bytes = file.to_bytes().unwrap();
                 let again = IndexFile::from_bytes(&bytes).unwrap();
                 assert_eq!(again.to_bytes().unwrap(), bytes);
-                assert_eq!(again.measure_names, file.measure_names);
+                assert_eq!(again.index.measures().names(), file.index.measures().names());
+                assert_eq!(again.index.numbers(), [0, 1, 2, 3, 5, 6, 7, 8]);
+                assert_eq!(again.index.next_number(), 9);
                 assert_eq!(again.point_names, file.point_names);
                 let ask = |index: &Index| index.nearest(&queries, 5, Accuracy::EXACT, &silent);
                 assert_eq!(ask(&again.index).unwrap(), ask(&file.index).unwrap());
             }
         }
+    }
+
+    fn size(index: Index) -> (Index, usize) {
+        let file = IndexFile { index, point_names: None };
+        let bytes = file.to_bytes().unwrap().len();
+        (file.index, bytes)
+    }
+
+    #[test]
+    fn removed_measures_are_gone_from_memory_and_file() {
+        let metric = plane(120);
+        let measures = drawn(120, 9, 0..2000);
+        let mut index = index_of(&metric, &measures, None);
+        let removed: Vec<usize> = (0..2000).filter(|&number| number != 1234).collect();
+        index.remove(&removed).unwrap();
+        let only = measures.select(&[1234]).unwrap();
+        let fresh = index_of(&metric, &only, None);
+        assert_eq!(
+            (index.measures(), index.numbers(), index.next_number()),
+            (&only, &[1234][..], 2000)
+        );
+        assert_eq!((index.indexed.used, index.potentials.len(), index.own_duals.len()), (9, 1, 9));
+        let (fresh, few) = (size(fresh).1, size(index).1);
+        assert!(few < fresh * 3 / 2, "{few} bytes, and {fresh} where there was never another");
+    }
+
+    #[test]
+    fn rounds_of_adding_and_removing_do_not_grow() {
+        let metric = plane(60);
+        let measures = drawn(60, 9, 0..50);
+        let mut index = index_of(&metric, &measures, None);
+        let mut sizes = Vec::new();
+        for _ in 0..40 {
+            let first = index.add(&drawn(60, 9, 50..70), &silent).unwrap();
+            let (again, bytes) = size(index);
+            index = again;
+            sizes.push((index.bytes(), bytes / 100));
+            index.remove(&(first..first + 20).collect::<Vec<_>>()).unwrap();
+        }
+        // Rows of distances are kept once they were needed; numbers grow by a digit or two.
+        assert!(sizes[1..].iter().all(|size| *size == sizes[1]), "{sizes:?}");
+        assert_eq!((index.len(), index.next_number()), (50, 850));
+        assert_eq!(index.measures(), &measures);
+    }
+
+    #[test]
+    fn nothing_of_a_removed_measure_is_in_the_bytes() {
+        let metric = plane(60);
+        let odd = Measures::from_rows(60, [[(7, 0.125_001), (58, 0.874_999)]]).unwrap();
+        let measures = drawn(58, 9, 0..30);
+        let measures = Measures::from_rows(60, measures.iter().map(|m| m.iter())).unwrap();
+        let all = measures.followed_by(&odd).unwrap();
+        let names = (0..31).map(|k| format!("person {k}")).collect();
+        let index = index_of(&metric, &all.with_names(names).unwrap(), None);
+        let mut file = IndexFile { index, point_names: None };
+        let holds = |file: &IndexFile| {
+            let bytes = file.to_bytes().unwrap();
+            let has = |part: &[u8]| bytes.windows(part.len()).any(|bytes| bytes == part);
+            has(&0.125_001_f64.to_le_bytes()) || has(b"person 30")
+        };
+        assert!(holds(&file));
+        file.index.remove(&[30]).unwrap();
+        assert!(!holds(&file));
+        let (indexed, reference) = (&file.index.indexed, &file.index.reference);
+        assert!(!indexed.points.contains(&58) && !reference.points.contains(&58));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod forest;
 mod forest_files;
 mod forest_growth;
 mod haversine;
+mod index_files;
 mod labelled;
 mod learning;
 mod linkage;

@@ -10,7 +10,7 @@ use treeport::search::{IndexFile, Neighbors};
 use treeport::{Accuracy, Index, Measures};
 use treeport_jobs::Shard;
 
-use super::{COLUMNS, Names, NearestArgs, write};
+use super::{COLUMNS, MeasureNames, Names, NearestArgs, write};
 use crate::input::{self, PointSet};
 use crate::output::Output;
 use crate::progress::watched;
@@ -19,7 +19,7 @@ use crate::{parts, rows, shards};
 /// Writes the neighbors of all queries.
 pub(super) fn run(
     args: &NearestArgs,
-    from: IndexFile,
+    from: &IndexFile,
     file: Option<&Path>,
     output: &Output,
 ) -> Result<()> {
@@ -32,8 +32,12 @@ pub(super) fn run(
             format!("{} against {}", input::name(path), input::name(&args.model))
         })?;
     }
-    let names = Names::new(args, queries.as_ref(), from.measure_names)?;
-    let all = queries.as_ref().map_or(index.measures().len(), Measures::len);
+    let own = MeasureNames {
+        names: index.measures().names().map(<[String]>::to_vec),
+        numbers: Some(index.numbers().to_vec()),
+    };
+    let names = Names::new(args, queries.as_ref(), own)?;
+    let all = queries.as_ref().map_or(index.next_number(), Measures::len);
     let shard = args.shard.of(all, "csv", || {
         let job = args.job(queries.as_ref(), &names);
         Ok(job.part("index", parts::of_file(&args.model)?))

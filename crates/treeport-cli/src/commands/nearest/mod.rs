@@ -102,19 +102,37 @@ const COLUMNS: [&str; 5] = ["query", "rank", "neighbor", "distance", "bound"];
 
 /// Names of queries and measures.
 struct Names {
-    queries: Option<Vec<String>>,
-    measures: Option<Vec<String>>,
+    queries: MeasureNames,
+    measures: MeasureNames,
+}
+
+/// What measures are called: by names, if they have any, or by number.
+#[derive(Clone, Default)]
+struct MeasureNames {
+    names: Option<Vec<String>>,
+    /// The number of each measure, ascending, where some were removed from an index.
+    numbers: Option<Vec<usize>>,
+}
+
+impl MeasureNames {
+    /// The name of the measure of a number, which is there.
+    fn cell(&self, number: usize) -> Cell<'_> {
+        let place = |numbers: &Vec<usize>| numbers.binary_search(&number).unwrap_or(number);
+        match &self.names {
+            Some(names) => rows::name(Some(names), self.numbers.as_ref().map_or(number, place)),
+            None => rows::name(None, number),
+        }
+    }
 }
 
 impl Names {
     /// The names of measures, and those of queries that are not the measures themselves.
-    fn new(
-        args: &NearestArgs,
-        queries: Option<&Measures>,
-        measures: Option<Vec<String>>,
-    ) -> Result<Self> {
+    fn new(args: &NearestArgs, queries: Option<&Measures>, measures: MeasureNames) -> Result<Self> {
         let queries = match queries {
-            Some(queries) => input::measure_names(args.query_names.as_deref(), queries)?,
+            Some(queries) => {
+                let names = input::measure_names(args.query_names.as_deref(), queries)?;
+                MeasureNames { names, numbers: None }
+            }
             None => measures.clone(),
         };
         Ok(Self { queries, measures })
@@ -127,7 +145,7 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
     match input::index_or_model(&args.model, &args.names)? {
         SavedFile::Index(index) => {
             args.check_for_index()?;
-            index::run(args, *index, file, output)?;
+            index::run(args, &index, file, output)?;
         }
         SavedFile::Model(kept) => model::run(args, &kept.model, file, output)?,
     }
@@ -152,8 +170,8 @@ impl NearestArgs {
         JobFingerprint::new("treeport-nearest-1")
             .part("how-many", how.number())
             .part("queries", queries.map_or(0, of_measures))
-            .part("query-names", parts::of_names(names.queries.as_deref()))
-            .part("measure-names", parts::of_names(names.measures.as_deref()))
+            .part("query-names", parts::of_names(names.queries.names.as_deref()))
+            .part("measure-names", parts::of_names(names.measures.names.as_deref()))
     }
 
     /// Refuses options for what an index contains.
@@ -201,8 +219,8 @@ fn write(
     bound: Option<f64>,
 ) -> Result<()> {
     for (&(neighbor, distance), rank) in found.iter().zip(1..) {
-        let query = rows::name(names.queries.as_deref(), query);
-        let neighbor = rows::name(names.measures.as_deref(), neighbor);
+        let query = names.queries.cell(query);
+        let neighbor = names.measures.cell(neighbor);
         let (rank, distance) = (Cell::Count(rank), Cell::Number(distance));
         match bound {
             Some(bound) => {

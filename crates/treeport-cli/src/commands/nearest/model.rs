@@ -10,7 +10,7 @@ use treeport::{Error, Measures, Model};
 use treeport_jobs::Shard;
 use treeport_jobs::fingerprint::of_measures;
 
-use super::{COLUMNS, Names, NearestArgs, write};
+use super::{COLUMNS, MeasureNames, Names, NearestArgs, write};
 use crate::input;
 use crate::interrupt::Interrupted;
 use crate::output::Output;
@@ -77,6 +77,7 @@ fn read(
         None => input::name(path),
     })?;
     let names = input::measure_names(args.measure_names.as_deref(), &measures)?;
+    let names = MeasureNames { names, numbers: None };
     let names = Names::new(args, queries.as_ref(), names)?;
     Ok((measures, queries, names))
 }
