@@ -24,6 +24,60 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
+def test_threads_share_models_and_measures(words, documents):
+    tw, kept = tp.TreeWasserstein(words, epochs=2).fit(documents), tp.Measures(documents)
+    asked = [
+        lambda: tw.pairwise(documents),
+        lambda: tw.pairwise(kept, documents[:3]),
+        lambda: tw.tree_.kneighbors(kept, n_neighbors=3, normalize=True)[1],
+        lambda: tw.transform(documents).toarray(),
+        lambda: tw.estimate(documents[:9], documents[9:18], accuracy="flow"),
+        lambda: np.concatenate(tw.bounds(documents[:9], documents[9:18])),
+    ]
+    expected = [ask() for ask in asked]
+    fresh = pickle.loads(pickle.dumps(tw))  # whose ground metric and estimator are made by whoever comes first
+    wrong = []
+
+    def work(number):
+        try:
+            for turn in range(3):
+                tw.pairwise(kept) if turn else fresh.estimate(documents[:9], documents[9:18], accuracy="flow")
+                for ask, right in zip(asked[number:] + asked[:number], expected[number:] + expected[:number]):
+                    np.testing.assert_array_equal(ask(), right)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_rows_may_be_wanted_of_equal_totals(words, documents):
+    whole = normalized(documents)
+    options = {"method": "additive", "epochs": 3}
+    ones = tp.TreeWasserstein(words, **options).fit(whole)
+    twos = tp.TreeWasserstein(words, normalize=False, **options).fit(2 * whole)
+    assert "normalize=True" in repr(ones) and "normalize=False" in repr(twos)
+    assert "divided by their totals" in ones._repr_html_inner() and "as they are" in twos._repr_html_inner()
+    np.testing.assert_allclose(
+        twos.pairwise(2 * whole), twos.tree_.pairwise(2 * whole), rtol=1e-12, atol=1e-12
+    )
+    assert -0.3 < twos.score(2 * whole) < 0
+    assert twos.distance(2 * whole[0], 2 * whole[1]) == pytest.approx(2 * twos.tree_.distance(whole[0], whole[1]))
+    assert twos.coupling(2 * whole[0], 2 * whole[1]).sum() == pytest.approx(2)
+    low, high = twos.bounds(2 * whole[:3], 2 * whole[3:6])
+    single = tp.emd_pairs(whole, [(0, 3), (1, 4), (2, 5)], points=words)
+    assert (low <= 2 * single * (1 + 1e-9)).all() and (2 * single <= high * (1 + 1e-9)).all()
+    for refused in (lambda: twos.fit(documents), lambda: twos.pairwise(documents), lambda: twos.score(documents)):
+        with pytest.raises(ValueError, match="transport needs equal masses"):
+            refused()
+    with pytest.raises(ValueError, match="transport needs equal masses"):
+        twos.distance(documents[0] * 2, documents[1])
+
+
 def normalized(measures):
     return measures / measures.sum(axis=1, keepdims=True)
 

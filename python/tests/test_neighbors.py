@@ -1,8 +1,10 @@
 """Nearest neighbors beside solving every pair, and among scikit-learn's own."""
 
 import pickle
+import threading
 import warnings
 
+import joblib
 import networkx as nx
 import numpy as np
 import ot
@@ -21,24 +23,143 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 
-# Checks whose data have rows of zeros, which are no measures.
-WITHOUT_MASS = {
-    "check_estimators_dtypes",
-    "check_estimator_sparse_tag",
-    "check_estimator_sparse_array",
-    "check_estimator_sparse_matrix",
-    "check_fit2d_1feature",
-}
-
-
-@parametrize_with_checks([tp.WassersteinNeighbors(n_neighbors=2)])
+# Their data have rows without mass, which are left out with a warning.
+@pytest.mark.filterwarnings("ignore:.*rows have no mass:UserWarning")
+@parametrize_with_checks([tp.WassersteinNeighbors(n_neighbors=2), tp.WassersteinNeighbors()])
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
-    if check.func.__name__ not in WITHOUT_MASS:
-        check(estimator)
-        return
-    with pytest.raises((ValueError, AssertionError)) as failed:
-        check(estimator)
-    assert "has no mass" in f"{failed.value} {failed.value.__cause__}"
+    check(estimator)
+
+
+def test_rows_without_mass_are_left_out(words, halves):
+    measures, queries = halves
+    whole = tp.WassersteinNeighbors(words, n_neighbors=4).fit(measures).remove([2, 9])
+    measures, queries = measures.copy(), queries.copy()
+    measures[[2, 9]] = 0
+    nn = tp.WassersteinNeighbors(words, n_neighbors=4)
+    with pytest.warns(UserWarning, match="2 of 45 rows have no mass, such as 2; they are left out"):
+        nn.fit(measures)
+    assert nn.n_samples_fit_ == 45
+    for ours, theirs in zip(nn.kneighbors(queries), whole.kneighbors(queries)):
+        np.testing.assert_array_equal(ours, theirs)
+    queries[3] = 0
+    rows = nn.transform(queries)
+    assert rows.shape == (15, 45) and (np.diff(rows.indptr) == np.where(np.arange(15) == 3, 0, 5)).all()
+    assert nn.transform(queries[3:4]).nnz == 0
+    with pytest.warns(UserWarning):
+        graph = nn.fit_transform(measures)
+    assert (np.diff(graph.indptr) == np.where(np.isin(np.arange(45), [2, 9]), 0, 5)).all()
+    np.testing.assert_array_equal(graph.toarray(), nn.transform(measures).toarray())
+    with pytest.raises(ValueError, match="measure 3 has no mass"):
+        nn.kneighbors(queries)
+    with pytest.raises(ValueError, match="none of 3 rows has mass"):
+        nn.fit(np.zeros((3, 25)))
+
+
+def test_rows_may_be_wanted_of_equal_totals(words, halves):
+    measures, queries = ((rows / rows.sum(axis=1, keepdims=True)) for rows in halves)
+    ones = tp.WassersteinNeighbors(words, n_neighbors=3).fit(measures)
+    twos = tp.WassersteinNeighbors(words, n_neighbors=3, normalize=False).fit(2 * measures)
+    assert repr(ones) != repr(twos)
+    assert "normalize=True" in repr(ones) and "normalize=False" in repr(twos)
+    (near, numbers), (far, same) = ones.kneighbors(queries), twos.kneighbors(2 * queries)
+    np.testing.assert_allclose(far, 2 * near, rtol=1e-9)
+    np.testing.assert_array_equal(numbers, same)
+    for refused in (lambda: twos.kneighbors(queries), lambda: twos.add(queries), lambda: twos.fit(halves[0])):
+        with pytest.raises(ValueError, match="transport needs equal masses"):
+            refused()
+
+
+def test_names_are_those_of_rows(words, halves, tmp_path):
+    measures, queries = halves
+    frame = pd.DataFrame(measures, index=[f"S{row:03}" for row in range(45)])
+    nn = tp.WassersteinNeighbors(words, n_neighbors=3).fit(frame)
+    distances, numbers = nn.kneighbors(queries)
+    far, names = nn.kneighbors(queries, return_names=True)
+    np.testing.assert_array_equal(far, distances)
+    assert names.tolist() == [[f"S{number:03}" for number in row] for row in numbers]
+    assert nn.remove(["S003", "S040"]).measure_names_[4] == "S004"
+    assert nn.kneighbors(return_distance=False, return_names=True)[3].tolist() == [None] * 3
+    with pytest.raises(ValueError, match="no measure is called `S003`"):
+        nn.remove("S003")
+    with pytest.raises(ValueError, match="two measures would be called `S004`"):
+        nn.add(frame.iloc[4:6])
+    with pytest.raises(ValueError, match=r"name those that are added, too \(by the index of a DataFrame"):
+        nn.add(queries)
+    assert nn.add(frame.iloc[[3]]).tolist() == [45]
+    nn.save(tmp_path / "named.index")
+    back = tp.WassersteinNeighbors.load(tmp_path / "named.index")
+    assert back.measure_names_ == nn.measure_names_ and back.measure_names_[45] == "S003"
+    assert clone(nn).fit(tp.Measures(measures, ids=frame.index)).measure_names_[3] == "S003"
+    for nameless in (measures, pd.DataFrame(measures), frame.set_index(np.zeros(45, dtype=int))):
+        plain = clone(nn).fit(nameless)
+        assert plain.measure_names_ is None
+        plain.add(frame.iloc[:2])
+        with pytest.raises(ValueError, match="the measures have no names; fit a DataFrame"):
+            plain.kneighbors(queries, return_names=True)
+
+
+def test_threads_share_an_index(words, halves, rng):
+    """Searches go on beside each other, and additions and removals wait for their turn."""
+    measures, queries = halves
+    nn = tp.WassersteinNeighbors(words, n_neighbors=3, n_jobs=2).fit(measures)
+    always = nn.kneighbors(queries)  # measures that come are farther: their own queries are not among these
+    far = np.zeros((6, 25))
+    far[:, int(np.argmax(np.abs(words).sum(axis=1)))] = 1
+    stop, wrong = threading.Event(), []
+
+    def search():
+        while not stop.is_set():
+            try:
+                for ours, theirs in zip(nn.kneighbors(queries), always):
+                    np.testing.assert_array_equal(ours, theirs)
+                nn.kneighbors_graph()
+                nn.radius_neighbors(queries[:2], 0.5)
+                pickle.loads(pickle.dumps(nn))
+            except BaseException as error:
+                wrong.append(error)
+                return
+
+    def change():
+        try:
+            for _ in range(15):
+                numbers = nn.add(far)
+                assert len(numbers) == 6
+                nn.remove(numbers)
+        except BaseException as error:
+            wrong.append(error)
+
+    readers = [threading.Thread(target=search) for _ in range(3)]
+    writers = [threading.Thread(target=change) for _ in range(2)]
+    for thread in readers + writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    stop.set()
+    for thread in readers:
+        thread.join()
+    assert wrong == []
+    assert nn.n_samples_fit_ == 45 + 2 * 15 * 6 and nn._index.present == 45
+
+
+def test_joblib_backends_give_the_same(words, halves):
+    measures, queries = halves
+    nn = tp.WassersteinNeighbors(words, n_neighbors=3).fit(measures)
+    expected = nn.kneighbors(queries)
+    for backend in ("loky", "multiprocessing", "threading"):
+        with joblib.parallel_config(backend, n_jobs=2):
+            for ours, theirs in zip(nn.kneighbors(queries), expected):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+def test_set_output_says_why_not(words, halves):
+    nn = tp.WassersteinNeighbors(words, n_neighbors=3).fit(halves[0])
+    tw = tp.TreeWasserstein(words, epochs=1).fit(halves[0])
+    for estimator in (nn, tw):
+        assert sparse.issparse(estimator.set_output(transform="default").transform(halves[1]))
+        estimator.set_output(transform="pandas")
+        for ask in (estimator.transform, estimator.fit_transform):
+            with pytest.raises(ValueError, match='asks .* for pandas. The transformer outputs a scipy sparse matrix. .*"default"'):
+                ask(halves[1])
 
 
 def grounds(words, rng):
@@ -267,7 +388,7 @@ def test_measures_come_and_go(words, halves):
     assert len(nn.radius_neighbors(radius=100.0)[0][3]) == 0
     with pytest.raises(ValueError, match="there is no measure 45"):
         nn.remove([0, 45])
-    with pytest.raises(ValueError, match="there is no measure 3"):
+    with pytest.raises(ValueError, match="measure 3 was removed before, or is listed twice"):
         nn.remove([3])
     with pytest.raises(ValueError, match="there is no measure -1"):
         nn.remove(-1)
@@ -385,11 +506,13 @@ def test_bad_parameters_are_refused(words, halves, change, message):
 
 def test_bad_questions_are_refused(fitted, halves):
     measures, queries = halves
-    with pytest.raises(ValueError, match=r"Expected n_neighbors <= n_samples_fit, but n_neighbors = 46"):
-        fitted.kneighbors(queries, 46)
-    with pytest.raises(ValueError, match=r"Expected n_neighbors < n_samples_fit, but n_neighbors = 45"):
-        fitted.kneighbors(n_neighbors=45)
-    assert fitted.kneighbors(queries, 45)[1].shape == (15, 45)
+    # All there are where they are fewer, as from Rust and from the command line.
+    empty = clone(fitted).fit(measures[:1])
+    assert empty.kneighbors()[1].shape == empty.remove(0).kneighbors()[1].shape == (1, 0)
+    assert empty.kneighbors(queries)[1].shape == (15, 0)
+    assert fitted.kneighbors(queries, 46)[1].shape == fitted.kneighbors(queries, 45)[1].shape == (15, 45)
+    assert fitted.kneighbors(n_neighbors=99)[1].shape == (45, 44)
+    assert (fitted.kneighbors_graph(n_neighbors=99) != fitted.kneighbors_graph(n_neighbors=44)).nnz == 0
     with pytest.raises(ValueError, match="Expected n_neighbors > 0. Got 0"):
         fitted.kneighbors(queries, 0)
     with pytest.raises(TypeError, match="enter integer value"):

@@ -124,10 +124,6 @@ def test_what_does_not_fit_is_refused(models, device):
         tree.pairwise(A, device=device, out=np.empty((4, 5), np.float32))
     with pytest.raises(ValueError, match="float32 or float64"):
         tree.pairwise(A, device=device, out=np.empty((5, 5), np.int32))
-    with pytest.raises(ValueError, match="only 4 rows"):
-        tree.kneighbors(A, n_neighbors=5, device=device)
-    with pytest.raises(ValueError, match="only 4 rows"):
-        tree.kneighbors(A, n_neighbors=5)
     with pytest.raises(TypeError, match="n_neighbors"):
         tree.kneighbors(A, n_neighbors=2.5)
     with pytest.raises(ValueError, match="cuda:1"):
@@ -149,8 +145,11 @@ def test_none_have_no_neighbors(models, device):
         distances, numbers = models[0].kneighbors(none, A, 2, device=where)
         assert distances.shape == numbers.shape == (0, 2)
         assert models[0].pairwise(none, A, device=where).shape == (0, 4)
-        with pytest.raises(ValueError, match="only 0 rows"):
-            models[0].kneighbors(A[:1], n_neighbors=1, device=where)
+        # All there are, where they are fewer.
+        distances, numbers = models[0].kneighbors(A[:1], n_neighbors=1, device=where)
+        assert distances.shape == numbers.shape == (1, 0)
+        assert models[0].kneighbors(A, n_neighbors=9, device=where)[1].shape == (4, 3)
+        assert models[0].kneighbors(A[:2], A, 9, device=where)[1].shape == (2, 4)
 
 
 def test_without_pytorch_the_extra_is_named(models, monkeypatch):

@@ -28,6 +28,7 @@ class Metric:
 
     def __init__(self, given: Any) -> None:
         self.given = (given.points, given.cost, given.graph, given.metric, given.weight)
+        self.normalize: bool = given.normalize
         self.made: Optional[_core.Ground] = None
 
     def ground(self, n_points: int) -> _core.Ground:
@@ -39,7 +40,7 @@ class Metric:
         return self.made
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"given": self.given, "made": None}
+        return {"given": self.given, "normalize": self.normalize, "made": None}
 
 
 def sizes_of(rows: int, size: int) -> tuple[int, ...]:
@@ -166,7 +167,7 @@ def solve(metric: Metric, pairs: Integers, a: Any, b: Any = None) -> Floats:
         right, at_right = np.unique(pairs[:, 1], return_inverse=True)
         a = stacked(a[left], b[right])
         pairs = np.stack([at_left.ravel(), len(left) + at_right.ravel()], axis=1)
-    return _core.emd_pairs(metric.ground(a.shape[1]), measures_of(a, True), pairs.astype(np.int64), 1)
+    return _core.emd_pairs(metric.ground(a.shape[1]), measures_of(a, metric.normalize), pairs.astype(np.int64), 1)
 
 
 def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:
@@ -189,21 +190,21 @@ def in_order(order: list[Integers], parts: list[Floats]) -> Floats:
     return distances
 
 
-def search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _core._Found:
+def search(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> _core._Found:
     """The nearest measures of an index to a block of queries."""
-    return index.nearest(measures_of(queries, True), k, accuracy, 1)
+    return index.nearest(measures_of(queries, normalize), k, accuracy, 1)
 
 
-def search_table(index: _core.Index, queries: Any, k: int, accuracy: Any) -> Found:
+def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> Found:
     """The same as a table of distances and one of numbers."""
-    _, numbers, distances, *_ = search(index, queries, k, accuracy)
+    _, numbers, distances, *_ = search(index, queries, normalize, k, accuracy)
     return [(distances.reshape(-1, k), numbers.reshape(-1, k))]
 
 
 def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integers]:
     """The k smallest of every row with their numbers; ties by number."""
     k = min(k, distances.shape[1])
-    if not distances.size:
+    if not distances.size or not k:
         return distances[:, :k], np.empty((len(distances), k), dtype=np.int64)
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     row, column = np.nonzero(distances <= last)  # k of every row, and more where some are equal
@@ -255,8 +256,10 @@ def processes() -> int:
 
 def spread(function: Callable[..., Any], jobs: Iterable[Sequence[Any]]) -> Iterator[Any]:
     """What the function says of every job, by joblib's processes; what is done is handed over, and need not be kept."""
-    found: Iterator[Any] = Parallel(return_as="generator")(delayed(function)(*job) for job in jobs)
-    return found
+    # "multiprocessing", for one, hands over nothing before all is done.
+    backend, _ = get_active_backend()
+    how = "generator" if getattr(backend, "supports_return_generator", False) else "list"
+    return iter(Parallel(return_as=how)(delayed(function)(*job) for job in jobs))
 
 
 def few(count: int) -> int:
@@ -270,28 +273,28 @@ def spread_pairs(metric: Metric, X: Any, pairs: Integers) -> Floats:
     return np.concatenate(list(spread(solve, [(metric, *job) for job in jobs])))
 
 
-def spread_search(index: _core.Index, queries: Any, k: int, accuracy: Any) -> _core._Found:
+def spread_search(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> _core._Found:
     """The nearest measures of an index to queries, by joblib's processes."""
     blocks = cut(table_of_rows(queries), sizes_of(queries.shape[0], few(queries.shape[0])))
-    found = list(spread(search, [(index, block, k, accuracy) for block in blocks]))
+    found = list(spread(search, [(index, block, normalize, k, accuracy) for block in blocks]))
     each = np.concatenate([np.diff(start) for start, *_ in found])
     start = np.concatenate([[0], np.cumsum(each)])
     numbers, distances, bounds, solved = (np.concatenate(part) for part in list(zip(*found))[1:])
     return start, numbers, distances, bounds, solved
 
 
-def spread_table(model: Model, A: Any, B: Any, out: Floats) -> Floats:
-    """All distances of two sets of rows, normalized, or within one, by joblib's processes."""
+def spread_table(model: Model, normalize: bool, A: Any, B: Any, out: Floats) -> Floats:
+    """All distances of two sets of rows, or within one, by joblib's processes."""
     def parts(rows: Any) -> tuple[Any, tuple[int, ...], list[Any]]:
         rows, sizes = table_of_rows(rows), square(rows.shape[0], processes())
-        return model._raw.census(measures_of(rows, True)), sizes, cut(rows, sizes)
+        return model._raw.census(measures_of(rows, normalize)), sizes, cut(rows, sizes)
 
     whole, sizes, left = parts(A)
     other, widths, right = (whole, sizes, left) if B is None else parts(B)
     places = cells(len(left), len(right), B is None)
 
     def job(i: int, j: int) -> tuple[Any, ...]:
-        own = (model, True, left[i], whole)
+        own = (model, normalize, left[i], whole)
         return own if B is None and i == j else (*own, right[j], other)
 
     at = [[slice(a, a + n) for a, n in zip(starts(some), some)] for some in (sizes, widths)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
@@ -72,7 +73,7 @@ class TreeWasserstein(  # type: ignore[misc]
     """Learns a tree over points whose transport distances are those of the points' own metric.
 
     A measure is a row of masses at the points: a document as counts of words, a sample as counts of
-    species. Every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
+    species. With `normalize` every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
     a tree from them; after that a distance costs time linear in the supports of its two rows.
 
     Points, costs and graphs are read once, by `fit`. An array that is changed in place afterwards does not reach
@@ -100,6 +101,9 @@ class TreeWasserstein(  # type: ignore[misc]
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {metrics}
         How distances follow from `points`.
+    normalize : bool
+        Whether every row is divided by its total first, in `fit` and in all that answers. `False` wants equal totals, and
+        distances are those of the masses as they are.
     {options}
     random_state : int, numpy.random.Generator or None
         Source of randomness; `None` gives another tree every time.
@@ -162,6 +166,7 @@ class TreeWasserstein(  # type: ignore[misc]
         graph: Any = None,
         weight: Optional[str] = "weight",
         metric: str = "euclidean",
+        normalize: bool = True,
         method: str = "auto",
         n_trees: Optional[int] = None,
         start: Union[str, Tree, None] = None,
@@ -187,6 +192,7 @@ class TreeWasserstein(  # type: ignore[misc]
         self.graph = graph
         self.weight = weight
         self.metric = metric
+        self.normalize = normalize
         self.method = method
         self.n_trees = n_trees
         self.start = start
@@ -246,10 +252,10 @@ class TreeWasserstein(  # type: ignore[misc]
             client = current(client)
         X = self._rows(X, reset=True)
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
-        data, X = None, X if pairs is not None else with_mass(X)
+        data, X = None, X if pairs is not None else self._with_mass(X)
         if pairs is not None:  # before the metric, which may take long
             known = np.require(np.ravel(distances), np.float64, "A")
-            data = _core.Labelled(measures_of(X, normalize=True), pairs_of(pairs), known)
+            data = _core.Labelled(self._checked(X), pairs_of(pairs), known)
         self.__dict__.pop("_made", None)  # what it was made from may have changed in place
         ground, options = self._ground(), self._options(seed)
         for unread in _core.check_options(ground, options):  # now rather than after the pairs have been solved
@@ -270,7 +276,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return self
 
     def distance(self, a: Any, b: Any) -> float:
-        """Tree distance between two measures, each divided by its total first.
+        """Tree distance between two measures, each divided by its total first with `normalize`.
 
         For a forest this is the weighted mean of its trees' distances, here and everywhere below.
 
@@ -279,7 +285,7 @@ class TreeWasserstein(  # type: ignore[misc]
         a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict ``{name: mass}``
         """
         check_is_fitted(self)
-        return self._model.distance(self._unmapped(a), self._unmapped(b), normalize=True)
+        return self._model.distance(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
 
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
@@ -321,7 +327,7 @@ class TreeWasserstein(  # type: ignore[misc]
             distances = table_of(self._model._raw, left, right, out, threads_of(self.n_jobs), device)
         else:
             rows = [None if X is None else self._rows(X, reset=False) for X in (A, B)]
-            distances = spread_table(self._model, rows[0], rows[1], room_for(left, right, out))
+            distances = spread_table(self._model, self.normalize, rows[0], rows[1], room_for(left, right, out))
         if out is not None or device is not None:
             return distances
         return framed(distances, ids_of(A), ids_of(A if B is None else B))
@@ -352,6 +358,7 @@ class TreeWasserstein(  # type: ignore[misc]
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
         n_neighbors : int
+            How many; all there are, where they are fewer.
         device : str, optional
             "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
 
@@ -378,10 +385,10 @@ class TreeWasserstein(  # type: ignore[misc]
         Returns
         -------
         plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
-            Its total is 1; rows sum to `a` and columns to `b`, each divided by its total.
+            Rows sum to `a` and columns to `b`, each divided by its total with `normalize`.
         """
         check_is_fitted(self)
-        plan = self._model.coupling(self._unmapped(a), self._unmapped(b), normalize=True)
+        plan = self._model.coupling(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
         names = self._places().names if table else None
         return moves(plan, names, names) if table else plan
 
@@ -395,11 +402,12 @@ class TreeWasserstein(  # type: ignore[misc]
         Returns
         -------
         rows : scipy.sparse.csr_array of shape (n_measures, n_nodes)
-            A row without mass becomes a row of zeros.
+            A row without mass becomes a row of zeros, if rows are normalized.
         """
         check_is_fitted(self)
+        refuse_frames(self)
         X = self._rows(X, reset=False)
-        return embedded(self._model, True, X, threads_of(self.n_jobs))
+        return embedded(self._model, self.normalize, X, threads_of(self.n_jobs))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean relative error against exact transport; 0 is perfect.
@@ -426,12 +434,12 @@ class TreeWasserstein(  # type: ignore[misc]
         else:
             own = (np.random.Generator, np.random.RandomState)
             seed = 0 if isinstance(self.random_state, own) else self.random_state
-            data = self._sampled(with_mass(X), seed_of(seed), True, client)
+            data = self._sampled(self._with_mass(X), seed_of(seed), True, client)
         return -data.error(self._model._raw, threads_of(self.n_jobs))
 
     def _sampled(self, X: Any, seed: int, test: bool, client: Optional[Client]) -> _core.Labelled:
         """Random pairs of rows with their exact distances."""
-        measures = measures_of(X, normalize=True)
+        measures = self._checked(X)
         ground, threads, count = self._ground(), threads_of(self.n_jobs), self.n_pairs
         with bar("exact distances", self.verbose) as report:
             if self.budget is not None and not test:
@@ -448,8 +456,8 @@ class TreeWasserstein(  # type: ignore[misc]
         if client is not None or processes():
             both = stacked(X, y)
             pairs = np.arange(2 * X.shape[0]).reshape(2, -1).T
-            return self._labelled(both, measures_of(both, normalize=True), pairs, client)
-        left, right = measures_of(X, normalize=True), measures_of(y, normalize=True)
+            return self._labelled(both, measures_of(both, self.normalize), pairs, client)
+        left, right = measures_of(X, self.normalize), measures_of(y, self.normalize)
         with bar("exact distances", self.verbose) as report:
             return _core.Labelled.paired(self._ground(), left, right, threads_of(self.n_jobs), report)
 
@@ -575,12 +583,15 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles of older versions do not have the options that are newer.
-        super().__setstate__({**dict.fromkeys(FIT_OPTIONS), **state})
+        super().__setstate__({**dict.fromkeys(FIT_OPTIONS), "normalize": True, **state})
 
     def __getstate__(self) -> dict[str, Any]:
         # What `estimate` keeps is as large as the ground metric, and quickly made again.
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_made"}
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return with_normalize(super().__repr__(N_CHAR_MAX), self.normalize)
 
     @property
     def _model(self) -> Union[Tree, Forest]:
@@ -638,11 +649,23 @@ class TreeWasserstein(  # type: ignore[misc]
     def _unmapped(self, measure: Any) -> Any:
         return unmapped(measure, self._places)
 
+    def _with_mass(self, X: Any) -> Any:
+        """The rows that have mass; all, where totals have to be equal."""
+        return with_mass(X) if self.normalize else X
+
+    def _checked(self, X: Any) -> _core.Measures:
+        """Measures that can all be compared: of equal totals, where they are not divided by them."""
+        measures = measures_of(X, self.normalize)
+        if not self.normalize:
+            others = np.arange(len(measures))
+            measures.check_pairs(np.stack([np.zeros_like(others), others], axis=1))
+        return measures
+
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)
         if isinstance(X, Measures):
-            return measures_of(X, normalize=True, names=self._model.names)
-        return measures_of(self._rows(X, reset=False), normalize=True)
+            return measures_of(X, self.normalize, self._model.names)
+        return measures_of(self._rows(X, reset=False), self.normalize)
 
     def set_params(self, **params: Any) -> TreeWasserstein:
         """Sets parameters; a ground metric that is among them is read anew, even if it is the same object.
@@ -721,6 +744,26 @@ class TreeWasserstein(  # type: ignore[misc]
 
 _NAMES = list(inspect.signature(TreeWasserstein).parameters)
 TreeWasserstein.__doc__ = (TreeWasserstein.__doc__ or "").replace("{options}", parameters(_NAMES))
+
+
+def with_normalize(shown: str, normalize: bool) -> str:
+    """What an estimator prints, which says in any case whether rows are divided by their totals."""
+    if "normalize=" in shown:
+        return shown
+    before, parenthesis, _ = shown.rpartition(")")
+    comma = "" if before.endswith("(") else ", "
+    return f"{before}{comma}normalize={normalize}{parenthesis}"
+
+
+def refuse_frames(estimator: Any) -> None:
+    """Says why rows do not become the DataFrames that `set_output` asks for."""
+    wanted = _get_output_config("transform", estimator)["dense"]
+    if wanted != "default":
+        raise ValueError(
+            f"set_output asks {type(estimator).__name__} for {wanted}. The transformer outputs a scipy sparse matrix. "
+            'A frame of it would have every zero; take `set_output(transform="default")` for this step, and '
+            "`pandas.DataFrame.sparse.from_spmatrix` where a frame is needed"
+        )
 
 
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:

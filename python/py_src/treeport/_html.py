@@ -38,7 +38,8 @@ def of_forest(forest: Forest) -> str:
 
 def of_fitted(model: Any) -> str:
     """A fitted `TreeWasserstein`: how it was fitted, and what it is."""
-    facts = [("points", f"{model.n_features_in_:,}")]
+    totals = "divided by their totals" if model.normalize else "as they are"
+    facts = [("points", f"{model.n_features_in_:,}"), ("rows", totals)]
     if hasattr(model, "method_"):
         facts = [("method", str(model.method_)), *facts]
         facts.append(("exact distances used", f"{model.n_pairs_:,}"))

@@ -243,6 +243,7 @@ class Model:
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
         n_neighbors : int
+            How many; all there are, where they are fewer.
         normalize : bool
             Whether each measure is divided by its total first, as counts have to be.
         n_jobs : int, optional

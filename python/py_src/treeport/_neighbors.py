@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -13,9 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._blocks import processes, spread_search
-from ._estimator import TreeWasserstein, _parameters
+from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
 from ._ground import ground_of, names_of_ground, places_for, with_metrics
-from ._inputs import Integers, Places, are_mappings, measures_of, named_rows, neighbors_of, rows_of, threads_of
+from ._inputs import (
+    Integers,
+    Measures,
+    Places,
+    are_mappings,
+    ids_of,
+    measures_of,
+    named_rows,
+    names_of_labels,
+    neighbors_of,
+    rows_of,
+    threads_of,
+)
 from ._progress import bar
 
 
@@ -27,9 +40,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
 ):
     """Finds the measures of a collection that are nearest by exact transport.
 
-    A measure is a row of masses at the points; every row is divided by its total first. `fit` works out once
-    what helps all queries; after that few pairs are solved for a query, and the answer is proved to be
+    A measure is a row of masses at the points; with `normalize` every row is divided by its total first. `fit` works out
+    once what helps all queries; after that few pairs are solved for a query, and the answer is proved to be
     that of solving all of them. Methods are those of scikit-learn's `NearestNeighbors` and `KNeighborsTransformer`.
+
+    Threads may share a fitted one: searches go on side by side, and `add`, `remove` and `save` wait for their turn. Only
+    `fit` and `set_params` are for one thread while no other uses it.
 
     Parameters
     ----------
@@ -55,6 +71,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         rank, proved; the distances themselves are exact. "approximate" solves nothing: neighbors are the nearest by lower bounds
         of their distances, which are given in place of these; `expected_recall` says how many are right.
         `radius_neighbors` is exact at any.
+    normalize : bool
+        Whether every row, of the collection and of queries, is divided by its total first. `False` wants equal totals, and
+        distances are those of the masses as they are.
     memory : int, optional
         Bytes to keep distances and potentials in, which make answers faster, never others; 4 GiB by default.
     n_jobs : int, optional
@@ -66,6 +85,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
     ----------
     n_samples_fit_ : int
         Numbers given to measures so far: those of `fit` and of `add`, removed ones included.
+    measure_names_ : dict of int to str, or None
+        What measures are called, by number, where `fit` got rows with IDs, such as a DataFrame with an index of its own.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
@@ -98,6 +119,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         n_neighbors: int = 10,
         radius: float = 1.0,
         accuracy: Union[str, float] = "exact",
+        normalize: bool = True,
         memory: Optional[int] = None,
         n_jobs: Optional[int] = None,
         verbose: bool = False,
@@ -111,6 +133,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self.n_neighbors = n_neighbors
         self.radius = radius
         self.accuracy = accuracy
+        self.normalize = normalize
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -121,7 +144,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
-            One measure per row, none without mass. Row i is measure number i.
+            One measure per row. Row i is measure number i. Rows without mass are left out, with a warning: no search
+            finds them, and nobody else gets their numbers. IDs of rows, such as the index of a DataFrame, become names of
+            measures, unless two are the same.
         y : ignored
 
         Returns
@@ -130,11 +155,15 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """
         self._check()
         names = self._names(reset=True)
+        called = _names_of(X)
         X = rows_of(self, self._named(X, reset=True), names, reset=True)
-        measures, ground = measures_of(X, normalize=True), self._ground()
+        heavy = self._rows_with_mass(X)
+        if heavy is not None and len(heavy) == 0:
+            raise ValueError(f"none of {X.shape[0]} rows has mass")
+        measures, ground = measures_of(X if heavy is None else X[heavy], self.normalize), self._ground()
         named = getattr(self, "feature_names_in_", names)
         with bar("indexing", self.verbose) as report:
-            self._index = _core.Index(
+            index = _core.Index(
                 ground,
                 measures,
                 None if self.memory is None else int(self.memory),
@@ -142,7 +171,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
                 threads_of(self.n_jobs),
                 report,
             )
-        self.n_samples_fit_ = len(self._index)
+        if heavy is not None:
+            _warn_of_rows_without_mass(X.shape[0], heavy)
+            index.set_numbers(heavy.tolist(), X.shape[0])
+        if called is not None and len(set(called)) == len(called):
+            index.set_names(called if heavy is None else [called[row] for row in heavy])
+        self._index = index
         return self
 
     def kneighbors(
@@ -151,6 +185,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         n_neighbors: Optional[int] = None,
         return_distance: bool = True,
         return_bounds: bool = False,
+        return_names: bool = False,
     ) -> Any:
         """The nearest measures of every query, the nearest first; ties by number.
 
@@ -159,17 +194,20 @@ class WassersteinNeighbors(  # type: ignore[misc]
         X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), optional
             By default every measure of the collection is a query, among the others.
         n_neighbors : int, optional
-            How many.
+            How many; all there are, where they are fewer.
         return_distance : bool
         return_bounds : bool
             Whether to return what was proved, too.
+        return_names : bool
+            Whether to return names of measures in place of their numbers, for collections whose rows had IDs.
 
         Returns
         -------
         distances : ndarray of shape (n_queries, n_neighbors)
             Only with `return_distance`. Lower bounds of them where `accuracy` is "approximate".
         numbers : ndarray of int of shape (n_queries, n_neighbors)
-            Without `X` a measure that was removed has the neighbors -1, at infinite distances.
+            Without `X` a measure that was removed has the neighbors -1, at infinite distances. With `return_names` an
+            array of str, and `None` in place of -1.
         bounds : ndarray of shape (n_queries,)
             Only with `return_bounds`: no measure that was left out is nearer than this.
         solved : ndarray of int of shape (n_queries,)
@@ -180,11 +218,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         shape = (len(each), max(each, default=0))
         there = each == shape[1]  # all but those that were removed
         numbers, table = np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf)
-        numbers[there] = found.reshape(-1, shape[1])
-        table[there] = distances.reshape(-1, shape[1])
-        answer: tuple[Any, ...] = (table, numbers) if return_distance else (numbers,)
+        each_of = (np.count_nonzero(there), shape[1])
+        numbers[there], table[there] = found.reshape(each_of), distances.reshape(each_of)
+        found = self._called(numbers) if return_names else numbers
+        answer: tuple[Any, ...] = (table, found) if return_distance else (found,)
         answer += (bounds, solved) if return_bounds else ()
-        return answer if len(answer) > 1 else numbers
+        return answer if len(answer) > 1 else found
 
     def radius_neighbors(
         self,
@@ -271,9 +310,21 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Returns
         -------
         graph : scipy.sparse.csr_matrix of shape (n_queries, n_samples_fit_)
+            A row without mass has no entries.
         """
         check_is_fitted(self)
-        return self.kneighbors_graph(X, neighbors_of(self.n_neighbors) + 1, mode="distance")
+        refuse_frames(self)
+        rows, k = self._rows(X), neighbors_of(self.n_neighbors) + 1
+        heavy = self._rows_with_mass(rows)
+        if heavy is None:
+            return self._matrix(self._search(rows, k), "distance")
+        if len(heavy) == 0:
+            return sparse.csr_matrix((rows.shape[0], self.n_samples_fit_))
+        start, numbers, distances, bounds, solved = self._search(rows[heavy], k)
+        each = np.zeros(rows.shape[0], dtype=np.int64)
+        each[heavy] = np.diff(start)
+        start = np.concatenate([[0], np.cumsum(each)])
+        return self._matrix((start, numbers, distances, bounds, solved), "distance")
 
     def fit_transform(self, X: Any, y: Any = None) -> sparse.csr_matrix:
         """Builds the index, and the graph of every measure with itself and its `n_neighbors` nearest others.
@@ -286,40 +337,48 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Returns
         -------
         graph : scipy.sparse.csr_matrix of shape (n_measures, n_measures)
-            Each is its own first neighbor, at distance 0, even where others are equal to it.
+            Each is its own first neighbor, at distance 0, even where others are equal to it. A row without mass has no
+            entries.
         """
+        refuse_frames(self)
         start, numbers, distances, bounds, solved = self.fit(X)._nearest(None, None)
-        own = np.arange(len(start) - 1)
-        numbers = np.insert(numbers, start[:-1], own)
-        distances = np.insert(distances, start[:-1], 0.0)
-        start = start + np.arange(len(start))
+        own, _ = self._index.labels
+        numbers = np.insert(numbers, start[own], own)
+        distances = np.insert(distances, start[own], 0.0)
+        each = np.diff(start)
+        each[own] += 1
+        start = np.concatenate([[0], np.cumsum(each)])
         return self._matrix((start, numbers, distances, bounds, solved), "distance")
 
     def add(self, X: Any) -> Integers:
-        """Adds measures to the collection; `RuntimeError` while another thread searches it.
+        """Adds measures to the collection, once no other thread searches it.
 
         Parameters
         ----------
         X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
+            None without mass. Where measures of the collection have names, those that are added need names, too, which
+            nobody has yet: the IDs of rows. Where they have none, IDs are left out.
 
         Returns
         -------
         numbers : ndarray of int of shape (n_measures,)
             Theirs, which follow those given before.
         """
-        measures = self._measures(X)
+        check_is_fitted(self)
+        measures, names = self._measures(X), _names_of(X)
         with bar("indexing", self.verbose) as report:
-            first = self._index.add(measures, threads_of(self.n_jobs), report)
-        self.n_samples_fit_ = len(self._index)
-        return np.arange(first, self.n_samples_fit_)
+            first = self._index.add(measures, names, threads_of(self.n_jobs), report)
+        return np.arange(first, first + len(measures))
 
     def remove(self, numbers: Any) -> WassersteinNeighbors:
-        """Removes measures from the collection; the others keep their numbers.
+        """Removes measures from the collection, once no other thread searches it; the others keep their numbers.
+
+        Nothing of them stays in memory, nor in files that are written from now on.
 
         Parameters
         ----------
-        numbers : int or array-like of int
-            One that no measure has is refused, and nothing is removed then.
+        numbers : int, str, or array-like of either
+            Numbers of measures, or their names. One that no measure has is refused, and nothing is removed then.
 
         Returns
         -------
@@ -327,8 +386,10 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """
         check_is_fitted(self)
         given = np.atleast_1d(np.asarray(numbers))
+        if given.dtype.kind in "UO" and given.ndim == 1 and all(isinstance(name, str) for name in given):
+            given = np.asarray(self._index.numbers_of(given.tolist()), dtype=np.int64)
         if given.size and (given.dtype.kind not in "iu" or given.ndim != 1):
-            raise ValueError(f"numbers of measures are a list of int, not {given.dtype} of shape {given.shape}")
+            raise ValueError(f"numbers of measures are a list of int, and names one of str, not {given.dtype} of shape {given.shape}")
         if given.size and given.min() < 0:
             raise ValueError(f"there is no measure {given.min()}; measures are numbered from 0")
         self._index.remove(given.astype(np.int64))
@@ -340,7 +401,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Parameters
         ----------
         n_neighbors : int, optional
-            How many neighbors.
+            How many neighbors; all there are, where they are fewer.
         """
         check_is_fitted(self)
         k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
@@ -361,7 +422,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def load(cls, path: str | os.PathLike[str]) -> WassersteinNeighbors:
         """Reads what `save` has written, ready to answer.
 
-        The ground metric becomes `points`, `cost` or `graph`; other parameters are not in the file.
+        The ground metric becomes `points`, `cost` or `graph`; other parameters are not in the file. A collection whose
+        totals are not 1 needs ``set_params(normalize=False)``.
 
         Parameters
         ----------
@@ -378,8 +440,20 @@ class WassersteinNeighbors(  # type: ignore[misc]
         loaded = cls(**_parameters(index.ground))
         loaded._index = index
         loaded.n_features_in_ = index.ground.points
-        loaded.n_samples_fit_ = len(index)
         return loaded
+
+    @property
+    def n_samples_fit_(self) -> int:
+        """Numbers given to measures so far."""
+        check_is_fitted(self)
+        return len(self._index)
+
+    @property
+    def measure_names_(self) -> Optional[dict[int, str]]:
+        """What measures are called, by number."""
+        check_is_fitted(self)
+        numbers, names = self._index.labels
+        return None if names is None else dict(zip(numbers.tolist(), names))
 
     @property
     def nbytes_(self) -> int:
@@ -393,6 +467,14 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_index")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        return with_normalize(super().__repr__(N_CHAR_MAX), self.normalize)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Pickles of version 0.2 have no such parameter, and a number in place of the property.
+        kept = {name: value for name, value in state.items() if name != "n_samples_fit_"}
+        super().__setstate__({"normalize": True, **kept})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -451,23 +533,17 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return named_rows(X, places_for(source, known, X))
 
     def _measures(self, X: Any) -> _core.Measures:
-        return measures_of(self._rows(X), normalize=True)
+        return measures_of(self._rows(X), self.normalize)
 
     def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
         check_is_fitted(self)
         k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
-        rows = None if X is None else self._rows(X)
-        present = self._index.present
-        if k > (present - 1 if rows is None else present):
-            relation = "<" if rows is None else "<="
-            samples = present if rows is None else rows.shape[0]
-            raise ValueError(
-                f"Expected n_neighbors {relation} n_samples_fit, but n_neighbors = {k}, "
-                f"n_samples_fit = {present}, n_samples = {samples}"
-            )
+        return self._search(None if X is None else self._rows(X), k)
+
+    def _search(self, rows: Any, k: int) -> _core._Found:
         if rows is not None and processes():
-            return spread_search(self._index, rows, k, self.accuracy)
-        queries = None if rows is None else measures_of(rows, normalize=True)
+            return spread_search(self._index, rows, self.normalize, k, self.accuracy)
+        queries = None if rows is None else measures_of(rows, self.normalize)
         with bar("searching", self.verbose) as report:
             return self._index.nearest(queries, k, self.accuracy, threads_of(self.n_jobs), report)
 
@@ -484,6 +560,35 @@ class WassersteinNeighbors(  # type: ignore[misc]
         shape = (len(start) - 1, self.n_samples_fit_)
         # Not an array: scanpy, for one, asks graphs for what only a matrix has.
         return sparse.csr_matrix((values, numbers, start), shape=shape)
+
+    def _rows_with_mass(self, rows: Any) -> Optional[Integers]:
+        """The rows that have mass; `None` where all have, or have to."""
+        if isinstance(rows, Measures) or not self.normalize:
+            return None
+        heavy = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() > 0)
+        return None if len(heavy) == rows.shape[0] else heavy
+
+    def _called(self, numbers: Integers) -> Any:
+        """Names in place of numbers."""
+        names = self.measure_names_
+        if names is None:
+            raise ValueError("the measures have no names; fit a DataFrame, or Measures, whose rows have IDs, no two the same")
+        called = [names.get(number) for number in numbers.ravel().tolist()]
+        return np.array(called, dtype=object).reshape(numbers.shape)
+
+
+def _names_of(X: Any) -> Optional[list[str]]:
+    """IDs of rows as names; those that only count from 0 are none."""
+    return None if are_mappings(X) else names_of_labels(ids_of(X))
+
+
+def _warn_of_rows_without_mass(count: int, heavy: Integers) -> None:
+    light = np.setdiff1d(np.arange(count), heavy)
+    warnings.warn(
+        f"{len(light)} of {count} rows have no mass, such as {light[0]}; they are left out, and no search finds them",
+        UserWarning,
+        stacklevel=3,
+    )
 
 
 def _check_mode(mode: str) -> None:

@@ -61,6 +61,11 @@ def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
     return out
 
 
+def neighbors_among(n_neighbors: Any, among: int) -> int:
+    """How many neighbors are found: all there are, where they are fewer, as Rust and the command line have it."""
+    return min(neighbors_of(n_neighbors), among)
+
+
 def nearest_of(
     raw: _core.Model,
     left: _core.Measures,
@@ -70,9 +75,9 @@ def nearest_of(
     device: Optional[str] = None,
 ) -> tuple[Any, Integers]:
     """Distances and numbers of the nearest of each row; no table is there as a whole."""
-    count, others = neighbors_of(n_neighbors), max(0, len(left) - 1) if right is None else len(right)
-    if count > others:
-        raise ValueError(f"n_neighbors is {count}, and there are only {others} rows to find")
+    count = neighbors_among(n_neighbors, max(0, len(left) - 1) if right is None else len(right))
+    if count == 0:
+        return np.empty((len(left), 0)), np.empty((len(left), 0), dtype=np.int64)
     if device is None:
         return raw.nearest(left, right, count, threads)
     engine = _engine(device)

@@ -29,7 +29,8 @@ except ImportError as error:
 from . import _blocks
 from ._blocks import Metric
 from ._estimator import TreeWasserstein
-from ._inputs import Floats, Integers, neighbors_of, pairs_of
+from ._inputs import Floats, Integers, pairs_of
+from ._tables import neighbors_among
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
 
@@ -185,6 +186,7 @@ def kneighbors(
     B : rows of masses of shape (n_b, n_points), optional
         By default each row of `A` is compared with the others.
     n_neighbors : int
+        How many; all there are, where they are fewer.
     chunks, device
         As for `pairwise`; there is no device for a WassersteinNeighbors.
 
@@ -209,8 +211,8 @@ def kneighbors(
         return _searched(client, model, A, B, n_neighbors, chunks)
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
-    _check_neighbors(n_neighbors, sum(right.sizes) - (right is left))
-    name = "kneighbors-" + job.token(left, right, n_neighbors, device)
+    k = neighbors_among(n_neighbors, sum(right.sizes) - (right is left))
+    name = "kneighbors-" + job.token(left, right, k, device)
     rows, columns = _blocks.starts(left.sizes), _blocks.starts(right.sizes)
     parts: list[list[tuple[Any, int]]] = [[] for _ in rows]
     for i, j in _blocks.cells(len(rows), len(columns), right is left):
@@ -218,15 +220,15 @@ def kneighbors(
         key = (name + "-block", i, j)
         block = job.block(left, right, i, j, device)
         alone = right is left and i == j
-        near = (_blocks.near, n_neighbors, columns[j], mirrored, alone, *block)
+        near = (_blocks.near, k, columns[j], mirrored, alone, *block)
         job.tasks[key] = (_blocks.told, left.against(right, i, j), *near)
         parts[i].append((key, 0))
         if mirrored is not None:
             parts[j].append((key, 1))
     for i, found in enumerate(parts):
-        job.combine((name, i), n_neighbors, found)
+        job.combine((name, i), k, found)
     dtype = np.float64 if device is None else np.float32
-    return _two_arrays(job, name, left.sizes, n_neighbors, dtype)
+    return _two_arrays(job, name, left.sizes, k, dtype)
 
 
 def transform(client: Optional[Client], model: Any, X: Any, *, chunks: Chunks = None) -> da.Array:
@@ -289,7 +291,7 @@ def _answering(model: Any) -> tuple[Model, bool]:
     if isinstance(model, Model):
         return model, False
     if isinstance(model, TreeWasserstein) and model.__sklearn_is_fitted__():
-        return model._model, True
+        return model._model, model.normalize
     fitted = "not fitted yet" if isinstance(model, TreeWasserstein) else f"of type {type(model).__name__}"
     raise TypeError(f"model is {fitted}; give a Tree, a Forest or a fitted TreeWasserstein")
 
@@ -339,19 +341,14 @@ def _searched(
     if B is not None:
         raise ValueError("a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it")
     check_is_fitted(model)
-    _check_neighbors(k, model._index.present)
+    k = neighbors_among(k, model._index.present)
     job = Job(client, model._index)
     queries = job.rows(model, A, chunks, _MOST_SOLVED)
-    name = "kneighbors-" + job.token(queries, k, model.accuracy)
+    name = "kneighbors-" + job.token(queries, model.normalize, k, model.accuracy)
     for i, key in enumerate(queries.keys):
-        search = (_blocks.search_table, job.model, key, k, model.accuracy)
+        search = (_blocks.search_table, job.model, key, model.normalize, k, model.accuracy)
         job.tasks[name, i] = (_blocks.told, queries.block(i), *search)
     return _two_arrays(job, name, queries.sizes, k)
-
-
-def _check_neighbors(k: Any, among: int) -> None:
-    if neighbors_of(k) > among:
-        raise ValueError(f"n_neighbors is {k}; there are {among} to choose from")
 
 
 def _two_arrays(
