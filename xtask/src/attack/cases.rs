@@ -131,6 +131,8 @@ pub(super) const CASES: &[Case] = &[
     short("distance model.tree --measures features.tsv --transpose --square -o out.tsv"),
     long("exact -q --points points.csv --measures features.tsv --transpose -o out.csv"),
     short("merge second.csv.shard first.csv.shard -o out.csv"),
+    short("distance model.tree --measures some.csv --missing warn -o out.csv"),
+    short("exact -q --points points.csv --names names.txt --measures some.csv -o out.csv"),
 ];
 
 impl Case {

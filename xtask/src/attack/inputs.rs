@@ -35,6 +35,7 @@ pub(super) fn foreign(
         ("measures.csv".into(), csv(&names.trim_end().replace('\n', ","), &masses)),
         ("measures.npy".into(), npy_rows(&masses)),
         ("features.tsv".into(), features(&masses).into_bytes()),
+        ("some.csv".into(), some_columns(&masses)),
         ("names.txt".into(), names.into_bytes()),
         ("titles.txt".into(), lines(measures, |k| format!("m{k}")).into_bytes()),
         ("pairs.csv".into(), csv("left,right", &pairs)),
@@ -81,6 +82,20 @@ fn features(masses: &[Vec<f64>]) -> String {
     };
     let rows: Vec<String> = (0..masses[0].len()).map(row).collect();
     format!("# a feature table\n#OTU ID{}\n{}", ids.concat(), rows.concat())
+}
+
+/// Measures on every second point, the last first, in a table that has columns for these alone.
+fn some_columns(masses: &[Vec<f64>]) -> Vec<u8> {
+    let points: Vec<usize> = (0..masses[0].len()).step_by(2).rev().collect();
+    let names: Vec<String> = points.iter().map(|point| format!("p{point}")).collect();
+    let row = |of: &Vec<f64>| {
+        let total: f64 = points.iter().map(|point| of[*point]).sum();
+        let share = |point: &usize| if total > 0.0 { of[*point] / total } else { 0.0 };
+        let mut row: Vec<f64> = points.iter().map(share).collect();
+        row[0] += if total > 0.0 { 0.0 } else { 1.0 };
+        row
+    };
+    csv(&names.join(","), &masses.iter().map(row).collect::<Vec<_>>())
 }
 
 fn lines(count: usize, line: impl Fn(usize) -> String) -> String {

@@ -5,6 +5,7 @@
 //! [`random`] and [`mutate`], what is run in [`cases`] and [`scene`], how it ended in [`process`];
 //! every kind of round has a file of its own.
 
+mod answers;
 mod arguments;
 mod cases;
 mod certificates;
@@ -56,7 +57,7 @@ struct Arena {
 type Round = fn(&Arena, &mut Random, &Path) -> Result<Vec<String>>;
 
 /// The kinds of rounds, and how often each is drawn.
-const KINDS: [(&str, usize, Round); 9] = [
+const KINDS: [(&str, usize, Round); 10] = [
     ("kills", 3, kills::round),
     ("journals", 2, journals::round),
     ("files", 6, files::round),
@@ -66,7 +67,11 @@ const KINDS: [(&str, usize, Round); 9] = [
     ("arguments", 5, arguments::round),
     ("python", 1, python::round),
     ("certificates", 6, certificates::round),
+    ("answers", 2, answers::round),
 ];
+
+/// The kinds that need the Python package.
+const IN_PYTHON: [&str; 2] = ["python", "answers"];
 
 /// Attacks until the time is over; the exit code says whether anything was found.
 pub(crate) fn run(
@@ -109,7 +114,7 @@ fn attack(options: &AttackOptions, programs: Programs, root: &Path) -> Result<Re
         let mut random = Random::new(options.seed, round);
         let kind = drawn(&mut random, options.only);
         report.progress(round, kind.0, begun.elapsed());
-        if kind.0 == "python" && arena.programs.python.is_none() {
+        if IN_PYTHON.contains(&kind.0) && arena.programs.python.is_none() {
             continue;
         }
         let folder = root.join(format!("round-{round}"));
@@ -161,9 +166,9 @@ impl Arena {
     fn left_out(&self) -> Vec<(&'static str, &'static str)> {
         let disk =
             (!self.tmpfs).then_some(("disk", "without small disks: mounting is not allowed"));
-        let python = self.programs.python.is_none();
-        let python = python.then_some(("python", "left out: no treeport in target/venv"));
-        disk.into_iter().chain(python).collect()
+        let missing = self.programs.python.is_none();
+        let python = IN_PYTHON.map(|kind| (kind, "left out: no treeport in target/venv"));
+        disk.into_iter().chain(python.into_iter().filter(|_| missing)).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Odd inputs to the Python package: exceptions are fine, a dead interpreter or a panic is not.
+//! Scripts that call the Python package. Here with odd inputs: exceptions are fine, a dead interpreter or a panic is not.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,14 +16,26 @@ const CALLS: usize = 40;
 
 /// One round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
+    run_script(arena, random, folder, SCRIPT, &[&CALLS.to_string()])
+}
+
+/// Runs a script with a seed and more arguments, and says how it failed, if it did.
+pub(super) fn run_script(
+    arena: &Arena,
+    random: &mut Random,
+    folder: &Path,
+    script: &str,
+    args: &[&str],
+) -> Result<Vec<String>> {
     let python = arena.programs.python.as_ref().context("no interpreter")?;
     std::fs::create_dir_all(folder)?;
-    std::fs::write(folder.join("odd_inputs.py"), SCRIPT)?;
+    std::fs::write(folder.join("script.py"), script)?;
     // Small numbers, which can be typed.
     let seed = random.below(1 << 30).to_string();
+    let args = [&["script.py", &seed], args].concat();
     let job = ProgramRun {
         program: python.clone(),
-        args: vec!["odd_inputs.py".into(), seed, CALLS.to_string()],
+        args: args.iter().map(ToString::to_string).collect(),
         folder: folder.into(),
         memory: MEMORY,
         stdout: None,

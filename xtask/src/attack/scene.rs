@@ -16,7 +16,7 @@ use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
 /// The files of a scene.
-pub(super) const INPUTS: [&str; 23] = [
+pub(super) const INPUTS: [&str; 24] = [
     "points.csv",
     "points.npy",
     "matrix.csv",
@@ -29,6 +29,7 @@ pub(super) const INPUTS: [&str; 23] = [
     "measures.npy",
     "measures.npz",
     "features.tsv",
+    "some.csv",
     "titles.txt",
     "pairs.csv",
     "model.tree",

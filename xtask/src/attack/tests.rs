@@ -89,8 +89,10 @@ fn a_dead_interpreter_is_found() {
     let root = tempfile::tempdir().unwrap();
     let arena = arena(root.path(), "");
     // A shell that reads Python fails in some way; the interpreter never does.
-    let found = python::round(&arena, &mut Random::new(1, 0), &root.path().join("round")).unwrap();
-    assert_eq!(found.len(), 1, "{found:?}");
+    for round in [python::round, answers::round] {
+        let found = round(&arena, &mut Random::new(1, 0), &root.path().join("round")).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
 }
 
 #[test]
