@@ -269,9 +269,11 @@ impl PairMeasures<'_> {
     }
 }
 
-/// W₁ of many pairs of measures, or what a penalty makes of it.
+/// W₁ of many pairs of measures, or what a penalty makes of it. A graph that is to be prepared is so
+/// whatever the pairs, so that parts of a list give the bits of the whole.
 #[pyfunction]
-#[pyo3(signature = (ground, measures, pairs, threads, report=None, penalty=None))]
+#[expect(clippy::too_many_arguments, reason = "called from few places, which name them")]
+#[pyo3(signature = (ground, measures, pairs, threads, report=None, penalty=None, prepare=false))]
 pub(crate) fn emd_pairs<'py>(
     py: Python<'py>,
     ground: PairGround<'py>,
@@ -280,6 +282,7 @@ pub(crate) fn emd_pairs<'py>(
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<f64>,
+    prepare: bool,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(&pairs)?);
     let made;
@@ -292,9 +295,10 @@ pub(crate) fn emd_pairs<'py>(
         }
     };
     let problems = problems.relaxed(relax(None, penalty));
-    // A graph is prepared whatever the pairs, so that parts of a list give the bits of the whole.
-    let prepared =
-        if let PairGround::Ground(ground) = &ground { Some(&ground.metric) } else { None };
+    let prepared = match &ground {
+        PairGround::Ground(ground) if prepare => Some(&ground.metric),
+        _ => None,
+    };
     let values = if report.is_none() && problems.is_quick() {
         problems.values(&silent).map_err(to_py_err)?
     } else {

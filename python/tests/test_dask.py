@@ -256,7 +256,7 @@ def test_exact_distances_by_any_ground_metric(client, places, rows, given):
     metric = {"cost": {"cost": cost}, "graph": {"graph": near.maximum(near.T)}, "nothing": {}}[given]
     model = tp.TreeWasserstein(**metric, n_pairs=50, epochs=2).fit(rows)
     pairs = np.random.default_rng(0).integers(90, size=(100, 2))
-    judge = _core.emd_pairs(model._ground(), measures_of(rows, True), pairs, 0)
+    judge = _core.emd_pairs(model._ground(), measures_of(rows, True), pairs, 0, prepare=True)
     for A, chunks in (rows, None), inputs(rows)[-1]:
         found = td.exact(client, model, A, pairs=pairs, chunks=chunks)
         np.testing.assert_array_equal(found.compute(), judge)

@@ -250,3 +250,18 @@ def test_masses_that_cannot_meet_are_named():
         tp.sinkhorn(a, b, graph=graph, weight=None)
     with pytest.raises(ValueError, match="mass is 0.5; the graph falls into several components"):
         tp.emd(a, {"bergen": 1}, graph=graph, weight=None, mass=0.5)
+
+
+def test_few_pairs_on_a_graph_do_not_ask_for_all_paths():
+    # Sums along paths round as they are searched for: all paths at once have other last digits.
+    rng = np.random.default_rng(0)
+    n = 60
+    ring = sparse.csr_array((rng.random(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
+    more = sparse.random_array((n, n), density=0.03, rng=rng, format="csr")
+    graph = ring + ring.T + more + more.T
+    for _ in range(20):
+        a, b = np.zeros((2, n))
+        a[rng.choice(n, 4, replace=False)] = rng.dirichlet(np.ones(4))
+        b[rng.choice(n, 4, replace=False)] = rng.dirichlet(np.ones(4))
+        assert tp.emd_pairs([a, b], [(0, 1)], graph=graph)[0] == tp.emd(a, b, graph=graph)
+        assert tp.emd(a, b, graph=graph) == tp.emd(b, a, graph=graph)

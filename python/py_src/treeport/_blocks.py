@@ -167,7 +167,8 @@ def solve(metric: Metric, pairs: Integers, a: Any, b: Any = None) -> Floats:
         right, at_right = np.unique(pairs[:, 1], return_inverse=True)
         a = stacked(a[left], b[right])
         pairs = np.stack([at_left.ravel(), len(left) + at_right.ravel()], axis=1)
-    return _core.emd_pairs(metric.ground(a.shape[1]), measures_of(a, metric.normalize), pairs.astype(np.int64), 1)
+    ground, pairs = metric.ground(a.shape[1]), pairs.astype(np.int64)
+    return _core.emd_pairs(ground, measures_of(a, metric.normalize), pairs, 1, prepare=True)
 
 
 def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:

@@ -139,7 +139,8 @@ def exact(
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_pairs,), (n_a, n_b) or (n_a, n_a)
-        The bits of `emd_pairs`, for normalized rows; listed pairs are one chunk.
+        The bits of `emd_pairs`, for normalized rows, up to the rounding of path lengths on graphs; listed pairs are one
+        chunk.
 
     Examples
     --------

@@ -8,6 +8,8 @@
 use std::cmp::Ordering;
 
 use super::price::Cost;
+use super::{AT_ONCE, GoesOn, ask};
+use crate::error::Result;
 
 /// An arc that would lower the cost, by its reduced cost for each unit.
 #[derive(Clone, Copy)]
@@ -108,12 +110,20 @@ impl<C: Cost> FewArcs<C> {
 
     /// Of every row of costs about [`NEAR`] arcs that are cheapest against the prices of the sinks.
     /// O(arcs).
-    pub(super) fn cheapest(&mut self, cost: &[C], price: &[C]) {
+    ///
+    /// # Errors
+    /// `Cancelled`, where it shall not go on.
+    pub(super) fn cheapest(&mut self, cost: &[C], price: &[C], goes_on: &GoesOn<'_>) -> Result<()> {
         self.clear();
-        for row in cost.chunks_exact(price.len()) {
+        let rows = (AT_ONCE / price.len()).max(1);
+        for (i, row) in cost.chunks_exact(price.len()).enumerate() {
+            if i % rows == rows - 1 {
+                ask(goes_on)?;
+            }
             self.push_cheapest(row, price);
             self.end_row();
         }
+        Ok(())
     }
 
     /// Adds about [`NEAR`] arcs to the row that is being written; a sample tells how cheap those
@@ -283,7 +293,7 @@ mod tests {
     fn ties_do_not_make_few_arcs_all() {
         let (n, m) = (3, 2000);
         let mut few = FewArcs::default();
-        few.cheapest(&vec![1.0; n * m], &vec![-1.0; m]);
+        few.cheapest(&vec![1.0; n * m], &vec![-1.0; m], &|| true).unwrap();
         assert_eq!(few.count(), n * MOST);
     }
 }

@@ -484,7 +484,7 @@ pub(super) fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result
     Ok(count)
 }
 
-/// Costs computed between two questions whether to go on; fewer are computed at once.
+/// Costs computed, or looked at, between two questions whether to go on; fewer are computed at once.
 const AT_ONCE: usize = 1 << 24;
 
 /// Unequal totals: the right-hand side is brought to the left's by this factor. Not for the last

@@ -75,7 +75,8 @@ impl<C: Cost> Simplex<C> {
         C::prices(cost, m, &mut self.potential);
         self.few.clear();
         if cost.len() >= FEW_FIRST {
-            self.few.cheapest(cost, &self.potential);
+            ask(goes_on)?;
+            self.few.cheapest(cost, &self.potential, goes_on)?;
         }
         let all = AllArcs { cost, m };
         self.first.by_regret(supply, demand, (&all, &NoArcs), &mut self.potential, goes_on)?;
@@ -359,7 +360,7 @@ mod tests {
         i128::prices(cost, m, &mut simplex.potential);
         simplex.few.clear();
         if few {
-            simplex.few.cheapest(cost, &simplex.potential);
+            simplex.few.cheapest(cost, &simplex.potential, &|| true).unwrap();
         }
         let all = AllArcs { cost, m };
         simplex
