@@ -44,6 +44,7 @@ fn ask<T: Send>(
     b: &Row<'_>,
     costs: &Costs<'_>,
     relax: Relax,
+    report: Option<&Bound<'_, PyAny>>,
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     // What a penalty is paid for may be all there is.
@@ -54,7 +55,7 @@ fn ask<T: Send>(
             // Other threads wait: to let them run takes 0.1 µs, 3 % of a problem of ten points.
             return question(&problem, &silent).map_err(to_py_err);
         }
-        watch::run(py, 0, None, |progress| question(&problem, progress))
+        watch::run(py, 0, report, |progress| question(&problem, progress))
     };
     match costs {
         Costs::Matrix(costs) => {
@@ -135,7 +136,7 @@ type Potentials<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 /// The cost of an optimal plan between two measures, and if asked for the plan and its dual values.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
-#[pyo3(signature = (a, b, costs, plan=false, mass=None, penalty=None, potentials=false))]
+#[pyo3(signature = (a, b, costs, plan=false, mass=None, penalty=None, potentials=false, report=None))]
 pub(crate) fn emd<'py>(
     py: Python<'py>,
     a: Row<'py>,
@@ -145,16 +146,18 @@ pub(crate) fn emd<'py>(
     mass: Option<f64>,
     penalty: Option<f64>,
     potentials: bool,
+    report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let relax = relax(mass, penalty);
-    let (value, moves, duals) = ask(py, &a, &b, &costs, relax, |problem, progress| {
-        if !plan && !potentials {
-            return Ok((problem.value(progress)?, None, None));
-        }
-        let solution = problem.solve(progress)?;
-        let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
-        Ok((solution.value, Some(solution.plan), duals))
-    })?;
+    let (value, moves, duals) =
+        ask(py, &a, &b, &costs, relax, report.as_ref(), |problem, progress| {
+            if !plan && !potentials {
+                return Ok((problem.value(progress)?, None, None));
+            }
+            let solution = problem.solve(progress)?;
+            let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
+            Ok((solution.value, Some(solution.plan), duals))
+        })?;
     let moves = moves.filter(|_| plan).map(|moves| convert::moves(py, moves));
     let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
     Ok((value, moves, duals))
@@ -181,13 +184,13 @@ pub(crate) fn emd_of_arrays<'py>(
         Some(metric) => Costs::Points(ground, metric),
     };
     let relax = relax(mass, penalty);
-    ask(py, &a, &b, &costs, relax, |problem, progress| problem.value(progress)).map(Some)
+    ask(py, &a, &b, &costs, relax, None, |problem, progress| problem.value(progress)).map(Some)
 }
 
 /// Bounds of the cost of an optimal plan, and the plan behind the upper one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
-#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None))]
+#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None, report=None))]
 pub(crate) fn emd_within<'py>(
     py: Python<'py>,
     a: Row<'py>,
@@ -197,6 +200,7 @@ pub(crate) fn emd_within<'py>(
     seconds: Option<f64>,
     mass: Option<f64>,
     penalty: Option<f64>,
+    report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, f64, Moves<'py>)> {
     let time = seconds
         .map(Duration::try_from_secs_f64)
@@ -204,8 +208,9 @@ pub(crate) fn emd_within<'py>(
         .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
     let target = Target { accuracy: accuracy.read(Question::Problem)?, time };
     let relax = relax(mass, penalty);
-    let bounds =
-        ask(py, &a, &b, &costs, relax, |problem, progress| problem.within(target, progress))?;
+    let bounds = ask(py, &a, &b, &costs, relax, report.as_ref(), |problem, progress| {
+        problem.within(target, progress)
+    })?;
     Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
 }
 
@@ -227,7 +232,7 @@ pub(crate) fn sinkhorn<'py>(
     let epsilon = if relative { Epsilon::Relative(epsilon) } else { Epsilon::Absolute(epsilon) };
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
-    let solved = ask(py, &a, &b, &costs, Relax::Balanced, |problem, progress| {
+    let solved = ask(py, &a, &b, &costs, Relax::Balanced, None, |problem, progress| {
         let solved = entropic::solve(problem, &options, progress)?;
         if solved.converged {
             return Ok(solved);

@@ -293,3 +293,13 @@ def test_bounds_refuse_what_they_cannot_use():
                 bad()
     bounds = tp.emd([1, 0], [0, 1 - 9e-7], cost, time=0)
     assert bounds.lower <= 1.0 <= bounds.upper * (1 + 1e-12)
+
+
+def test_verbose_says_how_much_is_proved(capfd):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 1500, 2))
+    a, b = (rng.dirichlet(np.ones(1500)) for _ in range(2))
+    value = tp.emd(a, b, x, y, verbose=True)
+    assert "exact distance done in" in capfd.readouterr().err
+    assert tp.emd(a, b, x, y) == value
+    assert capfd.readouterr().err == ""

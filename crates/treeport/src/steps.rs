@@ -2,6 +2,8 @@
 
 /// Exact distances are solved; counts pairs.
 pub const SOLVING: &str = "exact distances";
+/// One exact distance is solved; counts percents of it that are proved.
+pub const PROVING: &str = "percent proved";
 /// Distances are computed; counts pairs or rows.
 pub const DISTANCES: &str = "distances";
 /// A graph is prepared for questions of distances; counts nodes.

@@ -297,6 +297,7 @@ def emd(
     mass: Optional[float] = None,
     penalty: Optional[float] = None,
     potentials: bool = False,
+    report: _Report = None,
 ) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
 def emd_of_arrays(
     a: _Floats,
@@ -314,6 +315,7 @@ def emd_within(
     seconds: Optional[float],
     mass: Optional[float] = None,
     penalty: Optional[float] = None,
+    report: _Report = None,
 ) -> tuple[float, float, _Moves]: ...
 def emd_pairs(
     ground: Union[Ground, Graph, tuple[_Floats, str]],

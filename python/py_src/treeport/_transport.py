@@ -20,6 +20,7 @@ from ._ground import (
     with_metrics,
 )
 from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
+from ._progress import bar
 from ._results import moves, moves_matrix
 
 if TYPE_CHECKING:
@@ -185,6 +186,7 @@ class _GroundOptions(TypedDict, total=False):
 class _EmdOptions(_GroundOptions, total=False):
     mass: Optional[float]
     penalty: Optional[float]
+    verbose: bool
 
 
 class _SinkhornOptions(_GroundOptions, total=False):
@@ -251,6 +253,7 @@ def emd(
     time: Optional[float] = None,
     return_plan: Plan = False,
     return_potentials: bool = False,
+    verbose: bool = False,
 ) -> Any:
     """Exact transport cost (Wasserstein-1) between two measures, proved to be optimal.
 
@@ -295,6 +298,9 @@ def emd(
         Whether to return the plan too, as a sparse array or as a table of moves.
     return_potentials : bool
         Whether to return the proof too: dual values `u`, `v` of all points.
+    verbose : bool
+        Whether to show on stderr how much of the value is proved: the lower bound as a share of what the plan costs so
+        far. Problems that take less than half a second have no time for it.
 
     Returns
     -------
@@ -367,7 +373,7 @@ def emd(
     if bounded and return_potentials:
         raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
     plain = type(a) is type(b) is np.ndarray and graph is points_b is None
-    if plain and not (return_plan or return_potentials or bounded) and (cost is None or points is None):
+    if plain and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
         # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
         ground, of_points = (cost, None) if points is None else (points, metric)
         if type(ground) is np.ndarray:
@@ -376,12 +382,14 @@ def emd(
                 return value
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     kind = _kind(return_plan)
-    with nodes_by_name(graph):
+    with bar("exact distance", verbose) as report, nodes_by_name(graph):
         if bounded:
             wanted = "exact" if accuracy is None else accuracy
-            lower, upper, entries = _core.emd_within(problem.a, problem.b, problem.costs, wanted, time, mass, penalty)
+            lower, upper, entries = _core.emd_within(
+                problem.a, problem.b, problem.costs, wanted, time, mass, penalty, report
+            )
             return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
-        found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials)
+        found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials, report)
     return problem.answer(found, kind)
 
 

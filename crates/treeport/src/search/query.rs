@@ -327,7 +327,7 @@ impl Searcher {
     fn solve(&mut self, query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
         let Query { index, measure, counter, .. } = *query;
         let (indexed, costs_of_query) = (&index.indexed, &self.query_costs);
-        let goes_on = || counter.add(0).is_ok();
+        let goes_on = |_| counter.add(0).is_ok();
         if indexed.by_search() {
             let solved = self.solver.value_and_gap(&indexed.metric, measure, other, &goes_on);
             return solved.map(|(value, _)| value);

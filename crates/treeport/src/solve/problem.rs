@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::measure::{Measure, check_balance};
 use crate::metric::{Components, GroundMetric, PointMetric};
 use crate::progress::{Progress, State};
-use crate::steps::SOLVING;
+use crate::steps::{PROVING, SOLVING};
 use crate::tree::Coupling;
 
 /// What a problem lives on: a ground metric, or a graph that may fall into several components.
@@ -245,14 +245,14 @@ impl Problem<'_> {
     /// other points, a penalty or a mass out of range, costs that do not fit into memory
     /// ([`Error::Memory`]), or an answer that cannot be proved, as may happen where costs lie more
     /// than 25 orders of magnitude apart or the value is beyond the range of `f64`.
-    /// [`Error::Cancelled`] when `progress`, which hears that it works and not how far it is, asks
-    /// to stop.
+    /// [`Error::Cancelled`] when `progress` asks to stop. It hears how much of the value is proved, once
+    /// a second or so.
     ///
     /// # Complexity
     /// That of the points with mass, and a look at every mass of a matrix.
     pub fn value(&self, progress: &Progress<'_>) -> Result<f64> {
         let posed = self.posed()?;
-        let goes_on = || progress(&State::new(SOLVING, 0, None));
+        let goes_on = |proved| progress(&how_far(proved));
         match (posed, self.relax) {
             (Posed::Metric(pair), Relax::Balanced) => {
                 exact::prepare_one(&pair, progress)?;
@@ -385,6 +385,13 @@ impl Problem<'_> {
     }
 }
 
+/// How far a solver is, by what its proof is worth where that is known.
+fn how_far(proved: Option<f64>) -> State<'static> {
+    proved.map_or(State::new(SOLVING, 0, None), |share| {
+        State::new(PROVING, (100.0 * share) as usize, Some(100))
+    })
+}
+
 /// Points and their dual values.
 pub(super) type Duals = Vec<(usize, f64)>;
 
@@ -394,7 +401,7 @@ pub(super) fn solve_posed(
     relax: Relax,
     progress: &Progress<'_>,
 ) -> Result<Solution> {
-    let goes_on: &GoesOn<'_> = &|| progress(&State::new(SOLVING, 0, None));
+    let goes_on: &GoesOn<'_> = &|proved| progress(&how_far(proved));
     match posed {
         Posed::Components(pair) => exact::components::solve(pair, relax, progress),
         Posed::Metric(pair) => {

@@ -99,7 +99,7 @@ impl<'a> Problems<'a> {
         self.check_tables()?;
         let counter = Counter::new(SOLVING, self.pairs.len(), progress);
         choice::prepare(metric, self.measures, self.pairs, progress)?;
-        let goes_on = || counter.add(0).is_ok();
+        let goes_on = |_| counter.add(0).is_ok();
         let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
             let value = match self.relax {

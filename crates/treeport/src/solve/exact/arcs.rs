@@ -293,7 +293,7 @@ mod tests {
     fn ties_do_not_make_few_arcs_all() {
         let (n, m) = (3, 2000);
         let mut few = FewArcs::default();
-        few.cheapest(&vec![1.0; n * m], &vec![-1.0; m], &|| true).unwrap();
+        few.cheapest(&vec![1.0; n * m], &vec![-1.0; m], &|_| true).unwrap();
         assert_eq!(few.count(), n * MOST);
     }
 }

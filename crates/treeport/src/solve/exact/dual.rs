@@ -40,7 +40,7 @@ pub(crate) fn lower_bound(
             return 0.0;
         }
         // Without memory for it nothing is proved.
-        if solver.fill_costs(metric, &|| true).is_err() {
+        if solver.fill_costs(metric, &|_| true).is_err() {
             return 0.0;
         }
         solver.lower_bound(&height)

@@ -70,7 +70,7 @@ pub(in crate::solve) fn solve_on_edges(pair: &OnMetric<'_>) -> Result<Solution> 
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         match pair.metric.network() {
             Some(network) if !solver.left.is_empty() => {
-                solver.solution_on_edges(network, &|| true).map(|found| solver.as_given(found))
+                solver.solution_on_edges(network, &|_| true).map(|found| solver.as_given(found))
             }
             _ => Ok(Solution::free(solver.shared_plan())),
         }
@@ -92,7 +92,7 @@ impl Solver {
         short.set(network, supply, f64::INFINITY);
         let nodes = supply.len();
         let mut potential = Vec::new();
-        let goes_on = || counter.add(0).is_ok();
+        let goes_on = |_| counter.add(0).is_ok();
         let (lower, upper) = loop {
             let before = short.pivots;
             let is_end = match short.run(network, nodes / CHECKS + 1, &goes_on) {
@@ -331,7 +331,7 @@ mod tests {
             let mut solver = Solver::default();
             solver.lay_out(&metric, &a, &b);
             let ours = solver.lower_bound_by_searches(&metric, &|v| heights[v]);
-            solver.fill_costs(&metric, &|| true).unwrap();
+            solver.fill_costs(&metric, &|_| true).unwrap();
             let judge = solver.lower_bound(&|v| heights[v]);
             assert!((ours - judge).abs() <= 1e-11 && ours <= exact, "{ours} {judge} {exact}");
         }

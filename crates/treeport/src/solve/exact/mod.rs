@@ -146,11 +146,12 @@ pub(crate) fn value_and_gap(
     a: &Measure<'_>,
     b: &Measure<'_>,
 ) -> Result<(f64, f64)> {
-    reused(|solver| solver.value_and_gap(metric, a, b, &|| true))
+    reused(|solver| solver.value_and_gap(metric, a, b, &|_| true))
 }
 
-/// Asks now and then whether to go on.
-pub(crate) type GoesOn<'a> = dyn Fn() -> bool + 'a;
+/// Asks now and then whether to go on; where that is known, it is told what the proof is worth: the
+/// lower bound as a share of what the plan costs.
+pub(crate) type GoesOn<'a> = dyn Fn(Option<f64>) -> bool + 'a;
 
 /// Pivots, and steps towards the first basis, between two questions: some milliseconds where it
 /// takes long, and none where it does not.
@@ -158,7 +159,7 @@ const ASKED: usize = 1 << 10;
 
 /// [`Error::Cancelled`] where it shall not.
 pub(in crate::solve) fn ask(goes_on: &GoesOn<'_>) -> Result<()> {
-    if goes_on() { Ok(()) } else { Err(Error::Cancelled) }
+    if goes_on(None) { Ok(()) } else { Err(Error::Cancelled) }
 }
 
 /// Lends the thread's own solver, so that small problems do not spend their time on memory.

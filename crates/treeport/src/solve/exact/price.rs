@@ -10,6 +10,9 @@ pub(super) trait Cost:
     /// Larger than any cost that occurs.
     const FAR: Self;
 
+    /// As a number that may round.
+    fn as_f64(self) -> f64;
+
     /// The number itself where the mask is all ones, 0 where it is 0.
     fn masked(self, mask: u64) -> Self;
 
@@ -33,6 +36,10 @@ const LANES: usize = 8;
 
 impl Cost for f64 {
     const FAR: Self = f64::INFINITY;
+
+    fn as_f64(self) -> f64 {
+        self
+    }
 
     #[inline]
     fn masked(self, mask: u64) -> Self {
@@ -155,6 +162,10 @@ fn add((first, second): (&mut f64, &mut f64), x: f64) {
 
 impl Cost for i128 {
     const FAR: Self = i128::MAX / 4;
+
+    fn as_f64(self) -> f64 {
+        self as f64
+    }
 
     #[inline]
     fn masked(self, mask: u64) -> Self {

@@ -16,6 +16,8 @@
 //! could explain. Where that leaves a gap that cannot be certified, the same code runs on integer
 //! costs, which do not round.
 
+use std::time::{Duration, Instant};
+
 use super::arcs::{AllArcs, Arcs, Entering, FewArcs, NoArcs, Pricing, SingleArcs};
 use super::first::{BasisNode, FirstBasis};
 use super::linked::Linked;
@@ -24,7 +26,7 @@ use super::paths::Paths;
 use super::price::Cost;
 use super::word::{self, WordProblem};
 use super::{ASKED, GoesOn, SLACK, ask, most_pivots};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A spanning tree of basic arcs with their flows, rooted at the last sink.
 pub(super) trait Basis<C: Cost> {
@@ -129,8 +131,9 @@ impl<C: Cost> Simplex<C> {
         basis.hang(&self.first);
         self.pivots = 0;
         let few = std::mem::take(&mut self.few);
-        let begun = few.count() == 0 || self.exhaust(basis, &few, slack, most_pivots, goes_on)?;
-        let solved = begun && self.exhaust(basis, all, slack, most_pivots, goes_on)?;
+        let pace = &mut Pace { goes_on, told: Instant::now(), pass: Duration::ZERO };
+        let begun = few.count() == 0 || self.exhaust(basis, &few, all, slack, most_pivots, pace)?;
+        let solved = begun && self.exhaust(basis, all, all, slack, most_pivots, pace)?;
         self.few = few;
         self.recenter();
         basis.flows(&mut self.flows);
@@ -142,9 +145,10 @@ impl<C: Cost> Simplex<C> {
         &mut self,
         basis: &mut impl Basis<C>,
         arcs: &impl Arcs<C>,
+        all: &impl Arcs<C>,
         slack: C,
         most_pivots: usize,
-        goes_on: &GoesOn<'_>,
+        pace: &mut Pace<'_>,
     ) -> Result<bool> {
         let mut pricing = Pricing::new(self.first.n, arcs.count());
         while let Some(arc) = pricing.next(arcs, self.potentials(), slack) {
@@ -154,13 +158,26 @@ impl<C: Cost> Simplex<C> {
             basis.pivot(&arc, &mut self.potential);
             self.pivots += 1;
             if self.pivots.is_multiple_of(ASKED) {
-                ask(goes_on)?;
+                pace.tell(|| self.proved_share(basis, all))?;
             }
             if self.pivots.is_multiple_of(self.potential.len()) {
                 self.recenter();
             }
         }
         Ok(true)
+    }
+
+    /// The lower bound that the potentials of the sinks prove, as a share of what the basis costs, about:
+    /// the flows of a source cost what its potential says, and no plan less than the best one allows.
+    fn proved_share(&mut self, basis: &impl Basis<C>, all: &impl Arcs<C>) -> f64 {
+        basis.flows(&mut self.flows);
+        let (u, v) = self.potentials();
+        let best: Vec<C> = (0..u.len()).map(|i| all.least(i, v)).collect();
+        let worth = |of: &[C]| -> f64 {
+            let flows = self.flows.iter();
+            flows.map(|&(i, j, flow)| flow as f64 * (of[i as usize] - v[j as usize]).as_f64()).sum()
+        };
+        (worth(&best) / worth(u)).clamp(0.0, 1.0)
     }
 
     /// Brings the root back to 0. A pivot may move the root's side instead of the other, and
@@ -202,6 +219,28 @@ impl Simplex<i128> {
         let feasible = |i: usize| (0..m).all(|j| reduced(i, j).is_some_and(|r| r >= 0));
         (0..u.len()).all(feasible)
             && self.flows.iter().all(|&(i, j, _)| reduced(i as usize, j as usize) == Some(0))
+    }
+}
+
+/// Tells how far a solve is: seldom enough that nobody waits for it.
+struct Pace<'a> {
+    goes_on: &'a GoesOn<'a>,
+    told: Instant,
+    /// What it took to find out the last time.
+    pass: Duration,
+}
+
+impl Pace<'_> {
+    /// Asks whether to go on, twice a second at most with what `share` finds, and for a fiftieth of the
+    /// time in all.
+    fn tell(&mut self, share: impl FnOnce() -> f64) -> Result<()> {
+        if self.told.elapsed() < (50 * self.pass).max(Duration::from_millis(500)) {
+            return ask(self.goes_on);
+        }
+        let begun = Instant::now();
+        let share = share();
+        (self.told, self.pass) = (Instant::now(), begun.elapsed());
+        if (self.goes_on)(Some(share)) { Ok(()) } else { Err(Error::Cancelled) }
     }
 }
 
@@ -298,10 +337,10 @@ impl Simplex<f64> {
         self.potential.clear();
         self.potential.extend(price);
         let arcs = (&self.few, all);
-        self.first.by_regret(supply, demand, arcs, &mut self.potential, &|| true)?;
+        self.first.by_regret(supply, demand, arcs, &mut self.potential, &|_| true)?;
         self.reset_potentials(|i, j| all.cost(i, j));
         let slack = self.few.largest() * SLACK;
-        self.run(&NoArcs, slack, most_pivots, &|| true)?;
+        self.run(&NoArcs, slack, most_pivots, &|_| true)?;
         Ok(self.is_plan(supply, demand))
     }
 }
@@ -360,15 +399,15 @@ mod tests {
         i128::prices(cost, m, &mut simplex.potential);
         simplex.few.clear();
         if few {
-            simplex.few.cheapest(cost, &simplex.potential, &|| true).unwrap();
+            simplex.few.cheapest(cost, &simplex.potential, &|_| true).unwrap();
         }
         let all = AllArcs { cost, m };
         simplex
             .first
-            .by_regret(supply, demand, (&all, &NoArcs), &mut simplex.potential, &|| true)
+            .by_regret(supply, demand, (&all, &NoArcs), &mut simplex.potential, &|_| true)
             .unwrap();
         simplex.reset_potentials(|i, j| cost[i * m + j]);
-        prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX, &|| true).unwrap());
+        prop_assert!(simplex.pivot_on(basis, &all, 0, usize::MAX, &|_| true).unwrap());
         let value = value_of(&simplex.flows, (supply, demand, cost))?;
         let (u, v) = simplex.potentials();
         prop_assert_eq!(v[m - 1], 0, "the root stays at 0");
@@ -425,7 +464,7 @@ mod tests {
         fn one_word_finds_the_optimum(problem in problems_of((1..=word::MOST, 1..=word::MOST))) {
             let (supply, demand, _) = &problem;
             let fast = value_by(&problem, |simplex, costs| {
-                simplex.solve_fast(supply, demand, costs, 1e5, &|| true).unwrap()
+                simplex.solve_fast(supply, demand, costs, 1e5, &|_| true).unwrap()
             })?;
             prop_assert_eq!(fast, value(&problem, &mut Linked::default(), false)?);
         }
@@ -440,7 +479,7 @@ mod tests {
         ) {
             let (supply, demand, _) = &problem;
             let fast = value_by(&problem, |simplex, costs| {
-                simplex.solve_lopsided(supply, demand, costs, &|| true).unwrap()
+                simplex.solve_lopsided(supply, demand, costs, &|_| true).unwrap()
             })?;
             prop_assert_eq!(fast, value(&problem, &mut Linked::default(), false)?);
         }
@@ -457,7 +496,7 @@ mod tests {
         fn the_proof_notices_any_change(problem in problems(), at in 0..1_000_000usize, by in 1..9i128) {
             let (supply, demand, cost) = problem;
             let mut solved = Simplex::default();
-            prop_assert!(solved.solve(&supply, &demand, &cost, 0, usize::MAX, &|| true).unwrap());
+            prop_assert!(solved.solve(&supply, &demand, &cost, 0, usize::MAX, &|_| true).unwrap());
             prop_assert!(solved.is_dual(&cost) && solved.is_plan(&supply, &demand));
             // Every node has a basic arc, which then costs more or less than its ends say.
             for by in [by, -by, i128::MAX / 2] {

@@ -145,7 +145,7 @@ impl Scaling {
         let rows = SideMasses { places: left, masses: given };
         let columns = SideMasses { places: right, masses: taken };
         let [left_total, right_total] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
-        matrix.costs.read_costs(left, right, cost, &|| true)?;
+        matrix.costs.read_costs(left, right, cost, &|_| true)?;
         self.turned = comes_second(given, taken, cost);
         if self.turned {
             let rows = left.len();
