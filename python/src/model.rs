@@ -474,9 +474,7 @@ fn fill(
     let at_once = left.rows_at_once(columns);
     for first in (0..all).step_by(at_once) {
         let rows = first..all.min(first.saturating_add(at_once));
-        let total = Some(all);
-        let of_all =
-            |state: &State<'_>| progress(&State { done: first + state.done, total, ..*state });
+        let of_all = |state: &State<'_>| progress(&state.after(first, all));
         let (above, mut here) = out.view_mut().split_at(Axis(0), first);
         let mut here = here.slice_mut(s![..rows.len(), ..]);
         let put = |mut part: ArrayViewMut2<'_, f64>, values: Vec<f64>| {

@@ -11,7 +11,7 @@ use crate::finder::MeasureFinder;
 use crate::input::PointSet;
 use crate::output::Output;
 use crate::progress::watched;
-use crate::{input, pairs};
+use crate::{input, pairs, rows};
 
 impl MeasureArgs {
     /// Their file.
@@ -76,7 +76,7 @@ fn ensure_two(pairs: usize) -> Result<()> {
 pub(crate) fn read(path: &Path, measures: &Measures, from: &Path) -> Result<Labelled> {
     let (mut pairs, mut distances) = (Vec::new(), Vec::new());
     let finder = MeasureFinder::new(measures);
-    input::columns(path, ["left", "right", "distance"], |[left, right, cell]| {
+    input::columns(path, rows::DISTANCES, |[left, right, cell]| {
         let distance: f64 = cell.parse().with_context(|| format!("distance is `{cell}`"))?;
         let good = distance.is_finite() && distance >= 0.0;
         ensure!(good, "distance is {distance}; distances must be finite and at least 0");

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use treeport::internal::labels::sample_pairs;
 use treeport::{Error, Measures};
 use treeport_jobs::Shard;
+use treeport_jobs::fingerprint::Mix;
 
 use crate::args::PairArgs;
 use crate::finder::MeasureFinder;
@@ -46,6 +47,16 @@ impl Pairs {
             Self::Listed(pairs) => pairs.len(),
             Self::Part(_, range) => range.len(),
         }
+    }
+
+    /// What tells them from others of the same measures.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut mix = Mix::new();
+        match self {
+            Self::Listed(pairs) => mix.pairs(pairs),
+            pairs => mix.word(pairs.len() as u64),
+        }
+        mix.number()
     }
 
     /// Those of a shard, where there is one; otherwise all.

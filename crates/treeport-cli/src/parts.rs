@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use treeport::internal::memory;
-use treeport::progress::{Progress, State};
+use treeport::progress::Progress;
 use treeport::{Error, Model};
 use treeport_jobs::fingerprint::{Mix, of_tree};
 use treeport_jobs::shard::last_line;
@@ -17,7 +17,7 @@ use treeport_jobs::{JobFingerprint, PartFile, Shard};
 
 use crate::interrupt;
 use crate::output::Output;
-use crate::progress::Watch;
+use crate::progress::{KeptItems, Watch};
 use crate::{solved, source};
 
 /// Time of a block: the work that a kill can lose.
@@ -50,16 +50,15 @@ impl<'a> Parts<'a> {
     ) -> Result<Self> {
         let file = PartFile::open(target, job, bytes)
             .map_err(|error| solved::explained(error, "journal of this command"))?;
-        let (earlier, again, path) = (file.items(), file.dropped(), file.journal().display());
-        if again > 0 {
-            let blocks = if again == 1 { "block" } else { "blocks" };
-            output
-                .note(&format!("`{path}`: {again} {blocks} cut off or damaged, to be done again"));
-        }
-        if earlier > 0 {
-            output.note(&format!("{earlier} of {all} {what} were done before"));
-        }
-        Ok(Self { file, all, what, output, earlier, shard: None })
+        let earlier = file.items();
+        let parts = Self { file, all, what, output, earlier, shard: None };
+        parts.kept().note_earlier(output, parts.file.dropped(), "block");
+        Ok(parts)
+    }
+
+    fn kept(&self) -> KeptItems<'_> {
+        let (path, done) = (self.file.journal(), self.file.items());
+        KeptItems { path, done, all: self.all, items: self.what }
     }
 
     /// Makes it the result of a shard; its items are those of the shard alone.
@@ -84,15 +83,13 @@ impl<'a> Parts<'a> {
     ) -> Result<bool> {
         let head = self.head(head);
         let watch = Watch::new(self.output);
-        let (total, mut size) = (Some(self.all), first.clamp(1, most));
+        let mut size = first.clamp(1, most);
         let room = memory::available().map_or(BLOCK_BYTES, |bytes| BLOCK_BYTES.min(bytes / 8));
         while self.file.items() < self.all {
             let done = self.file.items();
             let items = done..self.all.min(done.saturating_add(size));
             let begun = Instant::now();
-            let of_all =
-                |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
-            let bytes = match work(&self.file, items.clone(), &of_all) {
+            let bytes = match work(&self.file, items.clone(), &watch.after(done, self.all)) {
                 Err(error) if is_cancelled(&error) => return Ok(false),
                 bytes => bytes?,
             };
@@ -128,10 +125,7 @@ impl<'a> Parts<'a> {
 
     /// Reports the interruption and how to resume; before the first block nothing is kept.
     pub(crate) fn interrupted(&self) -> ExitCode {
-        let (done, all, what) = (self.file.items(), self.all, self.what);
-        let path = self.file.journal().display();
-        let on = if done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
-        self.output.note(&format!("interrupted after {done} of {all} {what}{on}"));
+        self.output.note(&self.kept().interrupted());
         ExitCode::from(interrupt::EXIT_CODE)
     }
 }

@@ -1,6 +1,7 @@
 //! Progress bars for all commands, and Ctrl-C for the work behind them.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
@@ -46,6 +47,11 @@ impl<'a> Watch<'a> {
         }
         !interrupt::asked()
     }
+
+    /// Hears work that comes after `first` of `total` items.
+    pub(crate) fn after(&self, first: usize, total: usize) -> impl Fn(&State<'_>) -> bool + Sync {
+        move |state| self.hear(&state.after(first, total))
+    }
 }
 
 impl Shown {
@@ -81,9 +87,46 @@ pub(crate) fn watched<T>(
     work: impl FnOnce(&Progress<'_>) -> treeport::Result<T>,
 ) -> Result<T> {
     let watch = Watch::new(output);
-    match work(&|state| watch.hear(state)) {
+    or_interrupted(work(&|state| watch.hear(state)))
+}
+
+/// What was found, or [`Interrupted`] where Ctrl-C has stopped it.
+pub(crate) fn or_interrupted<T>(found: treeport::Result<T>) -> Result<T> {
+    match found {
         Err(Error::Cancelled) => Err(Interrupted.into()),
-        result => Ok(result?),
+        found => Ok(found?),
+    }
+}
+
+/// How far a job is whose results are kept in a file.
+pub(crate) struct KeptItems<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) done: usize,
+    pub(crate) all: usize,
+    /// What they are called.
+    pub(crate) items: &'a str,
+}
+
+impl KeptItems<'_> {
+    /// Says what an earlier run of the same job has left; of what it calls `row`, so many are damaged.
+    pub(crate) fn note_earlier(&self, output: &Output, damaged: usize, row: &str) {
+        let Self { path, done, all, items } = self;
+        if damaged > 0 {
+            let (path, s) = (path.display(), if damaged == 1 { "" } else { "s" });
+            output.note(&format!(
+                "`{path}`: {damaged} {row}{s} cut off or damaged, to be done again"
+            ));
+        }
+        if *done > 0 {
+            output.note(&format!("{done} of {all} {items} were done before"));
+        }
+    }
+
+    /// The message of an interruption and how to resume; before the first item nothing is kept.
+    pub(crate) fn interrupted(&self) -> String {
+        let (Self { done, all, items, .. }, path) = (self, self.path.display());
+        let on = if *done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
+        format!("interrupted after {done} of {all} {items}{on}")
     }
 }
 

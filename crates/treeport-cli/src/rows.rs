@@ -26,6 +26,20 @@ pub(crate) fn name(names: Option<&[String]>, number: usize) -> Cell<'_> {
     names.map_or(Cell::Count(number), |names| Cell::Text(&names[number]))
 }
 
+/// Rows of [`DISTANCES`], by the names of the left and of the right measures where these have some.
+pub(crate) fn distances(
+    out: &mut dyn Write,
+    json: bool,
+    names: [Option<&[String]>; 2],
+    pairs: &[(usize, usize)],
+    distances: &[f64],
+) -> Result<()> {
+    pairs.iter().zip(distances).try_for_each(|(&(left, right), &distance)| {
+        let (left, right) = (name(names[0], left), name(names[1], right));
+        row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])
+    })
+}
+
 /// The first line of a table; JSON has none.
 pub(crate) fn header(out: &mut dyn Write, json: bool, columns: &[&str]) -> Result<()> {
     if !json {

@@ -3,21 +3,19 @@
 //! Rows are in the order of the pairs. A damaged row and all after it are solved again. At the end
 //! the rows move to the target and the journal is removed.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use treeport::metric::Components;
-use treeport::progress::State;
 use treeport::{Error, Measures, Problems};
-use treeport_jobs::fingerprint::{Mix, of_components, of_measures};
+use treeport_jobs::fingerprint::{of_components, of_measures};
 use treeport_jobs::{JobFingerprint, Journal, Shard};
 
 use crate::output::Output;
 use crate::pairs::Pairs;
-use crate::progress::Watch;
-use crate::rows::{self, Cell, DISTANCES};
+use crate::progress::{KeptItems, Watch};
+use crate::rows::{self, DISTANCES};
 
 /// Time between two writes to the journal: the work that a kill can lose.
 const CHUNK_TIME: Duration = Duration::from_secs(1);
@@ -36,15 +34,10 @@ pub(crate) struct Work<'a> {
 impl Work<'_> {
     /// The fingerprint of the job.
     pub(crate) fn job(&self) -> JobFingerprint {
-        let mut which = Mix::new();
-        match self.pairs {
-            Pairs::Listed(pairs) => which.pairs(pairs),
-            pairs => which.word(pairs.len() as u64),
-        }
         JobFingerprint::new("treeport-exact-2")
             .part("metric", of_components(self.ground))
             .part("measures", of_measures(self.measures))
-            .part("pairs", which.number())
+            .part("pairs", self.pairs.fingerprint())
     }
 
     /// Solves the pairs that the journal lacks and hands over all distances; false if interrupted.
@@ -54,15 +47,8 @@ impl Work<'_> {
         output: &Output,
         mut take: impl FnMut(&[f64]),
     ) -> Result<bool> {
-        let (earlier, all, again) = (rows.done, self.pairs.len(), rows.journal.dropped());
-        if again > 0 {
-            let (path, rows) = (rows.path().display(), if again == 1 { "row" } else { "rows" });
-            output.note(&format!("`{path}`: {again} {rows} cut off or damaged, to be done again"));
-        }
-        if earlier > 0 {
-            output.note(&format!("{earlier} of {all} pairs were done before"));
-        }
-        self.solve(earlier, &Watch::new(output), |pairs, distances| {
+        rows.kept(self.pairs.len(), "pairs").note_earlier(output, rows.journal.dropped(), "row");
+        self.solve(rows.done, &Watch::new(output), |pairs, distances| {
             take(distances);
             rows.append(pairs, distances)
         })
@@ -78,8 +64,7 @@ impl Work<'_> {
         watch: &Watch<'_>,
         mut take: impl FnMut(&[(usize, usize)], &[f64]) -> Result<()>,
     ) -> Result<bool> {
-        let (least, total) =
-            (LEAST_PER_THREAD * rayon::current_num_threads(), Some(self.pairs.len()));
+        let least = LEAST_PER_THREAD * rayon::current_num_threads();
         let (mut done, mut size) = (first, least);
         let mut pairs = self.pairs.iter().skip(first);
         loop {
@@ -88,9 +73,8 @@ impl Work<'_> {
                 return Ok(true);
             }
             let begun = Instant::now();
-            let of_all =
-                |state: &State<'_>| watch.hear(&State { done: done + state.done, total, ..*state });
-            match Problems::new(self.ground, self.measures, &chunk).values(&of_all) {
+            let progress = watch.after(done, self.pairs.len());
+            match Problems::new(self.ground, self.measures, &chunk).values(&progress) {
                 Err(Error::Cancelled) => return Ok(false),
                 distances => take(&chunk, &distances?)?,
             }
@@ -135,17 +119,15 @@ impl SolvedRows {
         self.journal.path()
     }
 
-    /// The message of an interruption and how to resume; before the first row nothing is kept.
-    pub(crate) fn interrupted(&self, all: usize, what: &str) -> String {
-        let (done, path) = (self.done, self.path().display());
-        let on = if done == 0 { "" } else { &format!("; the same command goes on from `{path}`") };
-        format!("interrupted after {done} of {all} {what}{on}")
+    /// How many there are of all, as what they are called.
+    pub(crate) fn kept<'a>(&'a self, all: usize, items: &'a str) -> KeptItems<'a> {
+        KeptItems { path: self.journal.path(), done: self.done, all, items }
     }
 
     /// Adds the rows of the next pairs; a kill after this does not undo it.
     fn append(&mut self, pairs: &[(usize, usize)], distances: &[f64]) -> Result<()> {
         let mut text = Vec::new();
-        write(&mut text, false, None, pairs, distances)?;
+        rows::distances(&mut text, false, [None; 2], pairs, distances)?;
         self.journal.append(&text)?;
         self.done += pairs.len();
         Ok(())
@@ -160,8 +142,9 @@ impl SolvedRows {
         names: Option<&[String]>,
     ) -> Result<()> {
         rows::save(target, shard, &DISTANCES, |out| {
-            let rows =
-                self.each(pairs, |pair, distance| write(out, false, names, &[pair], &[distance]))?;
+            let rows = self.each(pairs, |pair, distance| {
+                rows::distances(out, false, [names; 2], &[pair], &[distance])
+            })?;
             ensure!(
                 rows == pairs.len(),
                 "`{}` has only {rows} of {} rows: another program has changed it; run the same command again",
@@ -186,20 +169,6 @@ impl SolvedRows {
             row.map_or(Ok(false), |(pair, distance)| take(pair, distance).map(|()| true))
         })
     }
-}
-
-/// Rows of pairs of measures, by their names where they have some.
-pub(crate) fn write(
-    out: &mut dyn Write,
-    json: bool,
-    names: Option<&[String]>,
-    pairs: &[(usize, usize)],
-    distances: &[f64],
-) -> Result<()> {
-    pairs.iter().zip(distances).try_for_each(|(&(left, right), &distance)| {
-        let (left, right) = (rows::name(names, left), rows::name(names, right));
-        rows::row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])
-    })
 }
 
 /// The distance in the row of a pair, if it is that.

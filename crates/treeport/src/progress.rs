@@ -26,8 +26,14 @@ pub struct State<'a> {
 
 impl State<'_> {
     /// So many of `total` items of a task.
-    pub(crate) fn new(task: &'static str, done: usize, total: Option<usize>) -> Self {
-        Self { task, done, total, error: None, checkpoint: None }
+    pub fn new(task: &'static str, done: usize, total: impl Into<Option<usize>>) -> Self {
+        Self { task, done, total: total.into(), error: None, checkpoint: None }
+    }
+
+    /// The state of a piece of work that comes after `first` of `total` items.
+    #[must_use]
+    pub fn after(&self, first: usize, total: usize) -> Self {
+        Self { done: first + self.done, total: Some(total), ..*self }
     }
 }
 

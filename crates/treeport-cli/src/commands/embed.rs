@@ -122,9 +122,7 @@ impl Work<'_> {
         let threads = rayon::current_num_threads();
         parts.fill((threads, usize::MAX), &head, |_, which, progress| {
             let (first, rows) = (which.start, self.rows(which)?);
-            let state =
-                State { task: TASK, done: rows.rows, total: None, error: None, checkpoint: None };
-            if !progress(&state) {
+            if !progress(&State::new(TASK, rows.rows, None)) {
                 return Err(Error::Cancelled.into());
             }
             let mut out = Vec::new();

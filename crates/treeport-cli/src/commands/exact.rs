@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::progress::{Watch, prepare};
 use crate::rows::{self, DISTANCES};
-use crate::solved::{self, SolvedRows, Work};
+use crate::solved::{SolvedRows, Work};
 use crate::{parts, shards};
 
 const EXAMPLE: &str = "\
@@ -62,8 +62,7 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
     let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
-    // What is no regular file, such as /dev/stdout, has nothing beside it.
-    let regular = file.filter(|path| !path.exists() || path.is_file());
+    let regular = parts::regular(file);
     let open = |path| SolvedRows::open(path, &job, &pairs, |_| ());
     let journal = regular.map(open).transpose()?;
     if let Ok(metric) = ground.whole() {
@@ -85,7 +84,7 @@ fn save(
 ) -> Result<ExitCode> {
     let (begun, earlier, all) = (Instant::now(), journal.done, work.pairs.len());
     if !work.fill(&mut journal, output, |_| ())? {
-        output.note(&journal.interrupted(all, "pairs"));
+        output.note(&journal.kept(all, "pairs").interrupted());
         return Ok(ExitCode::from(interrupt::EXIT_CODE));
     }
     journal.finish(target, shard, work.pairs, work.measures.names())?;
@@ -102,7 +101,7 @@ fn print(work: &Work<'_>, file: Option<&Path>, output: &Output) -> Result<ExitCo
     rows::write(file, output, |out, json| {
         rows::header(out, json, &DISTANCES)?;
         let all = work.solve(0, &watch, |pairs, distances| {
-            solved::write(out, json, work.measures.names(), pairs, distances)?;
+            rows::distances(out, json, [work.measures.names(); 2], pairs, distances)?;
             Ok(out.flush()?)
         })?;
         if all { Ok(()) } else { Err(Interrupted.into()) }

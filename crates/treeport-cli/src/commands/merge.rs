@@ -140,14 +140,16 @@ fn missing(numbers: impl Iterator<Item = usize>, last: usize) -> Vec<String> {
 fn copy(found: &[ReadShard<'_>], out: &mut impl Write, output: &Output) -> Result<u64> {
     let watch = Watch::new(output);
     let sizes = found.iter().map(|(path, _)| path.metadata().map_or(0, |file| file.len()));
-    let (total, mut done) = (Some(megabytes(sizes.sum())), 0);
+    let (total, mut done) = (megabytes(sizes.sum()), 0);
     for (path, shard) in found {
         let read = shard::read(path, open(path)?, |block| {
             out.write_all(block)?;
             done += block.len() as u64;
-            let (task, done) = (TASK, megabytes(done));
-            let state = State { task, done, total, error: None, checkpoint: None };
-            if watch.hear(&state) { Ok(()) } else { Err(anyhow::Error::from(Interrupted)) }
+            if watch.hear(&State::new(TASK, megabytes(done), total)) {
+                Ok(())
+            } else {
+                Err(anyhow::Error::from(Interrupted))
+            }
         })?;
         let path = path.display();
         ensure!(read == *shard, "`{path}` was replaced while it was read; run the command again");

@@ -273,7 +273,7 @@ impl Comparison<'_> {
                 let row = |r| data.measures().row(r);
                 let found =
                     sinkhorn::solve(&Problem::new(metric, &row(i), &row(j)), &options, &silent)?;
-                let state = State { task: SOLVING, done, total, error: None, checkpoint: None };
+                let state = State::new(SOLVING, done, total);
                 if (self.progress)(&state) {
                     Ok(found.transport_cost)
                 } else {

@@ -128,7 +128,7 @@ fn times(
                 &silent,
             )?;
             let (done, total) = (k + 1, Some(pairs.len()));
-            if !watch(&State { task: SOLVING, done, total, error: None, checkpoint: None }) {
+            if !watch(&State::new(SOLVING, done, total)) {
                 return Err(Error::Cancelled);
             }
         }

@@ -66,9 +66,7 @@ impl Demo {
         let mut labelled = |(regions, pairs): (usize, usize), before: usize| {
             let measures = regional_measures(&cities, regions, &mut rng)?;
             let pairs = random_pairs(pairs, regions, &mut rng)?;
-            let of_all = |state: &State<'_>| {
-                progress(&State { done: before + state.done, total: Some(Self::PAIRS), ..*state })
-            };
+            let of_all = |state: &State<'_>| progress(&state.after(before, Self::PAIRS));
             Labelled::solve(&metric, &measures, pairs, &of_all)
         };
         let (training, test) = (labelled(TRAINING, 0)?, labelled(TESTS, TRAINING.1)?);

@@ -62,8 +62,7 @@ pub(super) fn json(
     let mut pairs = Vec::with_capacity(plans.len());
     if let Some(test) = &report.test {
         for (done, &k) in plans.iter().enumerate() {
-            let total = Some(plans.len());
-            if !progress(&State { task: SOLVING, done, total, error: None, checkpoint: None }) {
+            if !progress(&State::new(SOLVING, done, plans.len())) {
                 return Err(Error::Cancelled);
             }
             pairs.push(pair(report, test, k)?);
@@ -180,6 +179,11 @@ pub(super) fn moves(
 /// A number of six digits, enough for pictures and half as long.
 pub(super) fn short(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// [`short`], but not above the value: six digits are off by half of 10⁻⁵ of it at most.
+pub(super) fn short_below(value: f64) -> f64 {
+    short(value * (1.0 - 1e-5))
 }
 
 /// JSON in which no name can end the script element or begin a comment.

@@ -9,7 +9,7 @@ use treeport::{
     Problem, Progress, Result, silent,
 };
 
-use super::data::{moves, short};
+use super::data::{moves, short, short_below};
 use super::measure_name;
 use super::summary::is_large;
 
@@ -92,8 +92,7 @@ pub(super) fn json(
     for (&number, found) in asked.iter().zip(&found) {
         let mut rows = Vec::with_capacity(found.found.len());
         for &(neighbor, distance) in &found.found {
-            let total = Some(plans);
-            if !progress(&State { task: SOLVING, done, total, error: None, checkpoint: None }) {
+            if !progress(&State::new(SOLVING, done, plans)) {
                 return Err(Error::Cancelled);
             }
             done += 1;
@@ -106,8 +105,8 @@ pub(super) fn json(
         queries.push(json!({
             "measure": number,
             "name": measure_name(search.names.as_deref(), number),
-            // Null if infinite: no measure was left out. Six digits never make it larger.
-            "bound": short(found.bound * (1.0 - 1e-5)),
+            // Null if infinite: no measure was left out.
+            "bound": short_below(found.bound),
             "found": rows,
         }));
     }

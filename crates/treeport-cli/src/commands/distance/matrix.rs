@@ -5,18 +5,16 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Result;
-use treeport::Error;
 use treeport::PreparedMeasures;
 use treeport::io::npy;
-use treeport::progress::{Progress, State};
+use treeport::progress::Progress;
 use treeport_jobs::{JobFingerprint, PartFile, Shard};
 
-use super::{Filled, Form, Work, distances};
-use crate::interrupt::Interrupted;
+use super::{Filled, Form, Work, pairs_of};
 use crate::output::Output;
 use crate::pairs::Pairs;
 use crate::parts::Parts;
-use crate::progress::{Watch, watched};
+use crate::progress::{Watch, or_interrupted, watched};
 use crate::rows;
 
 impl Work<'_> {
@@ -100,14 +98,9 @@ impl Work<'_> {
             out.write_all(&self.head(rows, columns)?)?;
             for first in (0..rows).step_by(size) {
                 let some = first..rows.min(first + size);
-                let progress = |state: &State<'_>| {
-                    let (done, total) = (first + state.done, Some(rows));
-                    watch.hear(&State { done, total, ..*state })
-                };
-                let values = match some_rows(&left, right.as_ref(), some.clone(), &progress) {
-                    Err(Error::Cancelled) => return Err(Interrupted.into()),
-                    values => values?,
-                };
+                let progress = watch.after(first, rows);
+                let values = some_rows(&left, right.as_ref(), some.clone(), &progress);
+                let values = or_interrupted(values)?;
                 self.write_square(out, separator, some, &values)?;
             }
             Ok(())
@@ -119,8 +112,7 @@ impl Work<'_> {
         let (rows, columns) = (self.left.len(), self.against.unwrap_or(self.left).len());
         if let Pairs::Listed(pairs) = self.pairs {
             let (prepared, offset) = self.prepare()?;
-            let watch = Watch::new(output);
-            let values = distances(&prepared, offset, pairs, &|state| watch.hear(state))?;
+            let values = watched(output, |progress| pairs_of(&prepared, offset, pairs, progress))?;
             return Ok((vec![values.len()], values));
         }
         let values = watched(output, |progress| match self.against {

@@ -2,7 +2,6 @@
 
 mod matrix;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,19 +10,18 @@ use clap::Args;
 use serde_json::json;
 use treeport::PreparedMeasures;
 use treeport::io::npy;
-use treeport::progress::{Progress, State};
-use treeport::{Error, Measures, Model};
-use treeport_jobs::fingerprint::{Mix, of_measures};
+use treeport::progress::Progress;
+use treeport::{Measures, Model};
+use treeport_jobs::fingerprint::of_measures;
 use treeport_jobs::{JobFingerprint, Shard};
 
 use crate::args::{ModelArgs, PairArgs, ShardArgs};
 use crate::input;
-use crate::interrupt::Interrupted;
 use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
 use crate::parts::{self, Parts};
-use crate::progress::Watch;
-use crate::rows::{self, Cell, DISTANCES};
+use crate::progress::{Watch, or_interrupted};
+use crate::rows::{self, DISTANCES};
 use crate::shards;
 
 const EXAMPLE: &str = "\
@@ -185,32 +183,18 @@ impl Work<'_> {
             let mut rest = self.pairs.iter();
             let mut done = 0;
             while done < self.pairs.len() {
-                let total = Some(self.pairs.len());
-                let of_all = |state: &State<'_>| {
-                    watch.hear(&State { done: done + state.done, total, ..*state })
-                };
+                let progress = watch.after(done, self.pairs.len());
                 let chunk: Vec<_> = rest.by_ref().take(CHUNK).collect();
-                self.write(out, json, &chunk, &distances(&prepared, offset, &chunk, &of_all)?)?;
+                let found = or_interrupted(pairs_of(&prepared, offset, &chunk, &progress))?;
+                rows::distances(out, json, self.names(), &chunk, &found)?;
                 done += chunk.len();
             }
             Ok(())
         })
     }
 
-    /// The rows of some pairs.
-    fn write(
-        &self,
-        out: &mut dyn Write,
-        json: bool,
-        pairs: &[(usize, usize)],
-        distances: &[f64],
-    ) -> Result<()> {
-        for (&(i, j), &distance) in pairs.iter().zip(distances) {
-            let left = rows::name(self.left_names.as_deref(), i);
-            let right = rows::name(self.right_names.as_deref(), j);
-            rows::row(out, json, &DISTANCES, &[left, right, Cell::Number(distance)])?;
-        }
-        Ok(())
+    fn names(&self) -> [Option<&[String]>; 2] {
+        [self.left_names.as_deref(), self.right_names.as_deref()]
     }
 
     /// Both sets laid out as one, and where the second begins.
@@ -228,17 +212,12 @@ impl Work<'_> {
             Form::Npy => 1,
             Form::Square(separator) => separator.into(),
         };
-        let mut which = Mix::new();
-        match self.pairs {
-            Pairs::Listed(pairs) => which.pairs(pairs),
-            pairs => which.word(pairs.len() as u64),
-        }
         JobFingerprint::new("treeport-distance-1")
             .part("format", form)
             .part("model", parts::of_model(self.model))
             .part("measures", of_measures(self.left))
             .part("against", self.against.map_or(0, of_measures))
-            .part("pairs", which.number())
+            .part("pairs", self.pairs.fingerprint())
             .part("measure-names", parts::of_names(self.left_names.as_deref()))
             .part("against-names", parts::of_names(self.right_names.as_deref()))
     }
@@ -265,12 +244,12 @@ impl Work<'_> {
         let mut rest = pairs.iter().skip(parts.earlier());
         let whole = parts.fill((CHUNK / 16, CHUNK), &head, |_, items, progress| {
             let pairs: Vec<_> = rest.by_ref().take(items.len()).collect();
-            let distances = prepared_pairs(&prepared, offset, &pairs, progress)?;
+            let distances = pairs_of(&prepared, offset, &pairs, progress)?;
             let mut out = Vec::new();
             if npy {
                 out.extend(distances.iter().flat_map(|d| d.to_le_bytes()));
             } else {
-                self.write(&mut out, false, &pairs, &distances)?;
+                rows::distances(&mut out, false, self.names(), &pairs, &distances)?;
             }
             Ok(out)
         })?;
@@ -279,7 +258,7 @@ impl Work<'_> {
 }
 
 /// Distances of pairs of measures of which the second are counted from `offset`.
-fn prepared_pairs(
+fn pairs_of(
     prepared: &PreparedMeasures,
     offset: usize,
     pairs: &[(usize, usize)],
@@ -287,19 +266,6 @@ fn prepared_pairs(
 ) -> treeport::Result<Vec<f64>> {
     let pairs: Vec<_> = pairs.iter().map(|&(i, j)| (i, offset + j)).collect();
     prepared.pairs(&pairs, progress)
-}
-
-/// Distances of pairs; an interruption keeps nothing.
-fn distances(
-    prepared: &PreparedMeasures,
-    offset: usize,
-    pairs: &[(usize, usize)],
-    progress: &Progress<'_>,
-) -> Result<Vec<f64>> {
-    match prepared_pairs(prepared, offset, pairs, progress) {
-        Err(Error::Cancelled) => Err(Interrupted.into()),
-        distances => Ok(distances?),
-    }
 }
 
 /// Which pairs are wanted; pairs of different mass are refused before the first row.

@@ -117,11 +117,6 @@ fn beside(model: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// Whether something can lie beside the output: it is, or will be, a regular file.
-pub(super) fn possible(model: &Path) -> bool {
-    !model.exists() || model.is_file()
-}
-
 /// What an interrupted job has left beside its output: learning, or else solved labels.
 pub(super) fn kept(model: &Path) -> Option<PathBuf> {
     files(model).into_iter().find(|path| path.exists())

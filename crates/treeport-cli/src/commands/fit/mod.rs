@@ -28,7 +28,7 @@ use crate::output::{self, Output};
 use crate::pairs::{self, Pairs};
 use crate::progress::{Watch, prepare, watched};
 use crate::solved::{SolvedRows, Work};
-use crate::{input, labels};
+use crate::{input, labels, parts};
 
 /// Runs `treeport fit`. Wherever Ctrl-C finds it, the user hears what stays.
 pub(crate) fn run(args: &FitArgs, output: &Output) -> Result<ExitCode> {
@@ -142,7 +142,7 @@ fn what_to_learn(
         None => DEFAULT_PAIRS,
     };
     let pairs = pairs::listed(&args.data.pairs, measures, from, seed, usual)?;
-    if !checkpoint::possible(&args.output) {
+    if parts::regular(Some(&args.output)).is_none() {
         prepare(metric, output)?;
         return watched(output, |progress| Labelled::solve(metric, measures, pairs, progress));
     }
@@ -154,7 +154,7 @@ fn what_to_learn(
         SolvedRows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;
     prepare(metric, output)?;
     if !work.fill(&mut rows, output, |solved| distances.extend_from_slice(solved))? {
-        return Err(Paused(rows.interrupted(pairs.len(), "exact distances")).into());
+        return Err(Paused(rows.kept(pairs.len(), "exact distances").interrupted()).into());
     }
     Labelled::new(measures, pairs, distances).with_context(|| input::name(from))
 }
@@ -172,7 +172,7 @@ fn affordable(
     let tried = pairs::listed(&args.data.pairs, measures, from, seed, TRIED_PAIRS)?;
     let count =
         || watched(output, |progress| pairs_within(time, metric, measures, &tried, progress));
-    if !checkpoint::possible(&args.output) {
+    if parts::regular(Some(&args.output)).is_none() {
         return count();
     }
     let mut kept = checkpoint::budget(&args.output, metric, measures, (time, seed))?;
@@ -193,7 +193,7 @@ fn learn(
     output: &Output,
 ) -> Result<(Fit, Option<String>)> {
     let resumes = options.method(data.is_some()).takes().resume;
-    let checkpoints = (resumes && checkpoint::possible(&args.output))
+    let checkpoints = (resumes && parts::regular(Some(&args.output)).is_some())
         .then(|| Checkpoints::open(&args.output, metric, data, &options))
         .transpose()?;
     if let Some(checkpoints) = &checkpoints {

@@ -6,15 +6,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::json;
 use treeport::progress::State;
-use treeport::{Error, Measures, Model};
+use treeport::{Measures, Model};
 use treeport_jobs::Shard;
 use treeport_jobs::fingerprint::of_measures;
 
 use super::{COLUMNS, MeasureNames, Names, NearestArgs, write};
 use crate::input;
-use crate::interrupt::Interrupted;
 use crate::output::Output;
-use crate::progress::Watch;
+use crate::progress::{Watch, or_interrupted};
 use crate::{parts, rows, shards};
 
 /// Writes the neighbors of all queries.
@@ -44,14 +43,11 @@ pub(super) fn run(
         for first in (start..end).step_by(size) {
             let queries = first..end.min(first + size);
             let progress = |state: &State<'_>| {
-                let (done, total) = (first - start + state.done, Some(count));
-                watch.hear(&State { task: "neighbors", done, total, ..*state })
+                let state = State { task: "neighbors", ..*state };
+                watch.hear(&state.after(first - start, count))
             };
-            let found = match prepared.nearest(others, queries.clone(), args.k, &progress) {
-                Err(Error::Cancelled) => return Err(Interrupted.into()),
-                found => found?,
-            };
-            for (query, found) in queries.zip(found) {
+            let found = prepared.nearest(others, queries.clone(), args.k, &progress);
+            for (query, found) in queries.zip(or_interrupted(found)?) {
                 write(out, json, &names, query, &found, None)?;
             }
         }

@@ -100,7 +100,7 @@ pub(in crate::solve) fn values(
     for (component, job) in jobs {
         let metric = ground.metric(component);
         let of_all = |state: &State<'_>| match state.task {
-            SOLVING => progress(&State { done: before + state.done, total: Some(all), ..*state }),
+            SOLVING => progress(&state.after(before, all)),
             _ => progress(state),
         };
         let own = Measures::from_rows(metric.points(), job.rows)?;
