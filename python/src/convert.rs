@@ -195,7 +195,7 @@ pub(crate) fn two(
     Ok(if normalize { (a.normalized(), b.normalized()) } else { (a, b) })
 }
 
-/// The same error about measure `measure`.
+/// An error about one row, as one about measure `measure`.
 fn as_measure(measure: usize, error: Error) -> Error {
     match error {
         Error::BadMass { point, value, .. } => Error::BadMass { measure, point, value },

@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use treeport::build::linkage_watched;
+use treeport::build::linkage;
 use treeport::internal::condensed::size_for;
 use treeport::internal::names::Named;
 use treeport::metric::{Components, Storage};
@@ -150,9 +150,8 @@ impl Ground {
     /// A first tree over the points.
     fn linkage(&self, py: Python<'_>, method: &str, threads: usize) -> PyResult<Model> {
         let method: Linkage = method.parse().map_err(to_py_err)?;
-        let tree = watch::run(py, threads, None, |progress| {
-            linkage_watched(&self.metric, method, progress)
-        })?;
+        let tree =
+            watch::run(py, threads, None, |progress| linkage(&self.metric, method, progress))?;
         Ok(Model::new(tree))
     }
 }

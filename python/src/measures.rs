@@ -88,7 +88,7 @@ impl Measures {
         })
     }
 
-    /// The same, each divided by its total.
+    /// These measures, each divided by its total.
     fn normalized(&self) -> PyResult<Self> {
         convert::check_room(self.rows.bytes())?;
         Ok(Self::of(self.rows.clone().normalized()))
@@ -211,7 +211,7 @@ pub(crate) fn refused(
     if empty { Ok(rows) } else { rows.with_mass() }
 }
 
-/// The same error; a row without mass goes by its ID, where it has one.
+/// An error of the library for Python; a row without mass goes by its ID, where it has one.
 fn by_id(error: Error, ids: Option<&[String]>) -> PyErr {
     if let (Error::NoMass { measure }, Some(ids)) = (&error, ids) {
         return PyValueError::new_err(format!("row {} has no mass; drop it", ids[*measure]));

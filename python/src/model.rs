@@ -171,7 +171,7 @@ impl Model {
         Self::read(self.model.scaled(factor))
     }
 
-    /// The same with new points behind the old ones, given their distances to these.
+    /// A model with new points behind the old ones, given their distances to these.
     fn extended(
         &self,
         py: Python<'_>,
@@ -195,7 +195,7 @@ impl Model {
             .map(Self::new)
     }
 
-    /// The same, where a ground metric has the new points behind the old ones.
+    /// [`extended`](Self::extended), where a ground metric has the new points behind the old ones.
     fn extended_on(
         &self,
         py: Python<'_>,
@@ -367,7 +367,7 @@ impl Model {
         distances.into_pyarray(py).reshape(shape)
     }
 
-    /// The same into an array of the caller's, block after block of rows.
+    /// All distances, into an array of the caller's, block after block of rows.
     #[pyo3(signature = (a, b, out, threads))]
     fn pairwise_into(
         &self,

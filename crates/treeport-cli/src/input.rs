@@ -21,8 +21,12 @@ pub(crate) use crate::source::extension;
 /// Points, matrix or graph, and the names of the points where the file has them.
 pub(crate) fn metric(args: &MetricArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
     let (ground, names) = ground(args)?;
+    Ok((whole(args, &ground)?, names))
+}
+
+fn whole(args: &MetricArgs, ground: &Components) -> Result<GroundMetric> {
     let path = args.source.file().map(|path| name(path)).unwrap_or_default();
-    Ok((ground.whole().cloned().context(path)?, names))
+    ground.whole().cloned().context(path)
 }
 
 /// As [`metric`], where a graph may fall into several components.
@@ -48,9 +52,8 @@ pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String
 
 /// The ground metric and the names of its points, from a file of their own or from the graph's.
 pub(crate) fn named_metric(args: &GroundArgs) -> Result<(GroundMetric, Option<Vec<String>>)> {
-    let (metric, own) = metric(&args.metric)?;
-    let names = called(metric.points(), own, &args.names)?;
-    Ok((metric, names))
+    let (ground, names) = named_ground(args)?;
+    Ok((whole(&args.metric, &ground)?, names))
 }
 
 /// As [`named_metric`], where a graph may fall into several components.
@@ -150,16 +153,9 @@ pub(crate) struct PointSet<'a> {
 }
 
 impl<'a> PointSet<'a> {
-    /// Those of a metric, with names that it came with.
-    pub(crate) fn of(metric: &GroundMetric, names: Option<&'a Vec<String>>) -> Self {
-        Self { points: metric.points(), names: names.map(Vec::as_slice) }
-    }
-}
-
-impl<'a> PointSet<'a> {
-    /// Those of a metric in one piece or several.
-    pub(crate) fn of_ground(ground: &Components, names: Option<&'a Vec<String>>) -> Self {
-        Self { points: ground.points(), names: names.map(Vec::as_slice) }
+    /// So many points, with names that their file may have.
+    pub(crate) fn of(points: usize, names: Option<&'a Vec<String>>) -> Self {
+        Self { points, names: names.map(Vec::as_slice) }
     }
 }
 

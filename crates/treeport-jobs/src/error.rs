@@ -26,9 +26,7 @@ pub enum Error {
         "`{path}` was left by another job (other {parts}); run that job again to finish it, delete the file to begin anew, or choose another place"
     )]
     OtherJob { path: PathBuf, parts: String },
-    #[error(
-        "`{path}` is no shard; `treeport exact`, `distance` and `nearest` write them with `--shard I/N`"
-    )]
+    #[error("`{path}` is no shard, a part of a job that was done by itself")]
     NotAShard { path: PathBuf },
 }
 

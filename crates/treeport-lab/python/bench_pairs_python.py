@@ -1,4 +1,4 @@
-"""All pairs by threads, shards, Dask and a GPU, and weighted UniFrac against other packages: ``treeport-lab bench pairs-python``.
+"""All pairs by threads, shards, Dask and a GPU: ``treeport-lab bench pairs-python``.
 
 Every part says what it compares, in one run. Blocks of Dask stay on the workers, as they do on their way to files; the last
 column has them brought here as well. "processors" is the time of all processors over that of one thread, which a busy machine
@@ -126,60 +126,10 @@ def gpu(tree, rows, judge, lines):
     lines.show(torch.cuda.get_device_name(), spent, f"off by {off:.1e} at most; `treeport-lab bench gpu` has more")
 
 
-def samples(rng, count, tips):
-    """Counts like those of a microbiome: a few hundred taxa of each sample, most of them rare."""
-    table = sparse.random_array((count, tips), density=min(1, 300 / tips), rng=rng, format="csr")
-    table.data = np.ceil(np.exp(rng.normal(1, 1.5, size=len(table.data))))
-    return table
-
-
-def unifrac(count, peer_count, path):
-    rng = np.random.default_rng(1)
-    if path is None:
-        tree = tp.linkage(points=rng.normal(size=(10_000, 5)))
-        tree = tp.Tree.from_newick(tree.to_newick())
-    else:
-        tree = tp.Tree.from_newick(pathlib.Path(path).read_text())
-    counts = samples(rng, count, tree.n_points)
-    counts = counts[counts.sum(axis=1) > 0]
-    shares = sparse.csr_array(counts.multiply(1 / counts.sum(axis=1)[:, None]))
-    print(f"weighted UniFrac: {counts.shape[0]} samples, {tree.n_points} tips; peers on the first {peer_count}")
-    rate = counts.shape[0] * (counts.shape[0] - 1) / 2
-    out = np.empty((counts.shape[0],) * 2)
-    spent = timed(lambda: tree.pairwise(shares, out=out), repeats=1)[1]
-    print(f"  {'treeport':<26}{rate / spent:>14,.0f} pairs/s", flush=True)
-    few = counts[:peer_count].toarray().astype(int)
-    pairs = peer_count * (peer_count - 1) / 2
-    names = [str(k) for k in range(tree.n_points)]
-    if importlib.util.find_spec("skbio") is None:
-        print("  scikit-bio: not installed")
-        return
-    from io import StringIO
-
-    from skbio import TreeNode
-    from skbio.diversity import beta_diversity
-
-    text = tree.to_newick()
-    known = tree.names or names
-    theirs = TreeNode.read(StringIO(text), convert_underscores=False)
-    if len(theirs.children) > 2:
-        theirs = theirs.unrooted_copy() if hasattr(theirs, "unrooted_copy") else theirs
-    found, spent, _ = timed(
-        lambda: beta_diversity("weighted_unifrac", few, taxa=known, tree=theirs, validate=False), repeats=1
-    )
-    off = np.abs(found.data - out[:peer_count, :peer_count]).max() / out.max()
-    print(f"  {'scikit-bio':<26}{pairs / spent:>14,.0f} pairs/s   differs by {off:.1e} of the largest", flush=True)
-    if importlib.util.find_spec("unifrac") is None:
-        print("  unifrac: not installed (it comes by conda)")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--words", type=int, default=5000)
-    parser.add_argument("--samples", type=int, default=10_000, help="of the phylogeny; 0 leaves UniFrac out")
-    parser.add_argument("--peer-samples", type=int, default=100)
-    parser.add_argument("--tree", help="Newick text of a phylogeny [default: a random one of 10,000 tips]")
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     tree = tp.linkage(points=rng.normal(size=(args.words, 8)))
@@ -190,8 +140,6 @@ def main():
     shards(tree, rows, judge, lines)
     dask(tree, rows, judge, lines)
     gpu(tree, rows, judge, lines)
-    if args.samples:
-        unifrac(args.samples, args.peer_samples, args.tree)
 
 
 if __name__ == "__main__":

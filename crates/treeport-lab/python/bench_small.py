@@ -1,14 +1,15 @@
 """Many small exact problems by several tools: ``treeport-lab bench small``.
 
 Measures on points of their own, every one of a side with every one of the other, from coordinates, on one thread. The
-tools take turns; what is printed is the median of a pair, in microseconds, and how many times ours it is. Then what a
-call costs by itself, on two points, and one pair of few points and many. Tools that are not installed are left out:
+tools take turns; what is printed is the median of a pair, in microseconds, and how many times ours it is. Then one pair of
+few points and many; `bench overhead` has what a call costs by itself. Tools that are not installed are left out:
 wasserstein (`PairwiseEMD`), POT (`ot.emd2`, which is given all distances of a pair by SciPy).
 """
 
 import argparse
 import statistics
 import time
+import timeit
 
 import numpy as np
 import treeport as tp
@@ -83,37 +84,14 @@ def compare(support, side, dim):
     print(f"support {support:3} in R^{dim:<3}  " + "   ".join(shown), flush=True)
 
 
-def call(name, work, times=2000):
-    """Prints what one call takes: the median of rounds."""
-    rounds = []
-    for _ in range(ROUNDS):
-        begun = time.perf_counter()
-        for _ in range(times):
-            work()
-        rounds.append((time.perf_counter() - begun) / times * 1e6)
-    print(f"{name:42} {statistics.median(rounds):12.2f}", flush=True)
-
-
-def calls():
-    """What a call costs where there is hardly anything to solve, and parts of it."""
-    a, b = np.array([0.5, 0.5]), np.array([0.25, 0.75])
-    points, cost = np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
-    rows, pairs = np.stack([a, b]), np.array([[0, 1]])
-    kept = tp.Measures(rows)
-    call("numpy.asarray of a list of two", lambda: np.asarray([0.5, 0.5]))
-    call("emd, cost", lambda: tp.emd(a, b, cost=cost))
-    call("emd, points", lambda: tp.emd(a, b, points=points))
-    call("emd_pairs, points, one pair", lambda: tp.emd_pairs(rows, pairs, points=points))
-    call("emd_pairs, points, one pair of Measures", lambda: tp.emd_pairs(kept, pairs, points=points))
-
-
 def lopsided(few=10, many=20_000, dim=3):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(few + many, dim))
     a, b = np.zeros(few + many), np.zeros(few + many)
     a[:few], b[few:] = rng.random(few) + 0.01, rng.random(many) + 0.01
     a, b = a / a.sum(), b / b.sum()
-    call(f"emd, {few} × {many} points in R^{dim}", lambda: tp.emd(a, b, points=points), 3)
+    spent = statistics.median(timeit.repeat(lambda: tp.emd(a, b, points=points), number=3, repeat=ROUNDS)) / 3
+    print(f"emd, {few} × {many} points in R^{dim}: {spent * 1e6:.0f} microseconds")
 
 
 if __name__ == "__main__":
@@ -122,6 +100,4 @@ if __name__ == "__main__":
     for support, side in [(10, 60), (30, 40), (100, 8)]:
         for dim in (2, 3, 300):
             compare(support, side, dim)
-    print("microseconds a call")
-    calls()
     lopsided()

@@ -100,7 +100,7 @@ fn attempt(
     let truth = leaf_distances(hidden);
     let blurred = noisy_distances(&truth, sigma, rng)?;
     let blurred = GroundMetric::from_condensed(hidden.leaves(), blurred)?;
-    let start = linkage(&blurred, method)?;
+    let start = linkage(&blurred, method, &treeport::silent)?;
     let data = labelled(hidden, TRAINING_PAIRS, rng)?;
     let found = match way {
         RecoveryMethod::Learned(kind) => {

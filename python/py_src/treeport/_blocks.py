@@ -141,7 +141,7 @@ def table(
 
 
 def table_on(device: str, model: Model, normalize: bool, a: Any, b: Any = None) -> Any:
-    """The same on a GPU, in single precision."""
+    """Distances of a block of rows to another, or within one, on a GPU, in single precision."""
     left, right = measures_of(a, normalize), None if b is None else measures_of(b, normalize)
     return table_of(model._raw, left, right, None, 1, device)
 
@@ -197,7 +197,7 @@ def search(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: 
 
 
 def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> Found:
-    """The same as a table of distances and one of numbers."""
+    """What `search` finds, as a table of distances and one of numbers."""
     _, numbers, distances, *_ = search(index, queries, normalize, k, accuracy)
     return [(distances.reshape(-1, k), numbers.reshape(-1, k))]
 

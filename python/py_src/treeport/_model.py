@@ -347,7 +347,7 @@ class Model:
         return sparse.csr_array((values, columns, start), shape=(len(start) - 1, nodes))
 
     def scaled(self: Self, factor: float) -> Self:
-        """The same with every edge multiplied by `factor`."""
+        """A model with every edge multiplied by `factor`."""
         return self._of(self._raw.scaled(factor))
 
     def extend(
@@ -357,7 +357,7 @@ class Model:
         *,
         n_jobs: Optional[int] = None,
     ) -> Self:
-        """The same with new points behind the old ones, whose distances stay as they are.
+        """A model with new points behind the old ones, whose distances stay as they are.
 
         A new point hangs near its nearest old one, where its distances to 16 near and 16 other points come out best.
 

@@ -76,7 +76,7 @@ class Engine:
         return nullcontext()
 
     def array(self, values: Any) -> Any:
-        """The same on the machine."""
+        """An array of these values on the machine."""
         return np.asarray(values)
 
     def zeros(self, *shape: int) -> Any:

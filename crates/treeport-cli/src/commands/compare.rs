@@ -140,8 +140,8 @@ impl Judge<'_> {
         match way {
             Way::MeanLabel => {
                 let mean = train.null_baselines()[0].constant;
-                let cost = (begun.elapsed(), 0.0, size_of::<f64>());
-                Ok(vec![self.row(way.name(), cost, |data| Ok(vec![mean; data.len()]))?])
+                let means = |data: &Labelled| Ok(vec![mean; data.len()]);
+                Ok(vec![self.row(way.name(), begun.elapsed(), 0.0, size_of::<f64>(), means)?])
             }
             Way::Flowtree => {
                 let tree = quadtree(metric, seed)?;
@@ -150,8 +150,8 @@ impl Judge<'_> {
                     flow::pairs(&tree, metric, data.measures(), data.pairs(), progress)
                 };
                 let pair = time(test, progress, |watch| flow(test, watch).map(drop))?;
-                let cost = (build, pair, bytes(&tree.clone().into()));
-                Ok(vec![self.row(way.name(), cost, |data| flow(data, progress))?])
+                let bytes = bytes(&tree.clone().into());
+                Ok(vec![self.row(way.name(), build, pair, bytes, |data| flow(data, progress))?])
             }
             Way::Fit(method) => {
                 // As the method makes it: what only has its scale from labels does without.
@@ -161,7 +161,7 @@ impl Judge<'_> {
                 let build = begun.elapsed();
                 let pairs = |data: &Labelled| model.pairs(data.measures(), data.pairs(), progress);
                 let pair = time_model(&model, test.measures(), test.pairs(), TIMING, progress)?.1;
-                let mut rows = vec![self.row(way.name(), (build, pair, bytes(&model)), pairs)?];
+                let mut rows = vec![self.row(way.name(), build, pair, bytes(&model), pairs)?];
                 if method == Method::Forest {
                     rows.push(self.by_flow(&model, build, progress)?);
                 }
@@ -174,7 +174,9 @@ impl Judge<'_> {
     fn row(
         &self,
         method: &'static str,
-        (build, pair, bytes): (Duration, f64, usize),
+        build: Duration,
+        pair: f64,
+        bytes: usize,
         predict: impl Fn(&Labelled) -> treeport::Result<Vec<f64>>,
     ) -> treeport::Result<Row> {
         let (factor, predicted) = (self.train.factor(&predict(self.train)?), predict(self.test)?);

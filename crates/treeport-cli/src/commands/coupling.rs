@@ -95,7 +95,8 @@ fn model_plan(args: &CouplingArgs, path: &Path, output: &Output) -> Result<Plan>
 
 fn exact_plan(args: &CouplingArgs, output: &Output) -> Result<Plan> {
     let (ground, names) = input::named_ground(&args.ground)?;
-    let (measures, (i, j)) = read_pair(args, PointSet::of_ground(&ground, names.as_ref()), output)?;
+    let (measures, (i, j)) =
+        read_pair(args, PointSet::of(ground.points(), names.as_ref()), output)?;
     let (a, b) = (measures.row(i), measures.row(j));
     let solved =
         watched(output, |progress| Problem::new(&ground, &a, &b).numbered(i, j).solve(progress));

@@ -53,7 +53,7 @@ pub(crate) struct ExactArgs {
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
     let (ground, names) = input::ground(&args.ground)?;
-    let measures = args.measures.read(PointSet::of_ground(&ground, names.as_ref()), output)?;
+    let measures = args.measures.read(PointSet::of(ground.points(), names.as_ref()), output)?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
     let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs }.job();
     if let Some(names) = measures.names() {

@@ -78,7 +78,8 @@ pub(crate) fn run(args: &IndexArgs, output: &Output) -> Result<ExitCode> {
 
 fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
     let (metric, point_names) = input::named_metric(&args.ground)?;
-    let measures = args.measures.read(PointSet::of(&metric, point_names.as_ref()), output)?;
+    let measures =
+        args.measures.read(PointSet::of(metric.points(), point_names.as_ref()), output)?;
     let path = args.measures.path()?;
     Measures::check_all_balanced(&[&measures]).with_context(|| input::name(path))?;
     let measures = named(args, measures)?;
@@ -104,7 +105,7 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
     let removed = file.index.numbers_of(&args.remove).and_then(|n| file.index.remove(&n));
     removed.with_context(|| input::name(path))?;
     let Some(from) = &args.measures.measures else { return Ok(file) };
-    let space = PointSet::of(file.index.metric(), file.point_names.as_ref());
+    let space = PointSet::of(file.index.metric().points(), file.point_names.as_ref());
     let more = args.measures.read(space, output)?;
     Measures::check_all_balanced(&[&more, file.index.measures()])
         .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;

@@ -99,6 +99,9 @@ impl Command {
 
 /// An option that would help against an error, if there is one.
 pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
+    if let Some(treeport_jobs::Error::NotAShard { .. }) = error.downcast_ref() {
+        return Some("`exact`, `distance` and `nearest` write shards with `--shard I/N`".into());
+    }
     let hint = match error.downcast_ref::<Error>()? {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
         Error::UnnamedMeasures => {

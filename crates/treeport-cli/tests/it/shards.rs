@@ -192,7 +192,11 @@ fn parts_that_do_not_belong_together() {
     assert_snapshot!(refused(&format!("{one} {two} exact.csv.shard")),
         @"`exact.csv.shard` is of another job than `part-1.csv.shard` (other command, format, model, against, measure-names, against-names, metric); leave it out, or do that part again");
     assert_snapshot!(refused(&format!("{one} {two} measures.csv")),
-        @"`measures.csv` is no shard; `treeport exact`, `distance` and `nearest` write them with `--shard I/N`");
+        @r"
+    `measures.csv` is no shard, a part of a job that was done by itself
+
+    hint: `exact`, `distance` and `nearest` write shards with `--shard I/N`
+    ");
     assert_snapshot!(refused(&format!("{one} {two} nowhere.shard")),
         @"cannot read `nowhere.shard`: No such file or directory");
     let mut bytes = folder.read(two);

@@ -96,7 +96,7 @@ fn rows(name: &str, kind: &str, metric: &GroundMetric, measures: &Measures) -> R
     let pairs = couples(2 * PAIRS);
     let (train, test) = pairs.split_at(PAIRS);
     let train = Labelled::solve(metric, measures, train.to_vec(), &silent)?;
-    let model = Model::Tree(linkage(metric, Linkage::Neighbors)?);
+    let model = Model::Tree(linkage(metric, Linkage::Neighbors, &treeport::silent)?);
     let estimator = Estimator::new(metric, &model)?.calibrated(Level::Arcs, &train, &silent)?;
     let truth = Labelled::solve(metric, measures, test.to_vec(), &silent)?;
     let (mut exact_seconds, mut seconds) = (0.0, [0.0; ASKED.len()]);

@@ -73,8 +73,8 @@ fn problem(n: usize, rng: &mut Random) -> treeport::Result<(Tree, Labelled)> {
     let points = uniform_points(n, 2, -10.0, 10.0, rng);
     let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean)?;
     let measures = uniform_measures(n, 2 * PAIRS, rng)?;
-    let data = labelled_by(&linkage(&metric, Linkage::Complete)?, &measures)?;
-    Ok((linkage(&metric, Linkage::Average)?, data))
+    let data = labelled_by(&linkage(&metric, Linkage::Complete, &treeport::silent)?, &measures)?;
+    Ok((linkage(&metric, Linkage::Average, &treeport::silent)?, data))
 }
 
 /// Seconds of one projection the paper's way, on one thread.

@@ -29,7 +29,7 @@ pub fn pairs(count: usize, seed: u64, mut report: impl FnMut(&Row)) -> Result<()
     let mut rng = seeded(seed);
     let points = clustered_points(VOCABULARY, DIM, CLUSTERS, &mut rng);
     let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
-    let tree = linkage(&metric, Linkage::Neighbors)?;
+    let tree = linkage(&metric, Linkage::Neighbors, &treeport::silent)?;
     let prepared = tree.prepare(&documents(VOCABULARY, CLUSTERS, WORDS, count, &mut rng)?)?;
     let all = rayon::current_num_threads();
     for threads in if all == 1 { vec![1] } else { vec![1, all] } {

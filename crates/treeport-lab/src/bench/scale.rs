@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use treeport::build::linkage_watched;
+use treeport::build::linkage;
 use treeport::fit::Start;
 use treeport::internal::steps;
 use treeport::io::npy;
@@ -101,8 +101,8 @@ fn stages(
     }
     watch.turn("labels");
     let data = Labelled::solve(metric, train, pairs, &silent)?;
-    let linkage = Linkage::usual(n);
-    let all_pairs = linkage == Linkage::Average;
+    let method = Linkage::usual(n);
+    let all_pairs = method == Linkage::Average;
     watch.turn(if all_pairs { "average linkage" } else { "near neighbors" });
     let hear = |state: &State<'_>| {
         match state.task {
@@ -114,7 +114,7 @@ fn stages(
         }
         true
     };
-    let start = linkage_watched(metric, linkage, &hear)?;
+    let start = linkage(metric, method, &hear)?;
     watch.turn("points");
     let options = FitOptions { start: Some(Start::Tree(start.clone())), ..FitOptions::default() };
     let fitted = fit(metric, Some(&data), &options, &hear)?;

@@ -35,7 +35,7 @@ pub fn scan(
     let mut rng = seeded(seed);
     let points = clustered_points(vocabulary, DIM, CLUSTERS, &mut rng);
     let metric = GroundMetric::from_points(DIM, points, PointMetric::Euclidean)?;
-    let tree = linkage(&metric, Linkage::Neighbors)?;
+    let tree = linkage(&metric, Linkage::Neighbors, &treeport::silent)?;
     let all = documents(vocabulary, CLUSTERS, words, count + QUERIES, &mut rng)?;
     report(&measure("generated", &tree, &all)?);
     Ok(())
@@ -55,7 +55,7 @@ pub fn scan_documents(data: &Path, mut report: impl FnMut(&Row)) -> Result<()> {
         };
         let metric = GroundMetric::read_points_npy(open(embeddings)?, PointMetric::Euclidean)?;
         let docs = Measures::read_npz(open(docs_with_stop_words.as_ref().unwrap_or(docs))?)?;
-        let tree = linkage(&metric, Linkage::Neighbors)?;
+        let tree = linkage(&metric, Linkage::Neighbors, &treeport::silent)?;
         report(&measure(name, &tree, &docs.normalized())?);
     }
     Ok(())

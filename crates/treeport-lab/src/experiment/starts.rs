@@ -62,7 +62,11 @@ const ADVERSARIAL: [f64; 6] = [2.0, 4.0, 4.0, 4.0, 4.0, 2.0];
 const PAIRS: usize = 200;
 
 fn single_linkage(condensed: [f64; 6]) -> Result<Tree> {
-    Ok(linkage(&GroundMetric::from_condensed(4, condensed.to_vec())?, Linkage::Single)?)
+    Ok(linkage(
+        &GroundMetric::from_condensed(4, condensed.to_vec())?,
+        Linkage::Single,
+        &treeport::silent,
+    )?)
 }
 
 /// The largest difference of any leaf distance, and the relative errors on unseen pairs.

@@ -38,8 +38,9 @@ fn belfast_has_stops_at_distance_zero() {
     let distances = metric.condensed().unwrap();
     assert_eq!(distances.iter().filter(|&&d| d == 0.0).count(), 272);
     // Single linkage from the edges alone is that of all shortest paths.
-    let from_edges = linkage(&metric, Linkage::Single).unwrap();
-    let from_matrix = linkage(&metric.materialized().unwrap(), Linkage::Single).unwrap();
+    let from_edges = linkage(&metric, Linkage::Single, &treeport::silent).unwrap();
+    let from_matrix =
+        linkage(&metric.materialized().unwrap(), Linkage::Single, &treeport::silent).unwrap();
     for i in (0..1917).step_by(97) {
         for j in (0..1917).step_by(101) {
             assert_eq!(from_edges.leaf_distance(i, j), from_matrix.leaf_distance(i, j));
@@ -85,7 +86,7 @@ fn documents_by_the_sparse_path_agree_with_the_dense_loop() {
     let metric = GroundMetric::read_points_npy(open(&embeddings), PointMetric::Euclidean).unwrap();
     let measures = Measures::read_npz(open(&docs)).unwrap();
     for method in [Linkage::Single, Linkage::Average] {
-        let tree = linkage(&metric, method).unwrap();
+        let tree = linkage(&metric, method, &treeport::silent).unwrap();
         let prepared = tree.prepare(&measures).unwrap();
         let mut scratch = Scratch::default();
         for (i, j) in (0..736).map(|k| (k, k + 1)) {

@@ -80,7 +80,7 @@ impl Demo {
     /// # Errors
     /// None.
     pub fn start(&self) -> Result<Tree> {
-        linkage(&self.metric, Linkage::Average)
+        linkage(&self.metric, Linkage::Average, &treeport::silent)
     }
 
     /// Learns from the training pairs, as `treeport fit` does.

@@ -207,7 +207,8 @@ mod tests {
         let copies = prop::collection::vec((row, 1..5usize), 1..12);
         (plane, copies).prop_map(|(plane, copies)| {
             let metric = GroundMetric::from_points(2, plane, PointMetric::Euclidean).unwrap();
-            let tree = treeport::linkage(&metric, treeport::Linkage::Average).unwrap();
+            let tree =
+                treeport::linkage(&metric, treeport::Linkage::Average, &treeport::silent).unwrap();
             let rows = copies.iter().flat_map(|(row, times)| vec![row; *times]);
             let rows = rows.map(|row| row.iter().map(|(&p, &mass)| (p, f64::from(mass))));
             let measures = Measures::from_rows(POINTS, rows).unwrap().normalized();

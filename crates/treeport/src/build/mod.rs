@@ -13,7 +13,7 @@ mod ultrametric;
 
 pub(crate) use cluster::{BRANCHING, DEPTH};
 pub use cluster::{Splitting, cluster_tree};
-pub use linkage::{Linkage, linkage, linkage_watched};
+pub use linkage::{Linkage, linkage};
 pub(crate) use perturbed::N_TREES;
 pub use perturbed::{PerturbedOptions, perturbed};
 pub use quadtree::quadtree;

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use rayon::prelude::*;
 
-use super::linkage::{Linkage, linkage_of_copy, linkage_watched, working_copy};
+use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
 use super::neighbors::{DistanceNoise, neighbors};
 use crate::error::Result;
 use crate::forest::Forest;
@@ -106,7 +106,7 @@ const SMALL: usize = 1 << 22;
 /// `progress` counts trees.
 ///
 /// # Errors
-/// Bad options, or [`Error::Cancelled`] when `progress` asks to stop.
+/// Bad options, or [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
 ///
 /// # Complexity
 /// That of [`linkage`](crate::build::linkage()) for every tree; one copy of all distances at a time, N²/2
@@ -160,7 +160,7 @@ fn grow(
     noise: Option<DistanceNoise>,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
-    let Some(noise) = noise else { return linkage_watched(metric, method, progress) };
+    let Some(noise) = noise else { return linkage(metric, method, progress) };
     if method == Linkage::Neighbors {
         return neighbors(metric, Some(noise), progress)?.to_tree();
     }
@@ -233,7 +233,7 @@ mod tests {
         for linkage in [Linkage::Average, Linkage::Neighbors, Linkage::Ward] {
             let options = PerturbedOptions { n_trees: 3, linkage, ..Default::default() };
             let forest = perturbed(&metric, &options, &silent).unwrap();
-            let plain = crate::build::linkage(&metric, linkage).unwrap();
+            let plain = crate::build::linkage(&metric, linkage, &crate::silent).unwrap();
             assert_eq!(forest.trees()[0], plain);
             assert!(forest.trees()[1] != plain && forest.trees()[1] != forest.trees()[2]);
         }

@@ -26,7 +26,7 @@ pub struct Calibration {
     /// How much of the lower and of the upper bound the value at the flow level takes where both are
     /// computed; none without labels.
     pub flow_blend: Option<[f64; 2]>,
-    /// The same at the level of arcs, where they always are.
+    /// How much of either the value at the level of arcs takes, where both always are.
     pub arcs_blend: [f64; 2],
 }
 
@@ -111,7 +111,7 @@ pub fn calibration(
 }
 
 impl Estimator {
-    /// The same with a calibration from before.
+    /// An estimator with a calibration from before.
     ///
     /// # Errors
     /// A factor that is not finite and above 0, a width that is negative or not a number, a share that

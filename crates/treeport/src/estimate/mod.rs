@@ -44,7 +44,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use crate::accuracy::Level;
-use crate::build::{Linkage, linkage_watched};
+use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
 use crate::exact;
 use crate::flow::{FlowPlans, far};
@@ -87,9 +87,9 @@ pub struct Estimate {
 ///
 /// # Example
 /// ```
-/// use treeport::{Estimator, GroundMetric, Level, Linkage, Measures, Model, PointMetric, linkage};
+/// use treeport::{Estimator, GroundMetric, Level, Linkage, Measures, Model, PointMetric, linkage, silent};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
-/// let model = Model::Tree(linkage(&metric, Linkage::Average)?);
+/// let model = Model::Tree(linkage(&metric, Linkage::Average, &silent)?);
 /// let estimator = Estimator::new(&metric, &model)?;
 /// let measures = Measures::from_dense(4, &[0.5, 0.0, 0.5, 0.0, 0.0, 0.5, 0.0, 0.5])?;
 /// let (a, b) = (measures.row(0), measures.row(1));
@@ -182,12 +182,12 @@ impl Estimator {
             return Ok(Some(below));
         }
         // Outside of the cell, as in `GroundMetric::materialize`.
-        let tree = linkage_watched(&self.metric, Linkage::Single, progress)?;
+        let tree = linkage(&self.metric, Linkage::Single, progress)?;
         let height = tree.heights().into_iter().fold(0.0, f64::max);
         Ok(Some(self.below.get_or_init(|| SingleLinkage { tree, height })))
     }
 
-    /// The same, but asking the trees also where the exact solver is faster: to measure what a
+    /// An estimator that asks the trees also where the exact solver is faster: to measure what a
     /// level is worth, not to use it. [`Level::Exact`] stays exact.
     #[must_use]
     pub fn by_trees_alone(mut self) -> Self {
@@ -424,7 +424,7 @@ fn in_parallel<T: Send>(
 /// distances cost nothing, it is 0.8 times as fast at 50 points.
 const FLOW_CROSSING: f64 = 1.5;
 
-/// The same for its bounds, which ask for all distances: 192 points each for 16 trees. They are as
+/// [`FLOW_CROSSING`] of the bounds of the flow, which ask for all distances: 192 points each for 16 trees. They are as
 /// fast as the solver at 120 points in the plane, at 140 in R^20 and at 200 to 270 in R^300; at
 /// 1,000 points 6, 5 and 2 times as fast. Where both take the same time, the solver says more.
 const FLOW_BOUNDS_CROSSING: f64 = 6.0;
@@ -433,5 +433,5 @@ const FLOW_BOUNDS_CROSSING: f64 = 6.0;
 /// of what sweeps cost: 12 points each for a tree, 200 for 16 of them.
 const PLANS_CROSSING: f64 = 6.0;
 
-/// The same for sweeps, which ask no tree: 60 points on each side.
+/// Sweeps, which do not use the trees, are as fast as the exact solver at 60 points on each side.
 const ARCS_CROSSING: f64 = 30.0;

@@ -7,7 +7,7 @@ use super::edges::{fit_labels, fit_points};
 use super::options::{FitOptions, Start};
 use super::stages::stages;
 use super::{Fit, forest, weights};
-use crate::build::{self, Linkage, Splitting, cluster_tree, linkage_watched, quadtree};
+use crate::build::{self, Linkage, Splitting, cluster_tree, linkage, quadtree};
 use crate::error::Result;
 use crate::forest::Forest;
 use crate::labelled::Labelled;
@@ -83,10 +83,8 @@ impl FitJob<'_> {
     fn start(&self) -> Result<Tree> {
         match &self.options.start {
             Some(Start::Tree(tree)) => Ok(tree.clone()),
-            Some(Start::Linkage(method)) => linkage_watched(self.metric, *method, self.progress),
-            None => {
-                linkage_watched(self.metric, Linkage::usual(self.metric.points()), self.progress)
-            }
+            Some(Start::Linkage(method)) => linkage(self.metric, *method, self.progress),
+            None => linkage(self.metric, Linkage::usual(self.metric.points()), self.progress),
         }
     }
 
@@ -130,8 +128,8 @@ impl FitJob<'_> {
         Ok(Model::Forest(weighted).into())
     }
 
-    /// The same with every tree learned, and edges fitted together where there are labels to say
-    /// how far.
+    /// A forest of perturbed linkages with every tree learned, and edges fitted together where there are
+    /// labels to say how far.
     pub(super) fn learned_forest(&self) -> Result<Fit> {
         let forest = self.grown()?;
         let Some(data) = self.lessons()? else { return Ok(Model::Forest(forest).into()) };
@@ -156,7 +154,7 @@ impl FitJob<'_> {
     }
 
     pub(super) fn linkage(&self, method: Linkage) -> Result<Fit> {
-        Ok(Model::Tree(linkage_watched(self.metric, method, self.progress)?).into())
+        Ok(Model::Tree(linkage(self.metric, method, self.progress)?).into())
     }
 
     /// All points equally far apart, as far as sampled points are in the mean.

@@ -111,7 +111,7 @@ const CLUSTERS: Takes = Takes { clusters: true, ..NOTHING };
 const FITTED_GRID: Takes = Takes { point_pairs: true, ..GRID };
 const FITTED_CLUSTERS: Takes = Takes { point_pairs: true, ..CLUSTERS };
 
-/// The same for several trees.
+/// What several trees of one kind take.
 const fn several(takes: Takes) -> Takes {
     Takes { n_trees: true, ..takes }
 }

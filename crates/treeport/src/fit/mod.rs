@@ -96,7 +96,7 @@ pub struct Fit {
 /// learn the distances of the points themselves.
 ///
 /// `progress` hears of every step, from any thread. When it asks to stop, `auto` and one learned
-/// tree give back the best so far, once there is one, and everything else [`Error::Cancelled`].
+/// tree give back the best so far, once there is one, and everything else [`Error::Cancelled`](crate::Error::Cancelled).
 ///
 /// A graph is prepared for questions of distances first ([`GroundMetric::prepare`]), unless the method
 /// is single linkage.
@@ -104,7 +104,7 @@ pub struct Fit {
 /// # Errors
 /// No labels where some are given, or labels on other points; options that are out of range or that
 /// the method cannot use; a method that needs labels or coordinates without them;
-/// [`Error::Cancelled`].
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 pub fn fit(
     metric: &GroundMetric,
     data: Option<&Labelled>,

@@ -2,7 +2,7 @@
 //!
 //! *UltraTWD: Optimizing Ultrametric Trees for Tree-Wasserstein Distance* (ICML 2025) looks for the
 //! ultrametric closest to the ground metric. In the largest difference that is solved by a minimum
-//! spanning tree and one shift, [`Linkage::Closest`](crate::Linkage::Closest). In the sum of
+//! spanning tree and one shift, [`Linkage::Closest`]. In the sum of
 //! squares it is not, and one descends: heights move down the gradient of (d_u − d)² over sampled
 //! pairs of points, and single linkage leads back to ultrametrics. That is this library's learner
 //! with unit masses as measures.
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Fit;
 use super::job::FitJob;
-use crate::build::{Linkage, linkage_watched};
+use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
 use crate::labelled::Labelled;
 use crate::learn::{Kind, LearnOptions, Loss, learn};
@@ -45,7 +45,7 @@ fn ultratwd(
     seed: u64,
     progress: &Progress<'_>,
 ) -> Result<Tree> {
-    let start = linkage_watched(metric, Linkage::Closest, progress)?;
+    let start = linkage(metric, Linkage::Closest, progress)?;
     if metric.points() < 2 {
         return Ok(start);
     }

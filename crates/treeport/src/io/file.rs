@@ -246,7 +246,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The same for bytes that are there already.
+/// [`save`] of bytes that are there already.
 pub(crate) fn save_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let broken = |source| Error::write(path, source);
     save(path, |out| out.write_all(bytes).map_err(broken))

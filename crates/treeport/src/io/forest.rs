@@ -49,7 +49,7 @@ impl Forest {
         self.to_bytes_with(&Extra::default())
     }
 
-    /// The same with more in the file.
+    /// [`to_bytes`](Self::to_bytes) with more in the file.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         let sizes = self.trees.iter().map(|tree| tree.nodes() as u32);
         let nodes: Vec<u8> = sizes.flat_map(u32::to_le_bytes).collect();

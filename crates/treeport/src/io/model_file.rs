@@ -32,9 +32,9 @@ use crate::names::Named;
 /// # Example
 /// ```
 /// use treeport::io::ModelFile;
-/// use treeport::{GroundMetric, Linkage, Model, PointMetric, linkage};
+/// use treeport::{GroundMetric, Linkage, Model, PointMetric, linkage, silent};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
-/// let model = Model::Tree(linkage(&metric, Linkage::Average)?);
+/// let model = Model::Tree(linkage(&metric, Linkage::Average, &silent)?);
 /// let whole = ModelFile { model, calibration: None, metric: Some(metric) };
 /// let again = ModelFile::from_bytes(&whole.to_bytes()?)?;
 /// assert_eq!(again.model, whole.model);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     fn whole(metric: &GroundMetric) -> ModelFile {
-        let tree = linkage(metric, Linkage::Average).unwrap();
+        let tree = linkage(metric, Linkage::Average, &crate::silent).unwrap();
         let metric = Some(metric.clone());
         ModelFile { model: Model::Tree(tree), calibration: Some(calibration()), metric }
     }

@@ -31,7 +31,7 @@ pub fn read(reader: impl Read) -> Result<Array> {
 /// [`read`], unless `check` refuses the shape, before anything else is read.
 ///
 /// # Errors
-/// The same, and those of `check`.
+/// As [`read`], and those of `check`.
 pub(super) fn read_if(
     mut reader: impl Read,
     check: impl FnOnce(&[usize]) -> Result<()>,
@@ -295,7 +295,7 @@ pub fn write_f64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
     write_header("<f8", shape, out)
 }
 
-/// The same for an `int64` array.
+/// [`write_f64_header`] for an `int64` array.
 pub(super) fn write_i64_header(shape: &[usize], out: impl Write) -> io::Result<()> {
     write_header("<i8", shape, out)
 }

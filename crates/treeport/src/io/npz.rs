@@ -248,7 +248,7 @@ pub enum Entries {
 }
 
 /// Writes a matrix of so many entries that is not in memory: `put` writes the bytes of each list.
-/// The same file as that of [`write_csr`].
+/// It is the file that [`write_csr`] writes.
 ///
 /// # Errors
 /// The output fails, or what `put` says.

@@ -55,7 +55,7 @@ impl Tree {
         self.to_bytes_with(&Extra::default())
     }
 
-    /// The same with more in the file.
+    /// [`to_bytes`](Self::to_bytes) with more in the file.
     pub(super) fn to_bytes_with(&self, extra: &Extra<'_>) -> Result<Vec<u8>> {
         encode(self.leaves(), self.parents(), self.lengths(), self.names(), extra)
     }

@@ -206,7 +206,7 @@ mod tests {
         let mut rng = generator(seed);
         let coordinates = (0..2 * n).map(|_| rng.random()).collect();
         let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
-        let start = linkage(&metric, Linkage::Average).unwrap();
+        let start = linkage(&metric, Linkage::Average, &crate::silent).unwrap();
         let mut row = || (0..4).map(|_| (rng.random_range(0..n), 0.25)).collect::<Vec<_>>();
         let measures = Measures::from_rows(n, [row(), row(), row(), row()]).unwrap();
         let data = Labelled::sample(&metric, &measures, 6, 0, &silent).unwrap();

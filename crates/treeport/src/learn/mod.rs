@@ -1,7 +1,7 @@
 //! Learning a tree from transport distances: \[CTW24\], Algorithm 1, with extensions.
 //!
 //! Gradient steps on node heights (`gradient`), each followed by a projection back to trees
-//! ([`crate::project`]) that may change their shape. A step costs O(N·batch + N log N).
+//! ([`project`](crate::project())) that may change their shape. A step costs O(N·batch + N log N).
 //!
 //! **Steps have no unit.** The batch gradient is divided by the batch's mean squared feature norm,
 //! so a rate of 1 would fit a single pair exactly, whatever the unit of distance: distances times c
@@ -90,7 +90,7 @@ pub struct Learned {
 /// use treeport::{GroundMetric, Labelled, LearnOptions, Linkage, PointMetric, learn, linkage, silent};
 /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
 /// let data = Labelled::of_points(&metric, 6, 0)?;
-/// let start = linkage(&metric, Linkage::Average)?;
+/// let start = linkage(&metric, Linkage::Average, &silent)?;
 /// let learned = learn(&start, &data, &LearnOptions::default(), &silent)?;
 /// let error = |epoch: usize| learned.history[epoch].relative_error;
 /// assert!(error(learned.best_epoch) <= error(0));

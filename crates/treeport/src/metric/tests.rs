@@ -149,7 +149,7 @@ fn copies_share_what_was_worked_out() {
         let copy = metric.clone();
         assert!(Arc::ptr_eq(&metric.shared, &copy.shared));
         assert!(Arc::ptr_eq(&metric.shared, &metric.clone().assume_metric().unwrap().shared));
-        crate::linkage(&copy, crate::Linkage::Single).unwrap();
+        crate::linkage(&copy, crate::Linkage::Single, &crate::silent).unwrap();
         assert_eq!(metric.shared.spanning.get().map(Vec::len), Some(3));
     }
 }
@@ -163,7 +163,7 @@ fn a_graph_is_worked_out_from_many_threads_at_once() {
     (0..64).into_par_iter().for_each(|i: usize| {
         let copy = metric.clone();
         copy.materialize(&crate::silent).unwrap();
-        crate::linkage(&copy, crate::Linkage::Single).unwrap();
+        crate::linkage(&copy, crate::Linkage::Single, &crate::silent).unwrap();
         assert_eq!(copy.distance(i, 399 - i), judge.distance(i, 399 - i));
     });
 }

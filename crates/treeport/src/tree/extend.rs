@@ -266,7 +266,7 @@ mod tests {
     proptest! {
         #[test]
         fn old_distances_stay_and_new_ones_are_those_of_their_places((metric, old) in scenes()) {
-            let tree = linkage(&first(&metric, old), Linkage::Average).unwrap();
+            let tree = linkage(&first(&metric, old), Linkage::Average, &crate::silent).unwrap();
             let row = |i: usize| (0..old).map(|j| metric.distance(i, j)).collect::<Vec<f64>>();
             let places: Vec<Attachment> =
                 (old..metric.points()).map(|i| tree.place(&row(i)).unwrap()).collect();
@@ -292,7 +292,7 @@ mod tests {
 
         #[test]
         fn no_place_that_was_looked_at_is_better((metric, old) in scenes()) {
-            let tree = linkage(&first(&metric, old), Linkage::Average).unwrap();
+            let tree = linkage(&first(&metric, old), Linkage::Average, &crate::silent).unwrap();
             let new = metric.points() - 1;
             let row: Vec<f64> = (0..old).map(|j| metric.distance(new, j)).collect();
             let place = tree.place(&row).unwrap();
@@ -328,7 +328,7 @@ mod tests {
     fn a_copy_of_a_point_lies_on_it() {
         let at = vec![0.0, 1.0, 3.0, 7.0, 7.5];
         let metric = GroundMetric::from_points(1, at, PointMetric::Euclidean).unwrap();
-        let tree = linkage(&metric, Linkage::Average).unwrap();
+        let tree = linkage(&metric, Linkage::Average, &crate::silent).unwrap();
         for copied in 0..5 {
             let row: Vec<f64> = (0..5).map(|q| metric.distance(copied, q)).collect();
             let larger = tree.extended(&[tree.place(&row).unwrap()]).unwrap();

@@ -54,8 +54,8 @@ fn measures() -> impl Strategy<Value = Measures> {
 fn forest(metric: &GroundMetric, count: usize) -> Model {
     let path = (1..POINTS).fold("0:1".to_owned(), |inner, p| format!("({inner},{p}:1):1"));
     let trees = [
-        linkage(metric, Linkage::Average).unwrap(),
-        linkage(metric, Linkage::Complete).unwrap(),
+        linkage(metric, Linkage::Average, &treeport::silent).unwrap(),
+        linkage(metric, Linkage::Complete, &treeport::silent).unwrap(),
         Tree::from_newick(&format!("{path};")).unwrap(),
     ];
     Forest::uniform(trees[..count].to_vec()).unwrap().into()
@@ -66,7 +66,7 @@ fn grown(metric: &GroundMetric, options: &PerturbedOptions) -> Model {
 }
 
 fn linked(metric: &GroundMetric, method: Linkage) -> Model {
-    linkage(metric, method).unwrap().into()
+    linkage(metric, method, &treeport::silent).unwrap().into()
 }
 
 proptest! {
@@ -300,7 +300,8 @@ fn the_duals_of_many_trees_bound_from_below_better_than_single_linkage() {
 #[test]
 fn duals_are_weighted_and_brought_to_the_scale_of_labels() {
     let (metric, data) = scene();
-    let trees = [Linkage::Average, Linkage::Complete].map(|by| linkage(&metric, by).unwrap());
+    let trees = [Linkage::Average, Linkage::Complete]
+        .map(|by| linkage(&metric, by, &treeport::silent).unwrap());
     let trees = trees.map(|tree| tree.scaled(0.8).unwrap());
     let lowers = |forest: &Model, factor: f64| -> Vec<f64> {
         let mut calibration = Calibration::default();
@@ -362,7 +363,7 @@ fn flows_in_a_graph_follow_its_paths() {
     let ring = (0..60).map(|k| (k, (k + 1) % 60, length(k)));
     let edges: Vec<_> = ring.chain((0..60).map(|k| (k, k * 7 % 60, length(k + 3)))).collect();
     let graph = GroundMetric::from_edges(60, &edges).unwrap();
-    let tree = linkage(&graph, Linkage::Average).unwrap();
+    let tree = linkage(&graph, Linkage::Average, &treeport::silent).unwrap();
     let masses: Vec<f64> = (0..120).map(|k| f64::from(k * 37 % 11)).collect();
     let measures = Measures::from_dense(60, &masses).unwrap().normalized();
     let (a, b) = (measures.row(0), measures.row(1));
@@ -374,7 +375,7 @@ fn flows_in_a_graph_follow_its_paths() {
 #[test]
 fn mass_that_only_rounding_moves_goes_to_a_point_of_the_other_measure() {
     let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean).unwrap();
-    let tree = linkage(&metric, Linkage::Average).unwrap();
+    let tree = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
     let measures = Measures::from_rows(3, [vec![(0, 1.0), (2, 1e-9)], vec![(0, 1.0)]]).unwrap();
     let (a, b) = (measures.row(0), measures.row(1));
     let plan = tree.coupling(&a, &b).unwrap();
@@ -640,7 +641,7 @@ fn two_sets_are_paired_as_one_joined_set_to_the_bit() {
 #[test]
 fn small_supports_are_solved_exactly_at_once() {
     let (metric, _) = scene();
-    let tree = linkage(&metric, Linkage::Average).unwrap();
+    let tree = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
     let forest = Forest::uniform(vec![tree; 4]).unwrap();
     let estimator = Estimator::new(&metric, &forest.into()).unwrap();
     assert_eq!(estimator.calibration().statistic, Statistic::Least);
@@ -704,7 +705,7 @@ fn levels_that_ask_no_tree_do_without() {
     let masses: Vec<f64> = (0..800).map(|k| f64::from((k * 7919) % 101)).collect();
     let measures = Measures::from_dense(400, &masses).unwrap().normalized();
     let (a, b) = (measures.row(0), measures.row(1));
-    let tree = Model::Tree(linkage(&metric, Linkage::Average).unwrap());
+    let tree = Model::Tree(linkage(&metric, Linkage::Average, &treeport::silent).unwrap());
     let (without, with) =
         (Estimator::without_trees(&metric).unwrap(), Estimator::new(&metric, &tree).unwrap());
     for level in [Level::Arcs, Level::Exact] {

@@ -36,7 +36,7 @@ impl Scene {
         let measures = Measures::from_rows(points, rows).unwrap().normalized();
         let pairs = (0..labels).map(|k| (2 * k, 2 * k + 1)).collect();
         let data = Labelled::solve(&metric, &measures, pairs, &silent).unwrap();
-        let start = linkage(&metric, Linkage::Average).unwrap();
+        let start = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
         Self { metric, data, start }
     }
 

@@ -42,7 +42,7 @@ proptest! {
         let moved = GroundMetric::from_points(2, moved, PointMetric::Euclidean).unwrap();
         let plain = PerturbedOptions { noise: Some(0.0), ..options(3, 5) };
         let (forest, other) = (grown(&metric, &plain), grown(&moved, &plain));
-        let tree = linkage(&metric, Linkage::Average).unwrap();
+        let tree = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
         prop_assert!(forest.trees().iter().all(|grown| *grown == tree));
         for (i, j) in common::pairs(order.len()) {
             let (here, there) = (tree.leaf_distance(order[i], order[j]), other.trees()[0].leaf_distance(i, j));
@@ -106,7 +106,12 @@ fn the_usual_noise_follows_the_spread_of_distances() {
     // All distances the same: nothing to perturb. Wide apart: 0.7.
     let same = GroundMetric::from_condensed(6, vec![2.0; 15]).unwrap();
     let plain = grown(&same, &options(2, 0));
-    assert!(plain.trees().iter().all(|tree| *tree == linkage(&same, Linkage::Average).unwrap()));
+    assert!(
+        plain
+            .trees()
+            .iter()
+            .all(|tree| *tree == linkage(&same, Linkage::Average, &treeport::silent).unwrap())
+    );
     let powers = (0..30).map(|k| 2f64.powi(k)).collect();
     let metric = GroundMetric::from_points(1, powers, PointMetric::Euclidean).unwrap();
     let given = PerturbedOptions { noise: Some(0.7), ..options(3, 1) };
@@ -207,7 +212,7 @@ fn learning_and_weights_fit_the_labels_better() {
 fn one_tree_gets_one_factor_and_units_cancel() {
     let metric = common::cloud(30, 2);
     let data = common::lessons(&metric, 40);
-    let tree = linkage(&metric, Linkage::Average).unwrap();
+    let tree = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
     let forest = Forest::uniform(vec![tree.clone()]).unwrap();
     let weighted = with_shrinkage(&forest, &data, None);
     let factor = weighted.trees()[0].lengths()[0] / tree.lengths()[0];

@@ -53,11 +53,11 @@ proptest! {
         let close = |x: f64| (x - truth).abs() <= 1e-7 * truth + 1e-9;
         prop_assert!(close(Problem::new(&metric, &a, &b).value(&silent).unwrap()));
         for kind in [Linkage::Single, Linkage::Average] {
-            let trees = [&metric, &matrix].map(|metric| linkage(metric, kind).unwrap());
+            let trees = [&metric, &matrix].map(|metric| linkage(metric, kind, &treeport::silent).unwrap());
             let heights = trees.map(|tree| tree.heights().into_iter().fold(0.0, f64::max));
             prop_assert!((heights[0] - heights[1]).abs() <= 1e-7 * heights[1]);
         }
-        let model = Model::Tree(linkage(&metric, Linkage::Neighbors).unwrap());
+        let model = Model::Tree(linkage(&metric, Linkage::Neighbors, &treeport::silent).unwrap());
         let estimator = Estimator::new(&metric, &model).unwrap().by_trees_alone();
         for level in [Level::Tree, Level::Flow, Level::Arcs] {
             let interval = estimator.bounds(level, &a, &b).unwrap();

@@ -31,8 +31,9 @@ fn random_metric(n: usize, rng: &mut Xoshiro256PlusPlus) -> GroundMetric {
 
 fn problem(n: usize, seed: u64) -> Problem {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let start = linkage(&random_metric(n, &mut rng), Linkage::Average).unwrap();
-    let hidden = linkage(&random_metric(n, &mut rng), Linkage::Complete).unwrap();
+    let start = linkage(&random_metric(n, &mut rng), Linkage::Average, &treeport::silent).unwrap();
+    let hidden =
+        linkage(&random_metric(n, &mut rng), Linkage::Complete, &treeport::silent).unwrap();
     let masses: Vec<f64> = (0..60 * n).map(|_| rng.random()).collect();
     let measures = Measures::from_dense(n, &masses).unwrap().normalized();
     let pairs: Vec<(usize, usize)> =
@@ -403,9 +404,10 @@ fn a_learned_tree_can_be_learned_further() {
 #[test]
 fn without_measures_it_learns_from_pairs_of_points() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(8);
-    let hidden = linkage(&random_metric(12, &mut rng), Linkage::Complete).unwrap();
+    let hidden =
+        linkage(&random_metric(12, &mut rng), Linkage::Complete, &treeport::silent).unwrap();
     let metric = GroundMetric::from_condensed(12, common::leaf_distances(&hidden)).unwrap();
-    let start = linkage(&random_metric(12, &mut rng), Linkage::Single).unwrap();
+    let start = linkage(&random_metric(12, &mut rng), Linkage::Single, &treeport::silent).unwrap();
     let data = Labelled::of_points(&metric, usize::MAX, 0).unwrap();
     assert_eq!(data.len(), 66);
     let options = LearnOptions {

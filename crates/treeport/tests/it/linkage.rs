@@ -103,14 +103,14 @@ proptest! {
     #[test]
     fn single_linkage_of_a_matrix(metric in matrices(1..25)) {
         let judge = agglomerate(&metric, Linkage::Single);
-        assert_merges(&linkage(&metric, Linkage::Single).unwrap(), &judge, 1e-12);
+        assert_merges(&linkage(&metric, Linkage::Single, &treeport::silent).unwrap(), &judge, 1e-12);
     }
 
     /// So few points are all compared.
     #[test]
     fn neighbors_linkage_of_a_small_matrix_is_average_linkage(metric in matrices(1..25)) {
-        let average = linkage(&metric, Linkage::Average).unwrap();
-        let neighbors = linkage(&metric, Linkage::Neighbors).unwrap();
+        let average = linkage(&metric, Linkage::Average, &treeport::silent).unwrap();
+        let neighbors = linkage(&metric, Linkage::Neighbors, &treeport::silent).unwrap();
         // Equal distances may merge in another order.
         let distances = metric.condensed().unwrap();
         if distances.iter().enumerate().all(|(k, d)| !distances[..k].contains(d)) {
@@ -132,7 +132,7 @@ proptest! {
             let metric = GroundMetric::from_points(dim, points, norm).unwrap();
             let flat: Vec<f64> = square(&metric).concat();
             let judge = common::single_linkage(n, &flat);
-            let tree = linkage(&metric, Linkage::Single).unwrap();
+            let tree = linkage(&metric, Linkage::Single, &treeport::silent).unwrap();
             let scale = flat.iter().copied().fold(0.0, f64::max);
             for (i, j) in common::pairs(n) {
                 let gap = (tree.leaf_distance(i, j) - judge[i * n + j]).abs();
@@ -144,13 +144,13 @@ proptest! {
     #[test]
     fn single_linkage_of_a_graph_needs_only_its_edges(metric in graphs()) {
         let judge = agglomerate(&metric, Linkage::Single);
-        assert_merges(&linkage(&metric, Linkage::Single).unwrap(), &judge, 1e-12);
+        assert_merges(&linkage(&metric, Linkage::Single, &treeport::silent).unwrap(), &judge, 1e-12);
     }
 
     #[test]
     fn the_closest_ultrametric_is_half_the_gap_above_single_linkage(metric in matrices(2..25)) {
-        let single = linkage(&metric, Linkage::Single).unwrap();
-        let closest = linkage(&metric, Linkage::Closest).unwrap();
+        let single = linkage(&metric, Linkage::Single, &treeport::silent).unwrap();
+        let closest = linkage(&metric, Linkage::Closest, &treeport::silent).unwrap();
         let n = metric.points();
         let largest = |tree: &Tree| {
             let gap = |(i, j)| (metric.distance(i, j) - tree.leaf_distance(i, j)).abs();
@@ -178,7 +178,7 @@ proptest! {
         let metric = GroundMetric::from_points(3, points, PointMetric::Euclidean).unwrap();
         for method in [Linkage::Average, Linkage::Complete, Linkage::Ward] {
             let judge = agglomerate(&metric, method);
-            assert_merges(&linkage(&metric, method).unwrap(), &judge, 1e-9);
+            assert_merges(&linkage(&metric, method, &treeport::silent).unwrap(), &judge, 1e-9);
         }
     }
 }
@@ -188,7 +188,7 @@ fn distances_of_any_size_are_linked() {
     for unit in [1e-200, 1.0, 1e200] {
         let metric = GroundMetric::from_condensed(3, vec![unit, unit, 0.5 * unit]).unwrap();
         for method in [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward] {
-            let tree = linkage(&metric, method).unwrap();
+            let tree = linkage(&metric, method, &treeport::silent).unwrap();
             assert!((tree.leaf_distance(1, 2) / unit - 0.5).abs() < 1e-12, "{method:?} {unit}");
             assert!(tree.leaf_distance(0, 1) / unit > 0.9, "{method:?} {unit}");
         }
@@ -196,7 +196,7 @@ fn distances_of_any_size_are_linked() {
     for scale in [1e-200, 1.0, 1e200] {
         let points = [1.0, 0.0, 0.0, 1.0, 1.0, 1.0].map(|x| x * scale).to_vec();
         let metric = GroundMetric::from_points(2, points, PointMetric::Cosine).unwrap();
-        let tree = linkage(&metric, Linkage::Single).unwrap();
+        let tree = linkage(&metric, Linkage::Single, &treeport::silent).unwrap();
         assert!((tree.leaf_distance(0, 2) - (1.0 - 0.5f64.sqrt())).abs() < 1e-12, "{scale}");
     }
 }
@@ -209,7 +209,9 @@ fn single_linkage_of_many_points_is_the_same_on_any_number_of_threads() {
     // A copy would know the tree already: the metric keeps it.
     let on = |threads: usize| {
         let metric = GroundMetric::from_points(20, coordinates.clone(), PointMetric::Euclidean);
-        common::on_threads(threads, || linkage(&metric.unwrap(), Linkage::Single).unwrap())
+        common::on_threads(threads, || {
+            linkage(&metric.unwrap(), Linkage::Single, &treeport::silent).unwrap()
+        })
     };
     assert_eq!(on(1), on(4));
 }

@@ -3,7 +3,7 @@
 //! Each in a process of its own: the limit is that of the process.
 
 use treeport::accuracy::Level;
-use treeport::build::{PerturbedOptions, linkage_watched, perturbed};
+use treeport::build::{PerturbedOptions, perturbed};
 use treeport::estimate::Estimator;
 use treeport::internal::memory;
 use treeport::progress::State;
@@ -63,18 +63,18 @@ alone! {
         for metric in [line(100), path(100)] {
             for method in [Linkage::Average, Linkage::Complete, Linkage::Ward] {
                 assert_eq!(
-                    refused(linkage(&metric, method)),
+                    refused(linkage(&metric, method, &treeport::silent)),
                     format!(
                         "{method} linkage of 100 points needs 39.6 kB, and 30 kB are available; take neighbors or single linkage or the method `cluster`, which do without all distances at once"
                     )
                 );
             }
             // What it names works, and so does everything else that needs no table.
-            linkage(&metric, Linkage::Single).unwrap();
-            linkage(&metric, Linkage::Closest).unwrap();
+            linkage(&metric, Linkage::Single, &treeport::silent).unwrap();
+            linkage(&metric, Linkage::Closest, &treeport::silent).unwrap();
             fit(&metric, None, &FitOptions::of(Method::Cluster), &silent).unwrap();
         }
-        assert_eq!(linkage(&line(80), Linkage::Average).unwrap().leaves(), 80);
+        assert_eq!(linkage(&line(80), Linkage::Average, &treeport::silent).unwrap().leaves(), 80);
     }
 }
 
@@ -119,7 +119,7 @@ alone! {
         let measures = Measures::unit_masses(100, [0, 50, 99]).unwrap();
         let solve = |metric: &GroundMetric| Labelled::sample(metric, &measures, 3, 0, &silent).unwrap();
         assert_eq!(solve(&graph), solve(&small));
-        let model = Model::Tree(linkage(&graph, Linkage::Single).unwrap());
+        let model = Model::Tree(linkage(&graph, Linkage::Single, &treeport::silent).unwrap());
         let estimator = Estimator::new(&graph, &model).unwrap();
         let (a, b) = (measures.row(0), measures.row(2));
         assert_eq!(estimator.distance(Level::Exact, &a, &b).unwrap().value, small.distance(0, 99));
@@ -129,7 +129,7 @@ alone! {
 alone! {
     fn tables_of_measures_are_weighed_whole() {
         let measures = spread(20, 60);
-        let tree = linkage(&line(20), Linkage::Average).unwrap();
+        let tree = linkage(&line(20), Linkage::Average, &treeport::silent).unwrap();
         let forest = Forest::uniform(vec![tree.clone(); 3]).unwrap();
         let _limit = Limit::of(50 * KILOBYTE);
         // One table is 28.8 kB; a forest holds two at a time.
@@ -197,7 +197,7 @@ alone! {
         assert!(text.starts_with("entropic transport between 100 and 100 points needs 160 kB"));
         refused(sinkhorn::value(&Problem::between(&dense[0], &dense[1], costs), &options, &silent));
         // What they name works.
-        let model = Model::Tree(linkage(&metric, Linkage::Single).unwrap());
+        let model = Model::Tree(linkage(&metric, Linkage::Single, &treeport::silent).unwrap());
         let estimator = Estimator::new(&squared, &model).unwrap().by_trees_alone();
         estimator.distance(Level::Flow, &a, &b).unwrap();
         estimator.bounds(Level::Flow, &a, &b).unwrap();
@@ -247,7 +247,7 @@ alone! {
             [Linkage::Single, Linkage::Average, Linkage::Complete, Linkage::Ward, Linkage::Closest]
         {
             // Fresh, as single linkage is kept.
-            let stopped = linkage_watched(&line(900), method, &second());
+            let stopped = linkage(&line(900), method, &second());
             assert!(matches!(stopped, Err(Error::Cancelled)), "{method}");
         }
         assert!(matches!(path(900).materialize(&second()), Err(Error::Cancelled)));
@@ -279,7 +279,7 @@ alone! {
             let exact = Problem::new(&metric, &a, &b).value(&silent).unwrap();
             assert!((exact / unit - 3.0).abs() < 1e-12, "{unit}: {exact}");
             for method in [Linkage::Single, Linkage::Average, Linkage::Ward] {
-                let tree = linkage(&metric, method).unwrap();
+                let tree = linkage(&metric, method, &treeport::silent).unwrap();
                 assert!((tree.leaf_distance(0, 1) / unit - 3.0).abs() < 1e-12, "{unit} {method}");
                 let estimator = Estimator::new(&metric, &Model::Tree(tree)).unwrap().by_trees_alone();
                 for level in Level::ALL {

@@ -192,7 +192,11 @@ fn linkages_and_shapes_are_those_of_the_builders() {
         (Method::Average, Linkage::Average),
         (Method::UltraTwdMst, Linkage::Closest),
     ] {
-        assert_eq!(tree(method), linkage(&scene.metric, linked).unwrap(), "{method}");
+        assert_eq!(
+            tree(method),
+            linkage(&scene.metric, linked, &treeport::silent).unwrap(),
+            "{method}"
+        );
     }
     let clusters =
         |splitting| build::cluster_tree(&scene.metric, splitting, 5, 6, 4, &silent).unwrap();
@@ -427,7 +431,7 @@ fn bad_options_and_labels_are_refused() {
     assert_eq!(message, "point_pairs is 0; at least one is needed");
     let message = refused(FitOptions { batch_size: Some(0), ..of(Method::LearnedForest) });
     assert_eq!(message, "batch_size is 0; a batch holds at least one pair");
-    let tree = linkage(&scene.metric, Linkage::Average).unwrap();
+    let tree = linkage(&scene.metric, Linkage::Average, &treeport::silent).unwrap();
     let forest = FitOptions { start: Some(Start::Tree(tree)), ..of(Method::Forest) };
     assert_eq!(refused(forest), "start is a tree; the trees of a forest are grown by a linkage");
     let elsewhere = Measures::unit_masses(3, 0..3).unwrap();

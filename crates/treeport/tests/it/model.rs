@@ -221,7 +221,10 @@ fn sparse() -> (treeport::GroundMetric, Measures) {
 #[test]
 fn prepared_measures_on_few_of_many_points_answer_as_the_direct_calls_to_the_bit() {
     let (metric, measures) = sparse();
-    check_prepared(&linkage(&metric, Linkage::Average).unwrap().into(), &measures);
+    check_prepared(
+        &linkage(&metric, Linkage::Average, &treeport::silent).unwrap().into(),
+        &measures,
+    );
     let options = PerturbedOptions { n_trees: 3, ..PerturbedOptions::default() };
     check_prepared(&perturbed(&metric, &options, &silent).unwrap().into(), &measures);
 }
@@ -366,7 +369,7 @@ fn sets_prepared_by_a_larger_forest_are_not_compared() {
 fn a_model_learns_and_is_judged_through_its_answers() {
     let metric = common::cloud(25, 2);
     let data = common::lessons(&metric, 40);
-    let model = Model::Tree(linkage(&metric, Linkage::Average).unwrap());
+    let model = Model::Tree(linkage(&metric, Linkage::Average, &treeport::silent).unwrap());
     let predicted = model.pairs(data.measures(), data.pairs(), &silent).unwrap();
     let [mean, variation] = data.null_baselines();
     let judged = data.judge(&predicted);

@@ -13,7 +13,12 @@ const HIDDEN: [f64; 6] = [4.0, 4.0, 2.0, 2.0, 4.0, 4.0];
 const ADVERSARIAL: [f64; 6] = [2.0, 4.0, 4.0, 4.0, 4.0, 2.0];
 
 fn single_linkage(condensed: [f64; 6]) -> Tree {
-    linkage(&GroundMetric::from_condensed(4, condensed.to_vec()).unwrap(), Linkage::Single).unwrap()
+    linkage(
+        &GroundMetric::from_condensed(4, condensed.to_vec()).unwrap(),
+        Linkage::Single,
+        &treeport::silent,
+    )
+    .unwrap()
 }
 
 /// 200 pairs of random measures with their transport distance on the hidden tree.

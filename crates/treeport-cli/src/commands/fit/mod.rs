@@ -49,7 +49,7 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
     let (metric, names) = input::named_metric(&args.ground)?;
     let measures = args.data.measures.measures.as_ref();
     let measures = measures
-        .map(|_| args.data.measures.read(PointSet::of(&metric, names.as_ref()), output))
+        .map(|_| args.data.measures.read(PointSet::of(metric.points(), names.as_ref()), output))
         .transpose()?;
     let options = args.options(&metric, names.as_deref())?;
     check(args, &options, &metric)?;

@@ -24,7 +24,7 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<()> {
     let index = &from.index;
-    let space = PointSet::of(index.metric(), from.point_names.as_ref());
+    let space = PointSet::of(index.metric().points(), from.point_names.as_ref());
     let read = |path: &Path| input::measures(space, path, args.how, output);
     let queries = args.queries.as_deref().map(read).transpose()?;
     if let (Some(queries), Some(path)) = (&queries, &args.queries) {

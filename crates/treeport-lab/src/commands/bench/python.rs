@@ -75,15 +75,10 @@ pub(super) const SCRIPTS: [Script; 9] = [
     },
     Script {
         name: "pairs-python",
-        about: "all pairs by threads, shards, Dask and a GPU; UniFrac against other packages",
+        about: "all pairs by threads, shards, Dask and a GPU",
         environment: OWN,
         needs: &[TREEPORT],
-        peers: &[
-            package("distributed", "dask[distributed]"),
-            TORCH,
-            SKBIO,
-            package("unifrac", "unifrac"),
-        ],
+        peers: &[package("distributed", "dask[distributed]"), TORCH],
     },
     Script {
         name: "unifrac",

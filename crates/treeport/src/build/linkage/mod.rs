@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, Storage, single_precision};
 use crate::names::named;
-use crate::progress::{Counter, Progress, silent};
+use crate::progress::{Counter, Progress};
 use crate::sets::DisjointSets;
 use crate::spanning::{self, SpanningEdge};
 use crate::steps::{BUILDING, DISTANCES};
@@ -80,31 +80,21 @@ impl Linkage {
 
 /// Grows a tree over the points of a metric; single linkage is found once and kept with the metric.
 ///
+/// `progress` counts rows of distances, then merges.
+///
 /// # Errors
 /// [`Error::Memory`](crate::Error::Memory), where the linkage needs all distances at once and they
-/// do not fit.
+/// do not fit; [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
 ///
 /// # Example
 /// ```
-/// use treeport::{GroundMetric, Linkage, linkage};
+/// use treeport::{GroundMetric, Linkage, linkage, silent};
 /// let metric = GroundMetric::from_condensed(3, vec![1.0, 4.0, 5.0])?;
-/// let tree = linkage(&metric, Linkage::Single)?;
+/// let tree = linkage(&metric, Linkage::Single, &silent)?;
 /// assert_eq!(tree.leaf_distance(0, 2), 4.0);
 /// # Ok::<(), treeport::Error>(())
 /// ```
-pub fn linkage(metric: &GroundMetric, method: Linkage) -> Result<Tree> {
-    linkage_watched(metric, method, &silent)
-}
-
-/// [`linkage`](linkage()) with progress, which counts rows of distances, then merges.
-///
-/// # Errors
-/// As [`linkage`](linkage()), and [`Error::Cancelled`](crate::Error::Cancelled) when `progress` asks to stop.
-pub fn linkage_watched(
-    metric: &GroundMetric,
-    method: Linkage,
-    progress: &Progress<'_>,
-) -> Result<Tree> {
+pub fn linkage(metric: &GroundMetric, method: Linkage, progress: &Progress<'_>) -> Result<Tree> {
     if metric.is_discrete() {
         return Tree::star(metric.points(), 1.0);
     }
@@ -133,7 +123,7 @@ pub(crate) fn linkage_of_copy(
 ) -> Result<Tree> {
     match method.rule() {
         Some(rule) => agglomerate(n, distances, rule, progress)?.to_tree(),
-        None => linkage_watched(&GroundMetric::matrix_of(n, distances), method, progress),
+        None => linkage(&GroundMetric::matrix_of(n, distances), method, progress),
     }
 }
 

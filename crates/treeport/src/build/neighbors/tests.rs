@@ -60,13 +60,13 @@ fn sparse() -> MergePlan {
 fn with_all_links_it_is_average_linkage() {
     for (metric, seed) in [(SqEuclidean, 0), (Cosine, 1), (Euclidean, 2), (Manhattan, 3)] {
         let metric = points(3, random(3 * 150, seed), metric);
-        let judge = leaf_distances(&linkage(&metric, Linkage::Average).unwrap());
+        let judge = leaf_distances(&linkage(&metric, Linkage::Average, &crate::silent).unwrap());
         assert_near(&leaf_distances(&tree_of(&metric, &complete())), &judge);
     }
     // Along links clusters are centers and spreads, which know the mean of squares.
     for (metric, seed) in [(SqEuclidean, 0), (Cosine, 1)] {
         let metric = points(3, random(3 * 150, seed), metric);
-        let judge = leaf_distances(&linkage(&metric, Linkage::Average).unwrap());
+        let judge = leaf_distances(&linkage(&metric, Linkage::Average, &crate::silent).unwrap());
         assert_near(&leaf_distances(&tree_of(&metric, &linked())), &judge);
     }
 }
@@ -75,7 +75,8 @@ fn with_all_links_it_is_average_linkage() {
 fn euclidean_merges_along_links_are_those_of_the_squares() {
     let coordinates = random(4 * 120, 3);
     let ours = leaf_distances(&tree_of(&points(4, coordinates.clone(), Euclidean), &linked()));
-    let squares = linkage(&points(4, coordinates, SqEuclidean), Linkage::Average).unwrap();
+    let squares =
+        linkage(&points(4, coordinates, SqEuclidean), Linkage::Average, &crate::silent).unwrap();
     let roots: Vec<f64> = leaf_distances(&squares).iter().map(|d| d.sqrt()).collect();
     assert_near(&ours, &roots);
 }
@@ -118,7 +119,7 @@ fn along_the_edges_of_a_graph_little_is_missed() {
                 .unwrap()
         };
         let total = |tree: &Tree| tree.lengths().iter().sum::<f64>();
-        let judge = linkage(&metric, Linkage::Average).unwrap();
+        let judge = linkage(&metric, Linkage::Average, &crate::silent).unwrap();
         assert_near(&leaf_distances(&grown(900)), &leaf_distances(&judge));
         for dense in [1, 100] {
             let ratio = total(&grown(dense)) / total(&judge);
@@ -175,7 +176,7 @@ proptest! {
         for metric in [Euclidean, Manhattan, SqEuclidean, Cosine] {
             let metric = points(dim, coordinates.clone(), metric);
             let plan = MergePlan { neighbors: 2, links: 3, dense: 4, ..MergePlan::default() };
-            for tree in [tree_of(&metric, &plan), linkage(&metric, Linkage::Neighbors).unwrap()] {
+            for tree in [tree_of(&metric, &plan), linkage(&metric, Linkage::Neighbors, &crate::silent).unwrap()] {
                 prop_assert_eq!(tree.leaves(), n);
                 prop_assert!(tree.is_ultrametric());
                 for j in 1..n {
@@ -232,14 +233,17 @@ fn the_order_of_points_does_not_matter() {
 fn distances_times_a_factor_give_the_tree_times_it() {
     let coordinates = random(200 * 3, 12);
     for metric in [Euclidean, Manhattan, SqEuclidean] {
-        let one = linkage(&points(3, coordinates.clone(), metric), Linkage::Neighbors).unwrap();
+        let one =
+            linkage(&points(3, coordinates.clone(), metric), Linkage::Neighbors, &crate::silent)
+                .unwrap();
         for factor in [4.0, 2f64.powi(-500), 2f64.powi(400)] {
             let scaled = coordinates.iter().map(|x| x * factor).collect();
             let factor = if metric == SqEuclidean { factor * factor } else { factor };
             if !(1e-280..1e280).contains(&factor) {
                 continue;
             }
-            let other = linkage(&points(3, scaled, metric), Linkage::Neighbors).unwrap();
+            let other =
+                linkage(&points(3, scaled, metric), Linkage::Neighbors, &crate::silent).unwrap();
             assert_eq!(one.scaled(factor).unwrap(), other, "{metric} {factor}");
         }
     }
@@ -287,7 +291,7 @@ fn a_matrix_has_a_tree_near_average_linkage() {
         (0..400).map(|k| error((3 * k, 3 * k + 1))).sum::<f64>()
     };
     let ours = cost(&ours);
-    let average = cost(&linkage(&metric, Linkage::Average).unwrap());
+    let average = cost(&linkage(&metric, Linkage::Average, &crate::silent).unwrap());
     assert!(ours < 1.3 * average, "{ours} {average}");
 }
 

@@ -118,8 +118,8 @@ pub(in crate::fit) fn fit_together_at(
     Forest::uniform(problem.with_edges(&edges)?)
 }
 
-/// The same mean by trees that count the same.
-pub(in crate::fit) fn with_equal_weights(forest: &Forest) -> Result<Forest> {
+/// A forest with the same mean, whose trees have equal weights.
+fn with_equal_weights(forest: &Forest) -> Result<Forest> {
     let count = forest.trees().len() as f64;
     let scaled = |(tree, weight): (&Tree, &f64)| tree.scaled(weight * count);
     let trees = forest.trees().iter().zip(forest.weights()).map(scaled);

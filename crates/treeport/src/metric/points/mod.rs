@@ -1,7 +1,7 @@
 //! Metrics of points with coordinates: one file a metric, and the table that lists them.
 //!
 //! A metric tells in its own file what a [`PointFormula`] asks for, and takes a row of
-//! [`point_metrics!`]; everything else reads that. A metric that needs a new way of adding up, a new
+//! `point_metrics!` below; everything else reads that. A metric that needs a new way of adding up, a new
 //! norm or a new kind of map adds a variant to [`Kernel`], [`Norm`] or [`MapCoordinates`], and no
 //! kernel compiles until it knows that variant.
 

@@ -145,7 +145,8 @@ fn linkage_and_neighbors_are_those_of_the_textbook() {
     for judged in Judged::all() {
         let matrix = judged.matrix();
         for kind in [Linkage::Single, Linkage::Average] {
-            let [found, expected] = [&judged.metric, &matrix].map(|m| linkage(m, kind).unwrap());
+            let [found, expected] =
+                [&judged.metric, &matrix].map(|m| linkage(m, kind, &crate::silent).unwrap());
             let [found, expected] = [found, expected].map(|tree| {
                 let mut heights = tree.heights();
                 heights.sort_by(f64::total_cmp);
@@ -156,7 +157,7 @@ fn linkage_and_neighbors_are_those_of_the_textbook() {
             }
         }
         // The two nearest points are merged first, at their distance.
-        let tree = linkage(&judged.metric, Linkage::Neighbors).unwrap();
+        let tree = linkage(&judged.metric, Linkage::Neighbors, &crate::silent).unwrap();
         let least = judged.distances.iter().copied().fold(f64::INFINITY, f64::min);
         let heights = tree.heights().into_iter().skip(POINTS);
         judged.check("nearest", 2.0 * heights.fold(f64::INFINITY, f64::min), least);
@@ -171,7 +172,7 @@ fn transport_bounds_and_search_are_those_of_the_textbook() {
         let exact = |i: usize, j: usize| {
             Problem::new(&matrix, &measures.row(i), &measures.row(j)).value(&silent).unwrap()
         };
-        let model = Model::Tree(linkage(metric, Linkage::Average).unwrap());
+        let model = Model::Tree(linkage(metric, Linkage::Average, &crate::silent).unwrap());
         let estimator = Estimator::new(metric, &model).unwrap().by_trees_alone();
         for (i, j) in [(0, 1), (2, 3), (1, 4)] {
             let (a, b, truth) = (measures.row(i), measures.row(j), exact(i, j));

@@ -26,7 +26,7 @@ use crate::solve::within::Bounds;
 /// is done for them where they are to be as narrow as a small `tolerance`.
 ///
 /// # Errors
-/// [`Error::Memory`](crate::Error::Memory), where the costs do not fit.
+/// [`Error::Memory`], where the costs do not fit.
 ///
 /// # Complexity
 /// s² distances for s points on either side, some thirty passes over them, and up to s/4 pivots.
