@@ -536,3 +536,14 @@ def test_verbose_shows_bars(words, halves, capsys):
     tp.WassersteinNeighbors(words, verbose=True).fit(halves[0]).kneighbors(halves[1])
     shown = capsys.readouterr().err
     assert "indexing done" in shown and "searching done" in shown
+
+
+@pytest.mark.parametrize("dim", [2, 50])
+def test_neighbors_are_as_far_one_way_as_the_other(dim):
+    rng = np.random.default_rng(dim)
+    rows = rng.random((60, 80)) * (rng.random((60, 80)) < 0.3)
+    index = tp.WassersteinNeighbors(points=rng.normal(size=(80, dim))).fit(rows)
+    distances, numbers = index.kneighbors(rows, n_neighbors=60)
+    table = np.empty((60, 60))
+    np.put_along_axis(table, numbers, distances, axis=1)
+    np.testing.assert_array_equal(table, table.T)
