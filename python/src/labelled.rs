@@ -54,8 +54,7 @@ impl Labelled {
         threads: usize,
         report: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let seed = if test { test_seed(seed) } else { seed };
-        let pairs = labelled::sample_pairs(count, measures.rows.len(), seed).map_err(to_py_err)?;
+        let pairs = drawn(count, measures.rows.len(), seed, test)?;
         Self::solved(py, ground, &measures.rows, pairs, threads, report)
     }
 
@@ -77,8 +76,7 @@ impl Labelled {
                 "budget is {seconds:e}; it is a number of seconds above 0"
             ))
         })?;
-        let tried =
-            labelled::sample_pairs(TRIED_PAIRS, measures.rows.len(), seed).map_err(to_py_err)?;
+        let tried = drawn(TRIED_PAIRS, measures.rows.len(), seed, false)?;
         watch::run(py, threads, report.as_ref(), |progress| {
             pairs_within(time, &ground.metric, &measures.rows, &tried, progress)
         })
@@ -129,6 +127,12 @@ impl Labelled {
     }
 }
 
+/// Random pairs of so many rows: those that `fit` learns from, or with `test` others.
+fn drawn(count: usize, rows: usize, seed: u64, test: bool) -> PyResult<Vec<(usize, usize)>> {
+    let seed = if test { test_seed(seed) } else { seed };
+    labelled::sample_pairs(count, rows, seed).map_err(to_py_err)
+}
+
 /// The pairs of rows that [`Labelled::sample`] draws and solves.
 #[pyfunction]
 pub(crate) fn sample_pairs(
@@ -138,8 +142,7 @@ pub(crate) fn sample_pairs(
     seed: u64,
     test: bool,
 ) -> PyResult<Bound<'_, PyArray2<i64>>> {
-    let seed = if test { test_seed(seed) } else { seed };
-    let pairs = labelled::sample_pairs(count, measures, seed).map_err(to_py_err)?;
+    let pairs = drawn(count, measures, seed, test)?;
     let ends = pairs.iter().flat_map(|&(i, j)| [i, j]);
     let ends = ends.map(|row| i64::try_from(row).expect("rows are in memory"));
     ends.collect::<Vec<_>>().into_pyarray(py).reshape([pairs.len(), 2])

@@ -8,7 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::accuracy::Question;
-use treeport::internal::condensed::{place, size_for};
+use treeport::internal::condensed::{pairs_of, place, size_for};
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{
     Error, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax, Target,
@@ -116,7 +116,7 @@ fn view<'a>(
 /// Distances as `pdist` returns them, and between how many points.
 fn condensed<'a>(given: &'a Array1<'_, f64>) -> PyResult<(usize, Cow<'a, [f64]>)> {
     let n = size_for(given.len());
-    if n * (n - 1) / 2 != given.len() {
+    if pairs_of(n) != given.len() {
         convert::check_copies(given, 1)?;
         // The library says what is wrong with it.
         GroundMetric::from_condensed(n, given.as_array().to_vec()).map_err(to_py_err)?;

@@ -205,6 +205,12 @@ impl Labelled {
         self.distances.iter().all(|d| *d == 0.0)
     }
 
+    /// Refuses labels that are all 0.
+    pub(crate) fn check_above_zero(&self) -> Result<()> {
+        let what = || "no exact distance is above 0".to_owned();
+        if self.is_all_zero() { Err(Error::NothingToLearn { what: what() }) } else { Ok(()) }
+    }
+
     /// Checks that there are labels, on this number of points.
     pub(crate) fn check_for(&self, points: usize) -> Result<()> {
         check_some(&self.pairs)?;
@@ -225,10 +231,14 @@ impl Labelled {
         self.split_by(share, &mut generator(seed))
     }
 
+    /// How many of the labels a share of them holds back, so that one is left at least.
+    pub(crate) fn held_back(&self, share: f64) -> usize {
+        ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1))
+    }
+
     /// [`split`](Self::split) with a given generator.
     pub(crate) fn split_by(&self, share: f64, rng: &mut Random) -> (Self, Self) {
-        let held_back =
-            ((self.len() as f64 * share).round() as usize).min(self.len().saturating_sub(1));
+        let held_back = self.held_back(share);
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.shuffle(rng);
         if self.measures_are_in_many_pairs() {

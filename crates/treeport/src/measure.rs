@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::columns::match_names;
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::metric::MAX_POINTS;
 use crate::rounding::PLAN_TOTALS;
 
 /// How far the totals of two measures may differ, relative to the larger, to count as equal.
@@ -190,8 +191,8 @@ impl Measures {
     where
         R: IntoIterator<Item = (usize, f64)>,
     {
-        if points > u32::MAX as usize / 2 {
-            return Err(Error::TooManyPoints { count: points, max: u32::MAX as usize / 2 });
+        if points > MAX_POINTS {
+            return Err(Error::TooManyPoints { count: points, max: MAX_POINTS });
         }
         let mut all = CompressedRows::default();
         let mut scratch = Vec::new();

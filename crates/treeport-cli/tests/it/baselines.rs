@@ -54,7 +54,7 @@ fn one_word_changes_the_method() {
             let said = &folder.json(&args)[0];
             assert_eq!(said["method"], method.name());
             let model = Model::load(folder.path(&format!("{method}.tree"))).expect("a model");
-            assert_eq!((model.points(), model.tree().is_none()), (4, method.is_forest()));
+            assert_eq!((model.points(), model.tree().is_none()), (4, method.takes().n_trees));
             assert_eq!(said["trees"], model.trees().len());
             assert_eq!(said["error"].is_number(), method.takes().resume, "{said}");
         }

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use crate::binary::BinaryTree;
 use crate::condensed::{pair_at, pairs_of, place};
 use crate::error::{Error, Result};
+use crate::metric::check_count;
 use crate::spanning;
 use crate::tree::Tree;
 
@@ -61,12 +62,7 @@ impl Tree {
 }
 
 fn check(n: usize, values: &[f64]) -> Result<()> {
-    if n == 0 {
-        return Err(Error::NoPoints);
-    }
-    if n > u32::MAX as usize / 2 {
-        return Err(Error::TooManyPoints { count: n, max: u32::MAX as usize / 2 });
-    }
+    check_count(n)?;
     let pairs = pairs_of(n);
     if values.len() != pairs {
         return Err(Error::Shape {

@@ -33,8 +33,7 @@ pub fn learned(
     progress: &Progress<'_>,
 ) -> Result<Forest> {
     data.check_for(forest.leaves())?;
-    let held_back = (data.len() as f64 * options.validation_fraction).round() as usize;
-    let lessons = data.len() - held_back.min(data.len() - 1);
+    let lessons = data.len() - data.held_back(options.validation_fraction);
     learn_each(forest, lessons, options, progress, |tree, options, counts| {
         learn(tree, data, options, counts)
     })

@@ -208,11 +208,6 @@ impl Method {
         }
     }
 
-    /// Whether it makes several trees, so that the model is a forest.
-    pub fn is_forest(self) -> bool {
-        self.takes().n_trees
-    }
-
     /// The table as text, a line each: for the help of the command line and of Python.
     pub fn table() -> String {
         let line = |row: &Row| format!("  {:<16} {}\n", row.name, row.help);

@@ -232,13 +232,16 @@ mod tests {
     fn matrices_square_or_condensed_keep_their_precision() {
         let square = double(&[2, 2], &[0.0, 2.0, 2.0, 0.0]);
         assert_eq!(GroundMetric::read_matrix_npy(&square[..]).unwrap().distance(0, 1), 2.0);
-        let mut single = Vec::new();
-        npy::write_f32(&[3], &[1.0, 4.0, 5.0], &mut single).unwrap();
-        let metric = GroundMetric::read_matrix_npy(&single[..]).unwrap();
+        let single = |shape: &[usize], values: &[f32]| {
+            let mut file = Vec::new();
+            npy::write("<f4", shape, values, |v| v.to_le_bytes(), &mut file).unwrap();
+            file
+        };
+        let file = single(&[3], &[1.0, 4.0, 5.0]);
+        let metric = GroundMetric::read_matrix_npy(&file[..]).unwrap();
         assert_eq!(format!("{metric:?}"), "GroundMetric(3 points, matrix of f32)");
-        let mut single = Vec::new();
-        npy::write_f32(&[2, 2], &[0.0, 4.0, 4.0, 0.0], &mut single).unwrap();
-        assert_eq!(GroundMetric::read_matrix_npy(&single[..]).unwrap().distance(0, 1), 4.0);
+        let file = single(&[2, 2], &[0.0, 4.0, 4.0, 0.0]);
+        assert_eq!(GroundMetric::read_matrix_npy(&file[..]).unwrap().distance(0, 1), 4.0);
         let table = &b"0,1\n1,0\n"[..];
         assert_eq!(GroundMetric::read_matrix_csv(table).unwrap().0.distance(1, 0), 1.0);
     }

@@ -235,14 +235,6 @@ pub fn write_f64(shape: &[usize], data: &[f64], out: impl Write) -> io::Result<(
     write("<f8", shape, data, |v| v.to_le_bytes(), out)
 }
 
-/// Writes `data` as a `float32` array.
-///
-/// # Errors
-/// As [`write_f64`].
-pub fn write_f32(shape: &[usize], data: &[f32], out: impl Write) -> io::Result<()> {
-    write("<f4", shape, data, |v| v.to_le_bytes(), out)
-}
-
 /// Writes `data` as an `int64` array.
 ///
 /// # Errors
@@ -251,20 +243,12 @@ pub fn write_i64(shape: &[usize], data: &[i64], out: impl Write) -> io::Result<(
     write("<i8", shape, data, |v| v.to_le_bytes(), out)
 }
 
-/// Writes `data` as an `int32` array.
-///
-/// # Errors
-/// As [`write_f64`].
-pub fn write_i32(shape: &[usize], data: &[i32], out: impl Write) -> io::Result<()> {
-    write("<i4", shape, data, |v| v.to_le_bytes(), out)
-}
-
 /// Writes one byte string of three letters, as SciPy names its sparse formats.
 pub(super) fn write_name(name: [u8; 3], out: impl Write) -> io::Result<()> {
     write("|S3", &[], &[name], |name| *name, out)
 }
 
-fn write<T, const N: usize>(
+pub(super) fn write<T, const N: usize>(
     descr: &str,
     shape: &[usize],
     data: &[T],

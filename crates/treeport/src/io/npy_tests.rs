@@ -97,7 +97,7 @@ fn writing_checks_the_shape_and_aligns_the_entries() {
     let mut out = Vec::new();
     assert!(write_f64(&[3], &[1.0, 2.0], &mut out).is_err());
     assert!(out.is_empty());
-    write_i32(&[2], &[-1, 7], &mut out).unwrap();
+    write("<i4", &[2], &[-1, 7], |v: &i32| v.to_le_bytes(), &mut out).unwrap();
     assert_eq!(out.len(), 128 + 8);
     assert_eq!(read(&out[..]).unwrap().data, Data::I64(vec![-1, 7]));
     out.clear();
@@ -117,7 +117,7 @@ proptest! {
         prop_assert_eq!((&back.shape, &back.data), (&shape, &Data::F64(values.clone())));
         let short: Vec<f32> = values.iter().map(|&v| v as f32).collect();
         out.clear();
-        write_f32(&shape, &short, &mut out).unwrap();
+        write("<f4", &shape, &short, |v| v.to_le_bytes(), &mut out).unwrap();
         prop_assert_eq!(read(&out[..]).unwrap().data, Data::F32(short));
     }
 

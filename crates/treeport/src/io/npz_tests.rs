@@ -31,7 +31,7 @@ fn deflated_members_are_read() {
     let mut zip = ZipWriter::new(&mut out);
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
     zip.start_file("a.npy", options).unwrap();
-    npy::write_i32(&[1000], &[7; 1000], &mut zip).unwrap();
+    npy::write("<i4", &[1000], &[7; 1000], |v: &i32| v.to_le_bytes(), &mut zip).unwrap();
     zip.start_file("notes.txt", options).unwrap();
     zip.finish().unwrap();
     let bytes = out.into_inner();

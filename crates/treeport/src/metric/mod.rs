@@ -43,7 +43,7 @@ pub(crate) use points::Norm;
 use points::Points;
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
-const MAX_POINTS: usize = u32::MAX as usize / 2;
+pub(crate) const MAX_POINTS: usize = u32::MAX as usize / 2;
 
 /// Distances between the points `0..points()`: symmetric, at least 0, and 0 from a point to itself.
 ///
@@ -515,7 +515,7 @@ impl fmt::Debug for GroundMetric {
 }
 
 /// Refuses no points, and more than a tree can number.
-fn check_count(points: usize) -> Result<()> {
+pub(crate) fn check_count(points: usize) -> Result<()> {
     match points {
         0 => Err(Error::NoPoints),
         1..=MAX_POINTS => Ok(()),

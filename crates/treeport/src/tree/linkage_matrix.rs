@@ -7,6 +7,7 @@
 
 use super::Tree;
 use crate::error::{Error, Result};
+use crate::metric::check_count;
 
 impl Tree {
     /// The tree of a linkage matrix: rows of two clusters, the height and the number of points.
@@ -30,9 +31,7 @@ impl Tree {
     pub fn from_linkage(z: &[[f64; 4]]) -> Result<Self> {
         let leaves = z.len() + 1;
         let nodes = leaves + z.len();
-        if nodes > u32::MAX as usize {
-            return Err(Error::TooManyPoints { count: leaves, max: u32::MAX as usize / 2 });
-        }
+        check_count(leaves)?;
         let mut parent = vec![None; nodes];
         let mut height = vec![0.0; nodes];
         let mut count = vec![1; nodes];

@@ -66,7 +66,7 @@ fn every_method_answers_and_says_what_it_is() {
     for &method in Method::ALL {
         let fitted = scene.fit(&options(method)).unwrap();
         let model = &fitted.model;
-        assert_eq!(model.tree().is_none(), method.is_forest(), "{method}");
+        assert_eq!(model.tree().is_none(), method.takes().n_trees, "{method}");
         assert_eq!(model.points(), 30, "{method}");
         assert!(scene.answers(model).iter().all(|d| *d > 0.0 && d.is_finite()), "{method}");
         let is_learned = method == Method::Auto || method.kind().is_some();

@@ -10,7 +10,7 @@ use std::slice::from_ref;
 use super::design::Design;
 use super::points::{EdgeOptions, FittedEdges};
 use super::solver::{BoundedLeastSquares, Solved, solve};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::labelled::Labelled;
 use crate::learn::Loss;
 use crate::progress::{Progress, silent};
@@ -35,7 +35,7 @@ const HELD_BACK: f64 = 0.25;
 /// Where μ is not given, several are tried, and those labels choose that were held back.
 ///
 /// # Errors
-/// Labels that are all 0, measures on other points, bad options, or [`Error::Cancelled`].
+/// Labels that are all 0, measures on other points, bad options, or [`Error::Cancelled`](crate::Error::Cancelled).
 ///
 /// # Complexity
 /// O(entries) an iteration, for the nodes above the points of each pair, and as much memory; for
@@ -58,10 +58,7 @@ pub(in crate::fit) fn fit_labels_as(
     progress: &Progress<'_>,
 ) -> Result<FittedEdges> {
     options.check()?;
-    if data.is_all_zero() {
-        let what = "no exact distance is above 0".to_owned();
-        return Err(Error::NothingToLearn { what });
-    }
+    data.check_above_zero()?;
     let shrinkage = if let Some(shrinkage) = options.shrinkage {
         shrinkage
     } else {

@@ -8,7 +8,7 @@
 use super::accelerated::descend;
 use super::labels::LabelFit;
 use super::points::EdgeOptions;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::memory;
@@ -42,7 +42,7 @@ const HELD_BACK: f64 = 0.2;
 ///
 /// # Errors
 /// Labels that are all 0, measures on other points, bad options, too little memory, or
-/// [`Error::Cancelled`].
+/// [`Error::Cancelled`](crate::Error::Cancelled).
 ///
 /// # Complexity
 /// O(trees · entries) an iteration, for the nodes above the points of each pair, and as much
@@ -72,9 +72,7 @@ pub fn fit_together(
 ) -> Result<Forest> {
     options.check()?;
     data.check_for(forest.leaves())?;
-    if data.is_all_zero() {
-        return Err(Error::NothingToLearn { what: "no exact distance is above 0".to_owned() });
-    }
+    data.check_above_zero()?;
     let forest = with_equal_weights(forest)?;
     let shrinkage = if let Some(shrinkage) = options.shrinkage {
         shrinkage
