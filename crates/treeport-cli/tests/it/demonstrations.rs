@@ -31,18 +31,13 @@ fn the_demo_learns_something_and_writes_a_usable_model() {
     }
 }
 
+/// Digit by digit, but for times.
 #[test]
-fn the_demo_says_what_it_did() {
+fn the_demo_says_what_it_did_and_the_readme_quotes_it() {
     let shown = Folder::new().run("demo -o here");
     for part in ["200 cities", "learned tree", "mean relative error", "here/model.tree", "exit 0"] {
         assert!(shown.contains(part), "no `{part}` in {shown}");
     }
-}
-
-/// Digit by digit, but for times.
-#[test]
-fn the_readme_quotes_the_demo() {
-    let shown = Folder::new().run("demo");
     let readme = include_str!("../../../../README.md");
     let table = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| !line.contains("mean relative error"));

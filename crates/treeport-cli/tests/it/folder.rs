@@ -131,17 +131,23 @@ impl Folder {
         }
     }
 
-    /// Every file with what it holds.
+    /// Every file with what it holds; folders are left out.
     #[cfg(unix)]
     pub(crate) fn contents(&self) -> Vec<(String, Vec<u8>)> {
-        self.files().into_iter().map(|file| (file.clone(), self.read(&file))).collect()
+        let files = self.files().into_iter().filter(|file| self.path(file).is_file());
+        files.map(|file| (file.clone(), self.read(&file))).collect()
     }
 
     /// Makes the files what they were.
     #[cfg(unix)]
     pub(crate) fn restore(&self, contents: &[(String, Vec<u8>)]) {
-        for file in self.files() {
-            std::fs::remove_file(self.path(&file)).expect("a file of ours");
+        for path in self.files().iter().map(|file| self.path(file)) {
+            let removed = if path.is_dir() {
+                std::fs::remove_dir_all(path)
+            } else {
+                std::fs::remove_file(path)
+            };
+            removed.expect("a file of ours");
         }
         for (file, held) in contents {
             self.write(file, held);

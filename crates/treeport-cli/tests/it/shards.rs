@@ -290,10 +290,10 @@ fn parts_have_their_own_journals() {
 fn parts_go_on_where_they_were_stopped() {
     let folder = Folder::with_model();
     let mass = |k: usize| ((k * 7919 + k * k % 101) % 13 + 1) as f64;
-    let count = 3000;
+    let count = 2000;
     folder.write_npy("many.npy", &[count, 4], &(0..4 * count).map(mass).collect::<Vec<_>>());
     let distance = "distance model.tree --measures many.npy --normalize --memory 2MB";
-    let exact = "exact --points line.csv --measures many.npy --normalize --n-pairs 400000";
+    let exact = "exact --points line.csv --measures many.npy --normalize --n-pairs 200000";
     for (command, file) in [(distance, "d.csv"), (distance, "d.npy"), (exact, "e.csv")] {
         let (file, again) = (format!("{file}.shard"), format!("again-{file}.shard"));
         let part = format!("{file}.part");

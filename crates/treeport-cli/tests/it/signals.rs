@@ -24,7 +24,7 @@ fn write_full(folder: &Folder, points: usize, measures: usize) {
 #[test]
 fn exact_goes_on_where_it_was_stopped() {
     let folder = Folder::new();
-    write_full(&folder, 300, 40);
+    write_full(&folder, 200, 40);
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     let args = format!("{exact} --threads 1 -o labels.csv");
     let killed = folder.stopped_in_the_middle(&args, "labels.csv.part", "-KILL");
@@ -79,7 +79,7 @@ fn a_damaged_checkpoint_is_not_gone_on_from() {
     let folder = Folder::new();
     write_full(&folder, 60, 20);
     let fit = "fit --points points.csv --measures full.csv --normalize --n-pairs 100 \
-               --epochs 5000 --method additive -o";
+               --epochs 2000 --method additive -o";
     folder.json(&format!("{fit} whole.tree --json"));
     folder.interrupted(&format!("{fit} model.tree"), Some("model.tree.part"));
     let checkpoint = folder.read("model.tree.part");
@@ -99,7 +99,7 @@ fn a_damaged_checkpoint_is_not_gone_on_from() {
 #[test]
 fn every_wish_to_end_is_heard() {
     let folder = Folder::new();
-    write_full(&folder, 300, 40);
+    write_full(&folder, 200, 40);
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     let args = format!("{exact} --threads 1 -o labels.csv");
     let mut before = folder.files();
@@ -140,7 +140,7 @@ fn a_second_signal_leaves_no_temporary_file() {
 #[test]
 fn an_ignored_hang_up_stays_ignored() {
     let folder = Folder::new();
-    write_full(&folder, 300, 40);
+    write_full(&folder, 200, 40);
     let args = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize \
                 --n-pairs 100 -o labels.csv";
     let script = format!("trap '' HUP; exec {} {args}", crate::BINARY);
@@ -158,7 +158,7 @@ fn an_ignored_hang_up_stays_ignored() {
 #[test]
 fn two_writers_of_one_file() {
     let folder = Folder::new();
-    write_full(&folder, 300, 40);
+    write_full(&folder, 200, 40);
     let exact = "exact --points points.csv --metric sqeuclidean --measures full.csv --normalize";
     let args = format!("{exact} --threads 1 -o labels.csv");
     let mut child = folder.command(&args).spawn().expect("the binary runs");

@@ -92,11 +92,11 @@ fn embeddings_in_blocks_are_the_bytes_of_the_whole_one() {
 #[cfg(unix)]
 #[test]
 fn tables_go_on_where_they_were_stopped() {
-    let (folder, ..) = with_measures(250, 2400);
+    let (folder, ..) = with_measures(200, 1800);
     for (command, file) in [
-        ("distance model.tree --measures many.npy --normalize --memory 24MB", "d.npy"),
-        ("distance model.tree --measures many.npy --normalize --memory 24MB", "d.csv"),
-        ("embed model.tree --measures many.npy --normalize --memory 24MB", "rows.csv"),
+        ("distance model.tree --measures many.npy --normalize --memory 14MB", "d.npy"),
+        ("distance model.tree --measures many.npy --normalize --memory 14MB", "d.csv"),
+        ("embed model.tree --measures many.npy --normalize --memory 14MB", "rows.csv"),
     ] {
         let (args, part) = (format!("{command} --threads 1 -o {file}"), format!("{file}.part"));
         let killed = folder.stopped_in_the_middle(&args, &part, "-KILL");

@@ -175,7 +175,7 @@ fn tables_of_the_paper_have_every_method_twice() {
 #[test]
 fn an_interrupted_experiment_goes_on_after_its_last_cell() {
     let folder = Folder::new();
-    let args = "reproduce uniform --quick --runs 2 --dims 2,3,4,5";
+    let args = "reproduce uniform --quick --runs 1 --dims 2,3,4,5";
     let output =
         folder.stopped_in_the_middle(&format!("{args} -o runs"), "runs/uniform.rows", "-INT");
     assert_eq!(output.status.code(), Some(130), "{}", crate::folder::show(&output));
