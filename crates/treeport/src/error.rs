@@ -137,7 +137,7 @@ pub enum Error {
     #[error("{}", unused_option(option, method))]
     UnusedOption { option: &'static str, method: &'static str },
     #[error(
-        "exact transport between {left} and {right} points could not be proved optimal; please report it"
+        "exact transport between {left} and {right} points could not be proved optimal, as where masses or costs lie too many orders of magnitude apart; leave out what is that small, or that far"
     )]
     Unsolved { left: usize, right: usize },
     #[error(

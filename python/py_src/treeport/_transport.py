@@ -288,7 +288,8 @@ def emd(
         Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
     penalty : float, optional
         Unbalanced transport: what is not moved costs this much a unit, where it is taken away and where it is put
-        back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation.
+        back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation. Totals
+        that differ by no more than their rounding count as equal, however high the penalty.
     accuracy : float or "exact", optional
         Bounds instead of the value: at most this share of the upper one apart, found without solving the problem where
         that is possible.
@@ -313,8 +314,8 @@ def emd(
     potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
         Only with `return_potentials`: `u[i] + v[j]` is at most the cost from i to j for all points, with or without
         mass, none is above the penalty, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
-        cheaper. On metrics `v` is `-u`. On directed graphs they are 0 where there is no mass. There are none with
-        `mass`.
+        cheaper. On metrics `v` is `-u`. On directed graphs this holds between points with mass, and elsewhere they are 0.
+        There are none with `mass`.
 
     bounds : Bounds
         Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, and with `return_plan` the `plan`

@@ -39,6 +39,8 @@ impl<'a> PointProblem<'a> {
             let mut used = [a.support(), b.support()].concat();
             used.sort_unstable();
             used.dedup();
+            // Two measures without mass live somewhere, too.
+            used.extend((used.is_empty() && x.rows() > 0).then_some(0));
             let first = used.len();
             let metric =
                 metric_of(&[(&x, &used)], metric).map_err(|error| renamed(error, &used))?;
@@ -55,13 +57,16 @@ impl<'a> PointProblem<'a> {
         let (left, right) = (a.support(), b.support());
         let count = left.len() + right.len();
         // Whoever comes first in the call: the distances, and so all bits, are the same.
-        let (names, sets, starts) = if comes_first((b, &y), (a, &x)) {
+        let (names, sets, starts) = if count == 0 {
+            (vec![0], [(&x, &[0][..]), (&y, &[][..])], [0, 0])
+        } else if comes_first((b, &y), (a, &x)) {
             ([right, left].concat(), [(&y, right), (&x, left)], [right.len(), 0])
         } else {
             ([left, right].concat(), [(&x, left), (&y, right)], [0, left.len()])
         };
         let of_y = starts[1]..starts[1] + right.len();
         let metric = metric_of(&sets, metric).map_err(|error| in_two_sets(error, &names, &of_y))?;
+        let count = names.len();
         let (a, b) = (placed(a, left, starts[0], count), placed(b, right, starts[1], count));
         Ok(Self { metric, a, b, names, x, y: Some(y) })
     }
@@ -118,7 +123,7 @@ fn placed(measure: &Measure<'_>, used: &[u32], first: usize, count: usize) -> Me
         after += used[after..].partition_point(|&p| (p as usize) < point);
         (first + after, mass)
     });
-    Measures::from_rows(count, [entries]).expect("the same masses")
+    Measures::from_rows_or_empty(count, [entries]).expect("the same masses")
 }
 
 /// Whether a measure with its points comes before another, in an order of no meaning.

@@ -299,3 +299,40 @@ proptest! {
         prop_assert_eq!((there.plan.left, there.left), (back.plan.right, back.right));
     }
 }
+
+#[test]
+fn the_way_back_has_the_same_bits_however_a_graph_is_asked() {
+    let side = 30;
+    let mut rng = 1u64;
+    let mut next = || {
+        rng = rng.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (rng >> 33) as f64 / (1u64 << 31) as f64
+    };
+    let mut edges = Vec::new();
+    for v in 0..side * side {
+        if v % side + 1 < side {
+            edges.push((v, v + 1, next() + 0.1));
+        }
+        if v + side < side * side {
+            edges.push((v, v + side, next() + 0.1));
+        }
+    }
+    for supports in [[250, 100], [300, 5], [600, 40]] {
+        let rows = supports.map(|count| {
+            let stride = side * side / count;
+            (0..count).map(|k| (k * stride, next() + 0.01)).collect::<Vec<_>>()
+        });
+        let measures = Measures::from_rows(side * side, rows).unwrap().normalized();
+        let ways = [(0, 1), (1, 0)].map(|(i, j)| {
+            // A new one each time: what is prepared stays prepared.
+            let metric = GroundMetric::from_edges(side * side, &edges).unwrap();
+            let problem = Problem::new(&metric, &measures.row(i), &measures.row(j));
+            let target = Target { accuracy: Accuracy::Within(0.1), time: None };
+            let bounds = problem.within(target, &silent).unwrap();
+            let metric = GroundMetric::from_edges(side * side, &edges).unwrap();
+            let value = Problem::new(&metric, &measures.row(i), &measures.row(j)).value(&silent);
+            [value.unwrap(), bounds.lower, bounds.upper].map(f64::to_bits)
+        });
+        assert_eq!(ways[0], ways[1], "{supports:?}");
+    }
+}

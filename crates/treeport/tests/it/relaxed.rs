@@ -5,8 +5,8 @@ use crate::common;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::{
-    Error, GroundMetric, MatrixView, Measures, PointMetric, Potentials, Problem, Problems, Relax,
-    Solution, Target, silent,
+    Error, GroundMetric, MatrixView, Measure, Measures, PointMetric, Potentials, Problem, Problems,
+    Relax, Solution, Target, silent,
 };
 
 /// Masses on points of the plane or of a ring, and their distances by several metrics.
@@ -401,4 +401,71 @@ fn tiny_masses_of_equal_measures_cost_nothing() {
     let costs: Vec<f64> = (0..16).map(|at| f64::from(u8::from(at % 5 != 0))).collect();
     let costs = MatrixView::new(4, 4, &costs).unwrap();
     assert_eq!(Problem::between(&masses, &masses, costs).value(&silent).unwrap(), 0.0);
+}
+
+#[test]
+fn sides_without_mass_are_fine_wherever_a_penalty_is_paid() {
+    let coordinates = [0.0, 0.0, 3.0, 4.0, 0.0, 1.0];
+    let points =
+        GroundMetric::from_points(2, coordinates.to_vec(), PointMetric::Euclidean).unwrap();
+    let graph = GroundMetric::from_edges(3, &[(0, 1, 5.0), (0, 2, 1.0)]).unwrap();
+    let rows = [vec![], vec![(0, 0.5), (2, 0.25)]];
+    let measures = Measures::from_rows_or_empty(3, rows).unwrap();
+    let x = MatrixView::new(3, 2, &coordinates).unwrap();
+    for (i, j, value) in [(0, 1, 1.5), (1, 0, 1.5), (0, 0, 0.0), (1, 1, 0.0)] {
+        let (a, b) = (measures.row(i), measures.row(j));
+        for y in [None, Some(x)] {
+            let problem = Problem::of_points(&a, &b, x, y, PointMetric::Euclidean).unwrap();
+            let problem = problem.with_penalty(2.0);
+            let solution = problem.solve(&silent).unwrap();
+            assert_eq!((solution.value, problem.value(&silent).unwrap()), (value, value));
+            let proof = problem.potentials(&solution).unwrap();
+            let worth = |measure: &Measure<'_>, duals: &[f64]| -> f64 {
+                measure.iter().map(|(point, mass)| mass * duals[point]).sum()
+            };
+            assert_eq!(worth(&a, &proof.left) + worth(&b, &proof.right), value);
+        }
+        for metric in [&points, &graph] {
+            let problem = Problem::new(metric, &a, &b).with_penalty(2.0);
+            assert_eq!(problem.value(&silent).unwrap(), value);
+            let pairs = [(i, j)];
+            let pairs = Problems::new(metric, &measures, &pairs).relaxed(Relax::Penalty(2.0));
+            assert_eq!(pairs.values(&silent).unwrap(), [value]);
+        }
+    }
+}
+
+#[test]
+fn weights_whose_sum_rounds_below_one_do_not_overflow() {
+    for k in [10usize, 13, 37, 100] {
+        // Everything crosses a bridge, so that all of the mass is in one place.
+        let nodes = 2000;
+        let path: Vec<_> = (1..nodes).map(|v| (v - 1, v, 1.0)).collect();
+        let metric = GroundMetric::from_edges(nodes, &path).unwrap();
+        let mass = 1.0 / k as f64;
+        let rows = [0, nodes - k].map(|first| (first..first + k).map(move |p| (p, mass)));
+        let measures = Measures::from_rows(nodes, rows).unwrap();
+        let value = Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent);
+        let far = (nodes - k) as f64;
+        assert!((value.unwrap() / far - 1.0).abs() <= 1e-12, "{k}");
+        // Few against many, with a spare row and column.
+        let (a, b) = (vec![mass; k], vec![1.0 / 1600.0; 1600]);
+        let costs: Vec<f64> = (0..1600 * k).map(|at| ((at * 7919) % 101) as f64 / 101.0).collect();
+        let far = FarApart { a, b, costs };
+        let value = far.value(Relax::Penalty(0.4));
+        assert!(near(far.transposed().value(Relax::Penalty(0.4)), value, 0.0) && value < 0.8);
+    }
+}
+
+#[test]
+fn a_mass_is_moved_to_its_last_digits() {
+    let high = vec![0.0, 1e13, 1e13, 1e13];
+    let tiny = FarApart { a: vec![1.0, 1e-13], b: vec![1.0, 1e-13], costs: high.clone() };
+    assert_eq!(tiny.value(Relax::Mass(1.0)), 0.0);
+    let more = FarApart { a: vec![1.0, 5e-13], b: vec![1.0, 1.0], costs: high };
+    assert_eq!(more.value(Relax::Mass(1.0)), 0.0);
+    let line = GroundMetric::from_points(1, vec![0.0, 1e12, 2e12], PointMetric::Euclidean).unwrap();
+    let measures = Measures::from_dense(3, &[1.0, 1.0, 0.0, 1.0, 0.0, 1.0]).unwrap();
+    let problem = Problem::new(&line, &measures.row(0), &measures.row(1)).with_mass(1.0 + 4e-13);
+    assert!((problem.value(&silent).unwrap() - 0.4).abs() <= 1e-3);
 }

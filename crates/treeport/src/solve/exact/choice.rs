@@ -71,7 +71,8 @@ pub(super) fn prepare_for(
     let by_edges = on_edges(n, edges.len());
     // Where the supports are that large it is the edges, whatever distances cost.
     let asks = |&(left, right): &(usize, usize)| solve(left, right) < by_edges;
-    let searches: usize = sizes.filter(asks).map(|(left, _)| left).sum();
+    // The smaller support comes to lie on the left.
+    let searches: usize = sizes.filter(asks).map(|(left, right)| left.min(right)).sum();
     if searches < n.min(MOST_SEARCHES) {
         return Ok(());
     }
@@ -98,7 +99,7 @@ fn between(metric: &GroundMetric, left: usize, right: usize) -> f64 {
 
 /// The time for the distances between two supports.
 fn distances(metric: &GroundMetric, left: usize, right: usize) -> f64 {
-    let (rows, columns) = (left as f64, right as f64);
+    let (rows, columns) = (left.min(right) as f64, left.max(right) as f64);
     if metric.is_searched() {
         SEARCH * rows * metric.points() as f64
     } else if metric.is_indexed() {

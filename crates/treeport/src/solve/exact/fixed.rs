@@ -18,8 +18,9 @@ pub(super) struct Units {
 /// From so many quanta on, a mass is a whole number of them: its last digit is worth one at least.
 const WHOLE: i128 = 1 << 53;
 
-/// Bits for units: one more is the sign.
-const UNIT_BITS: i32 = 127;
+/// Bits for units. One of the other three is the sign, one is for totals whose sum in `f64` is rounded
+/// below a power of two, and one is spare.
+const UNIT_BITS: i32 = 125;
 
 /// A multiple of units that is above twice as many perturbations.
 fn shift_for(perturbations: usize) -> u32 {

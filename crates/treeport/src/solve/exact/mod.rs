@@ -491,7 +491,7 @@ const AT_ONCE: usize = 1 << 24;
 /// Unequal totals: the right-hand side is brought to the left's by this factor. Not for the last
 /// few bits, which would keep equal masses from cancelling; the conversion to units settles those.
 pub(crate) fn rescaling(left: f64, right: f64) -> f64 {
-    if (left - right).abs() <= ROUNDING * left { 1.0 } else { left / right }
+    if (left - right).abs() <= ROUNDING * left.max(right) { 1.0 } else { left / right }
 }
 
 /// Far more pivots than any problem was seen to need.

@@ -2,7 +2,8 @@
 //! W₁ from a to b.
 //!
 //! Solvers begin on one side and sum in its order. Costs have to be the same both ways, or to come
-//! with the measures, as those of a matrix do.
+//! with the measures, as those of a matrix do. Totals that differ by more than rounding are brought to
+//! that of the first measure, and so are values.
 
 use std::cmp::Ordering;
 

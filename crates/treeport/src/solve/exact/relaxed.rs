@@ -153,7 +153,8 @@ impl Solver {
         let (given, taken) = (self.supply.iter().sum::<f64>(), self.demand.iter().sum::<f64>());
         let stays: f64 = self.shared.iter().map(|entry| entry.1).sum();
         let moved = (mass - stays).min(given).min(taken);
-        if moved <= ROUNDING * mass {
+        let digits = double(n + m + self.shared.len() + 4);
+        if moved <= digits * mass {
             return Ok(Solution::free(keep(&self.shared, mass)));
         }
         // Nobody sends or takes more than what moves in all; beside much larger masses its digits
@@ -161,7 +162,7 @@ impl Solver {
         for mass in self.supply.iter_mut().chain(&mut self.demand) {
             *mass = mass.min(moved);
         }
-        let spare = self.beside(moved);
+        let spare = self.beside(moved, digits);
         self.add_spare(spare)?;
         let proved = self.certified(goes_on)?;
         let moves = self.moves(proved.integers);
@@ -173,13 +174,13 @@ impl Solver {
         Ok(self.left_over(&moves, &proved))
     }
 
-    /// What is left of both totals beside the mass that moves, unless it is rounding: exactly what one
-    /// side has moves then.
-    fn beside(&mut self, moved: f64) -> Spare {
+    /// What is left of both totals beside the mass that moves, unless it is within the last digits:
+    /// exactly what one side has moves then.
+    fn beside(&mut self, moved: f64, digits: f64) -> Spare {
         self.units.count(&self.supply, &self.demand);
         let rest = |masses: &[f64]| {
             let all: f64 = masses.iter().sum();
-            all - moved > ROUNDING * all
+            all - moved > digits * all
         };
         let [given, taken] = self.units.totals();
         let (row, column) = match (rest(&self.demand), rest(&self.supply)) {
@@ -321,4 +322,39 @@ fn keep(shared: &[(usize, f64)], mut mass: f64) -> Coupling {
         mass -= stays;
     }
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two sources, two sinks, a cheap way each, and something left over.
+    fn solved() -> (Solver, Vec<Move>, Solution) {
+        let mut solver = Solver {
+            left: vec![0, 1],
+            right: vec![0, 1],
+            supply: vec![1.0, 2.0],
+            demand: vec![1.0, 1.0],
+            cost: vec![0.5, 9.0, 9.0, 0.25],
+            ..Solver::default()
+        };
+        let solution = solver.with_penalty(1.0, &|_| true).unwrap();
+        (solver, vec![(0, 0, 1.0), (1, 1, 1.0)], solution)
+    }
+
+    #[test]
+    fn what_does_not_prove_its_value_does_not_leave() {
+        let (solver, moves, solution) = solved();
+        assert_eq!(solution.value, 1.75);
+        solver.judge(1.0, &moves, &mut solution.clone()).unwrap();
+        let refused = |moves: &[Move], solution: &Solution| {
+            solver.judge(1.0, moves, &mut solution.clone()).unwrap_err();
+        };
+        // Another value, another plan, more than there is, worse dual values.
+        refused(&moves, &Solution { value: 1.750_000_1, ..solution.clone() });
+        refused(&moves[..1], &solution);
+        refused(&[(0, 0, 1.5), (1, 1, 0.5)], &solution);
+        let lower = vec![(0, 0.0), (1, 0.0)];
+        refused(&moves, &Solution { left: lower, ..solution.clone() });
+    }
 }
