@@ -1,11 +1,11 @@
 //! All pairs of a collection, on one thread and on all.
 
-use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use treeport::build::linkage;
 use treeport::internal::tree::{RankedMeasures, Scratch};
 use treeport::{GroundMetric, Linkage, PointMetric, silent};
 
+use super::exact::on_threads;
 use super::{Peer, Row, median_seconds};
 use crate::Result;
 use crate::generate::{clustered_points, documents, seeded};
@@ -33,13 +33,9 @@ pub fn pairs(count: usize, seed: u64, mut report: impl FnMut(&Row)) -> Result<()
     let prepared = tree.prepare(&documents(VOCABULARY, CLUSTERS, WORDS, count, &mut rng)?)?;
     let all = rayon::current_num_threads();
     for threads in if all == 1 { vec![1] } else { vec![1, all] } {
-        report(&on(threads, || measure(&prepared, threads))?);
+        report(&on_threads(threads, || measure(&prepared, threads))?);
     }
     Ok(())
-}
-
-fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(work)
 }
 
 fn measure(prepared: &RankedMeasures, threads: usize) -> Result<Row> {

@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use rayon::ThreadPoolBuilder;
 use treeport::build::linkage;
 use treeport::internal::tree::Scratch;
 use treeport::{Error, GroundMetric, Linkage, Measures, PointMetric, Tree, silent};
 
+use super::exact::on_threads;
 use super::{Peer, Row, median_seconds};
 use crate::Result;
 use crate::datasets::{self, Files};
@@ -70,8 +70,7 @@ fn measure(name: &str, tree: &Tree, all: &Measures) -> Result<Row> {
     let each: Vec<Measures> =
         (count..all.len()).map(|row| part(row..row + 1)).collect::<treeport::Result<_>>()?;
     let (prepared, asking) = (tree.prepare(&collection)?, tree.prepare(&queries)?);
-    let one_thread = ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
-    let (scanned, compared) = one_thread.install(|| {
+    let (scanned, compared) = on_threads(1, || {
         let scanned = median_seconds(|| {
             let one = |query: &Measures| tree.prepare(query)?.cross(&prepared, &silent);
             each.iter().map(one).collect::<treeport::Result<Vec<_>>>()

@@ -1,6 +1,7 @@
 //! Rows of JSON as tables of text.
 
 use serde_json::Value;
+use treeport_report::terminal::output::seconds;
 
 use super::Row;
 
@@ -88,18 +89,6 @@ impl Column {
         };
         shown.unwrap_or_else(|| "-".into())
     }
-}
-
-/// Three digits and a unit.
-fn seconds(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        s if s < 1e-6 => (s * 1e9, "ns"),
-        s if s < 1e-3 => (s * 1e6, "µs"),
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
-    };
-    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.decimals$} {unit}")
 }
 
 fn word(value: &Value) -> String {

@@ -303,13 +303,21 @@ fn measure(what: What, args: &BenchArgs, output: &Output) -> Result<ExitCode> {
         }
         finish(done, &mut rows, args, output)?;
     }
-    match what {
-        What::Scale => finish(scale_graphs(args, output)?, &mut rows, args, output)?,
-        What::Scan => finish(collections(args, output)?, &mut rows, args, output)?,
-        What::Exact => finish(network(args, output)?, &mut rows, args, output)?,
-        What::Graph => finish(networks(args, output)?, &mut rows, args, output)?,
-        _ => {}
-    }
+    let done = match what {
+        What::Scale => scale_graphs(args, output)?,
+        What::Scan => from_data("documents", args, output, |data, report| {
+            bench::scan_documents(data, report)
+        })?,
+        What::Exact => from_data("the bus network", args, output, |data, report| {
+            bench::exact_network(data, args.seed)?.iter().for_each(report);
+            Ok(())
+        })?,
+        What::Graph => from_data("networks", args, output, |data, report| {
+            Ok(bench::graph_networks(data, args.seed, report)?)
+        })?,
+        _ => vec![],
+    };
+    finish(done, &mut rows, args, output)?;
     if !output.json {
         output::line(output::table(&table(&rows)).trim_end())?;
     }
@@ -344,37 +352,19 @@ fn finish(done: Vec<Row>, rows: &mut Vec<Row>, args: &BenchArgs, output: &Output
     interrupt::check()
 }
 
-/// The row on the bus network, if its data are at hand.
-fn network(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
-    let spinner = output.spinner("Belfast");
-    let row = bench::exact_network(&data_folder(args), args.seed)?;
-    spinner.finish_and_clear();
-    if row.is_none() {
-        output.note("without the bus network: `--data DIR` or TREEPORT_DATA names the data folder");
-    }
-    Ok(row.into_iter().collect())
-}
-
-/// The rows on networks of the data folder that are there.
-fn networks(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
-    let spinner = output.spinner("networks");
-    let mut rows = Vec::new();
-    bench::graph_networks(&data_folder(args), args.seed, |row| rows.push(row.clone()))?;
+/// The rows on what the data folder has, if anything of it is there.
+fn from_data(
+    what: &str,
+    args: &BenchArgs,
+    output: &Output,
+    measure: impl FnOnce(&Path, &mut dyn FnMut(&Row)) -> treeport_lab::Result<()>,
+) -> Result<Vec<Row>> {
+    let (spinner, mut rows) = (output.spinner(what), Vec::new());
+    measure(&data_folder(args), &mut |row| rows.push(row.clone()))?;
     spinner.finish_and_clear();
     if rows.is_empty() {
-        output.note("without networks: `--data DIR` or TREEPORT_DATA names the data folder");
-    }
-    Ok(rows)
-}
-
-/// The rows on documents of the data folder that are there.
-fn collections(args: &BenchArgs, output: &Output) -> Result<Vec<Row>> {
-    let spinner = output.spinner("documents");
-    let mut rows = Vec::new();
-    bench::scan_documents(&data_folder(args), |row| rows.push(row.clone()))?;
-    spinner.finish_and_clear();
-    if rows.is_empty() {
-        output.note("without documents: `--data DIR` or TREEPORT_DATA names the data folder");
+        let hint = "`--data DIR` or TREEPORT_DATA names the data folder";
+        output.note(&format!("without {what}: {hint}"));
     }
     Ok(rows)
 }
