@@ -125,7 +125,14 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
         return Err(PyValueError::new_err(message));
     }
     let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = Arc::new(pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?);
+    let pool = Arc::new(pool.map_err(|error| {
+        let many =
+            if threads == 0 { "one for every processor".into() } else { threads.to_string() };
+        let what = format!("the threads of a computation ({many}) cannot be started: {error}");
+        PyRuntimeError::new_err(
+            what + "; n_jobs=1 needs the fewest, and limits may be raised (ulimit)",
+        )
+    })?);
     pools.push((here, threads, Arc::clone(&pool)));
     Ok(pool)
 }

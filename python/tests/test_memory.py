@@ -78,19 +78,25 @@ with open("/proc/self/statm") as file:
 resource.setrlimit(resource.RLIMIT_AS, (used + 600_000_000,) * 2)
 tree = tp.Tree.from_newick("(a:1,b:2);")
 for work in (
-    lambda: tp.linkage(points=np.arange(20_000.0)[:, None], method="average"),
+    # One thread, whatever the number of processors: the stacks of many would not fit.
+    lambda: tp.linkage(points=np.arange(20_000.0)[:, None], method="average", n_jobs=1),
     lambda: tree.pairwise(np.tile([0.5, 0.5], (20_000, 1)), n_jobs=1),
 ):
     try:
         work()
     except MemoryError as error:
         print(str(error).split(" needs")[0])
+try:
+    tree.pairwise([[1, 0], [0, 1]], n_jobs=1000)
+except RuntimeError as error:
+    print(str(error).split(": ")[0])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "average linkage of 20000 points",
         "the table of 20000 by 20000 distances",
+        "the threads of a computation (1000) cannot be started",
     ]
 
 
