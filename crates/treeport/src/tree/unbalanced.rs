@@ -8,13 +8,15 @@
 //! where yᵢ lies between 0 and sᵢ: to create mass in order to send it away costs no less than to
 //! create it where it is needed. That is a program of `convex`, whose leaves are lines of slope ∓λ
 //! and whose edges bend at 0.
+//!
+//! Nothing moves farther than 2λ, so that longer edges count as 4λ: slopes keep the digits of λ, however
+//! short it is. Masses are whole numbers of a unit, so that none is left over to cross a long edge.
 
 use std::cell::Cell;
 
 use super::Tree;
 use super::convex::{ConvexFunction, ConvexPieces};
 use super::distance::surpluses;
-use super::index::Depth;
 use crate::error::Result;
 use crate::measure::Measure;
 use crate::option_range::OptionRange;
@@ -56,6 +58,9 @@ impl Tree {
         a.check_points(self.leaves())?;
         b.check_points(self.leaves())?;
         OptionRange::NOT_NEGATIVE.check("penalty", penalty)?;
+        if penalty == 0.0 {
+            return Ok(0.0);
+        }
         let index = self.index();
         let (points, surplus): (Vec<u32>, Vec<f64>) = surpluses(a, b).unzip();
         let mut order = RankOrder::default();
@@ -65,24 +70,39 @@ impl Tree {
         let mut branches = Vec::new();
         index.branches(ordered.iter().map(|leaf| leaf.0), &mut branches);
         let even = (a.total() - b.total()).abs() <= TOTALS * a.total().max(b.total());
-        let moved = self.moved(&ordered, &branches, penalty, even);
-        let left: f64 = ordered.iter().zip(&moved).map(|(leaf, y)| (leaf.1 - y).abs()).sum();
-        let leaves = branches.iter().zip(&ordered).zip(&moved);
-        let leaves = leaves.map(|((&branch, leaf), &y)| (branch, leaf.0, y));
-        // No mass arrives at the root, so its depth does not matter.
-        Ok(index.cost_along(&mut Vec::new(), leaves, Depth::default()).0 + penalty * left)
+        let unit = Unit::of(ordered.iter().map(|leaf| leaf.1.abs()).sum());
+        let (whole, moved) = self.moved(&ordered, &branches, penalty, even, &unit);
+        let mut left = 0.0;
+        for ((leaf, &whole), &moved) in ordered.iter().zip(&whole).zip(&moved) {
+            left += if moved == 0 { leaf.1.abs() } else { unit.mass(whole - moved).abs() };
+        }
+        Ok(unit.mass_cost(self.cost_of_units(&ordered, &branches, &moved)) + penalty * left)
     }
 
-    /// The mass that leaves each point upwards, for surpluses by the rank of their point, which add
-    /// up to 0 if they are `even`.
+    /// What it costs to move whole numbers of units from each point upwards, in units.
+    fn cost_of_units(&self, surplus: &[(u32, f64)], branches: &[u32], moved: &[i64]) -> f64 {
+        let cost = Cell::new(0.0);
+        let leaves = branches.iter().zip(surplus).zip(moved);
+        // No mass arrives at the root: what is left at the last branching is 0.
+        self.index().sweep(
+            &mut Vec::new(),
+            leaves.map(|((&branch, &(rank, _)), &units)| (branch, rank, units)),
+            |&units, length| cost.set(cost.get() + (units as f64).abs() * length),
+            |waiting, arrived| *waiting += arrived,
+        );
+        cost.get()
+    }
+
+    /// The surpluses of points by their rank, which add up to 0 if they are `even`, in units, and how much
+    /// of each leaves its point upwards.
     fn moved(
         &self,
         surplus: &[(u32, f64)],
         branches: &[u32],
         penalty: f64,
         even: bool,
-    ) -> Vec<f64> {
-        let unit = Unit::of(surplus.iter().map(|leaf| leaf.1.abs()).sum());
+        unit: &Unit,
+    ) -> (Vec<i64>, Vec<i64>) {
         let mut whole: Vec<i64> = surplus.iter().map(|leaf| unit.whole(leaf.1)).collect();
         if even {
             // No penalty is paid for the rounding of sums, however high it is.
@@ -102,14 +122,15 @@ impl Tree {
                 Part { function, climbed: Cell::default() }
             })
             .collect();
+        let longest = 4.0 * penalty;
         let leaves = branches.iter().zip(surplus).zip(parts);
         let last = self.index().sweep(
             &mut Vec::new(),
             leaves.map(|((&branch, &(rank, _)), part)| (branch, rank, part)),
             |part, length| part.climbed.set(part.climbed.get() + length),
             |waiting, arrived| {
-                let one = pieces.bend(waiting.function, 0, waiting.climbed.take());
-                let other = pieces.bend(arrived.function, 0, arrived.climbed.take());
+                let [one, other] = [&*waiting, &arrived]
+                    .map(|part| pieces.bend(part.function, 0, part.climbed.take().min(longest)));
                 waiting.function = pieces.join(one, other);
             },
         );
@@ -117,12 +138,10 @@ impl Tree {
         if let Some((part, _)) = last {
             pieces.taken(part.function, 0, |leaf, length| lengths[leaf as usize] += length);
         }
-        let mass = |k: usize| {
-            // The line of a lack begins at −|lack|, where nothing is taken.
-            let leaves = if whole[k] < 0 { whole[k] + lengths[k] } else { lengths[k] };
-            if leaves == whole[k] { surplus[k].1 } else { unit.mass(leaves) }
-        };
-        (0..surplus.len()).map(mass).collect()
+        // The line of a lack begins at −|lack|, where nothing is taken.
+        let leaves = |k: usize| if whole[k] < 0 { whole[k] + lengths[k] } else { lengths[k] };
+        let moved = (0..surplus.len()).map(leaves).collect();
+        (whole, moved)
     }
 }
 
@@ -146,5 +165,10 @@ impl Unit {
 
     fn mass(&self, units: i64) -> f64 {
         units as f64 * self.size
+    }
+
+    /// What moves cost, from what they cost in units.
+    fn mass_cost(&self, units: f64) -> f64 {
+        units * self.size
     }
 }
