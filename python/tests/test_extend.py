@@ -100,3 +100,23 @@ def test_every_metric_of_points_is_documented_and_measures():
         for documented in (tp.emd, tp.TreeWasserstein, tp.WassersteinNeighbors):
             assert f'"{name}"' in documented.__doc__ and "{metrics}" not in documented.__doc__
         assert tp.emd([1.0, 0.0], [0.0, 1.0], points=[[10.0, 20.0], [30.0, 50.0]], metric=name) > 0
+
+
+def test_new_points_far_from_all_old_ones_are_warned_of():
+    rng = np.random.default_rng(3)
+    old, rows = rng.normal(size=(40, 2)), rng.poisson(0.5, size=(30, 40)) + np.eye(30, 40)
+    tw = tp.TreeWasserstein(points=old, epochs=5).fit(rows)
+    cluster = 100 + 0.01 * rng.normal(size=(20, 2))
+    with pytest.warns(tp.ExtendedTreeWarning, match="of 32 sampled pairs .* factor of [0-9.e+]+ in the median") as said:
+        tw.extend(cluster)
+    assert said[0].filename == __file__
+
+
+def test_new_points_among_old_ones_are_not(recwarn):
+    rng = np.random.default_rng(3)
+    old, rows = rng.normal(size=(60, 2)), rng.poisson(0.5, size=(40, 60)) + np.eye(40, 60)
+    tw = tp.TreeWasserstein(points=old, epochs=5).fit(rows)
+    new = old[:10] + 0.01 * rng.normal(size=(10, 2))
+    tw.extend(new)
+    tw.extend(new[:1])
+    assert not [one for one in recwarn if one.category is tp.ExtendedTreeWarning]

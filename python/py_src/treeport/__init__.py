@@ -11,6 +11,7 @@ from ._batches import emd_pairs, emd_pairwise
 from ._core import __version__
 from ._distances import plot_distances
 from ._estimator import TreeWasserstein, load
+from ._extended import ExtendedTreeWarning
 from ._forest import Forest
 from ._inputs import Measures, MissingColumnsWarning
 from ._memory import set_memory_limit
@@ -21,6 +22,7 @@ from ._tree import Tree, linkage
 
 __all__ = [
     "Bounds",
+    "ExtendedTreeWarning",
     "Forest",
     "Measures",
     "MissingColumnsWarning",

@@ -19,6 +19,7 @@ from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, st
 from ._estimates import Calibration, Estimates
 from ._forest import Forest
 from ._ground import coordinates, ground_of, names_of_ground, places_for, with_metrics
+from ._extended import check_estimator
 from ._inputs import (
     Floats,
     Integers,
@@ -480,7 +481,8 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Each new point hangs from the tree near its nearest old one, at the place where its distances to some
         points come out best; nothing is learned anew. New points do not look at each other: where many lie together, far
-        from all old ones, they come out too far apart. How much that costs in accuracy is in the documentation
+        from all old ones, they come out too far apart. An `ExtendedTreeWarning` gives the figure where distances of sampled
+        measures on new points are outside their certified bounds, more than between old points. How much that costs in accuracy is in the documentation
         ("New points"). Fit again once many points are new.
 
         Parameters
@@ -533,6 +535,7 @@ class TreeWasserstein(  # type: ignore[misc]
         with bar("placing new points", self.verbose) as report:
             raw = self._model._raw.extended_on(ground, threads_of(self.n_jobs), report)
         larger._set_model(raw if known is None else raw.with_names(known))
+        check_estimator(larger, len(old))
         return larger
 
     def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:

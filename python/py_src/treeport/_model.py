@@ -48,7 +48,10 @@ class Model:
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Reads what `save`, `TreeWasserstein.save` or the command line has written."""
-        raw = _core.Model.load(os.fspath(path))
+        try:
+            raw = _core.Model.load(os.fspath(path))
+        except MemoryError as error:
+            raise MemoryError(f"{os.fspath(path)}: {error}") from None
         if raw.is_forest != cls._forest:
             found, other = ("forest", "Forest") if raw.is_forest else ("tree", "Tree")
             raise ValueError(f"`{os.fspath(path)}` holds a {found}; read it with `{other}.load`")
@@ -359,7 +362,8 @@ class Model:
     ) -> Self:
         """A model with new points behind the old ones, whose distances stay as they are.
 
-        A new point hangs near its nearest old one, where its distances to 16 near and 16 other points come out best.
+        A new point hangs near its nearest old one, where its distances to 16 near and 16 other points come out best. Distances
+        between new points are not known here, so that nothing warns where they come out wrong: `TreeWasserstein.extend` does.
 
         Parameters
         ----------

@@ -84,10 +84,10 @@ def _tell_missing(columns: set[str], points: Sequence[str], missing: str) -> Non
     if missing_of(missing) == "error":
         raise ValueError(f"{said}; give every point one, of zeros where it has no mass")
     hint = '`Measures(X, missing="error")` refuses such a table'
-    warnings.warn(f"{said}; {they} as 0 ({hint})", MissingColumnsWarning, stacklevel=_outside())
+    warnings.warn(f"{said}; {they} as 0 ({hint})", MissingColumnsWarning, stacklevel=outside())
 
 
-def _outside() -> int:
+def outside() -> int:
     """The level of the first caller who is not in this package, nor in scikit-learn, whom a warning is for."""
     inside, level = (__name__.partition(".")[0], "sklearn"), 1
     frame = sys._getframe(1)
