@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use treeport::PreparedMeasures;
 use treeport::internal::names::Named as _;
 use treeport::io::format::{Input, Wanted, endings, recognize};
-use treeport::{Csr, Error};
+use treeport::{Csr, Error, Wording};
 
 use crate::convert::{self, Array1, Array2, Compressed, to_py_err};
 
@@ -83,7 +83,8 @@ impl Measures {
             let ids = masses.ids().map(<[String]>::to_vec);
             let columns = masses.points().map(<[String]>::to_vec);
             let rows = masses.measures_or_empty(None).and_then(|rows| refused(rows, empty));
-            let rows = rows.map_err(|error| by_id(error, ids.as_deref()))?;
+            let called = Called { ids: ids.as_deref(), columns: columns.as_deref() };
+            let rows = rows.map_err(|error| called.refused(error))?;
             Ok((Self::of(rows), ids, columns))
         })
     }
@@ -211,12 +212,33 @@ pub(crate) fn refused(
     if empty { Ok(rows) } else { rows.with_mass() }
 }
 
-/// An error of the library for Python; a row without mass goes by its ID, where it has one.
-fn by_id(error: Error, ids: Option<&[String]>) -> PyErr {
-    if let (Error::NoMass { measure }, Some(ids)) = (&error, ids) {
-        return PyValueError::new_err(format!("row {} has no mass; drop it", ids[*measure]));
+/// What rows and columns of a file are called.
+struct Called<'a> {
+    ids: Option<&'a [String]>,
+    columns: Option<&'a [String]>,
+}
+
+impl Wording for Called<'_> {
+    fn measure(&self, measure: usize) -> Option<String> {
+        self.ids?.get(measure).cloned()
     }
-    to_py_err(error)
+
+    fn point(&self, point: usize) -> Option<String> {
+        self.columns?.get(point).cloned()
+    }
+}
+
+impl Called<'_> {
+    /// The error with names where there are any.
+    fn refused(&self, error: Error) -> PyErr {
+        match (&error, self.ids) {
+            (Error::NoMass { measure }, Some(ids)) => {
+                PyValueError::new_err(format!("row {} has no mass; drop it", ids[*measure]))
+            }
+            (Error::BadMass { .. }, _) => PyValueError::new_err(error.said(self)),
+            _ => to_py_err(error),
+        }
+    }
 }
 
 /// The format of a file of measures by its name in the library's table, and whether that reads it.

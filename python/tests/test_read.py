@@ -119,7 +119,7 @@ def test_what_is_wrong_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"a.csv: csv, line 3, column 2 \(`a` of `skin`\)"):
         tp.Measures.read(path)
     path.write_text("id,a,b\ngut,1,-2\n")
-    with pytest.raises(ValueError, match="a.csv: measure 0 has mass -2 at point 1"):
+    with pytest.raises(ValueError, match=r"a.csv: gut has mass -2 at b \(measure 0, point 1\)"):
         tp.Measures.read(path)
     path.write_text("id,a,b\ngut,1,2\nskin,0,0\n")
     with pytest.raises(ValueError, match="a.csv: row skin has no mass; drop it"):

@@ -174,7 +174,8 @@ pub(crate) fn measures(
     output: &Output,
 ) -> Result<Measures> {
     let measures = measures_or_empty(space, path, how, output)?;
-    measures.with_mass().map_err(|error| in_file(error, path))
+    let called = Ids { measures: measures.names().map(<[String]>::to_vec), points: None };
+    measures.with_mass().map_err(|error| called.in_file(error, path))
 }
 
 /// The same, where they may have no mass.
@@ -184,23 +185,56 @@ pub(crate) fn measures_or_empty(
     how: ReadArgs,
     output: &Output,
 ) -> Result<Measures> {
-    let read = || {
+    let mut called = Ids { measures: None, points: None };
+    let mut read = || {
         let input = source::open(path, Wanted::Measures)?;
         let masses = input.masses(space.names, how.transpose)?;
         let missing = masses.missing(space.names);
+        called = Ids {
+            measures: masses.ids().map(<[String]>::to_vec),
+            points: masses.points().or(space.names).map(<[String]>::to_vec),
+        };
         // Names that do not match are the larger mistake.
         let measures = masses.measures_or_empty(space.names)?;
         let missing = missing.map(|found| found.unless(how.missing)).transpose()?;
         measures.check_points(space.points)?;
         Ok((measures, missing))
     };
-    let (measures, missing) = read().map_err(|error| in_file(error, path))?;
+    let (measures, missing) = read().map_err(|error| called.in_file(error, path))?;
     if let Some(missing) = missing {
         let name = name(path);
         output
             .note(&format!("warning: {name}: {missing} (`--missing error` refuses such a table)"));
     }
     Ok(if how.normalize { measures.normalized() } else { measures })
+}
+
+/// What measures and their points are called.
+struct Ids {
+    measures: Option<Vec<String>>,
+    points: Option<Vec<String>>,
+}
+
+impl Wording for Ids {
+    fn measure(&self, measure: usize) -> Option<String> {
+        self.measures.as_ref()?.get(measure).cloned()
+    }
+
+    fn point(&self, point: usize) -> Option<String> {
+        self.points.as_ref()?.get(point).cloned()
+    }
+}
+
+impl Ids {
+    /// An error about a file of measures, which go by their IDs, with its name.
+    fn in_file(&self, error: Error, path: &Path) -> anyhow::Error {
+        match error {
+            Error::BadMass { .. } | Error::NoMass { .. } => {
+                anyhow!("{}: {}", name(path), error.said(self))
+            }
+            other => in_file(other, path),
+        }
+    }
 }
 
 /// A tree or a forest of ours, or Newick text whose leaves are put in the order of `names`.
@@ -338,7 +372,7 @@ pub(crate) fn history(path: &Path) -> Result<Vec<Epoch>> {
 
 /// The file's name as messages show it.
 pub(crate) fn name(path: &Path) -> String {
-    if is_standard(path) { "stdin".into() } else { path.display().to_string() }
+    if is_standard(path) { "stdin".into() } else { treeport::internal::shown(path) }
 }
 
 /// Whether the path is stdin by any name.

@@ -68,7 +68,10 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
         Some(bytes) => text::read_text(&bytes[..]),
         None => File::open(path).and_then(text::read_text),
     };
-    Ok(text.map_err(|cause| Error::read(name(path), cause))?)
+    text.map_err(|cause| match Error::read(path, cause) {
+        memory @ Error::Memory { .. } => anyhow::Error::from(memory).context(name(path)),
+        other => other.into(),
+    })
 }
 
 /// The ending of an output's name in small letters, where it is plain text.

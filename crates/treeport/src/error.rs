@@ -1,7 +1,7 @@
 //! What can be wrong with the input, each with its place.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::memory::show;
 
@@ -56,11 +56,9 @@ pub enum Error {
     #[error("{}", unbalanced_component(&node.to_string(), [*left, *right], [*left_mass, *right_mass]))]
     UnbalancedComponent { left: usize, right: usize, node: usize, left_mass: f64, right_mass: f64 },
 
-    #[error(
-        "measure {measure} has mass {value} at point {point}; masses must be finite and at least 0"
-    )]
+    #[error("{}", bad_mass(&number("measure", *measure), *value, &number("point", *point), ""))]
     BadMass { measure: usize, point: usize, value: f64 },
-    #[error("measure {measure} has no mass; drop the row or give it a positive entry")]
+    #[error("{}", no_mass(&number("measure", *measure), ""))]
     NoMass { measure: usize },
     #[error(
         "measure {measure} puts mass on point {point}, but there are {points} points, numbered from 0"
@@ -141,6 +139,10 @@ pub enum Error {
     )]
     Unsolved { left: usize, right: usize },
     #[error(
+        "costs of up to {cost:e} for masses of {mass:e} in all go beyond the largest number, 1.8e308; divide the costs or the masses by a large number first, and multiply the result by it"
+    )]
+    Overflow { cost: f64, mass: f64 },
+    #[error(
         "entropic transport between measures {left} and {right} misses its marginals by {violation:.1e} of the mass after {iterations} iterations, more than the tolerance {tolerance:.1e}; raise `max_iterations`, `epsilon` or `tolerance`"
     )]
     NotConverged { left: usize, right: usize, violation: f64, tolerance: f64, iterations: usize },
@@ -163,20 +165,21 @@ pub enum Error {
     Parse { format: &'static str, place: String, reason: String },
     // The message ends with the cause, which is therefore no `source`: whoever prints a chain of
     // errors would print it twice.
-    #[error("cannot read `{path}`: {}", without_number(cause))]
+    #[error("cannot read `{}`: {}", shown(path), without_number(cause))]
     Read { path: PathBuf, cause: io::Error },
-    #[error("cannot write `{path}`: {}", without_number(cause))]
+    #[error("cannot write `{}`: {}", shown(path), without_number(cause))]
     Write { path: PathBuf, cause: io::Error },
-    #[error("`{path}` is not a treeport tree: {reason}")]
+    #[error("`{}` is not a treeport tree: {reason}", shown(path))]
     NotATree { path: PathBuf, reason: String },
-    #[error("`{path}` is not a treeport forest: {reason}")]
+    #[error("`{}` is not a treeport forest: {reason}", shown(path))]
     NotAForest { path: PathBuf, reason: String },
-    #[error("`{path}` is not a treeport index: {reason}")]
+    #[error("`{}` is not a treeport index: {reason}", shown(path))]
     NotAnIndex { path: PathBuf, reason: String },
-    #[error("`{path}` is damaged: {reason}; copy it again or write it anew")]
+    #[error("`{}` is damaged: {reason}; copy it again or write it anew", shown(path))]
     DamagedTree { path: PathBuf, reason: String },
     #[error(
-        "`{path}`: this treeport reads version {known}, the file has version {found}; upgrade treeport"
+        "`{}`: this treeport reads version {known}, the file has version {found}; upgrade treeport",
+        shown(path)
     )]
     NewerTree { path: PathBuf, known: u64, found: u64 },
 }
@@ -191,6 +194,16 @@ pub trait Wording {
     /// A node of a graph.
     fn node(&self, node: usize) -> String {
         node.to_string()
+    }
+
+    /// A measure, if it has an ID.
+    fn measure(&self, _measure: usize) -> Option<String> {
+        None
+    }
+
+    /// A point, if it has a name.
+    fn point(&self, _point: usize) -> Option<String> {
+        None
     }
 }
 
@@ -223,6 +236,22 @@ impl Error {
                 let masses = [*left_mass, *right_mass];
                 unbalanced_component(&words.node(*node), [*left, *right], masses)
             }
+            Self::BadMass { measure, point, value } => {
+                let (by_id, by_name) = (words.measure(*measure), words.point(*point));
+                let (of, at) = (number("measure", *measure), number("point", *point));
+                let known = [by_id.as_ref().map(|_| &*of), by_name.as_ref().map(|_| &*at)];
+                let numbers = also(&known.into_iter().flatten().collect::<Vec<_>>());
+                bad_mass(
+                    by_id.as_ref().unwrap_or(&of),
+                    *value,
+                    by_name.as_ref().unwrap_or(&at),
+                    &numbers,
+                )
+            }
+            Self::NoMass { measure } => match words.measure(*measure) {
+                Some(id) => no_mass(&id, &also(&[&number("measure", *measure)])),
+                None => self.to_string(),
+            },
             _ => self.to_string(),
         }
     }
@@ -242,6 +271,23 @@ fn bad_option(option: &str, value: &str, expected: &str) -> String {
     format!("{option} is {value}; {expected}")
 }
 
+fn number(what: &str, number: usize) -> String {
+    format!("{what} {number}")
+}
+
+/// Numbers beside names: ` (measure 3, point 44)`.
+fn also(numbers: &[&str]) -> String {
+    if numbers.is_empty() { String::new() } else { format!(" ({})", numbers.join(", ")) }
+}
+
+fn bad_mass(measure: &str, value: f64, point: &str, numbers: &str) -> String {
+    format!("{measure} has mass {value} at {point}{numbers}; masses must be finite and at least 0")
+}
+
+fn no_mass(measure: &str, numbers: &str) -> String {
+    format!("{measure} has no mass{numbers}; drop the row or give it a positive entry")
+}
+
 fn unrooted_tree(children: usize, option: &str) -> String {
     format!(
         "the root has {children} children, as an unrooted tree has, and UniFrac depends on where the root is; root \
@@ -259,6 +305,12 @@ fn unbalanced_component(node: &str, [left, right]: [usize; 2], masses: [f64; 2])
         "measures {left} and {right} have mass {left_mass} and {right_mass} in the component of \
          node {node}, and no path leads out of it; make them equal there, or join the components by edges"
     )
+}
+
+/// The name of a file on one line: what would end it, or move the cursor, is escaped.
+pub fn shown(path: &Path) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
+    path.display().to_string().chars().map(escaped).collect()
 }
 
 /// How many points have no column, and one of them.
@@ -309,10 +361,35 @@ mod tests {
         let error = Error::read("a.tree", missing);
         assert_eq!(error.to_string(), "cannot read `a.tree`: No such file or directory");
         assert!(std::error::Error::source(&error).is_none());
+        let odd = Error::write("a\nb\t.tree", io::Error::other("it is full"));
+        assert_eq!(odd.to_string(), "cannot write `a\\nb\\t.tree`: it is full");
         let own = Error::write("a.tree", io::Error::other("it is full (os error 28)"));
         assert_eq!(own.to_string(), "cannot write `a.tree`: it is full (os error 28)");
         let inner = io::Error::other(Error::Cancelled);
         assert!(matches!(Error::read("a.tree", inner), Error::Cancelled));
+    }
+
+    #[test]
+    fn measures_and_points_go_by_their_names() {
+        struct Ids;
+        impl Wording for Ids {
+            fn measure(&self, measure: usize) -> Option<String> {
+                (measure == 3).then(|| "S003".into())
+            }
+
+            fn point(&self, point: usize) -> Option<String> {
+                (point == 44).then(|| "site44".into())
+            }
+        }
+        let said = |measure, point| Error::BadMass { measure, point, value: -1.0 }.said(&Ids);
+        let rest = "; masses must be finite and at least 0";
+        assert_eq!(said(3, 44), format!("S003 has mass -1 at site44 (measure 3, point 44){rest}"));
+        assert_eq!(said(3, 1), format!("S003 has mass -1 at point 1 (measure 3){rest}"));
+        assert_eq!(said(1, 1), format!("measure 1 has mass -1 at point 1{rest}"));
+        assert_eq!(
+            Error::NoMass { measure: 3 }.said(&Ids),
+            "S003 has no mass (measure 3); drop the row or give it a positive entry"
+        );
     }
 
     #[test]

@@ -18,12 +18,14 @@ from ._inputs import (
     is_plain,
     measures_of,
     pairs_of,
+    refuse_events,
     row,
     threads_of,
     unmapped,
 )
 from ._progress import bar
 from ._results import framed
+from ._transport import check_exponent, uniform
 
 _INT64 = np.dtype(np.int64)
 
@@ -42,6 +44,7 @@ def emd_pairs(
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
+    p: float = 1,
 ) -> Floats:
     """Exact transport costs of many pairs of measures, in parallel.
 
@@ -50,9 +53,9 @@ def emd_pairs(
     measures : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
         One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
         matched to those of the points. Without `points`, `cost` and `graph`: measures with coordinates of their own, which
-        may be of any number.
-    pairs : array-like of int of shape (n_pairs, 2)
-        The rows to compare.
+        may be of any number; masses of `None` are equal.
+    pairs : array-like of int or str of shape (n_pairs, 2)
+        The rows to compare: their numbers, or their IDs where they have any.
     points, cost, graph, weight, metric
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
         the measures of a pair have the same mass.
@@ -66,6 +69,8 @@ def emd_pairs(
         Whether to show a progress bar on stderr.
     missing : {"warn", "error"}
         What is done where points have no column, as for `Measures`.
+    p : 1
+        Costs are as they are; for another exponent see `emd`.
 
     Returns
     -------
@@ -80,17 +85,18 @@ def emd_pairs(
     >>> tp.emd_pairs([([1.0], [[0.0]]), ([0.5, 0.5], [[1.0], [3.0]])], [(0, 1)])
     array([2.])
     """
+    check_exponent(p)
     threads = threads_of(n_jobs)
     plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
     if plain and cost is graph is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, metric), measures, pairs, threads, None, penalty)
-    numbers = pairs_of(pairs)
+    numbers = pairs_of(pairs, ids_of(measures))
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
             sets[0].check_pairs(numbers)
 
-    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, check)
+    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
         return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
 
@@ -109,6 +115,7 @@ def emd_pairwise(
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
+    p: float = 1,
 ) -> Any:
     """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in parallel.
 
@@ -117,7 +124,7 @@ def emd_pairwise(
     A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
         One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
         matched to those of the points. Without `points`, `cost` and `graph`: measures with coordinates of their own, which
-        may be of any number.
+        may be of any number; masses of `None` are equal.
     points, cost, graph, weight, metric
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
         the measures of a pair have the same mass.
@@ -131,6 +138,8 @@ def emd_pairwise(
         Whether to show a progress bar on stderr.
     missing : {"warn", "error"}
         What is done where points have no column, as for `Measures`.
+    p : 1
+        Costs are as they are; for another exponent see `emd`.
 
     Returns
     -------
@@ -148,13 +157,14 @@ def emd_pairwise(
     array([[0.],
            [3.]])
     """
+    check_exponent(p)
     sets = [A] if B is None else [A, B]
 
     def check(rows: list[_core.Measures]) -> None:
         if penalty is None:
             _core.Model.check_balanced(rows[0], None if B is None else rows[1])
 
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, missing, check)
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
     n, m = len(rows[0]), len(rows[-1])
     _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
     if B is None:
@@ -181,7 +191,7 @@ def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
         parts.append(sparse.csr_array((masses, columns, start), shape=(len(one), points)))
     if parts[0].shape[1] != parts[-1].shape[1]:
         raise ValueError(f"A lives on {parts[0].shape[1]} points, B on {parts[-1].shape[1]}")
-    return measures_of(sparse.vstack(parts, format="csr"))
+    return measures_of(sparse.vstack(parts, format="csr"), empty=True)
 
 
 def _on_one_ground(
@@ -193,20 +203,23 @@ def _on_one_ground(
     weight: Optional[str],
     assume_metric: bool,
     missing: str,
+    empty: bool,
     check: Callable[[list[_core.Measures]], None],
 ) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
     """The ground metric and the measures of every set on it, which `check` has looked at before."""
     if points is cost is graph is None and all(_are_clouds(one) for one in sets):
-        ground, rows = _clouds(sets, metric)
+        ground, rows = _clouds(sets, metric, empty)
         check(rows)
         return ground, rows
+    for one in sets:
+        refuse_events(one)
     one_of(points, cost, graph)
     names = names_of_ground(points, cost, graph)
     if names is None and len(sets) == 2:
         check_same_columns(*sets)
     plain = [unmapped(one, lambda: places_of_ground(points, cost, graph)) for one in sets]
     # Before the metric: what is wrong with masses is better said before long work than after it.
-    rows = [measures_of(one, names=names, missing=missing) for one in plain]
+    rows = [measures_of(one, names=names, missing=missing, empty=empty) for one in plain]
     check(rows)
     if graph is not None:
         return graph_of(graph, weight), rows
@@ -223,15 +236,15 @@ def _are_clouds(measures: Any) -> bool:
     return isinstance(measures, (list, tuple)) and all(is_cloud(one) for one in measures)
 
 
-def _clouds(sets: list[Any], metric: str) -> tuple[_core.Ground, list[_core.Measures]]:
+def _clouds(sets: list[Any], metric: str, empty: bool) -> tuple[_core.Ground, list[_core.Measures]]:
     """All points of all measures side by side; each measure has mass on its own."""
     sides: list[Floats] = []
     weights: list[Floats] = []
     for which, measures in zip(("", " of B"), sets):
         for number, (masses, points) in enumerate(measures):
-            weights.append(_dense(masses))
             sides.append(coordinates(points))
-            _check_cloud(f"measure {number}{which}", weights[-1], sides[-1], sides[0].shape[1])
+            weights.append(uniform(len(sides[-1])) if masses is None else _dense(masses))
+            _check_cloud(f"measure {number}{which}", weights[-1], sides[-1], sides[0].shape[1], empty)
     if not sides:
         raise ValueError("there are no measures; a list of (masses, points) has at least one")
     start = np.concatenate([[0], np.cumsum([len(masses) for masses in weights])])
@@ -241,12 +254,12 @@ def _clouds(sets: list[Any], metric: str) -> tuple[_core.Ground, list[_core.Meas
         here = start[first : first + len(measures) + 1]
         mass = np.concatenate([np.empty(0), *weights[first : first + len(measures)]])
         table = (mass, np.arange(here[0], here[-1]), here - here[0])
-        rows.append(measures_of(sparse.csr_array(table, shape=(len(measures), int(start[-1])))))
+        rows.append(measures_of(sparse.csr_array(table, shape=(len(measures), int(start[-1]))), empty=empty))
         first += len(measures)
     return ground, rows
 
 
-def _check_cloud(name: str, masses: Floats, points: Floats, dimensions: int) -> None:
+def _check_cloud(name: str, masses: Floats, points: Floats, dimensions: int, empty: bool) -> None:
     """Refuses what is no measure, by its name and with its place, which is another one on the common ground."""
     if len(masses) != len(points):
         raise ValueError(f"{name} has {len(masses)} masses and {len(points)} points; there has to be one for each")
@@ -259,7 +272,7 @@ def _check_cloud(name: str, masses: Floats, points: Floats, dimensions: int) -> 
     if bad.any():
         at = int(np.argmax(bad))
         raise ValueError(f"{name} has mass {masses[at]} at its point {at}; masses must be finite and at least 0")
-    if not masses.any():
+    if not (empty or masses.any()):
         raise ValueError(f"{name} has no mass; drop it or give it a positive entry")
     if not np.isfinite(points).all():
         at, axis = (int(place) for place in np.argwhere(~np.isfinite(points))[0])

@@ -58,12 +58,25 @@ def _checked(out: Any, shape: tuple[int, int], single: bool) -> Any:
         raise ValueError(f"out has dtype {out.dtype} and shape {tuple(out.shape)}; {expected}")
     if not is_tensor and not (out.flags.writeable and out.flags.aligned):
         raise ValueError(f"out is {'not aligned' if out.flags.writeable else 'read-only'}; {expected}")
+    if not is_tensor and _overlaps_itself(out):
+        raise ValueError(f"out has several entries in one place (strides {out.strides}); {expected}")
     return out
 
 
 def neighbors_among(n_neighbors: Any, among: int) -> int:
     """How many neighbors are found: all there are, where they are fewer, as Rust and the command line have it."""
     return min(neighbors_of(n_neighbors), among)
+
+
+def _overlaps_itself(out: Any) -> bool:
+    """Whether steps along one axis are smaller than all that lies along another."""
+    axes = sorted((abs(step), size) for step, size in zip(out.strides, out.shape) if size > 1)
+    taken = out.itemsize
+    for step, size in axes:
+        if step < taken:
+            return True
+        taken += step * (size - 1)
+    return False
 
 
 def nearest_of(

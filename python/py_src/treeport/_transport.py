@@ -45,6 +45,20 @@ def _kind(return_plan: Plan) -> Plan:
     return return_plan
 
 
+def check_exponent(p: float) -> None:
+    """Refuses an exponent of costs but 1, and says how to have it."""
+    if p != 1:
+        raise ValueError(
+            f"p is {p!r}; costs are taken as they are. For p = 2 give metric=\"sqeuclidean\" or the squares of a cost "
+            "matrix, and take the root: `emd(a, b, x, y, metric=\"sqeuclidean\") ** 0.5`"
+        )
+
+
+def uniform(count: int) -> Floats:
+    """Equal masses with a total of 1."""
+    return np.full(count, 1 / max(count, 1))
+
+
 class _Problem:
     """Two measures and the costs between them, as the compiled half takes them."""
 
@@ -73,7 +87,9 @@ class _Problem:
             self.costs = costs(points, cost, graph, metric, weight)
 
     def _row(self, measure: Any, side: int) -> Any:
-        """A measure in the order of the points of its side, where both have names."""
+        """A measure in the order of the points of its side, where both have names; `None` is the same mass everywhere."""
+        if measure is None:
+            return uniform(self._side(side).size)
         return row(unmapped(measure, lambda: self._side(side)), self._names(side))
 
     def _check_labels(self, a: Any, b: Any) -> None:
@@ -139,7 +155,7 @@ class _Problem:
             raise ValueError(
                 f"the measures live on {self._shape[0]} and {self._shape[1]} points, the graph on {nodes}"
             )
-        (left, self.a), (right, self.b) = support(self.a), support(self.b)
+        (left, self.a), (right, self.b) = _support(self.a), _support(self.b)
         self.costs = directed_costs(adjacency, left, right)
         self._places = left, right
 
@@ -161,6 +177,12 @@ class _Problem:
                 duals = tuple(_spread(*side) for side in zip(duals, self._places, self._shape))
             answers.append(duals)
         return answers[0] if len(answers) == 1 else tuple(answers)
+
+
+def _support(measure: Any) -> tuple[Integers, Floats]:
+    """Where there is mass; one point without, where there is none."""
+    places, masses = support(measure)
+    return (places, masses) if len(places) else (np.zeros(1, dtype=np.int64), np.zeros(1))
 
 
 def _some(labels: list[Any]) -> str:
@@ -187,6 +209,7 @@ class _EmdOptions(_GroundOptions, total=False):
     mass: Optional[float]
     penalty: Optional[float]
     verbose: bool
+    p: float
 
 
 class _SinkhornOptions(_GroundOptions, total=False):
@@ -254,6 +277,7 @@ def emd(
     return_plan: Plan = False,
     return_potentials: bool = False,
     verbose: bool = False,
+    p: float = 1,
 ) -> Any:
     """Exact transport cost (Wasserstein-1) between two measures, proved to be optimal.
 
@@ -264,7 +288,8 @@ def emd(
     Parameters
     ----------
     a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
-        Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given. A dict ``{node: mass}``
+        Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given. `None` is the same
+        mass at every point, 1 in all. A dict ``{node: mass}``
         names nodes of a networkx graph, rows of a DataFrame of points, or points by their numbers; others have no mass.
         Labels of a Series are matched to those: to the nodes, to the index of `points`, to index (`a`) and columns (`b`) of `cost`.
     cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
@@ -302,6 +327,8 @@ def emd(
     verbose : bool
         Whether to show on stderr how much of the value is proved: the lower bound as a share of what the plan costs so
         far. Problems that take less than half a second have no time for it.
+    p : 1
+        Costs are taken as they are. Wasserstein-2 is the root of what ``metric="sqeuclidean"`` or squared costs give.
 
     Returns
     -------
@@ -368,6 +395,7 @@ def emd(
     >>> bounds.lower <= 10 <= bounds.upper <= 1.1 * bounds.lower
     True
     """
+    check_exponent(p)
     if mass is not None and penalty is not None:
         raise ValueError("give mass or penalty, not both")
     bounded = accuracy is not None or time is not None

@@ -450,3 +450,39 @@ fn endings_of_starts_and_outputs_are_those_of_inputs() {
             .ends_with("hint: it looks like Newick text; name it `.nwk`")
     );
 }
+
+#[test]
+fn what_is_wrong_with_masses_goes_by_ids_and_names() {
+    let folder = Folder::with_model();
+    folder.write("bad.csv", "id,d,c,a,b\nS1,0,0,1,0\nS2,0,1,-1,0\n");
+    let said = "S2 has mass -1 at a (measure 1, point 2); masses must be finite and at least 0";
+    let args = "distance model.tree --measures";
+    assert_eq!(folder.error(&format!("{args} bad.csv")), format!("bad.csv: {said}"));
+    let piped = folder.run_with(&format!("{args} -"), &folder.read("bad.csv"));
+    assert!(piped.contains(&format!("error: stdin: {said}\n")), "{piped}");
+    folder.write("empty.csv", "id,d,c,a,b\nS1,0,0,1,0\nS2,0,0,0,0\n");
+    let said = "S2 has no mass (measure 1); drop the row or give it a positive entry";
+    assert_eq!(folder.error(&format!("{args} empty.csv")), format!("empty.csv: {said}"));
+    // Points of the model have names where an array has none.
+    folder.write_npy("bad.npy", &[1, 4], &[0.0, 1.0, f64::INFINITY, 0.0]);
+    let said = "measure 0 has mass inf at c (point 2); masses must be finite and at least 0";
+    assert_eq!(folder.error(&format!("{args} bad.npy")), format!("bad.npy: {said}"));
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_files_stay_on_one_line() {
+    let folder = Folder::with_model();
+    folder.write("odd\nname.csv", "id,a,b,c,d\nS1,0,0,-1,0\n");
+    let run = |args: &[&str]| {
+        let ended = folder.command("").args(args).output().expect("the binary runs");
+        String::from_utf8(ended.stderr).expect("text")
+    };
+    let said = run(&["distance", "model.tree", "--measures", "odd\nname.csv"]);
+    assert!(said.starts_with("error: odd\\nname.csv: S1 has mass -1"), "{said}");
+    let said = run(&["distance", "no\nmodel.tree", "--measures", "odd\nname.csv"]);
+    assert_eq!(
+        said.lines().next(),
+        Some("error: cannot read `no\\nmodel.tree`: No such file or directory")
+    );
+}

@@ -4,6 +4,7 @@
 //! inequality is promised. Constructors check every entry once; nothing after them checks again.
 
 mod components;
+mod far;
 mod graph;
 mod hierarchy;
 mod kernels;
@@ -99,6 +100,9 @@ impl GroundMetric {
         coordinates: Vec<f64>,
         point_metric: PointMetric,
     ) -> Result<Self> {
+        if let Some(distances) = far::distances(dim, &coordinates, point_metric)? {
+            return Self::from_condensed(coordinates.len() / dim, distances);
+        }
         let points = Points::new(dim, coordinates, point_metric)?;
         Ok(Self::of(Source::Points(points), point_metric.is_metric()))
     }

@@ -15,6 +15,7 @@
 pub(crate) mod exact;
 mod graph;
 mod matrix;
+mod overflow;
 mod points;
 mod problem;
 mod problems;

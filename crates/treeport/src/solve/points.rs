@@ -18,6 +18,8 @@ pub(super) struct PointProblem<'a> {
     pub(super) metric: GroundMetric,
     pub(super) a: Measures,
     pub(super) b: Measures,
+    /// How coordinates are compared.
+    kind: PointMetric,
     /// What the points of the metric are called outside: rows of `x`, and where there is a `y`, before
     /// or after those of the first measure rows of that.
     names: Vec<u32>,
@@ -42,10 +44,10 @@ impl<'a> PointProblem<'a> {
             // Two measures without mass live somewhere, too.
             used.extend((used.is_empty() && x.rows() > 0).then_some(0));
             let first = used.len();
-            let metric =
-                metric_of(&[(&x, &used)], metric).map_err(|error| renamed(error, &used))?;
+            let kind = metric;
+            let metric = metric_of(&[(&x, &used)], kind).map_err(|error| renamed(error, &used))?;
             let (a, b) = (placed(a, &used, 0, first), placed(b, &used, 0, first));
-            return Ok(Self { metric, a, b, names: used, x, y });
+            return Ok(Self { metric, a, b, kind, names: used, x, y });
         };
         if x.columns() != y.columns() {
             return Err(Error::Shape {
@@ -65,10 +67,11 @@ impl<'a> PointProblem<'a> {
             ([left, right].concat(), [(&x, left), (&y, right)], [0, left.len()])
         };
         let of_y = starts[1]..starts[1] + right.len();
-        let metric = metric_of(&sets, metric).map_err(|error| in_two_sets(error, &names, &of_y))?;
+        let kind = metric;
+        let metric = metric_of(&sets, kind).map_err(|error| in_two_sets(error, &names, &of_y))?;
         let count = names.len();
         let (a, b) = (placed(a, left, starts[0], count), placed(b, right, starts[1], count));
-        Ok(Self { metric, a, b, names, x, y: Some(y) })
+        Ok(Self { metric, a, b, kind, names, x, y: Some(y) })
     }
 
     /// Gives the moves of a plan and the points of dual values the numbers that they have outside.
@@ -83,7 +86,7 @@ impl<'a> PointProblem<'a> {
 
     /// Dual values of all rows of `x` and of `y`, or twice of `x`.
     pub(super) fn potentials(&self, solution: &Solution, most: f64) -> Result<Potentials> {
-        let kind = self.metric.point_metric().expect("it was made from points");
+        let kind = self.kind;
         let all: Vec<u32> = (0..self.x.rows() as u32).collect();
         let Some(y) = &self.y else {
             return Ok(solution.on_metric(&metric_of(&[(&self.x, &all)], kind)?, most));

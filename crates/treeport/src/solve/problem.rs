@@ -10,6 +10,7 @@
 
 use super::exact::{self, GoesOn, Solution, relaxed};
 use super::matrix::MatrixView;
+use super::overflow;
 use super::points::PointProblem;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, check_balance};
@@ -251,6 +252,10 @@ impl Problem<'_> {
     /// # Complexity
     /// That of the points with mass, and a look at every mass of a matrix.
     pub fn value(&self, progress: &Progress<'_>) -> Result<f64> {
+        self.value_or_unsolved(progress).map_err(|error| self.explained(error))
+    }
+
+    fn value_or_unsolved(&self, progress: &Progress<'_>) -> Result<f64> {
         let posed = self.posed()?;
         let goes_on = |proved| progress(&how_far(proved));
         match (posed, self.relax) {
@@ -274,9 +279,31 @@ impl Problem<'_> {
     /// # Errors
     /// As [`value`](Self::value).
     pub fn solve(&self, progress: &Progress<'_>) -> Result<Solution> {
-        let mut solution = solve_posed(&self.posed()?, self.relax, progress)?;
+        let solution = solve_posed(&self.posed()?, self.relax, progress);
+        let mut solution = solution.map_err(|error| self.explained(error))?;
         self.rename_moves(&mut solution.plan, [&mut solution.left, &mut solution.right]);
         Ok(solution)
+    }
+
+    /// The same error, or that costs and masses are too large, where they are.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        let penalty = if let Relax::Penalty(price) = self.relax { price } else { 0.0 };
+        match &self.given {
+            Given::Ground { ground: Ground::Metric(metric), a, b } => {
+                let largest = || overflow::largest_distance(metric, a, b).max(penalty);
+                overflow::explained(error, a.total() + b.total(), largest)
+            }
+            Given::Points(points) => {
+                let (a, b) = (points.a.row(0), points.b.row(0));
+                let largest = || overflow::largest_distance(&points.metric, &a, &b).max(penalty);
+                overflow::explained(error, a.total() + b.total(), largest)
+            }
+            Given::Matrix { costs, a, b } => {
+                let mass = a.iter().chain(*b).sum();
+                overflow::explained(error, mass, || overflow::largest_cost(costs).max(penalty))
+            }
+            Given::Ground { .. } => error,
+        }
     }
 
     /// Dual values of all points that prove a solution of this very problem.

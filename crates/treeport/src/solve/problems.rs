@@ -4,8 +4,9 @@ use rayon::prelude::*;
 
 use super::exact::order::precedes;
 use super::exact::{Solver, choice, components, relaxed, reused};
+use super::overflow;
 use super::problem::{Ground, OnMetric, QUICK_ARCS, Relax, arcs};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
@@ -112,6 +113,9 @@ impl<'a> Problems<'a> {
             counter.add(1)?;
             Ok(value)
         };
+        let solve = |solver: &mut Solver, pair: &(usize, usize)| {
+            solve(solver, pair).map_err(|error| self.explained(metric, *pair, error))
+        };
         if self.is_quick() {
             return reused(|solver| self.pairs.iter().map(|pair| solve(solver, pair)).collect());
         }
@@ -127,6 +131,14 @@ impl<'a> Problems<'a> {
         let mut values = vec![0.0; order.len()];
         order.into_iter().zip(solved?).for_each(|(at, value)| values[at] = value);
         Ok(values)
+    }
+
+    /// The same error, or that distances and masses are too large, where they are.
+    fn explained(&self, metric: &GroundMetric, (i, j): (usize, usize), error: Error) -> Error {
+        let (a, b) = (self.measures.row(i), self.measures.row(j));
+        let penalty = if let Relax::Penalty(price) = self.relax { price } else { 0.0 };
+        let largest = || overflow::largest_distance(metric, &a, &b).max(penalty);
+        overflow::explained(error, a.total() + b.total(), largest)
     }
 
     /// Refuses pairs whose tables of costs do not fit, one for each thread.

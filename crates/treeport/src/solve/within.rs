@@ -82,7 +82,8 @@ impl Problem<'_> {
     pub fn within(&self, target: Target, progress: &Progress<'_>) -> Result<Bounds> {
         let width = target.width()?;
         let clock = Clock::new(target.time, progress);
-        let mut bounds = bounds(&self.posed()?, self.relax(), width, &clock)?;
+        let found = bounds(&self.posed()?, self.relax(), width, &clock);
+        let mut bounds = found.map_err(|error| self.explained(error))?;
         self.rename_moves(&mut bounds.plan, [&mut Vec::new(), &mut Vec::new()]);
         Ok(bounds)
     }

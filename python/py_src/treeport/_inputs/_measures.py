@@ -12,7 +12,7 @@ from scipy import sparse
 
 from .. import _core
 from ._adapters import to_measures
-from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain
+from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain, refuse_complex
 from ._table import NamedTable, Places, missing_of, names_of_labels, texts
 from .dicts import are_mappings, is_mapping, named_rows
 
@@ -50,14 +50,35 @@ def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
     if is_sparse(masses):
         if masses.shape[0] != 1:
             raise ValueError(f"a measure is one row of masses, not {masses.shape[0]}")
+        refuse_complex(masses.data)
         at = np.require(masses.indices, np.int64, "A")
         return at, np.require(masses.data, np.float64, "A"), masses.shape[1]
     masses = array_of(masses)
     if masses.ndim == 2 and masses.shape[0] == 1:
         masses = masses[0]
     if masses.ndim != 1:
-        raise ValueError(f"a measure is one row of masses, not an array of shape {masses.shape}")
+        raise ValueError(f"a measure is one row of masses, not an array of shape {masses.shape}{_of_events(masses)}")
     return masses
+
+
+def _of_events(masses: Any) -> str:
+    """What to do with particles as jet physics has them: rows of a momentum and two coordinates."""
+    if masses.ndim != 2 or masses.shape[1] != 3:
+        return ""
+    return "; rows of (pT, y, phi) are masses with points: `emd(x[:, 0], y[:, 0], x[:, 1:], y[:, 1:])`"
+
+
+def refuse_events(measures: Any) -> None:
+    """Refuses a list of arrays with a mass and two coordinates in every row, and says what they are here."""
+
+    def is_event(one: Any) -> bool:
+        return isinstance(one, np.ndarray) and one.ndim == 2 and one.shape[1] == 3
+
+    if isinstance(measures, (list, tuple)) and measures and all(map(is_event, measures)):
+        raise ValueError(
+            "measures are rows of masses, not arrays of (pT, y, phi); give masses with points: "
+            "`[(x[:, 0], x[:, 1:]) for x in events]`"
+        )
 
 
 def support(measure: Any) -> tuple[Integers, Floats]:
@@ -82,6 +103,7 @@ def table(measures: Any, names: Optional[Sequence[Any]] = None, missing: str = "
         return measures
     rows = to_measures(measures).in_order(names, missing)
     if is_sparse(rows):
+        refuse_complex(rows.data)
         return rows if rows.dtype == np.float64 else rows.astype(np.float64)
     dense = array_of(rows)
     if dense.ndim != 2:
@@ -105,19 +127,42 @@ def measures_of(
     if isinstance(measures, Measures):
         return measures._for(names, normalize, missing, empty)
     own = to_measures(measures)
-    return _checked_by_id(table(own, names, missing), normalize, own.rows, empty)
+    refuse_events(measures)
+    rows = table(own, names, missing)
+    called = own.names if names is None or own.called(texts(names)) is None else names
+    return _checked_by_id(rows, normalize, own.rows, called, empty)
 
 
-def _checked_by_id(rows: Any, normalize: bool, ids: Any, empty: bool = False) -> _core.Measures:
-    """Measures of what `table` returns; those without mass are named by their IDs, where they have any."""
+def _checked_by_id(rows: Any, normalize: bool, ids: Any, names: Any, empty: bool) -> _core.Measures:
+    """Measures of what `table` returns; what is wrong goes by IDs and names of points, where there are any."""
     try:
         return _checked(rows, normalize, empty)
     except ValueError as error:
+        if (said := _bad_mass(rows, ids, names)) is not None:
+            raise ValueError(said) from error
         without = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() == 0)
         if ids is None or len(without) == 0:
             raise
         some = ", ".join(str(ids[at]) for at in without[:3])
         raise ValueError(f"{len(without)} of {len(ids)} rows have no mass, such as {some}; drop them") from error
+
+
+def _bad_mass(rows: Any, ids: Any, names: Any) -> Optional[str]:
+    """The first mass that is none, by the names of its measure and its point; `None` where there are no names."""
+    values = rows.data if is_sparse(rows) else rows
+    bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
+    if len(bad) == 0 or (ids is None and names is None):
+        return None
+    if is_sparse(rows):
+        at = int(bad[0][0])
+        measure, point, value = int(np.searchsorted(rows.indptr, at, "right")) - 1, int(rows.indices[at]), values[at]
+    else:
+        measure, point = (int(at) for at in bad[0])
+        value = values[measure, point]
+    numbers = [f"measure {measure}"] * (ids is not None) + [f"point {point}"] * (names is not None)
+    of = f"measure {measure}" if ids is None else ids[measure]
+    where = f"point {point}" if names is None else names[point]
+    return f"{of} has mass {value:g} at {where} ({', '.join(numbers)}); masses must be finite and at least 0"
 
 
 def _checked(rows: Any, normalize: bool, empty: bool) -> _core.Measures:
@@ -188,8 +233,10 @@ class Measures:
             X = named_rows(X, Places(len(names), names))
         own = to_measures(X)
         ids = own.rows if ids is None else ids
-        raw = _checked_by_id(table(own), False, ids, empty)
-        self._set(raw, ids, own.columns if names is None else texts(names), missing, own.mentioned)
+        called = own.columns if names is None else texts(names)
+        refuse_events(X)
+        raw = _checked_by_id(table(own), False, ids, names_of_labels(called), empty)
+        self._set(raw, ids, called, missing, own.mentioned)
 
     def _set(
         self, raw: _core.Measures, ids: Any, columns: Any, missing: str = "warn", mentioned: bool = False
@@ -260,8 +307,8 @@ class Measures:
                 return cls(found, missing=missing, empty=empty)
             raw, labels, columns = found
             return cls._of(raw, labels, columns, missing)
-        except ValueError as error:
-            raise ValueError(f"{file}: {error}") from None
+        except (ValueError, MemoryError) as error:
+            raise type(error)(f"{file}: {error}") from None
 
     @classmethod
     def from_anndata(

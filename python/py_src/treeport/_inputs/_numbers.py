@@ -31,22 +31,48 @@ def is_plain(what: Any, dimensions: int = 2, kind: np.dtype[Any] = _FLOAT64) -> 
 
 def array_of(values: Any, dtype: Any = np.float64) -> Any:
     """An array of aligned numbers; what came over a network, or out of a file, may lie anywhere."""
+    refuse_complex(values)
     # What is behind a mask is not meant.
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError("some entries are masked; fill them (`filled`) or leave them out first")
     return np.require(values, dtype, "A")
 
 
-def pairs_of(pairs: Any) -> Integers:
-    """Pairs of row numbers."""
+def refuse_complex(values: Any) -> None:
+    """Refuses numbers, or a type of numbers, whose imaginary part would be lost."""
+    if getattr(values, "kind", "") == "c" or np.iscomplexobj(values):
+        raise ValueError("the numbers are complex; give real ones, such as their absolute values (`np.abs`)")
+
+
+def pairs_of(pairs: Any, ids: Any = None) -> Integers:
+    """Pairs of row numbers; where rows have IDs, pairs may have those in place of numbers."""
     array = np.asarray(pairs)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"pairs are numbers of rows, not {array.dtype}")
     if array.ndim != 2:
         raise ValueError(f"the list of pairs has shape {array.shape}, expected (n, 2)")
+    if array.dtype.kind in "OUST":
+        array = _numbers_of(array, ids)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"pairs are numbers of rows, not {array.dtype}")
     return np.require(array, np.int64, "A")
+
+
+def _numbers_of(pairs: npt.NDArray[Any], ids: Any) -> Integers:
+    """Pairs of numbers for pairs of names."""
+    if ids is None:
+        raise ValueError(f"pairs are numbers of rows, not {str(pairs.flat[0])!r}: the measures have no names")
+    number: dict[str, int] = {}
+    for at, name in enumerate(ids):
+        number[str(name)] = -1 if str(name) in number else at
+    found = np.empty(pairs.shape, dtype=np.int64)
+    for place, name in np.ndenumerate(pairs):
+        named = number.get(str(name))
+        if named is None or named < 0:
+            there = "no measure is" if named is None else "several measures are"
+            raise ValueError(f"pair {place[0]} names {name}, and {there} called so; there are {len(ids)}, such as {ids[0]}")
+        found[place] = named
+    return found
 
 
 def neighbors_of(n_neighbors: Any) -> int:

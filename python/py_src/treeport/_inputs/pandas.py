@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._numbers import refuse_complex
 from ._table import NamedTable
 
 
@@ -21,6 +22,8 @@ def to_measures(what: Any) -> NamedTable:
 
 
 def _numbers(values: Any) -> Any:
+    for kind in np.atleast_1d(np.asarray(values.dtypes, dtype=object)):
+        refuse_complex(kind)
     try:
         return np.require(values, np.float64, "A")
     except TypeError as error:

@@ -1,0 +1,32 @@
+//! Costs and masses whose products are beyond the largest number: what cannot be proved then is no mistake of
+//! the solver's.
+
+use super::matrix::MatrixView;
+use crate::error::Error;
+use crate::measure::Measure;
+use crate::metric::GroundMetric;
+
+/// Sums of a few products of a cost and a mass have to be finite.
+const SUMS: f64 = 16.0;
+
+/// The same error, or where costs, up to the largest, and masses overflow what is wrong with those.
+pub(super) fn explained(error: Error, mass: f64, largest: impl FnOnce() -> f64) -> Error {
+    if !matches!(error, Error::Unsolved { .. }) {
+        return error;
+    }
+    let cost = largest();
+    let beyond = !(SUMS * cost * mass.max(1.0)).is_finite();
+    if beyond { Error::Overflow { cost, mass } } else { error }
+}
+
+/// The largest distance between the supports of two measures.
+pub(super) fn largest_distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
+    let from = |i: u32| b.support().iter().map(move |&j| metric.distance(i as usize, j as usize));
+    a.support().iter().flat_map(|&i| from(i)).fold(0.0, f64::max)
+}
+
+/// The largest cost of a matrix.
+pub(super) fn largest_cost(costs: &MatrixView<'_>) -> f64 {
+    let row = |i: usize| (0..costs.columns()).map(move |j| costs.entry(i, j));
+    (0..costs.rows()).flat_map(row).fold(0.0, f64::max)
+}
