@@ -5,7 +5,8 @@
 //! moves (2⁻¹⁰⁰ between millions of points), and what the totals differ by goes to the largest demand.
 //! An answer in `f64` is proved for the masses as given, one in integers for the settled ones: where
 //! nearly all mass stays and totals differ by their rounding, the two may differ by more than the gap.
-//! Masses so far apart that settling them might change the value by a millionth are refused.
+//! Masses so far apart that settling them might change the value by a millionth, at the costs that the
+//! plan pays, are refused.
 //!
 //! **Only what moves.** Where the metric promises the triangle inequality, mass that both measures
 //! have at a point can stay there, so only the positive and the negative part of μ − ρ are solved.

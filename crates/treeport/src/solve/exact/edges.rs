@@ -1,6 +1,6 @@
 //! Problems on a graph that are solved on its edges, without distances.
 
-use super::{CLIP, GoesOn, Solution, Solver, are_settled, is_proof, reused};
+use super::{CLIP, GoesOn, Solution, Solver, is_proof, is_settled, reused};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
 use crate::progress::{Counter, State};
@@ -118,9 +118,9 @@ impl Solver {
                 break (lower, upper);
             }
         };
-        if let Some((value, gap)) = proved(short, network, supply, &mass) {
+        let lost = self.units.rounded(&self.supply, &self.demand);
+        if let Some((value, gap)) = proved(short, network, supply, &mass, lost) {
             let tree = short.tree(nodes);
-            self.check_masses(network, value)?;
             return Ok(Bounds {
                 lower: (value - gap).max(0.0),
                 upper: value,
@@ -185,31 +185,18 @@ impl Solver {
     ) -> Result<Proved> {
         let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
         let mass = self.supply_nodes(network);
+        let lost = self.units.rounded(&self.supply, &self.demand);
         let OnEdges { supply, short, long } = &mut self.edges;
-        if let Some((value, gap)) = run(short, network, (supply, f64::INFINITY), &mass, goes_on)? {
-            self.check_masses(network, value)?;
+        let found = run(short, network, (supply, f64::INFINITY), &mass, lost, goes_on)?;
+        if let Some((value, gap)) = found {
             return Ok(Proved { value, gap, is_long: false });
         }
         let used = short.flows(network).filter(|&(_, flow)| mass(flow) != 0.0);
         let largest = used.map(|(edge, _)| network.edges[edge].2).fold(0.0, f64::max);
         for clip in [CLIP * largest, f64::INFINITY] {
-            if let Some((value, gap)) = run(long, network, (supply, clip), &mass, goes_on)? {
-                self.check_masses(network, value)?;
+            if let Some((value, gap)) = run(long, network, (supply, clip), &mass, lost, goes_on)? {
                 return Ok(Proved { value, gap, is_long: true });
             }
-        }
-        Err(unsolved)
-    }
-
-    /// Refuses a value that the masses as integers may have changed: no way is longer than all edges
-    /// together.
-    fn check_masses(&self, network: Network<'_>, value: f64) -> Result<()> {
-        let lost = self.units.rounded(&self.supply, &self.demand);
-        let unsolved = Error::Unsolved { left: self.left.len(), right: self.right.len() };
-        if lost == 0.0
-            || are_settled(value, lost * network.edges.iter().map(|edge| edge.2).sum::<f64>())
-        {
-            return Ok(());
         }
         Err(unsolved)
     }
@@ -258,27 +245,32 @@ fn run<C: graph::Whole>(
     network: Network<'_>,
     (supply, clip): (&[i128], f64),
     mass: &impl Fn(i128) -> f64,
+    lost: f64,
     goes_on: &GoesOn<'_>,
 ) -> Result<Option<(f64, f64)>> {
     simplex.set(network, supply, clip);
     simplex.run(network, usize::MAX, goes_on)?;
-    Ok(proved(simplex, network, supply, mass))
+    Ok(proved(simplex, network, supply, mass, lost))
 }
 
-/// The value and the gap of a simplex that has come to its end, if they are proved.
+/// The value and the gap of a simplex that has come to its end, if they are proved, also for masses that
+/// are off by what was lost: no way on used edges is longer than all of them.
 fn proved<C: graph::Whole>(
     simplex: &mut Simplex<C>,
     network: Network<'_>,
     supply: &[i128],
     mass: &impl Fn(i128) -> f64,
+    lost: f64,
 ) -> Option<(f64, f64)> {
-    let (mut value, mut gap) = (0.0, 0.0);
+    let (mut value, mut gap, mut longest) = (0.0, 0.0, 0.0);
     for (edge, flow) in simplex.flows(network) {
-        let mass = mass(flow).abs();
-        value += mass * network.edges[edge].2;
+        let (mass, length) = (mass(flow).abs(), network.edges[edge].2);
+        value += mass * length;
+        longest += if mass > 0.0 { length } else { 0.0 };
         gap += mass * simplex.lowered(network, edge);
     }
-    (is_proof(value, gap) && simplex.is_proof(network, supply)).then_some((value, gap))
+    let settled = is_settled(value, lost * longest);
+    (settled && is_proof(value, gap) && simplex.is_proof(network, supply)).then_some((value, gap))
 }
 
 /// What potentials of all nodes prove that are 1-Lipschitz up to the rounding of a search.

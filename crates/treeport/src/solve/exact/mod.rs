@@ -373,14 +373,14 @@ impl Solver {
         let (n, m) = (self.left.len(), self.right.len());
         let units = &self.units;
         let mut clip = largest;
-        let lost = units.rounded(&self.supply, &self.demand) * largest;
+        let lost = units.rounded(&self.supply, &self.demand);
         let Units { supply, demand, .. } = units;
         if self.float.solve_fast(supply, demand, &self.cost, largest, goes_on)? {
             let value = self.value(false);
             let (bound, rounding) = self.dual_bound();
             // No plan is cheaper than the bound: a value below it is as wrong as one above.
             let gap = (value - bound).abs() + rounding;
-            if is_proof(value, gap) && are_settled(value, lost) {
+            if is_proof(value, gap) && self.are_settled(value, lost, false) {
                 return Ok(Certified { value, gap, integers: false });
             }
             clip = largest.min(CLIP * self.largest_used(false));
@@ -397,7 +397,7 @@ impl Solver {
     }
 
     /// Solves with integer costs: whole units, and those above `clip` lowered to it; `None` if that
-    /// proves nothing. `lost` is what the masses may have lost as integers, at the largest cost.
+    /// proves nothing. `lost` is what the masses may have lost as integers.
     ///
     /// Costs are only ever lowered, so the optimum in integers is below every plan's true cost, and
     /// a plan that reaches it is off by no more than what was taken from the arcs it uses.
@@ -421,8 +421,14 @@ impl Solver {
         };
         // A plan that costs nothing cannot be beaten.
         let gap = self.moves(true).into_iter().map(lowered).sum::<f64>().min(value);
-        let proved = proved && are_settled(value, lost);
+        let proved = proved && self.are_settled(value, lost, true);
         Ok((proved && is_proof(value, gap)).then_some(Certified { value, gap, integers: true }))
+    }
+
+    /// Whether masses, which may have lost so much as integers, are near enough to the ones given, at
+    /// the largest cost that is paid.
+    fn are_settled(&self, value: f64, lost: f64, integers: bool) -> bool {
+        lost == 0.0 || is_settled(value, lost * self.largest_used(integers))
     }
 
     /// The largest cost on an arc that carries mass in the last basis.
@@ -504,11 +510,10 @@ fn is_proof(value: f64, gap: f64) -> bool {
     value.is_finite() && gap <= Solution::TOLERANCE * value
 }
 
-/// Whether masses, as integers, are so near to the ones given that a value stands: `lost` is what may
-/// have been lost, at the largest cost. Nothing stands for less than 10⁻³⁰ of what all mass might cost.
-/// See [what is proved](crate::solve).
-fn are_settled(value: f64, lost: f64) -> bool {
-    value == 0.0 || lost <= 1e-6 * value
+/// Whether a value stands that masses, as integers, may have changed by so much. Nothing stands for
+/// less than 10⁻³⁰ of what all mass might cost. See [what is proved](crate::solve).
+fn is_settled(value: f64, change: f64) -> bool {
+    value == 0.0 || change <= 1e-6 * value
 }
 
 /// Costs this many times above what a nearly optimal plan uses need not be told apart.
