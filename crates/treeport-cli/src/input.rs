@@ -185,7 +185,7 @@ pub(crate) fn measures_or_empty(
     how: ReadArgs,
     output: &Output,
 ) -> Result<Measures> {
-    let mut called = Ids { measures: None, points: None };
+    let mut called = Ids { measures: None, points: space.names.map(<[String]>::to_vec) };
     let mut read = || {
         let input = source::open(path, Wanted::Measures)?;
         let masses = input.masses(space.names, how.transpose)?;
