@@ -290,8 +290,10 @@ alone! {
             }
         }
         for unit in [1e155, 1e160, 1e300] {
-            let far = GroundMetric::from_points(1, vec![0.0, unit], PointMetric::Euclidean);
-            assert!(matches!(far, Err(Error::BadDistance { .. })), "{unit}");
+            let far = GroundMetric::from_points(1, vec![0.0, unit], PointMetric::Euclidean).unwrap();
+            assert_eq!(far.distance(0, 1), unit);
+            let squared = GroundMetric::from_points(1, vec![0.0, unit], PointMetric::SqEuclidean);
+            assert!(matches!(squared, Err(Error::BadDistance { .. })), "{unit}");
         }
     }
 }
