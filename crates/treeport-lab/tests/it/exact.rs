@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use treeport::{GroundMetric, Measures, PointMetric, Problem, Problems, Solution, silent};
+use treeport::{Error, GroundMetric, Measures, PointMetric, Problem, Problems, Solution, silent};
 use treeport_lab::exact::transport;
 
 /// Costs of any kind: ties, zeros, sizes far apart; no triangle inequality.
@@ -200,7 +200,7 @@ fn costs_at_the_end_of_the_range_are_right_or_refused() {
     let measures = Measures::from_dense(2, &[1e10, 0.0, 0.0, 1e10]).unwrap();
     let error =
         Problem::new(&metric, &measures.row(0), &measures.row(1)).value(&silent).unwrap_err();
-    assert!(error.to_string().contains("could not be proved"), "{error}");
+    assert!(matches!(error, Error::Overflow { .. }), "{error}");
     // The thread's solver is as good as new after it.
     let metric = GroundMetric::from_condensed(2, vec![3.0]).unwrap();
     assert_eq!(
