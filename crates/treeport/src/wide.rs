@@ -30,3 +30,45 @@ macro_rules! for_wide_registers {
     };
 }
 pub(crate) use for_wide_registers;
+
+/// As [`for_wide_registers`], where `FUSED` says whether the processor multiplies and adds in one step
+/// ([`multiply_add`]). The last bits depend on the processor, so this is for bounds alone, which take off
+/// a rounding for each of the two.
+macro_rules! for_fused_registers {
+    ($(#[$about:meta])* $name:ident, $fused:ident, ($($argument:ident: $type:ty),* $(,)?) -> $out:ty,
+     $body:block) => {
+        $(#[$about])*
+        pub(crate) fn $name($($argument: $type),*) -> $out {
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+            fn plain<const FUSED: bool>($($argument: $type),*) -> $out $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn $fused($($argument: $type),*) -> $out {
+                plain::<true>($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("fma")
+            {
+                #[expect(
+                    unsafe_code,
+                    reason = "a function for a newer processor may not run on an older one"
+                )]
+                // SAFETY: this processor was just asked whether it is new enough.
+                return unsafe { $fused($($argument),*) };
+            }
+            plain::<false>($($argument),*)
+        }
+    };
+}
+pub(crate) use for_fused_registers;
+
+/// a·b + c, rounded once where that is one step of the processor, else twice.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+pub(crate) fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}

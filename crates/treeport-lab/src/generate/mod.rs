@@ -13,6 +13,7 @@
 
 mod measures;
 mod points;
+mod texts;
 mod trees;
 
 pub use measures::{
@@ -20,6 +21,7 @@ pub use measures::{
     uniform_measures,
 };
 pub use points::{clustered_points, gaussian_points, uniform_points};
+pub use texts::Texts;
 pub use treeport_report::sample::{Random, random_pairs, seeded};
 pub use trees::{leaf_distances, noisy_distances, random_merge_tree, random_unit_tree};
 

@@ -35,6 +35,7 @@ use graph::{Graph, Heap};
 use hierarchy::Hierarchy;
 pub(crate) use hierarchy::Labels;
 pub(crate) use kernels::laid_out::LaidOutPoints;
+pub(crate) use kernels::lowered_targets::{LoweredOrigins, LoweredTargets};
 use kernels::pairs;
 use kernels::single::LoweredTable;
 pub(crate) use kernels::single::{FAR, LoweredDistances, lowered};

@@ -2,18 +2,17 @@
 
 use rayon::prelude::*;
 
-use super::indexed_points::{self, IndexedPoints, QueryCosts};
-use super::potential_table::{self, PotentialTable};
-use super::potentials::{Potential, Reference};
+use super::indexed_points::{self, IndexedPoints};
+use super::potential_table::PotentialTable;
+use super::potentials::Reference;
 use super::query::{self, SearchEnd, SearchRequest, Searcher};
 use super::{Index, IndexOptions, Neighbors, Steps, labels};
 use crate::accuracy::Accuracy;
 use crate::error::Result;
 use crate::exact::solving_time;
-use crate::measure::{Measure, Measures};
+use crate::measure::Measures;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
-use crate::solve::single_problem::SingleProblem;
 use crate::steps::{INDEXING, SEARCHING};
 
 /// The most points of a reference.
@@ -42,9 +41,8 @@ impl Index {
         let bytes = options.bytes();
         let mut reference =
             Reference::draw(metric, measures, options.reference.clamp(1, MOST_REFERENCE));
-        let mut indexed = IndexedPoints::new(metric, measures, &reference.points, bytes);
         let typical = reference.typical_distance(metric);
-        indexed.set_unit(typical);
+        let indexed = IndexedPoints::new(metric, measures, &reference.points, typical);
         let scale = (0.8 * typical / indexed.unit) as f32;
         reference.scale = if scale.is_normal() { scale } else { 1.0 };
         let mut index = Self {
@@ -63,12 +61,9 @@ impl Index {
         };
         index.enter(measures);
         let columns = index.indexed.points.len();
-        let rows = (index.indexed.used as u64).saturating_mul(IndexedPoints::row_size(columns));
-        let table = PotentialTable::size(columns, measures.len());
-        let fits = rows.saturating_add(table) <= bytes && !index.indexed.by_search();
+        let fits = PotentialTable::size(columns, measures.len()) <= bytes;
         let counter = Counter::new(INDEXING, measures.len(), progress);
-        if fits {
-            index.indexed.leave_room(table);
+        if fits && !index.indexed.by_search() {
             index.fill_potentials(0, &counter)?;
         }
         index.rounds = index.choose_rounds(progress)?;
@@ -183,61 +178,4 @@ impl Index {
             self.start.push(self.columns.len());
         }
     }
-
-    /// Duals of the measures from a row on, and the table of their potentials.
-    fn fill_potentials(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
-        let count = self.measures.len();
-        // A block that is not full is filled up first.
-        let begin = first / potential_table::BLOCK * potential_table::BLOCK;
-        let old = if begin < first { self.potentials.blocks.last() } else { None };
-        let of_block = |begin: usize| {
-            let columns = potential_table::BLOCK.min(count - begin);
-            let mut block = PotentialTable::begin_block(self.indexed.points.len(), columns)?;
-            let known = first.saturating_sub(begin);
-            if let Some(old) = old.filter(|_| known > 0) {
-                let rows = block.chunks_exact_mut(columns).zip(old.chunks_exact(known));
-                rows.for_each(|(row, old)| row[..known].copy_from_slice(old));
-            }
-            let mut work = PotentialWork::default();
-            let (mut own, mut scales) = (Vec::new(), Vec::new());
-            for column in known..columns {
-                counter.add(1)?;
-                self.potential(&self.measures.row(begin + column), &mut work)?;
-                let potential = &work.potential;
-                scales.push(PotentialTable::enter(&mut block, column, columns, potential));
-                own.extend_from_slice(&potential.own);
-            }
-            Ok((block, scales, own))
-        };
-        let blocks = (begin..count).into_par_iter().step_by(potential_table::BLOCK);
-        let blocks: Result<Vec<_>> = blocks.map(of_block).collect();
-        let blocks = blocks?;
-        self.potentials.blocks.truncate(begin / potential_table::BLOCK);
-        for (block, scales, own) in blocks {
-            self.potentials.push(block, &scales);
-            self.own_duals.extend(own);
-        }
-        Ok(())
-    }
-
-    /// The potential of a measure.
-    fn potential(
-        &self,
-        measure: &Measure<'_>,
-        PotentialWork { costs, problem, potential }: &mut PotentialWork,
-    ) -> Result<()> {
-        self.indexed.fill_costs(measure.iter().map(|(point, _)| point), costs)?;
-        let kept = (!self.indexed.by_search()).then_some(&*costs);
-        self.reference.find_duals(&self.indexed, measure, kept, problem);
-        potential.extend(&self.indexed, measure, costs, self.indexed.points.len(), &problem.u);
-        Ok(())
-    }
-}
-
-/// The memory in which potentials are made, one after the other.
-#[derive(Default)]
-struct PotentialWork {
-    costs: QueryCosts,
-    problem: SingleProblem,
-    potential: Potential,
 }

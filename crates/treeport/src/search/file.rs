@@ -310,11 +310,9 @@ fn assemble(
     if let Err(error) = metric.prepare(&crate::silent) {
         return Some(Err(error));
     }
-    let mut indexed = IndexedPoints::with_order(metric, points, used, options.bytes());
-    indexed.unit = unit;
+    let indexed = IndexedPoints::with_order(metric, points, used, unit);
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
     let potentials = potentials(&singles(scales), steps, indexed.points.len())?;
-    indexed.leave_room(potentials.bytes());
     let mut index = Index {
         indexed,
         measures: measures.clone(),

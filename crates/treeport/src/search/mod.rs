@@ -42,7 +42,9 @@ mod pair;
 mod potential_table;
 mod potentials;
 mod query;
+mod query_distances;
 mod remove;
+mod tabulate;
 #[cfg(test)]
 mod tests;
 
@@ -270,7 +272,7 @@ impl Index {
 
     /// A search among all measures.
     fn request(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest {
-        SearchRequest { end, accuracy, skipped: None, rounds: self.rounds }
+        SearchRequest { end, accuracy, skipped: None, limit: f64::INFINITY, rounds: self.rounds }
     }
 
     /// Looks for the neighbors of some measures of the collection, by number, among the others.

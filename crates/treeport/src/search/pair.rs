@@ -1,7 +1,7 @@
-//! A query beside one measure of the collection: what moves between them, and at what cost.
+//! A query beside one measure of the collection: what moves between them.
 
 use super::Index;
-use super::indexed_points::{NO_COLUMN, QueryCosts};
+use super::indexed_points::NO_COLUMN;
 use crate::exact::{balance_totals, rescaling};
 use crate::measure::Measure;
 
@@ -62,51 +62,5 @@ impl QueryPair {
             balance_totals(&self.demand, &mut self.supply);
         }
         moves
-    }
-}
-
-/// Distances from columns to the query's points, in single precision, worked out once.
-#[derive(Debug, Default)]
-pub(super) struct ColumnCosts {
-    /// For each column where its distances begin, counted from 1; 0 if they are not known yet.
-    at: Vec<u32>,
-    known_columns: Vec<u32>,
-    known: Vec<f32>,
-}
-
-impl ColumnCosts {
-    /// Forgets what was known of another query.
-    pub(super) fn begin(&mut self, index: &Index) {
-        self.at.resize(index.indexed.points.len(), 0);
-        self.known_columns.drain(..).for_each(|column| self.at[column as usize] = 0);
-        self.known.clear();
-    }
-
-    /// The distances from a column to all points of the query.
-    pub(super) fn of(
-        &mut self,
-        index: &Index,
-        query: &Measure<'_>,
-        costs: &QueryCosts,
-        column: u32,
-    ) -> &[f32] {
-        let count = query.support().len();
-        let at = &mut self.at[column as usize];
-        if *at == 0 {
-            self.known_columns.push(column);
-            *at = self.known_columns.len() as u32;
-            let indexed = &index.indexed;
-            if indexed.by_search() {
-                let mut exact = vec![0.0; count];
-                let from = indexed.points[column as usize] as usize;
-                indexed.metric.distances_from(from, query.support(), &mut exact);
-                self.known.extend(exact.iter().map(|&d| indexed.lowered(d)));
-            } else {
-                let known = (0..count).map(|slot| indexed.row(costs, slot)[column as usize]);
-                self.known.extend(known);
-            }
-        }
-        let first = (*at as usize - 1) * count;
-        &self.known[first..first + count]
     }
 }

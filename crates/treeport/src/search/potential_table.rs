@@ -6,19 +6,16 @@
 
 use rayon::prelude::*;
 
-use super::indexed_points::IndexedPoints;
-use super::potentials::Potential;
 use crate::error::Result;
-use crate::measure::Measures;
 use crate::memory;
-use crate::rounding::{lowered_once, single};
+use crate::rounding::single;
 use crate::wide::for_wide_registers;
 
 /// Measures in a block: 4 KiB of a row. The last block may have fewer.
 pub(super) const BLOCK: usize = 2048;
 
 /// The largest number of steps.
-const STEPS: f32 = 65_535.0;
+pub(super) const STEPS: f32 = 65_535.0;
 
 /// Potentials of the measures of a collection, in blocks.
 #[derive(Clone, Debug, Default)]
@@ -52,26 +49,6 @@ impl PotentialTable {
     pub(super) fn begin_block(points: usize, measures: usize) -> Result<Vec<u16>> {
         let step = format_args!("potentials of {measures} measures");
         memory::zeros(step, points.saturating_mul(measures), "give the index less memory to use")
-    }
-
-    /// Enters a potential as one of so many columns of a block; its base, step and constant.
-    pub(super) fn enter(
-        block: &mut [u16],
-        column: usize,
-        columns: usize,
-        of: &Potential,
-    ) -> [f32; 3] {
-        let (least, most) =
-            of.f.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), &f| {
-                (least.min(f), most.max(f))
-            });
-        // A little more than the range, so that no step is beyond the last.
-        let step = ((most - least) / STEPS * (1.0 + 1e-5)).max(f32::MIN_POSITIVE);
-        for (row, &f) in block.chunks_exact_mut(columns).zip(&of.f) {
-            let steps = (f64::from(f) - f64::from(least)) / f64::from(step);
-            row[column] = steps as u16;
-        }
-        [least, step, lowered_once(of.constant as f32)]
     }
 
     /// Appends a finished block of measures.
@@ -133,30 +110,6 @@ impl PotentialTable {
         }
         for (out, beyond) in out.iter_mut().zip(beyond) {
             *out += beyond - roundings * (out.abs() + beyond.abs());
-        }
-    }
-
-    /// Adds to `beyond` what potentials say about mass at a point that is not in use, from its
-    /// distances to those that are.
-    pub(super) fn add_beyond(
-        indexed: &IndexedPoints,
-        measures: &Measures,
-        own: &[f32],
-        row: &[f32],
-        mass: f32,
-        beyond: &mut [f32],
-    ) {
-        let mut first = 0;
-        for (measure, out) in measures.iter().zip(beyond) {
-            let own = &own[first..first + measure.support().len()];
-            first += own.len();
-            let reach = measure
-                .support()
-                .iter()
-                .zip(own)
-                .map(|(&point, own)| row[indexed.column_of[point as usize] as usize] - own);
-            let value = lowered_once(reach.fold(f32::INFINITY, f32::min)) * mass;
-            *out += value - single(4) as f32 * (value.abs() + out.abs());
         }
     }
 }

@@ -2,14 +2,16 @@
 //!
 //! For a measure μ take duals u of its points that are nearly optimal against a sample of the *mean*
 //! of the collection, by a few sweeps of Sinkhorn's, and extend them to all points x in use:
-//! f(x) = min_p d(p, x) − u_p. Raise u in turn to φ_p = min_x d(p, x) − f(x). Then f(x) + φ_p ≤
-//! d(p, x) everywhere, so Σ ρf + Σ μφ ≤ W₁(μ, ρ) for every ρ on these points: one sparse sum for each
-//! measure of the collection. With u = 0 that would be the relaxed word mover's distance.
+//! f(x) = min_p d(p, x) − u_p. Then f(x) + u_p ≤ d(p, x) everywhere, so Σ ρf + Σ μu ≤ W₁(μ, ρ) for
+//! every ρ on these points: one sparse sum for each measure of the collection. With u = 0 that would be
+//! the relaxed word mover's distance. The last step of the sweeps makes u as large as the sample
+//! allows, so that no u_p can be raised without lowering f at a point of the sample.
 //!
 //! Neither step needs the triangle inequality, and both are minima, which single precision rounds
 //! once: see [`crate::solve::single_problem`].
 
-use super::indexed_points::{IndexedPoints, QueryCosts, least_of_row, reach_row};
+use super::indexed_points::IndexedPoints;
+use super::query_distances::QueryDistances;
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
 use crate::rounding::{lowered_once, single};
@@ -76,81 +78,75 @@ impl Reference {
         distances.iter().map(|d| d / pairs.max(1) as f64).sum()
     }
 
-    /// Finds duals of a measure's points that are good against the reference: the `u` of `problem`.
+    /// Finds duals of a measure's points that are good against the reference: the `v` of `problem`, where
+    /// `u` is then what they leave for the points of the reference.
     pub(super) fn find_duals(
         &self,
         indexed: &IndexedPoints,
         measure: &Measure<'_>,
-        costs: Option<&QueryCosts>,
+        distances: &mut QueryDistances,
         problem: &mut SingleProblem,
     ) {
-        problem.begin(self.mass.iter().copied());
-        let count = self.points.len();
-        let mass = measure.iter().map(|(_, mass)| (mass / measure.total()) as f32);
-        if let Some(costs) = costs {
-            // The points of the reference have the first columns.
-            mass.enumerate()
-                .for_each(|(i, mass)| problem.push(mass, &indexed.row(costs, i)[..count]));
-        } else {
-            let from: Vec<usize> = measure.iter().map(|(point, _)| point).collect();
-            let mut distances = vec![0.0; from.len() * count];
-            indexed.metric.block(&from, &self.points, &mut distances);
-            let lowered: Vec<f32> = distances.iter().map(|&d| indexed.lowered(d)).collect();
-            let rows = mass.zip(lowered.chunks_exact(count));
-            rows.for_each(|(mass, costs)| problem.push(mass, costs));
+        // The points of the reference have the first columns.
+        let columns = 0..self.points.len() as u32;
+        distances.add(indexed, columns.clone());
+        problem.begin(measure.masses().iter().map(|mass| (mass / measure.total()) as f32));
+        for (column, &mass) in columns.zip(&self.mass) {
+            problem.push(mass, distances.to(column));
         }
         for blur in BLURS {
             problem.sweep(blur * self.scale, 1, SWEEPS);
         }
+        problem.set_targets();
+        problem.set_sources();
     }
 }
 
-/// A measure's potential on all points in use, and on its own points. In units of the indexed points,
+/// A measure's potential on its own points, and on all points in use. In units of the indexed points,
 /// for a total mass of 1.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Potential {
-    /// At the points in use, or all that have a column.
-    pub(super) f: Vec<f32>,
-    /// At the measure's own points.
+    /// At the measure's own points: u.
     pub(super) own: Vec<f32>,
-    /// Σ μφ.
+    /// Σ μu.
     pub(super) constant: f64,
+    /// At the points in use.
+    pub(super) f: Vec<f32>,
     /// The largest |f|.
     pub(super) largest: f32,
 }
 
 impl Potential {
-    /// Extends duals of a measure's points to the first `columns` columns, those in use at least.
+    /// Takes duals of a measure's points.
+    pub(super) fn set_own(&mut self, measure: &Measure<'_>, duals: impl Iterator<Item = f32>) {
+        self.own.clear();
+        self.own.extend(duals.take(measure.masses().len()));
+        let own = measure.masses().iter().zip(&self.own);
+        self.constant = own.map(|(mass, &own)| mass / measure.total() * f64::from(own)).sum();
+    }
+
+    /// Extends them to all points in use.
     pub(super) fn extend(
         &mut self,
         indexed: &IndexedPoints,
         measure: &Measure<'_>,
-        costs: &QueryCosts,
-        columns: usize,
-        u: &[f32],
+        distances: &mut QueryDistances,
     ) {
         if indexed.by_search() {
-            self.extend_by_search(indexed, measure, u);
+            self.extend_by_search(indexed, measure);
         } else {
-            self.f.clear();
-            self.f.resize(columns, f32::INFINITY);
-            for (i, &u) in u.iter().enumerate() {
-                reach_row(indexed.row(costs, i), u, &mut self.f);
-            }
-            self.own.clear();
-            let own = (0..u.len()).map(|i| least_of_row(indexed.row(costs, i), &self.f));
-            self.own.extend(own.map(lowered_once));
+            self.f.resize(indexed.used, 0.0);
+            distances.reach(indexed, &self.own, &mut self.f);
+            self.f.iter_mut().for_each(|f| *f = lowered_once(*f));
         }
-        let own = measure.iter().zip(&self.own);
-        self.constant = own.map(|((_, mass), &own)| mass / measure.total() * f64::from(own)).sum();
         self.largest = self.f.iter().fold(0.0, |most: f32, f| most.max(f.abs()));
     }
 
     /// On a graph, in one search from all points of the measure: f is then 1-Lipschitz up to the
     /// rounding of sums, and −f a dual of the measure's own points.
-    fn extend_by_search(&mut self, indexed: &IndexedPoints, measure: &Measure<'_>, u: &[f32]) {
+    fn extend_by_search(&mut self, indexed: &IndexedPoints, measure: &Measure<'_>) {
         let mut values = vec![f64::MAX / 4.0; indexed.metric.points()];
-        for ((point, _), &u) in measure.iter().zip(u) {
+        for ((point, _), &u) in measure.iter().zip(&self.own) {
             values[point] = -f64::from(u) * indexed.unit;
         }
         indexed.metric.make_lipschitz(&mut values);
@@ -161,7 +157,6 @@ impl Potential {
         let slack = single(8) as f32 * largest;
         self.f.clear();
         self.f.extend(used.iter().map(|&point| at(point as usize) - slack));
-        self.own.clear();
-        self.own.extend(measure.iter().map(|(point, _)| lowered_once(-at(point))));
+        self.set_own(measure, measure.support().iter().map(|&p| lowered_once(-at(p as usize))));
     }
 }

@@ -6,10 +6,10 @@
 //! number, because what is not solved yet comes up before what is.
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
-use super::indexed_points::{NO_COLUMN, QueryCosts};
-use super::pair::{ColumnCosts, QueryPair};
-use super::potential_table::PotentialTable;
+use super::indexed_points::NO_COLUMN;
+use super::pair::QueryPair;
 use super::potentials::Potential;
+use super::query_distances::QueryDistances;
 use super::{Index, Neighbors, Steps};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
@@ -58,22 +58,24 @@ impl SearchEnd {
 /// The memory of searches on one thread.
 #[derive(Debug, Default)]
 pub(super) struct Searcher {
-    query_costs: QueryCosts,
+    distances: QueryDistances,
     potential: Potential,
     problem: SingleProblem,
     pair: QueryPair,
     solver: Solver,
-    /// Bounds of all measures by the potential of the query, in units of the indexed points and for a
-    /// total mass of 1.
+    /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     bounds: Vec<f32>,
-    /// Bounds by the potentials of the measures themselves; of those that have one, the first ones.
-    own_bounds: Vec<f32>,
-    /// What those potentials say about points of the query that have no column.
+    /// The query's points that have no column, their masses, and what the potentials of all measures say
+    /// about them.
+    points_beyond: Vec<u32>,
+    masses_beyond: Vec<f32>,
     beyond: Vec<f32>,
     /// The columns of the query's points with their masses, of a total of 1.
     query_columns: Vec<(u32, f32)>,
-    /// The query's costs to each column that a candidate has needed.
-    column_costs: ColumnCosts,
+    /// Distances from points of the query that have no column.
+    distances_beyond: QueryDistances,
+    /// Duals of a pair by the potential of the query, while those by the other are found.
+    query_duals: Vec<f32>,
     /// Duals of candidates that went back to the heap, one after the other.
     duals: Vec<f32>,
     /// Distances of candidates that were solved.
@@ -87,6 +89,8 @@ pub(super) struct SearchRequest {
     pub(super) accuracy: Accuracy,
     /// The row of a measure that is not to be found.
     pub(super) skipped: Option<usize>,
+    /// No measure farther than this is wanted.
+    pub(super) limit: f64,
     /// Rounds of sweeps before a pair is solved.
     pub(super) rounds: usize,
 }
@@ -112,8 +116,7 @@ impl Searcher {
             return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
         }
         let query = &Query { index, measure, asked, counter };
-        self.bound_all(index, measure)?;
-        self.column_costs.begin(index);
+        self.bound_all(index, measure);
         self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
@@ -124,7 +127,7 @@ impl Searcher {
                 SearchEnd::Count(count) => found.found.len() == count,
                 SearchEnd::Radius(radius) => candidate.bound > radius,
             };
-            if ended {
+            if ended || candidate.bound > asked.limit {
                 found.bound = candidate.bound;
                 break;
             }
@@ -144,17 +147,23 @@ impl Searcher {
         Ok(found)
     }
 
-    /// Bounds all measures by the potential of the query, and by their own.
-    fn bound_all(&mut self, index: &Index, query: &Measure<'_>) -> Result<()> {
+    /// Bounds all measures: by their own potentials where there are any, else by that of the query.
+    fn bound_all(&mut self, index: &Index, query: &Measure<'_>) {
         let indexed = &index.indexed;
-        let costs = &mut self.query_costs;
-        indexed.fill_costs(query.iter().map(|(point, _)| point), costs)?;
-        let kept = (!indexed.by_search()).then_some(&*costs);
-        index.reference.find_duals(indexed, query, kept, &mut self.problem);
-        self.potential.extend(indexed, query, costs, indexed.used, &self.problem.u);
+        self.distances.begin(indexed, query.support());
+        index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem);
+        self.potential.set_own(query, self.problem.v.iter().copied());
+        self.bounds.clear();
+        if !self.bound_by_own(index, query) {
+            self.potential.extend(indexed, query, &mut self.distances);
+            self.bound_by_query(index);
+        }
+    }
+
+    /// Bounds all measures by the potential of the query.
+    fn bound_by_query(&mut self, index: &Index) {
         let Potential { f, constant, largest, .. } = &self.potential;
         let constant = *constant as f32;
-        self.bounds.clear();
         for entries in index.start.windows(2) {
             let entries = entries[0]..entries[1];
             // A rounding for every mass, product and sum, and those of the constant.
@@ -164,52 +173,52 @@ impl Searcher {
                 columns.zip(&index.masses[entries]).map(|(&at, mass)| mass * f[at as usize]);
             self.bounds.push(terms.sum::<f32>() + constant - slack);
         }
-        self.bound_by_own(index, query);
-        Ok(())
     }
 
-    /// The larger of the two bounds of every measure, for a total mass of 1.
+    /// The bounds of all measures, for a total mass of 1.
     #[cfg(test)]
-    pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Result<Vec<f32>> {
-        self.bound_all(index, query)?;
-        let own = self.own_bounds.iter().copied().chain(std::iter::repeat(f32::NEG_INFINITY));
-        Ok(self.bounds.iter().zip(own).map(|(&bound, own)| bound.max(own)).collect())
+    pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Vec<f32> {
+        self.bound_all(index, query);
+        self.bounds.clone()
     }
 
-    /// Bounds measures by their own potentials.
-    fn bound_by_own(&mut self, index: &Index, query: &Measure<'_>) {
+    /// Bounds measures by their own potentials; false where that cannot be.
+    fn bound_by_own(&mut self, index: &Index, query: &Measure<'_>) -> bool {
         let indexed = &index.indexed;
-        self.query_columns.clear();
-        self.beyond.clear();
-        self.own_bounds.clear();
-        let beyond =
-            query.support().iter().filter(|&&p| indexed.column_of[p as usize] == NO_COLUMN);
-        if beyond.count() > MOST_BEYOND {
-            return;
+        if index.potentials.len() < index.len() {
+            return false;
         }
-        for (i, (point, mass)) in query.iter().enumerate() {
+        self.query_columns.clear();
+        self.points_beyond.clear();
+        self.masses_beyond.clear();
+        for (point, mass) in query.iter() {
             let (column, mass) = (indexed.column_of[point], (mass / query.total()) as f32);
-            if column != NO_COLUMN {
+            if column == NO_COLUMN {
+                self.points_beyond.push(point as u32);
+                self.masses_beyond.push(mass);
+            } else {
                 self.query_columns.push((column, mass));
-            } else if index.potentials.len() > 0 {
-                self.beyond.resize(index.potentials.len(), 0.0);
-                let row = indexed.row(&self.query_costs, i);
-                let (measures, duals) = (&index.measures, &index.own_duals);
-                PotentialTable::add_beyond(indexed, measures, duals, row, mass, &mut self.beyond);
             }
         }
-        index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.own_bounds);
+        if self.points_beyond.len() > MOST_BEYOND {
+            return false;
+        }
+        self.beyond.clear();
+        if !self.points_beyond.is_empty() {
+            self.distances_beyond.begin(indexed, &self.points_beyond);
+            self.distances_beyond.add(indexed, 0..indexed.used as u32);
+            index.bound_beyond(&self.distances_beyond, &self.masses_beyond, &mut self.beyond);
+        }
+        index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.bounds);
+        true
     }
 
-    /// All measures that may be found, by the larger of their two bounds.
+    /// All measures that may be found, by their bounds.
     fn candidates(&self, query: &Query<'_>) -> Candidates {
         let (index, skipped) = (query.index, query.asked.skipped);
-        let bounds = self.bounds.iter().enumerate().filter(|&(row, _)| Some(row) != skipped);
-        let larger = |(row, bound): (usize, &f32)| {
-            let own = self.own_bounds.get(row).copied().unwrap_or(0.0);
-            (row, bound.max(own))
-        };
-        Candidates::new(bounds.map(larger), index.indexed.unit, query.measure.total())
+        let bounds = self.bounds.iter().copied().enumerate();
+        let bounds = bounds.filter(|&(row, _)| Some(row) != skipped);
+        Candidates::new(bounds, index.indexed.unit, query.measure.total())
     }
 
     /// Raises the bound of a candidate by the next level, and by those after it for as long as it
@@ -279,13 +288,21 @@ impl Searcher {
         let Self { problem, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
-            if self.own_bounds.get(row).is_some_and(|&own| own > self.bounds[row]) {
-                let own = &index.own_duals[index.start[row]..];
-                problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
-                return problem.bound_by_sources(supply, demand);
-            }
             problem.v[..demand.len()].copy_from_slice(&self.potential.own);
-            return problem.bound_by_targets(supply, demand);
+            let by_query = problem.bound_by_targets(supply, demand);
+            if index.own_duals.is_empty() {
+                return by_query;
+            }
+            self.query_duals.clear();
+            self.query_duals.extend_from_slice(&problem.v);
+            let own = &index.own_duals[index.start[row]..];
+            problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
+            let by_own = problem.bound_by_sources(supply, demand);
+            if by_own < by_query {
+                problem.v.copy_from_slice(&self.query_duals);
+                problem.set_sources();
+            }
+            return by_own.max(by_query);
         }
         let round = usize::from(candidate.step - TRANSFORMED);
         steps.swept[round] += 1;
@@ -309,12 +326,12 @@ impl Searcher {
     fn set_problem(&mut self, index: &Index, query: &Measure<'_>, candidate: &Candidate) {
         let row = candidate.row as usize;
         let total = query.total();
-        let Self { problem, pair, column_costs, query_costs, .. } = self;
+        let Self { problem, pair, distances, .. } = self;
         problem.begin(pair.demand.iter().map(|&mass| (mass / total) as f32));
-        for (&entry, &mass) in pair.entries.iter().zip(&pair.supply) {
-            let column = index.columns[index.start[row] + entry];
-            let costs = column_costs.of(index, query, query_costs, column);
-            problem.push((mass / total) as f32, costs);
+        let columns = pair.entries.iter().map(|&entry| index.columns[index.start[row] + entry]);
+        distances.add(&index.indexed, columns.clone());
+        for (column, &mass) in columns.zip(&pair.supply) {
+            problem.push((mass / total) as f32, distances.to(column));
         }
         if candidate.step > SHARED {
             let duals = &self.duals[candidate.at as usize..][..problem.v.len()];
@@ -326,29 +343,8 @@ impl Searcher {
     /// W₁ between the query and a measure of the collection.
     fn solve(&mut self, query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
         let Query { index, measure, counter, .. } = *query;
-        let (indexed, costs_of_query) = (&index.indexed, &self.query_costs);
         let goes_on = |_| counter.add(0).is_ok();
-        if indexed.by_search() {
-            let solved = self.solver.value_and_gap(&indexed.metric, measure, other, &goes_on);
-            return solved.map(|(value, _)| value);
-        }
-        let fill = |left: &[usize], right: &[usize], costs: &mut [f64]| {
-            let slots = slots(left, measure.support());
-            for (slot, costs) in slots.zip(costs.chunks_exact_mut(right.len())) {
-                let row = indexed.exact_row(costs_of_query, slot);
-                for (cost, &point) in costs.iter_mut().zip(right) {
-                    *cost = row[indexed.column_of[point] as usize];
-                }
-            }
-        };
-        self.solver.value_by(&indexed.metric, (measure, other), fill, &goes_on)
+        let solved = self.solver.value_and_gap(&index.indexed.metric, measure, other, &goes_on);
+        solved.map(|(value, _)| value)
     }
-}
-
-/// The number of each point among those of a measure; both ascend.
-fn slots<'a>(points: &'a [usize], support: &'a [u32]) -> impl Iterator<Item = usize> + 'a {
-    let mut support = support.iter().enumerate();
-    points.iter().filter_map(move |&point| {
-        support.find(|&(_, &at)| at as usize == point).map(|(slot, _)| slot)
-    })
 }

@@ -1,7 +1,6 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::indexed_points::QueryCosts;
 use super::*;
 use crate::error::Error;
 use crate::measure::Measure;
@@ -92,7 +91,7 @@ proptest! {
             let index = index_of(&metric, &measures, (!kept).then_some(0));
             let query = query.row(0);
             let mut searcher = Searcher::default();
-            let shared = searcher.shared_bounds(&index, &query).unwrap();
+            let shared = searcher.shared_bounds(&index, &query);
             let rough = index.nearest(&Measures::from_rows(10, [query.iter()]).unwrap(),
                 measures.len(), Accuracy::Approximate, &silent).unwrap();
             for (j, distance) in brute(&metric, &measures, &query) {
@@ -397,33 +396,6 @@ fn any_number_of_threads_finds_the_same() {
     }
 }
 
-/// A row that another thread keeps in the meantime is no other point's row.
-#[test]
-fn threads_that_need_the_same_rows_get_them_right() {
-    let points = 60;
-    let coordinates = (0..2 * points).map(|k| ((k * 7919) % 101) as f64).collect();
-    let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
-    let measures = drawn(points, 30, 0..8);
-    let order: Vec<usize> = (0..points).collect();
-    let mut expected = vec![0.0; points * points];
-    metric.block(&order, &order, &mut expected);
-    for _ in 0..200 {
-        let columns = order.iter().map(|&point| point as u32).collect();
-        let indexed = IndexedPoints::with_order(&metric, columns, points, 1 << 20);
-        (0..measures.len()).into_par_iter().with_max_len(1).for_each(|number| {
-            let (measure, mut costs) = (measures.row(number), QueryCosts::default());
-            let support = || measure.iter().map(|(point, _)| point);
-            indexed.fill_costs(support(), &mut costs).unwrap();
-            for (slot, point) in support().enumerate() {
-                let found = indexed.exact_row(&costs, slot);
-                for (a, b) in found.iter().zip(&expected[point * points..]) {
-                    assert!((a - b).abs() <= 1e-9, "point {point}");
-                }
-            }
-        });
-    }
-}
-
 #[test]
 fn few_pairs_are_solved() {
     let coordinates: Vec<f64> = (0..900).map(|k| (f64::from(k) * 0.7).sin() * 10.0).collect();
@@ -541,7 +513,7 @@ mod files {
             sizes.push((index.bytes(), bytes / 100));
             index.remove(&(first..first + 20).collect::<Vec<_>>()).unwrap();
         }
-        // Rows of distances are kept once they were needed; numbers grow by a digit or two.
+        // Numbers grow by a digit or two.
         assert!(sizes[1..].iter().all(|size| *size == sizes[1]), "{sizes:?}");
         assert_eq!((index.len(), index.next_number()), (50, 850));
         assert_eq!(index.measures(), &measures);

@@ -325,7 +325,7 @@ impl SingleProblem {
     }
 
     /// The best v for u.
-    fn set_targets(&mut self) {
+    pub(crate) fn set_targets(&mut self) {
         column_minima(&self.cost, &self.u, &mut self.v);
         self.leave_out_empty_targets();
     }

@@ -168,10 +168,10 @@ const SOON: usize = 8;
 
 /// Coordinates up to which distances are added up one by one: a product loses the digits of points
 /// that are near each other, of which there are many in few dimensions.
-const DIRECT: usize = 16;
+pub(super) const DIRECT: usize = 16;
 
 /// Coordinates up to which the roundings of a sum are a small share of it.
-const MOST_DIM: usize = 1 << 16;
+pub(super) const MOST_DIM: usize = 1 << 16;
 
 /// Distances that are computed in double precision before they are lowered.
 const AT_ONCE: usize = 1 << 16;

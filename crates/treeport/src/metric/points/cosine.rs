@@ -10,6 +10,7 @@ impl PointFormula for Cosine {
     const IS_METRIC: bool = false;
     const KERNEL: Kernel = Kernel::Products;
     const NORM: Option<Norm> = None;
+    const SQUARE_SHARE: Option<f64> = Some(0.5);
     const DEGREE: u8 = 0;
     const MAP: MapCoordinates = MapCoordinates::Nowhere;
 

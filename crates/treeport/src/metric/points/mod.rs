@@ -30,6 +30,9 @@ trait PointFormula {
     /// The norm whose ‖x − y‖ the distance of coordinates as they were given is, where it is one.
     const NORM: Option<Norm>;
 
+    /// A distance over ‖x − y‖² of its vectors, where that is one number: a power of two.
+    const SQUARE_SHARE: Option<f64> = None;
+
     /// Vectors c times as long are c to this power times as far apart; 0 for vectors of length 1.
     const DEGREE: u8;
 
@@ -130,6 +133,11 @@ macro_rules! point_metrics {
 
             pub(crate) fn norm(self) -> Option<Norm> {
                 match self { $(Self::$metric => $file::$metric::NORM),+ }
+            }
+
+            /// A distance over the squared Euclidean one of its vectors, where that is one number.
+            pub(crate) fn square_share(self) -> Option<f64> {
+                match self { $(Self::$metric => $file::$metric::SQUARE_SHARE),+ }
             }
 
             /// Vectors c times as long are c to this power times as far apart; 0 where all have

@@ -8,6 +8,7 @@ impl PointFormula for SqEuclidean {
     const IS_METRIC: bool = false;
     const KERNEL: Kernel = Kernel::Products;
     const NORM: Option<Norm> = None;
+    const SQUARE_SHARE: Option<f64> = Some(1.0);
     const DEGREE: u8 = 2;
     const MAP: MapCoordinates = MapCoordinates::Plane;
 

@@ -287,30 +287,6 @@ impl Solver {
         Ok(())
     }
 
-    /// W₁ of two measures that fit the metric and each other, by these costs of all who give to all
-    /// who take, which are the same the other way round.
-    pub(crate) fn value_by(
-        &mut self,
-        metric: &GroundMetric,
-        (a, b): (&Measure<'_>, &Measure<'_>),
-        fill: impl FnOnce(&[usize], &[usize], &mut [f64]),
-        goes_on: &GoesOn<'_>,
-    ) -> Result<f64> {
-        self.lay_out(metric, a, b);
-        if self.left.is_empty() {
-            return Ok(0.0);
-        }
-        let count = room_for_costs(&mut self.cost, self.left.len(), self.right.len())?;
-        self.cost.resize(count, 0.0);
-        if self.turned {
-            fill(&self.right, &self.left, &mut self.cost);
-            self.transpose_costs(self.right.len(), self.left.len());
-        } else {
-            fill(&self.left, &self.right, &mut self.cost);
-        }
-        self.certified(goes_on).map(|found| found.value)
-    }
-
     /// Who gives and who takes; nobody if the measures are equal.
     fn lay_out(&mut self, metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) {
         self.lay_out_all(a, b, metric.is_metric());

@@ -1,0 +1,95 @@
+//! Distances from a few points to the columns of a collection, computed when they are first needed.
+//!
+//! A query looks into few of the measures of a collection, and measures share points: what is needed
+//! is far less than all distances, and none of it is kept for the next query. So the first query takes
+//! no longer than the second.
+
+use super::indexed_points::IndexedPoints;
+use crate::metric::LoweredOrigins;
+
+/// Distances that are kept at the same time: 256 MiB.
+const MOST_KNOWN: usize = 1 << 26;
+
+/// The distances from some points to columns, in single precision and none above the truth.
+#[derive(Debug, Default)]
+pub(super) struct QueryDistances {
+    points: Vec<u32>,
+    origins: LoweredOrigins,
+    /// For each column where its distances are, counted from 1; 0 if they are not known.
+    place_of: Vec<u32>,
+    known_columns: Vec<u32>,
+    /// For every known column the distances from all points.
+    known: Vec<f32>,
+    missing: Vec<u32>,
+    exact: Vec<f64>,
+}
+
+impl QueryDistances {
+    /// Begins with other points.
+    pub(super) fn begin(&mut self, indexed: &IndexedPoints, points: &[u32]) {
+        self.forget();
+        self.place_of.resize(indexed.points.len(), 0);
+        self.points.clear();
+        self.points.extend_from_slice(points);
+        if let Some(targets) = &indexed.targets {
+            let from = points.iter().map(|&point| point as usize);
+            targets.lay_out(&indexed.metric, from, &mut self.origins);
+        }
+    }
+
+    fn forget(&mut self) {
+        self.known_columns.drain(..).for_each(|column| self.place_of[column as usize] = 0);
+        self.known.clear();
+    }
+
+    /// Computes the distances to these columns that are not known yet. Distances to other columns may
+    /// be forgotten.
+    pub(super) fn add(
+        &mut self,
+        indexed: &IndexedPoints,
+        columns: impl Iterator<Item = u32> + Clone,
+    ) {
+        if self.known.len() > MOST_KNOWN {
+            self.forget();
+        }
+        self.missing.clear();
+        for column in columns {
+            let place = &mut self.place_of[column as usize];
+            if *place == 0 {
+                self.missing.push(column);
+                self.known_columns.push(column);
+                *place = self.known_columns.len() as u32;
+            }
+        }
+        if let Some(targets) = &indexed.targets {
+            targets.distances(&self.origins, &self.missing, &mut self.known);
+            return;
+        }
+        self.exact.resize(self.points.len(), 0.0);
+        for &column in &self.missing {
+            let from = indexed.points[column as usize] as usize;
+            indexed.metric.distances_from(from, &self.points, &mut self.exact);
+            self.known.extend(self.exact.iter().map(|&distance| indexed.lowered(distance)));
+        }
+    }
+
+    /// The distances from all points to a column that was added.
+    pub(super) fn to(&self, column: u32) -> &[f32] {
+        let count = self.points.len();
+        let first = (self.place_of[column as usize] as usize - 1) * count;
+        &self.known[first..first + count]
+    }
+
+    /// For each of the first columns min d − u over all points, and their duals u.
+    pub(super) fn reach(&mut self, indexed: &IndexedPoints, u: &[f32], out: &mut [f32]) {
+        if let Some(targets) = &indexed.targets {
+            targets.reach(&self.origins, u, out);
+            return;
+        }
+        for (column, out) in (0..).zip(out) {
+            self.add(indexed, std::iter::once(column));
+            let reached = self.to(column).iter().zip(u).map(|(d, u)| d - u);
+            *out = reached.fold(f32::INFINITY, f32::min);
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The table of potentials is filled.
+//!
+//! Duals of every measure come first, each from its distances to the reference. Then the table is
+//! filled some columns at a time: the distances from those columns to all points of the measures are
+//! computed once and serve all measures. So of n points in use and m measures with s points each the
+//! cost is n² distances and m·s·n minima, and no more than [`MOST_DISTANCES`] distances are there at the
+//! same time on a thread.
+
+use rayon::prelude::*;
+
+use super::Index;
+use super::potential_table::{self, PotentialTable, STEPS};
+use super::query_distances::QueryDistances;
+use crate::error::Result;
+use crate::measure::Measure;
+use crate::progress::Counter;
+use crate::rounding::{lowered_once, single};
+use crate::solve::single_problem::SingleProblem;
+use crate::wide::for_wide_registers;
+
+/// Distances between some columns and all points of the measures: 64 MiB.
+const MOST_DISTANCES: usize = 1 << 24;
+
+/// The fewest and the most columns at a time.
+const FEWEST_COLUMNS: usize = 16;
+const MOST_COLUMNS: usize = 512;
+
+/// Measures whose potentials are written side by side: a line of a cache.
+const TOGETHER: usize = 32;
+
+/// What a number of steps may be too large by when it is computed in single precision: at most 65,535
+/// times four roundings, which is 0.016.
+const STEPS_OFF: f32 = 0.05;
+
+/// The duals of one measure, and what the steps of its potential stand for.
+struct MeasureDuals {
+    own: Vec<f32>,
+    base: f32,
+    step: f32,
+    constant: f32,
+}
+
+/// The measures of a block of the table that are to be filled.
+struct BlockRows<'a> {
+    /// The row of the first measure of the block, and how many the block has.
+    begin: usize,
+    width: usize,
+    /// A row for each of the columns at hand.
+    steps: &'a mut [u16],
+}
+
+impl Index {
+    /// Duals of the measures from a row on, and the table of their potentials.
+    pub(super) fn fill_potentials(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
+        let count = self.measures.len();
+        let find = |work: &mut (QueryDistances, SingleProblem), row: usize| {
+            counter.add(0)?;
+            Ok(self.duals_of_measure(&self.measures.row(row), work))
+        };
+        let duals: Result<Vec<MeasureDuals>> =
+            (first..count).into_par_iter().map_init(Default::default, find).collect();
+        let duals = duals?;
+        // A block that is not full is filled up first.
+        let begin = first / potential_table::BLOCK * potential_table::BLOCK;
+        let mut blocks = (begin..count)
+            .step_by(potential_table::BLOCK)
+            .map(|begin| self.begin_block(begin, first))
+            .collect::<Result<Vec<_>>>()?;
+        self.fill_blocks(&mut blocks, begin, first, &duals, counter)?;
+        self.potentials.blocks.truncate(begin / potential_table::BLOCK);
+        self.potentials.blocks.extend(blocks);
+        for MeasureDuals { own, base, step, constant } in duals {
+            self.own_duals.extend(own);
+            self.potentials.base.push(base);
+            self.potentials.step.push(step);
+            self.potentials.constant.push(constant);
+        }
+        Ok(())
+    }
+
+    /// The duals of a measure against the reference.
+    ///
+    /// Potentials are at least −max u, because no distance is below 0. They are stored up to twice as far
+    /// above that as the largest at a point of the reference; what is larger is lowered to that.
+    fn duals_of_measure(
+        &self,
+        measure: &Measure<'_>,
+        (distances, problem): &mut (QueryDistances, SingleProblem),
+    ) -> MeasureDuals {
+        distances.begin(&self.indexed, measure.support());
+        self.reference.find_duals(&self.indexed, measure, distances, problem);
+        let own = problem.v[..measure.masses().len()].to_vec();
+        let largest = own.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let base = lowered_once(lowered_once(-largest));
+        let above = problem.u.iter().copied().fold(base, f32::max) - base;
+        let step = (2.0 * above / STEPS).max(f32::MIN_POSITIVE);
+        let terms = measure.masses().iter().zip(&own);
+        let constant: f64 = terms.map(|(mass, &u)| mass / measure.total() * f64::from(u)).sum();
+        MeasureDuals { own, base, step, constant: lowered_once(constant as f32) }
+    }
+
+    /// The block of the measures from `begin` on, with what the table has of those before `first`.
+    fn begin_block(&self, begin: usize, first: usize) -> Result<Vec<u16>> {
+        let columns = self.indexed.points.len();
+        let width = potential_table::BLOCK.min(self.measures.len() - begin);
+        let mut block = PotentialTable::begin_block(columns, width)?;
+        let known = first.saturating_sub(begin);
+        if known > 0 {
+            let old = &self.potentials.blocks[begin / potential_table::BLOCK];
+            let rows = block.chunks_exact_mut(width).zip(old.chunks_exact(known));
+            rows.for_each(|(row, old)| row[..known].copy_from_slice(old));
+        }
+        Ok(block)
+    }
+
+    /// Fills the blocks from the one of row `begin` on with the potentials of the measures from row
+    /// `first` on, whose duals are given.
+    fn fill_blocks(
+        &self,
+        blocks: &mut [Vec<u16>],
+        begin: usize,
+        first: usize,
+        duals: &[MeasureDuals],
+        counter: &Counter<'_>,
+    ) -> Result<()> {
+        let columns = self.indexed.points.len();
+        let mut used: Vec<u32> = self.columns[self.start[first]..].to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let at_once = (MOST_DISTANCES / used.len().max(1)).clamp(FEWEST_COLUMNS, MOST_COLUMNS);
+        let mut parts: Vec<Vec<BlockRows<'_>>> = Vec::new();
+        parts.resize_with(columns.div_ceil(at_once), Vec::new);
+        for (block, begin) in blocks.iter_mut().zip((begin..).step_by(potential_table::BLOCK)) {
+            let width = potential_table::BLOCK.min(self.measures.len() - begin);
+            for (part, steps) in parts.iter_mut().zip(block.chunks_mut(at_once * width)) {
+                part.push(BlockRows { begin, width, steps });
+            }
+        }
+        let (count, all) = (parts.len(), self.measures.len() - first);
+        let fill = |distances: &mut QueryDistances, (at, part): (usize, Vec<BlockRows<'_>>)| {
+            let end = columns.min((at + 1) * at_once);
+            distances.begin(&self.indexed, &self.indexed.points[at * at_once..end]);
+            distances.add(&self.indexed, used.iter().copied());
+            for mut rows in part {
+                counter.add(0)?;
+                self.fill_rows(distances, first, duals, &mut rows);
+            }
+            counter.add(all * (at + 1) / count - all * at / count)
+        };
+        parts.into_par_iter().enumerate().map_init(QueryDistances::default, fill).collect()
+    }
+
+    /// Fills some columns of a block, from the distances between them and all points of the measures.
+    fn fill_rows(
+        &self,
+        distances: &QueryDistances,
+        first: usize,
+        duals: &[MeasureDuals],
+        BlockRows { begin, width, steps }: &mut BlockRows<'_>,
+    ) {
+        let (begin, width) = (*begin, *width);
+        let columns = steps.len() / width;
+        let mut reached = vec![0.0; columns];
+        let mut tile = vec![0u16; columns * TOGETHER];
+        let known = first.saturating_sub(begin);
+        for from in (known..width).step_by(TOGETHER) {
+            let until = width.min(from + TOGETHER);
+            for (at, tile) in (from..until).zip(tile.chunks_exact_mut(columns)) {
+                let row = begin + at;
+                let of_measure = &duals[row - first];
+                reached.fill(f32::INFINITY);
+                let entries = self.start[row]..self.start[row + 1];
+                for (&column, &u) in self.columns[entries].iter().zip(&of_measure.own) {
+                    reach_row(distances.to(column), u, &mut reached);
+                }
+                steps_of(&reached, of_measure.base, 1.0 / of_measure.step, tile);
+            }
+            for (column, steps) in steps.chunks_exact_mut(width).enumerate() {
+                for (out, tile) in steps[from..until].iter_mut().zip(tile.chunks_exact(columns)) {
+                    *out = tile[column];
+                }
+            }
+        }
+    }
+
+    /// What the potentials of all measures say about mass at points that have no column, from the
+    /// distances of those points to all columns in use.
+    pub(super) fn bound_beyond(
+        &self,
+        distances: &QueryDistances,
+        masses: &[f32],
+        out: &mut Vec<f32>,
+    ) {
+        let slack = single(4 + masses.len()) as f32;
+        for entries in self.start.windows(2) {
+            let entries = entries[0]..entries[1];
+            let (mut sum, mut size) = (0.0, 0.0);
+            for (at, &mass) in masses.iter().enumerate() {
+                let duals =
+                    self.columns[entries.clone()].iter().zip(&self.own_duals[entries.clone()]);
+                let reached = duals.map(|(&column, own)| distances.to(column)[at] - own);
+                let value = lowered_once(reached.fold(f32::INFINITY, f32::min)) * mass;
+                sum += value;
+                size += value.abs();
+            }
+            out.push(sum - slack * size);
+        }
+    }
+}
+
+for_wide_registers! {
+    /// Lowers `out` to d − u, wherever that is less.
+    reach_row, reach_row_wide, (row: &[f32], u: f32, out: &mut [f32]), {
+        for (out, &d) in out.iter_mut().zip(row) {
+            // Not `smaller`, which would become a slow store under a mask.
+            *out = out.min(d - u);
+        }
+    }
+}
+
+for_wide_registers! {
+    /// Potentials as whole steps above a base, rounded down; the most there are for larger ones. A
+    /// potential is one rounding above the truth at most: two are taken off.
+    steps_of, steps_of_wide, (values: &[f32], base: f32, inverse_step: f32, out: &mut [u16]), {
+        for (out, &value) in out.iter_mut().zip(values) {
+            let steps = (lowered_once(value) - base) * inverse_step - STEPS_OFF;
+            *out = steps.clamp(0.0, STEPS) as u16;
+        }
+    }
+}
