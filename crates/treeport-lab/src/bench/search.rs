@@ -145,10 +145,12 @@ impl Collection {
             let order = sample(rng, documents.len(), documents.len());
             let rows = order.iter().map(|row| documents.row(row).iter().collect::<Vec<_>>());
             let documents = Measures::from_rows(documents.points(), rows)?;
-            return Ok(vec![Self::new(set.name, metric.materialized()?, &documents, count)?]);
+            return Ok(vec![Self::new(set.name, metric, &documents, count)?]);
         }
         let metric = match &set.files {
-            Files::Graph { edges, .. } => GroundMetric::read_graph_csv(open(edges)?, None)?.0,
+            Files::Graph { edges, .. } => {
+                GroundMetric::read_graph_csv(open(edges)?, None)?.0.materialized()?
+            }
             Files::Points { points, .. } => {
                 GroundMetric::read_points_npy(open(points)?, PointMetric::Euclidean)?
             }
@@ -157,7 +159,6 @@ impl Collection {
             }
             Files::Text { .. } => return Ok(vec![]),
         };
-        let metric = metric.materialized()?;
         let drawn = count + QUERIES;
         let random = sparse_measures(metric.points(), SUPPORT, drawn, rng)?;
         let near = near_measures(&metric, (SUPPORT, AROUND), drawn, rng)?;
@@ -182,7 +183,7 @@ impl Collection {
             words.collect::<Vec<_>>()
         });
         let all = Measures::from_rows(WORDS, rows.collect::<Vec<_>>())?.normalized();
-        Self::new(SHORT_TEXTS, metric.materialized()?, &all, count)
+        Self::new(SHORT_TEXTS, metric, &all, count)
     }
 
     fn rows(&self) -> Result<Vec<Row>> {

@@ -18,9 +18,25 @@ use crate::steps::{INDEXING, SEARCHING};
 /// The most points of a reference.
 const MOST_REFERENCE: usize = 1 << 16;
 
-/// Queries that decide how many rounds of sweeps pay, and the neighbors they ask for.
-const ROUNDS_QUERIES: usize = 16;
-const ROUNDS_K: usize = 10;
+/// Searches that decide which bounds pay, and the neighbors they ask for.
+const SAMPLE_QUERIES: usize = 16;
+const SAMPLE_K: usize = 10;
+
+/// How many rounds of sweeps pay before a pair of so many costs is solved: the last is one after which
+/// as large a share of candidates need not be looked into further as it takes of the time of a solve.
+fn rounds_that_pay(steps: &Steps, costs: f64) -> usize {
+    let solve = 1_000.0 + solving_time(costs);
+    let mut rounds = 1;
+    for (round, per_cost) in [(1, 2.0), (2, 3.5)] {
+        let entered = steps.swept[round];
+        let left = steps.swept.get(round + 1).copied().unwrap_or(steps.exact);
+        let spared = entered.saturating_sub(left) as f64;
+        if spared * solve > entered as f64 * (300.0 + per_cost * costs) {
+            rounds = round + 1;
+        }
+    }
+    rounds
+}
 
 impl Index {
     /// Builds an index of measures on the points of a metric. It keeps their names, if they have any.
@@ -57,6 +73,7 @@ impl Index {
             own_duals: Vec::new(),
             potentials: PotentialTable::default(),
             rounds: query::ROUNDS,
+            by_query: false,
             options: options.clone(),
         };
         index.enter(measures);
@@ -66,44 +83,63 @@ impl Index {
         if fits && !index.indexed.by_search() {
             index.fill_potentials(0, &counter)?;
         }
-        index.rounds = index.choose_rounds(progress)?;
+        index.choose_levels(progress)?;
         Ok(index)
     }
 
-    /// How many rounds of sweeps pay before a pair is solved: the last is one after which as large a
-    /// share of candidates need not be looked into further as it takes of the time of a solve.
+    /// Decides which bounds pay, by searches for a few measures of the collection, each among the others.
     ///
-    /// Shares are counted on a few measures of the collection, each among the others; times are
-    /// those of one machine, so that the same collection always gives the same index.
-    fn choose_rounds(&self, progress: &Progress<'_>) -> Result<usize> {
-        let count = self.measures.len();
-        if self.indexed.by_search() || count <= ROUNDS_K {
-            return Ok(query::ROUNDS);
+    /// Candidates are counted; times are those of one machine, so that the same collection gives the
+    /// same index.
+    fn choose_levels(&mut self, progress: &Progress<'_>) -> Result<()> {
+        if self.indexed.by_search() || self.len() <= SAMPLE_K {
+            return Ok(());
         }
+        let points = self.measures.entries() as f64 / self.len() as f64;
+        let costs = points * points;
+        let mut steps = self.sampled_steps(false, progress)?;
+        if self.potentials.len() > 0 {
+            let by_both = self.sampled_steps(true, progress)?;
+            let per_distance = self.indexed.distance_time();
+            let looking = |steps: &Steps| {
+                let transforms =
+                    steps.transformed as f64 * (1_000.0 + costs * (1.0 + per_distance));
+                transforms + steps.swept.iter().sum::<usize>() as f64 * (300.0 + 2.0 * costs)
+            };
+            let extending = points * self.indexed.used as f64 * (0.3 + per_distance)
+                + self.measures.entries() as f64;
+            let queries = self.sampled_rows().len() as f64;
+            if looking(&by_both) + queries * extending < looking(&steps) {
+                (self.by_query, steps) = (true, by_both);
+            }
+        }
+        self.rounds = rounds_that_pay(&steps, costs);
+        Ok(())
+    }
+
+    /// The rows of a few measures.
+    fn sampled_rows(&self) -> Vec<usize> {
+        (0..self.len()).step_by(self.len().div_ceil(SAMPLE_QUERIES)).collect()
+    }
+
+    /// What searches for a few measures take, in all.
+    fn sampled_steps(&self, by_query: bool, progress: &Progress<'_>) -> Result<Steps> {
         let counter = Counter::new(SEARCHING, None, progress);
-        let some: Vec<usize> = (0..count).step_by(count.div_ceil(ROUNDS_QUERIES)).collect();
-        let asked = self.request(SearchEnd::Count(ROUNDS_K), Accuracy::EXACT);
+        let asked = self.request(SearchEnd::Count(SAMPLE_K), Accuracy::EXACT);
         let one = |searcher: &mut Searcher, &row: &usize| {
-            let asked = SearchRequest { skipped: Some(row), rounds: query::ROUNDS, ..asked };
+            let asked =
+                SearchRequest { skipped: Some(row), rounds: query::ROUNDS, by_query, ..asked };
             searcher.search(self, &self.measures.row(row), asked, &counter)
         };
         let found: Result<Vec<Neighbors>> =
-            some.par_iter().map_init(Searcher::default, one).collect();
-        let found = found?;
-        let sum = |of: &dyn Fn(&Steps) -> usize| found.iter().map(|n| of(&n.steps)).sum::<usize>();
-        let points = self.measures.entries() as f64 / count as f64;
-        let costs = points * points;
-        let solve = 1_000.0 + solving_time(costs);
-        let mut rounds = 1;
-        for (round, per_cost) in [(1, 2.0), (2, 3.5)] {
-            let entered = sum(&|steps| steps.swept[round]);
-            let left = sum(&|steps| steps.swept.get(round + 1).copied().unwrap_or(steps.exact));
-            let spared = entered.saturating_sub(left) as f64;
-            if spared * solve > entered as f64 * (300.0 + per_cost * costs) {
-                rounds = round + 1;
-            }
+            self.sampled_rows().par_iter().map_init(Searcher::default, one).collect();
+        let mut all = Steps::default();
+        for Neighbors { steps, .. } in found? {
+            all.transformed += steps.transformed;
+            all.swept.iter_mut().zip(steps.swept).for_each(|(all, swept)| *all += swept);
+            all.exact += steps.exact;
         }
-        Ok(rounds)
+        Ok(all)
     }
 
     /// Adds measures, whose numbers follow those that were there: the first of them is returned. Where

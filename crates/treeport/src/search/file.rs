@@ -122,6 +122,7 @@ impl IndexFile {
             "columns_used": index.indexed.used,
             "memory": index.options.memory,
             "reference": index.options.reference,
+            "by_query": index.by_query,
             "rounds": index.rounds,
             "scale": index.reference.scale,
             "unit": index.indexed.unit,
@@ -324,6 +325,8 @@ fn assemble(
         masses: Vec::new(),
         own_duals: singles(own),
         potentials,
+        // Files of 0.2 do not say.
+        by_query: facts.get("by_query").and_then(Value::as_bool).unwrap_or(false),
         rounds: usize::try_from(facts.get("rounds")?.as_u64()?).ok()?.clamp(1, ROUNDS),
         options,
     };

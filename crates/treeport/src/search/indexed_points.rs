@@ -5,7 +5,7 @@
 //! take distances in single precision and in a unit of about the typical one, never above the truth.
 
 use crate::measure::Measures;
-use crate::metric::{GroundMetric, LoweredTargets, lowered};
+use crate::metric::{GroundMetric, LoweredTable, LoweredTargets, lowered};
 use crate::units::power_of_two;
 
 /// Stands for the column of a point that has none.
@@ -79,9 +79,23 @@ impl IndexedPoints {
         self.searched
     }
 
+    /// All distances in single precision, where the metric is a table that is not large.
+    pub(super) fn lowered_table(&self) -> Option<&LoweredTable> {
+        self.metric.lowered_square(usize::MAX)
+    }
+
     /// A distance in units, in single precision, not above the truth.
     pub(super) fn lowered(&self, distance: f64) -> f32 {
         lowered(distance, self.unit)
+    }
+
+    /// About what a distance takes, in nanoseconds on one machine.
+    pub(super) fn distance_time(&self) -> f64 {
+        match &self.targets {
+            Some(targets) => 0.3 + targets.dim() as f64 / 30.0,
+            None if self.lowered_table().is_some() => 1.0,
+            None => 20.0,
+        }
     }
 
     /// Bytes of the columns.

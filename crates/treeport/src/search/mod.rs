@@ -139,6 +139,8 @@ pub struct Index {
     potentials: PotentialTable,
     /// Rounds of sweeps before a pair is solved.
     rounds: usize,
+    /// Whether the potential of the query is worth its time where measures have their own.
+    by_query: bool,
     options: IndexOptions,
 }
 
@@ -272,7 +274,14 @@ impl Index {
 
     /// A search among all measures.
     fn request(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest {
-        SearchRequest { end, accuracy, skipped: None, limit: f64::INFINITY, rounds: self.rounds }
+        SearchRequest {
+            end,
+            accuracy,
+            skipped: None,
+            limit: f64::INFINITY,
+            rounds: self.rounds,
+            by_query: self.by_query,
+        }
     }
 
     /// Looks for the neighbors of some measures of the collection, by number, among the others.

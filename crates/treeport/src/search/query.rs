@@ -32,8 +32,11 @@ pub(super) const ROUNDS: usize = 3;
 /// Rounds of sweeps on a pair: blurs, in typical distances, and sweeps at each.
 const SWEEPS: [&[(f32, usize)]; ROUNDS] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
 
-/// Rounds where nothing is solved: after these the order hardly changes.
-const ROUNDS_APPROXIMATE: usize = 2;
+/// Rounds where nothing is solved, and measures that are looked into for every neighbor asked for. On made
+/// up posts two rounds and no limit find 0.995 of the true ten in 6.5 ms, this 0.967 in 4.9 ms, no sweeps
+/// 0.941 in 3.9 ms.
+const ROUNDS_APPROXIMATE: usize = 1;
+const LOOKED_INTO_APPROXIMATE: usize = 4;
 
 /// When a search ends.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +68,10 @@ pub(super) struct Searcher {
     solver: Solver,
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     bounds: Vec<f32>,
+    /// Whether those by the potential of the query are among them; those by their own potentials, if so.
+    bounded_by_query: bool,
+    own_bounds: Vec<f32>,
+    candidates: Candidates,
     /// The query's points that have no column, their masses, and what the potentials of all measures say
     /// about them.
     points_beyond: Vec<u32>,
@@ -74,8 +81,6 @@ pub(super) struct Searcher {
     query_columns: Vec<(u32, f32)>,
     /// Distances from points of the query that have no column.
     distances_beyond: QueryDistances,
-    /// Duals of a pair by the potential of the query, while those by the other are found.
-    query_duals: Vec<f32>,
     /// Duals of candidates that went back to the heap, one after the other.
     duals: Vec<f32>,
     /// Distances of candidates that were solved.
@@ -93,6 +98,20 @@ pub(super) struct SearchRequest {
     pub(super) limit: f64,
     /// Rounds of sweeps before a pair is solved.
     pub(super) rounds: usize,
+    /// Whether the potential of the query bounds measures that have their own, too.
+    pub(super) by_query: bool,
+}
+
+impl SearchRequest {
+    /// The most measures that are looked into: all, if neighbors are to be proved.
+    fn most_looked_into(&self) -> usize {
+        match self.end {
+            SearchEnd::Count(count) if self.accuracy == Accuracy::Approximate => {
+                count.saturating_mul(LOOKED_INTO_APPROXIMATE)
+            }
+            _ => usize::MAX,
+        }
+    }
 }
 
 /// One query of an index.
@@ -116,12 +135,15 @@ impl Searcher {
             return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
         }
         let query = &Query { index, measure, asked, counter };
-        self.bound_all(index, measure);
+        self.bound_all(index, measure, asked.by_query);
         self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
-        let mut candidates = self.candidates(query);
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.begin_candidates(query, &mut candidates);
         let mut found = Neighbors { bound: f64::INFINITY, ..Neighbors::default() };
+        let most = asked.most_looked_into();
+        let mut left_out = f64::INFINITY;
         while let Some(mut candidate) = candidates.next() {
             let ended = match asked.end {
                 SearchEnd::Count(count) => found.found.len() == count,
@@ -136,6 +158,10 @@ impl Searcher {
                 found.found.push((index.numbers[candidate.row as usize], distance));
                 continue;
             }
+            if candidate.step == SHARED && found.steps.transformed >= most {
+                left_out = candidates.leave_fresh().min(candidate.bound);
+                continue;
+            }
             let least = candidates.least();
             self.look_into(query, &mut candidate, least, &mut found.steps)?;
             if candidate.step == KNOWN {
@@ -143,21 +169,32 @@ impl Searcher {
             }
             candidates.push(candidate);
         }
+        found.bound = found.bound.min(left_out);
+        self.candidates = candidates;
         found.sort();
         Ok(found)
     }
 
-    /// Bounds all measures: by their own potentials where there are any, else by that of the query.
-    fn bound_all(&mut self, index: &Index, query: &Measure<'_>) {
+    /// Bounds all measures: by their own potentials where there are any, and by that of the query where
+    /// there are none or it is worth its time. The larger bound counts.
+    fn bound_all(&mut self, index: &Index, query: &Measure<'_>, by_query: bool) {
         let indexed = &index.indexed;
         self.distances.begin(indexed, query.support());
+        self.bounds.clear();
+        self.own_bounds.clear();
+        let by_own = self.bound_by_own(index, query);
+        if by_own && !by_query {
+            std::mem::swap(&mut self.bounds, &mut self.own_bounds);
+            self.bounded_by_query = false;
+            return;
+        }
+        self.bounded_by_query = true;
         index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem);
         self.potential.set_own(query, self.problem.v.iter().copied());
-        self.bounds.clear();
-        if !self.bound_by_own(index, query) {
-            self.potential.extend(indexed, query, &mut self.distances);
-            self.bound_by_query(index);
-        }
+        self.potential.extend(indexed, query, &mut self.distances);
+        self.bound_by_query(index);
+        let own = self.bounds.iter_mut().zip(&self.own_bounds);
+        own.for_each(|(bound, &own)| *bound = bound.max(own));
     }
 
     /// Bounds all measures by the potential of the query.
@@ -178,7 +215,7 @@ impl Searcher {
     /// The bounds of all measures, for a total mass of 1.
     #[cfg(test)]
     pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Vec<f32> {
-        self.bound_all(index, query);
+        self.bound_all(index, query, index.by_query);
         self.bounds.clone()
     }
 
@@ -209,16 +246,16 @@ impl Searcher {
             self.distances_beyond.add(indexed, 0..indexed.used as u32);
             index.bound_beyond(&self.distances_beyond, &self.masses_beyond, &mut self.beyond);
         }
-        index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.bounds);
+        index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.own_bounds);
         true
     }
 
-    /// All measures that may be found, by their bounds.
-    fn candidates(&self, query: &Query<'_>) -> Candidates {
+    /// Begins with all measures that may be found, by their bounds.
+    fn begin_candidates(&self, query: &Query<'_>, candidates: &mut Candidates) {
         let (index, skipped) = (query.index, query.asked.skipped);
         let bounds = self.bounds.iter().copied().enumerate();
         let bounds = bounds.filter(|&(row, _)| Some(row) != skipped);
-        Candidates::new(bounds, index.indexed.unit, query.measure.total())
+        candidates.begin(bounds, index.indexed.unit, query.measure.total());
     }
 
     /// Raises the bound of a candidate by the next level, and by those after it for as long as it
@@ -288,21 +325,14 @@ impl Searcher {
         let Self { problem, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
+            let by_own = self.own_bounds.get(row).is_some_and(|&own| own >= self.bounds[row]);
+            if by_own || !self.bounded_by_query {
+                let own = &index.own_duals[index.start[row]..];
+                problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
+                return problem.bound_by_sources(supply, demand);
+            }
             problem.v[..demand.len()].copy_from_slice(&self.potential.own);
-            let by_query = problem.bound_by_targets(supply, demand);
-            if index.own_duals.is_empty() {
-                return by_query;
-            }
-            self.query_duals.clear();
-            self.query_duals.extend_from_slice(&problem.v);
-            let own = &index.own_duals[index.start[row]..];
-            problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
-            let by_own = problem.bound_by_sources(supply, demand);
-            if by_own < by_query {
-                problem.v.copy_from_slice(&self.query_duals);
-                problem.set_sources();
-            }
-            return by_own.max(by_query);
+            return problem.bound_by_targets(supply, demand);
         }
         let round = usize::from(candidate.step - TRANSFORMED);
         steps.swept[round] += 1;

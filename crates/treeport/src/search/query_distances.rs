@@ -65,6 +65,13 @@ impl QueryDistances {
             targets.distances(&self.origins, &self.missing, &mut self.known);
             return;
         }
+        if let Some(table) = indexed.lowered_table() {
+            for &column in &self.missing {
+                let from = indexed.points[column as usize] as usize;
+                self.known.extend(table.distances_from(from, &self.points, indexed.unit));
+            }
+            return;
+        }
         self.exact.resize(self.points.len(), 0.0);
         for &column in &self.missing {
             let from = indexed.points[column as usize] as usize;

@@ -215,7 +215,7 @@ impl What {
                 "one fit by `auto` on points in 50 clusters in R^32, 300 labels between measures of 30 points; every stage, once"
             }
             Self::Search => {
-                "ours: one query of an index, one thread; peer: every pair solved by the batch solver, all distances given to both"
+                "ours: one query of an index from a file, one thread, in the first batch and in the same again; peer: every pair solved by the batch solver; both from coordinates, or from all distances of a network"
             }
             Self::Intervals => {
                 "ours: one pair with its interval, distances included, one thread; peer: the exact solver, the same"

@@ -160,6 +160,11 @@ impl LoweredTargets {
         Some(Self { formula, dim: points.dim, frame, conversion, vectors, ends })
     }
 
+    /// Coordinates of a point.
+    pub(crate) fn dim(&self) -> usize {
+        self.dim
+    }
+
     /// The bytes it takes.
     pub(crate) fn bytes(&self) -> u64 {
         let ends = self.ends.squares.len() + self.ends.moved.len();

@@ -113,7 +113,7 @@ impl GroundMetric {
 
     /// All distances of a table, lowered once for all calls. Nothing where few of them are asked for, the
     /// table is large, or there is no room.
-    fn lowered_square(&self, asked: usize) -> Option<&LoweredTable> {
+    pub(crate) fn lowered_square(&self, asked: usize) -> Option<&LoweredTable> {
         let (n, storage) = (self.points(), self.storage()?);
         let entries = n.checked_mul(n).filter(|&entries| entries <= MOST_KEPT)?;
         if asked < entries / SOON {
@@ -143,6 +143,22 @@ impl LoweredTable {
             }
         }
         Some(Self { unit, points: n, entries })
+    }
+
+    /// The distances from a point to some others, in units of `unit`, a power of two.
+    pub(crate) fn distances_from(
+        &self,
+        i: usize,
+        to: &[u32],
+        unit: f64,
+    ) -> impl Iterator<Item = f32> {
+        let row = &self.entries[i * self.points..(i + 1) * self.points];
+        let factor = (self.unit / unit) as f32;
+        to.iter().map(move |&j| {
+            let low = row[j as usize] * factor;
+            // Below it, roundings are no longer relative.
+            if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
+        })
     }
 
     fn block(
