@@ -75,7 +75,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Whether every row, of the collection and of queries, is divided by its total first. `False` wants equal totals, and
         distances are those of the masses as they are.
     memory : int, optional
-        Bytes to keep distances and potentials in, which make answers faster, never others; 4 GiB by default.
+        Bytes for the potentials of measures, which make answers faster, never others: 2 for each measure and point, all or
+        none; 4 GiB by default.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -457,7 +458,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     @property
     def nbytes_(self) -> int:
-        """Bytes that the index takes now beside the ground metric and the measures."""
+        """Bytes that the index takes beside the ground metric and the measures."""
         check_is_fitted(self)
         return self._index.bytes
 

@@ -48,7 +48,7 @@ impl Texts {
         let (common, fields, topics) = (draw(1), draw(FIELDS), draw(FIELDS * TOPICS));
         let mut vectors = draw(self.vocabulary);
         for (word, vector) in vectors.chunks_exact_mut(self.dim).enumerate() {
-            let topic = self.topic_of(word);
+            let topic = topic_of(word);
             let part = |of: &[f64], at: usize| of[at * self.dim..(at + 1) * self.dim].to_vec();
             let parts = [
                 (0.5, part(&common, 0)),
@@ -59,14 +59,11 @@ impl Texts {
                 vector.iter_mut().zip(part).for_each(|(x, y)| *x += share * y);
             }
             let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
-            vector.iter_mut().for_each(|x| *x /= length);
+            for x in vector {
+                *x /= length;
+            }
         }
         vectors
-    }
-
-    /// The topic of a word, whose number is its rank by frequency.
-    fn topic_of(&self, word: usize) -> usize {
-        word.wrapping_mul(7919) % (FIELDS * TOPICS)
     }
 
     /// Documents with a field each and two of its topics.
@@ -75,7 +72,7 @@ impl Texts {
     /// None: they are measures.
     pub fn documents(&self, count: usize, rng: &mut Random) -> Result<Measures> {
         let mut of_topic = vec![Vec::new(); FIELDS * TOPICS];
-        (0..self.vocabulary).for_each(|word| of_topic[self.topic_of(word)].push(word));
+        (0..self.vocabulary).for_each(|word| of_topic[topic_of(word)].push(word));
         let rows: Vec<BTreeMap<usize, f64>> =
             (0..count).map(|_| self.document(&of_topic, rng)).collect();
         Ok(Measures::from_rows(self.vocabulary, rows)?.normalized())
@@ -101,6 +98,11 @@ impl Texts {
         }
         counts
     }
+}
+
+/// The topic of a word, whose number is its rank by frequency.
+fn topic_of(word: usize) -> usize {
+    word.wrapping_mul(7919) % (FIELDS * TOPICS)
 }
 
 /// A rank below `count`, with a probability like 1/(rank + `flat`).

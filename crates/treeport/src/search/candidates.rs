@@ -102,14 +102,6 @@ impl Candidates {
         self.others.push(candidate);
     }
 
-    /// Leaves out all that have not been looked into; their least bound.
-    pub(super) fn leave_fresh(&mut self) -> f64 {
-        let least = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.bound);
-        self.fresh.clear();
-        self.waiting.clear();
-        least
-    }
-
     /// The least bound of all.
     pub(super) fn least(&mut self) -> f64 {
         let fresh = self.least_fresh().map_or(f64::INFINITY, |fresh| fresh.bound);

@@ -5,11 +5,16 @@
 //! feasible dual. The candidate with the least bound comes next, and its bound is raised by the next
 //! of four levels, each of which costs more than the one before:
 //!
-//! 1. **shared**: a potential of the query, made against the mean of the collection, bounds all
-//!    measures at once; a potential of every measure bounds it for all queries; the larger bound counts;
+//! 1. **shared**: a potential of every measure, made against the mean of the collection and tabled
+//!    (`potential_table`, `tabulate`), bounds it for all queries by one sum. Where there is no table, or
+//!    where it is worth its time (`build`), a potential of the query bounds all measures;
 //! 2. **transformed**: that potential on the pair alone, once shared mass is removed;
 //! 3. **swept**: a few sweeps of Sinkhorn's on the pair, made feasible again;
 //! 4. **exact**: the certified solver.
+//!
+//! Levels 2 and 3 need the distances from the query's points to those of the candidates that are
+//! looked into: `query_distances` computes them in single precision when they are first needed, and
+//! keeps none for the next query. Double precision begins with level 4.
 //!
 //! A candidate that comes up with its exact distance is no farther than all that are left: a neighbor,
 //! proved. Bounds are in single precision, and never above the truth (see `solve::single_problem` and
@@ -29,8 +34,12 @@
 //!
 //! # What was tried
 //! Not kept: *a first basis by the duals of the sweeps* for the exact solver (35 pivots instead of 36 on
-//! Belfast, 7.1 instead of 6.5 on tweets); *potentials of measures alone*, without the query's (1.3 to 4
-//! times as many candidates to transform).
+//! Belfast, 7.1 instead of 6.5 on tweets); *rows of distances to all points*, kept for later queries (266 ms
+//! for a query of 70 words in R³⁸⁴ among 11,118 posts the first time, and up to 12 bytes for each pair of
+//! points); *the query's duals beside those of the candidate* in level 2 (16.4 instead of 18.4 candidates
+//! swept on posts, 12.5 instead of 15.5 on texts of nine words: less than finding them takes); *a limit of
+//! four candidates for every neighbor* in approximate searches (0.97 of the neighbors on posts, but 0.74 on
+//! tweets and maps).
 
 mod build;
 mod candidates;
@@ -69,8 +78,8 @@ use query::{SearchEnd, SearchRequest, Searcher};
 /// How an index is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexOptions {
-    /// Bytes for distances and potentials that are kept to answer faster, 4 GiB by default; of what
-    /// the machine has to spare distances take half at most. Answers are the same with any.
+    /// Bytes for potentials of measures, which are kept to answer faster: 2 for each measure and point,
+    /// all of them or none; 4 GiB by default. Answers are the same with any.
     pub memory: Option<u64>,
     /// Points of the mean of the collection that potentials are made against.
     pub reference: usize,
@@ -180,8 +189,7 @@ impl Index {
         &self.indexed.metric
     }
 
-    /// The bytes it takes now beside metric and measures: the distances kept grow with the points
-    /// that queries have.
+    /// The bytes it takes beside metric and measures.
     pub fn bytes(&self) -> u64 {
         let entries = memory::size_of::<(u32, f32, f32)>(&[self.columns.len()]);
         self.indexed.bytes()

@@ -156,7 +156,9 @@ impl LoweredTargets {
             return None;
         }
         let mut ends = Ends::default();
-        norms.iter().for_each(|&norm| ends.push(norm, formula, points.dim));
+        for &norm in &norms {
+            ends.push(norm, formula, points.dim);
+        }
         Some(Self { formula, dim: points.dim, frame, conversion, vectors, ends })
     }
 
@@ -365,7 +367,7 @@ for_fused_registers! {
     by_products, by_products_fused,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], squares: &[f32], moved: &[f32],
      columns: [Column; ABREAST], conversion: Conversion) -> Tile, {
-        let mut tile = sums(xs, ys, |x, y, sum| multiply_add::<FUSED>(x, y, sum));
+        let mut tile = sums(xs, ys, multiply_add::<FUSED>);
         for (products, column) in tile.iter_mut().zip(columns) {
             for (product, square) in products.iter_mut().zip(squares) {
                 *product = (square + column.square - 2.0 * *product).max(0.0).sqrt();
