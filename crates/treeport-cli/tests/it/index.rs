@@ -176,7 +176,7 @@ fn what_an_index_says() {
     assert_snapshot!(folder.run(&format!("{BUILD} --measure-names titles.txt -o docs.index")), @r#"
     measures  3
     points    4 in use of 4
-    memory    536 bytes beside points and measures
+    memory    216 bytes beside points and measures
     seconds   [time]
     written   docs.index
     --- exit 0

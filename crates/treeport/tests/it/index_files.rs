@@ -28,10 +28,18 @@ fn version_1_is_read_and_its_removed_measures_go() {
     let mut index = Index::new(&metric, &measures, &IndexOptions::default(), &silent).unwrap();
     index.remove(&[3, 7]).unwrap();
     let new = IndexFile { index, point_names: Some(names("p", 40)) };
-    assert_eq!(old.to_bytes().unwrap(), new.to_bytes().unwrap());
+    // Potentials are made in another way since, so that bounds differ, but no answer does.
+    assert_eq!(old.point_names, new.point_names);
+    assert_eq!(old.index.measures(), new.index.measures());
+    assert_eq!(old.index.numbers(), new.index.numbers());
     assert_eq!(old.index.measures().names(), new.index.measures().names());
+    let again = IndexFile::from_bytes(&old.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.to_bytes().unwrap(), old.to_bytes().unwrap());
     assert!(!old.index.measures().names().unwrap().contains(&"S003".to_owned()));
-    let ask = |index: &Index| index.graph(3, Accuracy::EXACT, &silent).unwrap();
+    let ask = |index: &Index| -> Vec<_> {
+        let found = index.graph(3, Accuracy::EXACT, &silent).unwrap();
+        found.into_iter().map(|neighbors| neighbors.found).collect()
+    };
     assert_eq!(ask(&old.index), ask(&new.index));
     assert_eq!(ask(&old.index).len(), 12);
 }
