@@ -324,14 +324,12 @@ fn sums(xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], add: impl Fn(f32, f32, f32) 
     let [a, b, c, d] = ys;
     let targets = a.iter().zip(b).zip(c).zip(d);
     let mut sums = [[0.0; LANES]; ABREAST];
-    // One after the other and without an index, so that all sums stay in registers.
-    let [of_a, of_b, of_c, of_d] = &mut sums;
+    // Lanes innermost: the other way round, compilers put targets side by side, and shuffle.
     for (x, (((&a, &b), &c), &d)) in xs.iter().zip(targets) {
-        for lane in 0..LANES {
-            of_a[lane] = add(x[lane], a, of_a[lane]);
-            of_b[lane] = add(x[lane], b, of_b[lane]);
-            of_c[lane] = add(x[lane], c, of_c[lane]);
-            of_d[lane] = add(x[lane], d, of_d[lane]);
+        for (sums, y) in sums.iter_mut().zip([a, b, c, d]) {
+            for lane in 0..LANES {
+                sums[lane] = add(x[lane], y, sums[lane]);
+            }
         }
     }
     sums
