@@ -101,6 +101,15 @@ def test_one_measure_of_every_kind(kind, masses, points):
     assert (tree.coupling(a, b) != tree.coupling(*masses[:2])).nnz == 0
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_tensors_of_half_precision(kind, points):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; `pip install torch` adds it")
+    masses = np.array([[0.25, 0.0, 0.5, 0.25, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0]])
+    dense = torch.tensor(masses, dtype=getattr(torch, kind))
+    for given in [dense, dense.to_sparse(), dense.to_sparse_csr()]:
+        np.testing.assert_array_equal(tp.emd_pairwise(given, points=points), tp.emd_pairwise(masses, points=points))
+
+
 @pytest.mark.parametrize("kind", [*DENSE, *SPARSE, *FRAMES])
 def test_points_of_every_kind(kind, masses, points):
     make = {**DENSE, **SPARSE, **FRAMES}[kind]

@@ -20,7 +20,7 @@ def to_measures(what: Any) -> NamedTable:
 def _numbers(tensor: Any) -> Any:
     """The numbers where NumPy finds them; without a copy if they are there already."""
     here = tensor.detach().cpu()
-    if str(here.dtype) == "torch.bfloat16":  # NumPy has no such numbers
+    if str(here.dtype) in ("torch.bfloat16", "torch.float16"):  # NumPy lacks the first, SciPy both
         here = here.float()
     if str(here.layout) == "torch.strided":
         return here.numpy()
