@@ -98,6 +98,8 @@ def test_labels_that_contradict_each_other_are_refused():
         with pytest.raises(ValueError, match=expected):
             tp.emd(a, b, **ground)
         assert tp.emd(a, b.reindex(a.index), **ground) == 1
+    # What one library counts by numbers, another counts by their text.
+    assert tp.emd(pd.Series([1.0, 0]), pd.Series([0.0, 1], ["0", "1"]), points=[[0.0], [1.0]]) == 1
     # Mines and mills are others, and two sets of points are, too.
     mills = pd.Series([0.0, 1], ["m", "n"])
     assert tp.emd(a, mills, cost) == 1

@@ -19,7 +19,7 @@ from ._ground import (
     places_of_ground,
     with_metrics,
 )
-from ._inputs import Floats, Integers, Places, labels_of, row, support, unmapped, width
+from ._inputs import Floats, Integers, Places, labels_of, row, support, texts, unmapped, width
 from ._progress import bar
 from ._results import moves, moves_matrix
 
@@ -96,7 +96,8 @@ class _Problem:
         """Refuses labels that contradict each other where the points have none that would tell."""
         left, right = labels_of(a), labels_of(b)
         points, points_b, cost, _ = self._of
-        if left is None or right is None or left == right or points_b is not None:
+        # One library counts columns by numbers, another by their text.
+        if left is None or right is None or texts(left) == texts(right) or points_b is not None:
             return
         if self._names(0) is not None or self._names(1) is not None:
             return
