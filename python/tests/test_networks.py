@@ -1,5 +1,7 @@
 """People with networks: masses by node, plans by name, graphs in several pieces."""
 
+import pickle
+
 import networkx as nx
 import numpy as np
 import ot
@@ -99,6 +101,29 @@ def test_measures_of_names():
     assert tree.pairwise(words, normalize=True)[0, 1] == 1.0
     assert tree.pairwise([{"dog": 1}, {"bird": 1}])[0, 1] == 6.0
     assert tp.Measures([{"a": 1}], names=["b", "a"]).shape == (1, 2)
+
+
+def test_measures_of_numbers_are_on_the_points_that_they_mention():
+    points = np.array([[0.0], [1.0], [5.0], [7.0]])
+    rows, expected = [{2: 1.0}, {1: 0.5, 0: 0.5}], np.array([[0.0, 4.5], [4.5, 0.0]])
+    kept = tp.Measures(rows)
+    np.testing.assert_array_equal(tp.emd_pairwise(rows, points=points), expected)
+    np.testing.assert_array_equal(tp.emd_pairwise(kept, points=points), expected)
+    np.testing.assert_array_equal(tp.emd_pairwise(kept, np.eye(4)[:3], points=points)[0], [5.0, 4.0, 0.0])
+    np.testing.assert_array_equal(tp.emd_pairwise(pickle.loads(pickle.dumps(kept)), points=points), expected)
+    assert tp.emd(tp.Measures(rows[1:]), tp.Measures(rows[:1]), points=points) == 4.5
+    tree = tp.linkage(points=points)
+    np.testing.assert_array_equal(tree.pairwise(kept), tree.pairwise(rows))
+    index = tp.WassersteinNeighbors(points, n_neighbors=1).fit(kept)
+    np.testing.assert_array_equal(index.kneighbors(rows)[0], [[0.0], [0.0]])
+    np.testing.assert_array_equal(index.kneighbors(kept, 2)[0], [[0.0, 4.5], [0.0, 4.5]])
+    model = tp.TreeWasserstein(points, method="quadtree").fit(kept)
+    np.testing.assert_array_equal(model.pairwise(kept), model.pairwise(rows))
+    for wrong in [{4: 1.0}, {"home": 1.0}]:
+        with pytest.raises(ValueError, match="1 of 1 columns are called as no point is, such as (4|home)"):
+            tp.emd_pairwise(tp.Measures([wrong]), points=points)
+    # Without a ground metric the points are what they mention.
+    assert tp.WassersteinNeighbors(n_neighbors=1).fit(kept).n_features_in_ == 3
 
 
 @pytest.mark.parametrize(

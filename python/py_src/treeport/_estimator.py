@@ -641,6 +641,8 @@ class TreeWasserstein(  # type: ignore[misc]
         if are_mappings(X):
             X = named_rows(X, self._places(X if reset else None))
             names = X.names
+        elif isinstance(X, Measures):
+            X = X._on(lambda: self._places(X if reset else None))
         if not reset and not hasattr(self, "feature_names_in_"):  # read from a file
             names = names or self._model.names
         return rows_of(self, X, names, reset, least=2 if reset else 1)
@@ -667,7 +669,7 @@ class TreeWasserstein(  # type: ignore[misc]
     def _measures(self, X: Any) -> _core.Measures:
         check_is_fitted(self)
         if isinstance(X, Measures):
-            return measures_of(X, self.normalize, self._model.names)
+            return measures_of(self._unmapped(X), self.normalize, self._model.names)
         return measures_of(self._rows(X, reset=False), self.normalize)
 
     def set_params(self, **params: Any) -> TreeWasserstein:

@@ -14,6 +14,7 @@ from . import _core
 from ._inputs import (
     Floats,
     Integers,
+    Measures,
     NamedTable,
     Places,
     array_of,
@@ -86,7 +87,9 @@ def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
     own = None if all(what is None for what in given) else places_of_ground(*given)
     if own is not None and (own.names is not None or known is None):
         return own
-    return places_in(X) if known is None else known
+    if known is not None:
+        return known
+    return Places(X.shape[1], X.names) if isinstance(X, Measures) else places_in(X)
 
 
 def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]) -> Any:

@@ -523,7 +523,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def _named(self, X: Any, reset: bool) -> Any:
         """Rows that are given as ``{node: mass}``, with the names of the points; others as they are."""
-        if not are_mappings(X):
+        if not (are_mappings(X) or isinstance(X, Measures)):
             return X
         source = self if self.model is None else self.model
         known = None
@@ -531,6 +531,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
             known = Places(self.n_features_in_, getattr(self, "feature_names_in_", self._index.names))
         elif self.model is not None and self.model.__sklearn_is_fitted__():
             known = self.model._places()
+        if isinstance(X, Measures):
+            return X._on(lambda: places_for(source, known, X))
         return named_rows(X, places_for(source, known, X))
 
     def _measures(self, X: Any) -> _core.Measures:

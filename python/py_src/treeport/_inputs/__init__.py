@@ -5,10 +5,10 @@ every other file goes through them: a new kind is a new file, and nothing else.
 """
 
 from ._adapters import network_of, to_graph, to_measures, to_points
-from ._measures import Measures, check_same_columns, ids_of, labels_of, measures_of, refuse_events, row, support, table, width
+from ._measures import Measures, check_same_columns, ids_of, labels_of, measures_of, refuse_events, row, support, table, unmapped, width
 from ._measures import _measures_again  # pickles of earlier releases ask for it here
 from ._numbers import Floats, Integers, Seed, array_of, is_plain, is_sparse
 from ._numbers import neighbors_of, pairs_of, seed_of, threads_of
 from ._scikit_learn import rows_of, with_mass
 from ._table import MissingColumnsWarning, NamedTable, Places, names_of_labels, names_of_more, outside, own_labels, texts
-from .dicts import are_mappings, named_rows, places_in, unmapped
+from .dicts import are_mappings, named_rows, places_in

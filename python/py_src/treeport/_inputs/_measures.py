@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +14,7 @@ from .. import _core
 from ._adapters import to_measures
 from ._numbers import Floats, Integers, Seed, array_of, is_sparse, is_plain, refuse_complex
 from ._table import NamedTable, Places, missing_of, names_of_labels, texts
-from .dicts import are_mappings, is_mapping, named_rows
+from .dicts import are_mappings, is_mapping, named_rows, rows_of_mappings
 
 
 def ids_of(what: Any) -> Any:
@@ -23,9 +23,9 @@ def ids_of(what: Any) -> Any:
 
 
 def labels_of(what: Any) -> Optional[list[Any]]:
-    """The labels of all columns, where there are any; a dict has those of some points only."""
-    columns = None if is_mapping(what) or are_mappings(what) else to_measures(what).columns
-    return None if columns is None else list(columns)
+    """The labels of all columns, where there are any; dicts have those of some points only, in any order."""
+    own = None if is_mapping(what) or are_mappings(what) else to_measures(what)
+    return None if own is None or own.mentioned or own.columns is None else list(own.columns)
 
 
 def check_same_columns(a: Any, b: Any) -> None:
@@ -39,6 +39,15 @@ def check_same_columns(a: Any, b: Any) -> None:
         f"column {at} is {one} on the left and {other} on the right, and the points have no names; bring both into one "
         "order (`B[A.columns]`), or give names to the points"
     )
+
+
+def unmapped(what: Any, places: Callable[[], Places]) -> Any:
+    """What is given as ``{node: mass}``, as a list of those or as `Measures` of them, on these points; all else as it is."""
+    if isinstance(what, Measures):
+        return what._on(places)
+    if is_mapping(what):
+        return rows_of_mappings([what], places())
+    return rows_of_mappings(what, places()) if are_mappings(what) else what
 
 
 def row(measure: Any, names: Optional[Sequence[Any]] = None) -> Any:
@@ -390,6 +399,13 @@ class Measures:
             rows = self._table().in_order(wanted, missing)
             self._placed = wanted, Measures(rows, ids=self.ids, names=wanted, empty=True)
         return self._placed[1]
+
+    def _on(self, places: Callable[[], Places]) -> Measures:
+        """The same on these points: dicts mention points that have no names by their numbers, in any order."""
+        if not self._mentioned or (known := places()).names is not None:
+            return self
+        placed = self._in_order(range(known.size))
+        return self if placed is self else Measures._of(placed._raw, self.ids, range(known.size), self._missing)
 
     def _rows(self) -> sparse.csr_array:
         start, columns, masses, points = self._raw.compressed()

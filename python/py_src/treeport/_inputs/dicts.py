@@ -33,13 +33,6 @@ def are_mappings(what: Any) -> bool:
     return isinstance(what, (list, tuple)) and bool(what) and all(map(is_mapping, what))
 
 
-def unmapped(what: Any, places: Callable[[], Places]) -> Any:
-    """Sparse rows of what is given as ``{node: mass}``, or as a list of those, on these points; all else as it is."""
-    if is_mapping(what):
-        return rows_of_mappings([what], places())
-    return rows_of_mappings(what, places()) if are_mappings(what) else what
-
-
 def rows_of_mappings(measures: Sequence[Mapping[Any, Any]], places: Places) -> sparse.csr_array:
     """A sparse row for each; points that it does not mention have no mass."""
     find = _finder(places)
