@@ -119,7 +119,7 @@ pub(super) const CASES: &[Case] = &[
     long("index -q --points points.npy --measures measures.npz --keep 1MB -o out.index"),
     long("index -q --graph edges.csv --measures measures.csv --keep 0 -o out.index"),
     short(
-        "index -q docs.index --add measures.csv --measure-names titles.txt --remove 0,1 -o out.index",
+        "index -q docs.index --add measures.csv --measure-names more.txt --remove 0,m1 -o out.index",
     ),
     short("nearest docs.index --queries measures.csv --query-names titles.txt -k 3 -o out.csv"),
     short("nearest docs.index --radius 0.5 --json"),
@@ -132,7 +132,7 @@ pub(super) const CASES: &[Case] = &[
     long("exact -q --points points.csv --measures features.tsv --transpose -o out.csv"),
     short("merge second.csv.shard first.csv.shard -o out.csv"),
     short("distance model.tree --measures some.csv --missing warn -o out.csv"),
-    short("exact -q --points points.csv --names names.txt --measures some.csv -o out.csv"),
+    short("exact -q --graph edges.csv --measures some.csv -o out.csv"),
 ];
 
 impl Case {

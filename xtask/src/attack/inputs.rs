@@ -38,6 +38,7 @@ pub(super) fn foreign(
         ("some.csv".into(), some_columns(&masses)),
         ("names.txt".into(), names.into_bytes()),
         ("titles.txt".into(), lines(measures, |k| format!("m{k}")).into_bytes()),
+        ("more.txt".into(), lines(measures, |k| format!("n{k}")).into_bytes()),
         ("pairs.csv".into(), csv("left,right", &pairs)),
     ]);
     files.extend(members.iter().map(|(name, members)| ((*name).to_owned(), zip(members))));

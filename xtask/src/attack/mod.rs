@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use cases::CASES;
 use process::STOPPED;
 use random::Random;
 use report::{Finding, Report};
@@ -156,6 +157,10 @@ fn imports_us(python: &Path) -> bool {
 impl Arena {
     fn new(programs: Programs, root: &Path) -> Result<Self> {
         let small = Scene::new(&programs, &root.join("small"), 12, 8)?;
+        // A command that has changed is said at once, not in the round that draws it.
+        for case in CASES {
+            small.of(case)?;
+        }
         let large = Scene::new(&programs, &root.join("large"), 150, 50)?;
         let tmpfs = disk::Disk::mount(&root.join("disk"), 64)?.is_some();
         let least_memory = memory::least(&small, &root.join("least"))?;

@@ -16,7 +16,7 @@ use super::process::{MEMORY, ProgramRun};
 use super::random::Random;
 
 /// The files of a scene.
-pub(super) const INPUTS: [&str; 24] = [
+pub(super) const INPUTS: [&str; 25] = [
     "points.csv",
     "points.npy",
     "matrix.csv",
@@ -31,6 +31,7 @@ pub(super) const INPUTS: [&str; 24] = [
     "features.tsv",
     "some.csv",
     "titles.txt",
+    "more.txt",
     "pairs.csv",
     "model.tree",
     "flat.tree",
