@@ -84,7 +84,7 @@ pub(crate) fn run(
     std::thread::spawn(move || {
         signals.forever().for_each(|_| STOPPED.store(true, Ordering::Relaxed));
     });
-    let python = imports_us(&venv_python).then_some(venv_python);
+    let python = imports(&venv_python, "treeport, scipy").then_some(venv_python);
     let programs =
         Programs { treeport: target.join("treeport"), lab: target.join("treeport-lab"), python };
     let root = tempfile::Builder::new().prefix("treeport-attack-").tempdir()?.keep();
@@ -147,10 +147,11 @@ fn drawn(random: &mut Random, only: Option<&str>) -> &'static (&'static str, usi
     known.or_else(|| KINDS.iter().find(here)).unwrap_or(&KINDS[0])
 }
 
-/// Whether an interpreter has the package.
-fn imports_us(python: &Path) -> bool {
+/// Whether an interpreter has these packages.
+fn imports(python: &Path, packages: &str) -> bool {
     let mut command = std::process::Command::new(python);
-    let done = command.args(["-c", "import treeport, scipy"]).stderr(std::process::Stdio::null());
+    let import = format!("import {packages}");
+    let done = command.args(["-c", &import]).stderr(std::process::Stdio::null());
     done.status().is_ok_and(|status| status.success())
 }
 
@@ -173,7 +174,11 @@ impl Arena {
             (!self.tmpfs).then_some(("disk", "without small disks: mounting is not allowed"));
         let missing = self.programs.python.is_none();
         let python = IN_PYTHON.map(|kind| (kind, "left out: no treeport in target/venv"));
-        disk.into_iter().chain(python.into_iter().filter(|_| missing)).collect()
+        // The tests need all other libraries.
+        let torch = self.programs.python.as_ref().filter(|python| !imports(python, "torch"));
+        let torch = torch.map(|_| ("answers", "without tensors: no torch in target/venv"));
+        let python = python.into_iter().filter(|_| missing);
+        disk.into_iter().chain(python).chain(torch).collect()
     }
 }
 

@@ -16,23 +16,25 @@ const CALLS: usize = 40;
 
 /// One round.
 pub(super) fn round(arena: &Arena, random: &mut Random, folder: &Path) -> Result<Vec<String>> {
-    run_script(arena, random, folder, SCRIPT, &[&CALLS.to_string()])
+    run_script(arena, random, folder, &[("script.py", SCRIPT)], &[&CALLS.to_string()])
 }
 
-/// Runs a script with a seed and more arguments, and says how it failed, if it did.
+/// Runs the first of some files with a seed and more arguments, and says how it failed, if it did.
 pub(super) fn run_script(
     arena: &Arena,
     random: &mut Random,
     folder: &Path,
-    script: &str,
+    files: &[(&str, &str)],
     args: &[&str],
 ) -> Result<Vec<String>> {
     let python = arena.programs.python.as_ref().context("no interpreter")?;
     std::fs::create_dir_all(folder)?;
-    std::fs::write(folder.join("script.py"), script)?;
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text)?;
+    }
     // Small numbers, which can be typed.
     let seed = random.below(1 << 30).to_string();
-    let args = [&["script.py", &seed], args].concat();
+    let args = [&[files[0].0, &seed], args].concat();
     let job = ProgramRun {
         program: python.clone(),
         args: args.iter().map(ToString::to_string).collect(),
