@@ -185,7 +185,7 @@ class Cuda(Engine):
         pinned = self._free.pop() if self._free else self._new_pinned()
         sent = pinned[: tile.numel()].view(tile.shape)
         sent.copy_(tile, non_blocking=True)
-        arrived = torch.cuda.Event()
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
         arrived.record()
 
         def end() -> None:
