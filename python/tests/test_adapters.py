@@ -101,6 +101,22 @@ def test_one_measure_of_every_kind(kind, masses, points):
     assert (tree.coupling(a, b) != tree.coupling(*masses[:2])).nnz == 0
 
 
+def test_nothing_that_is_given_is_written_to(points):
+    rows = sparse.csr_array(np.array([[0.5, 0.2, 0.3, 0.0, 0.0], [0.1, 0.2, 0.0, 0.3, 0.4]]))
+    cells = SimpleNamespace(X=rows, obsm={}, obs_names=["s", "t"], var_names=NAMES[::-1])
+    ground, before = pd.DataFrame(points, NAMES), rows.toarray()
+    for _ in range(2):  # the second answer is that of the first
+        found = tp.emd_pairwise(cells, points=ground).to_numpy()
+        np.testing.assert_array_equal(found, tp.emd_pairwise(before[:, ::-1], points=points))
+    np.testing.assert_array_equal(rows.toarray(), before)
+    # A graph whose entries are out of order, and cannot be written to.
+    ring = sparse.csr_array((np.ones(6), [2, 1, 2, 0, 1, 0], [0, 2, 4, 6]), shape=(3, 3))
+    for part in (ring.data, ring.indices, ring.indptr):
+        part.flags.writeable = False
+    assert tp.emd([1.0, 0, 0], [0, 0, 1.0], graph=ring) == tp.emd_pairwise(np.eye(3), graph=ring)[0, 2] == 1.0
+    assert ring.indices.tolist() == [2, 1, 2, 0, 1, 0]
+
+
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_tensors_of_half_precision(kind, points):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed; `pip install torch` adds it")

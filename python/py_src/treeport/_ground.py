@@ -192,7 +192,9 @@ def _adjacency(graph: Any) -> Any:
     rows = sparse.csr_matrix(_squared(to_graph(graph), "graph"))
     if rows.shape[0] != rows.shape[1]:
         raise ValueError(f"the adjacency matrix has shape {rows.shape}, expected a square")
-    rows.sum_duplicates()
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # it may be the caller's own
+        rows.sum_duplicates()
     return rows
 
 

@@ -150,8 +150,8 @@ def _placed(values: Any, places: Integers, width: int) -> Any:
             return values[:, np.argsort(places)]
     given = sparse.csr_array(values)
     moved = sparse.csr_array((given.data, places[given.indices], given.indptr), shape=(given.shape[0], width))
-    moved.sort_indices()
-    return moved
+    # The masses may be the caller's own, which stay as they are.
+    return moved if moved.has_sorted_indices else moved.sorted_indices()
 
 
 def names_of_more(
