@@ -174,7 +174,7 @@ impl Arena {
             (!self.tmpfs).then_some(("disk", "without small disks: mounting is not allowed"));
         let missing = self.programs.python.is_none();
         let python = IN_PYTHON.map(|kind| (kind, "left out: no treeport in target/venv"));
-        // The tests need all other libraries.
+        // All other libraries are installed for the tests.
         let torch = self.programs.python.as_ref().filter(|python| !imports(python, "torch"));
         let torch = torch.map(|_| ("answers", "without tensors: no torch in target/venv"));
         let python = python.into_iter().filter(|_| missing);
