@@ -74,6 +74,10 @@ pub enum Error {
         "two measures would be called `{name}`; remove the one that is there, or call the other something else"
     )]
     MeasureNamedTwice { name: String },
+    #[error(
+        "part {part} of the collection, counted from 0, has another ground metric than the first; build all parts on the same points"
+    )]
+    OtherGroundMetric { part: usize },
     #[error("the measures of the index have names; name those that are added, too")]
     UnnamedMeasures,
     #[error(

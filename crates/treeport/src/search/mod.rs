@@ -48,6 +48,7 @@ mod file;
 mod indexed_points;
 mod labels;
 mod pair;
+mod parts;
 mod potential_table;
 mod potentials;
 mod query;
@@ -71,6 +72,7 @@ use crate::steps::SEARCHING;
 #[cfg(feature = "io")]
 pub use file::{IndexFile, SavedFile};
 use indexed_points::IndexedPoints;
+pub use parts::{PartSearch, nearest_in_parts};
 use potential_table::PotentialTable;
 use potentials::Reference;
 use query::{SearchEnd, SearchRequest, Searcher};
@@ -345,14 +347,13 @@ impl Index {
         own: bool,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        queries.check_points(self.indexed.metric.points())?;
         asked.accuracy.check_for(Question::Search)?;
-        Measures::check_all_balanced(&[queries, &self.measures])?;
+        self.check_queries(queries)?;
         let counter = Counter::new(SEARCHING, rows.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {
             let row = if own { self.row_of(number) } else { Some(number) };
             let Some(row) = row else {
-                return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
+                return Ok(Neighbors::none());
             };
             let asked = SearchRequest { skipped: own.then_some(row), ..asked };
             let found = searcher.search(self, &queries.row(row), asked, &counter)?;

@@ -53,6 +53,11 @@ impl SearchEnd {
         let expected = "a number, at least 0";
         Err(Error::BadOption { option: "radius", value: radius.to_string(), expected })
     }
+
+    /// The most neighbors there can be.
+    pub(super) fn most(self) -> usize {
+        if let Self::Count(count) = self { count } else { usize::MAX }
+    }
 }
 
 /// The memory of searches on one thread.
@@ -117,7 +122,7 @@ impl Searcher {
         counter: &Counter<'_>,
     ) -> Result<Neighbors> {
         if index.measures.is_empty() {
-            return Ok(Neighbors { bound: f64::INFINITY, ..Neighbors::default() });
+            return Ok(Neighbors::none());
         }
         let query = &Query { index, measure, asked, counter };
         self.bound_all(index, measure, asked.by_query);
@@ -126,7 +131,7 @@ impl Searcher {
         self.known.clear();
         let mut candidates = std::mem::take(&mut self.candidates);
         self.begin_candidates(query, &mut candidates);
-        let mut found = Neighbors { bound: f64::INFINITY, ..Neighbors::default() };
+        let mut found = Neighbors::none();
         while let Some(mut candidate) = candidates.next() {
             let ended = match asked.end {
                 SearchEnd::Count(count) => found.found.len() == count,
@@ -141,7 +146,8 @@ impl Searcher {
                 found.found.push((index.numbers[candidate.row as usize], distance));
                 continue;
             }
-            let least = candidates.least();
+            // What is beyond the limit need not be looked into further either.
+            let least = candidates.least().min(asked.limit);
             self.look_into(query, &mut candidate, least, &mut found.steps)?;
             if candidate.step == KNOWN {
                 counter.add(0)?;

@@ -8,7 +8,7 @@ use crate::{PointMetric, Problem, silent};
 
 /// Metrics of many kinds over ten points: some at distance 0 of each other, one matrix without the
 /// triangle inequality, lengths far from 1.
-fn metrics() -> Vec<GroundMetric> {
+pub(super) fn metrics() -> Vec<GroundMetric> {
     let n = 10;
     let coordinates: Vec<f64> = (0..2 * n).map(|k| ((k * 7919) % 13) as f64 - 5.5).collect();
     let scaled = |by: f64| coordinates.iter().map(|x| x * by).collect::<Vec<_>>();
@@ -29,7 +29,7 @@ fn metrics() -> Vec<GroundMetric> {
 }
 
 /// Measures on ten points, many of them equal or with equal parts.
-fn some_measures(count: std::ops::Range<usize>) -> impl Strategy<Value = Measures> {
+pub(super) fn some_measures(count: std::ops::Range<usize>) -> impl Strategy<Value = Measures> {
     let mass = prop_oneof![Just(0.0), Just(0.0), Just(1.0), Just(2.0), Just(1e-9), 0.0..1.0];
     let row = vec(mass, 10).prop_map(|mut row: Vec<f64>| {
         row[3] += 0.25;
@@ -56,7 +56,7 @@ fn assert_close(found: &[(usize, f64)], expected: &[(usize, f64)]) {
     }
 }
 
-fn index_of(metric: &GroundMetric, measures: &Measures, memory: Option<u64>) -> Index {
+pub(super) fn index_of(metric: &GroundMetric, measures: &Measures, memory: Option<u64>) -> Index {
     let options = IndexOptions { memory, reference: 5 };
     Index::new(metric, measures, &options, &silent).unwrap()
 }

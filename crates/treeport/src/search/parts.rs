@@ -1,0 +1,403 @@
+//! Several indexes that answer as one: the parts of a collection that is larger than a machine.
+//!
+//! Every part gives its nearest and its bound; the nearest of all lists are the answer, and the least
+//! bound, of parts and of neighbors that fell out of the list, proves it. Numbers go on from part to part,
+//! so the answer is that of one index of all measures.
+//!
+//! Once k neighbors are known, no part needs to look farther than the k-th of them. What a part leaves out for
+//! that reason is farther than some k others, so the list is the same in whichever order parts are asked;
+//! only the bound and the steps that it took may be others. Asking 1 part, then 2, 4, 8, … at a time, each wave
+//! with what is known from those before, takes about k·log₂ P neighbors of P parts in place of k·P.
+//!
+//! ```
+//! use treeport::search::{PartSearch, nearest_in_parts};
+//! use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
+//! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+//! let part = |rows: &[f64]| {
+//!     Index::new(&metric, &Measures::from_dense(3, rows)?, &IndexOptions::default(), &silent)
+//! };
+//! let parts = [part(&[1.0, 0.0, 0.0])?, part(&[0.5, 0.5, 0.0, 0.0, 0.0, 1.0])?];
+//! let query = Measures::from_dense(3, &[0.0, 1.0, 0.0])?;
+//! let found = nearest_in_parts(&[&parts[0], &parts[1]], &query, 2, Accuracy::EXACT, &silent)?;
+//! assert_eq!(found[0].found, [(1, 0.5), (0, 1.0)]);
+//! // One after the other, so that no two have to be in memory at a time.
+//! let mut search = PartSearch::nearest(&query, 2, Accuracy::EXACT)?;
+//! for part in &parts {
+//!     search.ask(&[part], &silent)?;
+//! }
+//! assert_eq!(search.finish()[0].found, found[0].found);
+//! # Ok::<(), treeport::Error>(())
+//! ```
+
+use rayon::prelude::*;
+
+use super::query::{SearchEnd, SearchRequest, Searcher};
+use super::{Index, Neighbors};
+use crate::accuracy::{Accuracy, Question};
+use crate::error::{Error, Result};
+use crate::measure::Measures;
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, Progress};
+use crate::steps::SEARCHING;
+
+/// The `k` nearest measures of every query among all parts, as one index of all of them would list them.
+/// Numbers of a part follow those of the part before.
+///
+/// # Errors
+/// As [`Index::nearest`], and parts of another ground metric than the first.
+pub fn nearest_in_parts(
+    parts: &[&Index],
+    queries: &Measures,
+    k: usize,
+    accuracy: Accuracy,
+    progress: &Progress<'_>,
+) -> Result<Vec<Neighbors>> {
+    let mut search = PartSearch::nearest(queries, k, accuracy)?;
+    let mut rest = parts;
+    while !rest.is_empty() {
+        let asked = parts.len() - rest.len();
+        let wave;
+        (wave, rest) = rest.split_at(rest.len().min(asked.max(1)));
+        search.ask(wave, progress)?;
+    }
+    Ok(search.finish())
+}
+
+/// A search among the parts of a collection, some at a time.
+#[derive(Debug)]
+pub struct PartSearch<'a> {
+    queries: &'a Measures,
+    end: SearchEnd,
+    accuracy: Accuracy,
+    /// The metric of the first part.
+    metric: Option<GroundMetric>,
+    /// Parts that were asked, and the number of the first measure of the next one.
+    parts: usize,
+    next_number: usize,
+    /// What they have found for every query.
+    found: Vec<Neighbors>,
+}
+
+impl<'a> PartSearch<'a> {
+    /// Looks for the `k` nearest measures of every query.
+    ///
+    /// # Errors
+    /// An accuracy that a search cannot use.
+    pub fn nearest(queries: &'a Measures, k: usize, accuracy: Accuracy) -> Result<Self> {
+        accuracy.check_for(Question::Search)?;
+        Ok(Self::new(queries, SearchEnd::Count(k), accuracy))
+    }
+
+    /// Looks for all measures within a distance of every query, the distance included.
+    ///
+    /// # Errors
+    /// A radius that is negative or not a number.
+    pub fn radius(queries: &'a Measures, radius: f64) -> Result<Self> {
+        Ok(Self::new(queries, SearchEnd::radius(radius)?, Accuracy::EXACT))
+    }
+
+    fn new(queries: &'a Measures, end: SearchEnd, accuracy: Accuracy) -> Self {
+        let found = vec![Neighbors::none(); queries.len()];
+        Self { queries, end, accuracy, metric: None, parts: 0, next_number: 0, found }
+    }
+
+    /// Looks among the next parts, in parallel over parts and queries; the same for any number of threads.
+    /// None looks farther than what was known before the call makes it. Returns the number that the first
+    /// measure of these parts has in the answer.
+    ///
+    /// # Errors
+    /// As [`Index::nearest`], and a part of another ground metric than the first; nothing is found then.
+    pub fn ask(&mut self, parts: &[&Index], progress: &Progress<'_>) -> Result<usize> {
+        for (part, index) in (self.parts..).zip(parts) {
+            index.check_queries(self.queries)?;
+            let metric = self.metric.get_or_insert_with(|| index.metric().clone());
+            if !same_ground(metric, index.metric()) {
+                return Err(Error::OtherGroundMetric { part });
+            }
+        }
+        let (first, queries) = (self.next_number, self.queries.len());
+        let limits: Vec<f64> = (0..queries).map(|query| self.limit(query)).collect();
+        let counter = Counter::new(SEARCHING, parts.len() * queries, progress);
+        let one = |searcher: &mut Searcher, at: usize| {
+            let (index, query) = (parts[at / queries], at % queries);
+            let asked =
+                SearchRequest { limit: limits[query], ..index.request(self.end, self.accuracy) };
+            let found = searcher.search(index, &self.queries.row(query), asked, &counter)?;
+            counter.add(1)?;
+            Ok(found)
+        };
+        let all = 0..parts.len() * queries;
+        let found: Result<Vec<Neighbors>> =
+            all.into_par_iter().map_init(Searcher::default, one).collect();
+        let mut found = found?.into_iter();
+        for index in parts {
+            for (merged, found) in self.found.iter_mut().zip(&mut found) {
+                merged.merge(&found.numbered_from(self.next_number), self.end.most());
+            }
+            self.next_number += index.next_number();
+        }
+        self.parts += parts.len();
+        Ok(first)
+    }
+
+    /// No measure farther than this is wanted any more: the distance of the k-th neighbor so far.
+    pub fn limit(&self, query: usize) -> f64 {
+        let found = &self.found[query].found;
+        let last = self.end.most().checked_sub(1).and_then(|last| found.get(last));
+        last.map_or(f64::INFINITY, |last| last.1)
+    }
+
+    /// The neighbors of every query among all parts that were asked.
+    pub fn finish(self) -> Vec<Neighbors> {
+        self.found
+    }
+}
+
+/// Whether two ground metrics are made from the same numbers.
+fn same_ground(a: &GroundMetric, b: &GroundMetric) -> bool {
+    let kind = |metric: &GroundMetric| (metric.points(), metric.is_metric(), metric.point_metric());
+    kind(a) == kind(b)
+        && a.coordinates() == b.coordinates()
+        && a.edges() == b.edges()
+        && (a.edges().is_some() || a.matrix() == b.matrix())
+}
+
+impl Index {
+    /// The `k` nearest measures of every query that are no farther than its limit, for a part of a
+    /// collection where others have found `k` within that distance already.
+    ///
+    /// `bound` counts what is beyond the limit among what was left out, and is above the limit if that is
+    /// all.
+    ///
+    /// # Errors
+    /// As [`nearest`](Self::nearest), and another number of limits than of queries.
+    pub fn nearest_within(
+        &self,
+        queries: &Measures,
+        k: usize,
+        limits: &[f64],
+        accuracy: Accuracy,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        if limits.len() != queries.len() {
+            return Err(Error::Shape {
+                what: "the list of limits".into(),
+                expected: format!("one for each of {} queries", queries.len()),
+                found: limits.len().to_string(),
+            });
+        }
+        accuracy.check_for(Question::Search)?;
+        self.check_queries(queries)?;
+        let asked = self.request(SearchEnd::Count(k), accuracy);
+        let counter = Counter::new(SEARCHING, queries.len(), progress);
+        let one = |searcher: &mut Searcher, query: usize| {
+            let asked = SearchRequest { limit: limits[query], ..asked };
+            let found = searcher.search(self, &queries.row(query), asked, &counter)?;
+            counter.add(1)?;
+            Ok(found)
+        };
+        (0..queries.len()).into_par_iter().map_init(Searcher::default, one).collect()
+    }
+
+    /// Refuses queries on other points or of another total mass.
+    pub(super) fn check_queries(&self, queries: &Measures) -> Result<()> {
+        queries.check_points(self.indexed.metric.points())?;
+        Measures::check_all_balanced(&[queries, &self.measures])
+    }
+}
+
+impl Neighbors {
+    /// Nothing found, and nothing left out.
+    pub fn none() -> Self {
+        Self { bound: f64::INFINITY, ..Self::default() }
+    }
+
+    /// The same with numbers that count from `first` on.
+    #[must_use]
+    pub fn numbered_from(mut self, first: usize) -> Self {
+        self.found.iter_mut().for_each(|found| found.0 += first);
+        self
+    }
+
+    /// Takes in what another part of the collection has found, and keeps the `k` nearest; ties by number. In
+    /// whichever order parts are taken in, the result is the same.
+    pub fn merge(&mut self, other: &Self, k: usize) {
+        self.found.extend_from_slice(&other.found);
+        self.sort();
+        let left_out = self.found.get(k).map_or(f64::INFINITY, |next| next.1);
+        self.bound = self.bound.min(other.bound).min(left_out);
+        self.found.truncate(k);
+        self.steps.transformed += other.steps.transformed;
+        let swept = self.steps.swept.iter_mut().zip(other.steps.swept);
+        swept.for_each(|(count, more)| *count += more);
+        self.steps.exact += other.steps.exact;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::{index_of, metrics, some_measures};
+    use super::*;
+    use crate::{PointMetric, silent};
+
+    /// Some rows of measures.
+    fn rows_of(measures: &Measures, rows: &[usize]) -> Measures {
+        let rows = rows.iter().map(|&row| measures.row(row).iter().collect::<Vec<_>>());
+        Measures::from_rows(measures.points(), rows.collect::<Vec<_>>()).unwrap()
+    }
+
+    /// Measures cut at some places; parts may be empty.
+    fn cut(metric: &GroundMetric, measures: &Measures, cuts: &[usize]) -> Vec<Index> {
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (measures.len() + 1)).collect();
+        places.extend([0, measures.len()]);
+        places.sort_unstable();
+        let rows = places.windows(2).map(|ends| (ends[0]..ends[1]).collect::<Vec<_>>());
+        rows.map(|rows| index_of(metric, &rows_of(measures, &rows), None)).collect()
+    }
+
+    /// Every measure twice, so that there are ties within parts and between them.
+    fn doubled(measures: &Measures) -> Measures {
+        measures.followed_by(measures).unwrap()
+    }
+
+    /// What one part after the other finds.
+    fn one_by_one(parts: &[Index], mut search: PartSearch<'_>) -> Vec<Neighbors> {
+        for part in parts {
+            search.ask(&[part], &silent).unwrap();
+        }
+        search.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_answer_as_one_index(
+            measures in some_measures(1..8), queries in some_measures(1..4), k in 0..18usize,
+            cuts in proptest::collection::vec(0..20usize, 0..6),
+        ) {
+            let measures = doubled(&measures);
+            for metric in metrics() {
+                let whole = index_of(&metric, &measures, None);
+                let every = whole.nearest(&queries, measures.len(), Accuracy::EXACT, &silent).unwrap();
+                let expected = whole.nearest(&queries, k, Accuracy::EXACT, &silent).unwrap();
+                let parts = cut(&metric, &measures, &cuts);
+                let all: Vec<&Index> = parts.iter().collect();
+                let waves = nearest_in_parts(&all, &queries, k, Accuracy::EXACT, &silent).unwrap();
+                let search = PartSearch::nearest(&queries, k, Accuracy::EXACT).unwrap();
+                let by_one = one_by_one(&parts, search);
+                let mut search = PartSearch::nearest(&queries, k, Accuracy::EXACT).unwrap();
+                search.ask(&all, &silent).unwrap();
+                let at_once = search.finish();
+                for found in [waves, by_one, at_once] {
+                    for ((found, expected), every) in found.iter().zip(&expected).zip(&every) {
+                        prop_assert_eq!(&found.found, &expected.found);
+                        let left = every.found.get(k).map_or(f64::INFINITY, |next| next.1);
+                        prop_assert!(found.bound <= left * (1.0 + 1e-12));
+                        let last = found.found.last().map_or(0.0, |last| last.1);
+                        prop_assert!(found.bound >= last * (1.0 - 1e-9));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn the_order_of_parts_does_not_matter(
+            measures in some_measures(2..8), query in some_measures(1..2), k in 1..9usize,
+            cuts in proptest::collection::vec(0..20usize, 1..5), epsilon in 0.0..0.5f64,
+        ) {
+            let measures = doubled(&measures);
+            for metric in metrics() {
+                let parts = cut(&metric, &measures, &cuts);
+                let first = |part: usize| parts[..part].iter().map(Index::next_number).sum();
+                for accuracy in [Accuracy::EXACT, Accuracy::Within(epsilon), Accuracy::Approximate] {
+                    let ask = |part: usize, limit: f64| {
+                        let found = parts[part]
+                            .nearest_within(&query, k, &[limit], accuracy, &silent)
+                            .unwrap();
+                        found.into_iter().next().unwrap().numbered_from(first(part))
+                    };
+                    let mut full = Neighbors::none();
+                    (0..parts.len()).for_each(|part| full.merge(&ask(part, f64::INFINITY), k));
+                    let mut backwards = Neighbors::none();
+                    for part in (0..parts.len()).rev() {
+                        let limit = backwards.found.get(k - 1).map_or(f64::INFINITY, |last| last.1);
+                        backwards.merge(&ask(part, limit), k);
+                    }
+                    prop_assert_eq!(&backwards.found, &full.found);
+                    let search = PartSearch::nearest(&query, k, accuracy).unwrap();
+                    prop_assert_eq!(&one_by_one(&parts, search)[0].found, &full.found);
+                }
+            }
+        }
+
+        #[test]
+        fn a_radius_and_a_share_hold_for_all_parts(
+            measures in some_measures(2..8), query in some_measures(1..2), at in 0..16usize,
+            cuts in proptest::collection::vec(0..20usize, 0..5), epsilon in 0.0..0.5f64,
+        ) {
+            let measures = doubled(&measures);
+            for metric in metrics() {
+                let whole = index_of(&metric, &measures, None);
+                let every = whole.nearest(&query, measures.len(), Accuracy::EXACT, &silent).unwrap();
+                let parts = cut(&metric, &measures, &cuts);
+                let radius = every[0].found[at % measures.len()].1;
+                let expected = whole.radius(&query, radius, &silent).unwrap();
+                let search = PartSearch::radius(&query, radius).unwrap();
+                let within = one_by_one(&parts, search);
+                prop_assert_eq!(&within[0].found, &expected[0].found);
+                prop_assert!(within[0].bound >= radius);
+                let search = PartSearch::nearest(&query, 3, Accuracy::Within(epsilon)).unwrap();
+                let close = one_by_one(&parts, search);
+                prop_assert_eq!(close[0].found.len(), 3.min(measures.len()));
+                for (ours, best) in close[0].found.iter().zip(&every[0].found) {
+                    prop_assert!(ours.1 <= best.1 * (1.0 + epsilon) * (1.0 + 1e-9));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_matter_and_later_parts_solve_less() {
+        let points: Vec<f64> = (0..120).map(|k| f64::from(k * 7919 % 101)).collect();
+        let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean).unwrap();
+        let row = |row: usize| (0..5).map(move |k| ((row * 31 + k * k * 7) % 60, 0.2));
+        let measures = Measures::from_rows(60, (0..400).map(row)).unwrap().normalized();
+        let queries = Measures::from_rows(60, (1_000..1_003).map(row)).unwrap().normalized();
+        let parts = cut(&metric, &measures, &[50, 100, 150, 200, 250, 300, 350]);
+        let all: Vec<&Index> = parts.iter().collect();
+        let ask = || nearest_in_parts(&all, &queries, 5, Accuracy::EXACT, &silent).unwrap();
+        let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let one = pool(1).install(ask);
+        assert_eq!(one, pool(3).install(ask));
+        let mut at_once = PartSearch::nearest(&queries, 5, Accuracy::EXACT).unwrap();
+        at_once.ask(&all, &silent).unwrap();
+        let solved = |found: &[Neighbors]| found.iter().map(|n| n.steps.exact).sum::<usize>();
+        assert!(solved(&one) < solved(&at_once.finish()));
+    }
+
+    #[test]
+    fn parts_have_to_fit_together() {
+        let metric =
+            |x| GroundMetric::from_points(1, vec![0.0, x], PointMetric::Euclidean).unwrap();
+        let measures = Measures::from_dense(2, &[0.5, 0.5]).unwrap();
+        let parts = [1.0, 1.0, 2.0].map(|x| index_of(&metric(x), &measures, None));
+        let mut search = PartSearch::nearest(&measures, 1, Accuracy::EXACT).unwrap();
+        assert_eq!(search.ask(&[&parts[0]], &silent).unwrap(), 0);
+        let error = search.ask(&[&parts[1], &parts[2]], &silent).unwrap_err();
+        assert!(matches!(error, Error::OtherGroundMetric { part: 2 }), "{error}");
+        assert_eq!(search.ask(&[&parts[1]], &silent).unwrap(), 1);
+        assert_eq!(search.limit(0), 0.0);
+        assert_eq!(search.finish()[0].found, [(0, 0.0)]);
+        let heavy = Measures::from_dense(2, &[1.0, 1.0]).unwrap();
+        let mut search = PartSearch::nearest(&heavy, 1, Accuracy::EXACT).unwrap();
+        assert!(search.ask(&[&parts[0]], &silent).is_err());
+        assert!(PartSearch::radius(&heavy, -1.0).is_err());
+        let limits = parts[0].nearest_within(&measures, 1, &[], Accuracy::EXACT, &silent);
+        assert!(matches!(limits, Err(Error::Shape { .. })));
+        assert!(
+            nearest_in_parts(&[], &measures, 1, Accuracy::EXACT, &silent).unwrap()[0]
+                == Neighbors::none()
+        );
+    }
+}
