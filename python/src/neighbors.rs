@@ -55,8 +55,10 @@ impl Index {
         Ok(Self::of(IndexFile { index, point_names: names }))
     }
 
-    /// The `k` nearest of every query, or of every measure among the others.
-    #[pyo3(signature = (queries, k, accuracy, threads, report=None))]
+    /// The `k` nearest of every query, or of every measure among the others; with limits, of every query
+    /// those no farther than its limit.
+    #[pyo3(signature = (queries, k, accuracy, threads, report=None, limits=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from few places, which name them")]
     fn nearest<'py>(
         &self,
         py: Python<'py>,
@@ -65,12 +67,16 @@ impl Index {
         accuracy: GivenAccuracy<'_>,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
+        limits: Option<Vec<f64>>,
     ) -> PyResult<FoundNeighbors<'py>> {
         let accuracy = accuracy.read(Question::Search)?;
         let found = self.file.read(py, |IndexFile { index, .. }| {
-            watch::run(py, threads, report.as_ref(), |progress| match queries {
-                Some(queries) => index.nearest(&queries.rows, k, accuracy, progress),
-                None => index.graph(k, accuracy, progress),
+            watch::run(py, threads, report.as_ref(), |progress| match (queries, &limits) {
+                (Some(queries), Some(limits)) => {
+                    index.nearest_within(&queries.rows, k, limits, accuracy, progress)
+                }
+                (Some(queries), None) => index.nearest(&queries.rows, k, accuracy, progress),
+                (None, _) => index.graph(k, accuracy, progress),
             })
         })?;
         Ok(flat(py, &found))

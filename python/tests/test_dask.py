@@ -219,6 +219,77 @@ def test_an_index_is_asked_in_blocks_of_queries(client, places, rows):
     np.testing.assert_array_equal(found[1], numbers)
 
 
+def cut_in_parts(rows, borders):
+    return [rows[begin:end] for begin, end in zip(borders, borders[1:])]
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("k", [1, 4, 70])
+def test_parts_on_workers_answer_as_one_index(client, places, rows, tmp_path, k, early_stop):
+    collection = np.concatenate([rows[:60], rows[:20]])  # ties within and between parts
+    one = tp.WassersteinNeighbors(places).fit(collection)
+    parts = [tp.WassersteinNeighbors(places).fit(part) for part in cut_in_parts(collection, [0, 3, 30, 31, 64, 80])]
+    files = [tmp_path / f"{number}.index" for number in range(len(parts))]
+    for part, file in zip(parts, files):
+        part.save(file)
+    distances, numbers, bounds, _ = one.kneighbors(rows[60:], k, return_bounds=True)
+    for where, given in [(client, files), (client, parts), (None, [*map(str, files[:2]), *parts[2:]]), (client, parts[:1])]:
+        asked = {"n_neighbors": k, "chunks": 13, "return_bounds": True, "early_stop": early_stop}
+        found = dask.compute(*td.kneighbors(where, given, rows[60:], **asked))
+        if len(given) == 1:
+            assert found[1].shape == (30, min(k, 3))
+            continue
+        np.testing.assert_array_equal(found[0], distances)
+        np.testing.assert_array_equal(found[1], numbers)
+        assert (found[2] >= distances[:, -1] * (1 - 1e-9)).all() and found[2].shape == (30,)
+        beyond = one.kneighbors(rows[60:], k + 1)[0][:, k] if k < 80 else np.inf
+        assert (found[2] <= beyond * (1 + 1e-9)).all()
+
+
+def test_every_worker_has_a_part(client, places, rows, tmp_path):
+    files = [tmp_path / f"{number}.index" for number in range(4)]
+    for part, file in zip(cut_in_parts(rows, [0, 20, 40, 60, 90]), files):
+        tp.WassersteinNeighbors(places).fit(part).save(file)
+    before = set(client.who_has())
+    lazy = td.kneighbors(client, files, rows[:5], n_neighbors=2)
+    sent = {key: where for key, where in client.who_has().items() if key not in before and "load" in str(key)}
+    assert sorted(len(where) for where in sent.values()) == [1] * 4
+    assert len({where for (where,) in sent.values()}) == 2
+    again = td.kneighbors(client, files, rows[:5], n_neighbors=2)
+    assert len([key for key in client.who_has() if key not in before and "load" in str(key)]) == 4, "read once"
+    expected = tp.WassersteinNeighbors(places).fit(rows).kneighbors(rows[:5], 2)
+    for found in (lazy, again):
+        assert all((a == b).all() for a, b in zip(dask.compute(*found), expected))
+
+
+def test_parts_that_do_not_fit_are_named(client, places, rows, tmp_path):
+    nn, other = tp.WassersteinNeighbors(places).fit(rows), tp.WassersteinNeighbors(places + 1).fit(rows)
+    nn.save(tmp_path / "a.index")
+    other.save(tmp_path / "b.index")
+    for where in (client, None):
+        with pytest.raises(ValueError, match=r"part 1 \(.*b.index\) has other points than part 0 \(.*a.index\)"):
+            td.kneighbors(where, [tmp_path / "a.index", tmp_path / "b.index"], rows)
+    with pytest.raises(ValueError, match="part 1 has .normalize, accuracy. = .True, 0.1., and part 0 has"):
+        td.kneighbors(client, [nn, tp.WassersteinNeighbors(places, accuracy=0.1).fit(rows)], rows)
+    with pytest.raises(TypeError, match="part 0 is not fitted yet"):
+        td.kneighbors(client, [tp.WassersteinNeighbors(places)], rows)
+    with pytest.raises(TypeError, match="part 1 is of type int"):
+        td.kneighbors(client, [nn, 3], rows)
+    with pytest.raises(ValueError, match="the list of parts is empty"):
+        td.kneighbors(client, [], rows)
+    with pytest.raises(ValueError, match="leave B out"):
+        td.kneighbors(client, [nn], rows, rows)
+    with pytest.raises(ValueError, match="need no proof"):
+        td.kneighbors(client, models(places)["tree"], rows, return_bounds=True)
+
+
+@pytest.mark.parametrize("accuracy", [0.2, "approximate"])
+def test_parts_take_any_accuracy(client, places, rows, accuracy):
+    parts = [tp.WassersteinNeighbors(places, accuracy=accuracy).fit(part) for part in cut_in_parts(rows, [0, 30, 50, 90])]
+    asked = [dask.compute(*td.kneighbors(client, parts, rows[:9], n_neighbors=5, early_stop=early)) for early in (True, False)]
+    assert all((a == b).all() for a, b in zip(*asked)), "stopping early changes nothing"
+
+
 def test_transform_embeds_rows(client, fitted, rows):
     rows = rows.copy()
     for A, chunks in inputs(rows):

@@ -191,15 +191,17 @@ def in_order(order: list[Integers], parts: list[Floats]) -> Floats:
     return distances
 
 
-def search(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> _core._Found:
-    """The nearest measures of an index to a block of queries."""
-    return index.nearest(measures_of(queries, normalize), k, accuracy, 1)
+def search(
+    index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any, limits: Optional[list[float]] = None
+) -> _core._Found:
+    """The nearest measures of an index to a block of queries, and none farther than the limit of each, if it has one."""
+    return index.nearest(measures_of(queries, normalize), k, accuracy, 1, limits=limits)
 
 
-def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> Found:
-    """What `search` finds, as a table of distances and one of numbers."""
-    _, numbers, distances, *_ = search(index, queries, normalize, k, accuracy)
-    return [(distances.reshape(-1, k), numbers.reshape(-1, k))]
+def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> list[Any]:
+    """What `search` finds, as a table of distances, one of numbers, and bounds."""
+    _, numbers, distances, bounds, _ = search(index, queries, normalize, k, accuracy)
+    return [(distances.reshape(-1, k), numbers.reshape(-1, k), bounds)]
 
 
 def nearest(distances: Floats, numbers: Integers, k: int) -> tuple[Floats, Integers]:

@@ -239,6 +239,7 @@ class Index:
         accuracy: Union[str, float],
         threads: int,
         report: _Report = None,
+        limits: Optional[list[float]] = None,
     ) -> _Found: ...
     def radius(
         self, queries: Optional[Measures], radius: float, threads: int, report: _Report = None

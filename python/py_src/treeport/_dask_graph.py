@@ -24,6 +24,7 @@ from ._ground import names_of_ground, places_of_ground
 from ._inputs import Places, table, unmapped
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
+from ._parts import Parts, check_facts, checked, facts_of, load
 
 Chunks = Union[int, tuple[int, ...], None]
 
@@ -62,11 +63,56 @@ def _send(client: Optional[Client], what: Any) -> Delayed:
     token = tokenize(pickle.dumps(what))
     if client is None:
         return delayed(what, name=f"model-{token}", traverse=False)
+    future = _kept(client, token, lambda: client.scatter(what, broadcast=True, hash=False))
+    return delayed(future, name=f"model-{token}-{future.key}", traverse=False)
+
+
+def _kept(client: Client, token: str, make: Callable[[], Future]) -> Future:
+    """What a client was sent before, if it is still there, or is sent now."""
     sent = _sent.setdefault(client, WeakValueDictionary())
     future = sent.get(token)
-    if future is None or future.status != "finished":
-        sent[token] = future = client.scatter(what, broadcast=True, hash=False)
-    return delayed(future, name=f"model-{token}-{future.key}", traverse=False)
+    if future is None or future.status not in ("finished", "pending"):
+        sent[token] = future = make()
+    return future
+
+
+def send_parts(client: Optional[Client], given: Any) -> tuple[Parts, list[Delayed]]:
+    """The indexes of a collection, one worker after the other gets the next; files are read by their workers, now."""
+    normalize, accuracy = checked(given)
+    if client is None:
+        indexes = [load(os.fspath(part)) if _is_file(part) else part._index for part in given]
+        facts = [facts_of(index) for index in indexes]
+        names = [f"part-{tokenize(pickle.dumps(index))}" for index in indexes]
+        needs = [delayed(index, name=name, traverse=False) for index, name in zip(indexes, names)]
+    else:
+        futures = [_send_part(client, place, part) for place, part in enumerate(given)]
+        facts = client.gather([client.submit(facts_of, future) for future in futures])
+        needs = [delayed(future, name=f"part-{future.key}", traverse=False) for future in futures]
+    check_facts(given, facts)
+    return Parts([need.key for need in needs], facts, normalize, accuracy), needs
+
+
+def _is_file(part: Any) -> bool:
+    return isinstance(part, (str, os.PathLike))
+
+
+def _send_part(client: Client, place: int, part: Any) -> Future:
+    """One index on one worker; a file is read by the worker, and by another one if that dies."""
+    workers = sorted(client.nthreads())
+    if not workers:
+        raise ValueError("the cluster has no workers yet; `client.wait_for_workers` waits for them")
+    there = [workers[place % len(workers)]]
+    if not _is_file(part):
+        token = tokenize(pickle.dumps(part._index))
+        return _kept(client, token, lambda: client.scatter(part._index, workers=there, hash=False))
+    path = os.path.abspath(os.fspath(part))
+    known = os.stat(path) if os.path.exists(path) else None  # it may be on the worker alone
+    token = tokenize(path, known and (known.st_mtime_ns, known.st_size))
+    return _kept(
+        client,
+        token,
+        lambda: client.submit(load, path, workers=there, allow_other_workers=True, pure=False),
+    )
 
 
 class Rows(NamedTuple):
@@ -93,9 +139,11 @@ class Job:
     """The tasks of one call, and what they share."""
 
     def __init__(self, client: Optional[Client], what: Any, normalize: bool = True) -> None:
-        client = current(client)
-        sent = _send(client, what)
-        self.model, self.normalize, self.needs = sent.key, normalize, [sent]
+        self.client = client = current(client)
+        self.model, self.normalize, self.needs = None, normalize, []
+        if what is not None:
+            sent = _send(client, what)
+            self.model, self.needs = sent.key, [sent]
         self.tasks: dict[Any, Any] = {}
         self.counted: dict[int, str] = {}
         self.workers = (os.cpu_count() or 1) if client is None else max(1, sum(client.nthreads().values()))
@@ -174,6 +222,8 @@ class Job:
 
 def _names(model: Any) -> Any:
     """Names of the points that columns are matched to."""
+    if isinstance(model, Parts):
+        return model.facts[0].names
     if isinstance(model, Model):
         return model.names
     if isinstance(model, WassersteinNeighbors):
@@ -185,6 +235,8 @@ def _names(model: Any) -> Any:
 
 def _places(model: Any) -> Places:
     """The points that ``{node: mass}`` are about."""
+    if isinstance(model, Parts):
+        return Places(model.facts[0].points, model.facts[0].names)
     if isinstance(model, WassersteinNeighbors):
         return Places(model.n_features_in_, _names(model))
     if isinstance(model, Model) or model.__sklearn_is_fitted__():

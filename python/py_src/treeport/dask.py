@@ -23,6 +23,8 @@ try:
 
     from ._dask_graph import Chunks, Job, Rows
     from ._dask_graph import current as current
+    from ._dask_graph import send_parts
+    from ._parts import are_parts, listed, merged, search_part
 except ImportError as error:
     raise ImportError('treeport.dask needs Dask: `pip install "treeport[dask]"`') from error
 
@@ -173,7 +175,9 @@ def kneighbors(
     n_neighbors: int = 10,
     chunks: Chunks = None,
     device: Optional[str] = None,
-) -> tuple[da.Array, da.Array]:
+    return_bounds: bool = False,
+    early_stop: bool = True,
+) -> tuple[da.Array, ...]:
     """The nearest rows of `B` of every row of `A`, the nearest first; ties by number.
 
     The nearest of every pair of blocks are combined, so that the table of all distances is nowhere.
@@ -181,8 +185,11 @@ def kneighbors(
     Parameters
     ----------
     client : distributed.Client or None
-    model : Tree, Forest, fitted TreeWasserstein or fitted WassersteinNeighbors
-        The distance. The last is a collection of its own: `A` are queries, each block of which is one task.
+    model : Tree, Forest, fitted TreeWasserstein or fitted WassersteinNeighbors, or a list of parts
+        The distance. A WassersteinNeighbors is a collection of its own: `A` are queries, each block of which is one
+        task. A list has the parts of a collection, each a fitted WassersteinNeighbors or the file of one; they answer
+        as one index of all of them. Every part goes to one worker, which reads it where it is a file; from files,
+        rows are normalized and neighbors exact.
     A : rows of masses of shape (n_a, n_points)
     B : rows of masses of shape (n_b, n_points), optional
         By default each row of `A` is compared with the others.
@@ -190,11 +197,19 @@ def kneighbors(
         How many; all there are, where they are fewer.
     chunks, device
         As for `pairwise`; there is no device for a WassersteinNeighbors.
+    return_bounds : bool
+        Whether to return what was proved, too; only for a WassersteinNeighbors and for parts.
+    early_stop : bool
+        Whether 1 part is asked first, then 1, 2, 4, …, each no farther than those before make it; else all at once. The
+        neighbors are the same.
 
     Returns
     -------
     distances : dask.array.Array of float64 of shape (n_a, n_neighbors)
     numbers : dask.array.Array of int64 of shape (n_a, n_neighbors)
+        Those of a part follow those of the part before, as in one index.
+    bounds : dask.array.Array of float64 of shape (n_a,)
+        Only with `return_bounds`: no measure that was left out is nearer than this.
 
     Examples
     --------
@@ -206,10 +221,18 @@ def kneighbors(
     >>> numbers.compute().tolist()
     [[2], [2], [0]]
     """
-    if isinstance(model, WassersteinNeighbors):
+    if isinstance(model, WassersteinNeighbors) or are_parts(model):
         if device is not None:
             raise ValueError("a WassersteinNeighbors solves on the CPU; leave out `device`")
-        return _searched(client, model, A, B, n_neighbors, chunks)
+        if B is not None:
+            raise ValueError("a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it")
+        if are_parts(model):
+            found = _searched_parts(client, model, A, n_neighbors, chunks, early_stop)
+        else:
+            found = _searched(client, model, A, n_neighbors, chunks)
+        return found if return_bounds else found[:2]
+    if return_bounds:
+        raise ValueError("distances of trees need no proof; `return_bounds` is for a WassersteinNeighbors")
     job = Job(client, *_answering(model))
     left, right = job.two(model, A, B, chunks)
     k = neighbors_among(n_neighbors, sum(right.sizes) - (right is left))
@@ -336,11 +359,9 @@ def _listed(job: Job, left: Rows, right: Rows, pairs: Integers) -> da.Array:
 
 
 def _searched(
-    client: Optional[Client], model: WassersteinNeighbors, A: Any, B: Any, k: int, chunks: Chunks
-) -> tuple[da.Array, da.Array]:
+    client: Optional[Client], model: WassersteinNeighbors, A: Any, k: int, chunks: Chunks
+) -> tuple[da.Array, ...]:
     """Neighbors by exact transport: the index goes to every worker, queries come in blocks."""
-    if B is not None:
-        raise ValueError("a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it")
     check_is_fitted(model)
     k = neighbors_among(k, model._index.present)
     job = Job(client, model._index)
@@ -349,7 +370,40 @@ def _searched(
     for i, key in enumerate(queries.keys):
         search = (_blocks.search_table, job.model, key, model.normalize, k, model.accuracy)
         job.tasks[name, i] = (_blocks.told, queries.block(i), *search)
-    return _two_arrays(job, name, queries.sizes, k)
+    return _arrays_with_bounds(job, name, queries.sizes, k)
+
+
+def _searched_parts(
+    client: Optional[Client], given: Any, A: Any, k: int, chunks: Chunks, early_stop: bool
+) -> tuple[da.Array, ...]:
+    """Neighbors among the parts of a collection: every part is on one worker, queries come to it in blocks."""
+    job = Job(client, None)
+    parts, needs = send_parts(job.client, given)
+    job.needs += needs
+    k = neighbors_among(k, sum(facts.present for facts in parts.facts))
+    queries = job.rows(parts, A, chunks, _MOST_SOLVED)
+    name = "kneighbors-" + job.token(queries, parts, k, early_stop)
+    firsts = parts.firsts
+    for i, rows in enumerate(queries.keys):
+        known = None
+        for wave in parts.waves(early_stop):
+            asked = [(name + "-part", i, part) for part in wave]
+            for part, key in zip(wave, asked):
+                search = (search_part, parts.keys[part], rows, parts.normalize, k, parts.accuracy, firsts[part], known)
+                job.tasks[key] = (_blocks.told, queries.block(i), *search)
+            new = (name + "-wave", i, wave.stop)
+            job.tasks[new] = (merged, k, [*asked, known])
+            known = new
+        job.tasks[name, i] = (listed, known)
+    return _arrays_with_bounds(job, name, queries.sizes, k)
+
+
+def _arrays_with_bounds(job: Job, name: str, sizes: tuple[int, ...], k: int) -> tuple[da.Array, ...]:
+    """Distances, numbers and bounds, of what `name` has found for every block of rows."""
+    for i in range(len(sizes)):
+        job.tasks[f"{name}-bounds", i] = (_blocks.one_side, (name, i), 2)
+    near = _two_arrays(job, name, sizes, k)
+    return *near, job.array(f"{name}-bounds", (sizes,), np.empty(0))
 
 
 def _two_arrays(

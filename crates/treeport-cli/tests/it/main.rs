@@ -13,6 +13,7 @@ mod index;
 mod inputs;
 mod library;
 mod memory;
+mod nearest_parts;
 mod pgvector;
 mod pictures;
 mod saving;

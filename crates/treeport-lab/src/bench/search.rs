@@ -110,18 +110,45 @@ pub fn search(
     Ok(())
 }
 
+/// Ten words each of 8,000, the common ones more often, around one of a thousand topics: the metric, so
+/// many texts, and queries.
+pub(super) fn short_texts(
+    count: usize,
+    rng: &mut Random,
+) -> Result<(GroundMetric, Measures, Measures)> {
+    const WORDS: usize = 8_000;
+    let metric =
+        GroundMetric::from_points(50, gaussian_points(WORDS, 50, rng), PointMetric::Euclidean)?;
+    let rows = (0..count + QUERIES).map(|_| {
+        let topic: f64 = rng.random();
+        let words = (0..10).map(|word| {
+            let common: f64 = rng.random::<f64>().powi(3);
+            let near = (topic + 0.02 * common).fract();
+            let at = if word < 5 { near } else { common };
+            ((at * WORDS as f64) as usize, 0.1)
+        });
+        words.collect::<Vec<_>>()
+    });
+    let all = Measures::from_rows(WORDS, rows.collect::<Vec<_>>())?.normalized();
+    let (measures, queries) = apart(&all, count)?;
+    Ok((metric, measures, queries))
+}
+
+/// The collection, after the queries that are taken from the beginning.
+fn apart(all: &Measures, count: usize) -> Result<(Measures, Measures)> {
+    let queries = QUERIES.min(all.len() / 2);
+    let count = count.min(all.len() - queries);
+    let part = |rows: std::ops::Range<usize>| {
+        let rows = rows.map(|row| all.row(row).iter().collect::<Vec<_>>());
+        Measures::from_rows(all.points(), rows)
+    };
+    Ok((part(queries..queries + count)?, part(0..queries)?))
+}
+
 impl Collection {
     fn new(name: &str, metric: GroundMetric, all: &Measures, count: usize) -> Result<Self> {
-        let queries = QUERIES.min(all.len() / 2);
-        let count = count.min(all.len() - queries);
-        let part = |rows: std::ops::Range<usize>| {
-            Measures::from_rows(
-                all.points(),
-                rows.map(|row| all.row(row).iter().collect::<Vec<_>>()),
-            )
-        };
-        let (judged, measures, queries) =
-            (queries, part(queries..queries + count)?, part(0..queries)?);
+        let (measures, queries) = apart(all, count)?;
+        let judged = queries.len();
         Ok(Self { name: name.into(), metric, measures, queries, judged })
     }
 
@@ -169,25 +196,10 @@ impl Collection {
         Ok(vec![random, near])
     }
 
-    /// Ten words each of 8,000, the common ones more often, around one of a thousand topics.
     fn short_texts(count: usize, rng: &mut Random) -> Result<Self> {
-        const WORDS: usize = 8_000;
-        let metric =
-            GroundMetric::from_points(50, gaussian_points(WORDS, 50, rng), PointMetric::Euclidean)?;
-        let rows = (0..count + QUERIES).map(|_| {
-            let topic: f64 = rng.random();
-            let words = (0..10).map(|word| {
-                let common: f64 = rng.random::<f64>().powi(3);
-                let near = (topic + 0.02 * common).fract();
-                let at = if word < 5 { near } else { common };
-                ((at * WORDS as f64) as usize, 0.1)
-            });
-            words.collect::<Vec<_>>()
-        });
-        let all = Measures::from_rows(WORDS, rows.collect::<Vec<_>>())?.normalized();
-        let judged = if count > MANY_TEXTS { JUDGED } else { QUERIES };
-        let texts = Self::new(SHORT_TEXTS, metric, &all, count)?;
-        Ok(Self { judged: judged.min(texts.judged), ..texts })
+        let (metric, measures, queries) = short_texts(count, rng)?;
+        let judged = if count > MANY_TEXTS { JUDGED } else { queries.len() };
+        Ok(Self { name: SHORT_TEXTS.into(), metric, measures, queries, judged })
     }
 
     fn rows(&self) -> Result<Vec<Row>> {

@@ -6,8 +6,9 @@
 //!
 //! Once k neighbors are known, no part needs to look farther than the k-th of them. What a part leaves out for
 //! that reason is farther than some k others, so the list is the same in whichever order parts are asked;
-//! only the bound and the steps that it took may be others. Asking 1 part, then 2, 4, 8, … at a time, each wave
-//! with what is known from those before, takes about k·log₂ P neighbors of P parts in place of k·P.
+//! only the bound and the steps that it took may be others. Asking 1 part, then 1, 2, 4, 8, … at a time, as many
+//! as have answered, takes about k·(1 + log₂ P) neighbors of P parts in place of k·P: of as many more measures as
+//! are known, about as many are among the k nearest.
 //!
 //! ```
 //! use treeport::search::{PartSearch, nearest_in_parts};

@@ -59,23 +59,50 @@ pub(super) fn run(
         let mut all = rows.zip(&found);
         all.try_for_each(|(query, n)| write(out, json, &names, query, &n.found, Some(n.bound)))
     })?;
-    let solved: usize = found.iter().map(|found| found.steps.exact).sum();
-    let mut facts = json!({
-        "accuracy": shown(args.accuracy()), "queries": count, "solved": solved, "seconds": seconds,
-    });
-    match args.radius {
-        Some(radius) => facts["radius"] = json!(radius),
-        None => facts["k"] = json!(args.k),
+    let told = Told { queries: count, parts: None, seconds, recall };
+    told.write(args, &found, goal, output)
+}
+
+/// What is said at the end.
+pub(super) struct Told {
+    pub(super) queries: usize,
+    /// The number of indexes, where there are several.
+    pub(super) parts: Option<usize>,
+    pub(super) seconds: f64,
+    pub(super) recall: Option<f64>,
+}
+
+impl Told {
+    pub(super) fn write(
+        &self,
+        args: &NearestArgs,
+        found: &[Neighbors],
+        goal: (Option<&Path>, Option<&Shard>),
+        output: &Output,
+    ) -> Result<()> {
+        let solved: usize = found.iter().map(|found| found.steps.exact).sum();
+        let mut facts = json!({
+            "accuracy": shown(args.accuracy()), "queries": self.queries, "solved": solved,
+            "seconds": self.seconds,
+        });
+        match args.radius {
+            Some(radius) => facts["radius"] = json!(radius),
+            None => facts["k"] = json!(args.k),
+        }
+        if let Some(parts) = self.parts {
+            facts["parts"] = json!(parts);
+        }
+        if let Some(recall) = self.recall {
+            facts["expected_recall"] = json!(recall);
+        }
+        let how = match self.recall {
+            Some(recall) => format!("about {:.1} % of the true ones", 100.0 * recall),
+            None => format!("{solved} pairs solved"),
+        };
+        let parts = self.parts.map_or(String::new(), |parts| format!(" in {parts} parts"));
+        let note = format!("neighbors of {} measures{parts}, {how},", self.queries);
+        shards::wrote(output, "nearest", goal, facts, &note)
     }
-    if let Some(recall) = recall {
-        facts["expected_recall"] = json!(recall);
-    }
-    let how = match recall {
-        Some(recall) => format!("about {:.1} % of the true ones", 100.0 * recall),
-        None => format!("{solved} pairs solved"),
-    };
-    let note = format!("neighbors of {count} measures, {how},");
-    shards::wrote(output, "nearest", goal, facts, &note)
 }
 
 fn search(
@@ -85,13 +112,7 @@ fn search(
     rows: Range<usize>,
     output: &Output,
 ) -> Result<Vec<Neighbors>> {
-    let some = |all: &Measures| {
-        if rows.len() == all.len() {
-            return Ok(all.clone());
-        }
-        Measures::from_rows(all.points(), rows.clone().map(|row| all.row(row).iter()))
-    };
-    let queries = queries.map(some).transpose()?;
+    let queries = queries.map(|all| rows_of(all, rows.clone())).transpose()?;
     let accuracy = args.accuracy();
     watched(output, |progress| match (&queries, args.radius) {
         (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
@@ -99,6 +120,14 @@ fn search(
         (None, Some(radius)) => index.radius_graph_rows(rows, radius, progress),
         (None, None) => index.graph_rows(rows, args.k, accuracy, progress),
     })
+}
+
+/// Some rows of measures.
+pub(super) fn rows_of(all: &Measures, rows: Range<usize>) -> treeport::Result<Measures> {
+    if rows.len() == all.len() {
+        return Ok(all.clone());
+    }
+    Measures::from_rows(all.points(), rows.map(|row| all.row(row).iter()))
 }
 
 fn shown(accuracy: Accuracy) -> Value {

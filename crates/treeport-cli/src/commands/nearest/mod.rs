@@ -2,6 +2,7 @@
 
 mod index;
 mod model;
+mod several;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ Examples:
   treeport nearest docs.index --queries new.npz -k 5
   treeport nearest docs.index --queries new.npz --accuracy 0.02 -o neighbors.csv
   treeport nearest docs.index --queries new.npz --radius 0.3
+  treeport nearest a.index b.index c.index --queries new.npz -k 5
   treeport nearest model.tree --measures docs.npz -k 5
   treeport nearest model.tree --measures docs.npz --measure-names titles.txt --queries new.npz
 
@@ -44,6 +46,11 @@ Which one to take:
 An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`,
 in JSON `null`, where none was left out. Ties go to the smaller number.
 
+Several indexes answer as one, the parts of a collection; they are read one after the other, so that
+memory has to hold the largest alone, and none looks farther than those before make it. All need the
+same points. Names must differ from part to part; measures without names are numbered on from part to
+part, as they would be in one index. `--queries` is needed then.
+
 Some of the queries, on several machines or one after the other, and put together to the same file:
   treeport nearest docs.index --queries new.npz --shard 1/8 -o neighbors-1.csv.shard
   treeport merge neighbors-*.csv.shard -o neighbors.csv
@@ -56,6 +63,9 @@ pub(crate) struct NearestArgs {
     /// An index that `index` has written; or a tree or a forest of `fit`, or Newick text (.nwk).
     #[arg(value_name = "INDEX|MODEL")]
     model: PathBuf,
+    /// More indexes: the other parts of the collection.
+    #[arg(value_name = "INDEX")]
+    more: Vec<PathBuf>,
     #[command(flatten)]
     names: NamesArgs,
     /// Measures to look among, with a model: one per row, one point per column (.npz, .npy, .csv,
@@ -145,7 +155,11 @@ pub(crate) fn run(args: &NearestArgs, output: &Output) -> Result<ExitCode> {
     match input::index_or_model(&args.model, &args.names)? {
         SavedFile::Index(index) => {
             args.check_for_index()?;
-            index::run(args, &index, file, output)?;
+            if args.more.is_empty() {
+                index::run(args, &index, file, output)?;
+            } else {
+                several::run(args, *index, file, output)?;
+            }
         }
         SavedFile::Model(kept) => model::run(args, &kept.model, file, output)?,
     }
@@ -195,6 +209,10 @@ impl NearestArgs {
     /// Refuses options that only an index has.
     fn check_for_model(&self) -> Result<()> {
         let name = input::name(&self.model);
+        if let Some(other) = self.more.first() {
+            let other = input::name(other);
+            bail!("{name}: it is no index, and only indexes are asked together; leave {other} out");
+        }
         for (option, given) in [
             ("--accuracy", self.accuracy.is_some() || self.approximate),
             ("--radius", self.radius.is_some()),

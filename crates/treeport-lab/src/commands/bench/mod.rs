@@ -114,6 +114,8 @@ enum What {
     Scale,
     /// Nearest neighbors among so many measures of every set of the data folder.
     Search,
+    /// So many short texts in one index, and in up to 1,000 parts that answer as one.
+    Parts,
     /// All pairs of so many documents.
     Pairs,
     /// One document against so many prepared ones, and against those of the data folder.
@@ -147,6 +149,7 @@ impl What {
             Self::Scan => &[LONG, 20_000, 100_000],
             Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
             Self::Search => &[2_000],
+            Self::Parts => &[200_000],
             Self::Pairs => &[20_000],
         }
     }
@@ -158,6 +161,8 @@ impl What {
             Self::Project | Self::Distance | Self::Learn | Self::Graph => n.saturating_mul(1_000),
             Self::Baselines | Self::Estimate | Self::Scan | Self::Pairs => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
+            // All distances of 8,000 words, and the texts some times.
+            Self::Parts => n.saturating_mul(2_000).saturating_add(1 << 30),
             // The largest vocabulary, and a table of potentials.
             Self::Search => n.saturating_mul(30_000).saturating_add(2 << 30),
             Self::Intervals => n.saturating_mul(n).saturating_mul(16).saturating_add(1 << 30),
@@ -184,6 +189,7 @@ impl What {
             Self::Scale => bench::scale(n, seed, report)?,
             Self::Intervals => bench::intervals(n, (&data_folder(args), &args.sets), seed, report)?,
             Self::Search => bench::search(n, (&data_folder(args), &args.sets), seed, report)?,
+            Self::Parts => bench::parts(n, seed, report)?,
             Self::Pairs => bench::pairs(n, seed, report)?,
             Self::Scan => {
                 let words = if n <= LONG { LONG_WORDS } else { SHORT_WORDS };
@@ -216,6 +222,9 @@ impl What {
             }
             Self::Search => {
                 "ours: one query of an index from a file, one thread, in the first batch and in the same again; peer: every pair solved by the batch solver; both from coordinates, or from all distances of a network"
+            }
+            Self::Parts => {
+                "ours: one query of all parts, 10 neighbors, one thread, nothing kept but the measures; peer: one index of all of them"
             }
             Self::Intervals => {
                 "ours: one pair with its interval, distances included, one thread; peer: the exact solver, the same"

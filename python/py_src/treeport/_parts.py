@@ -1,0 +1,131 @@
+"""Indexes that are the parts of one collection: where each is, and what they find together."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from dask.base import tokenize
+from dask.sizeof import sizeof
+
+from . import _core
+from ._blocks import nearest, search
+from ._estimator import _parameters
+from ._inputs import Floats, Integers
+from ._neighbors import WassersteinNeighbors
+
+# Distances and numbers of so many nearest, infinite and -1 where there are fewer, and for each query the bound of what
+# was left out.
+PartFound = tuple[Floats, Integers, Floats]
+
+
+@sizeof.register(_core.Index)
+def _(index: _core.Index) -> int:
+    """About the bytes of an index with its measures, so that Dask brings queries to it and not it to queries."""
+    return 2 * index.bytes
+
+
+class PartFacts(NamedTuple):
+    """What a client has to know of an index on a worker."""
+
+    points: int
+    names: Optional[list[str]]
+    ground: str  # a token of the ground metric
+    numbers: int  # that were given out
+    present: int
+
+
+class Parts(NamedTuple):
+    """The parts of a collection, as the keys of their indexes, and what they have in common."""
+
+    keys: list[Any]
+    facts: list[PartFacts]
+    normalize: bool
+    accuracy: Any
+
+    @property
+    def firsts(self) -> list[int]:
+        """The number of the first measure of every part among all."""
+        return [sum(facts.numbers for facts in self.facts[:part]) for part in range(len(self.facts))]
+
+    def waves(self, early_stop: bool) -> list[range]:
+        """Parts that are asked at the same time: 1, 1, 2, 4, …, so that later ones know how far to look; or all."""
+        borders = [0]
+        while borders[-1] < len(self.keys):
+            at = borders[-1]
+            borders.append(min(len(self.keys), at + max(1, at)) if early_stop else len(self.keys))
+        return [range(begin, end) for begin, end in zip(borders, borders[1:])]
+
+
+def are_parts(model: Any) -> bool:
+    """Whether it is a list of indexes."""
+    return isinstance(model, (list, tuple))
+
+
+def checked(given: Any) -> tuple[bool, Any]:
+    """What parts have in common as they are given: whether rows are normalized, and the accuracy."""
+    if not given:
+        raise ValueError("the list of parts is empty; give files of indexes or fitted WassersteinNeighbors")
+    asked = []
+    for place, part in enumerate(given):
+        if isinstance(part, WassersteinNeighbors) and part.__sklearn_is_fitted__():
+            asked.append((part.normalize, part.accuracy))
+        elif isinstance(part, (str, os.PathLike)):
+            asked.append((True, "exact"))
+        else:
+            fitted = "not fitted yet" if isinstance(part, WassersteinNeighbors) else f"of type {type(part).__name__}"
+            raise TypeError(f"part {place} is {fitted}; give the file of an index or a fitted WassersteinNeighbors")
+    for place, other in enumerate(asked):
+        if other != asked[0]:
+            raise ValueError(f"part {place} has (normalize, accuracy) = {other}, and part 0 has {asked[0]}; ask all alike")
+    return asked[0]
+
+
+def check_facts(given: Any, facts: list[PartFacts]) -> None:
+    """Refuses parts on different points."""
+    called = [f" ({os.fspath(part)})" if isinstance(part, (str, os.PathLike)) else "" for part in given]
+    for place, other in enumerate(facts):
+        if (other.points, other.names, other.ground) != (facts[0].points, facts[0].names, facts[0].ground):
+            raise ValueError(
+                f"part {place}{called[place]} has other points than part 0{called[0]}; parts of a collection are built on the same"
+            )
+
+
+# What workers do.
+
+
+def load(path: str) -> _core.Index:
+    """The index of a file."""
+    return _core.Index.load(path)
+
+
+def facts_of(index: _core.Index) -> PartFacts:
+    ground = index.ground
+    return PartFacts(ground.points, index.names, tokenize(_parameters(ground)), len(index), index.present)
+
+
+def search_part(
+    index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any, first: int, known: Optional[PartFound]
+) -> PartFound:
+    """What a part finds, in numbers from `first` on; no farther than what is known makes it."""
+    limits = None if known is None or not k else known[0][:, -1].tolist()
+    start, numbers, distances, bounds, _ = search(index, queries, normalize, k, accuracy, limits)
+    each = np.diff(start)
+    there = np.arange(k) < each[:, np.newaxis]
+    near, called = np.full(there.shape, np.inf), np.full(there.shape, -1, dtype=np.int64)
+    near[there], called[there] = distances, numbers + first
+    return near, called, bounds
+
+
+def merged(k: int, lists: list[Optional[PartFound]]) -> PartFound:
+    """The nearest of what several parts have found, and the least bound of what is in none of the lists."""
+    distances, numbers, bounds = zip(*(found for found in lists if found is not None))
+    near, called = nearest(np.concatenate(distances, axis=1), np.concatenate(numbers, axis=1), k + 1)
+    bound = np.min([*bounds, *near[:, k:].T], axis=0)
+    return near[:, :k], called[:, :k], bound
+
+
+def listed(found: PartFound) -> list[PartFound]:
+    """As other blocks are found."""
+    return [found]
