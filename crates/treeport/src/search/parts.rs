@@ -378,6 +378,34 @@ mod tests {
     }
 
     #[test]
+    fn parts_may_use_few_or_many_of_the_points() {
+        let points: Vec<f64> = (0..200).map(|k| f64::from(k * 7919 % 997)).collect();
+        let metric = GroundMetric::from_points(1, points, PointMetric::Euclidean).unwrap();
+        let row = |row: usize| (0..3).map(move |k| ((row * 41 + k * 67) % 200, 1.0));
+        let measures = Measures::from_rows(200, (0..90).map(row)).unwrap().normalized();
+        let queries = Measures::from_rows(200, (3..200).step_by(9).map(row)).unwrap().normalized();
+        let expected = index_of(&metric, &measures, None);
+        let expected = expected.nearest(&queries, 4, Accuracy::EXACT, &silent).unwrap();
+        for memory in [None, Some(0)] {
+            let rows: Vec<usize> = (0..90).collect();
+            let sizes = [60, 61, 75, 76, 80, 90];
+            let starts = [0].into_iter().chain(sizes);
+            let parts: Vec<Index> = starts
+                .zip(sizes)
+                .map(|(from, to)| index_of(&metric, &rows_of(&measures, &rows[from..to]), memory))
+                .collect();
+            let all: Vec<&Index> = parts.iter().collect();
+            // One thread, which goes from large parts to small ones and back.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            let mut search = PartSearch::nearest(&queries, 4, Accuracy::EXACT).unwrap();
+            pool.install(|| search.ask(&all, &silent)).unwrap();
+            for (found, expected) in search.finish().iter().zip(&expected) {
+                assert_eq!(found.found, expected.found);
+            }
+        }
+    }
+
+    #[test]
     fn parts_have_to_fit_together() {
         let metric =
             |x| GroundMetric::from_points(1, vec![0.0, x], PointMetric::Euclidean).unwrap();
