@@ -20,6 +20,9 @@ const PARTS: [usize; 3] = [10, 100, 1_000];
 const K: usize = 10;
 const QUERIES: usize = 10;
 
+/// A way to ask all parts.
+type Ask<'a> = &'a dyn Fn() -> treeport::Result<Vec<Neighbors>>;
+
 /// A collection in random order, its queries, and the answers of one index.
 struct Texts {
     metric: GroundMetric,
@@ -125,7 +128,7 @@ impl Texts {
             Ok(search.finish())
         };
         let in_waves = || nearest_in_parts(&parts, &self.queries, K, Accuracy::EXACT, &silent);
-        let ways: [(&str, &dyn Fn() -> treeport::Result<Vec<Neighbors>>); 3] =
+        let ways: [(&str, Ask<'_>); 3] =
             [("all at once", &at_once), ("in waves", &in_waves), ("one by one", &one_by_one)];
         let mut rows = Vec::new();
         for (asked, ask) in ways {
@@ -138,7 +141,9 @@ impl Texts {
         }
         rows.push(self.merging(&parts)?);
         let peer = Peer { name: "one index", seconds: self.one_seconds };
-        rows.iter_mut().for_each(|row| row.peer = Some(peer.clone()));
+        for row in &mut rows {
+            row.peer = Some(peer.clone());
+        }
         Ok(rows)
     }
 

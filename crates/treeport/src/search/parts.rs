@@ -154,13 +154,23 @@ impl<'a> PartSearch<'a> {
     }
 }
 
-/// Whether two ground metrics are made from the same numbers.
+/// Whether two ground metrics are made from the same numbers. Copies share these, and are not compared.
 fn same_ground(a: &GroundMetric, b: &GroundMetric) -> bool {
     let kind = |metric: &GroundMetric| (metric.points(), metric.is_metric(), metric.point_metric());
+    let dim = |metric: &GroundMetric| metric.coordinates().map(|of| of.0);
     kind(a) == kind(b)
-        && a.coordinates() == b.coordinates()
-        && a.edges() == b.edges()
-        && (a.edges().is_some() || a.matrix() == b.matrix())
+        && dim(a) == dim(b)
+        && same(a.coordinates().map(|of| of.1), b.coordinates().map(|of| of.1))
+        && same(a.edges(), b.edges())
+        && same(a.matrix(), b.matrix())
+}
+
+/// Whether both are in one place or equal.
+fn same<T: PartialEq + ?Sized>(a: Option<&T>, b: Option<&T>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => std::ptr::eq(a, b) || a == b,
+        _ => a.is_none() && b.is_none(),
+    }
 }
 
 impl Index {

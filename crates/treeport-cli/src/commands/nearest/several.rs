@@ -3,7 +3,7 @@
 //! Parts are read one after the other, so that memory has to hold the largest alone.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -74,7 +74,7 @@ pub(super) fn run(
 impl NearestArgs {
     /// All indexes.
     fn parts(&self) -> impl Iterator<Item = &Path> {
-        std::iter::once(&self.model).chain(&self.more).map(|path| path.as_path())
+        std::iter::once(&self.model).chain(&self.more).map(PathBuf::as_path)
     }
 }
 
