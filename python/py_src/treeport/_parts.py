@@ -20,10 +20,12 @@ from ._neighbors import WassersteinNeighbors
 PartFound = tuple[Floats, Integers, Floats]
 
 
-@sizeof.register(_core.Index)
-def _(index: _core.Index) -> int:
+def _bytes_of(index: _core.Index) -> int:
     """About the bytes of an index with its measures, so that Dask brings queries to it and not it to queries."""
     return 2 * index.bytes
+
+
+sizeof.register(_core.Index, _bytes_of)
 
 
 class PartFacts(NamedTuple):

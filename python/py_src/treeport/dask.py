@@ -227,10 +227,10 @@ def kneighbors(
         if B is not None:
             raise ValueError("a WassersteinNeighbors has its own collection; leave B out, and `add` rows to it")
         if are_parts(model):
-            found = _searched_parts(client, model, A, n_neighbors, chunks, early_stop)
+            answer = _searched_parts(client, model, A, n_neighbors, chunks, early_stop)
         else:
-            found = _searched(client, model, A, n_neighbors, chunks)
-        return found if return_bounds else found[:2]
+            answer = _searched(client, model, A, n_neighbors, chunks)
+        return answer if return_bounds else answer[:2]
     if return_bounds:
         raise ValueError("distances of trees need no proof; `return_bounds` is for a WassersteinNeighbors")
     job = Job(client, *_answering(model))

@@ -282,6 +282,8 @@ mod tests {
     }
 
     proptest! {
+        // Every case is many indexes on each of eight metrics.
+        #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn parts_answer_as_one_index(
             measures in some_measures(1..8), queries in some_measures(1..4), k in 0..18usize,
