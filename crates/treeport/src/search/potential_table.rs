@@ -51,7 +51,7 @@ impl PotentialTable {
         memory::zeros(step, points.saturating_mul(measures), "give the index less memory to use")
     }
 
-    /// Appends a finished block of measures.
+    /// Appends a finished block, and what the steps of its measures stand for that were not there before.
     pub(super) fn push(&mut self, block: Vec<u16>, columns: &[[f32; 3]]) {
         self.blocks.push(block);
         for &[base, step, constant] in columns {

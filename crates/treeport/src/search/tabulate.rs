@@ -68,13 +68,14 @@ impl Index {
             .collect::<Result<Vec<_>>>()?;
         self.fill_blocks(&mut blocks, begin, first, &duals, counter)?;
         self.potentials.blocks.truncate(begin / potential_table::BLOCK);
-        self.potentials.blocks.extend(blocks);
-        for MeasureDuals { own, base, step, constant } in duals {
-            self.own_duals.extend(own);
-            self.potentials.base.push(base);
-            self.potentials.step.push(step);
-            self.potentials.constant.push(constant);
+        for (block, begin) in blocks.into_iter().zip((begin..).step_by(potential_table::BLOCK)) {
+            let end = count.min(begin + potential_table::BLOCK);
+            let new = &duals[begin.max(first) - first..end - first];
+            let scales: Vec<[f32; 3]> =
+                new.iter().map(|of| [of.base, of.step, of.constant]).collect();
+            self.potentials.push(block, &scales);
         }
+        self.own_duals.extend(duals.into_iter().flat_map(|of| of.own));
         Ok(())
     }
 

@@ -7,3 +7,5 @@ mod product;
 pub(crate) mod rounded;
 pub(crate) mod single;
 pub(crate) mod sums;
+#[cfg(test)]
+mod test_clouds;

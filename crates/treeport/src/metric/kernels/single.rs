@@ -304,29 +304,7 @@ mod tests {
 
     use super::*;
     use crate::metric::PointMetric;
-
-    /// Clusters, near and equal points among them, anywhere and of any size.
-    fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
-        let spread = prop::sample::select(vec![0.0, 1e-9, 1e-4, 1e-2, 1.0]);
-        let size = prop::sample::select(vec![1e-120, 1e-9, 1.0, 1e9, 1e120]);
-        let offset = prop::sample::select(vec![0.0, 1.0, 1e3, -1e7]);
-        let dim = prop_oneof![1usize..6, 15usize..40, Just(300usize)];
-        (dim, 2usize..60, spread, size, offset, any::<u64>()).prop_map(
-            |(dim, n, spread, size, offset, seed)| {
-                let mut state = seed | 1;
-                let mut random = move || {
-                    state ^= state << 13;
-                    state ^= state >> 7;
-                    state ^= state << 17;
-                    (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-                };
-                let centers: Vec<f64> = (0..4 * dim).map(|_| random()).collect();
-                let point = |e: usize| centers[(e / dim % 4) * dim + e % dim];
-                let at = |e: usize, random: f64| size * (point(e) + spread * random + offset);
-                (dim, (0..n * dim).map(|e| at(e, random())).collect())
-            },
-        )
-    }
+    use crate::metric::kernels::test_clouds::clouds;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
