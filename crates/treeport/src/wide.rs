@@ -32,8 +32,8 @@ macro_rules! for_wide_registers {
 pub(crate) use for_wide_registers;
 
 /// As [`for_wide_registers`], where `FUSED` says whether the processor multiplies and adds in one step
-/// ([`multiply_add`]). The last bits depend on the processor, so this is for bounds alone, which take off
-/// a rounding for each of the two.
+/// ([`multiply_add`]). The last bits depend on the processor, so this is for bounds alone (and for what approximate searches
+/// give in place of distances, which are bounds), which take off a rounding for each of the two.
 macro_rules! for_fused_registers {
     ($(#[$about:meta])* $name:ident, $fused:ident, ($($argument:ident: $type:ty),* $(,)?) -> $out:ty,
      $body:block) => {

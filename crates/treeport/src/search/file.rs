@@ -24,6 +24,7 @@ use crate::io::container::{self, Checksum, Content, Extra, File};
 use crate::io::format::{Input, Wanted};
 use crate::io::{ModelFile, file, model_file};
 use crate::measure::Measures;
+use crate::units::power_of_two;
 
 /// What the file of an index holds.
 #[derive(Debug)]
@@ -304,7 +305,8 @@ fn assemble(
         && reference_points.is_empty() == measures.is_empty()
         && reference_mass.len() == 4 * reference_points.len();
     let (given, next_number) = numbers_of(version, numbered, facts, measures.len())?;
-    let sound = unit.is_normal() && unit > 0.0 && scale.is_normal() && scale > 0.0;
+    // Scaling by it has to be exact.
+    let sound = unit == power_of_two(unit) && scale.is_normal() && scale > 0.0;
     if !fits || !sound {
         return None;
     }

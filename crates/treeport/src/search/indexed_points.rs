@@ -11,6 +11,9 @@ use crate::units::power_of_two;
 /// Stands for the column of a point that has none.
 pub(super) const NO_COLUMN: u32 = u32::MAX;
 
+/// The most units that the unit of a table may have: far below what distances vanish in.
+const MOST_TABLE_UNIT: f64 = (1u64 << 60) as f64;
+
 /// The points of a collection, laid out to measure to them.
 #[derive(Debug)]
 pub(super) struct IndexedPoints {
@@ -79,9 +82,11 @@ impl IndexedPoints {
         self.searched
     }
 
-    /// All distances in single precision, where the metric is a table that is not large.
+    /// All distances in single precision, where the metric is a table that is not large. Nothing where a
+    /// point that is far from all others has made its unit so large that typical distances vanish.
     pub(super) fn lowered_table(&self) -> Option<&LoweredTable> {
-        self.metric.lowered_square(usize::MAX)
+        let table = self.metric.lowered_square(usize::MAX)?;
+        (table.unit() / self.unit < MOST_TABLE_UNIT).then_some(table)
     }
 
     /// A distance in units, in single precision, not above the truth.

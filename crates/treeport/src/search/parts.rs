@@ -109,13 +109,14 @@ impl<'a> PartSearch<'a> {
     /// # Errors
     /// As [`Index::nearest`], and a part of another ground metric than the first; nothing is found then.
     pub fn ask(&mut self, parts: &[&Index], progress: &Progress<'_>) -> Result<usize> {
+        let first = self.metric.as_ref().or(parts.first().map(|index| index.metric()));
         for (part, index) in (self.parts..).zip(parts) {
             index.check_queries(self.queries)?;
-            let metric = self.metric.get_or_insert_with(|| index.metric().clone());
-            if !same_ground(metric, index.metric()) {
+            if first.is_some_and(|first| !same_ground(first, index.metric())) {
                 return Err(Error::OtherGroundMetric { part });
             }
         }
+        self.metric = first.cloned();
         let (first, queries) = (self.next_number, self.queries.len());
         let limits: Vec<f64> = (0..queries).map(|query| self.limit(query)).collect();
         let counter = Counter::new(SEARCHING, parts.len() * queries, progress);

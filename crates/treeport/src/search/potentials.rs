@@ -12,6 +12,7 @@
 
 use super::indexed_points::IndexedPoints;
 use super::query_distances::QueryDistances;
+use crate::error::Result;
 use crate::measure::{Measure, Measures};
 use crate::metric::GroundMetric;
 use crate::rounding::{lowered_once, single};
@@ -86,10 +87,10 @@ impl Reference {
         measure: &Measure<'_>,
         distances: &mut QueryDistances,
         problem: &mut SingleProblem,
-    ) {
+    ) -> Result<()> {
         // The points of the reference have the first columns.
         let columns = 0..self.points.len() as u32;
-        distances.add(indexed, columns.clone());
+        distances.add(indexed, columns.clone())?;
         problem.begin(measure.masses().iter().map(|mass| (mass / measure.total()) as f32));
         for (column, &mass) in columns.zip(&self.mass) {
             problem.push(mass, distances.to(column));
@@ -99,6 +100,7 @@ impl Reference {
         }
         problem.set_targets();
         problem.set_sources();
+        Ok(())
     }
 }
 
@@ -131,15 +133,16 @@ impl Potential {
         indexed: &IndexedPoints,
         measure: &Measure<'_>,
         distances: &mut QueryDistances,
-    ) {
+    ) -> Result<()> {
         if indexed.by_search() {
             self.extend_by_search(indexed, measure);
         } else {
             self.f.resize(indexed.used, 0.0);
-            distances.reach(indexed, &self.own, &mut self.f);
+            distances.reach(indexed, &self.own, &mut self.f)?;
             self.f.iter_mut().for_each(|f| *f = lowered_once(*f));
         }
         self.largest = self.f.iter().fold(0.0, |most: f32, f| most.max(f.abs()));
+        Ok(())
     }
 
     /// On a graph, in one search from all points of the measure: f is then 1-Lipschitz up to the

@@ -125,7 +125,7 @@ impl Searcher {
             return Ok(Neighbors::none());
         }
         let query = &Query { index, measure, asked, counter };
-        self.bound_all(index, measure, asked.by_query);
+        self.bound_all(index, measure, asked.by_query)?;
         self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
@@ -161,24 +161,25 @@ impl Searcher {
 
     /// Bounds all measures: by their own potentials where there are any, and by that of the query where
     /// there are none or it is worth its time. The larger bound counts.
-    fn bound_all(&mut self, index: &Index, query: &Measure<'_>, by_query: bool) {
+    fn bound_all(&mut self, index: &Index, query: &Measure<'_>, by_query: bool) -> Result<()> {
         let indexed = &index.indexed;
         self.distances.begin(indexed, query.support());
         self.bounds.clear();
         self.own_bounds.clear();
-        let by_own = self.bound_by_own(index, query);
+        let by_own = self.bound_by_own(index, query)?;
         if by_own && !by_query {
             std::mem::swap(&mut self.bounds, &mut self.own_bounds);
             self.bounded_by_query = false;
-            return;
+            return Ok(());
         }
         self.bounded_by_query = true;
-        index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem);
+        index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem)?;
         self.potential.set_own(query, self.problem.v.iter().copied());
-        self.potential.extend(indexed, query, &mut self.distances);
+        self.potential.extend(indexed, query, &mut self.distances)?;
         self.bound_by_query(index);
         let own = self.bounds.iter_mut().zip(&self.own_bounds);
         own.for_each(|(bound, &own)| *bound = bound.max(own));
+        Ok(())
     }
 
     /// Bounds all measures by the potential of the query.
@@ -198,16 +199,16 @@ impl Searcher {
 
     /// The bounds of all measures, for a total mass of 1.
     #[cfg(test)]
-    pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Vec<f32> {
-        self.bound_all(index, query, index.by_query);
-        self.bounds.clone()
+    pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Result<Vec<f32>> {
+        self.bound_all(index, query, index.by_query)?;
+        Ok(self.bounds.clone())
     }
 
     /// Bounds measures by their own potentials; false where that cannot be.
-    fn bound_by_own(&mut self, index: &Index, query: &Measure<'_>) -> bool {
+    fn bound_by_own(&mut self, index: &Index, query: &Measure<'_>) -> Result<bool> {
         let indexed = &index.indexed;
         if index.potentials.len() < index.len() {
-            return false;
+            return Ok(false);
         }
         self.query_columns.clear();
         self.points_beyond.clear();
@@ -222,16 +223,16 @@ impl Searcher {
             }
         }
         if self.points_beyond.len() > MOST_BEYOND {
-            return false;
+            return Ok(false);
         }
         self.beyond.clear();
         if !self.points_beyond.is_empty() {
             self.distances_beyond.begin(indexed, &self.points_beyond);
-            self.distances_beyond.add(indexed, 0..indexed.used as u32);
+            self.distances_beyond.add(indexed, 0..indexed.used as u32)?;
             index.bound_beyond(&self.distances_beyond, &self.masses_beyond, &mut self.beyond);
         }
         index.potentials.bounds(&self.query_columns, &self.beyond, &mut self.own_bounds);
-        true
+        Ok(true)
     }
 
     /// Begins with all measures that may be found, by their bounds.
@@ -267,7 +268,7 @@ impl Searcher {
             self.know(candidate, 0.0, asked.accuracy);
             return Ok(());
         }
-        self.set_problem(index, measure, candidate);
+        self.set_problem(index, measure, candidate)?;
         let approximate = asked.accuracy == Accuracy::Approximate;
         let went_back = candidate.step > SHARED;
         let rounds = if approximate { asked.rounds.min(ROUNDS_APPROXIMATE) } else { asked.rounds };
@@ -337,13 +338,18 @@ impl Searcher {
 
     /// Lays out the problem of what moves between a candidate and the query, with the duals that the
     /// candidate has stored.
-    fn set_problem(&mut self, index: &Index, query: &Measure<'_>, candidate: &Candidate) {
+    fn set_problem(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        candidate: &Candidate,
+    ) -> Result<()> {
         let row = candidate.row as usize;
         let total = query.total();
         let Self { problem, pair, distances, .. } = self;
         problem.begin(pair.demand.iter().map(|&mass| (mass / total) as f32));
         let columns = pair.entries.iter().map(|&entry| index.columns[index.start[row] + entry]);
-        distances.add(&index.indexed, columns.clone());
+        distances.add(&index.indexed, columns.clone())?;
         for (column, &mass) in columns.zip(&pair.supply) {
             problem.push((mass / total) as f32, distances.to(column));
         }
@@ -352,6 +358,7 @@ impl Searcher {
             problem.v.copy_from_slice(duals);
             problem.set_sources();
         }
+        Ok(())
     }
 
     /// W₁ between the query and a measure of the collection.

@@ -5,6 +5,8 @@
 //! no longer than the second.
 
 use super::indexed_points::IndexedPoints;
+use crate::error::Result;
+use crate::memory;
 use crate::metric::LoweredOrigins;
 
 /// Distances that are kept at the same time: 256 MiB.
@@ -44,11 +46,14 @@ impl QueryDistances {
 
     /// Computes the distances to these columns that are not known yet. Distances to other columns may
     /// be forgotten.
+    ///
+    /// # Errors
+    /// No memory for them; nothing is known then.
     pub(super) fn add(
         &mut self,
         indexed: &IndexedPoints,
         columns: impl Iterator<Item = u32> + Clone,
-    ) {
+    ) -> Result<()> {
         if self.known.len() > MOST_KNOWN {
             self.forget();
         }
@@ -61,16 +66,25 @@ impl QueryDistances {
                 *place = self.known_columns.len() as u32;
             }
         }
+        let count = self.known_columns.len().saturating_mul(self.points.len());
+        let step = format_args!("the distances from {} points to a collection", self.points.len());
+        let instead = "take measures with fewer points";
+        // Twice as many as are needed, so that room is not made for every candidate.
+        let room = if count > self.known.capacity() { count.saturating_mul(2) } else { count };
+        if let Err(error) = memory::resize_room(&mut self.known, step, room, instead) {
+            self.forget();
+            return Err(error);
+        }
         if let Some(targets) = &indexed.targets {
             targets.distances(&self.origins, &self.missing, &mut self.known);
-            return;
+            return Ok(());
         }
         if let Some(table) = indexed.lowered_table() {
             for &column in &self.missing {
                 let from = indexed.points[column as usize] as usize;
                 self.known.extend(table.distances_from(from, &self.points, indexed.unit));
             }
-            return;
+            return Ok(());
         }
         self.exact.resize(self.points.len(), 0.0);
         for &column in &self.missing {
@@ -78,6 +92,7 @@ impl QueryDistances {
             indexed.metric.distances_from(from, &self.points, &mut self.exact);
             self.known.extend(self.exact.iter().map(|&distance| indexed.lowered(distance)));
         }
+        Ok(())
     }
 
     /// The distances from all points to a column that was added.
@@ -88,15 +103,24 @@ impl QueryDistances {
     }
 
     /// For each of the first columns min d − u over all points, and their duals u.
-    pub(super) fn reach(&mut self, indexed: &IndexedPoints, u: &[f32], out: &mut [f32]) {
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub(super) fn reach(
+        &mut self,
+        indexed: &IndexedPoints,
+        u: &[f32],
+        out: &mut [f32],
+    ) -> Result<()> {
         if let Some(targets) = &indexed.targets {
             targets.reach(&self.origins, u, out);
-            return;
+            return Ok(());
         }
         for (column, out) in (0..).zip(out) {
-            self.add(indexed, std::iter::once(column));
+            self.add(indexed, std::iter::once(column))?;
             let reached = self.to(column).iter().zip(u).map(|(d, u)| d - u);
             *out = reached.fold(f32::INFINITY, f32::min);
         }
+        Ok(())
     }
 }

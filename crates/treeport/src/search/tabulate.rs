@@ -21,8 +21,7 @@ use crate::wide::for_wide_registers;
 /// Distances between some columns and all points of the measures: 64 MiB.
 const MOST_DISTANCES: usize = 1 << 24;
 
-/// The fewest and the most columns at a time.
-const FEWEST_COLUMNS: usize = 16;
+/// The most columns at a time.
 const MOST_COLUMNS: usize = 512;
 
 /// Measures whose potentials are written side by side: a line of a cache.
@@ -55,7 +54,7 @@ impl Index {
         let count = self.measures.len();
         let find = |work: &mut (QueryDistances, SingleProblem), row: usize| {
             counter.add(0)?;
-            Ok(self.duals_of_measure(&self.measures.row(row), work))
+            self.duals_of_measure(&self.measures.row(row), work)
         };
         let duals: Result<Vec<MeasureDuals>> =
             (first..count).into_par_iter().map_init(Default::default, find).collect();
@@ -87,9 +86,9 @@ impl Index {
         &self,
         measure: &Measure<'_>,
         (distances, problem): &mut (QueryDistances, SingleProblem),
-    ) -> MeasureDuals {
+    ) -> Result<MeasureDuals> {
         distances.begin(&self.indexed, measure.support());
-        self.reference.find_duals(&self.indexed, measure, distances, problem);
+        self.reference.find_duals(&self.indexed, measure, distances, problem)?;
         let own = problem.v[..measure.masses().len()].to_vec();
         let largest = own.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let base = lowered_once(lowered_once(-largest));
@@ -97,7 +96,7 @@ impl Index {
         let step = (2.0 * above / STEPS).max(f32::MIN_POSITIVE);
         let terms = measure.masses().iter().zip(&own);
         let constant: f64 = terms.map(|(mass, &u)| mass / measure.total() * f64::from(u)).sum();
-        MeasureDuals { own, base, step, constant: lowered_once(constant as f32) }
+        Ok(MeasureDuals { own, base, step, constant: lowered_once(constant as f32) })
     }
 
     /// The block of the measures from `begin` on, with what the table has of those before `first`.
@@ -128,7 +127,7 @@ impl Index {
         let mut used: Vec<u32> = self.columns[self.start[first]..].to_vec();
         used.sort_unstable();
         used.dedup();
-        let at_once = (MOST_DISTANCES / used.len().max(1)).clamp(FEWEST_COLUMNS, MOST_COLUMNS);
+        let at_once = (MOST_DISTANCES / used.len().max(1)).clamp(1, MOST_COLUMNS);
         let mut parts: Vec<Vec<BlockRows<'_>>> = Vec::new();
         parts.resize_with(columns.div_ceil(at_once), Vec::new);
         for (block, begin) in blocks.iter_mut().zip((begin..).step_by(potential_table::BLOCK)) {
@@ -141,7 +140,7 @@ impl Index {
         let fill = |distances: &mut QueryDistances, (at, part): (usize, Vec<BlockRows<'_>>)| {
             let end = columns.min((at + 1) * at_once);
             distances.begin(&self.indexed, &self.indexed.points[at * at_once..end]);
-            distances.add(&self.indexed, used.iter().copied());
+            distances.add(&self.indexed, used.iter().copied())?;
             for mut rows in part {
                 counter.add(0)?;
                 self.fill_rows(distances, first, duals, &mut rows);

@@ -91,7 +91,7 @@ proptest! {
             let index = index_of(&metric, &measures, (!kept).then_some(0));
             let query = query.row(0);
             let mut searcher = Searcher::default();
-            let shared = searcher.shared_bounds(&index, &query);
+            let shared = searcher.shared_bounds(&index, &query).unwrap();
             let rough = index.nearest(&Measures::from_rows(10, [query.iter()]).unwrap(),
                 measures.len(), Accuracy::Approximate, &silent).unwrap();
             for (j, distance) in brute(&metric, &measures, &query) {
@@ -393,6 +393,34 @@ fn any_number_of_threads_finds_the_same() {
     };
     for accuracy in [Accuracy::EXACT, Accuracy::Within(0.1), Accuracy::Approximate] {
         assert_eq!(on(1, accuracy), on(3, accuracy));
+    }
+}
+
+/// A table whose unit is that of a far point that no measure has: once its distances were scaled in
+/// single precision, where that overflows.
+#[test]
+fn a_far_point_of_a_table_does_not_raise_bounds() {
+    // A, C, E, B and D.
+    let table = |a: usize, b: usize| match (a.min(b), a.max(b)) {
+        (_, 4) => 1e40,
+        (0, 3) => 1.0,
+        (_, 2) | (2, _) => 1e12,
+        _ => 1e10,
+    };
+    let pairs = (0..5).flat_map(|a| (a + 1..5).map(move |b| table(a, b)));
+    let metric = GroundMetric::from_condensed(5, pairs.collect()).unwrap();
+    let single = |at: &[usize]| Measures::unit_masses(5, at.iter().copied()).unwrap();
+    for order in [[0, 1, 2, 3], [0, 2, 1, 3]] {
+        let measures = single(&order);
+        for memory in [None, Some(0)] {
+            let options = IndexOptions { memory, ..IndexOptions::default() };
+            let index = Index::new(&metric, &measures, &options, &silent).unwrap();
+            let found = index.nearest(&single(&[0]), 3, Accuracy::EXACT, &silent).unwrap();
+            assert_close(&found[0].found, &brute(&metric, &measures, &single(&[0]).row(0))[..3]);
+            assert!(found[0].bound <= 1e12, "{}", found[0].bound);
+            let near = index.radius(&single(&[0]), 1e11, &silent).unwrap();
+            assert_eq!(near[0].found.len(), 3);
+        }
     }
 }
 

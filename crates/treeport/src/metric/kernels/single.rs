@@ -145,6 +145,11 @@ impl LoweredTable {
         Some(Self { unit, points: n, entries })
     }
 
+    /// The unit of its distances, a power of two.
+    pub(crate) fn unit(&self) -> f64 {
+        self.unit
+    }
+
     /// The distances from a point to some others, in units of `unit`, a power of two.
     pub(crate) fn distances_from(
         &self,
@@ -153,11 +158,12 @@ impl LoweredTable {
         unit: f64,
     ) -> impl Iterator<Item = f32> {
         let row = &self.entries[i * self.points..(i + 1) * self.points];
-        let factor = (self.unit / unit) as f32;
+        // In double precision, where a product with a power of two is exact.
+        let factor = self.unit / unit;
         to.iter().map(move |&j| {
-            let low = row[j as usize] * factor;
-            // Below it, roundings are no longer relative.
-            if f64::from(low) > LEAST_DISTANCE { low.min(FAR) } else { 0.0 }
+            let low = f64::from(row[j as usize]) * factor;
+            // Below it, roundings to single precision are no longer relative.
+            if low > LEAST_DISTANCE { (low as f32).min(FAR) } else { 0.0 }
         })
     }
 
