@@ -105,6 +105,21 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
     assert!(folder.path("nearest.csv").exists() && !half());
 }
 
+/// A run that is refused, because a journal is damaged, cleans up after the one that was killed, too.
+#[test]
+fn what_a_kill_leaves_is_removed_by_a_run_that_is_refused() {
+    let folder = Folder::new();
+    folder.write("new.tree.labels.part", "not a journal");
+    let before = folder.files();
+    // Marked by the checksums of `new.tree.part`, `new.tree.labels.part` and `new.tree.budget.part`.
+    for mark in ["192a3847", "3dae7c70", "f83f7d78"] {
+        folder.write(&format!(".treeport-{mark}-a1b2c3"), "half");
+    }
+    let fit = "fit --points line.csv --measures measures.csv --n-pairs 3 -o new.tree";
+    assert!(folder.run(fit).contains("`new.tree.labels.part` is no journal of"));
+    assert_eq!(folder.files(), before);
+}
+
 /// Whatever a command writes, a disk that is full is an error that names the file.
 #[test]
 #[cfg(target_os = "linux")]

@@ -13,7 +13,7 @@ use treeport::{FitOptions, GroundMetric, Labelled, Measures, Method};
 use treeport_jobs::fingerprint::{Mix, of_measures, of_metric, of_tree};
 use treeport_jobs::{JobFingerprint, Journal, journal};
 
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::solved;
 
 /// Learning between two checkpoints: what a kill can cost.
@@ -120,6 +120,11 @@ fn beside(model: &Path, what: &str) -> PathBuf {
 /// What an interrupted job has left beside its output: learning, or else solved labels.
 pub(super) fn kept(model: &Path) -> Option<PathBuf> {
     files(model).into_iter().find(|path| path.exists())
+}
+
+/// Removes what a killed run has left on its way to these files, before anything refuses the next run.
+pub(super) fn remove_abandoned(model: &Path) -> Result<()> {
+    Ok(files(model).iter().try_for_each(output::check_place)?)
 }
 
 /// Removes what a finished job no longer needs.

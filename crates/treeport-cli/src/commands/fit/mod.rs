@@ -46,6 +46,7 @@ fn run_to_the_end(args: &FitArgs, output: &Output) -> Result<ExitCode> {
         }
         output::check_place(path)?;
     }
+    checkpoint::remove_abandoned(&args.output)?;
     let (metric, names) = input::named_metric(&args.ground)?;
     let measures = args.data.measures.measures.as_ref();
     let measures = measures
