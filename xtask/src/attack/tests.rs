@@ -23,7 +23,7 @@ fn arena(root: &Path, fault: &str) -> Arena {
 
 /// What the first round finds that finds anything; every round has a fresh program.
 fn found(round: Round, fault: &str) -> String {
-    for number in 0..12 {
+    for number in 0..40 {
         let root = tempfile::tempdir().unwrap();
         let arena = arena(root.path(), fault);
         let findings =
