@@ -413,7 +413,7 @@ impl Problem<'_> {
 }
 
 /// How far a solver is, by what its proof is worth where that is known.
-fn how_far(proved: Option<f64>) -> State<'static> {
+pub(super) fn how_far(proved: Option<f64>) -> State<'static> {
     proved.map_or(State::new(SOLVING, 0, None), |share| {
         State::new(PROVING, (100.0 * share) as usize, Some(100))
     })

@@ -2,7 +2,8 @@
 //!
 //! Where measures live on a ground metric, a few sweeps come first: a fraction of the exact solver's
 //! time. If their bounds are not close enough, the exact solver runs until it is done or the time is
-//! up. On a graph its simplex knows both bounds all the time. Where nothing better is known when the
+//! up. On a graph its simplex knows both bounds all the time; between many points with coordinates an
+//! auction does, and then the simplex. Where nothing better is known when the
 //! time is up, the bounds are 0 and what the first plan that comes to hand costs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -160,14 +161,24 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
                 return exact::edges::bounds(pair, network, width, clock);
             }
             let sweeps_help = width > 0.0 || clock.is_limited();
-            if sweeps_help && !pair.metric.is_searched() && arcs(&pair.a, &pair.b) > QUICK_ARCS {
-                first = Some(exact::interval_and_plan(pair, width)?);
+            let is_large = arcs(&pair.a, &pair.b) > QUICK_ARCS;
+            if sweeps_help && is_large && exact::sweeps_come_first(pair) {
+                let swept = exact::interval_and_plan(pair, width)?;
+                if swept.is_within(width) {
+                    return Ok(swept);
+                }
+                first = Some(swept);
+            }
+            match exact::bounds_by_auction(pair, width, clock) {
+                Err(Error::Cancelled) if clock.is_up() => {
+                    return first.map_or_else(|| first_plan(posed, relax), Ok);
+                }
+                Err(error) => return Err(error),
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => {}
             }
         }
         (Posed::Metric(_) | Posed::Matrix(_), _) => {}
-    }
-    if let Some(first) = first.take_if(|first| first.is_within(width)) {
-        return Ok(first);
     }
     // A small problem would be solved before it asks for the first time.
     let begins = clock.hears(&State::new(SOLVING, 0, None));

@@ -161,6 +161,14 @@ impl<C: Cost> FirstBasis<C> {
         }
     }
 
+    /// Takes a spanning tree of arcs with their flows.
+    pub(super) fn take_tree(&mut self, (n, m): (usize, usize), flows: &[(u32, u32, i128)]) {
+        (self.n, self.m) = (n, m);
+        self.arcs.clear();
+        self.arcs.extend_from_slice(flows);
+        self.hang();
+    }
+
     fn begin(&mut self, supply: &[i128], demand: &[i128]) {
         (self.n, self.m) = (supply.len(), demand.len());
         self.supply.clear();

@@ -1,5 +1,9 @@
 //! Masses and costs as 128-bit integers.
 
+use rand::RngExt;
+
+use crate::seed::generator;
+
 /// Masses as integers: multiples of a power of two above twice the number of sources, plus the
 /// perturbation that keeps every basic flow above 0.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +29,14 @@ const UNIT_BITS: i32 = 125;
 /// A multiple of units that is above twice as many perturbations.
 fn shift_for(perturbations: usize) -> u32 {
     (2 * perturbations + 2).next_power_of_two().ilog2()
+}
+
+/// Bits of what an arc of the first tree carries more than its mass.
+const RANDOM_BITS: u32 = 20;
+
+/// A multiple of units that is above twice what so many nodes' tree carries more.
+fn tree_shift(nodes: usize) -> u32 {
+    RANDOM_BITS + nodes.next_power_of_two().ilog2() + 1
 }
 
 impl Units {
@@ -63,6 +75,29 @@ impl Units {
     /// Both totals in quanta.
     pub(super) fn totals(&self) -> [i128; 2] {
         [self.supply.iter().sum(), self.demand.iter().sum()]
+    }
+
+    /// Counts masses in quanta of equal totals, for a basis that is given as a tree
+    /// ([`settle_on_tree`](Self::settle_on_tree)).
+    pub(super) fn count_quanta(&mut self, supply: &[f64], demand: &[f64]) {
+        let shift = tree_shift(supply.len() + demand.len()).cast_signed();
+        self.count_in(UNIT_BITS - 1 - shift, supply, demand);
+        self.balance();
+    }
+
+    /// Perturbs so that a spanning tree is a basis: each of its arcs, whose flows are quanta and add up to
+    /// the masses, carries a little more, at random and all together less than half a quantum. Then
+    /// none carries nothing, and flows are no more likely to meet later than random numbers.
+    pub(super) fn settle_on_tree(&mut self, flows: &mut [(u32, u32, i128)]) {
+        self.shift = tree_shift(self.supply.len() + self.demand.len());
+        self.supply.fill(0);
+        self.demand.fill(0);
+        let mut random = generator(0);
+        for (i, j, flow) in flows {
+            *flow = (*flow << self.shift) + random.random_range(1..1i128 << RANDOM_BITS);
+            self.supply[*i as usize] += *flow;
+            self.demand[*j as usize] += *flow;
+        }
     }
 
     /// A mass in quanta.

@@ -47,6 +47,7 @@ mod potentials;
 mod price;
 pub(super) mod relaxed;
 mod simplex;
+mod sparse;
 mod sweeps;
 mod word;
 
@@ -59,7 +60,8 @@ use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::progress::Progress;
 use crate::rounding::TOTALS as ROUNDING;
 use crate::solve::matrix::SideMasses;
-use crate::solve::problem::{OnMatrix, OnMetric, Relax};
+use crate::solve::problem::{OnMatrix, OnMetric, Relax, how_far};
+use crate::solve::within::{Bounds, Clock};
 use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
@@ -180,6 +182,34 @@ pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
 /// Costs up to which a thread keeps its solver's memory, about 1 MiB.
 const MOST_KEPT: usize = 1 << 17;
 
+/// Whether a few sweeps find bounds sooner than an auction: where that has no boxes to rule points out by,
+/// up to some thousands of points.
+pub(super) fn sweeps_come_first(pair: &OnMetric<'_>) -> bool {
+    let arcs = pair.a.support().len() * pair.b.support().len();
+    let most = if sparse::has_boxes(pair.metric) { SPARSE_ARCS } else { MOST_SWEPT };
+    !pair.metric.is_searched() && (arcs < most || !sparse::takes(pair.metric))
+}
+
+/// Bounds of a large problem between points that are close enough, or as close as the clock lets them
+/// become; nothing for other problems, and where they do not become close enough.
+pub(super) fn bounds_by_auction(
+    pair: &OnMetric<'_>,
+    width: f64,
+    clock: &Clock<'_>,
+) -> Result<Option<Bounds>> {
+    let goes_on = |proved| clock.hears(&how_far(proved));
+    let aim = sparse::Aim { width, goes_on: &goes_on, is_up: &|| clock.is_up() };
+    reused(|solver| {
+        solver.lay_out(pair.metric, &pair.a, &pair.b);
+        let Some(found) = solver.sparsely_within(pair.metric, &aim)? else { return Ok(None) };
+        if !found.reaches(width) && !clock.is_up() {
+            return Ok(None);
+        }
+        let plan = solver.plan_as_given(solver.plan_of(&found.moves));
+        Ok(Some(Bounds { lower: found.lower, upper: found.upper, plan }))
+    })
+}
+
 impl Solver {
     /// W₁ of two measures that fit the metric and each other, and its gap.
     pub(crate) fn value_and_gap(
@@ -196,6 +226,9 @@ impl Solver {
         if let Some(network) = self.by_edges(metric) {
             return self.on_edges(network, goes_on).map(|proved| (proved.value, proved.gap));
         }
+        if let Some((found, _)) = self.sparsely(metric, goes_on)? {
+            return Ok((found.value, found.gap));
+        }
         self.fill_costs(metric, goes_on)?;
         self.certified(goes_on).map(|found| (found.value, found.gap))
     }
@@ -210,8 +243,38 @@ impl Solver {
         if let Some(network) = self.by_edges(pair.metric) {
             return self.solution_on_edges(network, goes_on).map(|found| self.as_given(found));
         }
+        if let Some((found, answer)) = self.sparsely(pair.metric, goes_on)? {
+            let solution = self.sparse_solution(found, answer);
+            return Ok(self.as_given(solution));
+        }
         self.fill_costs(pair.metric, goes_on)?;
         self.solution(goes_on).map(|found| self.as_given(found))
+    }
+
+    /// Solves what is laid out without a table of costs, where that is faster and can be proved.
+    fn sparsely(
+        &mut self,
+        metric: &GroundMetric,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Option<(Certified, sparse::Answer)>> {
+        let aim = sparse::Aim { width: 0.0, goes_on, is_up: &|| false };
+        let found = self.sparsely_within(metric, &aim)?;
+        Ok(found.and_then(|answer| Some((answer.certified?, answer))))
+    }
+
+    /// The same until an aim is reached, where it is.
+    fn sparsely_within(
+        &mut self,
+        metric: &GroundMetric,
+        aim: &sparse::Aim<'_>,
+    ) -> Result<Option<sparse::Answer>> {
+        let (n, m) = (self.left.len(), self.right.len());
+        if n * m < SPARSE_ARCS || lopsided::is_lopsided(n, m) {
+            return Ok(None);
+        }
+        let masses = [&self.supply[..], &self.demand];
+        let sparse = sparse::Sparse::new(metric, [&self.left, &self.right], masses)?;
+        sparse.map(|sparse| sparse.solve(&mut self.float, aim)).transpose()
     }
 
     /// Lays out a problem that costs alone say.
@@ -239,19 +302,34 @@ impl Solver {
 
     /// Solves what is prepared.
     fn solution(&mut self, goes_on: &GoesOn<'_>) -> Result<Solution> {
-        let mut plan = self.shared_plan();
         if self.left.is_empty() {
-            return Ok(Solution::free(plan));
+            return Ok(Solution::free(self.shared_plan()));
         }
         let Certified { value, gap, integers } = self.certified(goes_on)?;
-        for (i, j, mass) in self.moves(integers) {
-            plan.push(self.left[i] as u32, self.right[j] as u32, mass);
-        }
+        let plan = self.plan_of(&self.moves(integers));
         let (left, right) = self.duals(integers);
         let left = self.left.iter().copied().zip(left).collect();
         let right = self.right.iter().copied().zip(right).collect();
         let pivots = self.pivots(integers);
         Ok(Solution { value, plan, left, right, gap, pivots, integers })
+    }
+
+    /// A solution without a table of costs.
+    fn sparse_solution(&self, found: Certified, answer: sparse::Answer) -> Solution {
+        let plan = self.plan_of(&answer.moves);
+        let left = self.left.iter().copied().zip(answer.left).collect();
+        let right = self.right.iter().copied().zip(answer.right).collect();
+        let Certified { value, gap, integers } = found;
+        Solution { value, plan, left, right, gap, pivots: answer.pivots, integers }
+    }
+
+    /// What stays where it is, and what moves.
+    fn plan_of(&self, moves: &[(usize, usize, f64)]) -> Coupling {
+        let mut plan = self.shared_plan();
+        for &(i, j, mass) in moves {
+            plan.push(self.left[i] as u32, self.right[j] as u32, mass);
+        }
+        plan
     }
 
     /// What stays where it is.
@@ -466,6 +544,14 @@ pub(super) fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result
     memory::resize_room(cost, step, count, "take an estimate at the level `flow`")?;
     Ok(count)
 }
+
+/// Arcs from which on problems between points are solved without a table of costs: twice as fast at 3,000
+/// points a side, as fast at 1,000, half as fast at 500.
+const SPARSE_ARCS: usize = 1 << 21;
+
+/// Arcs up to which sweeps find bounds sooner than an auction in many dimensions: two thirds of its time at
+/// 2,000 points a side in R³⁰, half as much again at 20,000 in R⁵⁰.
+const MOST_SWEPT: usize = 1 << 25;
 
 /// Costs computed, or looked at, between two questions whether to go on; fewer are computed at once.
 const AT_ONCE: usize = 1 << 24;

@@ -324,6 +324,41 @@ impl Simplex<f64> {
         Ok(self.is_plan(supply, demand))
     }
 
+    /// Begins with a spanning tree of arcs, all of which carry something.
+    pub(super) fn begin_on_tree(
+        &mut self,
+        (n, m): (usize, usize),
+        flows: &[(u32, u32, i128)],
+        cost: impl Fn(usize, usize) -> f64,
+    ) {
+        self.first.take_tree((n, m), flows);
+        self.reset_potentials(cost);
+        self.large.hang(&self.first);
+        self.pivots = 0;
+    }
+
+    /// Goes on from the basis of the last call until none of these arcs lowers the cost; false if that
+    /// takes too many pivots.
+    pub(super) fn go_on(
+        &mut self,
+        arcs: &impl Arcs<f64>,
+        slack: f64,
+        most_pivots: usize,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<bool> {
+        let mut basis = std::mem::take(&mut self.large);
+        let pace = &mut Pace { goes_on, told: Instant::now(), pass: Duration::ZERO };
+        let solved = self.exhaust(&mut basis, arcs, arcs, slack, most_pivots, pace);
+        self.large = basis;
+        self.recenter();
+        solved
+    }
+
+    /// Lists the flows of the basis.
+    pub(super) fn list_flows(&mut self) {
+        <Linked as Basis<f64>>::flows(&self.large, &mut self.flows);
+    }
+
     /// Moves a plan on the arcs in [`few`](Self::few) on by some pivots among them: it need not be
     /// the best. It begins with regrets against the prices of the sinks; what finds no way on those
     /// arcs moves on others. False if the flows are no plan.

@@ -1,0 +1,534 @@
+//! Points laid out to find those of least cost + price.
+//!
+//! Coordinates are relative to a center, in units, in single precision; thirty-two points after
+//! thirty-two, axis by axis, so that one point meets thirty-two others at once. Where there are few
+//! coordinates the points are in the order of a k-d tree, whose nodes know the box of their points: a
+//! node whose box and least price are beyond what is looked for is passed over. Prices only rise, so
+//! least prices that were true once are bounds for ever.
+//!
+//! # What single precision loses
+//! Sums of squares (of absolute differences) of k coordinates are off by at most k + 4 roundings, the
+//! coordinates have moved by one each. [`Frame::lost`] is the most that a cost plus a price
+//! may be off by, over all pairs; who wants more digits looks again at whatever is that close.
+
+#![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
+
+use rayon::prelude::*;
+
+use crate::metric::{GroundMetric, Norm, PointMetric};
+use crate::rounding::single;
+use crate::units::of_largest;
+use crate::wide::for_wide_registers;
+
+/// Points side by side.
+const LANES: usize = 32;
+
+/// One number for each of them.
+type Lanes = [[f32; 8]; LANES / 8];
+
+/// Coordinates up to which boxes rule out most points.
+pub(super) const MOST_BOXED: usize = 8;
+
+/// The price of nobody: points that only fill up the last lanes.
+pub(super) const FAR: f32 = 1e30;
+
+/// How differences become costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Formula {
+    /// √Σ (xₖ − yₖ)².
+    Length,
+    /// Σ |xₖ − yₖ|.
+    Absolutes,
+    /// Σ (xₖ − yₖ)².
+    Square,
+}
+
+/// What coordinates are relative to, and what costs of theirs stand for.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) formula: Formula,
+    center: Vec<f64>,
+    unit: f64,
+    /// A cost of 1 here is this much outside.
+    pub(super) worth: f64,
+}
+
+impl Frame {
+    /// Nothing where costs are no norm of differences, nor its square.
+    pub(super) fn new(metric: &GroundMetric, sides: [&[usize]; 2]) -> Option<Self> {
+        let kind = metric.point_metric()?;
+        let (dim, vectors) = metric.vectors()?;
+        let (formula, share) = formula(kind)?;
+        let points = || sides.into_iter().flatten().map(|&i| &vectors[i * dim..(i + 1) * dim]);
+        let mut center = vec![0.0; dim];
+        let count = (sides[0].len() + sides[1].len()) as f64;
+        for point in points() {
+            center.iter_mut().zip(point).for_each(|(mean, x)| *mean += x / count);
+        }
+        let offset = |point: &[f64]| {
+            point.iter().zip(&center).map(|(x, c)| (x - c).abs()).fold(0.0, f64::max)
+        };
+        let unit = of_largest(points().map(offset));
+        let worth = if formula == Formula::Square { unit * unit * share } else { unit };
+        (worth.is_normal() && (1.0 / worth).is_normal()).then_some(Self {
+            formula,
+            center,
+            unit,
+            worth,
+        })
+    }
+
+    /// More than any cost: no coordinate is above 2, so no difference above 4.
+    fn largest(&self) -> f64 {
+        let dim = self.center.len() as f64;
+        match self.formula {
+            Formula::Length => 4.0 * dim.sqrt(),
+            Formula::Absolutes => 4.0 * dim,
+            Formula::Square => 16.0 * dim,
+        }
+    }
+
+    /// The least ε: prices in single precision still rise by it.
+    pub(super) fn finest(&self) -> f32 {
+        (single(8) * self.largest()) as f32
+    }
+
+    /// The most that rounding may put a cost off by, and a price of at most `price` with it.
+    pub(super) fn lost(&self, price: f64) -> f64 {
+        let dim = self.center.len() as f64;
+        // Twice for the two ends, each moved by a rounding of coordinates up to 2; a square moves by twice
+        // the length times that.
+        let moved = match self.formula {
+            Formula::Length => single(4) * dim.sqrt(),
+            Formula::Absolutes => single(4) * dim,
+            Formula::Square => single(4) * dim.sqrt() * 2.1 * 4.0 * dim.sqrt(),
+        };
+        2.0 * (moved + single(self.center.len() + 8) * self.largest() + single(2) * price)
+    }
+}
+
+/// Whether costs are a norm of differences, or its square.
+pub(super) fn is_known(metric: &GroundMetric) -> bool {
+    metric.point_metric().is_some_and(|kind| formula(kind).is_some())
+}
+
+fn formula(kind: PointMetric) -> Option<(Formula, f64)> {
+    match (kind.norm(), kind.square_share()) {
+        (Some(Norm::L2), _) => Some((Formula::Length, 1.0)),
+        (Some(Norm::L1), _) => Some((Formula::Absolutes, 1.0)),
+        (None, Some(share)) => Some((Formula::Square, share)),
+        (None, None) => None,
+    }
+}
+
+/// A node of the tree over blocks; a leaf has no children.
+#[derive(Clone, Debug)]
+struct Node {
+    /// Children, or 0 where it is a leaf.
+    left: u32,
+    right: u32,
+    block: u32,
+}
+
+/// Points in the order of a k-d tree, laid out to measure from them and to them.
+#[derive(Clone, Debug)]
+pub(super) struct Cloud {
+    formula: Formula,
+    dim: usize,
+    pub(super) len: usize,
+    /// One point after the other.
+    points: Vec<f32>,
+    /// Blocks of [`LANES`] points, axis by axis.
+    blocks: Vec<Lanes>,
+    /// Parents first; empty where boxes would rule out little.
+    nodes: Vec<Node>,
+    /// Least and largest coordinates of every node, axis by axis.
+    boxes: Vec<[f32; 2]>,
+}
+
+/// Prices of the points of a cloud, and the least in every node of its tree.
+#[derive(Clone, Debug)]
+pub(super) struct Prices {
+    /// Padded to whole blocks.
+    pub(super) of: Vec<f32>,
+    least: Vec<f32>,
+}
+
+/// What is looked for: so many points of least cost + price + noise.
+pub(super) struct Query<'a> {
+    pub(super) prices: &'a Prices,
+    pub(super) most: usize,
+    /// What is added at most, at random for every pair.
+    pub(super) noise: f32,
+}
+
+/// The points of least cost + price + noise.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    pub(super) entries: Vec<Entry>,
+    /// What all others have at least.
+    pub(super) limit: f32,
+    most: usize,
+    noise: f32,
+    row: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    /// Cost + price + noise.
+    pub(super) value: f32,
+    pub(super) cost: f32,
+    pub(super) point: u32,
+}
+
+impl Found {
+    fn begin(&mut self, row: u32, query: &Query<'_>) {
+        self.entries.clear();
+        // Nobody is so far away but those who are not there.
+        (self.limit, self.most) = (FAR / 2.0, query.most);
+        (self.row, self.noise) = (row as usize, query.noise);
+    }
+
+    /// Takes what is below the limit of a block.
+    fn take(&mut self, block: usize, value: &Lanes, cost: &Lanes) {
+        for lane in 0..LANES {
+            let value = value[lane / 8][lane % 8];
+            if value < self.limit {
+                let point = (block * LANES + lane) as u32;
+                self.entries.push(Entry { value, cost: cost[lane / 8][lane % 8], point });
+            }
+        }
+        if self.entries.len() >= 2 * self.most {
+            self.cut();
+        }
+    }
+
+    /// Forgets all but the least, where there are more than asked for.
+    fn cut(&mut self) {
+        if self.entries.len() > self.most {
+            // Of equal ones the first, so that the order of the search does not matter.
+            let order =
+                |a: &Entry, b: &Entry| a.value.total_cmp(&b.value).then(a.point.cmp(&b.point));
+            self.entries.select_nth_unstable_by(self.most, order);
+            self.limit = self.entries[self.most].value;
+            self.entries.truncate(self.most);
+        }
+    }
+}
+
+impl Cloud {
+    /// The order of a k-d tree of some points of a metric: neighbors stand near each other.
+    pub(super) fn order(metric: &GroundMetric, points: &[usize]) -> Vec<u32> {
+        let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
+        let mut order: Vec<u32> = (0..points.len() as u32).collect();
+        let at = |place: u32, axis: usize| vectors[points[place as usize] * dim + axis];
+        split(&mut order, dim, &at);
+        order
+    }
+
+    /// Lays out some points of a metric, in this order.
+    pub(super) fn new(
+        frame: &Frame,
+        metric: &GroundMetric,
+        points: impl ExactSizeIterator<Item = usize>,
+    ) -> Self {
+        let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
+        let inverse = 1.0 / frame.unit;
+        let mut rounded = Vec::with_capacity(points.len() * dim);
+        for point in points {
+            let vector = &vectors[point * dim..(point + 1) * dim];
+            rounded
+                .extend(vector.iter().zip(&frame.center).map(|(x, c)| ((x - c) * inverse) as f32));
+        }
+        Self::of_rounded(frame.formula, dim, rounded)
+    }
+
+    /// Lays out every point of some places.
+    pub(super) fn some(&self, places: &[u32]) -> Self {
+        let rows = places.iter().flat_map(|&place| self.point(place as usize));
+        Self::of_rounded(self.formula, self.dim, rows.copied().collect())
+    }
+
+    fn of_rounded(formula: Formula, dim: usize, points: Vec<f32>) -> Self {
+        let len = points.len() / dim;
+        let mut blocks = vec![Lanes::default(); len.div_ceil(LANES) * dim];
+        for (place, point) in points.chunks_exact(dim).enumerate() {
+            for (axis, &x) in point.iter().enumerate() {
+                blocks[place / LANES * dim + axis][place % LANES / 8][place % 8] = x;
+            }
+        }
+        let mut cloud =
+            Self { formula, dim, len, points, blocks, nodes: Vec::new(), boxes: Vec::new() };
+        if dim <= MOST_BOXED {
+            cloud.grow_tree();
+        }
+        cloud
+    }
+
+    fn point(&self, place: usize) -> &[f32] {
+        &self.points[place * self.dim..(place + 1) * self.dim]
+    }
+
+    pub(super) fn cost(&self, place: usize, other: &Self, at: usize) -> f32 {
+        let pairs = self.point(place).iter().zip(other.point(at));
+        match self.formula {
+            Formula::Length => pairs.map(|(x, y)| (x - y) * (x - y)).sum::<f32>().sqrt(),
+            Formula::Absolutes => pairs.map(|(x, y)| (x - y).abs()).sum(),
+            Formula::Square => pairs.map(|(x, y)| (x - y) * (x - y)).sum(),
+        }
+    }
+
+    /// The nodes of the order in which the points are, with their boxes.
+    fn grow_tree(&mut self) {
+        let mut open = vec![(0, self.len, None)];
+        while let Some((first, end, parent)) = open.pop() {
+            let me = self.nodes.len() as u32;
+            self.nodes.push(Node { left: 0, right: 0, block: (first / LANES) as u32 });
+            if let Some(parent) = parent {
+                let Node { left, right, .. } = &mut self.nodes[parent as usize];
+                *(if *left == 0 { left } else { right }) = me;
+            }
+            for axis in 0..self.dim {
+                let along = (first..end).map(|place| self.points[place * self.dim + axis]);
+                let extent = along.fold([f32::INFINITY, f32::NEG_INFINITY], |[low, high], x| {
+                    [low.min(x), high.max(x)]
+                });
+                self.boxes.push(extent);
+            }
+            if end - first > LANES {
+                let middle = first + half(end - first);
+                open.push((middle, end, Some(me)));
+                open.push((first, middle, Some(me)));
+            }
+        }
+    }
+
+    /// Prices of its points.
+    pub(super) fn prices(&self, of: impl IntoIterator<Item = f32>) -> Prices {
+        let mut padded: Vec<f32> = of.into_iter().collect();
+        padded.resize(self.len.div_ceil(LANES) * LANES, FAR);
+        let mut prices = Prices { of: padded, least: vec![0.0; self.nodes.len()] };
+        self.update(&mut prices);
+        prices
+    }
+
+    /// Makes the least prices of nodes those of today.
+    pub(super) fn update(&self, prices: &mut Prices) {
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            let block = node.block as usize * LANES;
+            prices.least[at] = if node.left == 0 {
+                prices.of[block..block + LANES].iter().copied().fold(f32::INFINITY, f32::min)
+            } else {
+                prices.least[node.left as usize].min(prices.least[node.right as usize])
+            };
+        }
+    }
+
+    /// For some points of another cloud those of these whose cost + price is least.
+    pub(super) fn nearest(&self, from: &Self, rows: &[u32], query: &Query<'_>) -> Vec<Found> {
+        let mut found = vec![Found::default(); rows.len()];
+        if rows.len() * self.len * self.dim <= ALONE {
+            nearest_of_some(self, from, rows, query, &mut found);
+        } else {
+            let chunks = rows.par_chunks(TOGETHER).zip(found.par_chunks_mut(TOGETHER));
+            chunks.for_each(|(rows, found)| nearest_of_some(self, from, rows, query, found));
+        }
+        found
+    }
+
+    /// The same points, all of which are looked at.
+    #[cfg(test)]
+    pub(super) fn without_boxes(&self) -> Self {
+        Self { nodes: Vec::new(), boxes: Vec::new(), ..self.clone() }
+    }
+
+    /// How many points can look through these in a tenth of a second or so.
+    pub(super) fn rows_at_once(&self) -> usize {
+        (AT_ONCE / (self.len * self.dim)).max(TOGETHER)
+    }
+}
+
+/// Coordinates that are looked through between two questions whether to go on.
+const AT_ONCE: usize = 1 << 28;
+
+/// Points that look through a block while it is in the cache.
+const TOGETHER: usize = 16;
+
+/// Coordinates that one thread looks through before another would have begun.
+const ALONE: usize = 1 << 16;
+
+/// Coordinates of blocks that stay in the cache.
+const TILE: usize = 1 << 14;
+
+for_wide_registers! {
+    /// Finds for some points those of a cloud whose cost + price is least.
+    nearest_of_some, nearest_of_some_wide,
+    (to: &Cloud, from: &Cloud, rows: &[u32], query: &Query<'_>, found: &mut [Found]), {
+        match to.formula {
+            Formula::Length => search::<0>(to, from, rows, query, found),
+            Formula::Absolutes => search::<1>(to, from, rows, query, found),
+            Formula::Square => search::<2>(to, from, rows, query, found),
+        }
+    }
+}
+
+#[inline(always)]
+fn search<const FORMULA: u8>(
+    to: &Cloud,
+    from: &Cloud,
+    rows: &[u32],
+    query: &Query<'_>,
+    found: &mut [Found],
+) {
+    let prices = query.prices;
+    for (found, &row) in found.iter_mut().zip(rows) {
+        found.begin(row, query);
+    }
+    if !to.nodes.is_empty() {
+        let mut open = Vec::new();
+        for (found, &row) in found.iter_mut().zip(rows) {
+            descend::<FORMULA>(to, from.point(row as usize), prices, found, &mut open);
+        }
+        return;
+    }
+    let count = prices.of.len() / LANES;
+    let tile = (TILE / (to.dim * LANES)).max(1);
+    for first in (0..count).step_by(tile) {
+        for (found, &row) in found.iter_mut().zip(rows) {
+            let point = from.point(row as usize);
+            for block in first..(first + tile).min(count) {
+                visit::<FORMULA>(to, block, point, prices, found);
+            }
+        }
+    }
+    for found in found {
+        found.cut();
+    }
+}
+
+/// Looks through a tree, what is nearer first.
+#[inline(always)]
+fn descend<const FORMULA: u8>(
+    to: &Cloud,
+    point: &[f32],
+    prices: &Prices,
+    found: &mut Found,
+    open: &mut Vec<(f32, u32)>,
+) {
+    let bound = |node: u32| {
+        let boxes = &to.boxes[node as usize * to.dim..(node as usize + 1) * to.dim];
+        let mut sum = 0.0;
+        for ([low, high], x) in boxes.iter().zip(point) {
+            let gap = (low - x).max(x - high).max(0.0);
+            sum += if FORMULA == 1 { gap } else { gap * gap };
+        }
+        (if FORMULA == 0 { sum.sqrt() } else { sum }) + prices.least[node as usize]
+    };
+    open.clear();
+    open.push((bound(0), 0));
+    while let Some((least, at)) = open.pop() {
+        if least >= found.limit {
+            continue;
+        }
+        let Node { left, right, block } = to.nodes[at as usize];
+        if left == 0 {
+            visit::<FORMULA>(to, block as usize, point, prices, found);
+            continue;
+        }
+        let (left, right) = ((bound(left), left), (bound(right), right));
+        // The last one is looked at next.
+        open.extend(if left.0 < right.0 { [right, left] } else { [left, right] });
+    }
+    found.cut();
+}
+
+/// What an axis adds to eight costs.
+#[inline(always)]
+fn add_terms<const FORMULA: u8>(lanes: &[f32; 8], x: f32, cost: &mut [f32; 8]) {
+    for lane in 0..8 {
+        let difference = lanes[lane] - x;
+        cost[lane] += if FORMULA == 1 { difference.abs() } else { difference * difference };
+    }
+}
+
+/// Looks at the points of a block.
+#[inline(always)]
+fn visit<const FORMULA: u8>(
+    to: &Cloud,
+    block: usize,
+    point: &[f32],
+    prices: &Prices,
+    found: &mut Found,
+) {
+    let (mut first, mut second) = ([0.0; 8], [0.0; 8]);
+    let (mut third, mut fourth) = ([0.0; 8], [0.0; 8]);
+    for (lanes, &x) in to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point) {
+        let [one, two, three, four] = lanes;
+        add_terms::<FORMULA>(one, x, &mut first);
+        add_terms::<FORMULA>(two, x, &mut second);
+        add_terms::<FORMULA>(three, x, &mut third);
+        add_terms::<FORMULA>(four, x, &mut fourth);
+    }
+    let noise = &NOISE[(found.row * 37 + block * 11) % NOISE.len()];
+    let mut cost = [first, second, third, fourth];
+    let mut value = [[0.0; 8]; 4];
+    let mut least = [f32::INFINITY; 8];
+    for at in 0..4 {
+        let prices = &prices.of.as_chunks::<8>().0[block * 4 + at];
+        for lane in 0..8 {
+            if FORMULA == 0 {
+                cost[at][lane] = cost[at][lane].sqrt();
+            }
+            value[at][lane] = cost[at][lane] + prices[lane] + noise[at][lane] * found.noise;
+            least[lane] = if value[at][lane] < least[lane] { value[at][lane] } else { least[lane] };
+        }
+    }
+    let mut any = false;
+    for least in least {
+        any |= least < found.limit;
+    }
+    if any {
+        found.take(block, &value, &cost);
+    }
+}
+
+/// Random numbers below 1.
+static NOISE: [Lanes; 256] = {
+    let mut out = [[[0.0; 8]; LANES / 8]; 256];
+    let (mut k, mut state) = (0, 0x9e37_79b9_7f4a_7c15u64);
+    while k < 256 * LANES {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        out[k / LANES][k % LANES / 8][k % 8] = (state >> 40) as f32 / (1u64 << 24) as f32;
+        k += 1;
+    }
+    out
+};
+
+/// Where the second half of so many points begins: at a whole block.
+fn half(count: usize) -> usize {
+    let middle = (count / 2).next_multiple_of(LANES);
+    if middle < count { middle } else { middle - LANES }
+}
+
+/// Puts points in the order of a k-d tree.
+fn split(order: &mut [u32], dim: usize, at: &impl Fn(u32, usize) -> f64) {
+    if order.len() <= LANES {
+        return;
+    }
+    let extent = |axis: usize| {
+        let along = order.iter().map(|&place| at(place, axis));
+        let (low, high) =
+            along.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+        high - low
+    };
+    let widest = (0..dim).map(|axis| (extent(axis), axis)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let axis = widest.map_or(0, |widest| widest.1);
+    let middle = half(order.len());
+    let by_axis = |a: &u32, b: &u32| at(*a, axis).total_cmp(&at(*b, axis)).then(a.cmp(b));
+    order.select_nth_unstable_by(middle, by_axis);
+    let (left, right) = order.split_at_mut(middle);
+    split(left, dim, at);
+    split(right, dim, at);
+}

@@ -1,0 +1,102 @@
+//! From a few points to all: prices of a coarse problem are where the auction of a finer one begins.
+//!
+//! Points are in the order of a k-d tree, so eight in a row are neighbors: one of them stands for all,
+//! with the mass of all. What its problem finds out about prices holds for all points: the best price
+//! of a sink against the duals of the few sources is 1-Lipschitz, as the best prices are.
+
+use super::auction::Auction;
+use super::cloud::{Cloud, FAR, Prices, Query};
+
+/// Points that one stands for.
+const GROUP: usize = 8;
+
+/// Sinks or sources up to which there is nothing coarser.
+const LEAST: usize = 512;
+
+/// Masses as whole numbers, on points laid out.
+pub(super) struct Side {
+    pub(super) cloud: Cloud,
+    pub(super) mass: Vec<u64>,
+}
+
+/// ε falls to this share from round to round.
+pub(super) const FALL: f32 = 0.2;
+
+/// The share of all mass that need not be placed before the last round: what is placed last takes
+/// longest.
+const UNPLACED: f64 = 0.02;
+
+/// ε in the end of a coarse problem and in the beginning of a finer one, as shares of how far a point is
+/// from the one that stands for it.
+const ENDS: f32 = 0.05;
+const BEGINS: f32 = 0.2;
+
+impl Side {
+    /// One point for every few.
+    fn coarse(&self) -> Self {
+        let places: Vec<u32> = (0..self.mass.len() as u32)
+            .step_by(GROUP)
+            .map(|first| (first + GROUP as u32 / 2).min(self.mass.len() as u32 - 1))
+            .collect();
+        let mass = self.mass.chunks(GROUP).map(|group| group.iter().sum()).collect();
+        Self { cloud: self.cloud.some(&places), mass }
+    }
+
+    /// The mean cost between a point and the one that stands for it.
+    fn reach(&self, coarse: &Self) -> f32 {
+        let cost = |place: usize| f64::from(self.cloud.cost(place, &coarse.cloud, place / GROUP));
+        let sum: f64 = (0..self.mass.len()).map(cost).sum();
+        (sum / self.mass.len() as f64) as f32
+    }
+
+    /// Prices without those that take nothing.
+    fn open(&self, prices: impl Iterator<Item = f32>) -> Prices {
+        let prices = prices.zip(&self.mass).map(|(p, &mass)| if mass > 0 { p } else { FAR });
+        self.cloud.prices(prices)
+    }
+}
+
+/// What the mean cost of some pairs is.
+fn mean_cost(sources: &Side, sinks: &Side) -> f32 {
+    let (n, m) = (sources.mass.len(), sinks.mass.len());
+    let cost = |k: usize| sources.cloud.cost(k * 7919 % n, &sinks.cloud, k * 104_729 % m);
+    (0..PROBES).map(cost).sum::<f32>() / PROBES as f32
+}
+
+const PROBES: usize = 1000;
+
+/// Prices to begin with, and the first ε that is worth its time.
+pub(super) fn first_prices(
+    (sources, sinks): (&Side, &Side),
+    finest: f32,
+    goes_on: &dyn Fn() -> bool,
+) -> (Prices, f32) {
+    if sources.mass.len().min(sinks.mass.len()) <= LEAST {
+        let zero = vec![0.0; sinks.mass.len()];
+        let epsilon = 0.25 * mean_cost(sources, sinks);
+        return (sinks.open(zero.into_iter()), epsilon.max(finest));
+    }
+    let (coarse, few) = (sources.coarse(), sinks.coarse());
+    let reach = sources.reach(&coarse).min(sinks.reach(&few));
+    let (prices, mut epsilon) = first_prices((&coarse, &few), finest, goes_on);
+    let mut auction =
+        Auction::new((&coarse.cloud, &coarse.mass[..]), (&few.cloud, &few.mass[..]), prices);
+    while auction.run(epsilon, UNPLACED, goes_on) && epsilon > (ENDS * reach).max(finest) {
+        epsilon *= FALL;
+    }
+    let prices = extended((&coarse, &few), auction.prices, sinks);
+    (prices, (BEGINS * reach).max(finest))
+}
+
+/// The prices of a few sinks as prices of many: what the best price of each is against the duals of the
+/// few sources.
+fn extended((sources, sinks): (&Side, &Side), mut prices: Prices, to: &Side) -> Prices {
+    sinks.cloud.update(&mut prices);
+    let all = |side: &Side| -> Vec<u32> { (0..side.mass.len() as u32).collect() };
+    let query = Query { prices: &prices, most: 1, noise: 0.0 };
+    let duals = sinks.cloud.nearest(&sources.cloud, &all(sources), &query);
+    let duals = sources.cloud.prices(duals.iter().map(|found| -found.entries[0].value));
+    let query = Query { prices: &duals, most: 1, noise: 0.0 };
+    let best = sources.cloud.nearest(&to.cloud, &all(to), &query);
+    to.open(best.iter().map(|found| -found.entries[0].value))
+}

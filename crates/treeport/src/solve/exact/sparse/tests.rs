@@ -1,0 +1,251 @@
+//! The judge is the solver with a table of all costs.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::{Solver, reused};
+use super::cloud::{Cloud, Frame, Query};
+use super::*;
+use crate::measure::{Measure, Measures};
+use crate::metric::PointMetric;
+use crate::rounding::TOTALS;
+
+/// Points of some kind: spread out, on a grid with many ties, in few places, of any size.
+fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
+    let kinds = prop::sample::select(vec![
+        PointMetric::Euclidean,
+        PointMetric::Manhattan,
+        PointMetric::SqEuclidean,
+        PointMetric::Cosine,
+    ]);
+    let dims = prop::sample::select(vec![1usize, 2, 3, 8, 9, 20]);
+    let sizes = prop::sample::select(vec![1e-9, 1.0, 1e9]);
+    let grids = prop::sample::select(vec![0.0, 3.0, 1.0]);
+    (kinds, dims, sizes, grids, 20usize..140, any::<u64>()).prop_filter_map(
+        "no such metric",
+        |(kind, dim, size, grid, n, seed)| {
+            let mut random = random(seed);
+            let mut coordinate = || {
+                let x = random();
+                size * if grid > 0.0 { (grid * x).round() + 1.0 } else { x }
+            };
+            let coordinates: Vec<f64> = (0..n * dim).map(|_| coordinate()).collect();
+            Some((GroundMetric::from_points(dim, coordinates, kind).ok()?, n))
+        },
+    )
+}
+
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Masses of two measures: equal, random, over 20 orders of magnitude, or the same points twice.
+fn measures(n: usize, kind: u8, seed: u64) -> Option<Measures> {
+    let mut random = random(seed ^ 0xabcd);
+    let mut mass = || match kind {
+        0 => 1.0,
+        1 => random() + 1e-3,
+        _ => 10f64.powf(-20.0 * random()),
+    };
+    let half = n / 2;
+    let sides = if kind == 3 { [0..n, 0..n] } else { [0..half, half..n] };
+    let rows = sides.map(|side| side.map(|point| (point, mass())).collect::<Vec<_>>());
+    Some(Measures::from_rows(n, rows).ok()?.normalized())
+}
+
+/// Both ways of solving what is laid out.
+fn both(
+    metric: &GroundMetric,
+    (a, b): (&Measure<'_>, &Measure<'_>),
+    width: f64,
+) -> Option<(Answer, f64, Solver)> {
+    reused(|solver| {
+        solver.lay_out(metric, a, b);
+        if solver.left.is_empty() {
+            return None;
+        }
+        let masses = [&solver.supply[..], &solver.demand];
+        let sides = [&solver.left[..], &solver.right];
+        let sparse = Sparse::new(metric, sides, masses).unwrap()?;
+        let aim = Aim { width, goes_on: &|_| true, is_up: &|| false };
+        let answer = sparse.solve(&mut Simplex::default(), &aim).unwrap();
+        let mut dense = Solver::default();
+        dense.lay_out(metric, a, b);
+        dense.fill_costs(metric, &|_| true).unwrap();
+        let value = dense.certified(&|_| true).unwrap().value;
+        Some((answer, value, dense))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn what_is_proved_is_what_all_costs_say(
+        (metric, n) in points(),
+        (kind, seed) in (0u8..4, any::<u64>()),
+        width in prop::sample::select(vec![0.0, 0.01, 0.2]),
+    ) {
+        let Some(measures) = measures(n, kind, seed) else { return Ok(()) };
+        let (a, b) = (measures.row(0), measures.row(1));
+        let Some((answer, value, dense)) = both(&metric, (&a, &b), width) else { return Ok(()) };
+        let near = 1e-9 * value + 1e-300;
+        prop_assert!(answer.lower <= value + near, "{} {value}", answer.lower);
+        prop_assert!(answer.upper >= value - near, "{} {value}", answer.upper);
+        if let Some(found) = answer.certified {
+            prop_assert!((found.value - value).abs() <= 2.0 * near, "{} {value}", found.value);
+            prop_assert_eq!(found.value, answer.upper);
+            prop_assert!(answer.moves.len() < dense.left.len() + dense.right.len());
+        }
+        // The plan has the masses given, and costs the upper bound.
+        let total: f64 = dense.supply.iter().sum();
+        let (mut given, mut taken) = (dense.supply.clone(), dense.demand.clone());
+        let mut cost = 0.0;
+        for &(i, j, mass) in &answer.moves {
+            prop_assert!(mass > 0.0);
+            given[i] -= mass;
+            taken[j] -= mass;
+            cost += mass * metric.distance(dense.left[i], dense.right[j]);
+        }
+        let most = given.iter().chain(&taken).fold(0.0, |most: f64, rest| most.max(rest.abs()));
+        prop_assert!(most <= TOTALS * total, "{most}");
+        prop_assert!((cost - answer.upper).abs() <= 1e-12 * cost);
+        // The duals prove the lower bound for all pairs.
+        if answer.left.is_empty() {
+            prop_assert_eq!(answer.lower, 0.0);
+            return Ok(());
+        }
+        let largest = answer.left.iter().chain(&answer.right).fold(0.0, |m: f64, d| m.max(d.abs()));
+        for (&i, u) in dense.left.iter().zip(&answer.left) {
+            for (&j, v) in dense.right.iter().zip(&answer.right) {
+                prop_assert!(u + v <= metric.distance(i, j) + 1e-15 * largest);
+            }
+        }
+        let sum = |masses: &[f64], duals: &[f64]| -> f64 {
+            masses.iter().zip(duals).map(|(mass, dual)| mass * dual).sum()
+        };
+        let proved = sum(&dense.supply, &answer.left) + sum(&dense.demand, &answer.right);
+        prop_assert!(answer.lower <= proved + 1e-12 * total * largest);
+    }
+
+    #[test]
+    fn boxes_and_single_precision_lose_nothing_that_is_not_said(
+        (metric, n) in points(),
+        prices in vec(-1.0..1.0f32, 140),
+        most in 1usize..9,
+        noise in prop::sample::select(vec![0.0f32, 0.3]),
+    ) {
+        let half = n / 2;
+        let sides: [Vec<usize>; 2] = [(0..half).collect(), (half..n).collect()];
+        let Some(frame) = Frame::new(&metric, [&sides[0], &sides[1]]) else { return Ok(()) };
+        let ordered = |side: &[usize]| -> Vec<usize> {
+            Cloud::order(&metric, side).iter().map(|&place| side[place as usize]).collect()
+        };
+        let (left, right) = (ordered(&sides[0]), ordered(&sides[1]));
+        let from = Cloud::new(&frame, &metric, left.iter().copied());
+        let to = Cloud::new(&frame, &metric, right.iter().copied());
+        let prices = to.prices(prices[..right.len()].iter().copied());
+        let rows: Vec<u32> = (0..left.len() as u32).collect();
+        let query = Query { prices: &prices, most, noise };
+        let boxed = to.nearest(&from, &rows, &query);
+        let plain = to.without_boxes().nearest(&from, &rows, &query);
+        let lost = frame.lost(1.0);
+        for (i, (boxed, plain)) in boxed.iter().zip(&plain).enumerate() {
+            prop_assert_eq!(boxed.limit, plain.limit);
+            let sorted = |found: &cloud::Found| {
+                let mut entries: Vec<_> =
+                    found.entries.iter().map(|e| (e.value.to_bits(), e.point)).collect();
+                entries.sort_unstable();
+                entries
+            };
+            prop_assert_eq!(sorted(boxed), sorted(plain));
+            let listed: Vec<usize> = boxed.entries.iter().map(|e| e.point as usize).collect();
+            for j in 0..right.len() {
+                let cost = metric.distance(left[i], right[j]) / frame.worth;
+                let value = cost + f64::from(prices.of[j]);
+                match boxed.entries.iter().find(|entry| entry.point as usize == j) {
+                    Some(entry) => {
+                        prop_assert!((f64::from(entry.cost) - cost).abs() <= lost);
+                        let off = f64::from(entry.value) - value;
+                        prop_assert!(-lost <= off && off <= lost + f64::from(noise));
+                    }
+                    None => prop_assert!(
+                        value + f64::from(noise) >= f64::from(boxed.limit) - lost,
+                        "{listed:?}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_threads_finds_the_same_bits() {
+    let (n, dim) = (2600, 3);
+    let mut random = random(5);
+    let coordinates = (0..2 * n * dim).map(|_| random()).collect();
+    let metric = GroundMetric::from_points(dim, coordinates, PointMetric::Euclidean).unwrap();
+    let rows =
+        [0, n].map(|first| (first..first + n).map(|p| (p, 1.0 + random())).collect::<Vec<_>>());
+    let measures = Measures::from_rows(2 * n, rows).unwrap().normalized();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let solve = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let problem = crate::Problem::new(&metric, &a, &b);
+        let back = crate::Problem::new(&metric, &b, &a);
+        pool.install(|| {
+            let solution = problem.solve(&crate::silent).unwrap();
+            assert_eq!(solution.value, back.value(&crate::silent).unwrap());
+            solution
+        })
+    };
+    assert_eq!(solve(1), solve(3));
+}
+
+#[test]
+fn a_run_can_be_stopped_and_says_what_it_knows() {
+    let n = 2000;
+    let mut random = random(9);
+    let coordinates = (0..4 * n).map(|_| random()).collect();
+    let metric = GroundMetric::from_points(2, coordinates, PointMetric::Euclidean).unwrap();
+    let rows = [0, n].map(|first| (first..first + n).map(|p| (p, 1.0)).collect::<Vec<_>>());
+    let measures = Measures::from_rows(2 * n, rows).unwrap();
+    let (a, b) = (measures.row(0), measures.row(1));
+    let exact = crate::Problem::new(&metric, &a, &b).value(&crate::silent).unwrap();
+    let mut solver = Solver::default();
+    solver.lay_out(&metric, &a, &b);
+    let masses = [&solver.supply[..], &solver.demand];
+    let sparse = Sparse::new(&metric, [&solver.left, &solver.right], masses).unwrap().unwrap();
+    let mut stopped = 0;
+    for asked in [0, 3, 30, 300, 3000, 30_000, usize::MAX] {
+        let count = std::cell::Cell::new(0);
+        let goes_on = |_| {
+            count.set(count.get() + 1);
+            count.get() <= asked
+        };
+        let aim = |is_up| Aim { width: 0.0, goes_on: &goes_on, is_up };
+        match sparse.solve(&mut Simplex::default(), &aim(&|| true)) {
+            Err(error) => {
+                assert!(matches!(error, Error::Cancelled));
+                stopped += 1;
+            }
+            Ok(answer) => {
+                assert!(
+                    answer.lower <= exact * (1.0 + 1e-9) && exact <= answer.upper * (1.0 + 1e-9)
+                );
+                assert!(answer.certified.is_some() || asked < usize::MAX);
+            }
+        }
+        if count.replace(0) > asked {
+            let cancelled = sparse.solve(&mut Simplex::default(), &aim(&|| false));
+            assert!(matches!(cancelled, Err(Error::Cancelled)));
+        }
+    }
+    assert!(stopped > 0);
+}
