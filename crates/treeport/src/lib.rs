@@ -67,6 +67,7 @@ mod spanning;
 mod sparse;
 mod steps;
 pub mod tree;
+mod twofold;
 mod units;
 mod wide;
 

@@ -1,6 +1,7 @@
 //! Costs and masses whose products are beyond the largest number: what cannot be proved then is no mistake of
 //! the solver's.
 
+use super::exact::line::Line;
 use super::matrix::MatrixView;
 use crate::error::Error;
 use crate::measure::Measure;
@@ -21,6 +22,9 @@ pub(super) fn explained(error: Error, mass: f64, largest: impl FnOnce() -> f64) 
 
 /// The largest distance between the supports of two measures.
 pub(super) fn largest_distance(metric: &GroundMetric, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
+    if let Some(line) = Line::of(metric) {
+        return line.largest_cost(a, b);
+    }
     let from = |i: u32| b.support().iter().map(move |&j| metric.distance(i as usize, j as usize));
     a.support().iter().flat_map(|&i| from(i)).fold(0.0, f64::max)
 }

@@ -122,8 +122,10 @@ fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<
 fn placed(measure: &Measure<'_>, used: &[u32], first: usize, count: usize) -> Measures {
     let mut after = 0;
     let entries = measure.iter().map(|(point, mass)| {
-        // Both lists increase, so the search goes on where it was.
-        after += used[after..].partition_point(|&p| (p as usize) < point);
+        // Both lists increase, and every point is in use: the search goes on where it was.
+        while (used[after] as usize) < point {
+            after += 1;
+        }
         (first + after, mass)
     });
     Measures::from_rows_or_empty(count, [entries]).expect("the same masses")

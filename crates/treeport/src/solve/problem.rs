@@ -8,6 +8,7 @@
 //!
 //! Which solver runs is decided below, in `exact`; nothing here computes.
 
+use super::exact::line::Line;
 use super::exact::{self, GoesOn, Solution, relaxed};
 use super::matrix::MatrixView;
 use super::overflow;
@@ -56,6 +57,19 @@ impl Ground<'_> {
             Self::Metric(metric) => metric.edges().is_some(),
             Self::Components(_) => true,
         }
+    }
+
+    /// Whether balanced problems are solved by sorting points with one coordinate.
+    pub(super) fn is_line(self) -> bool {
+        matches!(self, Self::Metric(metric) if Line::of(metric).is_some())
+    }
+
+    /// The work of a problem between two measures, counted in costs of a table that take as long.
+    pub(super) fn work(self, relax: Relax, a: &Measure<'_>, b: &Measure<'_>) -> usize {
+        if relax == Relax::Balanced && self.is_line() {
+            return COSTS_OF_A_POINT * (a.support().len() + b.support().len());
+        }
+        arcs(a, b)
     }
 }
 
@@ -351,12 +365,16 @@ impl Problem<'_> {
     /// Whether it is solved in about a tenth of a millisecond: no other thread, no progress bar and
     /// nobody at the keyboard would notice.
     pub fn is_quick(&self) -> bool {
-        let (is_graph, arcs) = match &self.given {
-            Given::Ground { ground, a, b } => (ground.is_graph(), arcs(a, b)),
-            Given::Points(points) => (false, arcs(&points.a.row(0), &points.b.row(0))),
-            Given::Matrix { a, b, .. } => (false, a.len().saturating_mul(b.len())),
-        };
-        !is_graph && arcs <= QUICK_ARCS
+        match &self.given {
+            Given::Ground { ground, a, b } => {
+                !ground.is_graph() && ground.work(self.relax, a, b) <= QUICK_ARCS
+            }
+            Given::Points(points) => {
+                let ground = Ground::Metric(&points.metric);
+                ground.work(self.relax, &points.a.row(0), &points.b.row(0)) <= QUICK_ARCS
+            }
+            Given::Matrix { a, b, .. } => a.len().saturating_mul(b.len()) <= QUICK_ARCS,
+        }
     }
 
     /// What entropic transport takes: a metric or a matrix, and all mass moved.
@@ -445,6 +463,9 @@ pub(super) fn solve_posed(
 pub(super) fn arcs(a: &Measure<'_>, b: &Measure<'_>) -> usize {
     a.support().len().saturating_mul(b.support().len())
 }
+
+/// Costs that take as long as a point on a line.
+const COSTS_OF_A_POINT: usize = 2;
 
 /// Costs up to which problems are quick: those of one, or of many together.
 pub(super) const QUICK_ARCS: usize = 1 << 12;

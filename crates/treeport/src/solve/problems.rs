@@ -3,9 +3,9 @@
 use rayon::prelude::*;
 
 use super::exact::order::precedes;
-use super::exact::{Solver, choice, components, relaxed, reused};
+use super::exact::{Solver, choice, components, line, relaxed, reused};
 use super::overflow;
-use super::problem::{Ground, OnMetric, QUICK_ARCS, Relax, arcs};
+use super::problem::{Ground, OnMetric, QUICK_ARCS, Relax};
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
@@ -79,7 +79,8 @@ impl<'a> Problems<'a> {
             .pairs
             .iter()
             .filter_map(|&(i, j)| Some((self.measures.get(i).ok()?, self.measures.get(j).ok()?)));
-        rows.fold(0usize, |sum, (a, b)| sum.saturating_add(arcs(&a, &b))) <= QUICK_ARCS
+        let work = rows.map(|(a, b)| self.ground.work(self.relax, &a, &b));
+        work.fold(0usize, usize::saturating_add) <= QUICK_ARCS
     }
 
     /// Refuses measures on other points, pairs of measures that are not there, and totals.
@@ -146,6 +147,12 @@ impl<'a> Problems<'a> {
         let support = |i: usize| self.measures.row(i).support().len();
         let size = |&(i, j): &(usize, usize)| memory::size_of::<f64>(&[support(i), support(j)]);
         let threads = rayon::current_num_threads().min(self.pairs.len());
+        if self.relax == Relax::Balanced && self.ground.is_line() {
+            let points = |&(i, j): &(usize, usize)| support(i) + support(j);
+            let largest = self.pairs.iter().max_by_key(|pair| points(pair));
+            return largest
+                .map_or(Ok(()), |&(i, j)| line::check_room(support(i), support(j), threads));
+        }
         let largest = self.pairs.iter().map(size).max().unwrap_or(0);
         let step = format_args!("exact transport on {threads} threads");
         let way_out = "take fewer threads, or an estimate at the level `flow`";

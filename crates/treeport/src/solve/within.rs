@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::exact::line::Line;
 use super::exact::{self, Solution, choice, components, relaxed};
 use super::matrix::SideMasses;
 use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
@@ -160,7 +161,8 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
             if let Some(network) = network {
                 return exact::edges::bounds(pair, network, width, clock);
             }
-            let sweeps_help = width > 0.0 || clock.is_limited();
+            let is_line = Line::of(pair.metric).is_some();
+            let sweeps_help = !is_line && (width > 0.0 || clock.is_limited());
             let is_large = arcs(&pair.a, &pair.b) > QUICK_ARCS;
             if sweeps_help && is_large && exact::sweeps_come_first(pair) {
                 let swept = exact::interval_and_plan(pair, width)?;
@@ -169,13 +171,15 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
                 }
                 first = Some(swept);
             }
-            match exact::bounds_by_auction(pair, width, clock) {
-                Err(Error::Cancelled) if clock.is_up() => {
-                    return first.map_or_else(|| first_plan(posed, relax), Ok);
+            if !is_line {
+                match exact::bounds_by_auction(pair, width, clock) {
+                    Err(Error::Cancelled) if clock.is_up() => {
+                        return first.map_or_else(|| first_plan(posed, relax), Ok);
+                    }
+                    Err(error) => return Err(error),
+                    Ok(Some(found)) => return Ok(found),
+                    Ok(None) => {}
                 }
-                Err(error) => return Err(error),
-                Ok(Some(found)) => return Ok(found),
-                Ok(None) => {}
             }
         }
         (Posed::Metric(_) | Posed::Matrix(_), _) => {}

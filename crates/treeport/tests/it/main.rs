@@ -20,6 +20,7 @@ mod haversine;
 mod index_files;
 mod labelled;
 mod learning;
+mod line;
 mod linkage;
 mod memory;
 mod methods;

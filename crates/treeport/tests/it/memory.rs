@@ -179,12 +179,10 @@ alone! {
         let costs = MatrixView::from_fn(100, 100, &|i, j| i.abs_diff(j) as f64);
         let options = SinkhornOptions::default();
         let _limit = Limit::of(50 * KILOBYTE);
-        let squared = GroundMetric::from_points(
-            1,
-            metric.coordinates().unwrap().1.to_vec(),
-            PointMetric::SqEuclidean,
-        )
-        .unwrap();
+        let places = metric.coordinates().unwrap().1;
+        let on_a_diagonal = places.iter().flat_map(|&x| [x, x]).collect();
+        let squared =
+            GroundMetric::from_points(2, on_a_diagonal, PointMetric::SqEuclidean).unwrap();
         let text = refused(Problem::new(&squared, &a, &b).value(&silent));
         assert_eq!(
             text,
@@ -196,6 +194,15 @@ alone! {
         let text = refused(sinkhorn::value(&Problem::new(&metric, &a, &b), &options, &silent));
         assert!(text.starts_with("entropic transport between 100 and 100 points needs 160 kB"));
         refused(sinkhorn::value(&Problem::between(&dense[0], &dense[1], costs), &options, &silent));
+        // Points on a line have no table.
+        let problem = Problem::new(&metric, &a, &b);
+        let value = problem.value(&silent).unwrap();
+        assert_eq!(Problems::new(&metric, &measures, &[(0, 1)]).values(&silent).unwrap(), [value]);
+        let less = Limit::of(20 * KILOBYTE);
+        let text = refused(problem.solve(&silent));
+        assert!(text.starts_with("transport between 100 and 100 points on a line needs"), "{text}");
+        refused(Problems::new(&metric, &measures, &[(0, 1)]).values(&silent));
+        drop(less);
         // What they name works.
         let model = Model::Tree(linkage(&metric, Linkage::Single, &treeport::silent).unwrap());
         let estimator = Estimator::new(&squared, &model).unwrap().by_trees_alone();

@@ -39,6 +39,8 @@ mod dual;
 pub(super) mod edges;
 mod first;
 pub(super) mod fixed;
+pub(super) mod line;
+mod line_potentials;
 mod linked;
 mod lopsided;
 pub(super) mod order;
@@ -66,6 +68,7 @@ use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
+use line::Line;
 use simplex::Simplex;
 pub(crate) use sweeps::interval;
 pub(super) use sweeps::interval_and_plan;
@@ -131,6 +134,7 @@ pub(crate) struct Solver {
     float: Simplex<f64>,
     integer: Simplex<i128>,
     edges: edges::OnEdges,
+    line: line::LineOrder,
     bound: Vec<f64>,
     rough: sweeps::SweepMemory,
 }
@@ -173,7 +177,8 @@ pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     // What it measured last may have been other points.
     solver.laid.forget();
     let result = work(&mut solver);
-    if solver.cost.capacity() <= MOST_KEPT && solver.edges.is_small() && solver.rough.is_small() {
+    let is_small = solver.edges.is_small() && solver.rough.is_small() && solver.line.is_small();
+    if is_small && solver.cost.capacity() <= MOST_KEPT {
         SOLVER.set(Some(solver));
     }
     result
@@ -219,6 +224,10 @@ impl Solver {
         b: &Measure<'_>,
         goes_on: &GoesOn<'_>,
     ) -> Result<(f64, f64)> {
+        if let Some(line) = Line::of(metric) {
+            let pair = OnMetric { metric, a: *a, b: *b };
+            return self.on_line(&line, &pair, goes_on).map(|found| (found.value, found.gap));
+        }
         self.lay_out(metric, a, b);
         if self.left.is_empty() {
             return Ok((0.0, 0.0));
@@ -239,6 +248,9 @@ impl Solver {
         pair: &OnMetric<'_>,
         goes_on: &GoesOn<'_>,
     ) -> Result<Solution> {
+        if let Some(line) = Line::of(pair.metric) {
+            return self.solution_on_line(&line, pair, goes_on).map(|found| self.as_given(found));
+        }
         self.lay_out(pair.metric, &pair.a, &pair.b);
         if let Some(network) = self.by_edges(pair.metric) {
             return self.solution_on_edges(network, goes_on).map(|found| self.as_given(found));

@@ -7,6 +7,7 @@
 //! sides are extended by the least of what the other one allows.
 
 use super::Solution;
+use super::line::Line;
 use crate::metric::GroundMetric;
 use crate::solve::matrix::MatrixView;
 use crate::solve::problem::Potentials;
@@ -15,6 +16,9 @@ impl Solution {
     /// Dual values of all points of a metric, none above `most`.
     pub(in crate::solve) fn on_metric(&self, metric: &GroundMetric, most: f64) -> Potentials {
         if !metric.is_metric() {
+            if let Some(line) = Line::of(metric) {
+                return self.extended_on_line(&line, most);
+            }
             let n = metric.points();
             return self.extended(n, n, most, |i, out| metric.row(i, out));
         }
@@ -47,6 +51,9 @@ impl Solution {
             metric.make_lipschitz(&mut height);
             return height;
         }
+        if let Some(line) = Line::of(metric) {
+            return line.allowed(&self.right, most);
+        }
         let (columns, values): (Vec<usize>, Vec<f64>) = self.right.iter().copied().unzip();
         let mut row = vec![0.0; columns.len()];
         let lowest = |i: usize| {
@@ -54,6 +61,22 @@ impl Solution {
             row.iter().zip(&values).map(|(d, v)| d - v).fold(most, f64::min)
         };
         (0..n).map(lowest).collect()
+    }
+
+    /// As [`extended`](Self::extended), on a line.
+    fn extended_on_line(&self, line: &Line<'_>, most: f64) -> Potentials {
+        let mut right = line.allowed(&self.left, most);
+        self.right.iter().for_each(|&(j, v)| right[j] = v);
+        for v in &mut right {
+            *v = or_zero(*v);
+        }
+        let columns: Vec<(usize, f64)> = right.iter().copied().enumerate().collect();
+        let mut left = line.allowed(&columns, most);
+        for u in &mut left {
+            *u = or_zero(*u);
+        }
+        self.left.iter().for_each(|&(i, u)| left[i] = u);
+        Potentials { left, right }
     }
 
     /// First columns without a value get the largest that the rows with one allow, then the other
