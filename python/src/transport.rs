@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use numpy::ndarray::ArrayView2;
-use numpy::{IntoPyArray, PyArray1, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use treeport::accuracy::Question;
 use treeport::internal::condensed::{pairs_of, place, size_for};
+use treeport::internal::solve::table_of_few;
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{
     Error, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax, Target,
@@ -79,11 +81,18 @@ fn ask<T: Send>(
             asked(problem.map_err(to_py_err)?)
         }
         Costs::TwoSets(left, right, metric) => {
-            let (a, b, x, y) =
-                (a.read(0, empty)?, b.read(1, empty)?, left.as_array(), right.as_array());
+            let (x, y) = (left.as_array(), right.as_array());
             let metric: PointMetric = metric.parse().map_err(to_py_err)?;
             let (of_x, of_y) = (entry(&x), entry(&y));
             let (x, y) = (view(&x, &of_x), view(&y, &of_y));
+            if let (Row::Dense(a), Row::Dense(b)) = (a, b)
+                && let (Ok(a), Ok(b)) = (a.as_slice(), b.as_slice())
+                && let Some(costs) = table_of_few([a, b], [&x, &y], metric)
+            {
+                let costs = MatrixView::new(a.len(), b.len(), &costs).map_err(to_py_err)?;
+                return asked(Problem::between(a, b, costs));
+            }
+            let (a, b) = (a.read(0, empty)?, b.read(1, empty)?);
             let problem = Problem::of_points(&a.row(0), &b.row(0), x, Some(y), metric);
             asked(problem.map_err(to_py_err)?)
         }
@@ -164,27 +173,107 @@ pub(crate) fn emd<'py>(
 }
 
 /// The cost of an optimal plan between masses and a cost matrix, or with a metric the coordinates of
-/// points, that can be read where they lie; `None` where something has to be converted first.
+/// points (those of `b` are `ground_b`, where there is one), that can be read where they lie; `None` where
+/// something has to be converted first.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
 pub(crate) fn emd_of_arrays<'py>(
     py: Python<'py>,
     a: &Bound<'py, PyAny>,
     b: &Bound<'py, PyAny>,
     ground: &Bound<'py, PyAny>,
-    metric: Option<String>,
+    ground_b: Option<&Bound<'py, PyAny>>,
+    metric: Option<&Bound<'py, PyAny>>,
     mass: Option<f64>,
     penalty: Option<f64>,
 ) -> PyResult<Option<f64>> {
+    let relax = relax(mass, penalty);
+    let metric = metric.map(point_metric).transpose()?;
+    if let Some(few) = FewNumbers::read(a, b, ground, ground_b)
+        && let Some(value) = few.value(metric, relax)
+    {
+        return value.map(Some).map_err(to_py_err);
+    }
     let (Ok(a), Ok(b), Ok(ground)) = (a.extract(), b.extract(), ground.extract()) else {
         return Ok(None);
     };
-    let (a, b) = (Row::Dense(a), Row::Dense(b));
-    let costs = match metric {
-        None => Costs::Matrix(ground),
-        Some(metric) => Costs::Points(ground, metric),
+    let Ok(ground_b) = ground_b.map(PyAnyMethods::extract).transpose() else {
+        return Ok(None);
     };
-    let relax = relax(mass, penalty);
+    let (a, b) = (Row::Dense(a), Row::Dense(b));
+    let costs = match (metric, ground_b) {
+        (None, _) => Costs::Matrix(ground),
+        (Some(metric), None) => Costs::Points(ground, metric.to_string()),
+        (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.to_string()),
+    };
     ask(py, &a, &b, &costs, relax, None, |problem, progress| problem.value(progress)).map(Some)
+}
+
+/// A metric by its name; the usual one is known without reading it.
+fn point_metric(name: &Bound<'_, PyAny>) -> PyResult<PointMetric> {
+    if name.is(intern!(name.py(), "euclidean")) {
+        return Ok(PointMetric::Euclidean);
+    }
+    name.extract::<String>()?.parse().map_err(to_py_err)
+}
+
+/// The arrays of a problem of few points, copied: that takes less time than to keep others from writing
+/// to them, which is half of what a problem of ten points takes.
+struct FewNumbers {
+    a: Vec<f64>,
+    b: Vec<f64>,
+    ground: Table,
+    ground_b: Option<Table>,
+}
+
+/// Numbers of a table, row after row.
+struct Table {
+    shape: [usize; 2],
+    numbers: Vec<f64>,
+}
+
+impl FewNumbers {
+    fn read(
+        a: &Bound<'_, PyAny>,
+        b: &Bound<'_, PyAny>,
+        ground: &Bound<'_, PyAny>,
+        ground_b: Option<&Bound<'_, PyAny>>,
+    ) -> Option<Self> {
+        let ground = Table::read(ground)?;
+        let ground_b = match ground_b {
+            Some(points) => Some(Table::read(points)?),
+            None => None,
+        };
+        let [a, b] = [a, b].map(|masses| convert::few(masses.cast::<PyArray1<f64>>().ok()?));
+        Some(Self { a: a?, b: b?, ground, ground_b })
+    }
+
+    /// The value of the problem; `None` where coordinates have to be read another way.
+    fn value(&self, metric: Option<PointMetric>, relax: Relax) -> Option<treeport::Result<f64>> {
+        let (a, b) = (&self.a, &self.b);
+        let value = |costs| Problem::between(a, b, costs).relaxed(relax).value(&silent);
+        match (metric, &self.ground_b) {
+            (None, _) => Some(self.ground.view().and_then(value)),
+            (Some(metric), Some(ground_b)) => {
+                let (x, y) = (self.ground.view().ok()?, ground_b.view().ok()?);
+                let costs = table_of_few([a, b], [&x, &y], metric)?;
+                Some(MatrixView::new(a.len(), b.len(), &costs).and_then(value))
+            }
+            (Some(_), None) => None,
+        }
+    }
+}
+
+impl Table {
+    fn read(given: &Bound<'_, PyAny>) -> Option<Self> {
+        let array = given.cast::<PyArray2<f64>>().ok()?;
+        let &[rows, columns] = array.shape() else { return None };
+        Some(Self { shape: [rows, columns], numbers: convert::few(array)? })
+    }
+
+    fn view(&self) -> treeport::Result<MatrixView<'_>> {
+        MatrixView::new(self.shape[0], self.shape[1], &self.numbers)
+    }
 }
 
 /// Bounds of the cost of an optimal plan, and the plan behind the upper one.
@@ -232,6 +321,12 @@ pub(crate) fn sinkhorn<'py>(
     let epsilon = if relative { Epsilon::Relative(epsilon) } else { Epsilon::Absolute(epsilon) };
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
+    if !plan {
+        let value = ask(py, &a, &b, &costs, Relax::Balanced, None, |problem, progress| {
+            entropic::value(problem, &options, progress)
+        })?;
+        return Ok((value, None));
+    }
     let solved = ask(py, &a, &b, &costs, Relax::Balanced, None, |problem, progress| {
         let solved = entropic::solve(problem, &options, progress)?;
         if solved.converged {
@@ -240,7 +335,7 @@ pub(crate) fn sinkhorn<'py>(
         let (violation, iterations) = (solved.violation, solved.iterations);
         Err(Error::NotConverged { left: 0, right: 1, violation, tolerance, iterations })
     })?;
-    Ok((solved.transport_cost, plan.then(|| convert::moves(py, solved.plan))))
+    Ok((solved.transport_cost, Some(convert::moves(py, solved.plan))))
 }
 
 /// What many pairs live on.

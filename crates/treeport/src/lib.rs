@@ -119,6 +119,9 @@ pub mod internal {
     pub mod score {
         pub use crate::score::{factor, least_label, median, relative_errors};
     }
+    pub mod solve {
+        pub use crate::solve::table_of_few;
+    }
     pub mod steps {
         pub use crate::steps::*;
     }

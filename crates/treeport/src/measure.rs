@@ -195,9 +195,11 @@ impl Measures {
             return Err(Error::TooManyPoints { count: points, max: MAX_POINTS });
         }
         let mut all = CompressedRows::default();
-        let mut scratch = Vec::new();
         for (measure, row) in rows.into_iter().enumerate() {
-            scratch.clear();
+            let row = row.into_iter();
+            all.make_room(1, row.size_hint().0.min(AT_FIRST))?;
+            let first = all.point.len();
+            let mut increases = true;
             for (point, value) in row {
                 if point >= points {
                     return Err(Error::PointOutOfRange { measure, point, points });
@@ -206,11 +208,15 @@ impl Measures {
                     return Err(Error::BadMass { measure, point, value });
                 }
                 if value > 0.0 {
-                    memory::grow(&mut scratch, format_args!("{STEP}"), 1, INSTEAD)?;
-                    scratch.push((point as u32, value));
+                    let point = point as u32;
+                    increases &= all.point[first..].last().is_none_or(|&last| last < point);
+                    all.push(point, value)?;
                 }
             }
-            all.push(measure, &mut scratch)?;
+            if !increases {
+                all.sort_from(first)?;
+            }
+            all.end_row(measure, first)?;
         }
         Ok(Self { points, rows: Arc::new(all), names: None })
     }
@@ -483,32 +489,51 @@ impl CompressedRows {
         memory::grow(&mut self.total, format_args!("{STEP}"), rows, INSTEAD)
     }
 
-    /// Sorts, adds up and appends one checked row.
-    fn push(&mut self, measure: usize, row: &mut [(u32, f64)]) -> Result<()> {
-        if !row.is_sorted_by(|a, b| a.0 < b.0) {
-            // Stable, so that masses at one point add up in the order given.
-            row.sort_by_key(|&(point, _)| point);
-        }
-        self.make_room(1, row.len())?;
-        let first = self.point.len();
-        for &(point, mass) in row.iter() {
-            if self.point.len() > first && self.point.last() == Some(&point) {
-                self.mass[self.point.len() - 1] += mass;
+    /// Appends an entry to the last row.
+    fn push(&mut self, point: u32, mass: f64) -> Result<()> {
+        memory::grow(&mut self.point, format_args!("{STEP}"), 1, INSTEAD)?;
+        memory::grow(&mut self.mass, format_args!("{STEP}"), 1, INSTEAD)?;
+        self.point.push(point);
+        self.mass.push(mass);
+        Ok(())
+    }
+
+    /// Sorts the entries of the last row, from `first` on, and adds up those of one point.
+    fn sort_from(&mut self, first: usize) -> Result<()> {
+        let mut row = Vec::new();
+        memory::grow(&mut row, format_args!("{STEP}"), self.point.len() - first, INSTEAD)?;
+        row.extend(self.point.drain(first..).zip(self.mass.drain(first..)));
+        // Stable, so that masses at one point add up in the order given.
+        row.sort_by_key(|&(point, _)| point);
+        for (point, mass) in row {
+            if self.point[first..].last() == Some(&point) {
+                *self.mass.last_mut().expect("as many as points") += mass;
             } else {
                 self.point.push(point);
                 self.mass.push(mass);
             }
         }
+        Ok(())
+    }
+
+    /// Ends the last row, which begins at `first` and for which there is room.
+    fn end_row(&mut self, measure: usize, first: usize) -> Result<()> {
         let total = self.mass[first..].iter().fold(0.0, |total, mass| total + mass);
         if !total.is_finite() {
-            let point = row[0].0 as usize;
-            return Err(Error::BadMass { measure, point, value: total });
+            return Err(Error::BadMass {
+                measure,
+                point: self.point[first] as usize,
+                value: total,
+            });
         }
         self.start.push(self.point.len());
         self.total.push(total);
         Ok(())
     }
 }
+
+/// Entries that a row has room for before the first is read: small rows take no more than that.
+const AT_FIRST: usize = 64;
 
 fn show(count: usize) -> String {
     crate::error::show_shape(&[count])

@@ -304,6 +304,7 @@ def emd_of_arrays(
     a: _Floats,
     b: _Floats,
     ground: _Floats,
+    ground_b: Optional[_Floats],
     metric: Optional[str],
     mass: Optional[float],
     penalty: Optional[float],

@@ -26,6 +26,9 @@ from ._results import moves, moves_matrix
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+# A look into a module takes longer than a comparison.
+_ndarray, _emd_of_arrays = np.ndarray, _core.emd_of_arrays
+
 Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
 
@@ -396,18 +399,20 @@ def emd(
     >>> bounds.lower <= 10 <= bounds.upper <= 1.1 * bounds.lower
     True
     """
-    check_exponent(p)
+    if p != 1:
+        check_exponent(p)
     if mass is not None and penalty is not None:
         raise ValueError("give mass or penalty, not both")
     bounded = accuracy is not None or time is not None
     if bounded and return_potentials:
         raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
-    plain = type(a) is type(b) is np.ndarray and graph is points_b is None
+    plain = type(a) is type(b) is _ndarray and graph is None
     if plain and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
         # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
-        ground, of_points = (cost, None) if points is None else (points, metric)
-        if type(ground) is np.ndarray:
-            value = _core.emd_of_arrays(a, b, ground, of_points, mass, penalty)
+        ground = cost if points is None else points
+        if type(ground) is _ndarray and (points_b is None or type(points_b) is _ndarray):
+            of_points = None if points is points_b is None else metric
+            value = _emd_of_arrays(a, b, ground, points_b, of_points, mass, penalty)
             if value is not None:
                 return value
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)

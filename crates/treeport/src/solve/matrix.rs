@@ -58,6 +58,11 @@ impl<'a> MatrixView<'a> {
         self.columns
     }
 
+    /// All entries, row after row, where they lie so.
+    pub(super) fn as_slice(&self) -> Option<&'a [f64]> {
+        if let Entries::Slice(entries) = self.entries { Some(entries) } else { None }
+    }
+
     /// The entry of a row and a column.
     pub(super) fn entry(&self, i: usize, j: usize) -> f64 {
         match self.entries {

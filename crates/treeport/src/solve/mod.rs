@@ -26,6 +26,8 @@ mod within;
 
 pub use exact::Solution;
 pub use matrix::MatrixView;
+#[doc(hidden)]
+pub use points::table_of_few;
 pub use problem::{Ground, Potentials, Problem, Relax};
 pub use problems::Problems;
 pub use within::{Bounds, Target};

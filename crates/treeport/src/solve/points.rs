@@ -6,18 +6,19 @@ use std::ops::Range;
 use super::exact::Solution;
 use super::exact::order::compare;
 use super::matrix::MatrixView;
-use super::problem::{Duals, Potentials};
+use super::problem::{Duals, Potentials, QUICK_ARCS};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::memory;
-use crate::metric::{GroundMetric, PointMetric};
+use crate::metric::{GroundMetric, Kernel, MapCoordinates, PointMetric};
 use crate::tree::Coupling;
+use crate::wide::for_wide_registers;
 
 /// Two measures on the points that have mass, with their metric.
 pub(super) struct PointProblem<'a> {
     pub(super) metric: GroundMetric,
-    pub(super) a: Measures,
-    pub(super) b: Measures,
+    /// The two, one after the other.
+    measures: Measures,
     /// How coordinates are compared.
     kind: PointMetric,
     /// What the points of the metric are called outside: rows of `x`, and where there is a `y`, before
@@ -43,11 +44,10 @@ impl<'a> PointProblem<'a> {
             used.dedup();
             // Two measures without mass live somewhere, too.
             used.extend((used.is_empty() && x.rows() > 0).then_some(0));
-            let first = used.len();
             let kind = metric;
             let metric = metric_of(&[(&x, &used)], kind).map_err(|error| renamed(error, &used))?;
-            let (a, b) = (placed(a, &used, 0, first), placed(b, &used, 0, first));
-            return Ok(Self { metric, a, b, kind, names: used, x, y });
+            let measures = placed([(a, &used, 0), (b, &used, 0)], used.len());
+            return Ok(Self { metric, measures, kind, names: used, x, y });
         };
         if x.columns() != y.columns() {
             return Err(Error::Shape {
@@ -69,9 +69,16 @@ impl<'a> PointProblem<'a> {
         let of_y = starts[1]..starts[1] + right.len();
         let kind = metric;
         let metric = metric_of(&sets, kind).map_err(|error| in_two_sets(error, &names, &of_y))?;
-        let count = names.len();
-        let (a, b) = (placed(a, left, starts[0], count), placed(b, right, starts[1], count));
-        Ok(Self { metric, a, b, kind, names, x, y: Some(y) })
+        let measures = placed([(a, left, starts[0]), (b, right, starts[1])], names.len());
+        Ok(Self { metric, measures, kind, names, x, y: Some(y) })
+    }
+
+    pub(super) fn a(&self) -> Measure<'_> {
+        self.measures.row(0)
+    }
+
+    pub(super) fn b(&self) -> Measure<'_> {
+        self.measures.row(1)
     }
 
     /// Gives the moves of a plan and the points of dual values the numbers that they have outside.
@@ -105,6 +112,78 @@ impl<'a> PointProblem<'a> {
     }
 }
 
+/// The costs from every row of `x` to every row of `y`, where all have mass, they are few and their
+/// coordinates are as they should be; `None` where a [`PointProblem`] has to say what is wrong, or is
+/// the faster way. For ten points, to lay out a metric would take as long as to solve the problem.
+pub fn table_of_few(
+    masses: [&[f64]; 2],
+    [x, y]: [&MatrixView<'_>; 2],
+    metric: PointMetric,
+) -> Option<Vec<f64>> {
+    let (dim, n, m) = (x.columns(), x.rows(), y.rows());
+    let are_few = n.saturating_mul(m) <= QUICK_ARCS && n.min(m) > 0;
+    let fits = [masses[0].len(), masses[1].len(), y.columns()] == [n, m, dim];
+    // Points with one coordinate are sorted.
+    if !are_few || !fits || dim < 2 || metric.map_coordinates() != MapCoordinates::Plane {
+        return None;
+    }
+    let (of_x, of_y) = (x.as_slice()?, y.as_slice()?);
+    let is_mass = |mass: &f64| *mass > 0.0 && *mass < f64::INFINITY;
+    let is_near = |at: &f64| at.abs() < NEAR;
+    if !masses.into_iter().flatten().all(is_mass) || !of_x.iter().chain(of_y).all(is_near) {
+        return None;
+    }
+    let mut panels = vec![[0.0; LANES]; m.div_ceil(LANES) * dim];
+    for (j, to) in of_y.chunks_exact(dim).enumerate() {
+        for (panel, at) in panels[j / LANES * dim..].iter_mut().zip(to) {
+            panel[j % LANES] = *at;
+        }
+    }
+    let mut costs = vec![0.0; n * m];
+    if fill_table(of_x, &panels, dim, metric, &mut costs) {
+        return Some(costs);
+    }
+    for (at, cost) in costs.iter_mut().enumerate().filter(|(_, cost)| **cost < 0.0) {
+        let (i, j) = (at / m * dim, at % m * dim);
+        *cost = metric.between(&of_x[i..i + dim], &of_y[j..j + dim]);
+    }
+    Some(costs)
+}
+
+/// Points whose distances are computed side by side: rows of ten or thirty are too short for what a
+/// compiler makes of loops over them.
+const LANES: usize = 8;
+
+for_wide_registers! {
+    /// Distances from points to others, [`LANES`] of them in a panel, coordinate after coordinate; −1 where
+    /// digits are lost. Whether there is no such.
+    fill_table, fill_table_wide,
+    (points: &[f64], panels: &[[f64; LANES]], dim: usize, metric: PointMetric, costs: &mut [f64]) -> bool, {
+        let (m, mut least) = (costs.len() * dim / points.len(), 0.0);
+        let absolutes = matches!(metric.kernel(), Kernel::Absolutes);
+        for (from, row) in points.chunks_exact(dim).zip(costs.chunks_exact_mut(m)) {
+            for (panel, out) in panels.chunks_exact(dim).zip(row.chunks_mut(LANES)) {
+                let mut sums = [0.0; LANES];
+                for (at, others) in from.iter().zip(panel) {
+                    for lane in 0..LANES {
+                        let way = at - others[lane];
+                        sums[lane] += if absolutes { way.abs() } else { way * way };
+                    }
+                }
+                metric.of_sums(&mut sums);
+                out.copy_from_slice(&sums[..out.len()]);
+                for cost in out {
+                    least = if *cost < least { *cost } else { least };
+                }
+            }
+        }
+        least == 0.0
+    }
+}
+
+/// Coordinates below this have differences whose squares, and their sums, are finite.
+const NEAR: f64 = 1e140;
+
 /// The metric of some rows of each set, one set after the other.
 fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<GroundMetric> {
     let count = sets.iter().map(|(_, used)| used.len()).sum();
@@ -118,17 +197,19 @@ fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<
     GroundMetric::from_points(dim, coordinates, metric)
 }
 
-/// A measure with the numbers that its points have among those in use, from `first` on, of `count`.
-fn placed(measure: &Measure<'_>, used: &[u32], first: usize, count: usize) -> Measures {
-    let mut after = 0;
-    let entries = measure.iter().map(|(point, mass)| {
-        // Both lists increase, and every point is in use: the search goes on where it was.
-        while (used[after] as usize) < point {
-            after += 1;
-        }
-        (first + after, mass)
+/// Measures with the numbers that their points have among those in use, from some number on, of `count`.
+fn placed(measures: [(&Measure<'_>, &[u32], usize); 2], count: usize) -> Measures {
+    let rows = measures.map(|(measure, used, first)| {
+        let mut after = 0;
+        measure.iter().map(move |(point, mass)| {
+            // Both lists increase, and every point is in use: the search goes on where it was.
+            while (used[after] as usize) < point {
+                after += 1;
+            }
+            (first + after, mass)
+        })
     });
-    Measures::from_rows_or_empty(count, [entries]).expect("the same masses")
+    Measures::from_rows_or_empty(count, rows).expect("the same masses")
 }
 
 /// Whether a measure with its points comes before another, in an order of no meaning.
@@ -178,5 +259,46 @@ fn renamed(error: Error, names: &[u32]) -> Error {
             Error::BadDistance { from: name(from), to: name(to), value }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(rows: usize, dim: usize, at: &[f64]) -> MatrixView<'_> {
+        MatrixView::new(rows, dim, at).unwrap()
+    }
+
+    #[test]
+    fn the_table_of_few_points_has_their_distances() {
+        let wave = |k: usize| ((k * 7919 + 13) % 101) as f64 / 10.1;
+        for dim in [2, 3, 50] {
+            let (n, m) = (7, 9);
+            let at: Vec<f64> = (0..(n + m) * dim).map(wave).collect();
+            let (x, y) = at.split_at(n * dim);
+            let views = [&view(n, dim, x), &view(m, dim, y)];
+            let (a, b) = (vec![0.5; n], vec![0.25; m]);
+            for metric in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::SqEuclidean]
+            {
+                let table = table_of_few([&a, &b], views, metric).unwrap();
+                let judge = GroundMetric::from_points(dim, at.clone(), metric).unwrap();
+                for (k, cost) in table.iter().enumerate() {
+                    let distance = judge.distance(k / m, n + k % m);
+                    assert!((cost - distance).abs() <= 1e-14 * distance, "{metric}");
+                }
+            }
+            assert!(table_of_few([&a, &b], views, PointMetric::Cosine).is_none());
+            let mut without = b.clone();
+            without[3] = 0.0;
+            assert!(table_of_few([&a, &without], views, PointMetric::Euclidean).is_none());
+            assert!(table_of_few([&b, &a], views, PointMetric::Euclidean).is_none());
+        }
+        let bad = [0.0, f64::NAN];
+        let views = [&view(1, 2, &bad), &view(1, 2, &[1e-170, 0.0])];
+        assert!(table_of_few([&[1.0], &[1.0]], views, PointMetric::Euclidean).is_none());
+        let views = [&view(1, 2, &[0.0, 0.0]), &view(1, 2, &[3e-170, 4e-170])];
+        let tiny = table_of_few([&[1.0], &[1.0]], views, PointMetric::Euclidean).unwrap();
+        assert!((tiny[0] / 5e-170 - 1.0).abs() < 1e-12);
     }
 }

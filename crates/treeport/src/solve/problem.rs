@@ -308,7 +308,7 @@ impl Problem<'_> {
                 overflow::explained(error, a.total() + b.total(), largest)
             }
             Given::Points(points) => {
-                let (a, b) = (points.a.row(0), points.b.row(0));
+                let (a, b) = (points.a(), points.b());
                 let largest = || overflow::largest_distance(&points.metric, &a, &b).max(penalty);
                 overflow::explained(error, a.total() + b.total(), largest)
             }
@@ -371,7 +371,7 @@ impl Problem<'_> {
             }
             Given::Points(points) => {
                 let ground = Ground::Metric(&points.metric);
-                ground.work(self.relax, &points.a.row(0), &points.b.row(0)) <= QUICK_ARCS
+                ground.work(self.relax, &points.a(), &points.b()) <= QUICK_ARCS
             }
             Given::Matrix { a, b, .. } => a.len().saturating_mul(b.len()) <= QUICK_ARCS,
         }
@@ -399,9 +399,7 @@ impl Problem<'_> {
     pub(super) fn posed(&self) -> Result<Posed<'_>> {
         let (ground, a, b) = match &self.given {
             Given::Matrix { costs, a, b } => return Ok(Posed::Matrix(OnMatrix { costs, a, b })),
-            Given::Points(points) => {
-                (Ground::Metric(&points.metric), points.a.row(0), points.b.row(0))
-            }
+            Given::Points(points) => (Ground::Metric(&points.metric), points.a(), points.b()),
             Given::Ground { ground, a, b } => (*ground, *a, *b),
         };
         for measure in [&a, &b] {

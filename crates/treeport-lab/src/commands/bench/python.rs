@@ -45,7 +45,7 @@ const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
-pub(super) const SCRIPTS: [Script; 9] = [
+pub(super) const SCRIPTS: [Script; 10] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -58,6 +58,14 @@ pub(super) const SCRIPTS: [Script; 9] = [
             package("wasserstein", "wasserstein==1.1.0"),
             package("ortools", "ortools==9.15.6755"),
         ],
+    },
+    Script {
+        name: "large",
+        about: "one problem of any size against SciPy, wasserstein and POT (`-- line`, `-- small`, `-- sinkhorn`)",
+        environment: "venv-large",
+        // As for `peers`.
+        needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT],
+        peers: &[package("ot", "POT==0.9.7.post1"), package("wasserstein", "wasserstein==1.1.0")],
     },
     Script {
         name: "overhead",

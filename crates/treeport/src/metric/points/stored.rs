@@ -10,6 +10,9 @@ use crate::metric::kernels::rounded::SinglePrecisionCopy;
 /// Distances computed side by side, so that one goes on while another waits for its sums.
 const ABREAST: usize = 4;
 
+/// Entries below this have differences whose squares, and sums of all that a point may have, are finite.
+const NEAR: f64 = 1e140;
+
 /// Vectors of equal length, all finite, and how to measure between them.
 #[derive(Clone)]
 pub(crate) struct Points {
@@ -89,6 +92,10 @@ impl Points {
 
     /// Refuses points so far apart that a distance, or a step towards it, would overflow.
     fn check_extent(&self) -> Result<()> {
+        let largest = self.vectors().iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        if largest < NEAR {
+            return Ok(());
+        }
         let mut low = self.vector(0).to_vec();
         let mut high = low.clone();
         for x in self.vectors().chunks_exact(self.dim) {

@@ -234,12 +234,24 @@ impl CostUnits {
 
 /// e with 2^e ≤ x < 2^(e+1); 0 for 0.
 pub(in crate::solve) fn exponent_of(x: f64) -> i32 {
+    if x >= f64::MIN_POSITIVE {
+        // What the bits of a normal number say.
+        return (x.to_bits() >> 52) as i32 - 1023;
+    }
     if x > 0.0 { x.log2().floor() as i32 } else { 0 }
 }
 
 /// Two numbers whose product is 2^e, neither of which overflows.
 pub(in crate::solve) fn factors(e: i32) -> (f64, f64) {
-    (2f64.powi(e / 2), 2f64.powi(e - e / 2))
+    (power_of_two(e / 2), power_of_two(e - e / 2))
+}
+
+/// 2^e.
+fn power_of_two(e: i32) -> f64 {
+    if (-1022..=1023).contains(&e) {
+        return f64::from_bits(((e + 1023) as u64) << 52);
+    }
+    2f64.powi(e)
 }
 
 /// x·2^e.
