@@ -25,6 +25,7 @@
 //! reported, and [`Problem::value`] is the better tool there.
 
 mod options;
+mod passes;
 mod relax;
 mod round;
 mod scaling;
@@ -41,7 +42,8 @@ use crate::progress::{Counter, Progress, State};
 use crate::solve::problem::{Posed, Problem};
 use crate::steps::SOLVING;
 use crate::tree::Coupling;
-use scaling::{Scaling, dot};
+use round::Scaled;
+use scaling::Scaling;
 
 /// An entropic plan with its costs and potentials.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +122,7 @@ fn entropic(
     options: &SinkhornOptions,
     progress: &Progress<'_>,
 ) -> Result<Entropic> {
-    let run = run(&mut scratch, total, options, progress)?;
+    let run = run(&mut scratch, total, options, true, progress)?;
     let (left, right) = (&scratch.left, &scratch.right);
     let mut plan = Coupling::default();
     let moves = scratch.plan.iter().filter(|share| **share * total > 0.0).count();
@@ -182,7 +184,7 @@ pub fn value(
 ) -> Result<f64> {
     let mut scratch = Scaling::default();
     let total = prepare(&mut scratch, problem, options)?;
-    run(&mut scratch, total, options, progress)?.converged((0, 1), options)
+    run(&mut scratch, total, options, false, progress)?.converged((0, 1), options)
 }
 
 /// The [`value`] of many pairs, in parallel over pairs; the same for any number of threads.
@@ -208,7 +210,8 @@ pub fn pairs(
         .map_init(Scaling::default, |scratch, &(i, j)| {
             let (a, b) = (measures.row(i), measures.row(j));
             let total = scratch.prepare(metric, &a, &b)?;
-            let value = run(scratch, total, options, &goes_on)?.converged((i, j), options)?;
+            let value =
+                run(scratch, total, options, false, &goes_on)?.converged((i, j), options)?;
             counter.add(1)?;
             Ok(value)
         })
@@ -235,18 +238,19 @@ impl Run {
     }
 }
 
-/// Solves what is prepared.
+/// Solves what is prepared; the kernel becomes the plan, if that is `wanted`.
 fn run(
     scratch: &mut Scaling,
     total: f64,
     options: &SinkhornOptions,
+    wanted: bool,
     progress: &Progress<'_>,
 ) -> Result<Run> {
     let epsilon = options.epsilon.absolute(scratch.largest);
     let iterations = scratch.solve(epsilon, options, progress)?;
-    let violation = round::round(&mut scratch.plan, &scratch.a, &scratch.b);
-    let cost = dot(&scratch.plan, &scratch.cost) * total;
-    Ok(Run { cost, epsilon, iterations, violation })
+    let Scaling { plan: kernel, cost, u, v, a, b, sums, .. } = scratch;
+    let rounded = round::round(Scaled { kernel, cost, u, v, a, b }, wanted, sums);
+    Ok(Run { cost: rounded.cost * total, epsilon, iterations, violation: rounded.violation })
 }
 
 /// KL(Π | a⊗b) of the plan in the scratch, all of them shares.

@@ -36,7 +36,8 @@ pub struct SinkhornOptions {
     /// Weight of the entropy (default: 0.01 of the largest distance).
     pub epsilon: Epsilon,
     /// ε-scaling: start at the largest distance and multiply by this factor, from above 0 to 0.9,
-    /// until `epsilon` is reached (default: 0.25). `None` starts at `epsilon`.
+    /// until `epsilon` is reached (default: 0.25). `None` starts at `epsilon`, and so does an `epsilon`
+    /// of at least a twentieth of the largest distance.
     pub scaling: Option<f64>,
     /// Most iterations, all values of ε together (default: 100 000).
     pub max_iterations: usize,

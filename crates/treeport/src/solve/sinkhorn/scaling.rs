@@ -2,13 +2,16 @@
 //! do not.
 //!
 //! The plan is Πᵢⱼ = aᵢ bⱼ exp((fᵢ + gⱼ − Dᵢⱼ)/ε). With logarithms alone every iteration takes two
-//! exponentials per entry. Here the kernel K holds that expression for fixed potentials, and Π =
-//! diag(u) K diag(v) is scaled by products. A scaling beyond [`RANGE`] means that K has lost
+//! exponentials per entry. Here the kernel K holds that expression for fixed potentials, but for a factor
+//! of each column that v begins with, and Π = diag(u) K diag(v) is scaled by products. A scaling beyond [`RANGE`] means that K has lost
 //! entries that may matter: then v goes into g, one iteration runs in logarithms, and K is made
 //! anew (Schmitzer, *Stabilized Sparse Scaling Algorithms for Entropy Regularized Transport
 //! Problems*, 2019, where it is called absorption).
 
 use super::SinkhornOptions;
+use super::passes::{
+    Block, ColumnSums, dot, each_block, exp, kernel_row, largest, least_reaches, smaller, sweep,
+};
 use super::relax::{Pace, relaxed};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
@@ -28,6 +31,10 @@ const RANGE: f64 = 1e50;
 /// Before the last ε a violation this small will do. With 10⁻⁴ some small ε are never reached;
 /// against it, this takes a tenth more iterations.
 const STAGE_TOLERANCE: f64 = 1e-6;
+
+/// An ε of at least the largest cost over this is where the iteration begins: from there on, larger ones
+/// first cost more than they save.
+const DIRECT: f64 = 20.0;
 
 /// Rounds in which the potentials of two equal measures meet: 2⁻⁶⁰ is beyond every tolerance.
 const MEETINGS: usize = 60;
@@ -83,11 +90,14 @@ pub(super) struct Scaling {
     /// Potentials, in the unit of the distances.
     pub(super) f: Vec<f64>,
     pub(super) g: Vec<f64>,
-    u: Vec<f64>,
-    v: Vec<f64>,
-    /// The v before the last sweep, and sums over columns.
+    pub(super) u: Vec<f64>,
+    pub(super) v: Vec<f64>,
+    /// The v that stands for the g of the kernel, as 1 does for f.
+    start: Vec<f64>,
+    /// The v before the last sweep, sums over rows, and sums over columns.
     before: Vec<f64>,
-    sums: Vec<f64>,
+    rows: Vec<f64>,
+    pub(super) sums: ColumnSums,
 }
 
 impl Scaling {
@@ -132,7 +142,12 @@ impl Scaling {
         memory::check(step, memory::size_of::<f64>(&[n, m, 2]), INSTEAD)?;
         let count = n.saturating_mul(m);
         memory::resize_room(&mut self.cost, step, count, INSTEAD)?;
-        memory::resize_room(&mut self.plan, step, count, INSTEAD)?;
+        if self.plan.len() < count {
+            // Zeros that nobody has written yet; a kernel is never added to what there was.
+            self.plan = Vec::new();
+            self.plan = memory::zeros(step, count, INSTEAD)?;
+        }
+        self.plan.truncate(count);
         Ok(count)
     }
 
@@ -171,23 +186,23 @@ impl Scaling {
         }
         let (n, m) = (self.a.len(), self.b.len());
         self.mirrored = self.left == self.right && self.a == self.b;
-        self.largest = self.cost.iter().copied().fold(0.0, f64::max);
+        self.largest = largest(&self.cost);
         for (values, len) in [
-            (&mut self.plan, n * m),
             (&mut self.f, n),
             (&mut self.u, n),
             (&mut self.g, m),
             (&mut self.v, m),
+            (&mut self.start, m),
             (&mut self.before, m),
-            (&mut self.sums, m),
+            (&mut self.rows, n),
         ] {
             values.clear();
             values.resize(len, 0.0);
         }
     }
 
-    /// Solves what is prepared and returns the number of iterations; the kernel becomes the plan,
-    /// whose columns are right and whose rows are nearly so, if there were iterations enough.
+    /// Solves what is prepared and returns the number of iterations; kernel and scalings are then those
+    /// of a plan whose columns are right and whose rows are nearly so, if there were iterations enough.
     ///
     /// # Errors
     /// `Cancelled` when `progress`, which counts iterations, asks to stop.
@@ -198,7 +213,7 @@ impl Scaling {
         progress: &Progress<'_>,
     ) -> Result<usize> {
         let mut done = Done { iterations: 0, entries: self.plan.len(), silent: 0, progress };
-        if let Some(factor) = options.scaling {
+        if let Some(factor) = options.scaling.filter(|_| epsilon * DIRECT < self.largest) {
             let mut stage = self.largest;
             // The last step is a half to one and a half factors, rather than one that changes next
             // to nothing.
@@ -210,10 +225,6 @@ impl Scaling {
         }
         self.stage(epsilon, options.tolerance, options, &mut done)?;
         self.absorb(epsilon);
-        let m = self.v.len();
-        for (row, u) in self.plan.chunks_exact_mut(m).zip(&self.u) {
-            row.iter_mut().zip(&self.v).for_each(|(entry, v)| *entry *= u * v);
-        }
         Ok(done.iterations)
     }
 
@@ -285,18 +296,10 @@ impl Scaling {
     /// One iteration in one pass over the kernel: u from v, then v from u, ω times as far as a
     /// plain one. Returns how far the rows were from their masses before it.
     fn sweep(&mut self, omega: f64) -> f64 {
-        self.sums.fill(0.0);
-        let mut violation = 0.0;
-        let rows = self.plan.chunks_exact(self.v.len());
-        for ((row, a), u) in rows.zip(&self.a).zip(&mut self.u) {
-            let sum = dot(row, &self.v);
-            violation += (*u * sum - a).abs();
-            *u = relaxed(*u, a / sum, omega);
-            let u = *u;
-            self.sums.iter_mut().zip(row).for_each(|(sum, entry)| *sum += u * entry);
-        }
+        let sides = (&self.a[..], &self.v[..]);
+        let violation = sweep(&self.plan, sides, &mut self.u, omega, &mut self.sums);
         std::mem::swap(&mut self.v, &mut self.before);
-        let fresh = self.b.iter().zip(&self.sums).map(|(b, sum)| b / sum);
+        let fresh = self.b.iter().zip(&self.sums.all).map(|(b, sum)| b / sum);
         for ((v, old), fresh) in self.v.iter_mut().zip(&self.before).zip(fresh) {
             *v = relaxed(*old, fresh, omega);
         }
@@ -304,76 +307,56 @@ impl Scaling {
     }
 
     fn in_range(&self) -> bool {
-        self.u.iter().chain(&self.v).all(|scale| (1.0 / RANGE..RANGE).contains(scale))
+        let changes = self.v.iter().zip(&self.start).map(|(v, start)| v / start);
+        self.u.iter().copied().chain(changes).all(|scale| (1.0 / RANGE..RANGE).contains(&scale))
     }
 
     /// Moves the scalings into the potentials.
     fn absorb(&mut self, epsilon: f64) {
         self.f.iter_mut().zip(&self.u).for_each(|(f, u)| *f += epsilon * u.ln());
-        self.g.iter_mut().zip(&self.v).for_each(|(g, v)| *g += epsilon * v.ln());
+        let changes = self.v.iter().zip(&self.start).map(|(v, start)| v / start);
+        self.g.iter_mut().zip(changes).for_each(|(g, v)| *g += epsilon * v.ln());
     }
 
     /// f from g: fᵢ = −ε log Σⱼ bⱼ exp((gⱼ − Dᵢⱼ)/ε), the largest term taken out first.
     fn rows(&mut self, epsilon: f64) {
         let rate = 1.0 / epsilon;
-        let terms = &mut self.sums;
+        let mut terms = vec![0.0; self.g.len()];
         for (row, f) in self.cost.chunks_exact(self.g.len()).zip(&mut self.f) {
             let mut least = f64::INFINITY;
             for ((term, cost), g) in terms.iter_mut().zip(row).zip(&self.g) {
                 *term = cost - g;
                 least = smaller(least, *term);
             }
-            for term in terms.iter_mut() {
-                *term = ((least - *term) * rate).exp();
+            for term in &mut terms {
+                *term = exp((least - *term) * rate);
             }
-            *f = least - epsilon * dot(terms, &self.b).ln();
+            *f = least - epsilon * dot(&terms, &self.b).ln();
         }
     }
 
-    /// g from f likewise, and the kernel of the two: its columns are right, and both scalings are
-    /// 1.
+    /// g from f likewise, and the kernel of the two: with the first scalings its columns are right.
     fn columns(&mut self, epsilon: f64) {
         let (rate, m) = (1.0 / epsilon, self.g.len());
-        let least = &mut self.g;
-        least.fill(f64::INFINITY);
-        for (row, f) in self.cost.chunks_exact(m).zip(&self.f) {
-            least.iter_mut().zip(row).for_each(|(least, cost)| *least = smaller(*least, cost - f));
-        }
-        self.sums.fill(0.0);
-        let rows = self.cost.chunks_exact(m).zip(self.plan.chunks_exact_mut(m));
-        for (((costs, row), f), a) in rows.zip(&self.f).zip(&self.a) {
-            for ((term, cost), least) in row.iter_mut().zip(costs).zip(least.iter()) {
-                *term = ((least - (cost - f)) * rate).exp() * a;
+        let Self { plan, rows, cost, f, g, a, sums, .. } = self;
+        least_reaches(cost, f, m, sums);
+        g.copy_from_slice(&sums.all);
+        let least = &*g;
+        each_block(plan, rows, (sums, 1), m, |Block { first, table, sums, .. }| {
+            let sides = f[first..].iter().zip(&a[first..]);
+            let costs = cost[first * m..].chunks_exact(m);
+            for ((row, costs), (f, a)) in table.chunks_exact_mut(m).zip(costs).zip(sides) {
+                kernel_row(costs, least, row, sums, *f, rate, *a);
             }
-            self.sums.iter_mut().zip(row).for_each(|(sum, term)| *sum += *term);
-        }
-        for ((g, sum), b) in self.g.iter_mut().zip(&mut self.sums).zip(&self.b) {
+            0.0
+        });
+        for (((g, sum), b), start) in
+            self.g.iter_mut().zip(&self.sums.all).zip(&self.b).zip(&mut self.start)
+        {
             *g -= epsilon * sum.ln();
-            *sum = b / *sum;
-        }
-        for row in self.plan.chunks_exact_mut(m) {
-            row.iter_mut().zip(&self.sums).for_each(|(term, scale)| *term *= scale);
+            *start = b / sum;
         }
         self.u.fill(1.0);
-        self.v.fill(1.0);
+        self.v.copy_from_slice(&self.start);
     }
-}
-
-/// As `f64::min` for numbers, in one instruction.
-fn smaller(x: f64, y: f64) -> f64 {
-    if y < x { y } else { x }
-}
-
-/// Σ xᵢ yᵢ in eight sums, which a compiler may keep side by side; one sum has to be added up in
-/// order.
-pub(super) fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
-    let rest: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(x, y)| x * y).sum();
-    let mut sums = [0.0; 8];
-    for (x, y) in xs.zip(ys) {
-        for lane in 0..8 {
-            sums[lane] += x[lane] * y[lane];
-        }
-    }
-    sums.iter().sum::<f64>() + rest
 }
