@@ -11,6 +11,7 @@ mod costs;
 mod distance;
 mod edges;
 mod estimate;
+mod far_costs;
 mod fit;
 mod forest;
 #[cfg(feature = "io")]

@@ -1,6 +1,6 @@
 //! Problems on a graph that are solved on its edges, without distances.
 
-use super::{CLIP, GoesOn, Solution, Solver, is_proof, is_settled, reused};
+use super::{GoesOn, Solution, Solver, is_proof, is_settled, reused};
 use crate::error::{Error, Result};
 use crate::metric::{GroundMetric, Network};
 use crate::progress::{Counter, State};
@@ -291,6 +291,11 @@ fn lower_bound(
     let rounding = roundings * given.max(taken) + (given - taken).abs();
     (gains - losses - rounding * largest).max(0.0)
 }
+
+/// Lengths so many times above the longest that a plan uses can be lowered to that: no optimal plan uses
+/// one, for what goes there could go along fewer of those edges than there are nodes. Proved as
+/// `Solver::clip_beside` is.
+const CLIP: f64 = (1u64 << 30) as f64;
 
 /// How often bounds are looked at in the course of a solve with about one pivot for every node.
 const CHECKS: usize = 8;

@@ -449,7 +449,7 @@ impl Solver {
             if is_proof(value, gap) && self.are_settled(value, lost, false) {
                 return Ok(Certified { value, gap, integers: false });
             }
-            clip = largest.min(CLIP * self.largest_used(false));
+            clip = largest.min(self.clip_beside(false));
         }
         let mut before = f64::INFINITY;
         // Each plan uses only what is cheap as far as the digits before could tell.
@@ -457,7 +457,7 @@ impl Solver {
             if let Some(proved) = self.in_integers(clip, lost, goes_on)? {
                 return Ok(proved);
             }
-            (before, clip) = (clip, clip.min(CLIP * self.largest_used(true)));
+            (before, clip) = (clip, clip.min(self.clip_beside(true)));
         }
         self.in_integers(largest, lost, goes_on)?.ok_or(Error::Unsolved { left: n, right: m })
     }
@@ -495,6 +495,22 @@ impl Solver {
     /// the largest cost that is paid.
     fn are_settled(&self, value: f64, lost: f64, integers: bool) -> bool {
         lost == 0.0 || is_settled(value, lost * self.largest_used(integers))
+    }
+
+    /// What costs can be lowered to without changing the optimum, as the last basis shows.
+    ///
+    /// Let its plan P use costs up to T, and an optimal plan Q a cost c. Their difference is a sum of
+    /// cycles, which leave arcs of Q for at most k = min(n, m) arcs of P. On the one that leaves the arc of
+    /// c, Q would save c at least and pay k·T at most: so c ≤ k·T. This holds for costs lowered to any
+    /// K > k·T as well, P being the same: their optimal plans use nothing that was lowered, cost as much
+    /// by the costs as given, and no plan costs less there than by the lowered ones.
+    fn clip_beside(&self, integers: bool) -> f64 {
+        let used = self.largest_used(integers);
+        if used > 0.0 {
+            return 2.0 * self.left.len().min(self.right.len()) as f64 * used;
+        }
+        let above = self.cost.iter().copied().filter(|&cost| cost > 0.0);
+        above.fold(f64::INFINITY, f64::min)
     }
 
     /// The largest cost on an arc that carries mass in the last basis.
@@ -589,9 +605,6 @@ fn is_proof(value: f64, gap: f64) -> bool {
 fn is_settled(value: f64, change: f64) -> bool {
     value == 0.0 || change <= 1e-6 * value
 }
-
-/// Costs this many times above what a nearly optimal plan uses need not be told apart.
-const CLIP: f64 = (1u64 << 30) as f64;
 
 /// Reduced costs within this share of the largest cost may be rounding.
 const SLACK: f64 = 1.0 / (1u64 << 48) as f64;
