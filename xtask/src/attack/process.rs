@@ -25,7 +25,7 @@ pub(super) struct ProgramRun {
     pub(super) memory: u64,
     /// Where stdout goes, if it is not kept.
     pub(super) stdout: Option<PathBuf>,
-    /// How long it may take.
+    /// How long it may take, beside what it waits for a processor.
     pub(super) limit: Duration,
 }
 
@@ -123,16 +123,39 @@ impl RunInProgress {
         Ok(FinishedRun { status, stdout, stderr, hung, took })
     }
 
+    /// Waits for that long and for what the program has waited for a processor in the meantime, or until
+    /// it ends. On a busy machine that can be twenty times as long, and is no fault of the program.
     fn pause_while(&mut self, limit: Duration) -> Result<()> {
-        let until = Instant::now() + limit;
-        while Instant::now() < until
-            && !STOPPED.load(Ordering::Relaxed)
-            && self.child.try_wait()?.is_none()
-        {
+        let (begun, before) = (Instant::now(), self.starved());
+        let mut until = limit;
+        while !STOPPED.load(Ordering::Relaxed) && self.child.try_wait()?.is_none() {
+            if begun.elapsed() >= until {
+                until = limit + self.starved().saturating_sub(before);
+                if begun.elapsed() >= until {
+                    break;
+                }
+            }
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
+
+    /// How long the program has waited for a processor.
+    fn starved(&self) -> Duration {
+        longest_wait(Path::new(&format!("/proc/{}/task", self.child.id())))
+    }
+}
+
+/// How long one of some threads could have run and had no processor: the one that waited longest, and nothing
+/// where the system does not say.
+fn longest_wait(threads: &Path) -> Duration {
+    let waited = |thread: std::fs::DirEntry| {
+        // Nanoseconds that it ran, nanoseconds that it waited, and how often it ran.
+        let said = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        said.split(' ').nth(1)?.parse().ok()
+    };
+    let threads = std::fs::read_dir(threads).into_iter().flatten().flatten();
+    Duration::from_nanos(threads.filter_map(waited).max().unwrap_or(0))
 }
 
 fn taken(path: &Path) -> Vec<u8> {
@@ -221,6 +244,18 @@ mod tests {
         ] {
             assert_eq!(fault(script, long).as_deref(), found, "{script}");
         }
+    }
+
+    #[test]
+    fn what_waits_for_a_processor_has_longer() {
+        let threads = tempfile::tempdir().unwrap();
+        for (thread, said) in [("7", "900 20 3\n"), ("8", "10 3000000000 1\n"), ("9", "")] {
+            std::fs::create_dir(threads.path().join(thread)).unwrap();
+            std::fs::write(threads.path().join(thread).join("schedstat"), said).unwrap();
+        }
+        assert_eq!(longest_wait(threads.path()), Duration::from_secs(3));
+        // The program is gone, or the system has no such files.
+        assert_eq!(longest_wait(&threads.path().join("none")), Duration::ZERO);
     }
 
     #[test]
