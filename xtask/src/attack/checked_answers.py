@@ -103,13 +103,7 @@ def mass_problem():
         least = tp.emd(a, b, cost, penalty=penalty) - penalty * max(a.sum() + b.sum() - 2 * mass, 0.0)
         check(value >= least - SLACK * max(abs(least), value, penalty * (a.sum() + b.sum())), "value", value, "is below", least)
     for other in reordered(a, b, cost):
-        try:
-            again = tp.emd(*other, mass=mass)
-        except ValueError as error:
-            # It may say that it cannot, where costs lie that far apart.
-            far = cost.max() > 1e30 * min(cost[cost > 0], default=1.0)
-            check(far and "could not be proved optimal" in str(error), error)
-            continue
+        again = tp.emd(*other, mass=mass)
         check(near(again, value), "value", value, "and, in another order,", again)
 
 
