@@ -8,7 +8,8 @@
 //! 1. **shared**: a potential of every measure, made against the mean of the collection and tabled
 //!    (`potential_table`, `tabulate`), bounds it for all queries by one sum. Where there is no table, or
 //!    where it is worth its time (`build`), a potential of the query bounds all measures;
-//! 2. **transformed**: that potential on the pair alone, once shared mass is removed;
+//! 2. **transformed**: that potential on the pair alone, once shared mass is removed; first with one point
+//!    of the measure after the other (`partial`), which is enough for most, then with all;
 //! 3. **swept**: a few sweeps of Sinkhorn's on the pair, made feasible again;
 //! 4. **exact**: the certified solver.
 //!
@@ -39,7 +40,9 @@
 //! points); *the query's duals beside those of the candidate* in level 2 (16.4 instead of 18.4 candidates
 //! swept on posts, 12.5 instead of 15.5 on texts of nine words: less than finding them takes); *a limit of
 //! four candidates for every neighbor* in approximate searches (0.97 of the neighbors on posts, but 0.74 on
-//! tweets and maps).
+//! tweets and maps); *distances in the leading directions first*, with the norm of the rest as one more
+//! coordinate (of MiniLM's 384 coordinates 64 directions have 0.69 to 0.71 of a distance between words, and
+//! 128 have 0.84 to 0.86: potentials on all coordinates tell more before any distance is computed).
 
 mod build;
 mod candidates;
@@ -48,6 +51,7 @@ mod file;
 mod indexed_points;
 mod labels;
 mod pair;
+mod partial;
 mod parts;
 mod potential_table;
 mod potentials;
@@ -117,7 +121,7 @@ pub struct Neighbors {
 /// Candidates that were looked into, by level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Steps {
-    /// Bounded by shared potentials on the pair.
+    /// Bounded by shared potentials on all of the pair.
     pub transformed: usize,
     /// Bounded by sweeps, by round.
     pub swept: [usize; 3],

@@ -34,6 +34,19 @@ impl QueryPair {
         }
     }
 
+    /// Puts the entries of a measure whose columns fulfill a condition before the others; how many they are.
+    pub(super) fn put_first(&mut self, columns: &[u32], first: impl Fn(u32) -> bool) -> usize {
+        let mut count = 0;
+        for at in 0..self.entries.len() {
+            if first(columns[self.entries[at]]) {
+                self.entries.swap(count, at);
+                self.supply.swap(count, at);
+                count += 1;
+            }
+        }
+        count
+    }
+
     /// Lays out a pair, as the exact solver does; false if nothing moves.
     pub(super) fn lay_out(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
         let other = index.measures.row(row);

@@ -87,6 +87,13 @@ impl PotentialTable {
         self.blocks[block][column * width + at]
     }
 
+    /// The potential of a measure at a column, lowered by the roundings of a product and a sum.
+    pub(super) fn value(&self, row: usize, column: u32) -> f32 {
+        let steps = self.step[row] * f32::from(self.steps_at(row, column as usize));
+        let slack = single(4) as f32 * (self.base[row].abs() + steps);
+        self.base[row] + steps - slack
+    }
+
     /// Bounds of all measures it holds, from their own potentials, for a query whose points with a
     /// column and masses (of a total of 1) are given, and what the others say, if there are any.
     pub(super) fn bounds(&self, query: &[(u32, f32)], beyond: &[f32], out: &mut Vec<f32>) {

@@ -5,15 +5,18 @@
 //! exact distance is the next neighbor, for nothing left can be nearer. Ties go to the smaller
 //! number, because what is not solved yet comes up before what is.
 
+use std::ops::Range;
+
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
 use super::indexed_points::NO_COLUMN;
 use super::pair::QueryPair;
+use super::partial::RaisedBounds;
 use super::potentials::Potential;
 use super::query_distances::QueryDistances;
 use super::{Index, Neighbors, Steps};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
-use crate::exact::Solver;
+use crate::exact::{Solver, precedes};
 use crate::measure::Measure;
 use crate::progress::Counter;
 use crate::rounding::single;
@@ -63,11 +66,13 @@ impl SearchEnd {
 /// The memory of searches on one thread.
 #[derive(Debug, Default)]
 pub(super) struct Searcher {
-    distances: QueryDistances,
+    pub(super) distances: QueryDistances,
     potential: Potential,
-    problem: SingleProblem,
-    pair: QueryPair,
-    solver: Solver,
+    pub(super) problem: SingleProblem,
+    pub(super) pair: QueryPair,
+    /// For pairs that the solver lays out from the query, and for those it lays out from the measure: the first
+    /// keeps how the query's points are laid out.
+    solvers: [Solver; 2],
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
     bounds: Vec<f32>,
     /// Whether those by the potential of the query are among them; those by their own potentials, if so.
@@ -76,13 +81,17 @@ pub(super) struct Searcher {
     candidates: Candidates,
     /// The query's points that have no column, their masses, and what the potentials of all measures say
     /// about them.
-    points_beyond: Vec<u32>,
+    pub(super) points_beyond: Vec<u32>,
     masses_beyond: Vec<f32>,
     beyond: Vec<f32>,
     /// The columns of the query's points with their masses, of a total of 1.
-    query_columns: Vec<(u32, f32)>,
+    pub(super) query_columns: Vec<(u32, f32)>,
     /// Distances from points of the query that have no column.
     distances_beyond: QueryDistances,
+    /// Bounds of candidates that were looked into.
+    raised: RaisedBounds,
+    /// Duals of a candidate's points while they are raised one after the other.
+    pub(super) raised_duals: Vec<f32>,
     /// Duals of candidates that went back to the heap, one after the other.
     duals: Vec<f32>,
     /// Distances of candidates that were solved.
@@ -129,6 +138,7 @@ impl Searcher {
         self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
+        self.raised.begin(asked.end);
         let mut candidates = std::mem::take(&mut self.candidates);
         self.begin_candidates(query, &mut candidates);
         let mut found = Neighbors::none();
@@ -148,7 +158,11 @@ impl Searcher {
             }
             // What is beyond the limit need not be looked into further either.
             let least = candidates.least().min(asked.limit);
+            let before = (candidate.step > SHARED).then_some(candidate.bound);
             self.look_into(query, &mut candidate, least, &mut found.steps)?;
+            if candidate.step > SHARED {
+                self.raised.replace(before, candidate.bound);
+            }
             if candidate.step == KNOWN {
                 counter.add(0)?;
             }
@@ -268,7 +282,14 @@ impl Searcher {
             self.know(candidate, 0.0, asked.accuracy);
             return Ok(());
         }
-        self.set_problem(index, measure, candidate)?;
+        if candidate.step == SHARED && self.is_bounded_by_own(candidate.row as usize) {
+            let target = least.max(self.raised.farthest_wanted());
+            if self.raise_by_points(index, measure, candidate, target)? {
+                return Ok(());
+            }
+        } else {
+            self.set_problem(index, measure, candidate)?;
+        }
         let approximate = asked.accuracy == Accuracy::Approximate;
         let went_back = candidate.step > SHARED;
         let rounds = if approximate { asked.rounds.min(ROUNDS_APPROXIMATE) } else { asked.rounds };
@@ -293,6 +314,12 @@ impl Searcher {
         Ok(())
     }
 
+    /// Whether the bound of a measure that all have is that of its own potential.
+    pub(super) fn is_bounded_by_own(&self, row: usize) -> bool {
+        !self.bounded_by_query
+            || self.own_bounds.get(row).is_some_and(|&own| own >= self.bounds[row])
+    }
+
     /// Stores the duals of a candidate that goes back to the heap, over those it stored before, if any.
     fn put_back(&mut self, candidate: &mut Candidate, went_back: bool) {
         let duals = &self.problem.v;
@@ -307,11 +334,11 @@ impl Searcher {
     /// The bound of the next level for the problem at hand.
     fn next_bound(&mut self, index: &Index, candidate: &Candidate, steps: &mut Steps) -> f64 {
         let row = candidate.row as usize;
+        let is_bounded_by_own = self.is_bounded_by_own(row);
         let Self { problem, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
-            let by_own = self.own_bounds.get(row).is_some_and(|&own| own >= self.bounds[row]);
-            if by_own || !self.bounded_by_query {
+            if is_bounded_by_own {
                 let own = &index.own_duals[index.start[row]..];
                 problem.u.iter_mut().zip(&*entries).for_each(|(u, &entry)| *u = own[entry]);
                 return problem.bound_by_sources(supply, demand);
@@ -344,19 +371,32 @@ impl Searcher {
         query: &Measure<'_>,
         candidate: &Candidate,
     ) -> Result<()> {
-        let row = candidate.row as usize;
-        let total = query.total();
-        let Self { problem, pair, distances, .. } = self;
-        problem.begin(pair.demand.iter().map(|&mass| (mass / total) as f32));
-        let columns = pair.entries.iter().map(|&entry| index.columns[index.start[row] + entry]);
-        distances.add(&index.indexed, columns.clone())?;
-        for (column, &mass) in columns.zip(&pair.supply) {
-            problem.push((mass / total) as f32, distances.to(column));
-        }
+        let demand = self.pair.demand.iter();
+        self.problem.begin(demand.map(|&mass| (mass / query.total()) as f32));
+        self.push_entries(index, query, candidate.row as usize, 0..self.pair.entries.len())?;
         if candidate.step > SHARED {
+            let problem = &mut self.problem;
             let duals = &self.duals[candidate.at as usize..][..problem.v.len()];
             problem.v.copy_from_slice(duals);
             problem.set_sources();
+        }
+        Ok(())
+    }
+
+    /// Adds some of the entries of a measure that give to the problem at hand.
+    pub(super) fn push_entries(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        row: usize,
+        some: Range<usize>,
+    ) -> Result<()> {
+        let Self { problem, pair, distances, .. } = self;
+        let all = &index.columns[index.entries_of(row)];
+        let columns = pair.entries[some.clone()].iter().map(|&entry| all[entry]);
+        distances.add(&index.indexed, columns.clone())?;
+        for (column, &mass) in columns.zip(&pair.supply[some]) {
+            problem.push((mass / query.total()) as f32, distances.to(column));
         }
         Ok(())
     }
@@ -365,7 +405,9 @@ impl Searcher {
     fn solve(&mut self, query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
         let Query { index, measure, counter, .. } = *query;
         let goes_on = |_| counter.add(0).is_ok();
-        let solved = self.solver.value_and_gap(&index.indexed.metric, measure, other, &goes_on);
+        let turned = usize::from(precedes(other, measure));
+        let solved =
+            self.solvers[turned].value_and_gap(&index.indexed.metric, measure, other, &goes_on);
         solved.map(|(value, _)| value)
     }
 }

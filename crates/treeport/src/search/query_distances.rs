@@ -95,6 +95,11 @@ impl QueryDistances {
         Ok(())
     }
 
+    /// Whether the distances to a column are known.
+    pub(super) fn knows(&self, column: u32) -> bool {
+        self.place_of[column as usize] > 0
+    }
+
     /// The distances from all points to a column that was added.
     pub(super) fn to(&self, column: u32) -> &[f32] {
         let count = self.points.len();

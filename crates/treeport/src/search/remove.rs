@@ -82,7 +82,7 @@ impl Index {
         rows.iter().flat_map(|&row| &self.own_duals[self.entries_of(row)]).copied().collect()
     }
 
-    fn entries_of(&self, row: usize) -> Range<usize> {
+    pub(super) fn entries_of(&self, row: usize) -> Range<usize> {
         self.start[row]..self.start[row + 1]
     }
 }

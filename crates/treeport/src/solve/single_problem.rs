@@ -342,6 +342,11 @@ impl SingleProblem {
         row_minima(&self.cost, &self.v, &mut self.u);
     }
 
+    /// The best u for v of the sources from one on; the others keep theirs.
+    pub(crate) fn set_sources_from(&mut self, first: usize) {
+        row_minima(&self.cost[first * self.width..], &self.v, &mut self.u[first..]);
+    }
+
     /// Sinkhorn's sweeps, starting from the current u: `sweeps` of them at ε, as many at ε/2, and so on
     /// for `rounds` rounds.
     ///
@@ -427,7 +432,7 @@ fn shares(masses: &[f32], factors: &mut [f32]) {
 /// Σ mass·dual of both measures, lowered by all that rounding may have added. The duals of the first
 /// are computed minima, one rounding each; two are taken off. The sums, and totals that differ in their
 /// last digits, are off by a share of the sizes of all terms.
-fn proved_bound(computed: (&[f64], &[f32]), given: (&[f64], &[f32])) -> f64 {
+pub(crate) fn proved_bound(computed: (&[f64], &[f32]), given: (&[f64], &[f32])) -> f64 {
     let sum_and_size = |(masses, duals): (&[f64], &[f32])| {
         let terms = masses.iter().zip(duals).map(|(mass, &dual)| mass * f64::from(dual));
         terms.fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))

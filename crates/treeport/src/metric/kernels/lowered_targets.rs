@@ -24,9 +24,10 @@ use crate::wide::{for_fused_registers, multiply_add};
 /// Origins side by side.
 const LANES: usize = 16;
 
-/// Targets that are read at the same time: with sixteen origins, their sums fill eight of the sixteen
-/// registers that hold eight numbers each, as many as a processor adds to before the first is done.
-const ABREAST: usize = 4;
+/// Targets of a tile. With sixteen origins their sums fill eight registers of sixteen numbers each, as many
+/// as a processor adds to before the first is done; where registers hold eight, half of them are read at
+/// the same time, for the same reason.
+const ABREAST: usize = 8;
 
 /// The largest share of a typical distance that points may be moved by when they are rounded; above
 /// it, distances are better computed in double precision.
@@ -317,22 +318,42 @@ fn norm_of(norm: Norm, x: &[f32]) -> f64 {
     }
 }
 
-/// Sums over all coordinates of a term of sixteen origins and each of a few targets.
+/// Sums over all coordinates of a term of sixteen origins and each of some targets.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
-fn sums(xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], add: impl Fn(f32, f32, f32) -> f32) -> Tile {
-    let [a, b, c, d] = ys;
-    let targets = a.iter().zip(b).zip(c).zip(d);
-    let mut sums = [[0.0; LANES]; ABREAST];
+fn sums<const TARGETS: usize>(
+    xs: &[[f32; LANES]],
+    ys: &[&[f32]],
+    add: impl Fn(f32, f32, f32) -> f32,
+) -> [[f32; LANES]; TARGETS] {
+    let ys: [&[f32]; TARGETS] = std::array::from_fn(|k| &ys[k][..xs.len()]);
+    let mut sums = [[0.0; LANES]; TARGETS];
     // Lanes innermost: the other way round, compilers put targets side by side, and shuffle.
-    for (x, (((&a, &b), &c), &d)) in xs.iter().zip(targets) {
-        for (sums, y) in sums.iter_mut().zip([a, b, c, d]) {
+    for (at, x) in xs.iter().enumerate() {
+        for (sums, y) in sums.iter_mut().zip(ys) {
+            let y = y[at];
             for lane in 0..LANES {
                 sums[lane] = add(x[lane], y, sums[lane]);
             }
         }
     }
     sums
+}
+
+/// Those sums for a tile: all targets side by side, or first one half of them and then the other.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn tile_of<const WIDEST: bool>(
+    xs: &[[f32; LANES]],
+    ys: &[&[f32]; ABREAST],
+    add: impl Fn(f32, f32, f32) -> f32 + Copy,
+) -> Tile {
+    const HALF: usize = ABREAST / 2;
+    if WIDEST {
+        return sums(xs, ys, add);
+    }
+    let halves = [sums::<HALF>(xs, &ys[..HALF], add), sums::<HALF>(xs, &ys[HALF..], add)];
+    std::array::from_fn(|k| halves[k / HALF][k % HALF])
 }
 
 /// Lowers lengths to a share of them, and by what rounding may have moved both ends by; then to
@@ -362,10 +383,10 @@ fn lower(
 
 for_fused_registers! {
     /// Lowered √(‖x‖² + ‖y‖² − 2⟨x, y⟩).
-    by_products, by_products_fused,
+    by_products, by_products_fused, by_products_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], squares: &[f32], moved: &[f32],
      columns: [Column; ABREAST], conversion: Conversion) -> Tile, {
-        let mut tile = sums(xs, ys, multiply_add::<FUSED>);
+        let mut tile = tile_of::<WIDEST>(xs, &ys, multiply_add::<FUSED>);
         for (products, column) in tile.iter_mut().zip(columns) {
             for (product, square) in products.iter_mut().zip(squares) {
                 *product = (square + column.square - 2.0 * *product).max(0.0).sqrt();
@@ -378,10 +399,10 @@ for_fused_registers! {
 
 for_fused_registers! {
     /// Lowered √Σ(x − y)².
-    by_squares, by_squares_fused,
+    by_squares, by_squares_fused, by_squares_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
      conversion: Conversion) -> Tile, {
-        let mut tile = sums(xs, ys, |x, y, sum| multiply_add::<FUSED>(x - y, x - y, sum));
+        let mut tile = tile_of::<WIDEST>(xs, &ys, |x, y, sum| multiply_add::<FUSED>(x - y, x - y, sum));
         tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = sum.sqrt());
         lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
         tile
@@ -390,10 +411,10 @@ for_fused_registers! {
 
 for_fused_registers! {
     /// Lowered Σ|x − y|.
-    by_absolutes, by_absolutes_fused,
+    by_absolutes, by_absolutes_fused, by_absolutes_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
      conversion: Conversion) -> Tile, {
-        let mut tile = sums(xs, ys, |x, y, sum| sum + (x - y).abs());
+        let mut tile = tile_of::<WIDEST>(xs, &ys, |x, y, sum| sum + (x - y).abs());
         lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
         tile
     }
@@ -473,6 +494,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn registers_of_any_width_give_the_same_bits() {
+        let number = |at: usize| ((at * 7919) % 1013) as f32 / 517.0 - 1.0;
+        let xs: Vec<[f32; LANES]> =
+            (0..37).map(|i| std::array::from_fn(|lane| number(i * LANES + lane))).collect();
+        let vectors: Vec<Vec<f32>> =
+            (0..ABREAST).map(|k| (0..37).map(|i| number(31 * k + 3 * i + 5)).collect()).collect();
+        let ys: [&[f32]; ABREAST] = std::array::from_fn(|k| &vectors[k][..]);
+        let wide = tile_of::<true>(&xs, &ys, multiply_add::<true>);
+        assert_eq!(wide, tile_of::<false>(&xs, &ys, multiply_add::<true>));
     }
 
     #[test]

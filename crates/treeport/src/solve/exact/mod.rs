@@ -69,6 +69,7 @@ pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
 use line::Line;
+pub(crate) use order::precedes;
 use simplex::Simplex;
 pub(crate) use sweeps::interval;
 pub(super) use sweeps::interval_and_plan;

@@ -12,7 +12,7 @@ use crate::measure::Measure;
 use crate::tree::Coupling;
 
 /// Whether one of two measures comes before the other, in an order of no meaning.
-pub(in crate::solve) fn precedes(a: &Measure<'_>, b: &Measure<'_>) -> bool {
+pub(crate) fn precedes(a: &Measure<'_>, b: &Measure<'_>) -> bool {
     let by_size = a.support().len().cmp(&b.support().len());
     let by_masses = by_size.then_with(|| compare(a.masses().iter().zip(b.masses())));
     by_masses.then_with(|| a.support().cmp(b.support())) == Ordering::Less
