@@ -58,6 +58,7 @@ mod potentials;
 mod query;
 mod query_distances;
 mod remove;
+mod solved_pairs;
 mod tabulate;
 #[cfg(test)]
 mod tests;
@@ -80,6 +81,7 @@ pub use parts::{PartSearch, nearest_in_parts};
 use potential_table::PotentialTable;
 use potentials::Reference;
 use query::{SearchEnd, SearchRequest, Searcher};
+use solved_pairs::SolvedPairs;
 
 /// How an index is built.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +127,7 @@ pub struct Steps {
     pub transformed: usize,
     /// Bounded by sweeps, by round.
     pub swept: [usize; 3],
-    /// Solved.
+    /// Solved; in searches of a collection among itself, for this measure or for the other.
     pub exact: usize,
 }
 
@@ -287,7 +289,7 @@ impl Index {
     }
 
     /// A search among all measures.
-    fn request(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest {
+    fn request(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest<'static> {
         SearchRequest {
             end,
             accuracy,
@@ -295,6 +297,7 @@ impl Index {
             limit: f64::INFINITY,
             rounds: self.rounds,
             by_query: self.by_query,
+            solved: None,
         }
     }
 
@@ -302,7 +305,7 @@ impl Index {
     fn search_own(
         &self,
         numbers: Range<usize>,
-        asked: SearchRequest,
+        asked: SearchRequest<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         let measures = self.next_number;
@@ -312,6 +315,9 @@ impl Index {
         let step = format_args!("the neighbors of {} measures", numbers.len());
         let bytes = memory::size_of::<Neighbors>(&[numbers.len()]);
         memory::check(step, bytes, "ask for some rows at a time")?;
+        // What one has solved, the other need not.
+        let solved = SolvedPairs::default();
+        let asked = SearchRequest { solved: Some(&solved), ..asked };
         self.search(&self.measures, numbers, asked, true, progress)
     }
 
@@ -347,7 +353,7 @@ impl Index {
         &self,
         queries: &Measures,
         rows: Range<usize>,
-        asked: SearchRequest,
+        asked: SearchRequest<'_>,
         own: bool,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {

@@ -13,10 +13,11 @@ use super::pair::QueryPair;
 use super::partial::RaisedBounds;
 use super::potentials::Potential;
 use super::query_distances::QueryDistances;
+use super::solved_pairs::SolvedPairs;
 use super::{Index, Neighbors, Steps};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
-use crate::exact::{Solver, precedes};
+use crate::exact::{Solver, precedes, rescaling};
 use crate::measure::Measure;
 use crate::progress::Counter;
 use crate::rounding::single;
@@ -100,7 +101,7 @@ pub(super) struct Searcher {
 
 /// What is asked of a search.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SearchRequest {
+pub(super) struct SearchRequest<'a> {
     pub(super) end: SearchEnd,
     pub(super) accuracy: Accuracy,
     /// The row of a measure that is not to be found.
@@ -111,13 +112,15 @@ pub(super) struct SearchRequest {
     pub(super) rounds: usize,
     /// Whether the potential of the query bounds measures that have their own, too.
     pub(super) by_query: bool,
+    /// Where `skipped` is the query itself: pairs that others of the collection have solved.
+    pub(super) solved: Option<&'a SolvedPairs>,
 }
 
 /// One query of an index.
 struct Query<'a> {
     index: &'a Index,
     measure: &'a Measure<'a>,
-    asked: SearchRequest,
+    asked: SearchRequest<'a>,
     counter: &'a Counter<'a>,
 }
 
@@ -127,7 +130,7 @@ impl Searcher {
         &mut self,
         index: &Index,
         measure: &Measure<'_>,
-        asked: SearchRequest,
+        asked: SearchRequest<'_>,
         counter: &Counter<'_>,
     ) -> Result<Neighbors> {
         if index.measures.is_empty() {
@@ -274,7 +277,7 @@ impl Searcher {
                 return Ok(());
             }
             steps.exact += 1;
-            let distance = self.solve(query, &other)?;
+            let distance = self.solve(query, candidate.row as usize)?;
             self.know(candidate, distance, asked.accuracy);
             return Ok(());
         }
@@ -309,7 +312,7 @@ impl Searcher {
             return Ok(());
         }
         steps.exact += 1;
-        let distance = self.solve(query, &other)?;
+        let distance = self.solve(query, candidate.row as usize)?;
         self.know(candidate, distance, asked.accuracy);
         Ok(())
     }
@@ -402,12 +405,22 @@ impl Searcher {
     }
 
     /// W₁ between the query and a measure of the collection.
-    fn solve(&mut self, query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
-        let Query { index, measure, counter, .. } = *query;
+    fn solve(&mut self, query: &Query<'_>, row: usize) -> Result<f64> {
+        let Query { index, measure, counter, asked } = *query;
+        let other = index.measures.row(row);
+        // Totals that differ make the distance that of the measure that asks.
+        let equal = rescaling(measure.total(), other.total()) == 1.0;
+        let shared = asked.solved.zip(asked.skipped).filter(|_| equal);
+        if let Some(distance) = shared.and_then(|(solved, own)| solved.take(own, row)) {
+            return Ok(distance);
+        }
         let goes_on = |_| counter.add(0).is_ok();
-        let turned = usize::from(precedes(other, measure));
-        let solved =
-            self.solvers[turned].value_and_gap(&index.indexed.metric, measure, other, &goes_on);
-        solved.map(|(value, _)| value)
+        let turned = usize::from(precedes(&other, measure));
+        let metric = &index.indexed.metric;
+        let (value, _) = self.solvers[turned].value_and_gap(metric, measure, &other, &goes_on)?;
+        if let Some((solved, own)) = shared {
+            solved.put(own, row, value);
+        }
+        Ok(value)
     }
 }

@@ -62,6 +62,34 @@ pub(super) fn index_of(metric: &GroundMetric, measures: &Measures, memory: Optio
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// A row alone shares nothing; the totals of some measures differ by more than rounding.
+    #[test]
+    fn pairs_solved_once_are_those_solved_twice(
+        measures in some_measures(2..12), k in 1..6usize, share in 0.0..1.0f64,
+    ) {
+        let rows = measures.iter().enumerate().map(|(row, measure)| {
+            let factor = if row % 3 == 0 { 1.0 + 3e-10 } else { 1.0 };
+            measure.iter().map(|(point, mass)| (point, mass * factor)).collect::<Vec<_>>()
+        });
+        let measures = Measures::from_rows(10, rows.collect::<Vec<_>>()).unwrap();
+        for metric in metrics() {
+            let index = index_of(&metric, &measures, None);
+            let graph = index.graph(k, Accuracy::EXACT, &silent).unwrap();
+            let radius = share * graph.iter().flat_map(|of| &of.found).fold(0.0, |most: f64, f| most.max(f.1));
+            let near = index.radius_graph(radius, &silent).unwrap();
+            for row in 0..measures.len() {
+                let alone = index.graph_rows(row..row + 1, k, Accuracy::EXACT, &silent).unwrap();
+                prop_assert_eq!(&alone[0], &graph[row]);
+                let alone = index.radius_graph_rows(row..row + 1, radius, &silent).unwrap();
+                prop_assert_eq!(&alone[0], &near[row]);
+            }
+        }
+    }
+}
+
+proptest! {
     #[test]
     fn neighbors_are_those_of_solving_every_pair(
         measures in some_measures(1..12), queries in some_measures(1..4), k in 1..14usize,
@@ -391,8 +419,14 @@ fn any_number_of_threads_finds_the_same() {
             index.nearest(&queries, 5, accuracy, &silent).unwrap()
         })
     };
+    let graph_on = |threads: usize, accuracy| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let index = index_of(&metric, &measures, None);
+        pool.install(|| index.graph(5, accuracy, &silent).unwrap())
+    };
     for accuracy in [Accuracy::EXACT, Accuracy::Within(0.1), Accuracy::Approximate] {
         assert_eq!(on(1, accuracy), on(3, accuracy));
+        assert_eq!(graph_on(1, accuracy), graph_on(3, accuracy));
     }
 }
 
