@@ -75,7 +75,8 @@ fn solved(found: &[Neighbors]) -> f64 {
 }
 
 fn row(n: usize, parts: usize, asked: &str, seconds: f64, more: Vec<(&'static str, f64)>) -> Row {
-    let case = vec![("parts", parts.to_string()), ("asked", asked.into())];
+    let case =
+        vec![("parts", parts.to_string()), ("asked", asked.into()), ("threads", "1".to_owned())];
     Row { bench: "parts", n, case, seconds, peer: None, more }
 }
 

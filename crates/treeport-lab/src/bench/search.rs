@@ -218,7 +218,8 @@ impl Collection {
                 let index = IndexFile::from_bytes(&file)?.index;
                 let of_both = self.first_and_again(&index, &brute, (k, accuracy))?;
                 for (mut row, batch) in of_both.into_iter().zip(["first", "again"]) {
-                    row.case.extend([("kept", kept.into()), ("batch", batch.into())]);
+                    let threads = ("threads", "1".to_owned());
+                    row.case.extend([("kept", kept.into()), ("batch", batch.into()), threads]);
                     row.peer = Some(Peer { name: "every pair solved", seconds: brute_seconds });
                     row.more.push(("index_seconds", built));
                     let bytes = index.bytes() + index.measures().bytes();

@@ -129,7 +129,8 @@ fn sizes_beyond_reason_are_refused_at_once() {
 #[test]
 fn help_has_a_line_for_every_benchmark() {
     let shown = Folder::new().run("bench --help");
-    for name in ["project", "scan", "peers", "overhead", "pairs-python", "ot-estimators", "gpu"] {
+    for name in ["project", "scan", "peers", "overhead", "pairs-python", "ot-estimators", "gensim"]
+    {
         let line = format!("- {name}: ");
         assert!(
             shown.lines().any(|shown| shown.trim_start().starts_with(&line)),

@@ -199,10 +199,11 @@ impl Index {
 
     /// The bytes it takes beside metric and measures.
     pub fn bytes(&self) -> u64 {
-        let entries = memory::size_of::<(u32, f32, f32)>(&[self.columns.len()]);
+        let entries = memory::size_of::<(u32, f32)>(&[self.columns.len()]);
         self.indexed.bytes()
             + self.potentials.bytes()
             + entries
+            + memory::size_of::<f32>(&[self.own_duals.len()])
             + memory::size_of::<usize>(&[self.start.len()])
     }
 

@@ -45,7 +45,7 @@ const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
-pub(super) const SCRIPTS: [Script; 10] = [
+pub(super) const SCRIPTS: [Script; 11] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -118,6 +118,13 @@ pub(super) const SCRIPTS: [Script; 10] = [
         about: "exact neighbors beside the pipelines of ot_estimators (`-- REPOSITORY DATA/twitter`)",
         environment: OWN,
         needs: &[TREEPORT, POT],
+        peers: &[],
+    },
+    Script {
+        name: "gensim",
+        about: "nearest documents beside gensim's word mover's distance (`-- DATA/twitter`)",
+        environment: OWN,
+        needs: &[TREEPORT, POT, package("gensim", "gensim")],
         peers: &[],
     },
     Script {
