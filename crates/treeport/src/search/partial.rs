@@ -3,7 +3,7 @@
 //! The potential of a measure is tabled at the points of the query: v, feasible beside the measure's own
 //! duals u. With v as it is, each u can be raised to the least d − v over the query's points, whatever the
 //! others are. So the bound grows with every point of the measure whose distances are computed, and most
-//! candidates turn out to be too far long before all are: on BBC Sport 92 of 211 candidates for ten
+//! candidates turn out to be too far long before all are: on BBC Sport 87 of 211 candidates for ten
 //! neighbors need all their distances, on tweets 49 of 107. Points that other candidates had before come first:
 //! their distances are known.
 
