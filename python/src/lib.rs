@@ -49,5 +49,5 @@ mod _core {
     #[pymodule_export]
     use crate::options::{check_options, fit_options};
     #[pymodule_export]
-    use crate::transport::{emd, emd_of_arrays, emd_pairs, emd_within, sinkhorn};
+    use crate::transport::{emd, emd_of_arrays, emd_pairs, emd_pairs_within, emd_within, sinkhorn};
 }

@@ -384,9 +384,58 @@ pub(crate) fn emd_pairs<'py>(
     penalty: Option<f64>,
     prepare: bool,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(&pairs)?);
+    let prepared = match &ground {
+        PairGround::Ground(ground) if prepare => Some(ground.metric.clone()),
+        _ => None,
+    };
+    let values = with_problems(py, &ground, &measures, &pairs, penalty, |problems| {
+        if report.is_none() && problems.is_quick() {
+            return problems.values(&silent).map_err(to_py_err);
+        }
+        watch::run(py, threads, report.as_ref(), |progress| {
+            if let Some(metric) = &prepared {
+                metric.prepare(progress)?;
+            }
+            problems.values(progress)
+        })
+    })?;
+    Ok(values.into_pyarray(py))
+}
+
+/// Certified bounds of the exact costs of pairs: what they are at least, and at most.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from two places, which name them")]
+#[pyo3(signature = (ground, measures, pairs, accuracy, threads, report=None, penalty=None))]
+#[expect(clippy::type_complexity, reason = "two arrays")]
+pub(crate) fn emd_pairs_within<'py>(
+    py: Python<'py>,
+    ground: PairGround<'py>,
+    measures: PairMeasures<'py>,
+    pairs: Array2<'py, i64>,
+    accuracy: GivenAccuracy<'py>,
+    threads: usize,
+    report: Option<Bound<'py, PyAny>>,
+    penalty: Option<f64>,
+) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    let accuracy = accuracy.read(Question::Problem)?;
+    let found = with_problems(py, &ground, &measures, &pairs, penalty, |problems| {
+        watch::run(py, threads, report.as_ref(), |progress| problems.within(accuracy, progress))
+    })?;
+    Ok((found.lower.into_pyarray(py), found.upper.into_pyarray(py)))
+}
+
+/// Reads pairs of measures and asks their problems.
+fn with_problems<'py, T>(
+    py: Python<'py>,
+    ground: &PairGround<'py>,
+    measures: &PairMeasures<'py>,
+    pairs: &Array2<'py, i64>,
+    penalty: Option<f64>,
+    ask: impl FnOnce(&Problems<'_>) -> PyResult<T>,
+) -> PyResult<T> {
+    let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(pairs)?);
     let made;
-    let problems = match &ground {
+    let problems = match ground {
         PairGround::Ground(ground) => Problems::new(&ground.metric, &measures, &pairs),
         PairGround::Graph(graph) => Problems::new(&graph.components, &measures, &pairs),
         PairGround::Points(points, metric) => {
@@ -394,20 +443,5 @@ pub(crate) fn emd_pairs<'py>(
             Problems::new(&made.metric, &measures, &pairs)
         }
     };
-    let problems = problems.relaxed(relax(None, penalty));
-    let prepared = match &ground {
-        PairGround::Ground(ground) if prepare => Some(&ground.metric),
-        _ => None,
-    };
-    let values = if report.is_none() && problems.is_quick() {
-        problems.values(&silent).map_err(to_py_err)?
-    } else {
-        watch::run(py, threads, report.as_ref(), |progress| {
-            if let Some(metric) = prepared {
-                metric.prepare(progress)?;
-            }
-            problems.values(progress)
-        })?
-    };
-    Ok(values.into_pyarray(py))
+    ask(&problems.relaxed(relax(None, penalty)))
 }

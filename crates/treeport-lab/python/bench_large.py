@@ -5,6 +5,11 @@ several rounds, and the ratio is the peer's time over ours. Values have to agree
 
     line      points with one coordinate: `tp.emd` and SciPy's `wasserstein_distance`
     small     ten and thirty points with coordinates: `tp.emd` and the package `wasserstein`
+    exact     clouds with coordinates: `tp.emd` and POT, which computes its table of costs within its time
+    lazy      10,000 points a side, exactly: `tp.emd` and POT's `emd2_lazy`
+    within    100,000 points a side: `tp.emd(..., accuracy=0.01)`, by ourselves, with the memory it took
+    whole     the first of those, exactly
+    cells     all pairs of 30 samples of 2,000 cells in R³⁰: `tp.emd_pairs(..., accuracy=0.01)`, by ourselves
     sinkhorn  entropic transport of a cost matrix: `tp.sinkhorn` and POT's `ot.sinkhorn2`
 """
 
@@ -106,13 +111,102 @@ def sinkhorn(rng, rounds):
             yield row("sinkhorn", f"{n} points, {share}", least_times(ways, max(2, min(rounds, 3_000 // n))))
 
 
-PARTS = {"line": line, "small": small, "sinkhorn": sinkhorn}
+def clouds(rng, kind, n):
+    """Two clouds of n points: uniform or shifted in the plane, uniform in R³, clusters of unequal weight in R⁵⁰."""
+    if kind == "clusters":
+        centers = 3 * rng.normal(size=(40, 50))
+        shares = rng.dirichlet(np.ones(40), size=2)
+        return [centers[rng.choice(40, n, p=share)] + rng.normal(size=(n, 50)) for share in shares]
+    dim = 3 if kind == "space" else 2
+    x, y = rng.random((n, dim)), rng.random((n, dim))
+    return x, y + 0.5 if kind == "shifted" else y
+
+
+def exact(rng, rounds):
+    """Even masses on two clouds."""
+    for n in (1_000, 3_000, 5_000):
+        even = np.full(n, 1 / n)
+        for kind in ("plane", "shifted", "clusters"):
+            x, y = clouds(rng, kind, n)
+            ways = {"treeport": lambda: tp.emd(even, even, x, y)}
+            if ot:
+                ways["POT"] = lambda: ot.emd2(even, even, ot.dist(x, y, metric="euclidean"), numItermax=10**8)
+                check(ways["treeport"](), float(ways["POT"]()), 1e-8, f"{n} points, {kind}")
+            yield row("exact", f"{n} points, {kind}", least_times(ways, min(rounds, 3)))
+
+
+def lazy(rng, _):
+    """Neither side keeps a table of costs."""
+    n = 10_000
+    x, y = clouds(rng, "plane", n)
+    even = np.full(n, 1 / n)
+    ways = {"treeport": lambda: tp.emd(even, even, x, y)}
+    if ot:
+        ways["POT"] = lambda: ot.emd2_lazy(x, y, metric="euclidean", numItermax=10**9, return_matrix=False)
+    yield row("lazy", f"{n} points", least_times(ways, 1)) | {"megabytes": peak()}
+
+
+def within(rng, _):
+    """Bounds one percent apart."""
+    n = 100_000
+    even = np.full(n, 1 / n)
+    for kind in ("plane", "shifted", "space", "clusters"):
+        x, y = clouds(rng, kind, n)
+        begun = time.perf_counter()
+        bounds = tp.emd(even, even, x, y, accuracy=0.01)
+        times = {"treeport": time.perf_counter() - begun}
+        proved = {"lower": bounds.lower, "upper": bounds.upper, "megabytes": peak()}
+        yield row("within", f"{n} points, {kind}", times) | proved
+
+
+def whole(rng, _):
+    """The optimum of one of those."""
+    n = 100_000
+    x, y = clouds(rng, "plane", n)
+    even = np.full(n, 1 / n)
+    begun = time.perf_counter()
+    value = tp.emd(even, even, x, y)
+    times = {"treeport": time.perf_counter() - begun}
+    yield row("whole", f"{n} points, plane", times) | {"value": value, "megabytes": peak()}
+
+
+def cells(rng, _):
+    """All pairs of some samples; seconds are those of processors."""
+    samples, count = 30, 2_000
+    centers = 2 * rng.normal(size=(12, 30))
+    shares = rng.dirichlet(np.full(12, 3.0), size=samples)
+    points = np.concatenate([centers[rng.choice(12, count, p=s)] + rng.normal(size=(count, 30)) for s in shares])
+    measures = np.kron(np.eye(samples), np.full(count, 1 / count))
+    pairs = [(i, j) for i in range(samples) for j in range(i)]
+    begun = time.process_time()
+    tp.emd_pairs(measures, pairs, points=points, accuracy=0.01)
+    yield row("cells", f"{len(pairs)} pairs", {"treeport": time.process_time() - begun})
+
+
+def peak():
+    """Megabytes that this process has had at most."""
+    import resource
+
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
+PARTS = {
+    "line": line,
+    "small": small,
+    "exact": exact,
+    "lazy": lazy,
+    "within": within,
+    "whole": whole,
+    "cells": cells,
+    "sinkhorn": sinkhorn,
+}
 
 
 def show(found):
     times = "  ".join(f"{name} {1e3 * seconds:>10.4g} ms" for name, seconds in found["seconds"].items())
     ratios = "  ".join(f"{name.removesuffix('_ratio')}/ours {found[name]:.2f}" for name in found if name.endswith("_ratio"))
-    print(f"{found['part']:<9} {found['case']:<20} {times}  {ratios}", flush=True)
+    more = "  ".join(f"{name} {found[name]:.6g}" for name in ("lower", "upper", "value", "megabytes") if name in found)
+    print(f"{found['part']:<9} {found['case']:<24} {times}  {ratios}  {more}".rstrip(), flush=True)
 
 
 def main():

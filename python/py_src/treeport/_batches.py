@@ -25,7 +25,7 @@ from ._inputs import (
 )
 from ._progress import bar
 from ._results import framed
-from ._transport import check_exponent, uniform
+from ._transport import Bounds, check_exponent, uniform
 
 _INT64 = np.dtype(np.int64)
 
@@ -41,11 +41,12 @@ def emd_pairs(
     metric: str = "euclidean",
     assume_metric: bool = False,
     penalty: Optional[float] = None,
+    accuracy: Union[str, float, None] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
     p: float = 1,
-) -> Floats:
+) -> Any:
     """Exact transport costs of many pairs of measures, in parallel.
 
     Parameters
@@ -63,6 +64,8 @@ def emd_pairs(
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
     penalty : float, optional
         Totals may differ: what is not moved costs this much a unit, as for `emd`.
+    accuracy : float or "exact", optional
+        Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -75,6 +78,7 @@ def emd_pairs(
     Returns
     -------
     distances : ndarray of shape (n_pairs,)
+        With `accuracy` a `Bounds` of two such arrays, without plans.
 
     Examples
     --------
@@ -88,7 +92,7 @@ def emd_pairs(
     check_exponent(p)
     threads = threads_of(n_jobs)
     plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
-    if plain and cost is graph is None and not (assume_metric or verbose):
+    if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, metric), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
 
@@ -98,6 +102,8 @@ def emd_pairs(
 
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
+        if accuracy is not None:
+            return Bounds(*_core.emd_pairs_within(ground, rows, numbers, accuracy, threads, report, penalty))
         return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
 
 
@@ -112,6 +118,7 @@ def emd_pairwise(
     metric: str = "euclidean",
     assume_metric: bool = False,
     penalty: Optional[float] = None,
+    accuracy: Union[str, float, None] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
@@ -132,6 +139,8 @@ def emd_pairwise(
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
     penalty : float, optional
         Totals may differ: what is not moved costs this much a unit, as for `emd`.
+    accuracy : float or "exact", optional
+        Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -144,6 +153,7 @@ def emd_pairwise(
     Returns
     -------
     distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
+        With `accuracy` a `Bounds` of two such tables, without plans.
 
     Examples
     --------
@@ -174,13 +184,19 @@ def emd_pairwise(
         left, right = (place.ravel() for place in np.indices((n, m)))
         both, right = _stacked(rows), right + n
     pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
+    def table(found: Floats) -> Any:
+        if B is not None:
+            return framed(found.reshape(n, m), ids_of(A), ids_of(B))
+        whole = np.zeros((n, n))
+        whole[left, right] = whole[right, left] = found
+        return framed(whole, ids_of(A), ids_of(A))
+
+    threads = threads_of(n_jobs)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
-        found = _core.emd_pairs(ground, both, pairs, threads_of(n_jobs), report, penalty)
-    if B is not None:
-        return framed(found.reshape(n, m), ids_of(A), ids_of(B))
-    table = np.zeros((n, n))
-    table[left, right] = table[right, left] = found
-    return framed(table, ids_of(A), ids_of(A))
+        if accuracy is None:
+            return table(_core.emd_pairs(ground, both, pairs, threads, report, penalty))
+        bounds = _core.emd_pairs_within(ground, both, pairs, accuracy, threads, report, penalty)
+    return Bounds(*(table(found) for found in bounds))
 
 
 def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:

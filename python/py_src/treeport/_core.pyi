@@ -23,6 +23,7 @@ __all__ = [
     "emd",
     "emd_of_arrays",
     "emd_pairs",
+    "emd_pairs_within",
     "emd_within",
     "fit",
     "fit_options",
@@ -328,6 +329,15 @@ def emd_pairs(
     penalty: Optional[float] = None,
     prepare: bool = False,
 ) -> _Floats: ...
+def emd_pairs_within(
+    ground: Union[Ground, Graph, tuple[_Floats, str]],
+    measures: Union[Measures, _Floats],
+    pairs: _Integers,
+    accuracy: Union[str, float],
+    threads: int,
+    report: _Report = None,
+    penalty: Optional[float] = None,
+) -> tuple[_Floats, _Floats]: ...
 def format_of(path: str) -> tuple[str, bool]: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...
 def sinkhorn(

@@ -29,5 +29,5 @@ pub use matrix::MatrixView;
 #[doc(hidden)]
 pub use points::table_of_few;
 pub use problem::{Ground, Potentials, Problem, Relax};
-pub use problems::Problems;
+pub use problems::{Intervals, Problems};
 pub use within::{Bounds, Target};

@@ -3,9 +3,11 @@
 use rayon::prelude::*;
 
 use super::exact::order::precedes;
-use super::exact::{Solver, choice, components, line, relaxed, reused};
+use super::exact::{self, Solver, choice, components, line, relaxed, reused};
 use super::overflow;
-use super::problem::{Ground, OnMetric, QUICK_ARCS, Relax};
+use super::problem::{Ground, OnMetric, Problem, QUICK_ARCS, Relax};
+use super::within::Target;
+use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
@@ -31,6 +33,16 @@ pub struct Problems<'a> {
     measures: &'a Measures,
     pairs: &'a [(usize, usize)],
     relax: Relax,
+}
+
+/// What is known of the values of many problems, one after the other: no plan costs less than `lower`,
+/// and one costs `upper`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Intervals {
+    /// What the values are at least.
+    pub lower: Vec<f64>,
+    /// What they are at most.
+    pub upper: Vec<f64>,
 }
 
 impl<'a> Problems<'a> {
@@ -67,6 +79,40 @@ impl<'a> Problems<'a> {
                 components::values(ground, self.measures, self.pairs, self.relax, progress)
             }
         }
+    }
+
+    /// Bounds of every value that are as close as asked for, each as
+    /// [`Problem::within`](super::Problem::within) finds it; the same for any number of threads.
+    ///
+    /// # Errors
+    /// As [`values`](Self::values), and an accuracy that is neither `exact` nor a number of at least 0.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Accuracy, GroundMetric, Measures, PointMetric, Problems, silent};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::from_dense(2, &[2.0, 0.0, 0.0, 2.0])?;
+    /// let problems = Problems::new(&metric, &measures, &[(0, 1)]);
+    /// let found = problems.within(Accuracy::Within(0.1), &silent)?;
+    /// assert!(found.lower[0] <= 2.0 && found.upper[0] >= 2.0);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn within(&self, accuracy: Accuracy, progress: &Progress<'_>) -> Result<Intervals> {
+        self.check()?;
+        if let Ground::Metric(metric) = self.ground {
+            choice::prepare(metric, self.measures, self.pairs, progress)?;
+        }
+        let counter = Counter::new(SOLVING, self.pairs.len(), progress);
+        let target = Target { accuracy, time: None };
+        let bounds = |&(i, j): &(usize, usize)| {
+            let (a, b) = (self.measures.row(i), self.measures.row(j));
+            let problem = Problem::new(self.ground, &a, &b).relaxed(self.relax).numbered(i, j);
+            let found = problem.within(target, &|_| counter.add(0).is_ok())?;
+            counter.add(1)?;
+            Ok((found.lower, found.upper))
+        };
+        let found: Result<(Vec<f64>, Vec<f64>)> = self.pairs.par_iter().map(bounds).collect();
+        found.map(|(lower, upper)| Intervals { lower, upper })
     }
 
     /// Whether all are solved before other threads would have begun: see
@@ -145,7 +191,12 @@ impl<'a> Problems<'a> {
     /// Refuses pairs whose tables of costs do not fit, one for each thread.
     fn check_tables(&self) -> Result<()> {
         let support = |i: usize| self.measures.row(i).support().len();
-        let size = |&(i, j): &(usize, usize)| memory::size_of::<f64>(&[support(i), support(j)]);
+        let size = |&(i, j): &(usize, usize)| match self.ground {
+            Ground::Metric(metric) if self.relax == Relax::Balanced => {
+                exact::bytes(metric, support(i), support(j))
+            }
+            _ => memory::size_of::<f64>(&[support(i), support(j)]),
+        };
         let threads = rayon::current_num_threads().min(self.pairs.len());
         if self.relax == Relax::Balanced && self.ground.is_line() {
             let points = |&(i, j): &(usize, usize)| support(i) + support(j);

@@ -61,7 +61,7 @@ pub(super) const SCRIPTS: [Script; 11] = [
     },
     Script {
         name: "large",
-        about: "one problem of any size against SciPy, wasserstein and POT (`-- line`, `-- small`, `-- sinkhorn`)",
+        about: "one problem of any size against SciPy, wasserstein and POT (`-- line`, `small`, `exact`, `lazy`, `within`, `whole`, `cells`, `sinkhorn`)",
         environment: "venv-large",
         // As for `peers`.
         needs: &[package("numpy", "numpy==1.26.4"), package("scipy", "scipy==1.17.1"), TREEPORT],

@@ -188,10 +188,24 @@ pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
 /// Costs up to which a thread keeps its solver's memory, about 1 MiB.
 const MOST_KEPT: usize = 1 << 17;
 
+/// Whether a problem between so many points is solved without a table of costs.
+fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
+    n.saturating_mul(m) >= SPARSE_ARCS && !lopsided::is_lopsided(n, m) && sparse::takes(metric)
+}
+
+/// The bytes that an exact solve between so many points of a metric takes, about.
+pub(super) fn bytes(metric: &GroundMetric, n: usize, m: usize) -> u64 {
+    if is_sparse(metric, n, m) {
+        sparse::bytes(metric, n, m)
+    } else {
+        memory::size_of::<f64>(&[n, m])
+    }
+}
+
 /// Whether a few sweeps find bounds sooner than an auction: where that has no boxes to rule points out by,
 /// up to some thousands of points.
 pub(super) fn sweeps_come_first(pair: &OnMetric<'_>) -> bool {
-    let arcs = pair.a.support().len() * pair.b.support().len();
+    let arcs = pair.a.support().len().saturating_mul(pair.b.support().len());
     let most = if sparse::has_boxes(pair.metric) { SPARSE_ARCS } else { MOST_SWEPT };
     !pair.metric.is_searched() && (arcs < most || !sparse::takes(pair.metric))
 }
@@ -281,8 +295,7 @@ impl Solver {
         metric: &GroundMetric,
         aim: &sparse::Aim<'_>,
     ) -> Result<Option<sparse::Answer>> {
-        let (n, m) = (self.left.len(), self.right.len());
-        if n * m < SPARSE_ARCS || lopsided::is_lopsided(n, m) {
+        if !is_sparse(metric, self.left.len(), self.right.len()) {
             return Ok(None);
         }
         let masses = [&self.supply[..], &self.demand];

@@ -9,7 +9,7 @@
 //! time costs nothing.
 //!
 //! # Complexity
-//! O(n + m) memory: [`BYTES`] for a point and 8 for each of its coordinates. An ε takes a few looks at all
+//! O(n + m) memory: [`BYTES`] for a point and 12 for each of its coordinates. An ε takes a few looks at all
 //! sinks for every source: O(d m) each where there are many coordinates, far less in the plane. The
 //! simplex begins within [`BEGINS`] of the optimum; a pivot takes O(cycle + smaller side).
 //!
@@ -41,6 +41,12 @@ use tree::{Flow, Forest};
 /// Whether costs are such that an auction knows them.
 pub(super) fn takes(metric: &GroundMetric) -> bool {
     cloud::is_known(metric) && metric.vectors().is_some_and(|(dim, _)| dim <= MOST_DIM)
+}
+
+/// The bytes that a problem between so many points takes.
+pub(super) fn bytes(metric: &GroundMetric, n: usize, m: usize) -> u64 {
+    let dim = metric.vectors().map_or(1, |(dim, _)| dim);
+    memory::size_of::<u8>(&[n.saturating_add(m), BYTES + 12 * dim])
 }
 
 /// Whether points are in so few dimensions that most are ruled out by boxes.
@@ -98,7 +104,7 @@ const UNPLACED: f64 = 1e-3;
 const MOST_ROUNDS: usize = 200;
 
 /// Bytes for a point: its list, its arcs in the simplex, its place in the basis.
-const BYTES: usize = 2048;
+const BYTES: usize = 3072;
 
 /// Coordinates up to which single precision tells costs apart.
 const MOST_DIM: usize = 1 << 12;
@@ -117,10 +123,8 @@ impl<'a> Sparse<'a> {
         let frame = frame.and_then(|metric| Frame::new(metric, [left, right]));
         let Some(frame) = frame else { return Ok(None) };
         let (n, m) = (left.len(), right.len());
-        let dim = metric.vectors().map_or(1, |(dim, _)| dim);
         let step = format_args!("transport between {n} and {m} points");
-        let bytes = memory::size_of::<u8>(&[n + m, BYTES + 12 * dim]);
-        memory::check(step, bytes, "give fewer points, or take a sample")?;
+        memory::check(step, bytes(metric, n, m), "give fewer points, or take a sample")?;
         let places = [left, right].map(|points| Cloud::order(metric, points));
         let points = [
             places[0].iter().map(|&place| left[place as usize]).collect(),
