@@ -230,6 +230,17 @@ pub(super) fn bounds_by_auction(
     })
 }
 
+/// Bounds of a large problem between points, to this accuracy or to a tenth where less is asked for.
+fn interval_by_auction(pair: &OnMetric<'_>, accuracy: f64) -> Result<Option<(f64, f64)>> {
+    let width = accuracy.min(0.1);
+    let aim = sparse::Aim { width, goes_on: &|_| true, is_up: &|| false };
+    reused(|solver| {
+        solver.lay_out(pair.metric, &pair.a, &pair.b);
+        let found = solver.sparsely_within(pair.metric, &aim)?;
+        Ok(found.filter(|found| found.reaches(width)).map(|found| (found.lower, found.upper)))
+    })
+}
+
 impl Solver {
     /// W₁ of two measures that fit the metric and each other, and its gap.
     pub(crate) fn value_and_gap(

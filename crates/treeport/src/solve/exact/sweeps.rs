@@ -13,7 +13,7 @@
 
 use super::arcs::SingleArcs;
 use super::fixed::Units;
-use super::{Solver, reused};
+use super::{Solver, interval_by_auction, reused, sweeps_come_first};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::memory;
@@ -29,13 +29,20 @@ use crate::solve::within::Bounds;
 /// [`Error::Memory`], where the costs do not fit.
 ///
 /// # Complexity
-/// s² distances for s points on either side, some thirty passes over them, and up to s/4 pivots.
+/// s² distances for s points on either side, some thirty passes over them, and up to s/4 pivots. Between
+/// many points with coordinates, that of the first rounds of an auction, without a table.
 pub(crate) fn interval(
     metric: &GroundMetric,
     a: &Measure<'_>,
     b: &Measure<'_>,
     tolerance: f64,
 ) -> Result<(f64, f64)> {
+    let pair = OnMetric { metric, a: *a, b: *b };
+    if !sweeps_come_first(&pair)
+        && let Some(found) = interval_by_auction(&pair, tolerance)?
+    {
+        return Ok(found);
+    }
     reused(|solver| solver.interval(metric, a, b, tolerance))
 }
 

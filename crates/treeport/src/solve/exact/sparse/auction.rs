@@ -146,23 +146,17 @@ impl<'a> Auction<'a> {
         if rows.len() * 8 * LISTED > self.demand.len() {
             self.sinks.update(&mut self.prices);
         }
-        for rows in rows.chunks(self.sinks.rows_at_once()) {
-            if !goes_on() {
-                return false;
-            }
-            let query = Query { prices: &self.prices, most: LISTED, noise };
-            let found = self.sinks.nearest(self.sources, rows, &query);
-            for (found, &row) in found.iter().zip(rows) {
-                let row = row as usize;
-                let list = &mut self.list[row * LISTED..(row + 1) * LISTED];
-                for (entry, found) in list.iter_mut().zip(&found.entries) {
-                    *entry = (found.point, found.cost);
-                }
-                self.listed[row] = found.entries.len() as u8;
-                self.others[row] = found.limit - noise;
-            }
-        }
-        true
+        let query = Query { prices: &self.prices, most: LISTED, noise };
+        let (list, listed, others) = (&mut self.list, &mut self.listed, &mut self.others);
+        self.sinks.nearest_while(self.sources, rows, &query, goes_on, |row, found| {
+            let row = row as usize;
+            let entries = list[row * LISTED..(row + 1) * LISTED].iter_mut();
+            entries.zip(&found.entries).for_each(|(entry, found)| {
+                *entry = (found.point, found.cost);
+            });
+            listed[row] = found.entries.len() as u8;
+            others[row] = found.limit - noise;
+        })
     }
 
     fn entries(&self, source: usize) -> &[(u32, f32)] {

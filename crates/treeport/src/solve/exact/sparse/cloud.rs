@@ -342,9 +342,25 @@ impl Cloud {
         Self { nodes: Vec::new(), boxes: Vec::new(), ..self.clone() }
     }
 
-    /// How many points can look through these in a tenth of a second or so.
-    pub(super) fn rows_at_once(&self) -> usize {
-        (AT_ONCE / (self.len * self.dim)).max(TOGETHER)
+    /// As [`nearest`](Self::nearest), some points at a time, for as long as `goes_on` says so; whether it did
+    /// to the end.
+    pub(super) fn nearest_while(
+        &self,
+        from: &Self,
+        rows: &[u32],
+        query: &Query<'_>,
+        goes_on: &dyn Fn() -> bool,
+        mut hear: impl FnMut(u32, &Found),
+    ) -> bool {
+        let at_once = (AT_ONCE / (self.len * self.dim)).max(TOGETHER);
+        rows.chunks(at_once).all(|rows| {
+            if !goes_on() {
+                return false;
+            }
+            let found = self.nearest(from, rows, query);
+            rows.iter().zip(&found).for_each(|(&row, found)| hear(row, found));
+            true
+        })
     }
 }
 

@@ -84,19 +84,28 @@ pub(super) fn first_prices(
     while auction.run(epsilon, UNPLACED, goes_on) && epsilon > (ENDS * reach).max(finest) {
         epsilon *= FALL;
     }
-    let prices = extended((&coarse, &few), auction.prices, sinks);
+    let prices = extended((&coarse, &few), auction.prices, sinks, goes_on);
     (prices, (BEGINS * reach).max(finest))
 }
 
 /// The prices of a few sinks as prices of many: what the best price of each is against the duals of the
-/// few sources.
-fn extended((sources, sinks): (&Side, &Side), mut prices: Prices, to: &Side) -> Prices {
+/// few sources. 0 where there was no time.
+fn extended(
+    (sources, sinks): (&Side, &Side),
+    mut prices: Prices,
+    to: &Side,
+    goes_on: &dyn Fn() -> bool,
+) -> Prices {
     sinks.cloud.update(&mut prices);
-    let all = |side: &Side| -> Vec<u32> { (0..side.mass.len() as u32).collect() };
-    let query = Query { prices: &prices, most: 1, noise: 0.0 };
-    let duals = sinks.cloud.nearest(&sources.cloud, &all(sources), &query);
-    let duals = sources.cloud.prices(duals.iter().map(|found| -found.entries[0].value));
-    let query = Query { prices: &duals, most: 1, noise: 0.0 };
-    let best = sources.cloud.nearest(&to.cloud, &all(to), &query);
-    to.open(best.iter().map(|found| -found.entries[0].value))
+    let least = |cloud: &Cloud, from: &Cloud, prices: &Prices| {
+        let all: Vec<u32> = (0..from.len as u32).collect();
+        let query = Query { prices, most: 1, noise: 0.0 };
+        let mut least = vec![0.0; from.len];
+        cloud.nearest_while(from, &all, &query, goes_on, |row, found| {
+            least[row as usize] = -found.entries.first().map_or(0.0, |entry| entry.value);
+        });
+        least
+    };
+    let duals = sources.cloud.prices(least(&sinks.cloud, &sources.cloud, &prices));
+    to.open(least(&sources.cloud, &to.cloud, &duals).into_iter())
 }

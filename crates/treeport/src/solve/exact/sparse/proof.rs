@@ -44,35 +44,33 @@ impl Sparse<'_> {
         let mut most = LOOKED_AT;
         while !rows.is_empty() {
             let mut open = Vec::new();
-            for rows in rows.chunks(self.sinks.cloud.rows_at_once()) {
-                if !goes_on() {
-                    return Err(Error::Cancelled);
-                }
-                let query = Query { prices: &here, most, noise: 0.0 };
-                let found = self.sinks.cloud.nearest(&self.sources.cloud, rows, &query);
-                for (found, &row) in found.iter().zip(rows) {
-                    let i = row as usize;
-                    let (mut least, before) = (f64::INFINITY, minima.cheap.len());
-                    for entry in &found.entries {
-                        // Neither the least nor cheap.
-                        if at_least(entry.value) > least.min(limits[i]) {
-                            least = least.min(at_least(entry.value));
-                            continue;
-                        }
-                        let cost = self.cost(i, entry.point as usize);
-                        let exact = cost + prices[entry.point as usize];
-                        least = least.min(exact);
-                        if exact < limits[i] {
-                            minima.cheap.push((row, entry.point, cost));
-                        }
+            let query = Query { prices: &here, most, noise: 0.0 };
+            let (sinks, sources) = (&self.sinks.cloud, &self.sources.cloud);
+            let is_done = sinks.nearest_while(sources, &rows, &query, goes_on, |row, found| {
+                let i = row as usize;
+                let (mut least, before) = (f64::INFINITY, minima.cheap.len());
+                for entry in &found.entries {
+                    // Neither the least nor cheap.
+                    if at_least(entry.value) > least.min(limits[i]) {
+                        least = least.min(at_least(entry.value));
+                        continue;
                     }
-                    let others = at_least(found.limit);
-                    let is_known = others >= least.min(limits[i]) || most >= m;
-                    if !is_known && minima.cheap.len() == before {
-                        open.push(row);
+                    let cost = self.cost(i, entry.point as usize);
+                    let exact = cost + prices[entry.point as usize];
+                    least = least.min(exact);
+                    if exact < limits[i] {
+                        minima.cheap.push((row, entry.point, cost));
                     }
-                    minima.least[i] = least.min(others);
                 }
+                let others = at_least(found.limit);
+                let is_known = others >= least.min(limits[i]) || most >= m;
+                if !is_known && minima.cheap.len() == before {
+                    open.push(row);
+                }
+                minima.least[i] = least.min(others);
+            });
+            if !is_done {
+                return Err(Error::Cancelled);
             }
             rows = open;
             most = (MORE * most).min(m);
