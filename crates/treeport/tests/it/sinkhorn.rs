@@ -321,6 +321,24 @@ fn any_number_of_threads_agrees_with_one_pair_at_a_time() {
 }
 
 #[test]
+fn blocks_of_a_large_problem_have_the_same_bits_on_any_number_of_threads() {
+    let points: Vec<f64> = (0..1_300).map(|k| f64::from(k * k * 29 % 2_113)).collect();
+    let metric = GroundMetric::from_points(2, points, PointMetric::Euclidean).unwrap();
+    let row = |r: usize| (0..320).map(move |k| (2 * k + r, (1 + (k * 7 + r) % 9) as f64));
+    let measures = Measures::from_rows(650, (0..2).map(row)).unwrap().normalized();
+    let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+    for epsilon in [0.3, 0.02] {
+        let options = options(Epsilon::Relative(epsilon));
+        let [one, other] = [1, 3].map(|threads| {
+            common::on_threads(threads, || sinkhorn::solve(&problem, &options, &silent)).unwrap()
+        });
+        assert!(one.converged && marginal_error(&one, &measures) < 1e-13);
+        assert_eq!(one, other);
+        assert_eq!(sinkhorn::value(&problem, &options, &silent).unwrap(), one.transport_cost);
+    }
+}
+
+#[test]
 fn what_has_not_converged_is_reported_and_not_returned() {
     let (metric, measures) = irregular();
     let (a, b) = (measures.row(0), measures.row(1));
