@@ -103,7 +103,8 @@ def emd_pairs(
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
     with bar("exact distances", verbose) as report, nodes_by_name(graph):
         if accuracy is not None:
-            return Bounds(*_core.emd_pairs_within(ground, rows, numbers, accuracy, threads, report, penalty))
+            lower, upper = _core.emd_pairs_within(ground, rows, numbers, accuracy, threads, report, penalty)
+            return Bounds(lower, upper)
         return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
 
 

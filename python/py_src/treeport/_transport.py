@@ -36,8 +36,8 @@ Plan = Union[bool, Literal["table"]]
 class Bounds(NamedTuple):
     """What is known of a transport cost: it lies between `lower` and `upper`, certified."""
 
-    lower: float
-    upper: float
+    lower: Any
+    upper: Any
     plan: Any = None
 
 
