@@ -330,7 +330,8 @@ impl Cloud {
         if rows.len() * self.len * self.dim <= ALONE {
             nearest_of_some(self, from, rows, query, &mut found);
         } else {
-            let chunks = rows.par_chunks(TOGETHER).zip(found.par_chunks_mut(TOGETHER));
+            let share = rows.len().div_ceil(2 * rayon::current_num_threads()).min(TOGETHER);
+            let chunks = rows.par_chunks(share).zip(found.par_chunks_mut(share));
             chunks.for_each(|(rows, found)| nearest_of_some(self, from, rows, query, found));
         }
         found
