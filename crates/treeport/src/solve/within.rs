@@ -114,7 +114,7 @@ impl<'a> Clock<'a> {
     }
 
     /// Whether there is an end to the time.
-    fn is_limited(&self) -> bool {
+    pub(super) fn is_limited(&self) -> bool {
         self.end.is_some()
     }
 

@@ -218,7 +218,9 @@ pub(super) fn bounds_by_auction(
     clock: &Clock<'_>,
 ) -> Result<Option<Bounds>> {
     let goes_on = |proved| clock.hears(&how_far(proved));
-    let aim = sparse::Aim { width, goes_on: &goes_on, is_up: &|| clock.is_up() };
+    let is_up = || clock.is_up();
+    let keeps_bounds = clock.is_limited();
+    let aim = sparse::Aim { width, goes_on: &goes_on, keeps_bounds, is_up: &is_up };
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         let Some(found) = solver.sparsely_within(pair.metric, &aim)? else { return Ok(None) };
@@ -233,7 +235,7 @@ pub(super) fn bounds_by_auction(
 /// Bounds of a large problem between points, to this accuracy or to a tenth where less is asked for.
 fn interval_by_auction(pair: &OnMetric<'_>, accuracy: f64) -> Result<Option<(f64, f64)>> {
     let width = accuracy.min(0.1);
-    let aim = sparse::Aim { width, goes_on: &|_| true, is_up: &|| false };
+    let aim = sparse::Aim { width, goes_on: &|_| true, keeps_bounds: false, is_up: &|| false };
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         let found = solver.sparsely_within(pair.metric, &aim)?;
@@ -295,7 +297,7 @@ impl Solver {
         metric: &GroundMetric,
         goes_on: &GoesOn<'_>,
     ) -> Result<Option<(Certified, sparse::Answer)>> {
-        let aim = sparse::Aim { width: 0.0, goes_on, is_up: &|| false };
+        let aim = sparse::Aim { width: 0.0, goes_on, keeps_bounds: false, is_up: &|| false };
         let found = self.sparsely_within(metric, &aim)?;
         Ok(found.and_then(|answer| Some((answer.certified?, answer))))
     }

@@ -87,6 +87,8 @@ pub(super) struct Aim<'a> {
     /// The relative width of its bounds; 0 for a proof.
     pub(super) width: f64,
     pub(super) goes_on: &'a GoesOn<'a>,
+    /// Whether bounds are looked at all the time, because it may be stopped at any.
+    pub(super) keeps_bounds: bool,
     /// Whether the best so far will do when it is stopped.
     pub(super) is_up: &'a dyn Fn() -> bool,
 }
@@ -165,6 +167,12 @@ impl<'a> Sparse<'a> {
     ) -> Result<()> {
         let mut units = Units::default();
         units.count_quanta(&self.masses[0], &self.masses[1]);
+        if aim.keeps_bounds {
+            // From one side to the other in the order of their trees, where neighbors stand together.
+            let masses = [units.supply.clone(), units.demand.clone()];
+            let flows = tree::settle(masses, std::iter::empty(), std::iter::empty());
+            self.offer_plan(&flows, &units.quantum(), answer);
+        }
         let Some((flows, arcs)) = self.auctions(&units, aim, answer)? else { return Ok(()) };
         self.pivot((simplex, &mut units), flows, arcs, aim, answer)
     }
@@ -187,6 +195,9 @@ impl<'a> Sparse<'a> {
             (&self.sinks.cloud, &self.sinks.mass),
             prices,
         );
+        if aim.keeps_bounds {
+            self.offer_prices(&self.real_prices(&auction.prices.of), &goes_on, answer)?;
+        }
         let mut unplaced = UNPLACED;
         loop {
             let is_done = auction.run(epsilon, unplaced, &goes_on);
@@ -197,7 +208,7 @@ impl<'a> Sparse<'a> {
             let mean = self.mean_cost(&plan);
             // The largest ε for which bounds are likely to be close enough.
             let close = 3.0 * aim.width * mean;
-            let may_do = f64::from(epsilon) <= 1.01 * close;
+            let may_do = aim.keeps_bounds || f64::from(epsilon) <= 1.01 * close;
             let is_last = !is_done || f64::from(epsilon) <= BEGINS * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = auction.arcs();
