@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::exact::line::Line;
 use super::exact::{self, Solution, choice, components, relaxed};
 use super::matrix::SideMasses;
-use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, solve_posed};
+use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, how_far, solve_posed};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
@@ -59,7 +59,7 @@ pub struct Bounds {
 
 impl Bounds {
     fn is_within(&self, width: f64) -> bool {
-        self.upper - self.lower <= width * self.upper
+        self.upper.is_finite() && self.upper - self.lower <= width * self.upper
     }
 }
 
@@ -177,7 +177,17 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
                         return first.map_or_else(|| first_plan(posed, relax), Ok);
                     }
                     Err(error) => return Err(error),
-                    Ok(Some(found)) => return Ok(found),
+                    Ok(Some((found, is_close))) if is_close || clock.is_up() => return Ok(found),
+                    Ok(Some((found, _))) => {
+                        let goes_on = |proved| clock.hears(&how_far(proved));
+                        let solved = exact::solve_by_table(pair, &goes_on);
+                        return match solved {
+                            Err(Error::Cancelled) if clock.is_up() => Ok(found),
+                            // What is known is worth more than a refusal where time is all that was asked for.
+                            Err(Error::Memory { .. }) if clock.is_limited() => Ok(found),
+                            solution => solution.map(Bounds::from),
+                        };
+                    }
                     Ok(None) => {}
                 }
             }

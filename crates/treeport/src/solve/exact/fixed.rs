@@ -87,7 +87,8 @@ impl Units {
 
     /// Perturbs so that a spanning tree is a basis: each of its arcs, whose flows are quanta and add up to
     /// the masses, carries a little more, at random and all together less than half a quantum. Then
-    /// none carries nothing, and flows are no more likely to meet later than random numbers.
+    /// none carries nothing, and flows of later bases meet no more often than random numbers do: a step of
+    /// nothing is unlikely, not impossible, and the number of pivots is limited.
     pub(super) fn settle_on_tree(&mut self, flows: &mut [(u32, u32, i128)]) {
         self.shift = tree_shift(self.supply.len() + self.demand.len());
         self.supply.fill(0);

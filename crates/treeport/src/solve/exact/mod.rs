@@ -190,7 +190,8 @@ const MOST_KEPT: usize = 1 << 17;
 
 /// Whether a problem between so many points is solved without a table of costs.
 fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
-    n.saturating_mul(m) >= SPARSE_ARCS && !lopsided::is_lopsided(n, m) && sparse::takes(metric)
+    let is_even = n.min(m) > 1 && !lopsided::is_lopsided(n, m);
+    is_even && n.saturating_mul(m) >= SPARSE_ARCS && sparse::takes(metric)
 }
 
 /// The bytes that an exact solve between so many points of a metric takes, about.
@@ -210,13 +211,13 @@ pub(super) fn sweeps_come_first(pair: &OnMetric<'_>) -> bool {
     !pair.metric.is_searched() && (arcs < most || !sparse::takes(pair.metric))
 }
 
-/// Bounds of a large problem between points that are close enough, or as close as the clock lets them
-/// become; nothing for other problems, and where they do not become close enough.
+/// Bounds of a large problem between points that are close enough, or as close as they become, and whether
+/// they are close enough; nothing for other problems.
 pub(super) fn bounds_by_auction(
     pair: &OnMetric<'_>,
     width: f64,
     clock: &Clock<'_>,
-) -> Result<Option<Bounds>> {
+) -> Result<Option<(Bounds, bool)>> {
     let goes_on = |proved| clock.hears(&how_far(proved));
     let is_up = || clock.is_up();
     let keeps_bounds = clock.is_limited();
@@ -224,11 +225,17 @@ pub(super) fn bounds_by_auction(
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         let Some(found) = solver.sparsely_within(pair.metric, &aim)? else { return Ok(None) };
-        if !found.reaches(width) && !clock.is_up() {
-            return Ok(None);
-        }
         let plan = solver.plan_as_given(solver.plan_of(&found.moves));
-        Ok(Some(Bounds { lower: found.lower, upper: found.upper, plan }))
+        let bounds = Bounds { lower: found.lower, upper: found.upper, plan };
+        Ok(Some((bounds, found.reaches(width))))
+    })
+}
+
+/// A solution from a table of all costs, whatever the size.
+pub(super) fn solve_by_table(pair: &OnMetric<'_>, goes_on: &GoesOn<'_>) -> Result<Solution> {
+    reused(|solver| {
+        solver.lay_out(pair.metric, &pair.a, &pair.b);
+        solver.solution_by_table(pair.metric, goes_on)
     })
 }
 
@@ -287,7 +294,16 @@ impl Solver {
             let solution = self.sparse_solution(found, answer);
             return Ok(self.as_given(solution));
         }
-        self.fill_costs(pair.metric, goes_on)?;
+        self.solution_by_table(pair.metric, goes_on)
+    }
+
+    /// An optimal plan of what is laid out, from all costs.
+    fn solution_by_table(
+        &mut self,
+        metric: &GroundMetric,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Solution> {
+        self.fill_costs(metric, goes_on)?;
         self.solution(goes_on).map(|found| self.as_given(found))
     }
 
@@ -312,7 +328,8 @@ impl Solver {
             return Ok(None);
         }
         let masses = [&self.supply[..], &self.demand];
-        let sparse = sparse::Sparse::new(metric, [&self.left, &self.right], masses)?;
+        let sides = [&self.left[..], &self.right];
+        let sparse = sparse::Sparse::new(metric, sides, masses, aim.goes_on)?;
         sparse.map(|sparse| sparse.solve(&mut self.float, aim)).transpose()
     }
 

@@ -206,7 +206,7 @@ impl Found {
     /// Forgets all but the least, where there are more than asked for.
     fn cut(&mut self) {
         if self.entries.len() > self.most {
-            // Of equal ones the first, so that the order of the search does not matter.
+            // Of equal ones the first.
             let order =
                 |a: &Entry, b: &Entry| a.value.total_cmp(&b.value).then(a.point.cmp(&b.point));
             self.entries.select_nth_unstable_by(self.most, order);
@@ -353,7 +353,7 @@ impl Cloud {
         goes_on: &dyn Fn() -> bool,
         mut hear: impl FnMut(u32, &Found),
     ) -> bool {
-        let at_once = (AT_ONCE / (self.len * self.dim)).max(TOGETHER);
+        let at_once = (AT_ONCE / (self.len * self.dim)).min(MOST_FOUND / query.most).max(TOGETHER);
         rows.chunks(at_once).all(|rows| {
             if !goes_on() {
                 return false;
@@ -367,6 +367,9 @@ impl Cloud {
 
 /// Coordinates that are looked through between two questions whether to go on.
 const AT_ONCE: usize = 1 << 28;
+
+/// Points that are found before they are taken.
+const MOST_FOUND: usize = 1 << 20;
 
 /// Points that look through a block while it is in the cache.
 const TOGETHER: usize = 16;

@@ -29,7 +29,7 @@ mod tree;
 use super::arcs::FewArcs;
 use super::fixed::Units;
 use super::simplex::Simplex;
-use super::{Certified, GoesOn, SLACK, is_proof, is_settled, most_pivots};
+use super::{Certified, GoesOn, SLACK, ask, is_proof, is_settled, most_pivots};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::GroundMetric;
@@ -105,6 +105,9 @@ const UNPLACED: f64 = 1e-3;
 /// Rounds of the simplex after which it will not end.
 const MOST_ROUNDS: usize = 200;
 
+/// Arcs up to which a table of costs takes over where single precision cannot tell sinks apart.
+const MOST_IN_TABLE: usize = 1 << 25;
+
 /// Bytes for a point: its list, its arcs in the simplex, its place in the basis.
 const BYTES: usize = 3072;
 
@@ -115,11 +118,12 @@ impl<'a> Sparse<'a> {
     /// Nothing where costs are no norm of differences, nor the square of one.
     ///
     /// # Errors
-    /// No room.
+    /// No room; `Cancelled`, where it shall not go on.
     pub(super) fn new(
         metric: &'a GroundMetric,
         [left, right]: [&[usize]; 2],
         [supply, demand]: [&[f64]; 2],
+        goes_on: &GoesOn<'_>,
     ) -> Result<Option<Self>> {
         let frame = Some(metric).filter(|metric| takes(metric));
         let frame = frame.and_then(|metric| Frame::new(metric, [left, right]));
@@ -127,7 +131,8 @@ impl<'a> Sparse<'a> {
         let (n, m) = (left.len(), right.len());
         let step = format_args!("transport between {n} and {m} points");
         memory::check(step, bytes(metric, n, m), "give fewer points, or take a sample")?;
-        let places = [left, right].map(|points| Cloud::order(metric, points));
+        let places = [Cloud::order(metric, left), Cloud::order(metric, right)];
+        ask(goes_on)?;
         let points = [
             places[0].iter().map(|&place| left[place as usize]).collect(),
             places[1].iter().map(|&place| right[place as usize]).collect::<Vec<_>>(),
@@ -138,6 +143,7 @@ impl<'a> Sparse<'a> {
         ];
         let [first, second] = whole_masses([&masses[0], &masses[1]]);
         let cloud = |of: &[usize]| Cloud::new(&frame, metric, of.iter().copied());
+        ask(goes_on)?;
         let sources = Side { cloud: cloud(&points[0]), mass: first };
         let sinks = Side { cloud: cloud(&points[1]), mass: second };
         Ok(Some(Self { metric, frame, points, places, masses, sources, sinks }))
@@ -311,7 +317,9 @@ impl<'a> Sparse<'a> {
                 self.keep_duals(bound - rounding, &duals, prices, answer);
                 return Ok(());
             }
-            if answer.is_within(aim.width) || found.cheap.is_empty() || !is_done {
+            // All costs in double precision tell sinks apart that look alike here, where they fit.
+            let is_for_table = found.is_blurred && n.saturating_mul(m) <= MOST_IN_TABLE;
+            if answer.is_within(aim.width) || found.cheap.is_empty() || !is_done || is_for_table {
                 return Ok(());
             }
             arcs.extend(found.cheap);
@@ -400,7 +408,7 @@ impl Answer {
     }
 
     fn is_within(&self, width: f64) -> bool {
-        width > 0.0 && self.upper - self.lower <= width * self.upper
+        width > 0.0 && self.upper.is_finite() && self.upper - self.lower <= width * self.upper
     }
 
     /// How much of the value is proved.

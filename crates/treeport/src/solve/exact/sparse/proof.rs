@@ -5,6 +5,7 @@ use super::Sparse;
 use super::cloud::Query;
 use crate::error::{Error, Result};
 use crate::rounding::double;
+use crate::twofold::Twofold;
 
 /// What sources may count on, whatever sink they go to.
 pub(super) struct Minima {
@@ -12,6 +13,8 @@ pub(super) struct Minima {
     pub(super) least: Vec<f64>,
     /// Arcs whose cost + price is below the limit of their source, with their costs.
     pub(super) cheap: Vec<(u32, u32, f64)>,
+    /// Whether single precision could hardly tell sinks apart.
+    pub(super) is_blurred: bool,
 }
 
 /// Sinks of a source that are looked at in double precision at first, and that are found cheap at once.
@@ -39,7 +42,8 @@ impl Sparse<'_> {
         let largest = prices.iter().fold(0.0, |most: f64, price| most.max(price.abs())) / worth;
         let lost = self.frame.lost(largest);
         let at_least = |value: f32| (f64::from(value) - lost) * worth;
-        let mut minima = Minima { least: vec![f64::INFINITY; n], cheap: Vec::new() };
+        let mut minima =
+            Minima { least: vec![f64::INFINITY; n], cheap: Vec::new(), is_blurred: false };
         let mut rows: Vec<u32> = (0..n as u32).collect();
         let mut most = LOOKED_AT;
         while !rows.is_empty() {
@@ -73,25 +77,29 @@ impl Sparse<'_> {
                 return Err(Error::Cancelled);
             }
             rows = open;
+            minima.is_blurred |= most > LOOKED_AT && rows.len() > n / 2;
             most = (MORE * most).min(m);
         }
         Ok(minima)
     }
 
-    /// What duals of the sources prove with prices of the sinks, and how far rounding may have put it
-    /// off, as `dual_bound` of the solver with all costs.
+    /// What duals of the sources prove with prices of the sinks, and how far rounding may have put it off.
+    ///
+    /// Sums are in twice the digits, so that only products round: once each; and every minimum of cost +
+    /// price. Totals that are not quite equal let the bound depend on where duals are 0.
     pub(super) fn bound(&self, duals: &[f64], prices: &[f64]) -> (f64, f64) {
-        let (mut bound, mut size, mut largest) = (0.0, 0.0, 0.0f64);
-        let sources = self.masses[0].iter().zip(duals).map(|(mass, &dual)| (mass, dual));
-        let sinks = self.masses[1].iter().zip(prices).map(|(mass, &price)| (mass, -price));
-        for (mass, dual) in sources.chain(sinks) {
-            bound += mass * dual;
+        let (mut bound, mut surplus) = (Twofold::from(0.0), Twofold::from(0.0));
+        let (mut size, mut largest, mut total) = (0.0, 0.0f64, 0.0);
+        let sources = self.masses[0].iter().zip(duals).map(|(&mass, &dual)| (mass, dual, mass));
+        let sinks = self.masses[1].iter().zip(prices).map(|(&mass, &price)| (mass, -price, -mass));
+        for (mass, dual, given) in sources.chain(sinks) {
+            bound = bound + Twofold::from(mass * dual);
+            surplus = surplus + Twofold::from(given);
             size += mass * dual.abs();
             largest = largest.max(dual.abs());
+            total += mass;
         }
-        let [given, taken] = [0, 1].map(|side: usize| self.masses[side].iter().sum::<f64>());
-        let roundings = double(duals.len() + prices.len() + 4);
-        let rounding = roundings * size + double(2) * given.max(taken) * largest;
-        (bound, rounding + (given - taken).abs() * largest)
+        let rounding = double(4) * size + double(2) * total * largest;
+        (bound.rounded(), rounding + surplus.rounded().abs() * largest)
     }
 }

@@ -72,7 +72,7 @@ fn both(
         }
         let masses = [&solver.supply[..], &solver.demand];
         let sides = [&solver.left[..], &solver.right];
-        let sparse = Sparse::new(metric, sides, masses).unwrap()?;
+        let sparse = Sparse::new(metric, sides, masses, &|_| true).unwrap()?;
         let aim = Aim { width, goes_on: &|_| true, keeps_bounds, is_up: &|| false };
         let answer = sparse.solve(&mut Simplex::default(), &aim).unwrap();
         let mut dense = Solver::default();
@@ -221,7 +221,8 @@ fn a_run_can_be_stopped_and_says_what_it_knows() {
     let mut solver = Solver::default();
     solver.lay_out(&metric, &a, &b);
     let masses = [&solver.supply[..], &solver.demand];
-    let sparse = Sparse::new(&metric, [&solver.left, &solver.right], masses).unwrap().unwrap();
+    let sparse =
+        Sparse::new(&metric, [&solver.left, &solver.right], masses, &|_| true).unwrap().unwrap();
     let mut stopped = 0;
     for asked in [0, 3, 30, 300, 3000, 30_000, usize::MAX] {
         let count = std::cell::Cell::new(0);
@@ -247,4 +248,66 @@ fn a_run_can_be_stopped_and_says_what_it_knows() {
         }
     }
     assert!(stopped > 0);
+}
+
+/// Two measures of n points each, of which coordinates and masses are given.
+fn two_clouds(
+    n: usize,
+    dim: usize,
+    kind: PointMetric,
+    mut coordinate: impl FnMut(usize) -> f64,
+    mut mass: impl FnMut() -> f64,
+) -> (GroundMetric, Measures) {
+    let coordinates = (0..2 * n * dim).map(&mut coordinate).collect();
+    let metric = GroundMetric::from_points(dim, coordinates, kind).unwrap();
+    let rows = [0, n].map(|first| (first..first + n).map(|p| (p, mass())).collect::<Vec<_>>());
+    (metric, Measures::from_rows(2 * n, rows).unwrap())
+}
+
+#[test]
+fn points_on_a_line_in_the_plane_are_solved_as_on_a_line() {
+    let n = 1500;
+    let (mut places, mut masses) = (random(3), random(4));
+    let places: Vec<f64> = (0..2 * n).map(|_| places()).collect();
+    let masses: Vec<f64> = (0..2 * n).map(|_| masses()).collect();
+    let value = |dim: usize| {
+        let at = |k: usize| if k.is_multiple_of(dim) { places[k / dim] } else { 0.0 };
+        let mut given = masses.iter();
+        let mass = || *given.next().unwrap();
+        let (metric, measures) = two_clouds(n, dim, PointMetric::Euclidean, at, mass);
+        let measures = measures.normalized();
+        let problem = crate::Problem::new(&metric, &measures.row(0), &measures.row(1));
+        problem.value(&crate::silent).unwrap()
+    };
+    let (line, plane) = (value(1), value(2));
+    assert!((line - plane).abs() <= 2e-9 * line, "{line} {plane}");
+}
+
+#[test]
+fn a_value_far_below_the_duals_is_proved() {
+    let n = 1500;
+    let mut random = random(6);
+    let first: Vec<f64> = (0..2 * n).map(|_| random()).collect();
+    let at = |k: usize| first[k % (2 * n)] + if k < 2 * n { 0.0 } else { 1e-5 };
+    let (metric, measures) = two_clouds(n, 2, PointMetric::Euclidean, at, || 1.0 / n as f64);
+    let mut solver = Solver::default();
+    solver.lay_out(&metric, &measures.row(0), &measures.row(1));
+    let masses = [&solver.supply[..], &solver.demand];
+    let sides = [&solver.left[..], &solver.right];
+    let sparse = Sparse::new(&metric, sides, masses, &|_| true).unwrap().unwrap();
+    let aim = Aim { width: 0.0, goes_on: &|_| true, keeps_bounds: false, is_up: &|| false };
+    let answer = sparse.solve(&mut Simplex::default(), &aim).unwrap();
+    let value = answer.certified.map(|found| found.value).unwrap();
+    assert!((value - 2f64.sqrt() * 1e-5).abs() <= 1e-9 * value, "{value}");
+}
+
+#[test]
+fn costs_beyond_the_range_are_an_error_however_close_bounds_need_to_be() {
+    let mut random = random(8);
+    let at = |_| 1e149 * random();
+    let (metric, measures) = two_clouds(1500, 2, PointMetric::Euclidean, at, || 1e200);
+    let problem = crate::Problem::new(&metric, &measures.row(0), &measures.row(1));
+    let target = crate::Target { accuracy: crate::Accuracy::Within(0.1), time: None };
+    assert!(problem.within(target, &crate::silent).is_err());
+    assert!(problem.value(&crate::silent).is_err());
 }
