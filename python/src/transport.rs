@@ -417,9 +417,9 @@ pub(crate) fn emd_pairs_within<'py>(
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<f64>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-    let accuracy = accuracy.read(Question::Problem)?;
+    let target = Target { accuracy: accuracy.read(Question::Problem)?, time: None };
     let found = with_problems(py, &ground, &measures, &pairs, penalty, |problems| {
-        watch::run(py, threads, report.as_ref(), |progress| problems.within(accuracy, progress))
+        watch::run(py, threads, report.as_ref(), |progress| problems.within(target, progress))
     })?;
     Ok((found.lower.into_pyarray(py), found.upper.into_pyarray(py)))
 }

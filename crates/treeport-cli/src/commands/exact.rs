@@ -2,20 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use treeport::accuracy::{Accuracy, Question};
+use treeport::{Problems, Target};
 use treeport_jobs::Shard;
 
 use crate::args::{MeasureArgs, MetricArgs, PairArgs, ShardArgs};
+use crate::commands::fit::parse_time;
 use crate::input::{self, PointSet};
 use crate::interrupt::{self, Interrupted};
 use crate::output::Output;
 use crate::pairs::Pairs;
-use crate::progress::{Watch, prepare};
-use crate::rows::{self, DISTANCES};
+use crate::progress::{Watch, prepare, watched};
+use crate::rows::{self, Cell, DISTANCES};
 use crate::solved::{SolvedRows, Work};
 use crate::{parts, shards};
 
@@ -24,6 +27,7 @@ Examples:
   treeport exact --points words.npy --measures docs.npz --n-pairs 1000 -o labels.csv
   treeport exact --graph roads.csv --measures M.npz --pairs pairs.csv > distances.csv
   treeport fit --points words.npy --measures docs.npz --labels labels.csv -o model.tree
+  treeport exact --points cells.npy --measures samples.npz --accuracy 0.01 --time 10m
 
 With `-o` what is done stays: after Ctrl-C, a crash or a kill the same command goes on from
 `labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.
@@ -42,6 +46,13 @@ pub(crate) struct ExactArgs {
     measures: MeasureArgs,
     #[command(flatten)]
     pairs: PairArgs,
+    /// Bounds this close, relative to the upper one, in place of exact distances: 0.01 for one percent.
+    #[arg(long, value_name = "WIDTH", conflicts_with = "shard")]
+    #[arg(value_parser = |text: &str| Question::Problem.read(text))]
+    accuracy: Option<Accuracy>,
+    /// Bounds as close as they become in this time, for every pair: 30s, 10m, 2h.
+    #[arg(long, value_name = "TIME", conflicts_with = "shard", value_parser = parse_time)]
+    time: Option<Duration>,
     /// Write to a file: rows left, right, distance (.csv), as `fit --labels` reads them.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -55,6 +66,15 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let (ground, names) = input::ground(&args.ground)?;
     let measures = args.measures.read(PointSet::of(ground.points(), names.as_ref()), output)?;
     let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+    if args.accuracy.is_some() || args.time.is_some() {
+        if let Ok(metric) = ground.whole() {
+            prepare(metric, output)?;
+        }
+        let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
+        let target = Target { accuracy: args.accuracy.unwrap_or(Accuracy::EXACT), time: args.time };
+        return bounds(&work, target, file, output)
+            .map_err(|error| input::with_node(error, names.as_deref()));
+    }
     let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs }.job();
     if let Some(names) = measures.names() {
         job = job.part("measure-names", parts::of_names(Some(names)));
@@ -94,6 +114,34 @@ fn save(
     shards::wrote(output, "exact", (Some(target), shard), facts, &note)?;
     Ok(ExitCode::SUCCESS)
 }
+
+/// Rows with bounds of every distance.
+fn bounds(
+    work: &Work<'_>,
+    target: Target,
+    file: Option<&Path>,
+    output: &Output,
+) -> Result<ExitCode> {
+    let pairs: Vec<_> = work.pairs.iter().collect();
+    let found = watched(output, |progress| {
+        Problems::new(work.ground, work.measures, &pairs).within(target, progress)
+    })?;
+    rows::write(file, output, |out, json| {
+        rows::header(out, json, &BOUNDS)?;
+        let names = work.measures.names();
+        let rows = pairs.iter().zip(found.lower.iter().zip(&found.upper));
+        rows.into_iter().try_for_each(|(&(left, right), (&lower, &upper))| {
+            let (left, right) = (rows::name(names, left), rows::name(names, right));
+            rows::row(out, json, &BOUNDS, &[left, right, Cell::Number(lower), Cell::Number(upper)])
+        })
+    })?;
+    let facts = json!({"pairs": pairs.len()});
+    rows::wrote(output, "exact", file, facts, &format!("{} bounds", pairs.len()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The columns of bounds.
+const BOUNDS: [&str; 4] = ["left", "right", "lower", "upper"];
 
 /// Rows to stdout, or to a file that is no regular file.
 fn print(work: &Work<'_>, file: Option<&Path>, output: &Output) -> Result<ExitCode> {

@@ -35,6 +35,24 @@ fn exact_distances_of_all_pairs() {
 }
 
 #[test]
+fn bounds_of_all_pairs() {
+    let folder = Folder::new();
+    let exact = "exact --points line.csv --measures measures.csv";
+    for target in ["--accuracy 0.01", "--accuracy exact --time 1m", "--time 10m"] {
+        let rows = folder.json(&format!("{exact} {target} --json"));
+        assert_eq!(rows.len(), 3);
+        for (row, exact) in rows.iter().zip([5.0, 0.5, 5.5]) {
+            let [lower, upper] = ["lower", "upper"].map(|name| row[name].as_f64().unwrap());
+            assert!(lower <= exact && upper >= exact && upper - lower <= 1e-8, "{row}");
+        }
+    }
+    assert!(folder.run(&format!("{exact} --accuracy 0.5 -o bounds.csv")).contains("3 bounds"));
+    assert!(folder.read("bounds.csv").starts_with(b"left,right,lower,upper\n0,1,"));
+    assert!(folder.run(&format!("{exact} --accuracy flow")).contains("--- exit 2"));
+    assert!(folder.run(&format!("{exact} --time 3")).contains("with its unit, such as 30s"));
+}
+
+#[test]
 fn exact_distances_of_listed_and_random_pairs() {
     let folder = Folder::new();
     folder.write("pairs.csv", "left,right\n2,1\n1,1\n");

@@ -7,7 +7,6 @@ use super::exact::{self, Solver, choice, components, line, relaxed, reused};
 use super::overflow;
 use super::problem::{Ground, OnMetric, Problem, QUICK_ARCS, Relax};
 use super::within::Target;
-use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
@@ -82,28 +81,29 @@ impl<'a> Problems<'a> {
     }
 
     /// Bounds of every value that are as close as asked for, each as
-    /// [`Problem::within`](super::Problem::within) finds it; the same for any number of threads.
+    /// [`Problem::within`](super::Problem::within) finds it; the same for any number of threads, but where time is
+    /// limited, which counts for every problem.
     ///
     /// # Errors
     /// As [`values`](Self::values), and an accuracy that is neither `exact` nor a number of at least 0.
     ///
     /// # Example
     /// ```
-    /// use treeport::{Accuracy, GroundMetric, Measures, PointMetric, Problems, silent};
+    /// use treeport::{Accuracy, GroundMetric, Measures, PointMetric, Problems, Target, silent};
     /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0], PointMetric::Euclidean)?;
     /// let measures = Measures::from_dense(2, &[2.0, 0.0, 0.0, 2.0])?;
     /// let problems = Problems::new(&metric, &measures, &[(0, 1)]);
-    /// let found = problems.within(Accuracy::Within(0.1), &silent)?;
+    /// let target = Target { accuracy: Accuracy::Within(0.1), time: None };
+    /// let found = problems.within(target, &silent)?;
     /// assert!(found.lower[0] <= 2.0 && found.upper[0] >= 2.0);
     /// # Ok::<(), treeport::Error>(())
     /// ```
-    pub fn within(&self, accuracy: Accuracy, progress: &Progress<'_>) -> Result<Intervals> {
+    pub fn within(&self, target: Target, progress: &Progress<'_>) -> Result<Intervals> {
         self.check()?;
         if let Ground::Metric(metric) = self.ground {
             choice::prepare(metric, self.measures, self.pairs, progress)?;
         }
         let counter = Counter::new(SOLVING, self.pairs.len(), progress);
-        let target = Target { accuracy, time: None };
         let bounds = |&(i, j): &(usize, usize)| {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
             let problem = Problem::new(self.ground, &a, &b).relaxed(self.relax).numbered(i, j);

@@ -111,7 +111,7 @@ fn start_of(metric: &GroundMetric, path: &Path, names: Option<&[String]>) -> Res
 }
 
 /// Reads a time: a number, and `s`, `m` or `h`.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.char_indices().next_back() {
         Some((at, 's')) => (&text[..at], 1.0),
         Some((at, 'm')) => (&text[..at], 60.0),

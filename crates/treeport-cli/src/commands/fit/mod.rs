@@ -19,7 +19,7 @@ use treeport::progress::State;
 use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
 use treeport_jobs::history;
 
-pub(crate) use self::args::FitArgs;
+pub(crate) use self::args::{FitArgs, parse_time};
 use self::checkpoint::Checkpoints;
 use self::summary::Summary;
 use crate::input::PointSet;
