@@ -163,8 +163,11 @@ impl What {
             Self::Scale => n.saturating_mul(2_500),
             // All distances of 8,000 words, and the texts some times.
             Self::Parts => n.saturating_mul(2_000).saturating_add(1 << 30),
-            // The largest vocabulary, and a table of potentials.
-            Self::Search => n.saturating_mul(30_000).saturating_add(2 << 30),
+            // The largest vocabulary, and a table of potentials, which larger collections do without.
+            Self::Search => {
+                let table = n.min(100_000).saturating_mul(30_000);
+                n.saturating_mul(2_000).saturating_add(table).saturating_add(2 << 30)
+            }
             Self::Intervals => n.saturating_mul(n).saturating_mul(16).saturating_add(1 << 30),
             // All distances of 2n points, and costs of n by n.
             Self::Exact => n.saturating_mul(n).saturating_mul(32),
