@@ -39,6 +39,7 @@ mod dual;
 pub(super) mod edges;
 mod first;
 pub(super) mod fixed;
+mod large;
 pub(super) mod line;
 mod line_potentials;
 mod linked;
@@ -47,6 +48,8 @@ pub(super) mod order;
 mod paths;
 mod potentials;
 mod price;
+#[cfg(test)]
+mod random;
 pub(super) mod relaxed;
 mod simplex;
 mod sparse;
@@ -62,12 +65,12 @@ use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::progress::Progress;
 use crate::rounding::TOTALS as ROUNDING;
 use crate::solve::matrix::SideMasses;
-use crate::solve::problem::{OnMatrix, OnMetric, Relax, how_far};
-use crate::solve::within::{Bounds, Clock};
+use crate::solve::problem::{OnMatrix, OnMetric, Relax};
 use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
+pub(super) use large::{bounds_by_auction, bytes, sweeps_come_first};
 use line::Line;
 pub(crate) use order::precedes;
 use simplex::Simplex;
@@ -188,65 +191,11 @@ pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
 /// Costs up to which a thread keeps its solver's memory, about 1 MiB.
 const MOST_KEPT: usize = 1 << 17;
 
-/// Whether a problem between so many points is solved without a table of costs.
-fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
-    let is_even = n.min(m) > 1 && !lopsided::is_lopsided(n, m);
-    is_even && n.saturating_mul(m) >= SPARSE_ARCS && sparse::takes(metric)
-}
-
-/// The bytes that an exact solve between so many points of a metric takes, about.
-pub(super) fn bytes(metric: &GroundMetric, n: usize, m: usize) -> u64 {
-    if is_sparse(metric, n, m) {
-        sparse::bytes(metric, n, m)
-    } else {
-        memory::size_of::<f64>(&[n, m])
-    }
-}
-
-/// Whether a few sweeps find bounds sooner than an auction: where that has no boxes to rule points out by,
-/// up to some thousands of points.
-pub(super) fn sweeps_come_first(pair: &OnMetric<'_>) -> bool {
-    let arcs = pair.a.support().len().saturating_mul(pair.b.support().len());
-    let most = if sparse::has_boxes(pair.metric) { SPARSE_ARCS } else { MOST_SWEPT };
-    !pair.metric.is_searched() && (arcs < most || !sparse::takes(pair.metric))
-}
-
-/// Bounds of a large problem between points that are close enough, or as close as they become, and whether
-/// they are close enough; nothing for other problems.
-pub(super) fn bounds_by_auction(
-    pair: &OnMetric<'_>,
-    width: f64,
-    clock: &Clock<'_>,
-) -> Result<Option<(Bounds, bool)>> {
-    let goes_on = |proved| clock.hears(&how_far(proved));
-    let is_up = || clock.is_up();
-    let keeps_bounds = clock.is_limited();
-    let aim = sparse::Aim { width, goes_on: &goes_on, keeps_bounds, is_up: &is_up };
-    reused(|solver| {
-        solver.lay_out(pair.metric, &pair.a, &pair.b);
-        let Some(found) = solver.sparsely_within(pair.metric, &aim)? else { return Ok(None) };
-        let plan = solver.plan_as_given(solver.plan_of(&found.moves));
-        let bounds = Bounds { lower: found.lower, upper: found.upper, plan };
-        Ok(Some((bounds, found.reaches(width))))
-    })
-}
-
 /// A solution from a table of all costs, whatever the size.
 pub(super) fn solve_by_table(pair: &OnMetric<'_>, goes_on: &GoesOn<'_>) -> Result<Solution> {
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         solver.solution_by_table(pair.metric, goes_on)
-    })
-}
-
-/// Bounds of a large problem between points, to this accuracy or to a tenth where less is asked for.
-fn interval_by_auction(pair: &OnMetric<'_>, accuracy: f64) -> Result<Option<(f64, f64)>> {
-    let width = accuracy.min(0.1);
-    let aim = sparse::Aim { width, goes_on: &|_| true, keeps_bounds: false, is_up: &|| false };
-    reused(|solver| {
-        solver.lay_out(pair.metric, &pair.a, &pair.b);
-        let found = solver.sparsely_within(pair.metric, &aim)?;
-        Ok(found.filter(|found| found.reaches(width)).map(|found| (found.lower, found.upper)))
     })
 }
 
@@ -307,32 +256,6 @@ impl Solver {
         self.solution(goes_on).map(|found| self.as_given(found))
     }
 
-    /// Solves what is laid out without a table of costs, where that is faster and can be proved.
-    fn sparsely(
-        &mut self,
-        metric: &GroundMetric,
-        goes_on: &GoesOn<'_>,
-    ) -> Result<Option<(Certified, sparse::Answer)>> {
-        let aim = sparse::Aim { width: 0.0, goes_on, keeps_bounds: false, is_up: &|| false };
-        let found = self.sparsely_within(metric, &aim)?;
-        Ok(found.and_then(|answer| Some((answer.certified?, answer))))
-    }
-
-    /// The same until an aim is reached, where it is.
-    fn sparsely_within(
-        &mut self,
-        metric: &GroundMetric,
-        aim: &sparse::Aim<'_>,
-    ) -> Result<Option<sparse::Answer>> {
-        if !is_sparse(metric, self.left.len(), self.right.len()) {
-            return Ok(None);
-        }
-        let masses = [&self.supply[..], &self.demand];
-        let sides = [&self.left[..], &self.right];
-        let sparse = sparse::Sparse::new(metric, sides, masses, aim.goes_on)?;
-        sparse.map(|sparse| sparse.solve(&mut self.float, aim)).transpose()
-    }
-
     /// Lays out a problem that costs alone say.
     pub(super) fn prepare_between(
         &mut self,
@@ -368,15 +291,6 @@ impl Solver {
         let right = self.right.iter().copied().zip(right).collect();
         let pivots = self.pivots(integers);
         Ok(Solution { value, plan, left, right, gap, pivots, integers })
-    }
-
-    /// A solution without a table of costs.
-    fn sparse_solution(&self, found: Certified, answer: sparse::Answer) -> Solution {
-        let plan = self.plan_of(&answer.moves);
-        let left = self.left.iter().copied().zip(answer.left).collect();
-        let right = self.right.iter().copied().zip(answer.right).collect();
-        let Certified { value, gap, integers } = found;
-        Solution { value, plan, left, right, gap, pivots: answer.pivots, integers }
     }
 
     /// What stays where it is, and what moves.
@@ -616,14 +530,6 @@ pub(super) fn room_for_costs<C>(cost: &mut Vec<C>, n: usize, m: usize) -> Result
     memory::resize_room(cost, step, count, "take an estimate at the level `flow`")?;
     Ok(count)
 }
-
-/// Arcs from which on problems between points are solved without a table of costs: twice as fast at 3,000
-/// points a side, as fast at 1,000, half as fast at 500.
-const SPARSE_ARCS: usize = 1 << 21;
-
-/// Arcs up to which sweeps find bounds sooner than an auction in many dimensions: two thirds of its time at
-/// 2,000 points a side in R³⁰, half as much again at 20,000 in R⁵⁰.
-const MOST_SWEPT: usize = 1 << 25;
 
 /// Costs computed, or looked at, between two questions whether to go on; fewer are computed at once.
 const AT_ONCE: usize = 1 << 24;

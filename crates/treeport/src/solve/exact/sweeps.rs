@@ -13,7 +13,8 @@
 
 use super::arcs::SingleArcs;
 use super::fixed::Units;
-use super::{Solver, interval_by_auction, reused, sweeps_come_first};
+use super::large::{interval_by_auction, sweeps_come_first};
+use super::{Solver, reused};
 use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::memory;
@@ -314,6 +315,7 @@ mod tests {
     use super::*;
     use crate::measure::Measures;
     use crate::metric::PointMetric;
+    use crate::solve::exact::random::random;
     use crate::{Problem, silent};
 
     /// Every kind of metric: points in few and many dimensions, some of them equal or nearly so, a
@@ -353,16 +355,6 @@ mod tests {
             GroundMetric::from_condensed(n, distances).unwrap()
         });
         prop_oneof![3 => points, 2 => others]
-    }
-
-    fn random(seed: u64) -> impl FnMut() -> f64 {
-        let mut state = seed | 1;
-        move || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 11) as f64 / (1u64 << 53) as f64
-        }
     }
 
     /// Two measures that share some points, of masses that may lie far apart.

@@ -26,7 +26,7 @@
 //! - *Lists without noise*: 14 looks instead of 8 where the cloud is shifted.
 //! - *Lists of 16 or 24 instead of 32*: 7.3 and 5.5 looks instead of 4.4, uniform; 48: 3.8, and more for
 //!   the simplex to price.
-//! - *ε to a tenth or to 0.4 each time instead of a fifth*: a third more time.
+//! - *ε to a tenth or to 0.4 each time instead of a fifth*: more bids or more looks, and no time won.
 //! - *First come, first served* instead of the last one evicted bidding first: no difference.
 
 use super::cloud::{Cloud, Prices, Query};

@@ -3,6 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::super::random::random;
 use super::super::{Solver, reused};
 use super::cloud::{Cloud, Frame, Query};
 use super::*;
@@ -33,16 +34,6 @@ fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
             Some((GroundMetric::from_points(dim, coordinates, kind).ok()?, n))
         },
     )
-}
-
-fn random(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as f64 / (1u64 << 53) as f64
-    }
 }
 
 /// Masses of two measures: equal, random, over 20 orders of magnitude, or the same points twice.
