@@ -31,6 +31,8 @@ pub enum Error {
     ZeroVector { point: usize },
     #[error("of the points of the second measure: {source}")]
     RightPoints { source: Box<Error> },
+    #[error("of cloud {cloud}: {source}")]
+    Cloud { cloud: usize, source: Box<Error> },
     #[error(
         "distance from point {from} to point {to} is {value}; distances must be finite and at least 0"
     )]

@@ -36,6 +36,7 @@
 pub mod accuracy;
 mod binary;
 pub mod build;
+mod clouds;
 mod columns;
 mod condensed;
 pub mod contract;
@@ -73,6 +74,7 @@ mod wide;
 
 pub use accuracy::{Accuracy, Level};
 pub use build::{Linkage, linkage};
+pub use clouds::Clouds;
 pub use columns::{Missing, MissingColumns};
 pub use error::{Error, Result, Wording};
 pub use estimate::Estimator;
