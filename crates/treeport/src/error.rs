@@ -80,6 +80,12 @@ pub enum Error {
         "part {part} of the collection, counted from 0, has another ground metric than the first; build all parts on the same points"
     )]
     OtherGroundMetric { part: usize },
+    #[error("the index holds clouds, which bring their own points; give clouds, too")]
+    CloudsWanted,
+    #[error(
+        "the index holds measures on shared points; give masses on these, or build an index of clouds"
+    )]
+    SharedPointsWanted,
     #[error("the measures of the index have names; name those that are added, too")]
     UnnamedMeasures,
     #[error(

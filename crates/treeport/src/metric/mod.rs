@@ -333,6 +333,50 @@ impl GroundMetric {
         }
     }
 
+    /// The distances from point `i` to some points of another set, where both have coordinates that are
+    /// measured in the same way; those of [`distance`](Self::distance) to the bit, were they one set.
+    pub(crate) fn distances_to_others(&self, i: usize, other: &Self, to: &[u32], out: &mut [f64]) {
+        let (Some(points), Some(others)) = (self.as_points(), other.as_points()) else { return };
+        let from = points.vector(i);
+        for (&j, out) in to.iter().zip(out) {
+            *out = points.metric.between(from, others.vector(j as usize));
+        }
+    }
+
+    /// Whether points of both can be measured to each other: coordinates of one space and one metric.
+    pub(crate) fn shares_space(&self, other: &Self) -> bool {
+        let space =
+            |metric: &Self| metric.as_points().map(|points| (points.given_dim, points.metric));
+        space(self).is_some() && space(self) == space(other)
+    }
+
+    /// Other points in the same space, measured in the same way.
+    ///
+    /// # Errors
+    /// As [`from_points`](Self::from_points), and where this metric has no coordinates.
+    pub(crate) fn with_points(&self, coordinates: Vec<f64>) -> Result<Self> {
+        let points =
+            self.as_points().ok_or(Error::NoCoordinates { method: "a search of clouds" })?;
+        Self::from_points(points.given_dim, coordinates, points.metric)
+    }
+
+    /// The metric of some points of this one and some of another that [shares its space](Self::shares_space),
+    /// these after those.
+    ///
+    /// # Errors
+    /// As [`with_points`](Self::with_points).
+    pub(crate) fn joined(&self, some: &[u32], other: &Self, others: &[u32]) -> Result<Self> {
+        let mut coordinates = Vec::new();
+        for (metric, some) in [(self, some), (other, others)] {
+            let Some(points) = metric.as_points() else { continue };
+            for &i in some {
+                let first = i as usize * points.given_dim;
+                coordinates.extend_from_slice(&points.coordinates[first..][..points.given_dim]);
+            }
+        }
+        self.with_points(coordinates)
+    }
+
     /// The distances of the given pairs, in parallel.
     ///
     /// For a graph this is one search per run of pairs with the same first point: sort them by it.

@@ -5,7 +5,8 @@
 //! that have a column), `reference.point` (`U32`), `reference.mass` (`F32`), `own` (`F32`), `scales`
 //! (`F32`, three for each measure that has a potential) and `steps` (`U16`, block after block).
 //! Version 2 is written once measures were removed: they are not in it, and `numbers` (`U64`, of every
-//! measure) stands in place of `removed`; in files of version 1 removed measures were only marked. The
+//! measure) stands in place of `removed`; in files of version 1 removed measures were only marked. Version 3 is
+//! that of clouds: the metric is that of all their points, and `order` has the points of the net. The
 //! header entry `treeport` has the format `treeport.index`, names of points and of measures, and
 //! the CRC-32 of all of it. Distances that queries have asked for are not in it.
 
@@ -18,7 +19,7 @@ use super::indexed_points::IndexedPoints;
 use super::potential_table::{BLOCK, PotentialTable};
 use super::potentials::Reference;
 use super::query::ROUNDS;
-use super::{Index, IndexOptions};
+use super::{Index, IndexOptions, clouds};
 use crate::error::{Error, Result};
 use crate::io::container::{self, Checksum, Content, Extra, File};
 use crate::io::format::{Input, Wanted};
@@ -116,11 +117,15 @@ impl IndexFile {
         if let Some(names) = names.filter(|names| names.len() != points) {
             return Err(Error::NameCount { names: names.len(), points });
         }
-        let version = if index.next_number == index.len() { 1 } else { 2 };
+        let version = match index.next_number == index.len() {
+            _ if index.is_of_clouds() => 3,
+            true => 1,
+            false => 2,
+        };
         let tensors = index.tensors(version);
         let (metric, metric_tensors) = model_file::metric_parts(&index.indexed.metric);
         let mut facts = json!({
-            "columns_used": index.indexed.used,
+            "columns_used": index.tabled().used,
             "memory": index.options.memory,
             "reference": index.options.reference,
             "by_query": index.by_query,
@@ -174,7 +179,7 @@ impl Index {
             rows().flat_map(|row| row.support().to_vec()).flat_map(u32::to_le_bytes).collect(),
             rows().flat_map(|row| row.masses().to_vec()).flat_map(f64::to_le_bytes).collect(),
             if version > 1 { long(&self.numbers) } else { vec![0; self.len()] },
-            self.indexed.points.iter().flat_map(|point| point.to_le_bytes()).collect(),
+            self.tabled().points.iter().flat_map(|point| point.to_le_bytes()).collect(),
             numbers(&self.reference.points),
             singles(&self.reference.mass),
             singles(&self.own_duals),
@@ -313,11 +318,20 @@ fn assemble(
     if let Err(error) = metric.prepare(&crate::silent) {
         return Some(Err(error));
     }
-    let indexed = IndexedPoints::with_order(metric, points, used, unit);
+    let tabled = IndexedPoints::with_order(metric, points, used, unit);
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
-    let potentials = potentials(&singles(scales), steps, indexed.points.len())?;
+    let potentials = potentials(&singles(scales), steps, tabled.points.len())?;
+    let (indexed, net) = if version == 3 {
+        if !clouds::are_clouds(metric, &measures) {
+            return None;
+        }
+        (clouds::all_points(metric, unit), Some(tabled))
+    } else {
+        (tabled, None)
+    };
     let mut index = Index {
         indexed,
+        net,
         measures: measures.clone(),
         numbers: given,
         next_number,

@@ -70,6 +70,11 @@ impl IndexedPoints {
         Self { metric: metric.clone(), points, column_of, used, unit, searched, targets }
     }
 
+    /// The same points of a metric that has more after them.
+    pub(super) fn on(&self, metric: &GroundMetric) -> Self {
+        Self::with_order(metric, self.points.clone(), self.used, self.unit)
+    }
+
     /// Leaves out all columns but these, ascending.
     pub(super) fn keep_columns(&mut self, columns: &[u32]) {
         let used = columns.iter().filter(|&&column| (column as usize) < self.used).count();

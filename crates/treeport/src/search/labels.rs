@@ -60,7 +60,11 @@ impl Index {
 
     /// These measures after its own, with the names that the rule gives them.
     pub(super) fn followed_by(&self, measures: &Measures) -> Result<Measures> {
-        let all = self.measures.followed_by(measures)?;
+        self.named(self.measures.followed_by(measures)?, measures)
+    }
+
+    /// All measures, its own and then those that are added, with the names that the rule gives them.
+    pub(super) fn named(&self, all: Measures, measures: &Measures) -> Result<Measures> {
         let first = self.next_number == 0;
         match (self.measures.names(), measures.names()) {
             (Some(names), Some(more)) => {
@@ -73,6 +77,12 @@ impl Index {
             (None, _) => Ok(all),
         }
     }
+}
+
+/// Refuses measures of unequal totals, or of which two have the same name.
+pub(super) fn check(measures: &Measures) -> Result<()> {
+    measures.names().map_or(Ok(()), check_names)?;
+    Measures::check_all_balanced(&[measures])
 }
 
 /// Refuses names of which two are the same.

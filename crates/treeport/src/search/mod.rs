@@ -46,10 +46,14 @@
 
 mod build;
 mod candidates;
+#[cfg(test)]
+mod cloud_tests;
+mod clouds;
 #[cfg(feature = "io")]
 mod file;
 mod indexed_points;
 mod labels;
+mod net;
 mod pair;
 mod partial;
 mod parts;
@@ -74,6 +78,7 @@ use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
+pub use clouds::MeasureSet;
 #[cfg(feature = "io")]
 pub use file::{IndexFile, SavedFile};
 use indexed_points::IndexedPoints;
@@ -87,15 +92,18 @@ use solved_pairs::SolvedPairs;
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexOptions {
     /// Bytes for potentials of measures, which are kept to answer faster: 2 for each measure and point,
-    /// all of them or none; 4 GiB by default. Answers are the same with any.
+    /// all of them or none; 4 GiB by default. Of clouds it is 2 for each cloud and point of a net, which has
+    /// fewer points where there is less memory, and 18 times the bytes of masses and coordinates by default. Answers
+    /// are the same with any.
     pub memory: Option<u64>,
     /// Points of the mean of the collection that potentials are made against.
     pub reference: usize,
 }
 
 impl IndexOptions {
-    fn bytes(&self) -> u64 {
-        self.memory.unwrap_or(4 << 30)
+    /// The bytes for potentials, `most` where nothing is said.
+    fn bytes(&self, most: u64) -> u64 {
+        self.memory.unwrap_or(most)
     }
 }
 
@@ -141,6 +149,9 @@ impl Neighbors {
 #[derive(Debug)]
 pub struct Index {
     indexed: IndexedPoints,
+    /// Where the measures are clouds, each with points of its own: the points that potentials are tabled at, those of
+    /// the reference first.
+    net: Option<IndexedPoints>,
     measures: Measures,
     /// The number of each measure, ascending; those of removed measures are not given again.
     numbers: Vec<usize>,
@@ -197,10 +208,16 @@ impl Index {
         &self.indexed.metric
     }
 
+    /// The points that potentials are tabled at, those of the reference first.
+    fn tabled(&self) -> &IndexedPoints {
+        self.net.as_ref().unwrap_or(&self.indexed)
+    }
+
     /// The bytes it takes beside metric and measures.
     pub fn bytes(&self) -> u64 {
         let entries = memory::size_of::<(u32, f32)>(&[self.columns.len()]);
         self.indexed.bytes()
+            + self.net.as_ref().map_or(0, IndexedPoints::bytes)
             + self.potentials.bytes()
             + entries
             + memory::size_of::<f32>(&[self.own_duals.len()])
@@ -214,29 +231,40 @@ impl Index {
     /// Queries on other points or of another total mass, an accuracy that a search cannot use, no memory, a pair
     /// that cannot be solved; [`Error::Cancelled`] when `progress`, which counts queries, asks to
     /// stop.
-    pub fn nearest(
+    pub fn nearest<'q>(
         &self,
-        queries: &Measures,
+        queries: impl Into<MeasureSet<'q>>,
         k: usize,
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let asked = self.request(SearchEnd::Count(k), accuracy);
-        self.search(queries, 0..queries.len(), asked, false, progress)
+        self.search_for(queries.into(), self.request(SearchEnd::Count(k), accuracy), progress)
     }
 
     /// All measures within a distance of every query, the distance included.
     ///
     /// # Errors
     /// As [`nearest`](Self::nearest), and a radius that is negative or not a number.
-    pub fn radius(
+    pub fn radius<'q>(
         &self,
-        queries: &Measures,
+        queries: impl Into<MeasureSet<'q>>,
         radius: f64,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
-        self.search(queries, 0..queries.len(), asked, false, progress)
+        self.search_for(queries.into(), asked, progress)
+    }
+
+    /// Looks for the neighbors of all queries.
+    fn search_for(
+        &self,
+        queries: MeasureSet<'_>,
+        asked: SearchRequest<'_>,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        let (measures, others) = self.resolved(queries)?;
+        let asked = SearchRequest { others: others.as_ref(), ..asked };
+        self.search(measures, 0..measures.len(), asked, false, progress)
     }
 
     /// The `k` nearest others of every measure of the collection, by number; none for those removed.
@@ -299,6 +327,7 @@ impl Index {
             rounds: self.rounds,
             by_query: self.by_query,
             solved: None,
+            others: None,
         }
     }
 
@@ -359,7 +388,6 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         asked.accuracy.check_for(Question::Search)?;
-        self.check_queries(queries)?;
         let counter = Counter::new(SEARCHING, rows.len(), progress);
         let one = |searcher: &mut Searcher, number: usize| {
             let row = if own { self.row_of(number) } else { Some(number) };

@@ -20,11 +20,14 @@ pub(super) struct QueryPair {
 }
 
 impl QueryPair {
-    /// Begins with a query.
-    pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>) {
+    /// Begins with a query, whose points may be `elsewhere`: then it shares none with the collection.
+    pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>, elsewhere: bool) {
         // The query before may have been to an index of more columns.
         self.with_slot.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
         self.slot_at.resize(index.indexed.points.len(), 0);
+        if elsewhere {
+            return;
+        }
         for (&point, slot) in query.support().iter().zip(1..) {
             let column = index.indexed.column_of[point as usize];
             if column != NO_COLUMN {

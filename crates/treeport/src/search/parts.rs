@@ -33,10 +33,9 @@
 use rayon::prelude::*;
 
 use super::query::{SearchEnd, SearchRequest, Searcher};
-use super::{Index, Neighbors};
+use super::{Index, MeasureSet, Neighbors};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
-use crate::measure::Measures;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
@@ -46,9 +45,9 @@ use crate::steps::SEARCHING;
 ///
 /// # Errors
 /// As [`Index::nearest`], and parts of another ground metric than the first.
-pub fn nearest_in_parts(
+pub fn nearest_in_parts<'q>(
     parts: &[&Index],
-    queries: &Measures,
+    queries: impl Into<MeasureSet<'q>>,
     k: usize,
     accuracy: Accuracy,
     progress: &Progress<'_>,
@@ -67,7 +66,7 @@ pub fn nearest_in_parts(
 /// A search among the parts of a collection, some at a time.
 #[derive(Debug)]
 pub struct PartSearch<'a> {
-    queries: &'a Measures,
+    queries: MeasureSet<'a>,
     end: SearchEnd,
     accuracy: Accuracy,
     /// The metric of the first part.
@@ -84,20 +83,24 @@ impl<'a> PartSearch<'a> {
     ///
     /// # Errors
     /// An accuracy that a search cannot use.
-    pub fn nearest(queries: &'a Measures, k: usize, accuracy: Accuracy) -> Result<Self> {
+    pub fn nearest(
+        queries: impl Into<MeasureSet<'a>>,
+        k: usize,
+        accuracy: Accuracy,
+    ) -> Result<Self> {
         accuracy.check_for(Question::Search)?;
-        Ok(Self::new(queries, SearchEnd::Count(k), accuracy))
+        Ok(Self::new(queries.into(), SearchEnd::Count(k), accuracy))
     }
 
     /// Looks for all measures within a distance of every query, the distance included.
     ///
     /// # Errors
     /// A radius that is negative or not a number.
-    pub fn radius(queries: &'a Measures, radius: f64) -> Result<Self> {
-        Ok(Self::new(queries, SearchEnd::radius(radius)?, Accuracy::EXACT))
+    pub fn radius(queries: impl Into<MeasureSet<'a>>, radius: f64) -> Result<Self> {
+        Ok(Self::new(queries.into(), SearchEnd::radius(radius)?, Accuracy::EXACT))
     }
 
-    fn new(queries: &'a Measures, end: SearchEnd, accuracy: Accuracy) -> Self {
+    fn new(queries: MeasureSet<'a>, end: SearchEnd, accuracy: Accuracy) -> Self {
         let found = vec![Neighbors::none(); queries.len()];
         Self { queries, end, accuracy, metric: None, parts: 0, next_number: 0, found }
     }
@@ -110,9 +113,11 @@ impl<'a> PartSearch<'a> {
     /// As [`Index::nearest`], and a part of another ground metric than the first; nothing is found then.
     pub fn ask(&mut self, parts: &[&Index], progress: &Progress<'_>) -> Result<usize> {
         let first = self.metric.as_ref().or(parts.first().map(|index| index.metric()));
+        let mut resolved = Vec::with_capacity(parts.len());
         for (part, index) in (self.parts..).zip(parts) {
-            index.check_queries(self.queries)?;
-            if first.is_some_and(|first| !same_ground(first, index.metric())) {
+            resolved.push(index.resolved(self.queries)?);
+            if first.is_some_and(|first| !same_ground(first, index.metric(), index.is_of_clouds()))
+            {
                 return Err(Error::OtherGroundMetric { part });
             }
         }
@@ -122,9 +127,10 @@ impl<'a> PartSearch<'a> {
         let counter = Counter::new(SEARCHING, parts.len() * queries, progress);
         let one = |searcher: &mut Searcher, at: usize| {
             let (index, query) = (parts[at / queries], at % queries);
-            let asked =
-                SearchRequest { limit: limits[query], ..index.request(self.end, self.accuracy) };
-            let found = searcher.search(index, &self.queries.row(query), asked, &counter)?;
+            let (queries, others) = &resolved[at / self.queries.len()];
+            let asked = index.request(self.end, self.accuracy);
+            let asked = SearchRequest { limit: limits[query], others: others.as_ref(), ..asked };
+            let found = searcher.search(index, &queries.row(query), asked, &counter)?;
             counter.add(1)?;
             Ok(found)
         };
@@ -155,8 +161,12 @@ impl<'a> PartSearch<'a> {
     }
 }
 
-/// Whether two ground metrics are made from the same numbers. Copies share these, and are not compared.
-fn same_ground(a: &GroundMetric, b: &GroundMetric) -> bool {
+/// Whether two ground metrics are made from the same numbers, or, of `clouds`, whose points are others in every
+/// part, of the same space. Copies share these, and are not compared.
+fn same_ground(a: &GroundMetric, b: &GroundMetric, clouds: bool) -> bool {
+    if clouds {
+        return a.shares_space(b);
+    }
     let kind = |metric: &GroundMetric| (metric.points(), metric.is_metric(), metric.point_metric());
     let dim = |metric: &GroundMetric| metric.coordinates().map(|of| of.0);
     kind(a) == kind(b)
@@ -183,14 +193,15 @@ impl Index {
     ///
     /// # Errors
     /// As [`nearest`](Self::nearest), and another number of limits than of queries.
-    pub fn nearest_within(
+    pub fn nearest_within<'q>(
         &self,
-        queries: &Measures,
+        queries: impl Into<MeasureSet<'q>>,
         k: usize,
         limits: &[f64],
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
+        let (queries, others) = self.resolved(queries.into())?;
         if limits.len() != queries.len() {
             return Err(Error::Shape {
                 what: "the list of limits".into(),
@@ -199,8 +210,8 @@ impl Index {
             });
         }
         accuracy.check_for(Question::Search)?;
-        self.check_queries(queries)?;
         let asked = self.request(SearchEnd::Count(k), accuracy);
+        let asked = SearchRequest { others: others.as_ref(), ..asked };
         let counter = Counter::new(SEARCHING, queries.len(), progress);
         let one = |searcher: &mut Searcher, query: usize| {
             let asked = SearchRequest { limit: limits[query], ..asked };
@@ -209,12 +220,6 @@ impl Index {
             Ok(found)
         };
         (0..queries.len()).into_par_iter().map_init(Searcher::default, one).collect()
-    }
-
-    /// Refuses queries on other points or of another total mass.
-    pub(super) fn check_queries(&self, queries: &Measures) -> Result<()> {
-        queries.check_points(self.indexed.metric.points())?;
-        Measures::check_all_balanced(&[queries, &self.measures])
     }
 }
 
@@ -252,7 +257,7 @@ mod tests {
 
     use super::super::tests::{index_of, metrics, some_measures};
     use super::*;
-    use crate::{PointMetric, silent};
+    use crate::{Measures, PointMetric, silent};
 
     /// Some rows of measures.
     fn rows_of(measures: &Measures, rows: &[usize]) -> Measures {

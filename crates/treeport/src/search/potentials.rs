@@ -10,6 +10,7 @@
 //! Neither step needs the triangle inequality, and both are minima, which single precision rounds
 //! once: see [`crate::solve::single_problem`].
 
+use super::IndexOptions;
 use super::indexed_points::IndexedPoints;
 use super::query_distances::QueryDistances;
 use crate::error::Result;
@@ -31,7 +32,25 @@ pub(super) struct Reference {
 const BLURS: [f32; 3] = [0.2, 0.1, 0.05];
 const SWEEPS: usize = 4;
 
+/// The most points of a reference.
+const MOST_POINTS: usize = 1 << 16;
+
 impl Reference {
+    /// The reference of an index of these measures; its scale is still to be set.
+    pub(super) fn for_index(
+        metric: &GroundMetric,
+        measures: &Measures,
+        options: &IndexOptions,
+    ) -> Self {
+        Self::draw(metric, measures, options.reference.clamp(1, MOST_POINTS))
+    }
+
+    /// Sets the scale of blurs by the typical distance, and the unit of distances.
+    pub(super) fn set_scale(&mut self, typical: f64, unit: f64) {
+        let scale = (0.8 * typical / unit) as f32;
+        self.scale = if scale.is_normal() { scale } else { 1.0 };
+    }
+
     /// Draws `size` points evenly from the mean of all measures.
     pub(super) fn draw(metric: &GroundMetric, measures: &Measures, size: usize) -> Self {
         let mut mean = vec![0.0; metric.points()];

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
+use super::clouds;
 use super::indexed_points::NO_COLUMN;
 use super::pair::QueryPair;
 use super::partial::RaisedBounds;
@@ -19,6 +20,7 @@ use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::exact::{Solver, precedes, rescaling};
 use crate::measure::Measure;
+use crate::metric::GroundMetric;
 use crate::progress::Counter;
 use crate::rounding::single;
 use crate::solve::single_problem::SingleProblem;
@@ -78,7 +80,7 @@ pub(super) struct Searcher {
     bounds: Vec<f32>,
     /// Whether those by the potential of the query are among them; those by their own potentials, if so.
     bounded_by_query: bool,
-    own_bounds: Vec<f32>,
+    pub(super) own_bounds: Vec<f32>,
     candidates: Candidates,
     /// The query's points that have no column, their masses, and what the potentials of all measures say
     /// about them.
@@ -89,6 +91,10 @@ pub(super) struct Searcher {
     pub(super) query_columns: Vec<(u32, f32)>,
     /// Distances from points of the query that have no column.
     distances_beyond: QueryDistances,
+    /// Where there is a net: the query's distances to it, and how far each of its points is from its column, at
+    /// least so far; in units of the indexed points.
+    pub(super) net_distances: QueryDistances,
+    pub(super) ways: Vec<f32>,
     /// Bounds of candidates that were looked into.
     raised: RaisedBounds,
     /// Duals of a candidate's points while they are raised one after the other.
@@ -114,6 +120,8 @@ pub(super) struct SearchRequest<'a> {
     pub(super) by_query: bool,
     /// Where `skipped` is the query itself: pairs that others of the collection have solved.
     pub(super) solved: Option<&'a SolvedPairs>,
+    /// The metric of the query's points, where the collection's are others.
+    pub(super) others: Option<&'a GroundMetric>,
 }
 
 /// One query of an index.
@@ -137,8 +145,8 @@ impl Searcher {
             return Ok(Neighbors::none());
         }
         let query = &Query { index, measure, asked, counter };
-        self.bound_all(index, measure, asked.by_query)?;
-        self.pair.begin(index, measure);
+        self.bound_all(index, measure, &asked)?;
+        self.pair.begin(index, measure, asked.others.is_some());
         self.duals.clear();
         self.known.clear();
         self.raised.begin(asked.end);
@@ -178,19 +186,30 @@ impl Searcher {
 
     /// Bounds all measures: by their own potentials where there are any, and by that of the query where
     /// there are none or it is worth its time. The larger bound counts.
-    fn bound_all(&mut self, index: &Index, query: &Measure<'_>, by_query: bool) -> Result<()> {
+    fn bound_all(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        asked: &SearchRequest<'_>,
+    ) -> Result<()> {
         let indexed = &index.indexed;
-        self.distances.begin(indexed, query.support());
+        self.distances.begin_at(indexed, asked.others, query.support());
         self.bounds.clear();
         self.own_bounds.clear();
-        let by_own = self.bound_by_own(index, query)?;
-        if by_own && !by_query {
+        self.ways.clear();
+        if let Some(net) = &index.net {
+            self.net_distances.begin_at(net, asked.others, query.support());
+        }
+        let by_own = self.bound_by_own(index, query, asked.others)?;
+        if by_own && !asked.by_query {
             std::mem::swap(&mut self.bounds, &mut self.own_bounds);
             self.bounded_by_query = false;
             return Ok(());
         }
         self.bounded_by_query = true;
-        index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem)?;
+        let distances =
+            if index.net.is_some() { &mut self.net_distances } else { &mut self.distances };
+        index.reference.find_duals(index.tabled(), query, distances, &mut self.problem)?;
         self.potential.set_own(query, self.problem.v.iter().copied());
         self.potential.extend(indexed, query, &mut self.distances)?;
         self.bound_by_query(index);
@@ -217,19 +236,39 @@ impl Searcher {
     /// The bounds of all measures, for a total mass of 1.
     #[cfg(test)]
     pub(super) fn shared_bounds(&mut self, index: &Index, query: &Measure<'_>) -> Result<Vec<f32>> {
-        self.bound_all(index, query, index.by_query)?;
+        self.all_bounds(index, query, &index.request(SearchEnd::Count(1), Accuracy::EXACT))
+    }
+
+    /// The bounds of all measures for what is asked, for a total mass of 1.
+    #[cfg(test)]
+    pub(super) fn all_bounds(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        asked: &SearchRequest<'_>,
+    ) -> Result<Vec<f32>> {
+        self.bound_all(index, query, asked)?;
         Ok(self.bounds.clone())
     }
 
     /// Bounds measures by their own potentials; false where that cannot be.
-    fn bound_by_own(&mut self, index: &Index, query: &Measure<'_>) -> Result<bool> {
+    fn bound_by_own(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        others: Option<&GroundMetric>,
+    ) -> Result<bool> {
         let indexed = &index.indexed;
-        if index.potentials.len() < index.len() {
-            return Ok(false);
-        }
         self.query_columns.clear();
         self.points_beyond.clear();
         self.masses_beyond.clear();
+        if index.potentials.len() < index.len() {
+            return Ok(false);
+        }
+        if let Some(net) = &index.net {
+            self.bound_on_net(index, net, query, others)?;
+            return Ok(true);
+        }
         for (point, mass) in query.iter() {
             let (column, mass) = (indexed.column_of[point], (mass / query.total()) as f32);
             if column == NO_COLUMN {
@@ -417,7 +456,15 @@ impl Searcher {
         let goes_on = |_| counter.add(0).is_ok();
         let turned = usize::from(precedes(&other, measure));
         let metric = &index.indexed.metric;
-        let (value, _) = self.solvers[turned].value_and_gap(metric, measure, &other, &goes_on)?;
+        let solver = &mut self.solvers[turned];
+        let (value, _) = match asked.others {
+            Some(others) => {
+                let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;
+                solver.forget_metric();
+                solver.value_and_gap(&metric, &pair.row(0), &pair.row(1), &goes_on)?
+            }
+            None => solver.value_and_gap(metric, measure, &other, &goes_on)?,
+        };
         if let Some((solved, own)) = shared {
             solved.put(own, row, value);
         }

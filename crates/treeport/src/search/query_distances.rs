@@ -7,7 +7,7 @@
 use super::indexed_points::IndexedPoints;
 use crate::error::Result;
 use crate::memory;
-use crate::metric::LoweredOrigins;
+use crate::metric::{GroundMetric, LoweredOrigins};
 
 /// Distances that are kept at the same time: 256 MiB.
 const MOST_KNOWN: usize = 1 << 26;
@@ -15,6 +15,8 @@ const MOST_KNOWN: usize = 1 << 26;
 /// The distances from some points to columns, in single precision and none above the truth.
 #[derive(Debug, Default)]
 pub(super) struct QueryDistances {
+    /// Where the points are, if that is another set than the collection's.
+    others: Option<GroundMetric>,
     points: Vec<u32>,
     origins: LoweredOrigins,
     /// For each column where its distances are, counted from 1; 0 if they are not known.
@@ -27,15 +29,30 @@ pub(super) struct QueryDistances {
 }
 
 impl QueryDistances {
-    /// Begins with other points.
+    /// Begins with other points of the collection's metric.
     pub(super) fn begin(&mut self, indexed: &IndexedPoints, points: &[u32]) {
+        self.begin_at(indexed, None, points);
+    }
+
+    /// Begins with points of another set where there is one, and of the collection's metric otherwise.
+    pub(super) fn begin_at(
+        &mut self,
+        indexed: &IndexedPoints,
+        others: Option<&GroundMetric>,
+        points: &[u32],
+    ) {
+        self.others = others.cloned();
+        self.lay_out(indexed, others.unwrap_or(&indexed.metric), points);
+    }
+
+    fn lay_out(&mut self, indexed: &IndexedPoints, metric: &GroundMetric, points: &[u32]) {
         self.forget();
         self.place_of.resize(indexed.points.len(), 0);
         self.points.clear();
         self.points.extend_from_slice(points);
         if let Some(targets) = &indexed.targets {
             let from = points.iter().map(|&point| point as usize);
-            targets.lay_out(&indexed.metric, from, &mut self.origins);
+            targets.lay_out(metric, from, &mut self.origins);
         }
     }
 
@@ -79,7 +96,7 @@ impl QueryDistances {
             targets.distances(&self.origins, &self.missing, &mut self.known);
             return Ok(());
         }
-        if let Some(table) = indexed.lowered_table() {
+        if let (None, Some(table)) = (&self.others, indexed.lowered_table()) {
             for &column in &self.missing {
                 let from = indexed.points[column as usize] as usize;
                 self.known.extend(table.distances_from(from, &self.points, indexed.unit));
@@ -89,7 +106,12 @@ impl QueryDistances {
         self.exact.resize(self.points.len(), 0.0);
         for &column in &self.missing {
             let from = indexed.points[column as usize] as usize;
-            indexed.metric.distances_from(from, &self.points, &mut self.exact);
+            match &self.others {
+                Some(others) => {
+                    indexed.metric.distances_to_others(from, others, &self.points, &mut self.exact);
+                }
+                None => indexed.metric.distances_from(from, &self.points, &mut self.exact),
+            }
             self.known.extend(self.exact.iter().map(|&distance| indexed.lowered(distance)));
         }
         Ok(())
@@ -105,6 +127,31 @@ impl QueryDistances {
         let count = self.points.len();
         let first = (self.place_of[column as usize] as usize - 1) * count;
         &self.known[first..first + count]
+    }
+
+    /// The column nearest to each point, by distances as they are computed here, among those that `counts`.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub(super) fn nearest_columns(
+        &mut self,
+        indexed: &IndexedPoints,
+        counts: impl Fn(u32) -> bool,
+        out: &mut Vec<u32>,
+    ) -> Result<()> {
+        self.add(indexed, 0..indexed.points.len() as u32)?;
+        let mut least = vec![f32::INFINITY; self.points.len()];
+        out.clear();
+        out.resize(self.points.len(), 0);
+        for column in (0..indexed.points.len() as u32).filter(|&column| counts(column)) {
+            let distances = self.to(column).iter();
+            for ((distance, least), nearest) in distances.zip(&mut least).zip(out.iter_mut()) {
+                if distance < least {
+                    (*least, *nearest) = (*distance, column);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// For each of the first columns min d − u over all points, and their duals u.

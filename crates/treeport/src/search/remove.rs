@@ -27,6 +27,9 @@ impl Index {
         if rows.len() == self.len() {
             return Ok(());
         }
+        if self.is_of_clouds() {
+            return self.keep_clouds(&rows);
+        }
         let measures = self.measures.select(&rows)?;
         let columns = self.columns_without_lost_points(&rows);
         let mut reference = self.reference.clone();
@@ -75,7 +78,7 @@ impl Index {
     }
 
     /// The duals of some rows' entries, if there are potentials.
-    fn duals_of(&self, rows: &[usize]) -> Vec<f32> {
+    pub(super) fn duals_of(&self, rows: &[usize]) -> Vec<f32> {
         if self.own_duals.is_empty() {
             return Vec::new();
         }

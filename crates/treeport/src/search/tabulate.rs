@@ -87,8 +87,8 @@ impl Index {
         measure: &Measure<'_>,
         (distances, problem): &mut (QueryDistances, SingleProblem),
     ) -> Result<MeasureDuals> {
-        distances.begin(&self.indexed, measure.support());
-        self.reference.find_duals(&self.indexed, measure, distances, problem)?;
+        distances.begin(self.tabled(), measure.support());
+        self.reference.find_duals(self.tabled(), measure, distances, problem)?;
         let own = problem.v[..measure.masses().len()].to_vec();
         let largest = own.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let base = lowered_once(lowered_once(-largest));
@@ -101,7 +101,7 @@ impl Index {
 
     /// The block of the measures from `begin` on, with what the table has of those before `first`.
     fn begin_block(&self, begin: usize, first: usize) -> Result<Vec<u16>> {
-        let columns = self.indexed.points.len();
+        let columns = self.tabled().points.len();
         let width = potential_table::BLOCK.min(self.measures.len() - begin);
         let mut block = PotentialTable::begin_block(columns, width)?;
         let known = first.saturating_sub(begin);
@@ -123,7 +123,7 @@ impl Index {
         duals: &[MeasureDuals],
         counter: &Counter<'_>,
     ) -> Result<()> {
-        let columns = self.indexed.points.len();
+        let columns = self.tabled().points.len();
         let mut used: Vec<u32> = self.columns[self.start[first]..].to_vec();
         used.sort_unstable();
         used.dedup();
@@ -139,7 +139,7 @@ impl Index {
         let (count, all) = (parts.len(), self.measures.len() - first);
         let fill = |distances: &mut QueryDistances, (at, part): (usize, Vec<BlockRows<'_>>)| {
             let end = columns.min((at + 1) * at_once);
-            distances.begin(&self.indexed, &self.indexed.points[at * at_once..end]);
+            distances.begin(&self.indexed, &self.tabled().points[at * at_once..end]);
             distances.add(&self.indexed, used.iter().copied())?;
             for mut rows in part {
                 counter.add(0)?;

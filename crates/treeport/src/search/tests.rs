@@ -49,7 +49,7 @@ fn brute(metric: &GroundMetric, measures: &Measures, query: &Measure<'_>) -> Vec
     all
 }
 
-fn assert_close(found: &[(usize, f64)], expected: &[(usize, f64)]) {
+pub(super) fn assert_close(found: &[(usize, f64)], expected: &[(usize, f64)]) {
     assert_eq!(found.len(), expected.len());
     for (a, b) in found.iter().zip(expected) {
         assert!((a.1 - b.1).abs() <= 1e-9 * b.1, "{found:?}, expected {expected:?}");

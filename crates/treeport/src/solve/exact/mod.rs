@@ -179,7 +179,7 @@ pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     }
     let mut solver = SOLVER.take().unwrap_or_default();
     // What it measured last may have been other points.
-    solver.laid.forget();
+    solver.forget_metric();
     let result = work(&mut solver);
     let is_small = solver.edges.is_small() && solver.rough.is_small() && solver.line.is_small();
     if is_small && solver.cost.capacity() <= MOST_KEPT {
@@ -200,6 +200,12 @@ pub(super) fn solve_by_table(pair: &OnMetric<'_>, goes_on: &GoesOn<'_>) -> Resul
 }
 
 impl Solver {
+    /// To be said before a problem on another metric: distances from the same points are kept from problem to
+    /// problem.
+    pub(crate) fn forget_metric(&mut self) {
+        self.laid.forget();
+    }
+
     /// W₁ of two measures that fit the metric and each other, and its gap.
     pub(crate) fn value_and_gap(
         &mut self,

@@ -1,0 +1,228 @@
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::tests::assert_close;
+use super::*;
+use crate::search::clouds::side_by_side;
+use crate::{Clouds, PointMetric, Problem, silent};
+
+/// Clouds of one to six points with `dim` coordinates, in few places, so that many coincide; some masses are 0.
+fn some_clouds(dim: usize, count: Range<usize>) -> impl Strategy<Value = Clouds> {
+    let point = (vec(-3..4i32, dim), prop_oneof![Just(0.0), Just(1.0), Just(2.0), Just(1e-9)]);
+    let cloud = vec(point, 1..6);
+    vec(cloud, count).prop_map(move |clouds| {
+        let (mut coordinates, mut masses, mut start) = (Vec::new(), Vec::new(), vec![0]);
+        for cloud in clouds {
+            let first = masses.len();
+            for (at, mass) in cloud {
+                coordinates.extend(at.iter().map(|&x| f64::from(x) / 3.0 + 10.0));
+                masses.push(mass);
+            }
+            masses[first] += 0.25;
+            start.push(masses.len());
+        }
+        Clouds::new(dim, coordinates, &start, &masses).unwrap().normalized()
+    })
+}
+
+/// Few and many coordinates, and every metric that takes so many.
+fn spaces() -> impl Strategy<Value = (usize, PointMetric)> {
+    let metrics = [
+        PointMetric::Euclidean,
+        PointMetric::Manhattan,
+        PointMetric::SqEuclidean,
+        PointMetric::Cosine,
+    ];
+    let many = (prop_oneof![Just(1), Just(2), Just(3), Just(17), Just(40)], 0..4usize)
+        .prop_map(move |(dim, metric)| (dim, metrics[metric]));
+    prop_oneof![4 => many, 1 => Just((2, PointMetric::Haversine))]
+}
+
+fn with_clouds(count: Range<usize>) -> impl Strategy<Value = (PointMetric, Clouds, Clouds)> {
+    spaces().prop_flat_map(move |(dim, metric)| {
+        (Just(metric), some_clouds(dim, count.clone()), some_clouds(dim, 1..4))
+    })
+}
+
+/// An index; where `tabled`, with potentials on a net of a few points, whether that pays or not.
+fn index_of(clouds: &Clouds, metric: PointMetric, tabled: bool) -> Index {
+    let ground = clouds.ground(metric).unwrap();
+    let options = IndexOptions { memory: Some(0), reference: 5 };
+    let mut index = Index::of_clouds(clouds, &ground, &options, &silent).unwrap();
+    assert!(index.is_of_clouds() && index.potentials.len() == 0);
+    if tabled && ground.is_metric() {
+        index.net = Some(index.net_of(9));
+        index.fill_potentials(0, &Counter::new(SEARCHING, None, &silent)).unwrap();
+    }
+    index
+}
+
+/// All clouds of an index by their distances to a query, sorted as neighbors are.
+fn brute(index: &Index, queries: &Clouds, query: usize) -> Vec<(usize, f64)> {
+    let kind = index.metric().point_metric().unwrap();
+    let (others, query) = (queries.ground(kind).unwrap(), queries.measures().row(query));
+    let distance = |row: usize| {
+        let other = index.measures().row(row);
+        let (metric, pair) = side_by_side((&others, &query), (index.metric(), &other)).unwrap();
+        let value = Problem::new(&metric, &pair.row(0), &pair.row(1)).value(&silent).unwrap();
+        (index.numbers()[row], value)
+    };
+    let mut all: Vec<_> = (0..index.len()).map(distance).collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    all
+}
+
+/// That all answers of an index are those of solving every pair, and no bound is above a distance.
+fn judge(index: &Index, queries: &Clouds, k: usize) {
+    let found = index.nearest(queries, k, Accuracy::EXACT, &silent).unwrap();
+    let rough = index.nearest(queries, index.len(), Accuracy::Approximate, &silent).unwrap();
+    for (query, (found, rough)) in found.iter().zip(&rough).enumerate() {
+        let all = brute(index, queries, query);
+        let count = k.min(all.len());
+        assert_close(&found.found, &all[..count]);
+        let left = all.get(count).map_or(f64::INFINITY, |next| next.1);
+        assert!(found.bound <= left * (1.0 + 1e-12) + 1e-300, "{} {left}", found.bound);
+        for &(number, bound) in &rough.found {
+            let distance = all.iter().find(|of| of.0 == number).unwrap().1;
+            assert!(bound <= distance * (1.0 + 1e-12) + 1e-300, "{number}: {bound} {distance}");
+        }
+        let radius = all[(count - 1).min(all.len() - 1)].1 * (1.0 + 1e-9);
+        let one = queries.select(&[query]).unwrap();
+        let near = &index.radius(&one, radius, &silent).unwrap()[0];
+        assert_close(&near.found, &all[..near.found.len()]);
+        assert!(all.get(near.found.len()).is_none_or(|next| next.1 > radius * (1.0 - 2e-9)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn neighbors_are_those_of_solving_every_pair(
+        (metric, clouds, queries) in with_clouds(1..14), k in 1..16usize, tabled in any::<bool>(),
+    ) {
+        judge(&index_of(&clouds, metric, tabled), &queries, k);
+    }
+
+    #[test]
+    fn no_bound_is_above_the_distance(
+        (metric, clouds, queries) in with_clouds(1..14), tabled in any::<bool>(),
+    ) {
+        let index = index_of(&clouds, metric, tabled);
+        let (measures, others) = index.resolved((&queries).into()).unwrap();
+        for by_query in [false, true] {
+            for (row, query) in measures.iter().enumerate() {
+                let asked = index.request(SearchEnd::Count(1), Accuracy::EXACT);
+                let asked = SearchRequest { by_query, others: others.as_ref(), ..asked };
+                let bounds = Searcher::default().all_bounds(&index, &query, &asked).unwrap();
+                for (number, distance) in brute(&index, &queries, row) {
+                    let bound = f64::from(bounds[number]) * index.indexed.unit;
+                    prop_assert!(bound <= distance * (1.0 + 1e-12), "{number}: {bound} {distance}");
+                }
+            }
+        }
+    }
+
+    /// Whatever happened to an index, it answers as one of the clouds that are in it now, from memory and from a
+    /// file.
+    #[test]
+    fn clouds_come_and_go(
+        (metric, clouds, queries) in with_clouds(2..8), added in 0..3usize, tabled in any::<bool>(),
+        goes in vec(any::<bool>(), 12),
+    ) {
+        let mut index = index_of(&clouds, metric, tabled);
+        let more = clouds.select(&(0..added.min(clouds.len())).collect::<Vec<_>>()).unwrap();
+        let moved: Vec<f64> = more.coordinates().iter().map(|x| x + 0.125).collect();
+        let masses: Vec<f64> = {
+            let mut masses = vec![0.0; more.points()];
+            more.measures().iter().for_each(|row| row.iter().for_each(|(at, mass)| masses[at] = mass));
+            masses
+        };
+        let more = Clouds::new(clouds.dim(), moved, more.starts(), &masses).unwrap();
+        index.add(&more, &silent).unwrap();
+        prop_assert_eq!(index.len(), clouds.len() + more.len());
+        judge(&index, &queries, 3);
+        let gone: Vec<usize> = (0..index.len()).filter(|&row| goes[row]).collect();
+        let left = index.len() - gone.len();
+        index.remove(&gone).unwrap();
+        prop_assert_eq!(index.len(), left);
+        prop_assert_eq!(index.metric().points(), index.measures().entries().max(1));
+        if left > 0 {
+            judge(&index, &queries, 3);
+        }
+        #[cfg(feature = "io")]
+        {
+            let file = IndexFile { index, point_names: None }.to_bytes().unwrap();
+            let read = IndexFile::from_bytes(&file).unwrap();
+            prop_assert_eq!(&read.to_bytes().unwrap(), &file);
+            index = read.index;
+        }
+        index.add(&queries, &silent).unwrap();
+        judge(&index, &queries, 2);
+    }
+
+    #[test]
+    fn parts_answer_as_one((metric, clouds, queries) in with_clouds(2..9), cut in 1..8usize) {
+        let cut = cut.min(clouds.len() - 1);
+        let rows: Vec<usize> = (0..clouds.len()).collect();
+        let part = |rows: &[usize]| index_of(&clouds.select(rows).unwrap(), metric, false);
+        let parts = [part(&rows[..cut]), part(&rows[cut..])];
+        let one = index_of(&clouds, metric, false).nearest(&queries, 3, Accuracy::EXACT, &silent).unwrap();
+        let both = nearest_in_parts(&[&parts[0], &parts[1]], &queries, 3, Accuracy::EXACT, &silent).unwrap();
+        for (one, both) in one.iter().zip(&both) {
+            assert_close(&both.found, &one.found);
+        }
+    }
+}
+
+/// A collection that is large enough to choose its bounds, with as many coordinates as make a net pay or not.
+#[test]
+fn nets_are_for_few_coordinates() {
+    let mixed = |k: usize| {
+        let k = (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let k = (k ^ (k >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (k >> 40) as f64 / (1u64 << 24) as f64
+    };
+    for (dim, tabled) in [(2, true), (30, false)] {
+        let (count, points) = (60, 8);
+        let coordinates: Vec<f64> = (0..count * points * dim).map(mixed).collect();
+        let start: Vec<usize> = (0..=count).map(|row| row * points).collect();
+        let clouds = Clouds::uniform(dim, coordinates, &start).unwrap();
+        let ground = clouds.ground(PointMetric::Euclidean).unwrap();
+        let index = Index::of_clouds(&clouds, &ground, &IndexOptions::default(), &silent).unwrap();
+        assert_eq!(index.potentials.len() > 0, tabled, "{dim}");
+        let data = 8 * clouds.points() * (dim + 1);
+        assert!(index.bytes() <= 20 * data as u64);
+        judge(&index, &clouds.select(&[3, 17, 58]).unwrap(), 10);
+    }
+}
+
+#[test]
+fn one_kind_is_not_taken_for_the_other() {
+    let clouds = Clouds::uniform(2, vec![0.0, 0.0, 1.0, 1.0], &[0, 1, 2]).unwrap();
+    let ground = clouds.ground(PointMetric::Euclidean).unwrap();
+    let options = IndexOptions::default();
+    let mut of_clouds = Index::of_clouds(&clouds, &ground, &options, &silent).unwrap();
+    let mut on_points = Index::new(&ground, clouds.measures(), &options, &silent).unwrap();
+    let error = of_clouds.nearest(clouds.measures(), 1, Accuracy::EXACT, &silent).unwrap_err();
+    assert!(matches!(error, Error::CloudsWanted));
+    assert!(matches!(of_clouds.add(clouds.measures(), &silent), Err(Error::CloudsWanted)));
+    let error = on_points.nearest(&clouds, 1, Accuracy::EXACT, &silent).unwrap_err();
+    assert!(matches!(error, Error::SharedPointsWanted));
+    assert!(matches!(on_points.add(&clouds, &silent), Err(Error::SharedPointsWanted)));
+    let other = Clouds::uniform(3, vec![0.0; 3], &[0, 1]).unwrap();
+    let error = of_clouds.radius(&other, 1.0, &silent).unwrap_err();
+    assert!(error.to_string().contains("rows of 2, as the clouds of the index have"), "{error}");
+    let heavy = Clouds::new(2, vec![0.0; 2], &[0, 1], &[2.0]).unwrap();
+    assert!(matches!(of_clouds.add(&heavy, &silent), Err(Error::Unbalanced { .. })));
+    let before = IndexFile { index: of_clouds, point_names: None }.to_bytes().unwrap();
+    let mut index = IndexFile::from_bytes(&before).unwrap().index;
+    assert!(matches!(index.remove(&[2]), Err(Error::NoSuchMeasure { .. })));
+    index.remove(&[0, 1]).unwrap();
+    assert!(
+        index.is_empty()
+            && index.nearest(&clouds, 1, Accuracy::EXACT, &silent).unwrap()[0].found.is_empty()
+    );
+    assert_eq!(index.add(&clouds, &silent).unwrap(), 2);
+    assert_eq!(index.nearest(&clouds, 1, Accuracy::EXACT, &silent).unwrap()[1].found, [(3, 0.0)]);
+}
