@@ -347,7 +347,8 @@ fn assemble(
         options,
     };
     index.enter(&measures);
-    let owned = if index.potentials.len() > 0 { index.columns.len() } else { 0 };
+    let has_duals = index.potentials.len() > 0 || index.is_of_clouds();
+    let owned = if has_duals { index.columns.len() } else { 0 };
     let complete = index.own_duals.len() == owned
         && !(index.indexed.by_search() && owned > 0)
         && index.columns.iter().all(|&column| (column as usize) < index.indexed.used)

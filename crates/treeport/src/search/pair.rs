@@ -20,12 +20,12 @@ pub(super) struct QueryPair {
 }
 
 impl QueryPair {
-    /// Begins with a query, whose points may be `elsewhere`: then it shares none with the collection.
-    pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>, elsewhere: bool) {
+    /// Begins with a query.
+    pub(super) fn begin(&mut self, index: &Index, query: &Measure<'_>) {
         // The query before may have been to an index of more columns.
         self.with_slot.drain(..).for_each(|column| self.slot_at[column as usize] = 0);
         self.slot_at.resize(index.indexed.points.len(), 0);
-        if elsewhere {
+        if index.is_of_clouds() {
             return;
         }
         for (&point, slot) in query.support().iter().zip(1..) {
@@ -60,6 +60,13 @@ impl QueryPair {
         self.supply.clear();
         self.demand.clear();
         self.demand.extend_from_slice(query.masses());
+        if index.is_of_clouds() {
+            // Nothing is shared.
+            self.entries.extend(0..columns.len());
+            self.supply.extend(other.masses().iter().map(|mass| mass * factor));
+            balance_totals(&self.demand, &mut self.supply);
+            return true;
+        }
         for (entry, (&column, &mass)) in columns.iter().zip(other.masses()).enumerate() {
             let mass = mass * factor;
             let slot = self.slot_at[column as usize] as usize;

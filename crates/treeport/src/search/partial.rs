@@ -12,7 +12,6 @@ use super::candidates::Candidate;
 use super::query::{SearchEnd, Searcher};
 use crate::error::Result;
 use crate::measure::Measure;
-use crate::rounding::lowered_once;
 use crate::solve::single_problem::proved_bound;
 
 /// Points that are measured at the same time, at least, where their distances are not known: a tile of
@@ -90,9 +89,6 @@ impl Searcher {
         let known = self.pair.put_first(columns, |column| self.distances.knows(column));
         let targets = self.problem.v.iter_mut().zip(&self.query_columns);
         targets.for_each(|(v, &(column, _))| *v = index.potentials.value(row, column));
-        for (v, way) in self.problem.v.iter_mut().zip(&self.ways) {
-            *v = lowered_once(*v - way);
-        }
         self.problem.leave_out_empty_targets();
         let own = &index.own_duals[index.entries_of(row)];
         self.raised_duals.clear();
@@ -148,7 +144,7 @@ mod tests {
                 let query = query.row(0);
                 let mut searcher = Searcher::default();
                 let shared = searcher.shared_bounds(&index, &query).unwrap();
-                searcher.pair.begin(&index, &query, false);
+                searcher.pair.begin(&index, &query);
                 let some = (0..index.indexed.used as u32).filter(|&at| known[at as usize]);
                 searcher.distances.add(&index.indexed, some).unwrap();
                 for row in 0..measures.len() {

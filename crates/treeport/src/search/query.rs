@@ -38,6 +38,9 @@ pub(super) const ROUNDS: usize = 3;
 /// Rounds of sweeps on a pair: blurs, in typical distances, and sweeps at each.
 const SWEEPS: [&[(f32, usize)]; ROUNDS] = [&[(0.1, 2), (0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
 
+/// The same for clouds, which begin with better duals.
+const SWEEPS_OF_CLOUDS: [&[(f32, usize)]; ROUNDS] = [&[(0.05, 2)], &[(0.025, 8)], &[(0.0125, 16)]];
+
 /// The most rounds where nothing is solved: after these the order hardly changes.
 const ROUNDS_APPROXIMATE: usize = 2;
 
@@ -70,7 +73,7 @@ impl SearchEnd {
 #[derive(Debug, Default)]
 pub(super) struct Searcher {
     pub(super) distances: QueryDistances,
-    potential: Potential,
+    pub(super) potential: Potential,
     pub(super) problem: SingleProblem,
     pub(super) pair: QueryPair,
     /// For pairs that the solver lays out from the query, and for those it lays out from the measure: the first
@@ -91,10 +94,8 @@ pub(super) struct Searcher {
     pub(super) query_columns: Vec<(u32, f32)>,
     /// Distances from points of the query that have no column.
     distances_beyond: QueryDistances,
-    /// Where there is a net: the query's distances to it, and how far each of its points is from its column, at
-    /// least so far; in units of the indexed points.
+    /// The query's distances to the net, where there is one.
     pub(super) net_distances: QueryDistances,
-    pub(super) ways: Vec<f32>,
     /// Bounds of candidates that were looked into.
     raised: RaisedBounds,
     /// Duals of a candidate's points while they are raised one after the other.
@@ -146,7 +147,7 @@ impl Searcher {
         }
         let query = &Query { index, measure, asked, counter };
         self.bound_all(index, measure, &asked)?;
-        self.pair.begin(index, measure, asked.others.is_some());
+        self.pair.begin(index, measure);
         self.duals.clear();
         self.known.clear();
         self.raised.begin(asked.end);
@@ -196,9 +197,11 @@ impl Searcher {
         self.distances.begin_at(indexed, asked.others, query.support());
         self.bounds.clear();
         self.own_bounds.clear();
-        self.ways.clear();
         if let Some(net) = &index.net {
             self.net_distances.begin_at(net, asked.others, query.support());
+        }
+        if index.net.is_some() {
+            self.find_query_duals(index, query)?;
         }
         let by_own = self.bound_by_own(index, query, asked.others)?;
         if by_own && !asked.by_query {
@@ -207,10 +210,10 @@ impl Searcher {
             return Ok(());
         }
         self.bounded_by_query = true;
-        let distances =
-            if index.net.is_some() { &mut self.net_distances } else { &mut self.distances };
-        index.reference.find_duals(index.tabled(), query, distances, &mut self.problem)?;
-        self.potential.set_own(query, self.problem.v.iter().copied());
+        if index.net.is_none() {
+            index.reference.find_duals(indexed, query, &mut self.distances, &mut self.problem)?;
+            self.potential.set_own(query, self.problem.v.iter().copied());
+        }
         self.potential.extend(indexed, query, &mut self.distances)?;
         self.bound_by_query(index);
         let own = self.bounds.iter_mut().zip(&self.own_bounds);
@@ -324,7 +327,9 @@ impl Searcher {
             self.know(candidate, 0.0, asked.accuracy);
             return Ok(());
         }
-        if candidate.step == SHARED && self.is_bounded_by_own(candidate.row as usize) {
+        // Points of clouds are nobody else's, so that their distances had better be computed all at once.
+        let by_points = candidate.step == SHARED && !index.is_of_clouds();
+        if by_points && self.is_bounded_by_own(candidate.row as usize) {
             let target = least.max(self.raised.farthest_wanted());
             if self.raise_by_points(index, measure, candidate, target)? {
                 return Ok(());
@@ -377,6 +382,10 @@ impl Searcher {
     fn next_bound(&mut self, index: &Index, candidate: &Candidate, steps: &mut Steps) -> f64 {
         let row = candidate.row as usize;
         let is_bounded_by_own = self.is_bounded_by_own(row);
+        if candidate.step == SHARED && index.net.is_some() {
+            steps.transformed += 1;
+            return self.bound_by_both(index, row);
+        }
         let Self { problem, pair: QueryPair { supply, demand, entries, .. }, .. } = self;
         if candidate.step == SHARED {
             steps.transformed += 1;
@@ -390,7 +399,8 @@ impl Searcher {
         }
         let round = usize::from(candidate.step - TRANSFORMED);
         steps.swept[round] += 1;
-        for &(blur, sweeps) in SWEEPS[round] {
+        let sweeps = if index.net.is_some() { SWEEPS_OF_CLOUDS } else { SWEEPS };
+        for &(blur, sweeps) in sweeps[round] {
             problem.sweep(blur * index.reference.scale, 1, sweeps);
         }
         problem.bound_by_sources(supply, demand)

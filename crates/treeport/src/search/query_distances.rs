@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, LoweredOrigins};
 
-/// Distances that are kept at the same time: 256 MiB.
+/// Distances that are kept at the same time: 256 MiB, and 1 MiB of those to points that no two measures share,
+/// which are seldom asked for again.
 const MOST_KNOWN: usize = 1 << 26;
+const MOST_KNOWN_OF_CLOUDS: usize = 1 << 18;
 
 /// The distances from some points to columns, in single precision and none above the truth.
 #[derive(Debug, Default)]
@@ -71,7 +73,8 @@ impl QueryDistances {
         indexed: &IndexedPoints,
         columns: impl Iterator<Item = u32> + Clone,
     ) -> Result<()> {
-        if self.known.len() > MOST_KNOWN {
+        let most = if indexed.of_clouds { MOST_KNOWN_OF_CLOUDS } else { MOST_KNOWN };
+        if self.known.len() > most {
             self.forget();
         }
         self.missing.clear();

@@ -52,13 +52,7 @@ impl Index {
     /// Duals of the measures from a row on, and the table of their potentials.
     pub(super) fn fill_potentials(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
         let count = self.measures.len();
-        let find = |work: &mut (QueryDistances, SingleProblem), row: usize| {
-            counter.add(0)?;
-            self.duals_of_measure(&self.measures.row(row), work)
-        };
-        let duals: Result<Vec<MeasureDuals>> =
-            (first..count).into_par_iter().map_init(Default::default, find).collect();
-        let duals = duals?;
+        let duals = self.duals_from(first, counter)?;
         // A block that is not full is filled up first.
         let begin = first / potential_table::BLOCK * potential_table::BLOCK;
         let mut blocks = (begin..count)
@@ -74,8 +68,29 @@ impl Index {
                 new.iter().map(|of| [of.base, of.step, of.constant]).collect();
             self.potentials.push(block, &scales);
         }
-        self.own_duals.extend(duals.into_iter().flat_map(|of| of.own));
+        self.set_duals(first, duals);
         Ok(())
+    }
+
+    /// Duals of the measures from a row on, without a table.
+    pub(super) fn fill_duals(&mut self, first: usize, counter: &Counter<'_>) -> Result<()> {
+        let duals = self.duals_from(first, counter)?;
+        self.set_duals(first, duals);
+        Ok(())
+    }
+
+    fn duals_from(&self, first: usize, counter: &Counter<'_>) -> Result<Vec<MeasureDuals>> {
+        let find = |work: &mut (QueryDistances, SingleProblem), row: usize| {
+            counter.add(0)?;
+            self.duals_of_measure(&self.measures.row(row), work)
+        };
+        let rows = first..self.measures.len();
+        rows.into_par_iter().map_init(Default::default, find).collect()
+    }
+
+    fn set_duals(&mut self, first: usize, duals: Vec<MeasureDuals>) {
+        self.own_duals.truncate(self.start[first]);
+        self.own_duals.extend(duals.into_iter().flat_map(|of| of.own));
     }
 
     /// The duals of a measure against the reference.
