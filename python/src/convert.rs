@@ -101,6 +101,12 @@ impl Wording for NodeToCome {
 /// What can be done about an error from Python, after what the library says.
 fn advice(error: &Error) -> &'static str {
     match error {
+        Error::UnbalancedClouds { .. } => {
+            " (`normalize=True` of `Clouds`), or let mass be left over (`penalty` of `emd_pairs` and `emd_pairwise`)"
+        }
+        Error::Cloud { source, .. } if matches!(**source, Error::EmptyCloud) => {
+            " (with `empty=True`, `Clouds` may have none, for transport with a `penalty`)"
+        }
         Error::Unbalanced { .. } => {
             ", or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and \
              `Tree.distance`, `mass` of `emd`)"

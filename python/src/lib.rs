@@ -7,6 +7,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod accuracy;
+mod clouds;
 mod convert;
 mod estimator;
 mod ground;
@@ -32,6 +33,8 @@ mod _core {
     const DEFAULT_PAIRS: usize = treeport::internal::labels::DEFAULT_PAIRS;
     #[pymodule_export]
     use crate::accuracy::check_search_accuracy;
+    #[pymodule_export]
+    use crate::clouds::Clouds;
     #[pymodule_export]
     use crate::estimator::{Estimator, calibration};
     #[pymodule_export]

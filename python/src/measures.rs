@@ -173,7 +173,7 @@ impl Measures {
         Ok(Self::of(py.detach(read).map_err(to_py_err)?))
     }
 
-    fn of(rows: treeport::Measures) -> Self {
+    pub(crate) fn of(rows: treeport::Measures) -> Self {
         Self { rows, kept: AtomicBool::new(false), laid_out: Mutex::default() }
     }
 

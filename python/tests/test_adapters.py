@@ -256,6 +256,7 @@ def test_every_input_has_one_adapter():
     inputs = {
         "anndata": [SimpleNamespace(X=np.eye(2), obsm={})],
         "biom": [biom.Table(np.eye(2), ["a", "b"], ["s", "t"])],
+        "clouds": [tp.Clouds([[[0.0]]])],
         "dicts": [{"a": 1}, [{"a": 1}, {"b": 1}]],
         "measures": [tp.Measures(np.eye(2))],
         "networkx": [nx.path_graph(2), nx.DiGraph()],

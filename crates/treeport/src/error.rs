@@ -31,8 +31,17 @@ pub enum Error {
     ZeroVector { point: usize },
     #[error("of the points of the second measure: {source}")]
     RightPoints { source: Box<Error> },
-    #[error("of cloud {cloud}: {source}")]
-    Cloud { cloud: usize, source: Box<Error> },
+    /// What is wrong with the points or masses of one cloud; `point` of its source is the place in the cloud.
+    #[error("cloud {}: {source}", cloud_label(name.as_deref(), *cloud))]
+    Cloud { cloud: usize, name: Option<String>, source: Box<Error> },
+    #[error("point {point} has mass {value}; masses must be finite and at least 0")]
+    BadPointMass { point: usize, value: f64 },
+    #[error("it has no mass; drop it or give it a positive entry")]
+    EmptyCloud,
+    #[error(
+        "clouds {left} and {right} have total mass {left_total} and {right_total}; transport needs equal masses, so divide each by its total first"
+    )]
+    UnbalancedClouds { left: String, right: String, left_total: f64, right_total: f64 },
     #[error(
         "distance from point {from} to point {to} is {value}; distances must be finite and at least 0"
     )]
@@ -281,6 +290,11 @@ impl Error {
 
 fn bad_option(option: &str, value: &str, expected: &str) -> String {
     format!("{option} is {value}; {expected}")
+}
+
+/// What a cloud is called: its name, or else its number.
+pub(crate) fn cloud_label(name: Option<&str>, number: usize) -> String {
+    name.map_or_else(|| number.to_string(), str::to_owned)
 }
 
 fn number(what: &str, number: usize) -> String {

@@ -101,6 +101,7 @@ pub use tree::{Attachment, Coupling, Tree};
 /// and changes without notice.
 #[doc(hidden)]
 pub mod internal {
+    pub use crate::clouds::uniform_masses;
     pub use crate::error::shown;
     pub mod condensed {
         pub use crate::condensed::{pair_number, pairs_of, place, size_for};

@@ -2,12 +2,14 @@
 
 `TreeWasserstein` learns a tree over your points from exact transport distances; after that a distance
 costs time linear in the supports of its two measures. `Tree` is what it learns, or what you bring: a
-phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once. `WassersteinNeighbors` finds
-those of a collection that are nearest by exact transport. `emd` and `sinkhorn` solve single problems exactly
-and with entropy, `emd_pairs` and `emd_pairwise` many.
+phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once;
+`Clouds` are measures that bring their own points. `WassersteinNeighbors` finds those of a collection that are nearest
+by exact transport. `emd` and `sinkhorn` solve single problems exactly and with entropy, `emd_pairs` and `emd_pairwise`
+many.
 """
 
 from ._batches import emd_pairs, emd_pairwise
+from ._clouds import Clouds
 from ._core import __version__
 from ._distances import plot_distances
 from ._estimator import TreeWasserstein, load
@@ -22,6 +24,7 @@ from ._tree import Tree, linkage
 
 __all__ = [
     "Bounds",
+    "Clouds",
     "ExtendedTreeWarning",
     "Forest",
     "Measures",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, Callable, Optional, Union
 
 import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._ground import coordinates, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
+from ._clouds import Clouds, clouds_of
+from ._ground import graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
 from ._inputs import (
     Floats,
     Integers,
@@ -19,13 +20,12 @@ from ._inputs import (
     measures_of,
     pairs_of,
     refuse_events,
-    row,
     threads_of,
     unmapped,
 )
 from ._progress import bar
 from ._results import framed
-from ._transport import Bounds, check_exponent, uniform
+from ._transport import Bounds, check_exponent
 
 _INT64 = np.dtype(np.int64)
 
@@ -51,10 +51,10 @@ def emd_pairs(
 
     Parameters
     ----------
-    measures : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
+    measures : array-like or sparse of shape (n_measures, n_points), list of dict, or Clouds
         One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
-        matched to those of the points. Without `points`, `cost` and `graph`: measures with coordinates of their own, which
-        may be of any number; masses of `None` are equal.
+        matched to those of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
+        list of (masses, points) or of arrays of points that these are made from.
     pairs : array-like of int or str of shape (n_pairs, 2)
         The rows to compare: their numbers, or their IDs where they have any.
     points, cost, graph, weight, metric
@@ -95,17 +95,35 @@ def emd_pairs(
     if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, metric), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
+    own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
+    if own is not None:
+        if penalty is None:
+            own[0]._raw.check_pairs(numbers)
+        return _solved(own[0]._raw.ground(metric), own[0]._raw.measures(), numbers, accuracy, threads, verbose, penalty)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
             sets[0].check_pairs(numbers)
 
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
-    with bar("exact distances", verbose) as report, nodes_by_name(graph):
+    with nodes_by_name(graph):
+        return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty)
+
+
+def _solved(
+    ground: Union[_core.Ground, _core.Graph],
+    rows: _core.Measures,
+    pairs: Integers,
+    accuracy: Union[str, float, None],
+    threads: int,
+    verbose: bool,
+    penalty: Optional[float],
+) -> Union[Floats, Bounds]:
+    """Exact costs of pairs, or bounds of them."""
+    with bar("exact distances", verbose) as report:
         if accuracy is not None:
-            lower, upper = _core.emd_pairs_within(ground, rows, numbers, accuracy, threads, report, penalty)
-            return Bounds(lower, upper)
-        return _core.emd_pairs(ground, rows, numbers, threads, report, penalty)
+            return Bounds(*_core.emd_pairs_within(ground, rows, pairs, accuracy, threads, report, penalty))
+        return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
 
 
 def emd_pairwise(
@@ -129,10 +147,10 @@ def emd_pairwise(
 
     Parameters
     ----------
-    A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or list of (masses, points)
+    A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or Clouds
         One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
-        matched to those of the points. Without `points`, `cost` and `graph`: measures with coordinates of their own, which
-        may be of any number; masses of `None` are equal.
+        matched to those of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
+        list of (masses, points) or of arrays of points that these are made from.
     points, cost, graph, weight, metric
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
         the measures of a pair have the same mass.
@@ -169,22 +187,14 @@ def emd_pairwise(
            [3.]])
     """
     check_exponent(p)
-    sets = [A] if B is None else [A, B]
-
-    def check(rows: list[_core.Measures]) -> None:
-        if penalty is None:
-            _core.Model.check_balanced(rows[0], None if B is None else rows[1])
-
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
-    n, m = len(rows[0]), len(rows[-1])
-    _core.Model.check_table(40 * n * m)  # the table, its pairs and their distances
+    ground, both, n, m = _both_on_one_ground(A, B, points, cost, graph, metric, weight, assume_metric, missing, penalty)
     if B is None:
         left, right = np.triu_indices(n, 1)
-        both = rows[0]
     else:
         left, right = (place.ravel() for place in np.indices((n, m)))
-        both, right = _stacked(rows), right + n
+        right = right + n
     pairs = np.stack([left, right], axis=1).astype(np.int64, copy=False)
+
     def table(found: Floats) -> Any:
         if B is not None:
             return framed(found.reshape(n, m), ids_of(A), ids_of(B))
@@ -192,12 +202,45 @@ def emd_pairwise(
         whole[left, right] = whole[right, left] = found
         return framed(whole, ids_of(A), ids_of(A))
 
-    threads = threads_of(n_jobs)
-    with bar("exact distances", verbose) as report, nodes_by_name(graph):
-        if accuracy is None:
-            return table(_core.emd_pairs(ground, both, pairs, threads, report, penalty))
-        bounds = _core.emd_pairs_within(ground, both, pairs, accuracy, threads, report, penalty)
-    return Bounds(*(table(found) for found in bounds))
+    with nodes_by_name(graph):
+        found = _solved(ground, both, pairs, accuracy, threads_of(n_jobs), verbose, penalty)
+    return Bounds(*map(table, found)) if isinstance(found, Bounds) else table(found)
+
+
+def _both_on_one_ground(
+    A: Any,
+    B: Any,
+    points: Any,
+    cost: Any,
+    graph: Any,
+    metric: str,
+    weight: Optional[str],
+    assume_metric: bool,
+    missing: str,
+    penalty: Optional[float],
+) -> tuple[Union[_core.Ground, _core.Graph], _core.Measures, int, int]:
+    """The ground metric, the measures of A and then those of B, where there are any, and how many there are of each."""
+    own = _clouds_of(A, B, (points, cost, graph), penalty is not None)
+    if own is not None:
+        left, right = own[0]._raw, None if own[1] is None else own[1]._raw
+        _check_table(left, left if right is None else right)
+        if penalty is None:
+            left.check_balanced(right)
+        both = left if right is None else left.followed_by(right)
+        return both.ground(metric), both.measures(), len(left), len(both) - len(left)
+
+    def check(rows: list[_core.Measures]) -> None:
+        if penalty is None:
+            _core.Model.check_balanced(rows[0], None if B is None else rows[1])
+
+    sets = [A] if B is None else [A, B]
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
+    _check_table(rows[0], rows[-1])
+    return ground, rows[0] if B is None else _stacked(rows), len(rows[0]), len(rows[-1])
+
+
+def _check_table(left: Sized, right: Sized) -> None:
+    _core.Model.check_table(40 * len(left) * len(right))  # the table, its pairs and their distances
 
 
 def _stacked(sets: Sequence[_core.Measures]) -> _core.Measures:
@@ -224,10 +267,6 @@ def _on_one_ground(
     check: Callable[[list[_core.Measures]], None],
 ) -> tuple[Union[_core.Ground, _core.Graph], list[_core.Measures]]:
     """The ground metric and the measures of every set on it, which `check` has looked at before."""
-    if points is cost is graph is None and all(_are_clouds(one) for one in sets):
-        ground, rows = _clouds(sets, metric, empty)
-        check(rows)
-        return ground, rows
     for one in sets:
         refuse_events(one)
     one_of(points, cost, graph)
@@ -244,64 +283,44 @@ def _on_one_ground(
     return ground.assume_metric() if assume_metric else ground, rows
 
 
+def _clouds_of(measures: Any, others: Any, given: tuple[Any, ...], empty: bool) -> Optional[tuple[Clouds, Optional[Clouds]]]:
+    """Two sets of clouds, the second of which may be none; `None` where they are measures on shared points."""
+    sets = [measures] if others is None else [measures, others]
+    if all(what is None for what in given) and all(_are_clouds(one) for one in sets):
+        left = _read(measures, "", empty)
+        right = None if others is None else _read(others, "B: ", empty)
+        if right is not None and right.dim != left.dim:
+            raise ValueError(f"the points of A have {left.dim} coordinates, those of B {right.dim}; they have to live in one space")
+        return left, right
+    if not any(isinstance(one, Clouds) for one in sets):
+        return None
+    if any(what is not None for what in given):
+        raise ValueError("Clouds bring their own points; leave out `points`, `cost` and `graph`")
+    raise ValueError("one of A and B are Clouds, which bring their own points, and the other is not; give both as Clouds")
+
+
+def _read(measures: Any, where: str, empty: bool) -> Clouds:
+    """Clouds; errors say where they are."""
+    try:
+        if isinstance(measures, Clouds):
+            return clouds_of(measures, empty)
+        # Here lists of two are masses and points, as tuples are.
+        return Clouds([tuple(one) if isinstance(one, list) else one for one in measures], empty=empty)
+    except ValueError as error:
+        raise (ValueError(f"{where}{error}") if where else error) from None
+
+
 def _are_clouds(measures: Any) -> bool:
-    """Whether they are measures with points of their own: a list of pairs."""
+    """Whether they are measures with points of their own: `Clouds`, or a list of pairs or of arrays of points."""
 
     def is_cloud(one: Any) -> bool:
-        return isinstance(one, (list, tuple)) and len(one) == 2 and np.ndim(one[1]) > 0
+        if isinstance(one, (list, tuple)):
+            return len(one) == 2 and np.ndim(one[1]) > 0
+        return isinstance(one, np.ndarray) and one.ndim == 2 and one.dtype != object
 
-    return isinstance(measures, (list, tuple)) and all(is_cloud(one) for one in measures)
-
-
-def _clouds(sets: list[Any], metric: str, empty: bool) -> tuple[_core.Ground, list[_core.Measures]]:
-    """All points of all measures side by side; each measure has mass on its own."""
-    sides: list[Floats] = []
-    weights: list[Floats] = []
-    for which, measures in zip(("", " of B"), sets):
-        for number, (masses, points) in enumerate(measures):
-            sides.append(coordinates(points))
-            weights.append(uniform(len(sides[-1])) if masses is None else _dense(masses))
-            _check_cloud(f"measure {number}{which}", weights[-1], sides[-1], sides[0].shape[1], empty)
-    if not sides:
-        raise ValueError("there are no measures; a list of (masses, points) has at least one")
-    start = np.concatenate([[0], np.cumsum([len(masses) for masses in weights])])
-    ground = _core.Ground.from_points(np.concatenate(sides), metric)
-    rows, first = [], 0
-    for measures in sets:
-        here = start[first : first + len(measures) + 1]
-        mass = np.concatenate([np.empty(0), *weights[first : first + len(measures)]])
-        table = (mass, np.arange(here[0], here[-1]), here - here[0])
-        rows.append(measures_of(sparse.csr_array(table, shape=(len(measures), int(start[-1]))), empty=empty))
-        first += len(measures)
-    return ground, rows
-
-
-def _check_cloud(name: str, masses: Floats, points: Floats, dimensions: int, empty: bool) -> None:
-    """Refuses what is no measure, by its name and with its place, which is another one on the common ground."""
-    if len(masses) != len(points):
-        raise ValueError(f"{name} has {len(masses)} masses and {len(points)} points; there has to be one for each")
-    if points.shape[1] != dimensions:
-        raise ValueError(
-            f"the points of {name} have {points.shape[1]} coordinates, those of measure 0 {dimensions}; "
-            "they have to live in one space"
-        )
-    bad = ~(np.isfinite(masses) & (masses >= 0))
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise ValueError(f"{name} has mass {masses[at]} at its point {at}; masses must be finite and at least 0")
-    if not (empty or masses.any()):
-        raise ValueError(f"{name} has no mass; drop it or give it a positive entry")
-    if not np.isfinite(points).all():
-        at, axis = (int(place) for place in np.argwhere(~np.isfinite(points))[0])
-        raise ValueError(f"coordinate {axis} of point {at} of {name} is {points[at, axis]}; coordinates must be finite")
-
-
-def _dense(masses: Any) -> Floats:
-    """The masses of one measure, zeros written out."""
-    found = row(masses)
-    if not isinstance(found, tuple):
-        return found  # type: ignore[no-any-return]
-    at, values, size = found
-    whole = np.zeros(size)
-    np.add.at(whole, at, values)
-    return whole
+    if isinstance(measures, Clouds):
+        return True
+    if not isinstance(measures, (list, tuple)) or not all(is_cloud(one) for one in measures):
+        return False
+    refuse_events(measures)
+    return True

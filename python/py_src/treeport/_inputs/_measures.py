@@ -85,8 +85,8 @@ def refuse_events(measures: Any) -> None:
 
     if isinstance(measures, (list, tuple)) and measures and all(map(is_event, measures)):
         raise ValueError(
-            "measures are rows of masses, not arrays of (pT, y, phi); give masses with points: "
-            "`[(x[:, 0], x[:, 1:]) for x in events]`"
+            "arrays of three columns may be (pT, y, phi) or points; say which: "
+            '`Clouds(events, weights="first")`, or `Clouds(arrays)` for points of equal masses'
         )
 
 

@@ -124,3 +124,39 @@ def _some(cells: Integers, group: Integers, most: int, seed: int) -> Integers:
     shuffled = shuffled[np.argsort(group[shuffled], kind="stable")]
     first = np.searchsorted(group[shuffled], group[shuffled])
     return np.sort(shuffled[np.arange(len(shuffled)) - first < most])
+
+
+def cells_by_group(
+    adata: Any, groupby: Optional[str], weights: Any, obsm: Optional[str]
+) -> tuple[Floats, Integers, Optional[Floats], list[str], bool]:
+    """Coordinates of cells by their groups, where groups begin, weights, groups, and whether these are to be divided by totals."""
+    if groupby is None:
+        raise ValueError("an AnnData becomes clouds by `groupby`: the column of obs that says which cloud a cell belongs to")
+    kinds = _column(adata, groupby).astype("category").cat
+    group = np.asarray(kinds.codes, dtype=np.int64)  # -1 where the entry is missing
+    cells = np.argsort(group, kind="stable")
+    cells = cells[group[cells] >= 0]
+    if len(cells) == 0:
+        raise ValueError(f"no cell has a group in obs[{groupby!r}]")
+    there, rows = np.unique(group[cells], return_inverse=True)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows))]).astype(np.int64)
+    points = _coordinates(adata, obsm)[cells]
+    mass = None if weights is None else _masses(adata, weights, len(group))[cells]
+    dense = np.require(points.toarray() if sparse.issparse(points) else points, np.float64, ["C", "A"])
+    return dense, starts, mass, texts(kinds.categories[there]), weights is not None
+
+
+def _coordinates(adata: Any, obsm: Optional[str]) -> Any:
+    """A row of coordinates for every cell."""
+    if obsm is None:
+        values = to_points(adata).values
+    elif obsm in adata.obsm:
+        values = _read(adata.obsm[obsm]).values
+    elif obsm == "X":
+        values = _profiles(adata)
+    else:
+        has = ", ".join(repr(key) for key in adata.obsm) or "none"
+        raise ValueError(f'obsm has no entry {obsm!r}; its entries: {has} ("X" stands for X)')
+    if sparse.issparse(values):
+        return sparse.csr_array(values)
+    return np.asarray(values)

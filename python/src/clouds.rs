@@ -1,0 +1,170 @@
+//! Measures that bring their own points.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use treeport::internal::uniform_masses;
+
+use crate::convert::{self, Array1, Array2, check_room, to_py_err};
+use crate::ground::Ground;
+use crate::measures::Measures;
+
+/// Many measures, each with points of its own.
+#[pyclass(frozen, eq, module = "treeport._core")]
+#[derive(PartialEq)]
+pub(crate) struct Clouds {
+    pub(crate) clouds: treeport::Clouds,
+}
+
+#[pymethods]
+impl Clouds {
+    /// Cloud `r` has the rows `start[r]..start[r + 1]` of `points`, with equal masses where there are none; clouds
+    /// without mass are refused unless they may be `empty`.
+    #[new]
+    #[pyo3(signature = (points, start, masses=None, names=None, normalize=false, empty=false))]
+    fn new(
+        py: Python<'_>,
+        points: Array2<'_, f64>,
+        start: Array1<'_, i64>,
+        masses: Option<Array1<'_, f64>>,
+        names: Option<Vec<String>>,
+        normalize: bool,
+        empty: bool,
+    ) -> PyResult<Self> {
+        convert::check_copies(&points, 2)?;
+        let (dim, start) = (points.as_array().ncols(), wide(&start)?);
+        // Row after row, however they lie.
+        let coordinates: Vec<f64> = points.as_array().iter().copied().collect();
+        let masses = masses.as_ref().map(convert::masses).transpose()?;
+        let make = || {
+            let equal;
+            let masses = if let Some(masses) = &masses {
+                &**masses
+            } else {
+                equal = uniform_masses(dim, coordinates.len(), &start)?;
+                &equal
+            };
+            let clouds = treeport::Clouds::named(dim, coordinates, &start, masses, names)?;
+            let clouds = if empty { clouds } else { clouds.with_mass()? };
+            Ok(if normalize { clouds.normalized() } else { clouds })
+        };
+        Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
+    }
+
+    /// The ground metric of all points.
+    fn ground(&self, py: Python<'_>, metric: &str) -> PyResult<Ground> {
+        let metric: treeport::PointMetric = metric.parse().map_err(to_py_err)?;
+        let metric = py.detach(|| self.clouds.ground(metric)).map_err(to_py_err)?;
+        Ok(Ground { metric })
+    }
+
+    /// The clouds as measures on all points.
+    fn measures(&self) -> Measures {
+        Measures::of(self.clouds.measures().clone())
+    }
+
+    /// Each divided by its total.
+    fn normalized(&self) -> PyResult<Self> {
+        check_room(self.clouds.measures().bytes())?;
+        Ok(Self { clouds: self.clouds.clone().normalized() })
+    }
+
+    /// Some of the clouds.
+    fn select(&self, py: Python<'_>, clouds: Array1<'_, i64>) -> PyResult<Self> {
+        let numbers = wide(&clouds)?;
+        Ok(Self { clouds: py.detach(|| self.clouds.select(&numbers)).map_err(to_py_err)? })
+    }
+
+    /// These clouds, then others; without names unless both have them.
+    fn followed_by(&self, py: Python<'_>, other: PyRef<'_, Self>) -> PyResult<Self> {
+        let other = &other.clouds;
+        Ok(Self { clouds: py.detach(|| self.clouds.followed_by(other)).map_err(to_py_err)? })
+    }
+
+    /// The same clouds by other names.
+    fn named(&self, names: Vec<String>) -> PyResult<Self> {
+        Ok(Self { clouds: self.clouds.clone().with_names(names).map_err(to_py_err)? })
+    }
+
+    /// Refuses clouds without mass.
+    fn check_mass(&self) -> PyResult<()> {
+        self.clouds.clone().with_mass().map(drop).map_err(to_py_err)
+    }
+
+    /// Refuses pairs of clouds that are not there, or of unequal totals.
+    fn check_pairs(&self, pairs: Array2<'_, i64>) -> PyResult<()> {
+        self.clouds.check_pairs(&convert::pairs(&pairs)?).map_err(to_py_err)
+    }
+
+    /// Refuses clouds, of one or two sets, whose totals differ.
+    fn check_balanced(&self, other: Option<PyRef<'_, Self>>) -> PyResult<()> {
+        let other = other.as_ref().map(|other| &other.clouds);
+        self.clouds.check_balanced(other).map_err(to_py_err)
+    }
+
+    /// The coordinates of all points, one cloud after the other.
+    fn coordinates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        check_room(8 * self.clouds.coordinates().len() as u64)?;
+        let shape = [self.clouds.points(), self.clouds.dim()];
+        self.clouds.coordinates().to_vec().into_pyarray(py).reshape(shape)
+    }
+
+    /// The masses of all points, one cloud after the other.
+    fn masses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        check_room(8 * self.clouds.points() as u64)?;
+        let mut masses = Vec::with_capacity(self.clouds.points());
+        (0..self.clouds.len()).for_each(|cloud| self.clouds.masses_of(cloud, &mut masses));
+        Ok(masses.into_pyarray(py))
+    }
+
+    /// Masses and coordinates of one cloud.
+    #[expect(clippy::type_complexity, reason = "two arrays")]
+    fn cloud<'py>(
+        &self,
+        py: Python<'py>,
+        cloud: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+        self.clouds.measures().get(cloud).map_err(to_py_err)?;
+        let mut masses = Vec::new();
+        self.clouds.masses_of(cloud, &mut masses);
+        let (count, points) =
+            (masses.len(), self.clouds.coordinates_of(cloud).to_vec().into_pyarray(py));
+        Ok((masses.into_pyarray(py), points.reshape([count, self.clouds.dim()])?))
+    }
+
+    /// Where the points of each cloud begin, and where the last end.
+    fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let starts = self.clouds.starts().iter().map(|&at| at as i64);
+        starts.collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    /// The total mass of each cloud.
+    fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let totals = self.clouds.measures().iter().map(|measure| measure.total());
+        totals.collect::<Vec<_>>().into_pyarray(py)
+    }
+
+    fn __len__(&self) -> usize {
+        self.clouds.len()
+    }
+
+    /// The number of coordinates of a point.
+    #[getter]
+    fn dim(&self) -> usize {
+        self.clouds.dim()
+    }
+
+    /// The number of points of all clouds together.
+    #[getter]
+    fn points(&self) -> usize {
+        self.clouds.points()
+    }
+}
+
+/// Numbers that are at least 0, in the order given.
+fn wide(numbers: &Array1<'_, i64>) -> PyResult<Vec<usize>> {
+    convert::check_copies(numbers, 1)?;
+    let refused = |number| PyValueError::new_err(format!("{number} is below 0"));
+    let numbers = numbers.as_array();
+    numbers.iter().map(|&number| usize::try_from(number).map_err(|_| refused(number))).collect()
+}
