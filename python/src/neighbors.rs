@@ -6,9 +6,10 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::accuracy::Question;
-use treeport::search::{IndexFile, IndexOptions, Neighbors};
+use treeport::search::{IndexFile, IndexOptions, MeasureSet, Neighbors};
 
 use crate::accuracy::GivenAccuracy;
+use crate::clouds::Clouds;
 use crate::convert::{Array1, to_py_err};
 use crate::ground::Ground;
 use crate::measures::Measures;
@@ -27,6 +28,22 @@ type FoundNeighbors<'py> = (
 
 /// Numbers of measures, and their names.
 type MeasureLabels<'py> = (Bound<'py, PyArray1<i64>>, Option<Vec<String>>);
+
+/// Measures on the points of an index, or clouds with points of their own.
+#[derive(FromPyObject)]
+pub(crate) enum GivenMeasures<'py> {
+    OnPoints(Bound<'py, Measures>),
+    Clouds(Bound<'py, Clouds>),
+}
+
+impl GivenMeasures<'_> {
+    fn set(&self) -> MeasureSet<'_> {
+        match self {
+            Self::OnPoints(measures) => (&measures.get().rows).into(),
+            Self::Clouds(clouds) => (&clouds.get().clouds).into(),
+        }
+    }
+}
 
 /// A collection of measures with the names of their points, which threads share: searches go on side by
 /// side, and a change waits for its turn.
@@ -55,6 +72,30 @@ impl Index {
         Ok(Self::of(IndexFile { index, point_names: names }))
     }
 
+    /// An index of clouds, with their names.
+    #[staticmethod]
+    #[pyo3(signature = (clouds, ground, memory, threads, report=None))]
+    fn of_clouds(
+        py: Python<'_>,
+        clouds: &Clouds,
+        ground: &Ground,
+        memory: Option<u64>,
+        threads: usize,
+        report: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let options = IndexOptions { memory, ..IndexOptions::default() };
+        let index = watch::run(py, threads, report.as_ref(), |progress| {
+            treeport::Index::of_clouds(&clouds.clouds, &ground.metric, &options, progress)
+        })?;
+        Ok(Self::of(IndexFile { index, point_names: None }))
+    }
+
+    /// Whether its measures are clouds.
+    #[getter]
+    fn is_of_clouds(&self, py: Python<'_>) -> PyResult<bool> {
+        self.file.read(py, |file| Ok(file.index.is_of_clouds()))
+    }
+
     /// The `k` nearest of every query, or of every measure among the others; with limits, of every query
     /// those no farther than its limit.
     #[pyo3(signature = (queries, k, accuracy, threads, report=None, limits=None))]
@@ -62,7 +103,7 @@ impl Index {
     fn nearest<'py>(
         &self,
         py: Python<'py>,
-        queries: Option<&Measures>,
+        queries: Option<GivenMeasures<'py>>,
         k: usize,
         accuracy: GivenAccuracy<'_>,
         threads: usize,
@@ -70,12 +111,13 @@ impl Index {
         limits: Option<Vec<f64>>,
     ) -> PyResult<FoundNeighbors<'py>> {
         let accuracy = accuracy.read(Question::Search)?;
+        let queries = queries.as_ref().map(GivenMeasures::set);
         let found = self.file.read(py, |IndexFile { index, .. }| {
             watch::run(py, threads, report.as_ref(), |progress| match (queries, &limits) {
                 (Some(queries), Some(limits)) => {
-                    index.nearest_within(&queries.rows, k, limits, accuracy, progress)
+                    index.nearest_within(queries, k, limits, accuracy, progress)
                 }
-                (Some(queries), None) => index.nearest(&queries.rows, k, accuracy, progress),
+                (Some(queries), None) => index.nearest(queries, k, accuracy, progress),
                 (None, _) => index.graph(k, accuracy, progress),
             })
         })?;
@@ -87,14 +129,15 @@ impl Index {
     fn radius<'py>(
         &self,
         py: Python<'py>,
-        queries: Option<&Measures>,
+        queries: Option<GivenMeasures<'py>>,
         radius: f64,
         threads: usize,
         report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<FoundNeighbors<'py>> {
+        let queries = queries.as_ref().map(GivenMeasures::set);
         let found = self.file.read(py, |IndexFile { index, .. }| {
             watch::run(py, threads, report.as_ref(), |progress| match queries {
-                Some(queries) => index.radius(&queries.rows, radius, progress),
+                Some(queries) => index.radius(queries, radius, progress),
                 None => index.radius_graph(radius, progress),
             })
         })?;
@@ -115,23 +158,26 @@ impl Index {
         })
     }
 
-    /// Adds measures, with their names where they have any; the number of the first of them.
+    /// Adds measures, with their names where they have any, or clouds, which have them with them; the number of the
+    /// first of them.
     #[pyo3(signature = (measures, names, threads, report=None))]
-    fn add(
+    fn add<'py>(
         &self,
-        py: Python<'_>,
-        measures: &Measures,
+        py: Python<'py>,
+        measures: GivenMeasures<'py>,
         names: Option<Vec<String>>,
         threads: usize,
-        report: Option<Bound<'_, PyAny>>,
+        report: Option<Bound<'py, PyAny>>,
     ) -> PyResult<usize> {
-        let rows = measures.rows.clone();
-        let rows = match names {
-            Some(names) => rows.with_names(names).map_err(to_py_err)?,
-            None => rows,
+        let rows = match (&measures, names) {
+            (GivenMeasures::OnPoints(rows), Some(names)) => {
+                Some(rows.get().rows.clone().with_names(names).map_err(to_py_err)?)
+            }
+            _ => None,
         };
+        let set = rows.as_ref().map_or_else(|| measures.set(), MeasureSet::from);
         self.file.change(py, |IndexFile { index, .. }| {
-            watch::run(py, threads, report.as_ref(), |progress| index.add(&rows, progress))
+            watch::run(py, threads, report.as_ref(), |progress| index.add(set, progress))
         })
     }
 

@@ -286,7 +286,7 @@ def _on_one_ground(
 def _clouds_of(measures: Any, others: Any, given: tuple[Any, ...], empty: bool) -> Optional[tuple[Clouds, Optional[Clouds]]]:
     """Two sets of clouds, the second of which may be none; `None` where they are measures on shared points."""
     sets = [measures] if others is None else [measures, others]
-    if all(what is None for what in given) and all(_are_clouds(one) for one in sets):
+    if all(what is None for what in given) and all(are_clouds(one) for one in sets):
         left = _read(measures, "", empty)
         right = None if others is None else _read(others, "B: ", empty)
         if right is not None and right.dim != left.dim:
@@ -310,7 +310,7 @@ def _read(measures: Any, where: str, empty: bool) -> Clouds:
         raise (ValueError(f"{where}{error}") if where else error) from None
 
 
-def _are_clouds(measures: Any) -> bool:
+def are_clouds(measures: Any) -> bool:
     """Whether they are measures with points of their own: `Clouds`, or a list of pairs or of arrays of points."""
 
     def is_cloud(one: Any) -> bool:

@@ -13,7 +13,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
+from ._batches import are_clouds
 from ._blocks import processes, spread_search
+from ._clouds import Clouds, clouds_of
 from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
 from ._ground import ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
@@ -40,7 +42,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
 ):
     """Finds the measures of a collection that are nearest by exact transport.
 
-    A measure is a row of masses at the points; with `normalize` every row is divided by its total first. `fit` works out
+    A measure is a row of masses at the points, or one of `Clouds`, which bring their own points and need no `points` here; with
+    `normalize` each is divided by its total first. `fit` works out
     once what helps all queries; after that few pairs are solved for a query, and the answer is proved to be
     that of solving all of them. Methods are those of scikit-learn's `NearestNeighbors` and `KNeighborsTransformer`.
 
@@ -50,8 +53,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
     Parameters
     ----------
     points : array-like of shape (n_points, n_dimensions), optional
-        Coordinates of the points. Give at most one of `points`, `cost`, `graph` and `model`; with none of them all
-        points are at distance one.
+        Coordinates of the points. Give at most one of `points`, `cost`, `graph` and `model`, and none for `Clouds`; with none
+        of them all points of rows are at distance one.
     cost : array-like of shape (n_points, n_points) or (n_points * (n_points - 1) / 2,), optional
         Distances between the points, square or condensed.
     graph : sparse matrix of shape (n_points, n_points) or networkx graph, optional
@@ -61,7 +64,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
     weight : str or None
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {metrics}
-        How distances follow from `points`.
+        How distances follow from `points`, or from those of `Clouds`.
     n_neighbors : int
         Neighbors of a query, where a call does not say.
     radius : float
@@ -76,7 +79,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         distances are those of the masses as they are.
     memory : int, optional
         Bytes for the potentials of measures, which make answers faster, never others: 2 for each measure and point, all or
-        none; 4 GiB by default.
+        none; 4 GiB by default. For `Clouds` 2 for each cloud and each of at most 4,096 points of a net; 18 times the bytes of
+        masses and coordinates by default.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -89,7 +93,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
     measure_names_ : dict of int to str, or None
         What measures are called, by number, where `fit` got rows with IDs, such as a DataFrame with an index of its own.
     n_features_in_ : int
-        Number of points.
+        Number of points; of `Clouds`, the number of their coordinates.
     feature_names_in_ : ndarray of shape (n_points,)
         Names of the points, where `fit` got a DataFrame with names of columns.
     effective_metric_ : str
@@ -103,6 +107,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
     >>> distances, numbers = nn.kneighbors([[0, 1, 0]])
     >>> distances.tolist(), numbers.tolist()
     ([[0.5, 1.0]], [[1, 0]])
+    >>> clouds = tp.Clouds([[[0.0, 0.0], [0.0, 1.0]], [[5.0, 5.0]]])
+    >>> tp.WassersteinNeighbors(n_neighbors=1).fit(clouds).kneighbors(tp.Clouds([[[4.0, 5.0]]]))
+    (array([[1.]]), array([[1]]))
     """
 
     _index: _core.Index
@@ -144,10 +151,11 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
             One measure per row. Row i is measure number i. Rows without mass are left out, with a warning: no search
             finds them, and nobody else gets their numbers. IDs of rows, such as the index of a DataFrame, become names of
-            measures, unless two are the same.
+            measures, unless two are the same. A list of (masses, points) or of arrays of points stands for `Clouds`, all of
+            which have mass.
         y : ignored
 
         Returns
@@ -155,6 +163,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self : WassersteinNeighbors
         """
         self._check()
+        if are_clouds(X):
+            return self._fit_clouds(clouds_of(X))
         names = self._names(reset=True)
         called = _names_of(X)
         X = rows_of(self, self._named(X, reset=True), names, reset=True)
@@ -180,6 +190,23 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self._index = index
         return self
 
+    def _fit_clouds(self, clouds: Clouds) -> WassersteinNeighbors:
+        """Builds the index of measures with points of their own."""
+        given = {"points": self.points, "cost": self.cost, "graph": self.graph, "model": self.model}
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"Clouds bring their own points; leave out `{name}`")
+        raw = clouds._raw.normalized() if self.normalize else clouds._raw
+        if clouds.ids is not None and len(set(clouds.ids)) < len(clouds.ids):
+            raise ValueError("two of the clouds have the same ID; call each something else, or leave the IDs out")
+        with bar("indexing", self.verbose) as report:
+            memory = None if self.memory is None else int(self.memory)
+            self._index = _core.Index.of_clouds(raw, raw.ground(self.metric), memory, threads_of(self.n_jobs), report)
+        self.n_features_in_ = clouds.dim
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
     def kneighbors(
         self,
         X: Any = None,
@@ -192,8 +219,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), optional
-            By default every measure of the collection is a query, among the others.
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), or Clouds, optional
+            Clouds where the collection's are. By default every measure of the collection is a query, among the others.
         n_neighbors : int, optional
             How many; all there are, where they are fewer.
         return_distance : bool
@@ -237,8 +264,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), optional
-            By default every measure of the collection is a query, among the others.
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), or Clouds, optional
+            Clouds where the collection's are. By default every measure of the collection is a query, among the others.
         radius : float, optional
             The distance.
         return_distance : bool
@@ -306,7 +333,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points)
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_queries, n_points), or Clouds
 
         Returns
         -------
@@ -315,7 +342,10 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """
         check_is_fitted(self)
         refuse_frames(self)
-        rows, k = self._rows(X), neighbors_of(self.n_neighbors) + 1
+        k = neighbors_of(self.n_neighbors) + 1
+        if self._index.is_of_clouds:
+            return self._matrix(self._search(self._clouds(X), k), "distance")
+        rows = self._rows(X)
         heavy = self._rows_with_mass(rows)
         if heavy is None:
             return self._matrix(self._search(rows, k), "distance")
@@ -332,7 +362,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
         y : ignored
 
         Returns
@@ -356,7 +386,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points)
+        X : array-like, sparse, DataFrame, AnnData or Measures of shape (n_measures, n_points), or Clouds
             None without mass. Where measures of the collection have names, those that are added need names, too, which
             nobody has yet: the IDs of rows. Where they have none, IDs are left out.
 
@@ -366,7 +396,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
             Theirs, which follow those given before.
         """
         check_is_fitted(self)
-        measures, names = self._measures(X), _names_of(X)
+        measures = self._measures(X)
+        names = None if isinstance(measures, _core.Clouds) else _names_of(X)
         with bar("indexing", self.verbose) as report:
             first = self._index.add(measures, names, threads_of(self.n_jobs), report)
         return np.arange(first, first + len(measures))
@@ -438,9 +469,11 @@ class WassersteinNeighbors(  # type: ignore[misc]
             It is not the file of an index, or it is damaged.
         """
         index = _core.Index.load(os.fspath(path))
-        loaded = cls(**_parameters(index.ground))
+        ground, clouds = index.ground, index.is_of_clouds
+        given = _parameters(ground)
+        loaded = cls(metric=given["metric"]) if clouds else cls(**given)
         loaded._index = index
-        loaded.n_features_in_ = index.ground.points
+        loaded.n_features_in_ = given["points"].shape[1] if clouds else ground.points
         return loaded
 
     @property
@@ -535,18 +568,31 @@ class WassersteinNeighbors(  # type: ignore[misc]
             return X._on(lambda: places_for(source, known, X))
         return named_rows(X, places_for(source, known, X))
 
-    def _measures(self, X: Any) -> _core.Measures:
+    def _measures(self, X: Any) -> Union[_core.Measures, _core.Clouds]:
+        if self._index.is_of_clouds:
+            return self._clouds(X)
         return measures_of(self._rows(X), self.normalize)
+
+    def _clouds(self, X: Any) -> _core.Clouds:
+        """Clouds to look for or to add, where those of the collection are."""
+        if not are_clouds(X):
+            raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
+        raw = clouds_of(X)._raw
+        return raw.normalized() if self.normalize else raw
 
     def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
         check_is_fitted(self)
         k = neighbors_of(self.n_neighbors if n_neighbors is None else n_neighbors)
+        if X is not None and self._index.is_of_clouds:
+            return self._search(self._clouds(X), k)
         return self._search(None if X is None else self._rows(X), k)
 
     def _search(self, rows: Any, k: int) -> _core._Found:
-        if rows is not None and processes():
+        """The nearest of rows, of clouds, or of the collection's own."""
+        as_they_are = rows is None or isinstance(rows, _core.Clouds)
+        if not as_they_are and processes():
             return spread_search(self._index, rows, self.normalize, k, self.accuracy)
-        queries = None if rows is None else measures_of(rows, self.normalize)
+        queries = rows if as_they_are else measures_of(rows, self.normalize)
         with bar("searching", self.verbose) as report:
             return self._index.nearest(queries, k, self.accuracy, threads_of(self.n_jobs), report)
 

@@ -1,0 +1,116 @@
+"""Nearest neighbors among clouds: measures that bring their own points."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import treeport as tp
+
+
+def some_clouds(count: int, dim: int, seed: int, **options: Any) -> tp.Clouds:
+    """Clouds of one to seven points, some of which coincide."""
+    rng = np.random.default_rng(seed)
+    clouds = []
+    for _ in range(count):
+        size = int(rng.integers(1, 8))
+        clouds.append((rng.integers(1, 4, size) / 1.0, rng.integers(0, 6, (size, dim)) / 3.0))
+    return tp.Clouds(clouds, normalize=True, **options)
+
+
+def brute(queries: tp.Clouds, clouds: tp.Clouds, k: int, metric: str) -> tuple[Any, Any]:
+    """By solving every pair."""
+    table = np.asarray(tp.emd_pairwise(queries, clouds, metric=metric))
+    order = np.lexsort((np.broadcast_to(np.arange(table.shape[1]), table.shape), table), axis=1)[:, :k]
+    return np.take_along_axis(table, order, axis=1), order
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 20])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "sqeuclidean"])
+@pytest.mark.parametrize("memory", [None, 0])
+def test_neighbors_are_those_of_solving_every_pair(dim: int, metric: str, memory: Any) -> None:
+    clouds, queries = some_clouds(60, dim, 1), some_clouds(9, dim, 2)
+    found = tp.WassersteinNeighbors(metric=metric, memory=memory).fit(clouds)
+    expected, _ = brute(queries, clouds, 10, metric)
+    distances, numbers, bounds, solved = found.kneighbors(queries, return_bounds=True)
+    np.testing.assert_allclose(distances, expected, rtol=1e-9, atol=1e-12)
+    table = np.asarray(tp.emd_pairwise(queries, clouds, metric=metric))
+    np.testing.assert_allclose(np.take_along_axis(table, numbers, axis=1), distances, rtol=1e-9, atol=1e-12)
+    left = table.copy()
+    np.put_along_axis(left, numbers, np.inf, axis=1)
+    assert (bounds <= left.min(axis=1) * (1 + 1e-9) + 1e-12).all()
+    assert (solved >= 10).all() or (table < 1e-12).any()
+    radius = float(np.median(expected))
+    near, _ = found.radius_neighbors(queries, radius * (1 + 1e-9))
+    assert [len(of) for of in near] == (table <= radius * (1 + 1e-9)).sum(axis=1).tolist()
+
+
+def test_one_thread_and_many_agree() -> None:
+    clouds = some_clouds(80, 2, 3)
+    one, many = (tp.WassersteinNeighbors(n_jobs=n).fit(clouds) for n in (1, 3))
+    for a, b in zip(one.kneighbors(return_bounds=True), many.kneighbors(return_bounds=True)):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_lists_stand_for_clouds() -> None:
+    arrays = [np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([[5.0, 5.0]]), np.array([[4.0, 4.0]])]
+    found = tp.WassersteinNeighbors(n_neighbors=1).fit(arrays)
+    assert found.kneighbors([np.array([[3.9, 4.0]])], return_distance=False).tolist() == [[2]]
+    pairs = [(None, points) for points in arrays]
+    assert tp.WassersteinNeighbors(n_neighbors=1).fit(pairs).kneighbors(pairs)[1].tolist() == [[0], [1], [2]]
+    assert found.n_features_in_ == 2 and found.n_samples_fit_ == 3
+
+
+def test_names_are_kept(tmp_path: Any) -> None:
+    clouds = tp.Clouds({"a": [[0.0, 0.0]], "b": [[1.0, 0.0]], "c": [[5.0, 0.0]]})
+    found = tp.WassersteinNeighbors(n_neighbors=2).fit(clouds)
+    query = tp.Clouds([[[0.9, 0.0]]])
+    assert found.kneighbors(query, return_names=True)[1].tolist() == [["b", "a"]]
+    assert found.add(tp.Clouds({"d": [[0.9, 0.1]]})).tolist() == [3]
+    with pytest.raises(ValueError, match="two measures would be called `d`"):
+        found.add(tp.Clouds({"d": [[2.0, 0.1]]}))
+    with pytest.raises(ValueError, match="name those that are added"):
+        found.add(tp.Clouds([[[2.0, 0.1]]]))
+    found.remove("b")
+    assert found.kneighbors(query, return_names=True)[1].tolist() == [["d", "a"]]
+    found.save(tmp_path / "clouds.index")
+    again = tp.WassersteinNeighbors.load(tmp_path / "clouds.index").set_params(n_neighbors=2)
+    for other in (again, pickle.loads(pickle.dumps(found))):
+        assert other.kneighbors(query, return_names=True)[1].tolist() == [["d", "a"]]
+        assert other.measure_names_ == {0: "a", 2: "c", 3: "d"} and other.n_features_in_ == 2
+    with pytest.raises(ValueError, match="two of the clouds have the same ID"):
+        tp.WassersteinNeighbors().fit(tp.Clouds([[[0.0]], [[1.0]]], ids=["x", "x"]))
+
+
+def test_graphs_and_transform() -> None:
+    clouds = some_clouds(30, 2, 4)
+    found = tp.WassersteinNeighbors(n_neighbors=3)
+    graph = found.fit_transform(clouds)
+    assert graph.shape == (30, 30) and (np.diff(graph.indptr) == 4).all()
+    other = found.transform(some_clouds(5, 2, 5))
+    assert other.shape == (5, 30) and (np.diff(other.indptr) == 4).all()
+    near = found.radius_neighbors_graph(radius=0.7, mode="distance")
+    assert abs(near - near.T).max() == 0
+    assert 0.0 <= found.expected_recall(3) <= 1.0
+
+
+def test_what_cannot_be_says_why() -> None:
+    clouds = tp.Clouds([[[0.0, 0.0]], [[1.0, 0.0]]])
+    with pytest.raises(ValueError, match="Clouds bring their own points; leave out `points`"):
+        tp.WassersteinNeighbors([[0.0], [1.0]]).fit(clouds)
+    found = tp.WassersteinNeighbors(n_neighbors=1).fit(clouds)
+    with pytest.raises(ValueError, match="give Clouds, too"):
+        found.kneighbors([[0.5, 0.5]])
+    with pytest.raises(ValueError, match="rows of 2, as the clouds of the index have"):
+        found.kneighbors(tp.Clouds([[[0.0, 0.0, 0.0]]]))
+    heavy = tp.Clouds([([2.0], [[0.0, 0.0]])])
+    assert found.kneighbors(heavy)[0].tolist() == [[0.0]]
+    with pytest.raises(ValueError, match="total mass"):
+        tp.WassersteinNeighbors(n_neighbors=1, normalize=False).fit(clouds).kneighbors(heavy)
+    rows = tp.WassersteinNeighbors([[0.0], [1.0]], n_neighbors=1).fit([[1.0, 0.0]])
+    with pytest.raises((ValueError, TypeError), match="Clouds"):
+        rows.kneighbors(clouds)
+    with pytest.raises(ValueError, match="cosine distance is undefined"):
+        tp.WassersteinNeighbors(metric="cosine").fit(clouds)
