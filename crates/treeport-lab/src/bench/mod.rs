@@ -5,6 +5,7 @@
 
 mod baselines;
 mod batches;
+mod clouds;
 mod distance;
 mod estimate;
 mod exact;
@@ -24,6 +25,7 @@ mod search;
 use std::time::Instant;
 
 pub use baselines::baselines;
+pub use clouds::clouds;
 pub use distance::distance;
 pub use estimate::estimate;
 pub use exact::{MANY, MANY_SUPPORT, exact, exact_network};

@@ -11,11 +11,13 @@
 //! # Ok::<(), treeport::Error>(())
 //! ```
 
+mod clouds;
 mod measures;
 mod points;
 mod texts;
 mod trees;
 
+pub use clouds::{cells, images, jets};
 pub use measures::{
     clustered_measures, documents, near_measures, sparse_measures, subset_measures,
     uniform_measures,

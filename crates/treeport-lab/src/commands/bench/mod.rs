@@ -45,7 +45,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "CSV,…", value_delimiter = ',')]
     graph: Vec<PathBuf>,
     /// Sets of the data folder, for `search` and `intervals` [default: all, and `short-texts` and `plane`,
-    /// which are made here].
+    /// which are made here]; `jets`, `images`, `cells` for `clouds`.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     sets: Vec<String>,
     /// Seed of the random data.
@@ -114,6 +114,8 @@ enum What {
     Scale,
     /// Nearest neighbors among so many measures of every set of the data folder.
     Search,
+    /// Nearest neighbors among so many jets, and among images and samples of cells: measures with their own points.
+    Clouds,
     /// So many short texts in one index, and in up to 1,000 parts that answer as one.
     Parts,
     /// All pairs of so many documents.
@@ -149,6 +151,7 @@ impl What {
             Self::Scan => &[LONG, 20_000, 100_000],
             Self::Scale => &[10_000, 30_000, 100_000, 300_000, 1_000_000],
             Self::Search => &[2_000],
+            Self::Clouds => &[2_000, 5_000],
             Self::Parts => &[200_000],
             Self::Pairs => &[20_000],
         }
@@ -159,6 +162,7 @@ impl What {
         let n = n as u64;
         match self {
             Self::Project | Self::Distance | Self::Learn | Self::Graph => n.saturating_mul(1_000),
+            Self::Clouds => n.saturating_mul(40_000),
             Self::Baselines | Self::Estimate | Self::Scan | Self::Pairs => n.saturating_mul(20_000),
             Self::Scale => n.saturating_mul(2_500),
             // All distances of 8,000 words, and the texts some times.
@@ -192,6 +196,7 @@ impl What {
             Self::Scale => bench::scale(n, seed, report)?,
             Self::Intervals => bench::intervals(n, (&data_folder(args), &args.sets), seed, report)?,
             Self::Search => bench::search(n, (&data_folder(args), &args.sets), seed, report)?,
+            Self::Clouds => bench::clouds(n, &args.sets, seed, report)?,
             Self::Parts => bench::parts(n, seed, report)?,
             Self::Pairs => bench::pairs(n, seed, report)?,
             Self::Scan => {
@@ -225,6 +230,9 @@ impl What {
             }
             Self::Search => {
                 "ours: one query of an index from a file, one thread, in the first batch and in the same again; peer: every pair solved by the batch solver; both from coordinates, or from all distances of a network"
+            }
+            Self::Clouds => {
+                "ours: one query of 10 neighbors, one thread, in the first batch and in the same again; peer: every pair solved by the batch solver"
             }
             Self::Parts => {
                 "ours: one query of all parts, 10 neighbors, one thread, nothing kept but the measures; peer: one index of all of them"
