@@ -75,7 +75,7 @@ pub fn jets(count: usize, rng: &mut Random) -> Result<Clouds> {
 /// No images.
 pub fn images(count: usize, rng: &mut Random) -> Result<Clouds> {
     const POINTS: usize = 33;
-    let mut around =
+    let around =
         |center: &[f64; 2], width: f64, rng: &mut Random| center.map(|at| at + width * normal(rng));
     let kinds: Vec<Vec<[f64; 2]>> = (0..10)
         .map(|_| (0..5).map(|_| [8.0 * rng.random::<f64>(), 8.0 * rng.random::<f64>()]).collect())

@@ -374,6 +374,18 @@ impl Searcher {
 }
 
 impl Searcher {
+    /// Lays out all entries of a cloud, whose points are nobody else's, so that their distances are computed at
+    /// once and not kept; false where that cannot be.
+    pub(super) fn push_cloud(&mut self, index: &Index, query: &Measure<'_>, row: usize) -> bool {
+        let supplies = self.pair.supply.iter().map(|mass| (mass / query.total()) as f32);
+        if index.indexed.targets.is_none() {
+            return false;
+        }
+        let (width, costs) = self.problem.push_all(supplies);
+        let columns = &index.columns[index.entries_of(row)];
+        self.distances.write_rows(&index.indexed, columns, width, costs)
+    }
+
     /// Finds duals of the query's points, to set beside those of each cloud.
     pub(super) fn find_query_duals(&mut self, index: &Index, query: &Measure<'_>) -> Result<()> {
         let Self { net_distances, problem, potential, .. } = self;
@@ -417,9 +429,7 @@ pub(super) fn are_clouds(metric: &GroundMetric, measures: &Measures) -> bool {
 /// All points of a metric as columns, in their order.
 pub(super) fn all_points(metric: &GroundMetric, unit: f64) -> IndexedPoints {
     let count = metric.points();
-    let mut all = IndexedPoints::with_order(metric, (0..count as u32).collect(), count, unit);
-    all.of_clouds = true;
-    all
+    IndexedPoints::with_order(metric, (0..count as u32).collect(), count, unit)
 }
 
 /// Clouds on their points with mass alone, which then follow each other.

@@ -28,8 +28,6 @@ pub(super) struct IndexedPoints {
     /// Whether potentials are searches of a graph. Decided once, because a metric may learn all
     /// distances later.
     searched: bool,
-    /// Whether no two measures have a column in common.
-    pub(super) of_clouds: bool,
     /// The columns in single precision, where the metric has coordinates that this serves.
     pub(super) targets: Option<LoweredTargets>,
 }
@@ -69,8 +67,7 @@ impl IndexedPoints {
         points.iter().zip(0..).for_each(|(&point, at)| column_of[point as usize] = at);
         let searched = metric.is_searched() || metric.is_indexed();
         let targets = LoweredTargets::new(metric, &points, unit);
-        let (metric, of_clouds) = (metric.clone(), false);
-        Self { metric, points, column_of, used, unit, searched, of_clouds, targets }
+        Self { metric: metric.clone(), points, column_of, used, unit, searched, targets }
     }
 
     /// The same points of a metric that has more after them.

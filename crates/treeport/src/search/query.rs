@@ -425,7 +425,10 @@ impl Searcher {
     ) -> Result<()> {
         let demand = self.pair.demand.iter();
         self.problem.begin(demand.map(|&mass| (mass / query.total()) as f32));
-        self.push_entries(index, query, candidate.row as usize, 0..self.pair.entries.len())?;
+        let row = candidate.row as usize;
+        if !index.is_of_clouds() || !self.push_cloud(index, query, row) {
+            self.push_entries(index, query, row, 0..self.pair.entries.len())?;
+        }
         if candidate.step > SHARED {
             let problem = &mut self.problem;
             let duals = &self.duals[candidate.at as usize..][..problem.v.len()];

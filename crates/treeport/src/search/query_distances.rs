@@ -9,10 +9,8 @@ use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, LoweredOrigins};
 
-/// Distances that are kept at the same time: 256 MiB, and 1 MiB of those to points that no two measures share,
-/// which are seldom asked for again.
+/// Distances that are kept at the same time: 256 MiB.
 const MOST_KNOWN: usize = 1 << 26;
-const MOST_KNOWN_OF_CLOUDS: usize = 1 << 18;
 
 /// The distances from some points to columns, in single precision and none above the truth.
 #[derive(Debug, Default)]
@@ -73,8 +71,7 @@ impl QueryDistances {
         indexed: &IndexedPoints,
         columns: impl Iterator<Item = u32> + Clone,
     ) -> Result<()> {
-        let most = if indexed.of_clouds { MOST_KNOWN_OF_CLOUDS } else { MOST_KNOWN };
-        if self.known.len() > most {
+        if self.known.len() > MOST_KNOWN {
             self.forget();
         }
         self.missing.clear();
@@ -118,6 +115,19 @@ impl QueryDistances {
             self.known.extend(self.exact.iter().map(|&distance| indexed.lowered(distance)));
         }
         Ok(())
+    }
+
+    /// Writes the distances to some columns into rows of a width, and keeps none; false where that cannot be.
+    pub(super) fn write_rows(
+        &self,
+        indexed: &IndexedPoints,
+        columns: &[u32],
+        width: usize,
+        out: &mut [f32],
+    ) -> bool {
+        let Some(targets) = &indexed.targets else { return false };
+        targets.write_rows(&self.origins, columns, width, out);
+        true
     }
 
     /// Whether the distances to a column are known.

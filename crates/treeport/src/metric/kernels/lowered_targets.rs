@@ -219,12 +219,23 @@ impl LoweredTargets {
     pub(crate) fn distances(&self, origins: &LoweredOrigins, targets: &[u32], out: &mut Vec<f32>) {
         let (first, count) = (out.len(), origins.count);
         out.resize(first + targets.len() * count, 0.0);
-        let out = &mut out[first..];
-        for (targets, out) in targets.chunks(ABREAST).zip(out.chunks_mut(ABREAST * count)) {
+        self.write_rows(origins, targets, count, &mut out[first..]);
+    }
+
+    /// Writes the distances from all origins to each of some targets into rows of a width, target after target.
+    pub(crate) fn write_rows(
+        &self,
+        origins: &LoweredOrigins,
+        targets: &[u32],
+        width: usize,
+        out: &mut [f32],
+    ) {
+        let count = origins.count;
+        for (targets, out) in targets.chunks(ABREAST).zip(out.chunks_mut(ABREAST * width)) {
             for (panel, begin) in (0..).zip((0..count).step_by(LANES)) {
                 let tile = self.tile(origins, panel, targets);
                 let end = count.min(begin + LANES);
-                for (distances, out) in tile.iter().zip(out.chunks_exact_mut(count)) {
+                for (distances, out) in tile.iter().zip(out.chunks_exact_mut(width)) {
                     out[begin..end].copy_from_slice(&distances[..end - begin]);
                 }
             }
