@@ -45,14 +45,14 @@ fn ask<T: Send>(
     a: &Row<'_>,
     b: &Row<'_>,
     costs: &Costs<'_>,
-    relax: Relax,
+    relax: &Relaxed<'_>,
     report: Option<&Bound<'_, PyAny>>,
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     // What a penalty is paid for may be all there is.
-    let empty = matches!(relax, Relax::Penalty(_));
+    let empty = relax.has_penalty();
     let asked = |problem: Problem<'_>| {
-        let problem = problem.relaxed(relax);
+        let problem = relax.of_one(problem);
         if problem.is_quick() {
             // Other threads wait: to let them run takes 0.1 µs, 3 % of a problem of ten points.
             return question(&problem, &silent).map_err(to_py_err);
@@ -133,7 +133,57 @@ fn condensed<'a>(given: &'a Array1<'_, f64>) -> PyResult<(usize, Cow<'a, [f64]>)
     Ok((n, convert::masses(given)?))
 }
 
+/// One penalty, one for each point, or one for each point of the first measure and of the second.
+#[derive(FromPyObject)]
+pub(crate) enum GivenPenalty<'py> {
+    OfPoints(Array1<'py, f64>),
+    OfSides(Array1<'py, f64>, Array1<'py, f64>),
+    Same(f64),
+}
+
 /// What need not be moved.
+enum Relaxed<'a> {
+    Plain(Relax),
+    /// Penalties of the points of the first measure, and of the second.
+    Penalties([Cow<'a, [f64]>; 2]),
+}
+
+impl<'a> Relaxed<'a> {
+    fn new(mass: Option<f64>, penalty: Option<&'a GivenPenalty<'_>>) -> PyResult<Self> {
+        Ok(match penalty {
+            None => Self::Plain(mass.map_or(Relax::Balanced, Relax::Mass)),
+            Some(GivenPenalty::Same(price)) => Self::Plain(Relax::Penalty(*price)),
+            Some(GivenPenalty::OfPoints(all)) => {
+                let all = convert::masses(all)?;
+                Self::Penalties([all.clone(), all])
+            }
+            Some(GivenPenalty::OfSides(left, right)) => {
+                Self::Penalties([convert::masses(left)?, convert::masses(right)?])
+            }
+        })
+    }
+
+    fn has_penalty(&self) -> bool {
+        matches!(self, Self::Plain(Relax::Penalty(_)) | Self::Penalties(_))
+    }
+
+    fn of_one<'p>(&'p self, problem: Problem<'p>) -> Problem<'p> {
+        match self {
+            Self::Plain(relax) => problem.relaxed(*relax),
+            Self::Penalties([left, right]) => problem.with_penalties(left, right),
+        }
+    }
+
+    /// Many problems have the same points on either side.
+    fn of_many<'p>(&'p self, problems: Problems<'p>) -> Problems<'p> {
+        match self {
+            Self::Plain(relax) => problems.relaxed(*relax),
+            Self::Penalties([all, _]) => problems.with_penalties(all),
+        }
+    }
+}
+
+/// What need not be moved, where all points are alike.
 fn relax(mass: Option<f64>, penalty: Option<f64>) -> Relax {
     let relax = mass.map(Relax::Mass).or(penalty.map(Relax::Penalty));
     relax.unwrap_or_default()
@@ -153,13 +203,13 @@ pub(crate) fn emd<'py>(
     costs: Costs<'py>,
     plan: bool,
     mass: Option<f64>,
-    penalty: Option<f64>,
+    penalty: Option<GivenPenalty<'py>>,
     potentials: bool,
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
-    let relax = relax(mass, penalty);
+    let relax = Relaxed::new(mass, penalty.as_ref())?;
     let (value, moves, duals) =
-        ask(py, &a, &b, &costs, relax, report.as_ref(), |problem, progress| {
+        ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
             if !plan && !potentials {
                 return Ok((problem.value(progress)?, None, None));
             }
@@ -206,6 +256,7 @@ pub(crate) fn emd_of_arrays<'py>(
         (Some(metric), None) => Costs::Points(ground, metric.to_string()),
         (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.to_string()),
     };
+    let relax = &Relaxed::Plain(relax);
     ask(py, &a, &b, &costs, relax, None, |problem, progress| problem.value(progress)).map(Some)
 }
 
@@ -288,7 +339,7 @@ pub(crate) fn emd_within<'py>(
     accuracy: GivenAccuracy<'py>,
     seconds: Option<f64>,
     mass: Option<f64>,
-    penalty: Option<f64>,
+    penalty: Option<GivenPenalty<'py>>,
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, f64, Moves<'py>)> {
     let time = seconds
@@ -296,8 +347,8 @@ pub(crate) fn emd_within<'py>(
         .transpose()
         .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
     let target = Target { accuracy: accuracy.read(Question::Problem)?, time };
-    let relax = relax(mass, penalty);
-    let bounds = ask(py, &a, &b, &costs, relax, report.as_ref(), |problem, progress| {
+    let relax = Relaxed::new(mass, penalty.as_ref())?;
+    let bounds = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
         problem.within(target, progress)
     })?;
     Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
@@ -321,13 +372,14 @@ pub(crate) fn sinkhorn<'py>(
     let epsilon = if relative { Epsilon::Relative(epsilon) } else { Epsilon::Absolute(epsilon) };
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
+    let balanced = Relaxed::Plain(Relax::Balanced);
     if !plan {
-        let value = ask(py, &a, &b, &costs, Relax::Balanced, None, |problem, progress| {
+        let value = ask(py, &a, &b, &costs, &balanced, None, |problem, progress| {
             entropic::value(problem, &options, progress)
         })?;
         return Ok((value, None));
     }
-    let solved = ask(py, &a, &b, &costs, Relax::Balanced, None, |problem, progress| {
+    let solved = ask(py, &a, &b, &costs, &balanced, None, |problem, progress| {
         let solved = entropic::solve(problem, &options, progress)?;
         if solved.converged {
             return Ok(solved);
@@ -381,14 +433,14 @@ pub(crate) fn emd_pairs<'py>(
     pairs: Array2<'py, i64>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
-    penalty: Option<f64>,
+    penalty: Option<GivenPenalty<'py>>,
     prepare: bool,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let prepared = match &ground {
         PairGround::Ground(ground) if prepare => Some(ground.metric.clone()),
         _ => None,
     };
-    let values = with_problems(py, &ground, &measures, &pairs, penalty, |problems| {
+    let values = with_problems(py, &ground, &measures, &pairs, penalty.as_ref(), |problems| {
         if report.is_none() && problems.is_quick() {
             return problems.values(&silent).map_err(to_py_err);
         }
@@ -415,10 +467,10 @@ pub(crate) fn emd_pairs_within<'py>(
     accuracy: GivenAccuracy<'py>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
-    penalty: Option<f64>,
+    penalty: Option<GivenPenalty<'py>>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
     let target = Target { accuracy: accuracy.read(Question::Problem)?, time: None };
-    let found = with_problems(py, &ground, &measures, &pairs, penalty, |problems| {
+    let found = with_problems(py, &ground, &measures, &pairs, penalty.as_ref(), |problems| {
         watch::run(py, threads, report.as_ref(), |progress| problems.within(target, progress))
     })?;
     Ok((found.lower.into_pyarray(py), found.upper.into_pyarray(py)))
@@ -430,7 +482,7 @@ fn with_problems<'py, T>(
     ground: &PairGround<'py>,
     measures: &PairMeasures<'py>,
     pairs: &Array2<'py, i64>,
-    penalty: Option<f64>,
+    penalty: Option<&GivenPenalty<'py>>,
     ask: impl FnOnce(&Problems<'_>) -> PyResult<T>,
 ) -> PyResult<T> {
     let (measures, pairs) = (measures.read(penalty.is_some())?, convert::pairs(pairs)?);
@@ -443,5 +495,6 @@ fn with_problems<'py, T>(
             Problems::new(&made.metric, &measures, &pairs)
         }
     };
-    ask(&problems.relaxed(relax(None, penalty)))
+    let relax = Relaxed::new(None, penalty)?;
+    ask(&relax.of_many(problems))
 }

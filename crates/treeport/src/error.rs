@@ -69,6 +69,8 @@ pub enum Error {
 
     #[error("{}", bad_mass(&number("measure", *measure), *value, &number("point", *point), ""))]
     BadMass { measure: usize, point: usize, value: f64 },
+    #[error("the penalty of point {point} is {value}; penalties must be finite and at least 0")]
+    BadPenalty { point: usize, value: f64 },
     #[error("{}", no_mass(&number("measure", *measure), ""))]
     NoMass { measure: usize },
     #[error(

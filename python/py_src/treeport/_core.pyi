@@ -43,6 +43,7 @@ _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
 _Costs = Union[tuple[_Floats, str], tuple[_Floats, _Floats, str], _Floats, Ground, Graph]
+_Penalty = Union[None, float, _Floats, tuple[_Floats, _Floats]]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
 _Part = tuple[Measures, _Integers]
@@ -337,7 +338,7 @@ def emd(
     costs: _Costs,
     plan: bool = False,
     mass: Optional[float] = None,
-    penalty: Optional[float] = None,
+    penalty: _Penalty = None,
     potentials: bool = False,
     report: _Report = None,
 ) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
@@ -357,7 +358,7 @@ def emd_within(
     accuracy: Union[str, float],
     seconds: Optional[float],
     mass: Optional[float] = None,
-    penalty: Optional[float] = None,
+    penalty: _Penalty = None,
     report: _Report = None,
 ) -> tuple[float, float, _Moves]: ...
 def emd_pairs(
@@ -366,7 +367,7 @@ def emd_pairs(
     pairs: _Integers,
     threads: int,
     report: _Report = None,
-    penalty: Optional[float] = None,
+    penalty: _Penalty = None,
     prepare: bool = False,
 ) -> _Floats: ...
 def emd_pairs_within(
@@ -376,7 +377,7 @@ def emd_pairs_within(
     accuracy: Union[str, float],
     threads: int,
     report: _Report = None,
-    penalty: Optional[float] = None,
+    penalty: _Penalty = None,
 ) -> tuple[_Floats, _Floats]: ...
 def format_of(path: str) -> tuple[str, bool]: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...

@@ -20,6 +20,7 @@ from ._ground import (
     with_metrics,
 )
 from ._inputs import Floats, Integers, Places, labels_of, row, support, texts, unmapped, width
+from ._penalties import Penalty, penalty_of
 from ._progress import bar
 from ._results import moves, moves_matrix
 
@@ -94,6 +95,18 @@ class _Problem:
         if measure is None:
             return uniform(self._side(side).size)
         return row(unmapped(measure, lambda: self._side(side)), self._names(side))
+
+    def penalty(self, penalty: Any) -> Penalty:
+        """Penalties in the order of the masses."""
+        has_matrix = isinstance(self.costs, np.ndarray) and self.costs.ndim == 2 and self._places is None
+        found = penalty_of(penalty, has_matrix or self._of[1] is not None)
+        if self._places is None or found is None or isinstance(found, (int, float)):
+            return found
+        both = found if isinstance(found, tuple) else (found, found)
+        for prices, size in zip(both, self._shape):
+            if len(prices) != size:
+                raise ValueError(f"there are {len(prices)} penalties and {size} nodes; give one for each")
+        return both[0][self._places[0]], both[1][self._places[1]]
 
     def _check_labels(self, a: Any, b: Any) -> None:
         """Refuses labels that contradict each other where the points have none that would tell."""
@@ -211,7 +224,7 @@ class _GroundOptions(TypedDict, total=False):
 
 class _EmdOptions(_GroundOptions, total=False):
     mass: Optional[float]
-    penalty: Optional[float]
+    penalty: Any
     verbose: bool
     p: float
 
@@ -275,7 +288,7 @@ def emd(
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
     mass: Optional[float] = None,
-    penalty: Optional[float] = None,
+    penalty: Any = None,
     accuracy: Union[str, float, None] = None,
     time: Optional[float] = None,
     return_plan: Plan = False,
@@ -315,10 +328,11 @@ def emd(
         How distances follow from coordinates. "haversine" takes latitude and longitude in degrees, and distances are in km.
     mass : float, optional
         Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
-    penalty : float, optional
+    penalty : float, array-like of shape (n_points,), or tuple of two such, optional
         Unbalanced transport: what is not moved costs this much a unit, where it is taken away and where it is put
         back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation. Totals
-        that differ by no more than their rounding count as equal, however high the penalty.
+        that differ by no more than their rounding count as equal, however high the penalty. An array has a price for each
+        of the points; with a cost matrix or two sets of points a tuple has those of `a` and those of `b`.
     accuracy : float or "exact", optional
         Bounds instead of the value: at most this share of the upper one apart, found without solving the problem where
         that is possible.
@@ -344,7 +358,7 @@ def emd(
         pandas a list of such tuples.
     potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
         Only with `return_potentials`: `u[i] + v[j]` is at most the cost from i to j for all points, with or without
-        mass, none is above the penalty, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
+        mass, none is above the penalty of its point, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
         cheaper. On metrics `v` is `-u`. On directed graphs this holds between points with mass, and elsewhere they are 0.
         There are none with `mass`.
 
@@ -388,6 +402,8 @@ def emd(
     Masses that differ: the unit at 9 is taken away, or left alone.
 
     >>> line = [[0.0], [1.0], [9.0]]
+    >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=[3.0, 3.0, 0.5])  # the last point is cheap to leave
+    2.5
     >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=3.0)
     5.0
     >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, mass=1.5)
@@ -407,7 +423,8 @@ def emd(
     if bounded and return_potentials:
         raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
     plain = type(a) is type(b) is _ndarray and graph is None
-    if plain and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
+    number = penalty is None or isinstance(penalty, (float, int))
+    if plain and number and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
         # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
         ground = cost if points is None else points
         if type(ground) is _ndarray and (points_b is None or type(points_b) is _ndarray):
@@ -417,6 +434,7 @@ def emd(
                 return value
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
     kind = _kind(return_plan)
+    penalty = problem.penalty(penalty)
     with bar("exact distance", verbose) as report, nodes_by_name(graph):
         if bounded:
             wanted = "exact" if accuracy is None else accuracy

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::exact::{GoesOn, ask, room_for_costs};
-use super::problem::{OnMatrix, Relax};
+use super::penalty::Relaxation;
+use super::problem::OnMatrix;
 use crate::error::{Error, Result};
 use crate::measure::check_totals;
 
@@ -168,18 +169,18 @@ impl OnMatrix<'_> {
     /// their totals. Only where a penalty is paid may there be none.
     pub(super) fn read_masses(
         &self,
-        relax: Relax,
+        relax: Relaxation<'_>,
         [left, right]: [SideMasses<'_>; 2],
     ) -> Result<[f64; 2]> {
         let given = read_masses(0, self.a, left.places, left.masses)?;
         let taken = read_masses(1, self.b, right.places, right.masses)?;
         for (measure, side) in [left.places, right.places].into_iter().enumerate() {
-            if side.is_empty() && !matches!(relax, Relax::Penalty(_)) {
+            if side.is_empty() && !matches!(relax, Relaxation::Penalty(_)) {
                 return Err(Error::NoMass { measure });
             }
         }
         self.costs.check_shape(self.a.len(), self.b.len())?;
-        if relax == Relax::Balanced {
+        if relax.is_balanced() {
             check_totals((0, given), (1, taken))?;
         }
         Ok([given, taken])

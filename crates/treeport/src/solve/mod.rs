@@ -17,6 +17,7 @@ pub(crate) mod exact;
 mod graph;
 mod matrix;
 mod overflow;
+pub(crate) mod penalty;
 mod points;
 mod problem;
 mod problems;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::exact::Solution;
 use super::exact::order::compare;
 use super::matrix::MatrixView;
+use super::penalty::Penalty;
 use super::problem::{Duals, Potentials, QUICK_ARCS};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
@@ -26,6 +27,8 @@ pub(super) struct PointProblem<'a> {
     names: Vec<u32>,
     x: MatrixView<'a>,
     y: Option<MatrixView<'a>>,
+    /// Where each point has a penalty of its own: those of the metric's points on either side.
+    penalties: [Vec<f64>; 2],
 }
 
 impl<'a> PointProblem<'a> {
@@ -47,7 +50,8 @@ impl<'a> PointProblem<'a> {
             let kind = metric;
             let metric = metric_of(&[(&x, &used)], kind).map_err(|error| renamed(error, &used))?;
             let measures = placed([(a, &used, 0), (b, &used, 0)], used.len());
-            return Ok(Self { metric, measures, kind, names: used, x, y });
+            let penalties = Default::default();
+            return Ok(Self { metric, measures, kind, names: used, x, y, penalties });
         };
         if x.columns() != y.columns() {
             return Err(Error::Shape {
@@ -70,7 +74,8 @@ impl<'a> PointProblem<'a> {
         let kind = metric;
         let metric = metric_of(&sets, kind).map_err(|error| in_two_sets(error, &names, &of_y))?;
         let measures = placed([(a, left, starts[0]), (b, right, starts[1])], names.len());
-        Ok(Self { metric, measures, kind, names, x, y: Some(y) })
+        let penalties = Default::default();
+        Ok(Self { metric, measures, kind, names, x, y: Some(y), penalties })
     }
 
     pub(super) fn a(&self) -> Measure<'_> {
@@ -79,6 +84,28 @@ impl<'a> PointProblem<'a> {
 
     pub(super) fn b(&self) -> Measure<'_> {
         self.measures.row(1)
+    }
+
+    /// The number of points that there are for either measure, with and without mass.
+    pub(super) fn sizes(&self) -> [usize; 2] {
+        [self.x.rows(), self.y.as_ref().unwrap_or(&self.x).rows()]
+    }
+
+    /// Takes over penalties of all points on either side. Points that have none, as they are of the
+    /// other set or there are too few, get 0: the former have no mass there, and the latter is refused
+    /// before anything is solved.
+    pub(super) fn read_penalties(&mut self, sides: [&[f64]; 2]) {
+        let of_side = |prices: &[f64]| {
+            let names = self.names.iter();
+            names.map(|&name| prices.get(name as usize).copied().unwrap_or(0.0)).collect()
+        };
+        self.penalties = sides.map(of_side);
+    }
+
+    /// The penalties that were taken over, by the numbers of the metric's points.
+    pub(super) fn penalty(&self) -> Penalty<'_> {
+        let [left, right] = &self.penalties;
+        Penalty::OfPoints([left, right])
     }
 
     /// Gives the moves of a plan and the points of dual values the numbers that they have outside.
@@ -92,7 +119,7 @@ impl<'a> PointProblem<'a> {
     }
 
     /// Dual values of all rows of `x` and of `y`, or twice of `x`.
-    pub(super) fn potentials(&self, solution: &Solution, most: f64) -> Result<Potentials> {
+    pub(super) fn potentials(&self, solution: &Solution, most: Penalty<'_>) -> Result<Potentials> {
         let kind = self.kind;
         let all: Vec<u32> = (0..self.x.rows() as u32).collect();
         let Some(y) = &self.y else {
@@ -103,6 +130,11 @@ impl<'a> PointProblem<'a> {
             let names = [&all[..], &others].concat();
             in_two_sets(error, &names, &(all.len()..names.len()))
         })?;
+        if let Penalty::OfPoints(_) = most {
+            let columns: Vec<usize> = (all.len()..all.len() + others.len()).collect();
+            let row = |i: usize, out: &mut [f64]| whole.block(&[i], &columns, out);
+            return Ok(solution.extended(all.len(), others.len(), most, row));
+        }
         let mut stacked = solution.clone();
         stacked.right.iter_mut().for_each(|dual| dual.0 += all.len());
         let Potentials { mut left, mut right } = stacked.on_metric(&whole, most);

@@ -12,6 +12,7 @@ use super::exact::line::Line;
 use super::exact::{self, GoesOn, Solution, relaxed};
 use super::matrix::MatrixView;
 use super::overflow;
+use super::penalty::{Penalty, Relaxation};
 use super::points::PointProblem;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, check_balance};
@@ -65,8 +66,8 @@ impl Ground<'_> {
     }
 
     /// The work of a problem between two measures, counted in costs of a table that take as long.
-    pub(super) fn work(self, relax: Relax, a: &Measure<'_>, b: &Measure<'_>) -> usize {
-        if relax == Relax::Balanced && self.is_line() {
+    pub(super) fn work(self, relax: Relaxation<'_>, a: &Measure<'_>, b: &Measure<'_>) -> usize {
+        if relax.is_balanced() && self.is_line() {
             return COSTS_OF_A_POINT * (a.support().len() + b.support().len());
         }
         arcs(a, b)
@@ -86,16 +87,6 @@ pub enum Relax {
     Penalty(f64),
 }
 
-impl Relax {
-    /// The largest value that a potential may have.
-    fn largest_potential(self) -> f64 {
-        match self {
-            Self::Penalty(price) => price,
-            Self::Balanced | Self::Mass(_) => f64::INFINITY,
-        }
-    }
-}
-
 /// A transport problem: costs, masses on either side, and what need not be moved.
 ///
 /// # Example
@@ -111,7 +102,7 @@ impl Relax {
 /// ```
 pub struct Problem<'a> {
     given: Given<'a>,
-    relax: Relax,
+    relax: Relaxation<'a>,
     /// What the two measures are called in errors.
     numbers: [usize; 2],
 }
@@ -174,7 +165,7 @@ impl<'a> Problem<'a> {
     /// From one measure to another on a ground metric or a graph, all mass moved.
     pub fn new(ground: impl Into<Ground<'a>>, a: &Measure<'a>, b: &Measure<'a>) -> Self {
         let given = Given::Ground { ground: ground.into(), a: *a, b: *b };
-        Self { given, relax: Relax::Balanced, numbers: [0, 1] }
+        Self { given, relax: Relaxation::Balanced, numbers: [0, 1] }
     }
 
     /// From masses `a` of the rows to masses `b` of the columns.
@@ -193,7 +184,7 @@ impl<'a> Problem<'a> {
     /// ```
     pub fn between(a: &'a [f64], b: &'a [f64], costs: MatrixView<'a>) -> Self {
         let given = Given::Matrix { costs, a, b };
-        Self { given, relax: Relax::Balanced, numbers: [0, 1] }
+        Self { given, relax: Relaxation::Balanced, numbers: [0, 1] }
     }
 
     /// Between measures on points with coordinates: those of `b` are rows of `y`, or of `x` where
@@ -221,13 +212,13 @@ impl<'a> Problem<'a> {
         metric: PointMetric,
     ) -> Result<Self> {
         let given = Given::Points(PointProblem::new(a, b, x, y, metric)?);
-        Ok(Self { given, relax: Relax::Balanced, numbers: [0, 1] })
+        Ok(Self { given, relax: Relaxation::Balanced, numbers: [0, 1] })
     }
 
     /// The problem in which so much is left behind.
     #[must_use]
     pub fn relaxed(self, relax: Relax) -> Self {
-        Self { relax, ..self }
+        Self { relax: relax.into(), ..self }
     }
 
     /// Exactly this much mass is moved, where it is cheapest; the rest costs nothing.
@@ -241,6 +232,34 @@ impl<'a> Problem<'a> {
     #[must_use]
     pub fn with_penalty(self, price: f64) -> Self {
         self.relaxed(Relax::Penalty(price))
+    }
+
+    /// As [`with_penalty`](Self::with_penalty), where each point has a price of its own: those of the
+    /// first measure, and those of the second. On a ground metric or a graph there is one for each of its
+    /// points on either side, usually the same list twice; otherwise one for each row and one for each
+    /// column.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{GroundMetric, Measures, PointMetric, Problem, silent};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 9.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::from_dense(3, &[1.0, 0.0, 1.0, 0.0, 1.0, 0.0])?;
+    /// let penalties = [5.0, 5.0, 0.5];
+    /// let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+    /// // The first point moves by 1, and the last is left behind.
+    /// assert_eq!(problem.with_penalties(&penalties, &penalties).value(&silent)?, 1.5);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_penalties(mut self, left: &'a [f64], right: &'a [f64]) -> Self {
+        if let Given::Points(points) = &mut self.given {
+            points.read_penalties([left, right]);
+        }
+        Self { relax: Relaxation::Penalty(Penalty::OfPoints([left, right])), ..self }
+    }
+
+    pub(super) fn with_relaxation(self, relax: Relaxation<'a>) -> Self {
+        Self { relax, ..self }
     }
 
     /// The numbers that errors call the two measures by.
@@ -272,18 +291,22 @@ impl Problem<'_> {
     fn value_or_unsolved(&self, progress: &Progress<'_>) -> Result<f64> {
         let posed = self.posed()?;
         let goes_on = |proved| progress(&how_far(proved));
-        match (posed, self.relax) {
-            (Posed::Metric(pair), Relax::Balanced) => {
+        match (posed, self.relax()) {
+            (Posed::Metric(pair), Relaxation::Balanced) => {
                 exact::prepare_one(&pair, progress)?;
                 exact::reused(|solver| {
                     solver.value_and_gap(pair.metric, &pair.a, &pair.b, &goes_on)
                 })
                 .map(|(value, _)| value)
             }
-            (Posed::Matrix(matrix), Relax::Balanced) => exact::reused(|solver| {
+            (Posed::Matrix(matrix), Relaxation::Balanced) => exact::reused(|solver| {
                 solver.prepare_between(&matrix, &goes_on)?;
                 Ok(solver.certified(&goes_on)?.value)
             }),
+            (Posed::Metric(pair), Relaxation::Penalty(penalty)) => {
+                exact::prepare_one(&pair, progress)?;
+                exact::reused(|solver| solver.penalized_value(&pair, penalty, &goes_on))
+            }
             (posed, relax) => solve_posed(&posed, relax, progress).map(|solution| solution.value),
         }
     }
@@ -293,7 +316,7 @@ impl Problem<'_> {
     /// # Errors
     /// As [`value`](Self::value).
     pub fn solve(&self, progress: &Progress<'_>) -> Result<Solution> {
-        let solution = solve_posed(&self.posed()?, self.relax, progress);
+        let solution = solve_posed(&self.posed()?, self.relax(), progress);
         let mut solution = solution.map_err(|error| self.explained(error))?;
         self.rename_moves(&mut solution.plan, [&mut solution.left, &mut solution.right]);
         Ok(solution)
@@ -301,7 +324,7 @@ impl Problem<'_> {
 
     /// The same error, or that costs and masses are too large, where they are.
     pub(super) fn explained(&self, error: Error) -> Error {
-        let penalty = if let Relax::Penalty(price) = self.relax { price } else { 0.0 };
+        let penalty = self.relax.largest_paid();
         match &self.given {
             Given::Ground { ground: Ground::Metric(metric), a, b } => {
                 let largest = || overflow::largest_distance(metric, a, b).max(penalty);
@@ -342,14 +365,14 @@ impl Problem<'_> {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn potentials(&self, solution: &Solution) -> Result<Potentials> {
-        if let Relax::Mass(mass) = self.relax {
+        if let Relaxation::Mass(mass) = self.relax {
             return Err(Error::BadOption {
                 option: "mass",
                 value: mass.to_string(),
                 expected: "there are no potentials with a mass; give a penalty, or do without them",
             });
         }
-        let most = self.relax.largest_potential();
+        let most = self.relax.penalty();
         Ok(match &self.given {
             Given::Ground { ground: Ground::Metric(metric), .. } => {
                 solution.on_metric(metric, most)
@@ -380,13 +403,14 @@ impl Problem<'_> {
     /// What entropic transport takes: a metric or a matrix, and all mass moved.
     pub(super) fn in_one_piece(&self) -> Result<Posed<'_>> {
         let relaxed = match self.relax {
-            Relax::Balanced => None,
-            Relax::Mass(mass) => Some(("mass", mass)),
-            Relax::Penalty(price) => Some(("penalty", price)),
+            Relaxation::Balanced => None,
+            Relaxation::Mass(mass) => Some(("mass", mass.to_string())),
+            Relaxation::Penalty(Penalty::Same(price)) => Some(("penalty", price.to_string())),
+            Relaxation::Penalty(Penalty::OfPoints(_)) => Some(("penalty", "an array".to_owned())),
         };
         if let Some((option, value)) = relaxed {
             let expected = "entropic transport moves all mass; leave it out";
-            return Err(Error::BadOption { option, value: value.to_string(), expected });
+            return Err(Error::BadOption { option, value, expected });
         }
         let posed = self.posed()?;
         if let Posed::Components(pair) = &posed {
@@ -397,6 +421,7 @@ impl Problem<'_> {
 
     /// The problem for solvers, its measures checked.
     pub(super) fn posed(&self) -> Result<Posed<'_>> {
+        self.check_penalties()?;
         let (ground, a, b) = match &self.given {
             Given::Matrix { costs, a, b } => return Ok(Posed::Matrix(OnMatrix { costs, a, b })),
             Given::Points(points) => (Ground::Metric(&points.metric), points.a(), points.b()),
@@ -405,7 +430,7 @@ impl Problem<'_> {
         for measure in [&a, &b] {
             measure.check_points(ground.points())?;
         }
-        if self.relax == Relax::Balanced {
+        if self.relax.is_balanced() {
             check_balance((self.numbers[0], a), (self.numbers[1], b))?;
         }
         Ok(match ground {
@@ -416,8 +441,24 @@ impl Problem<'_> {
         })
     }
 
-    pub(super) fn relax(&self) -> Relax {
-        self.relax
+    /// Refuses penalties that are none, and another number of them than of points.
+    fn check_penalties(&self) -> Result<()> {
+        let Relaxation::Penalty(penalty) = self.relax else { return Ok(()) };
+        penalty.check(match &self.given {
+            Given::Ground { ground, .. } => [ground.points(); 2],
+            Given::Points(points) => points.sizes(),
+            Given::Matrix { a, b, .. } => [a.len(), b.len()],
+        })
+    }
+
+    /// What need not be moved, by the numbers that points have for solvers.
+    pub(super) fn relax(&self) -> Relaxation<'_> {
+        match (&self.given, self.relax) {
+            (Given::Points(points), Relaxation::Penalty(Penalty::OfPoints(_))) => {
+                Relaxation::Penalty(points.penalty())
+            }
+            (_, relax) => relax,
+        }
     }
 
     /// Gives the moves of a plan and the points of dual values the numbers that they have outside.
@@ -441,7 +482,7 @@ pub(super) type Duals = Vec<(usize, f64)>;
 /// Solves a problem by the numbers that points have for solvers.
 pub(super) fn solve_posed(
     posed: &Posed<'_>,
-    relax: Relax,
+    relax: Relaxation<'_>,
     progress: &Progress<'_>,
 ) -> Result<Solution> {
     let goes_on: &GoesOn<'_> = &|proved| progress(&how_far(proved));

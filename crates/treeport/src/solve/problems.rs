@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::exact::order::precedes;
 use super::exact::{self, Solver, choice, components, line, relaxed, reused};
 use super::overflow;
+use super::penalty::{Penalty, Relaxation};
 use super::problem::{Ground, OnMetric, Problem, QUICK_ARCS, Relax};
 use super::within::Target;
 use crate::error::{Error, Result};
@@ -31,7 +32,7 @@ pub struct Problems<'a> {
     ground: Ground<'a>,
     measures: &'a Measures,
     pairs: &'a [(usize, usize)],
-    relax: Relax,
+    relax: Relaxation<'a>,
 }
 
 /// What is known of the values of many problems, one after the other: no plan costs less than `lower`,
@@ -51,12 +52,23 @@ impl<'a> Problems<'a> {
         measures: &'a Measures,
         pairs: &'a [(usize, usize)],
     ) -> Self {
-        Self { ground: ground.into(), measures, pairs, relax: Relax::Balanced }
+        Self { ground: ground.into(), measures, pairs, relax: Relaxation::Balanced }
     }
 
     /// Problems in each of which so much is left behind.
     #[must_use]
     pub fn relaxed(self, relax: Relax) -> Self {
+        Self { relax: relax.into(), ..self }
+    }
+
+    /// Problems in which mass that is not moved costs what its point says, one price for each point of the
+    /// ground: see [`Problem::with_penalties`].
+    #[must_use]
+    pub fn with_penalties(self, penalties: &'a [f64]) -> Self {
+        self.with_relaxation(Relaxation::Penalty(Penalty::OfPoints([penalties; 2])))
+    }
+
+    pub(super) fn with_relaxation(self, relax: Relaxation<'a>) -> Self {
         Self { relax, ..self }
     }
 
@@ -106,7 +118,8 @@ impl<'a> Problems<'a> {
         let counter = Counter::new(SOLVING, self.pairs.len(), progress);
         let bounds = |&(i, j): &(usize, usize)| {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
-            let problem = Problem::new(self.ground, &a, &b).relaxed(self.relax).numbered(i, j);
+            let problem =
+                Problem::new(self.ground, &a, &b).with_relaxation(self.relax).numbered(i, j);
             let found = problem.within(target, &|_| counter.add(0).is_ok())?;
             counter.add(1)?;
             Ok((found.lower, found.upper))
@@ -132,8 +145,10 @@ impl<'a> Problems<'a> {
     /// Refuses measures on other points, pairs of measures that are not there, and totals.
     fn check(&self) -> Result<()> {
         self.measures.check_points(self.ground.points())?;
-        if self.relax == Relax::Balanced {
-            return self.measures.check_pairs(self.pairs);
+        match self.relax {
+            Relaxation::Balanced => return self.measures.check_pairs(self.pairs),
+            Relaxation::Penalty(penalty) => penalty.check([self.ground.points(); 2])?,
+            Relaxation::Mass(_) => {}
         }
         for &(i, j) in self.pairs {
             let (a, b) = (self.measures.get(i)?, self.measures.get(j)?);
@@ -151,7 +166,11 @@ impl<'a> Problems<'a> {
         let solve = |solver: &mut Solver, &(i, j): &(usize, usize)| {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
             let value = match self.relax {
-                Relax::Balanced => solver.value_and_gap(metric, &a, &b, &goes_on)?.0,
+                Relaxation::Balanced => solver.value_and_gap(metric, &a, &b, &goes_on)?.0,
+                Relaxation::Penalty(penalty) => {
+                    let pair = OnMetric { metric, a, b };
+                    solver.penalized_value(&pair, penalty, &goes_on)?
+                }
                 relax => {
                     let pair = OnMetric { metric, a, b };
                     relaxed::solve_on_metric(solver, &pair, relax, &goes_on)?.value
@@ -183,7 +202,7 @@ impl<'a> Problems<'a> {
     /// The same error, or that distances and masses are too large, where they are.
     fn explained(&self, metric: &GroundMetric, (i, j): (usize, usize), error: Error) -> Error {
         let (a, b) = (self.measures.row(i), self.measures.row(j));
-        let penalty = if let Relax::Penalty(price) = self.relax { price } else { 0.0 };
+        let penalty = self.relax.largest_paid();
         let largest = || overflow::largest_distance(metric, &a, &b).max(penalty);
         overflow::explained(error, a.total() + b.total(), largest)
     }
@@ -192,13 +211,13 @@ impl<'a> Problems<'a> {
     fn check_tables(&self) -> Result<()> {
         let support = |i: usize| self.measures.row(i).support().len();
         let size = |&(i, j): &(usize, usize)| match self.ground {
-            Ground::Metric(metric) if self.relax == Relax::Balanced => {
+            Ground::Metric(metric) if self.relax.is_balanced() => {
                 exact::bytes(metric, support(i), support(j))
             }
             _ => memory::size_of::<f64>(&[support(i), support(j)]),
         };
         let threads = rayon::current_num_threads().min(self.pairs.len());
-        if self.relax == Relax::Balanced && self.ground.is_line() {
+        if self.relax.is_balanced() && self.ground.is_line() {
             let points = |&(i, j): &(usize, usize)| support(i) + support(j);
             let largest = self.pairs.iter().max_by_key(|pair| points(pair));
             return largest

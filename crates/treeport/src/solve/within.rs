@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use super::exact::line::Line;
 use super::exact::{self, Solution, choice, components, relaxed};
 use super::matrix::SideMasses;
-use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, Relax, arcs, how_far, solve_posed};
+use super::penalty::Relaxation;
+use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, arcs, how_far, solve_posed};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
@@ -125,7 +126,12 @@ impl<'a> Clock<'a> {
     }
 }
 
-fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Result<Bounds> {
+fn bounds(
+    posed: &Posed<'_>,
+    relax: Relaxation<'_>,
+    width: f64,
+    clock: &Clock<'_>,
+) -> Result<Bounds> {
     check(posed, relax)?;
     let mut first = None;
     match (posed, relax) {
@@ -134,10 +140,10 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
             components::each(pair, relax, |component, part| {
                 let part = match part {
                     components::Part::LeftBehind(solution) => solution.into(),
-                    components::Part::Pair(measures) => {
+                    components::Part::Pair(measures, local) => {
                         let (a, b) = (measures.row(0), measures.row(1));
                         let pair = OnMetric { metric: pair.ground.metric(component), a, b };
-                        bounds(&Posed::Metric(pair), relax, width, clock)?
+                        bounds(&Posed::Metric(pair), local.relaxation(relax), width, clock)?
                     }
                 };
                 whole.lower += part.lower;
@@ -150,7 +156,7 @@ fn bounds(posed: &Posed<'_>, relax: Relax, width: f64, clock: &Clock<'_>) -> Res
             })?;
             return Ok(whole);
         }
-        (Posed::Metric(pair), Relax::Balanced) => {
+        (Posed::Metric(pair), Relaxation::Balanced) => {
             let (left, right) = (pair.a.support().len(), pair.b.support().len());
             let network = if clock.is_limited() {
                 // The simplex on the edges has bounds at any time.
@@ -218,7 +224,7 @@ impl From<Solution> for Bounds {
 
 /// Refuses what the solver would refuse, whether or not there is time to ask it: masses, shapes and
 /// what may be left behind. Costs are looked at where they are read.
-fn check(posed: &Posed<'_>, relax: Relax) -> Result<()> {
+fn check(posed: &Posed<'_>, relax: Relaxation<'_>) -> Result<()> {
     let (given, taken) = match posed {
         // Checked component by component.
         Posed::Components(_) => return Ok(()),
@@ -236,7 +242,7 @@ fn check(posed: &Posed<'_>, relax: Relax) -> Result<()> {
 
 /// The bounds of whoever has no time: mass goes to the first that take it. With a penalty none is
 /// moved.
-fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
+fn first_plan(posed: &Posed<'_>, relax: Relaxation<'_>) -> Result<Bounds> {
     let (mut left, mut supply, mut right, mut demand) = (vec![], vec![], vec![], vec![]);
     match posed {
         Posed::Metric(OnMetric { a, b, .. }) => {
@@ -257,15 +263,20 @@ fn first_plan(posed: &Posed<'_>, relax: Relax) -> Result<Bounds> {
     };
     let totals = (supply.iter().sum(), demand.iter().sum());
     let (mut upper, mut to_move) = match relax {
-        Relax::Balanced => {
+        Relaxation::Balanced => {
             let factor = exact::rescaling(totals.0, totals.1);
             for mass in &mut demand {
                 *mass *= factor;
             }
             (0.0, f64::INFINITY)
         }
-        Relax::Mass(mass) => (0.0, mass),
-        Relax::Penalty(price) => (price * supply.iter().chain(&demand).sum::<f64>(), 0.0),
+        Relaxation::Mass(mass) => (0.0, mass),
+        Relaxation::Penalty(penalty) => {
+            let paid = |side: usize, places: &[usize], masses: &[f64]| -> f64 {
+                places.iter().zip(masses).map(|(&at, mass)| penalty.at(side, at) * mass).sum()
+            };
+            (paid(0, &left, &supply) + paid(1, &right, &demand), 0.0)
+        }
     };
     let (mut i, mut j, mut plan) = (0, 0, Coupling::default());
     while i < left.len() && j < right.len() && to_move > 0.0 {

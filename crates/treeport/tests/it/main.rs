@@ -28,6 +28,7 @@ mod methods;
 mod model;
 mod names;
 mod options;
+mod penalties;
 #[cfg(feature = "io")]
 mod pending;
 mod problem;

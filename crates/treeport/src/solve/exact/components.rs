@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::measure::{Measures, check_totals};
 use crate::metric::{Components, Share};
 use crate::progress::{Progress, State};
-use crate::solve::problem::{OnComponents, OnMetric, Posed, Potentials, Relax, solve_posed};
+use crate::solve::penalty::{Penalty, Relaxation};
+use crate::solve::problem::{OnComponents, OnMetric, Posed, Potentials, solve_posed};
 use crate::solve::problems::Problems;
 use crate::steps::SOLVING;
 use crate::tree::Coupling;
@@ -20,20 +21,20 @@ use crate::tree::Coupling;
 /// penalty between any two.
 ///
 /// # Errors
-/// [`Error::UnbalancedComponent`] where masses differ in a component; [`Relax::Mass`].
+/// [`Error::UnbalancedComponent`] where masses differ in a component; a mass.
 pub(in crate::solve) fn solve(
     pair: &OnComponents<'_>,
-    relax: Relax,
+    relax: Relaxation<'_>,
     progress: &Progress<'_>,
 ) -> Result<Solution> {
     let mut whole = Solution::free(Coupling::default());
     each(pair, relax, |component, part| {
         let part = match part {
             Part::LeftBehind(solution) => solution,
-            Part::Pair(measures) => {
+            Part::Pair(measures, local) => {
                 let metric = pair.ground.metric(component);
                 let posed = OnMetric { metric, a: measures.row(0), b: measures.row(1) };
-                solve_posed(&Posed::Metric(posed), relax, progress)?
+                solve_posed(&Posed::Metric(posed), local.relaxation(relax), progress)?
             }
         };
         put_together(&mut whole, &part, |point| pair.ground.node(component, point));
@@ -45,15 +46,40 @@ pub(in crate::solve) fn solve(
 /// What two measures have in a component.
 pub(in crate::solve) enum Part {
     /// Both have mass.
-    Pair(Measures),
+    Pair(Measures, LocalPenalties),
     /// One alone has mass, which costs the penalty.
     LeftBehind(Solution),
+}
+
+/// Where each point has a penalty of its own: those of a component's points, on either side.
+pub(in crate::solve) struct LocalPenalties([Vec<f64>; 2]);
+
+impl LocalPenalties {
+    fn new(ground: &Components, component: usize, relax: Relaxation<'_>) -> Self {
+        let Relaxation::Penalty(Penalty::OfPoints(sides)) = relax else {
+            return Self([vec![], vec![]]);
+        };
+        let points = 0..ground.metric(component).points();
+        Self(sides.map(|prices| {
+            points.clone().map(|point| prices[ground.node(component, point)]).collect()
+        }))
+    }
+
+    /// The same relaxation, by the numbers that points have in the component.
+    pub(in crate::solve) fn relaxation<'l>(&'l self, relax: Relaxation<'l>) -> Relaxation<'l> {
+        match relax {
+            Relaxation::Penalty(Penalty::OfPoints(_)) => {
+                Relaxation::Penalty(Penalty::OfPoints([&self.0[0], &self.0[1]]))
+            }
+            other => other,
+        }
+    }
 }
 
 /// Calls `work` with what two measures have in every component where either has mass.
 pub(in crate::solve) fn each(
     pair: &OnComponents<'_>,
-    relax: Relax,
+    relax: Relaxation<'_>,
     mut work: impl FnMut(usize, Part) -> Result<()>,
 ) -> Result<()> {
     let OnComponents { ground, a, b, numbers } = pair;
@@ -66,14 +92,16 @@ pub(in crate::solve) fn each(
     }
     for (component, [left, right]) in shares {
         let part = match penalty {
-            Some(price) if left.is_empty() || right.is_empty() => {
-                Part::LeftBehind(left_behind(&left, &right, price))
+            Some(penalty) if left.is_empty() || right.is_empty() => {
+                let node = |point| ground.node(component, point);
+                Part::LeftBehind(left_behind(&left, &right, |side, at| penalty.at(side, node(at))))
             }
             _ => {
                 if penalty.is_none() {
                     check_component(ground, component, *numbers, [&left, &right])?;
                 }
-                Part::Pair(Measures::from_rows(ground.metric(component).points(), [left, right])?)
+                let rows = Measures::from_rows(ground.metric(component).points(), [left, right])?;
+                Part::Pair(rows, LocalPenalties::new(ground, component, relax))
             }
         };
         work(component, part)?;
@@ -90,7 +118,7 @@ pub(in crate::solve) fn values(
     ground: &Components,
     measures: &Measures,
     listed: &[(usize, usize)],
-    relax: Relax,
+    relax: Relaxation<'_>,
     progress: &Progress<'_>,
 ) -> Result<Vec<f64>> {
     let mut values = vec![0.0; listed.len()];
@@ -104,7 +132,9 @@ pub(in crate::solve) fn values(
             _ => progress(state),
         };
         let own = Measures::from_rows(metric.points(), job.rows)?;
-        let solved = Problems::new(metric, &own, &job.pairs).relaxed(relax).values(&of_all)?;
+        let local = LocalPenalties::new(ground, component, relax);
+        let problems = Problems::new(metric, &own, &job.pairs);
+        let solved = problems.with_relaxation(local.relaxation(relax)).values(&of_all)?;
         job.which.iter().zip(solved).for_each(|(&pair, value)| values[pair] += value);
         before += job.pairs.len();
     }
@@ -124,7 +154,7 @@ fn jobs(
     ground: &Components,
     measures: &Measures,
     listed: &[(usize, usize)],
-    penalty: Option<f64>,
+    penalty: Option<Penalty<'_>>,
     values: &mut [f64],
 ) -> Result<BTreeMap<usize, ComponentPairs>> {
     let mut jobs: BTreeMap<usize, ComponentPairs> = BTreeMap::new();
@@ -155,9 +185,10 @@ fn jobs(
                     job.pairs.push((from, to));
                     job.which.push(pair);
                 }
-                (_, _, price) => {
-                    let mass = total(share(from)) + total(share(to));
-                    values[pair] += price.unwrap_or(0.0) * mass;
+                (_, _, penalty) => {
+                    let node = |point| ground.node(*component, point);
+                    let at = |side, at| penalty.map_or(0.0, |penalty| penalty.at(side, node(at)));
+                    values[pair] += left_behind(share(from), share(to), at).value;
                 }
             }
         }
@@ -166,11 +197,11 @@ fn jobs(
 }
 
 /// The penalty of what may be left over in a component.
-fn penalty_of(relax: Relax) -> Result<Option<f64>> {
+fn penalty_of(relax: Relaxation<'_>) -> Result<Option<Penalty<'_>>> {
     match super::relaxed::checked(relax, f64::INFINITY, f64::INFINITY)? {
-        Relax::Balanced => Ok(None),
-        Relax::Penalty(price) => Ok(Some(price)),
-        Relax::Mass(mass) => Err(Error::BadOption {
+        Relaxation::Balanced => Ok(None),
+        Relaxation::Penalty(penalty) => Ok(Some(penalty)),
+        Relaxation::Mass(mass) => Err(Error::BadOption {
             option: "mass",
             value: mass.to_string(),
             expected: "the graph falls into several components, so give a penalty instead",
@@ -199,16 +230,21 @@ fn total(share: &[(usize, f64)]) -> f64 {
     share.iter().fold(0.0, |sum, entry| sum + entry.1)
 }
 
-/// The solution where one measure alone has mass, which then costs the penalty.
-fn left_behind(left: &[(usize, f64)], right: &[(usize, f64)], price: f64) -> Solution {
-    let duals = |share: &[(usize, f64)]| share.iter().map(|&(point, _)| (point, price)).collect();
-    let value = price * (total(left) + total(right));
-    Solution {
-        value,
-        left: duals(left),
-        right: duals(right),
-        ..Solution::free(Coupling::default())
-    }
+/// The solution where one measure alone has mass, which then costs the penalty of its side and point.
+fn left_behind(
+    left: &[(usize, f64)],
+    right: &[(usize, f64)],
+    penalty: impl Fn(usize, usize) -> f64,
+) -> Solution {
+    let duals = |side: usize, share: &[(usize, f64)]| -> Vec<(usize, f64)> {
+        share.iter().map(|&(point, _)| (point, penalty(side, point))).collect()
+    };
+    let paid = |share: &[(usize, f64)], duals: &[(usize, f64)]| -> f64 {
+        share.iter().zip(duals).fold(0.0, |sum, (entry, dual)| sum + entry.1 * dual.1)
+    };
+    let (of_left, of_right) = (duals(0, left), duals(1, right));
+    let value = paid(left, &of_left) + paid(right, &of_right);
+    Solution { value, left: of_left, right: of_right, ..Solution::free(Coupling::default()) }
 }
 
 /// Adds the solution of a component, whose points are called as `name` says.
@@ -228,7 +264,11 @@ fn put_together(whole: &mut Solution, part: &Solution, name: impl Fn(usize) -> u
 impl Solution {
     /// Dual values of all points of all components: for any two of the same component
     /// u(i) + v(j) ≤ d(i, j). They are 0 in components without mass.
-    pub(in crate::solve) fn on_components(&self, ground: &Components, most: f64) -> Potentials {
+    pub(in crate::solve) fn on_components(
+        &self,
+        ground: &Components,
+        most: Penalty<'_>,
+    ) -> Potentials {
         let nothing = || Self::free(Coupling::default());
         let mut parts: BTreeMap<usize, Self> = BTreeMap::new();
         for (values, side) in [(&self.left, 0), (&self.right, 1)] {
@@ -239,9 +279,19 @@ impl Solution {
                 side.push((point, value));
             }
         }
+        // What stays put has dual values, too, where penalties differ.
+        for (node, _, mass) in self.plan.iter().filter(|&(from, to, _)| from == to) {
+            let (component, point) = ground.place(node);
+            if let Some(part) = parts.get_mut(&component) {
+                part.plan.push(point as u32, point as u32, mass);
+            }
+        }
         let mut all =
             Potentials { left: vec![0.0; ground.points()], right: vec![0.0; ground.points()] };
         for (component, part) in parts {
+            let relax = Relaxation::Penalty(most);
+            let local = LocalPenalties::new(ground, component, relax);
+            let most = local.relaxation(relax).penalty();
             let of_part = part.on_metric(ground.metric(component), most);
             for (point, (left, right)) in of_part.left.into_iter().zip(of_part.right).enumerate() {
                 let node = ground.node(component, point);

@@ -46,6 +46,7 @@ mod linked;
 mod lopsided;
 pub(super) mod order;
 mod paths;
+mod penalized;
 mod potentials;
 mod price;
 #[cfg(test)]
@@ -65,7 +66,8 @@ use crate::metric::{GroundMetric, LaidOutPoints};
 use crate::progress::Progress;
 use crate::rounding::TOTALS as ROUNDING;
 use crate::solve::matrix::SideMasses;
-use crate::solve::problem::{OnMatrix, OnMetric, Relax};
+use crate::solve::penalty::Relaxation;
+use crate::solve::problem::{OnMatrix, OnMetric};
 use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
@@ -131,6 +133,8 @@ pub(crate) struct Solver {
     from: Vec<u32>,
     laid: LaidOutPoints,
     cost: Vec<f64>,
+    /// What a penalty is paid for, before points that are left behind were taken out.
+    whole: penalized::WholeProblem,
     /// Memory of costs that are being turned.
     turning: Vec<f64>,
     units: Units,
@@ -182,7 +186,8 @@ pub(super) fn reused<T>(work: impl FnOnce(&mut Solver) -> T) -> T {
     solver.forget_metric();
     let result = work(&mut solver);
     let is_small = solver.edges.is_small() && solver.rough.is_small() && solver.line.is_small();
-    if is_small && solver.cost.capacity() <= MOST_KEPT {
+    let costs = solver.cost.capacity().max(solver.whole.cost.capacity());
+    if is_small && costs <= MOST_KEPT {
         SOLVER.set(Some(solver));
     }
     result
@@ -272,7 +277,7 @@ impl Solver {
         let Self { left, right, supply, demand, cost, .. } = self;
         let rows = SideMasses { places: left, masses: supply };
         let columns = SideMasses { places: right, masses: demand };
-        let [given, taken] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
+        let [given, taken] = matrix.read_masses(Relaxation::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, goes_on)?;
         self.orient_matrix();
         let second = if self.turned { &mut self.supply } else { &mut self.demand };

@@ -21,7 +21,8 @@ use crate::progress::{Progress, State};
 use crate::solve::exact::order::{comes_second, precedes, transpose};
 use crate::solve::exact::rescaling;
 use crate::solve::matrix::SideMasses;
-use crate::solve::problem::{OnMatrix, Relax};
+use crate::solve::penalty::Relaxation;
+use crate::solve::problem::OnMatrix;
 use crate::steps::SOLVING;
 
 /// Scalings from 1/RANGE to RANGE are kept. Entries that underflow in K are below 10⁻³⁰⁷, so that
@@ -159,7 +160,8 @@ impl Scaling {
         let Self { left, right, a: given, b: taken, cost, .. } = self;
         let rows = SideMasses { places: left, masses: given };
         let columns = SideMasses { places: right, masses: taken };
-        let [left_total, right_total] = matrix.read_masses(Relax::Balanced, [rows, columns])?;
+        let [left_total, right_total] =
+            matrix.read_masses(Relaxation::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, &|_| true)?;
         self.turned = comes_second(given, taken, cost);
         if self.turned {
