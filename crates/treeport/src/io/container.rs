@@ -40,7 +40,7 @@ impl Content {
     pub(crate) fn version(self) -> u64 {
         match self {
             Self::Tree | Self::Forest => 1,
-            Self::Index => 3,
+            Self::Index => 4,
         }
     }
 

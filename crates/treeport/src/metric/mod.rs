@@ -360,6 +360,15 @@ impl GroundMetric {
         Self::from_points(points.given_dim, coordinates, points.metric)
     }
 
+    /// One point in the same space, which is nobody's: a metric has at least one.
+    ///
+    /// # Errors
+    /// As [`with_points`](Self::with_points).
+    pub(crate) fn one_point(&self) -> Result<Self> {
+        // No coordinate is 0, for cosines have no use for that.
+        self.with_points(vec![1.0; self.coordinates().map_or(1, |of| of.0)])
+    }
+
     /// The metric of some points of this one and some of another that [shares its space](Self::shares_space),
     /// these after those.
     ///

@@ -104,6 +104,7 @@ impl Index {
             masses: Vec::new(),
             own_duals: Vec::new(),
             potentials: PotentialTable::default(),
+            prices: None,
             rounds: query::ROUNDS,
             by_query: false,
             options: options.clone(),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::tests::assert_close;
 use super::*;
 use crate::search::clouds::side_by_side;
-use crate::{Clouds, PointMetric, Problem, silent};
+use crate::{Clouds, PointMetric, Problem, Problems, Relax, silent};
 
 /// Clouds of one to six points with `dim` coordinates, in few places, so that many coincide; some masses are 0.
 fn some_clouds(dim: usize, count: Range<usize>) -> impl Strategy<Value = Clouds> {
@@ -47,7 +47,7 @@ fn with_clouds(count: Range<usize>) -> impl Strategy<Value = (PointMetric, Cloud
 /// An index; where `tabled`, with potentials on a net of a few points, whether that pays or not.
 fn index_of(clouds: &Clouds, metric: PointMetric, tabled: bool) -> Index {
     let ground = clouds.ground(metric).unwrap();
-    let options = IndexOptions { memory: Some(0), reference: 5 };
+    let options = IndexOptions { memory: Some(0), reference: 5, penalty: None };
     let mut index = Index::of_clouds(clouds, &ground, &options, &silent).unwrap();
     assert!(index.is_of_clouds() && index.potentials.len() == 0);
     if tabled && ground.is_metric() {
@@ -109,11 +109,11 @@ proptest! {
         (metric, clouds, queries) in with_clouds(1..14), tabled in any::<bool>(),
     ) {
         let index = index_of(&clouds, metric, tabled);
-        let (measures, others) = index.resolved((&queries).into()).unwrap();
+        let resolved = index.resolved((&queries).into()).unwrap();
         for by_query in [false, true] {
-            for (row, query) in measures.iter().enumerate() {
+            for (row, query) in resolved.measures.iter().enumerate() {
                 let asked = index.request(SearchEnd::Count(1), Accuracy::EXACT);
-                let asked = SearchRequest { by_query, others: others.as_ref(), ..asked };
+                let asked = resolved.asked(SearchRequest { by_query, ..asked });
                 let bounds = Searcher::default().all_bounds(&index, &query, &asked).unwrap();
                 for (number, distance) in brute(&index, &queries, row) {
                     let bound = f64::from(bounds[number]) * index.indexed.unit;
@@ -172,6 +172,114 @@ proptest! {
         for (one, both) in one.iter().zip(&both) {
             assert_close(&both.found, &one.found);
         }
+    }
+}
+
+/// Clouds of up to five points of any masses, some without any, and a penalty.
+fn unequal_clouds(
+    count: Range<usize>,
+) -> impl Strategy<Value = (PointMetric, Clouds, Clouds, f64)> {
+    let cloud = |dim: usize| {
+        let point = (vec(-3..4i32, dim), prop_oneof![Just(0.0), Just(1.0), Just(0.5), 0.0..3.0]);
+        vec(point, 0..6)
+    };
+    let stacked = |dim: usize, clouds: Vec<Vec<(Vec<i32>, f64)>>| {
+        let mut start = vec![0];
+        clouds.iter().for_each(|cloud| start.push(start[start.len() - 1] + cloud.len()));
+        let points = || clouds.iter().flatten();
+        let coordinates = points().flat_map(|point| &point.0).map(|&x| f64::from(x) / 3.0 + 7.0);
+        let masses: Vec<f64> = points().map(|point| point.1).collect();
+        Clouds::or_empty(dim, coordinates.collect(), &start, &masses).unwrap()
+    };
+    let penalty = prop_oneof![Just(0.0), Just(0.1), Just(0.7), 0.0..4.0, Just(1e6)];
+    (spaces(), penalty).prop_flat_map(move |((dim, metric), penalty)| {
+        let (clouds, queries) = (vec(cloud(dim), count.clone()), vec(cloud(dim), 1..4));
+        (clouds, queries).prop_map(move |(mut clouds, queries)| {
+            // A ground metric has a point.
+            clouds[0].push((vec![1; dim], 1.0));
+            (metric, stacked(dim, clouds), stacked(dim, queries), penalty)
+        })
+    })
+}
+
+/// What all clouds of an index cost to get to, by the solver of many problems.
+fn relaxed_brute(index: &Index, queries: &Clouds, query: usize, penalty: f64) -> Vec<(usize, f64)> {
+    let kind = index.metric().point_metric().unwrap();
+    let starts: Vec<usize> = index.start.clone();
+    let (dim, coordinates) = index.metric().coordinates().unwrap();
+    let masses: Vec<f64> = index.measures().iter().flat_map(|row| row.masses().to_vec()).collect();
+    let own = coordinates[..masses.len() * dim].to_vec();
+    let own = Clouds::or_empty(dim, own, &starts, &masses).unwrap();
+    let all = own.followed_by(queries).unwrap();
+    let pairs: Vec<_> = (0..index.len()).map(|row| (row, index.len() + query)).collect();
+    let ground = if all.points() > 0 { all.ground(kind).unwrap() } else { index.metric().clone() };
+    if all.points() == 0 {
+        return index.numbers().iter().map(|&number| (number, 0.0)).collect();
+    }
+    let values = Problems::new(&ground, all.measures(), &pairs).relaxed(Relax::Penalty(penalty));
+    let values = values.values(&silent).unwrap();
+    let mut all: Vec<_> = index.numbers().iter().copied().zip(values).collect();
+    all.sort_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)));
+    all
+}
+
+fn judge_relaxed(index: &Index, queries: &Clouds, k: usize, penalty: f64) {
+    let found = index.nearest(queries, k, Accuracy::EXACT, &silent).unwrap();
+    let rough = index.nearest(queries, index.len(), Accuracy::Approximate, &silent).unwrap();
+    let resolved = index.resolved(queries.into()).unwrap();
+    for (query, (found, rough)) in found.iter().zip(&rough).enumerate() {
+        let all = relaxed_brute(index, queries, query, penalty);
+        // Sums of which nearly nothing is left are known to the digits of what was added up.
+        let masses = queries.measures().row(query).total() + 20.0;
+        let digits = 1e-14 * masses * penalty.min(100.0);
+        let count = k.min(all.len());
+        assert_eq!(found.found.len(), count);
+        for (found, expected) in found.found.iter().zip(&all) {
+            let off = (found.1 - expected.1).abs();
+            assert!(off <= 2e-9 * expected.1 + digits, "{found:?}, expected {expected:?}");
+        }
+        let asked = resolved.asked(index.request(SearchEnd::Count(1), Accuracy::EXACT));
+        let measure = resolved.measures.row(query);
+        let bounds = Searcher::default().all_bounds(index, &measure, &asked).unwrap();
+        for &(number, distance) in &all {
+            let most = distance * (1.0 + 2e-9) + digits;
+            let row = index.row_of(number).unwrap();
+            let scale = if measure.total() > 0.0 { measure.total() } else { 1.0 };
+            let bound = f64::from(bounds[row]) * index.indexed.unit * scale;
+            assert!(bound <= most, "{number}: {bound} {distance}");
+            let bound = rough.found.iter().find(|of| of.0 == number).unwrap().1;
+            assert!(bound <= most, "{number}: {bound} {distance}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn mass_may_be_left_behind(
+        (metric, clouds, queries, penalty) in unequal_clouds(1..14), k in 1..16usize,
+        goes in vec(any::<bool>(), 16),
+    ) {
+        let ground = clouds.ground(metric).unwrap();
+        let options = IndexOptions { memory: None, reference: 5, penalty: Some(penalty) };
+        let mut index = Index::of_clouds(&clouds, &ground, &options, &silent).unwrap();
+        judge_relaxed(&index, &queries, k, penalty);
+        index.add(&queries, &silent).unwrap();
+        let gone: Vec<usize> = (0..index.len()).filter(|&row| goes[row]).collect();
+        index.remove(&gone).unwrap();
+        if !index.is_empty() {
+            judge_relaxed(&index, &queries, k, penalty);
+        }
+        #[cfg(feature = "io")]
+        {
+            let file = IndexFile { index, point_names: None }.to_bytes().unwrap();
+            let read = IndexFile::from_bytes(&file).unwrap();
+            prop_assert_eq!(&read.to_bytes().unwrap(), &file);
+            index = read.index;
+        }
+        index.add(&clouds, &silent).unwrap();
+        judge_relaxed(&index, &queries, k, penalty);
     }
 }
 

@@ -10,9 +10,10 @@ use std::collections::HashSet;
 
 use super::build::{SampledSearches, sampled_rows};
 use super::indexed_points::IndexedPoints;
+use super::penalties::{self, Prices};
 use super::potential_table::PotentialTable;
 use super::potentials::Reference;
-use super::query::Searcher;
+use super::query::{SearchRequest, Searcher};
 use super::query_distances::QueryDistances;
 use super::{Index, IndexOptions, labels, net};
 use crate::clouds::Clouds;
@@ -56,6 +57,20 @@ impl MeasureSet<'_> {
     }
 }
 
+/// Measures to look for, with the metric of their points and their prices where they bring their own.
+pub(super) struct ResolvedQueries<'a> {
+    pub(super) measures: &'a Measures,
+    others: Option<GroundMetric>,
+    prices: Option<Vec<f64>>,
+}
+
+impl ResolvedQueries<'_> {
+    /// What is asked, of these.
+    pub(super) fn asked<'r>(&'r self, asked: SearchRequest<'r>) -> SearchRequest<'r> {
+        SearchRequest { others: self.others.as_ref(), prices: self.prices.as_deref(), ..asked }
+    }
+}
+
 /// The most points of a net: with twice as many, tables take longer to fill than they spare.
 const MOST_CENTERS: usize = 1 << 12;
 
@@ -96,15 +111,22 @@ impl Index {
     ) -> Result<Self> {
         let measures = clouds.measures();
         measures.check_points(metric.points())?;
-        labels::check(measures)?;
+        measures.names().map_or(Ok(()), labels::check_names)?;
+        let prices = penalties::prices_of(clouds, options.penalty)?;
+        if prices.is_none() {
+            measures.clone().with_mass()?;
+            Measures::check_all_balanced(&[measures])?;
+        }
+        let prices = prices.map(|prices| of_points_with_mass(&prices, measures));
         let (metric, measures) = points_with_mass(metric, measures)?;
-        Self::of_contiguous(&metric, &measures, options, progress)
+        Self::of_contiguous(&metric, &measures, prices, options, progress)
     }
 
-    /// The index of clouds whose points follow each other, all with mass.
+    /// The index of clouds whose points follow each other, all with mass, and the prices of these.
     fn of_contiguous(
         metric: &GroundMetric,
         measures: &Measures,
+        prices: Option<Vec<f64>>,
         options: &IndexOptions,
         progress: &Progress<'_>,
     ) -> Result<Self> {
@@ -117,6 +139,7 @@ impl Index {
         let used = first.len();
         let net = IndexedPoints::with_order(metric, first, used, unit);
         let mut index = Self::without_potentials(indexed, Some(net), measures, reference, options);
+        index.prices = prices.map(|prices| Prices::new(options.penalty, prices, measures, unit));
         index.fill_duals(0, &Counter::new(INDEXING, None, progress))?;
         let plain = index.choose_levels(progress)?;
         index.table_on_net(plain, progress)?;
@@ -126,7 +149,8 @@ impl Index {
     /// Tables potentials at the points of a net where that pays, compared with searches without.
     fn table_on_net(&mut self, plain: SampledSearches, progress: &Progress<'_>) -> Result<()> {
         let count = self.centers_that_fit();
-        if plain.queries == 0 || !self.indexed.metric.is_metric() || count < LEAST_CENTERS {
+        let says_little = plain.queries == 0 || count < LEAST_CENTERS;
+        if says_little || !self.indexed.metric.is_metric() || self.prices.is_some() {
             return Ok(());
         }
         let net = self.net_of(count);
@@ -191,23 +215,38 @@ impl Index {
     /// # Errors
     /// Measures on other points, clouds in another space or with other totals, or one kind in place of the
     /// other.
-    pub(super) fn resolved<'a>(
-        &self,
-        set: MeasureSet<'a>,
-    ) -> Result<(&'a Measures, Option<GroundMetric>)> {
-        let (measures, others) = match (set, self.is_of_clouds()) {
+    pub(super) fn resolved<'a>(&self, set: MeasureSet<'a>) -> Result<ResolvedQueries<'a>> {
+        let resolved = match (set, self.is_of_clouds()) {
             (MeasureSet::OnPoints(measures), false) => {
                 measures.check_points(self.indexed.metric.points())?;
-                (measures, None)
+                ResolvedQueries { measures, others: None, prices: None }
             }
             (MeasureSet::Clouds(clouds), true) => {
-                (clouds.measures(), Some(self.metric_of(clouds)?))
+                let (others, prices) = (Some(self.metric_of(clouds)?), self.prices_of(clouds)?);
+                ResolvedQueries { measures: clouds.measures(), others, prices }
             }
             (MeasureSet::OnPoints(_), true) => return Err(Error::CloudsWanted),
             (MeasureSet::Clouds(_), false) => return Err(Error::SharedPointsWanted),
         };
-        Measures::check_all_balanced(&[measures, &self.measures])?;
-        Ok((measures, others))
+        self.check_totals(resolved.measures)?;
+        Ok(resolved)
+    }
+
+    /// The prices at all points of other clouds, where mass may be left behind.
+    fn prices_of(&self, clouds: &Clouds) -> Result<Option<Vec<f64>>> {
+        match &self.prices {
+            Some(prices) => penalties::prices_of(clouds, prices.same),
+            None => Ok(None),
+        }
+    }
+
+    /// Refuses measures without mass, or of other totals, unless these may differ.
+    fn check_totals(&self, measures: &Measures) -> Result<()> {
+        if self.prices.is_some() {
+            return Ok(());
+        }
+        measures.clone().with_mass()?;
+        Measures::check_all_balanced(&[measures, &self.measures])
     }
 
     /// The metric of all points of other clouds.
@@ -235,20 +274,26 @@ impl Index {
 
     /// Adds clouds; see [`add`](Self::add).
     pub(super) fn add_clouds(&mut self, clouds: &Clouds, progress: &Progress<'_>) -> Result<usize> {
-        Measures::check_all_balanced(&[&self.measures, clouds.measures()])?;
+        self.check_totals(clouds.measures())?;
         let added = clouds.len();
         if added == 0 {
             return Ok(self.next_number());
         }
+        let prices = self.prices_of(clouds)?;
+        let prices = prices.map(|prices| of_points_with_mass(&prices, clouds.measures()));
         let (others, theirs) = points_with_mass(&self.metric_of(clouds)?, clouds.measures())?;
         if self.is_empty() {
-            labels::check(&theirs)?;
-            self.replace_clouds(&others, &theirs, progress)?;
+            theirs.names().map_or(Ok(()), labels::check_names)?;
+            self.replace_clouds(&others, &theirs, prices, progress)?;
             return Ok(self.number_added(added));
         }
         let own: Vec<u32> = (0..self.columns.len() as u32).collect();
-        let all: Vec<u32> = (0..others.points() as u32).collect();
-        let metric = self.indexed.metric.joined(&own, &others, &all)?;
+        let all: Vec<u32> = (0..theirs.entries() as u32).collect();
+        let metric = if own.len() + all.len() > 0 {
+            self.indexed.metric.joined(&own, &others, &all)?
+        } else {
+            others
+        };
         let measures = self.named(one_after_the_other(&self.measures, &theirs)?, &theirs)?;
         let rows = self.len();
         let indexed = all_points(&metric, self.indexed.unit);
@@ -256,7 +301,12 @@ impl Index {
             std::mem::replace(&mut self.indexed, indexed),
             std::mem::replace(&mut self.measures, measures),
             self.net.take(),
+            self.prices.clone(),
         );
+        if let (Some(prices), Some(more)) = (&mut self.prices, prices) {
+            let of_columns = [&prices.of_columns[..], &more].concat();
+            *prices = Prices::new(prices.same, of_columns, &self.measures, self.indexed.unit);
+        }
         self.net = before.2.as_ref().map(|net| net.on(&metric));
         let appended = self.measures.clone();
         self.enter_from(&appended, rows);
@@ -268,7 +318,7 @@ impl Index {
             self.fill_duals(rows, &counter)
         };
         if let Err(error) = done {
-            (self.indexed, self.measures, self.net) = before;
+            (self.indexed, self.measures, self.net, self.prices) = before;
             self.leave_from(rows);
             return Err(error);
         }
@@ -280,9 +330,10 @@ impl Index {
         &mut self,
         metric: &GroundMetric,
         measures: &Measures,
+        prices: Option<Vec<f64>>,
         progress: &Progress<'_>,
     ) -> Result<()> {
-        let index = Self::of_contiguous(metric, measures, &self.options, progress)?;
+        let index = Self::of_contiguous(metric, measures, prices, &self.options, progress)?;
         let numbers = std::mem::take(&mut self.numbers);
         *self = Self { numbers, next_number: self.next_number, ..index };
         Ok(())
@@ -296,14 +347,10 @@ impl Index {
             self.measures.names().map(|names| rows.iter().map(|&row| names[row].clone()).collect());
         let points: Vec<u32> =
             rows.iter().flat_map(|&row| self.measures.row(row).support()).copied().collect();
-        let metric = self.indexed.metric.joined(&points, &self.indexed.metric, &[]);
-        // A metric has at least one point; this one is nobody's.
-        let metric = match metric {
-            Err(Error::NoPoints) => {
-                let dim = self.indexed.metric.coordinates().map_or(1, |of| of.0);
-                self.indexed.metric.with_points(vec![1.0; dim])?
-            }
-            metric => metric?,
+        let metric = if points.is_empty() {
+            self.indexed.metric.one_point()?
+        } else {
+            self.indexed.metric.joined(&points, &self.indexed.metric, &[])?
         };
         let mut first = 0;
         let renumbered = rows.iter().map(|&row| {
@@ -311,7 +358,10 @@ impl Index {
             first += masses.len();
             (first - masses.len()..first).zip(masses.iter().copied())
         });
-        let measures = Measures::from_rows(metric.points(), renumbered)?;
+        let measures = Measures::from_rows_or_empty(metric.points(), renumbered)?;
+        let prices = self.prices.as_ref().map(|prices| {
+            points.iter().map(|&point| prices.of_columns[point as usize]).collect::<Vec<f64>>()
+        });
         let measures = match names {
             Some(names) => measures.with_names(names)?,
             None => measures,
@@ -325,7 +375,7 @@ impl Index {
         let mut reference = self.reference.clone();
         reference.keep_points(&columns, net);
         if reference.points.is_empty() || rows.is_empty() {
-            self.replace_clouds(&metric, &measures, &silent)?;
+            self.replace_clouds(&metric, &measures, prices, &silent)?;
             self.numbers = kept_numbers;
             return Ok(());
         }
@@ -339,6 +389,9 @@ impl Index {
         self.own_duals = self.duals_of(rows);
         (self.numbers, self.reference, self.net) = (kept_numbers, reference, Some(net));
         self.indexed = all_points(&metric, self.indexed.unit);
+        if let (Some(before), Some(prices)) = (&mut self.prices, prices) {
+            *before = Prices::new(before.same, prices, &measures, self.indexed.unit);
+        }
         self.leave_from(0);
         self.enter(&measures);
         self.measures = measures;
@@ -388,8 +441,13 @@ impl Searcher {
 
     /// Finds duals of the query's points, to set beside those of each cloud.
     pub(super) fn find_query_duals(&mut self, index: &Index, query: &Measure<'_>) -> Result<()> {
-        let Self { net_distances, problem, potential, .. } = self;
-        index.reference.find_duals(index.tabled(), query, net_distances, problem)?;
+        let Self { net_distances, problem, potential, query_prices, .. } = self;
+        let reference = &index.reference;
+        if index.prices.is_some() {
+            reference.find_relaxed_duals(index, query, query_prices, net_distances, problem)?;
+        } else {
+            reference.find_duals(index.tabled(), query, net_distances, problem)?;
+        }
         potential.set_own(query, problem.v.iter().copied());
         Ok(())
     }
@@ -401,11 +459,13 @@ impl Searcher {
     pub(super) fn bound_by_both(&mut self, index: &Index, row: usize) -> f64 {
         let own = &index.own_duals[index.entries_of(row)];
         let Self { problem, pair, potential, .. } = self;
-        problem.v[..pair.demand.len()].copy_from_slice(&potential.own);
+        // Where there are stores, they come last, with the dual 0.
+        problem.v.fill(0.0);
+        problem.v[..potential.own.len()].copy_from_slice(&potential.own);
         problem.leave_out_empty_targets();
         problem.set_sources();
-        for (u, &entry) in problem.u.iter_mut().zip(&pair.entries) {
-            *u = 0.5 * (*u + own[entry]);
+        for (u, own) in problem.u.iter_mut().zip(own.iter().chain([&0.0])) {
+            *u = 0.5 * (*u + own);
         }
         problem.bound_by_sources(&pair.supply, &pair.demand)
     }
@@ -423,7 +483,7 @@ pub(super) fn are_clouds(metric: &GroundMetric, measures: &Measures) -> bool {
         measures.iter().flat_map(|row| row.support()).zip(0..).all(|(&at, next)| at == next);
     metric.vectors().is_some()
         && follow
-        && (measures.entries() == metric.points() || measures.is_empty())
+        && (measures.entries() == metric.points() || measures.entries() == 0)
 }
 
 /// All points of a metric as columns, in their order.
@@ -443,20 +503,30 @@ fn points_with_mass(
         first += row.masses().len();
         (first - row.masses().len()..first).zip(row.masses().iter().copied())
     });
-    let renumbered = Measures::from_rows(with_mass.len(), rows)?;
+    let renumbered = Measures::from_rows_or_empty(with_mass.len().max(1), rows)?;
     let renumbered = match measures.names() {
         Some(names) => renumbered.with_names(names.to_vec())?,
         None => renumbered,
     };
-    Ok((metric.joined(&with_mass, metric, &[])?, renumbered))
+    let metric = if with_mass.is_empty() {
+        metric.one_point()?
+    } else {
+        metric.joined(&with_mass, metric, &[])?
+    };
+    Ok((metric, renumbered))
+}
+
+/// The prices of those of all points that have mass.
+fn of_points_with_mass(prices: &[f64], measures: &Measures) -> Vec<f64> {
+    measures.iter().flat_map(|row| row.support()).map(|&point| prices[point as usize]).collect()
 }
 
 /// Clouds after others, on the points of both.
 fn one_after_the_other(a: &Measures, b: &Measures) -> Result<Measures> {
-    let first = a.points();
+    let first = a.entries();
     let rows = a.iter().map(|row| (0, row)).chain(b.iter().map(|row| (first, row)));
     let rows = rows.map(|(first, row)| row.iter().map(move |(at, mass)| (first + at, mass)));
-    Measures::from_rows(first + b.points(), rows)
+    Measures::from_rows_or_empty((first + b.entries()).max(1), rows)
 }
 
 /// Two measures, each with the metric of its points, on the points of both.
@@ -470,5 +540,5 @@ pub(super) fn side_by_side(
         places.zip(of.masses().iter().copied()).collect::<Vec<_>>()
     };
     let rows = [numbered(0, a), numbered(a.masses().len(), b)];
-    Ok((metric, Measures::from_rows(a.masses().len() + b.masses().len(), rows)?))
+    Ok((metric, Measures::from_rows_or_empty(a.masses().len() + b.masses().len(), rows)?))
 }

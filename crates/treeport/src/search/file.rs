@@ -6,7 +6,8 @@
 //! (`F32`, three for each measure that has a potential) and `steps` (`U16`, block after block).
 //! Version 2 is written once measures were removed: they are not in it, and `numbers` (`U64`, of every
 //! measure) stands in place of `removed`; in files of version 1 removed measures were only marked. Version 3 is
-//! that of clouds: the metric is that of all their points, and `order` has the points of the net. The
+//! that of clouds: the metric is that of all their points, and `order` has the points of the net. In version 4
+//! their mass may be left behind: `prices` (`F64`, of every point) stands in place of `scales`. The
 //! header entry `treeport` has the format `treeport.index`, names of points and of measures, and
 //! the CRC-32 of all of it. Distances that queries have asked for are not in it.
 
@@ -16,6 +17,7 @@ use safetensors::tensor::Dtype;
 use serde_json::{Value, json};
 
 use super::indexed_points::IndexedPoints;
+use super::penalties::Prices;
 use super::potential_table::{BLOCK, PotentialTable};
 use super::potentials::Reference;
 use super::query::ROUNDS;
@@ -25,6 +27,7 @@ use crate::io::container::{self, Checksum, Content, Extra, File};
 use crate::io::format::{Input, Wanted};
 use crate::io::{ModelFile, file, model_file};
 use crate::measure::Measures;
+use crate::solve::penalty;
 use crate::units::power_of_two;
 
 /// What the file of an index holds.
@@ -86,6 +89,9 @@ fn tensors_of(version: u64) -> [(&'static str, Dtype); 10] {
     if version > 1 {
         tensors[3] = ("numbers", Dtype::U64);
     }
+    if version > 3 {
+        tensors[8] = ("prices", Dtype::F64);
+    }
     tensors
 }
 
@@ -118,6 +124,7 @@ impl IndexFile {
             return Err(Error::NameCount { names: names.len(), points });
         }
         let version = match index.next_number == index.len() {
+            _ if index.prices.is_some() => 4,
             _ if index.is_of_clouds() => 3,
             true => 1,
             false => 2,
@@ -135,6 +142,9 @@ impl IndexFile {
         });
         if version > 1 {
             facts["next_number"] = json!(index.next_number);
+        }
+        if version > 3 {
+            facts["penalty"] = json!(index.options.penalty);
         }
         let mut keys = vec![("metric", metric), ("index", facts)];
         keys.extend(index.measures.names().map(|names| ("measure_names", json!(names))));
@@ -183,7 +193,12 @@ impl Index {
             numbers(&self.reference.points),
             singles(&self.reference.mass),
             singles(&self.own_duals),
-            singles(&scales),
+            match &self.prices {
+                Some(prices) => {
+                    prices.of_columns.iter().flat_map(|price| price.to_le_bytes()).collect()
+                }
+                None => singles(&scales),
+            },
             self.potentials.blocks.iter().flatten().flat_map(|steps| steps.to_le_bytes()).collect(),
         ]
     }
@@ -283,6 +298,7 @@ fn assemble(
     else {
         return None;
     };
+    let (scales, prices) = if version > 3 { (&[][..], Some(*scales)) } else { (*scales, None) };
     let numbers = |bytes: &[u8]| -> Vec<usize> {
         bytes.as_chunks().0.iter().map(|&b| u32::from_le_bytes(b) as usize).collect()
     };
@@ -290,8 +306,13 @@ fn assemble(
         bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()
     };
     let start = long_numbers(start)?;
-    let mass: Vec<f64> = mass.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
-    let measures = match Measures::from_csr(metric.points(), &start, &numbers(point), &mass) {
+    let doubles = |bytes: &[u8]| -> Vec<f64> {
+        bytes.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect()
+    };
+    let (mass, points) = (doubles(mass), metric.points());
+    let measures = Measures::from_csr_or_empty(points, &start, &numbers(point), &mass);
+    let measures = if version > 3 { measures } else { measures.and_then(Measures::with_mass) };
+    let measures = match measures {
         Ok(measures) => measures,
         Err(error) => return Some(Err(error)),
     };
@@ -302,12 +323,13 @@ fn assemble(
     let options = IndexOptions {
         memory: facts.get("memory")?.as_u64(),
         reference: usize::try_from(facts.get("reference")?.as_u64()?).ok()?,
+        penalty: facts.get("penalty").and_then(Value::as_f64),
     };
     let fits = points.iter().all(|&p| (p as usize) < metric.points())
         && used <= points.len()
         && used >= reference_points.len()
         && points.iter().zip(&reference_points).all(|(&a, &b)| a as usize == b)
-        && reference_points.is_empty() == measures.is_empty()
+        && (reference_points.is_empty() == measures.is_empty() || version > 3)
         && reference_mass.len() == 4 * reference_points.len();
     let (given, next_number) = numbers_of(version, numbered, facts, measures.len())?;
     // Scaling by it has to be exact.
@@ -321,7 +343,12 @@ fn assemble(
     let tabled = IndexedPoints::with_order(metric, points, used, unit);
     let reference = Reference { points: reference_points, mass: singles(reference_mass), scale };
     let potentials = potentials(&singles(scales), steps, tabled.points.len())?;
-    let (indexed, net) = if version == 3 {
+    let prices = match prices.map(doubles) {
+        Some(prices) if penalty::check(&prices, measures.entries()).is_err() => return None,
+        Some(prices) => Some(Prices::new(options.penalty, prices, &measures, unit)),
+        None => None,
+    };
+    let (indexed, net) = if version > 2 {
         if !clouds::are_clouds(metric, &measures) {
             return None;
         }
@@ -341,6 +368,7 @@ fn assemble(
         masses: Vec::new(),
         own_duals: singles(own),
         potentials,
+        prices,
         // Files of 0.2 do not say.
         by_query: facts.get("by_query").and_then(Value::as_bool).unwrap_or(false),
         rounds: usize::try_from(facts.get("rounds")?.as_u64()?).ok()?.clamp(1, ROUNDS),

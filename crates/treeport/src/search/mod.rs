@@ -57,6 +57,7 @@ mod net;
 mod pair;
 mod partial;
 mod parts;
+mod penalties;
 mod potential_table;
 mod potentials;
 mod query;
@@ -83,6 +84,7 @@ pub use clouds::MeasureSet;
 pub use file::{IndexFile, SavedFile};
 use indexed_points::IndexedPoints;
 pub use parts::{PartSearch, nearest_in_parts};
+use penalties::Prices;
 use potential_table::PotentialTable;
 use potentials::Reference;
 use query::{SearchEnd, SearchRequest, Searcher};
@@ -98,6 +100,8 @@ pub struct IndexOptions {
     pub memory: Option<u64>,
     /// Points of the mean of the collection that potentials are made against.
     pub reference: usize,
+    /// Of clouds: totals may differ, and a unit of mass that is not moved costs this much.
+    pub penalty: Option<f64>,
 }
 
 impl IndexOptions {
@@ -109,7 +113,7 @@ impl IndexOptions {
 
 impl Default for IndexOptions {
     fn default() -> Self {
-        Self { memory: None, reference: 256 }
+        Self { memory: None, reference: 256, penalty: None }
     }
 }
 
@@ -165,6 +169,8 @@ pub struct Index {
     own_duals: Vec<f32>,
     /// Nothing, or the potentials of all measures.
     potentials: PotentialTable,
+    /// Where mass of clouds may be left behind: at which prices.
+    prices: Option<Prices>,
     /// Rounds of sweeps before a pair is solved.
     rounds: usize,
     /// Whether the potential of the query is worth its time where measures have their own.
@@ -262,8 +268,8 @@ impl Index {
         asked: SearchRequest<'_>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let (measures, others) = self.resolved(queries)?;
-        let asked = SearchRequest { others: others.as_ref(), ..asked };
+        let resolved = self.resolved(queries)?;
+        let (measures, asked) = (resolved.measures, resolved.asked(asked));
         self.search(measures, 0..measures.len(), asked, false, progress)
     }
 
@@ -328,6 +334,7 @@ impl Index {
             by_query: self.by_query,
             solved: None,
             others: None,
+            prices: None,
         }
     }
 

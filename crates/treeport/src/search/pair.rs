@@ -61,9 +61,17 @@ impl QueryPair {
         self.demand.clear();
         self.demand.extend_from_slice(query.masses());
         if index.is_of_clouds() {
-            // Nothing is shared.
+            // Nothing is shared. Where mass may be left behind, the stores come last.
             self.entries.extend(0..columns.len());
+            let factor = if index.prices.is_some() { 1.0 } else { factor };
             self.supply.extend(other.masses().iter().map(|mass| mass * factor));
+            if index.prices.is_some() {
+                self.supply.push(query.total());
+                self.demand.push(other.total());
+                if self.supply.iter().all(|&mass| mass == 0.0) {
+                    return false;
+                }
+            }
             balance_totals(&self.demand, &mut self.supply);
             return true;
         }

@@ -127,10 +127,10 @@ impl<'a> PartSearch<'a> {
         let counter = Counter::new(SEARCHING, parts.len() * queries, progress);
         let one = |searcher: &mut Searcher, at: usize| {
             let (index, query) = (parts[at / queries], at % queries);
-            let (queries, others) = &resolved[at / self.queries.len()];
-            let asked = index.request(self.end, self.accuracy);
-            let asked = SearchRequest { limit: limits[query], others: others.as_ref(), ..asked };
-            let found = searcher.search(index, &queries.row(query), asked, &counter)?;
+            let resolved = &resolved[at / self.queries.len()];
+            let asked = resolved.asked(index.request(self.end, self.accuracy));
+            let asked = SearchRequest { limit: limits[query], ..asked };
+            let found = searcher.search(index, &resolved.measures.row(query), asked, &counter)?;
             counter.add(1)?;
             Ok(found)
         };
@@ -201,7 +201,8 @@ impl Index {
         accuracy: Accuracy,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let (queries, others) = self.resolved(queries.into())?;
+        let resolved = self.resolved(queries.into())?;
+        let queries = resolved.measures;
         if limits.len() != queries.len() {
             return Err(Error::Shape {
                 what: "the list of limits".into(),
@@ -210,8 +211,7 @@ impl Index {
             });
         }
         accuracy.check_for(Question::Search)?;
-        let asked = self.request(SearchEnd::Count(k), accuracy);
-        let asked = SearchRequest { others: others.as_ref(), ..asked };
+        let asked = resolved.asked(self.request(SearchEnd::Count(k), accuracy));
         let counter = Counter::new(SEARCHING, queries.len(), progress);
         let one = |searcher: &mut Searcher, query: usize| {
             let asked = SearchRequest { limit: limits[query], ..asked };

@@ -114,12 +114,17 @@ impl Reference {
         for (column, &mass) in columns.zip(&self.mass) {
             problem.push(mass, distances.to(column));
         }
+        self.sweep(problem);
+        Ok(())
+    }
+
+    /// Sweeps against the reference; duals are then as large as they may be.
+    pub(super) fn sweep(&self, problem: &mut SingleProblem) {
         for blur in BLURS {
             problem.sweep(blur * self.scale, 1, SWEEPS);
         }
         problem.set_targets();
         problem.set_sources();
-        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use super::clouds;
 use super::indexed_points::NO_COLUMN;
 use super::pair::QueryPair;
 use super::partial::RaisedBounds;
+use super::penalties::{self, scale_of};
 use super::potentials::Potential;
 use super::query_distances::QueryDistances;
 use super::solved_pairs::SolvedPairs;
@@ -80,7 +81,7 @@ pub(super) struct Searcher {
     /// keeps how the query's points are laid out.
     solvers: [Solver; 2],
     /// Bounds of all measures, in units of the indexed points and for a total mass of 1.
-    bounds: Vec<f32>,
+    pub(super) bounds: Vec<f32>,
     /// Whether those by the potential of the query are among them; those by their own potentials, if so.
     bounded_by_query: bool,
     pub(super) own_bounds: Vec<f32>,
@@ -96,6 +97,8 @@ pub(super) struct Searcher {
     distances_beyond: QueryDistances,
     /// The query's distances to the net, where there is one.
     pub(super) net_distances: QueryDistances,
+    /// The price at each of its points, where mass may be left behind.
+    pub(super) query_prices: Vec<f32>,
     /// Bounds of candidates that were looked into.
     raised: RaisedBounds,
     /// Duals of a candidate's points while they are raised one after the other.
@@ -121,16 +124,18 @@ pub(super) struct SearchRequest<'a> {
     pub(super) by_query: bool,
     /// Where `skipped` is the query itself: pairs that others of the collection have solved.
     pub(super) solved: Option<&'a SolvedPairs>,
-    /// The metric of the query's points, where the collection's are others.
+    /// The metric of the query's points, where the collection's are others, and the price of leaving mass behind at
+    /// each of its points, where that may be.
     pub(super) others: Option<&'a GroundMetric>,
+    pub(super) prices: Option<&'a [f64]>,
 }
 
 /// One query of an index.
-struct Query<'a> {
-    index: &'a Index,
-    measure: &'a Measure<'a>,
-    asked: SearchRequest<'a>,
-    counter: &'a Counter<'a>,
+pub(super) struct Query<'a> {
+    pub(super) index: &'a Index,
+    pub(super) measure: &'a Measure<'a>,
+    pub(super) asked: SearchRequest<'a>,
+    pub(super) counter: &'a Counter<'a>,
 }
 
 impl Searcher {
@@ -200,6 +205,9 @@ impl Searcher {
         if let Some(net) = &index.net {
             self.net_distances.begin_at(net, asked.others, query.support());
         }
+        if let Some(prices) = &index.prices {
+            self.set_query_prices(index, query, asked.prices.unwrap_or(&prices.of_columns));
+        }
         if index.net.is_some() {
             self.find_query_duals(index, query)?;
         }
@@ -215,7 +223,11 @@ impl Searcher {
             self.potential.set_own(query, self.problem.v.iter().copied());
         }
         self.potential.extend(indexed, query, &mut self.distances)?;
-        self.bound_by_query(index);
+        if index.prices.is_some() {
+            self.bound_relaxed_by_query(index, query);
+        } else {
+            self.bound_by_query(index);
+        }
         let own = self.bounds.iter_mut().zip(&self.own_bounds);
         own.for_each(|(bound, &own)| *bound = bound.max(own));
         Ok(())
@@ -299,7 +311,7 @@ impl Searcher {
         let (index, skipped) = (query.index, query.asked.skipped);
         let bounds = self.bounds.iter().copied().enumerate();
         let bounds = bounds.filter(|&(row, _)| Some(row) != skipped);
-        candidates.begin(bounds, index.indexed.unit, query.measure.total());
+        candidates.begin(bounds, index.indexed.unit, scale_of(query.measure));
     }
 
     /// Raises the bound of a candidate by the next level, and by those after it for as long as it
@@ -424,9 +436,12 @@ impl Searcher {
         candidate: &Candidate,
     ) -> Result<()> {
         let demand = self.pair.demand.iter();
-        self.problem.begin(demand.map(|&mass| (mass / query.total()) as f32));
+        let scale = scale_of(query);
+        self.problem.begin(demand.map(|&mass| (mass / scale) as f32));
         let row = candidate.row as usize;
-        if !index.is_of_clouds() || !self.push_cloud(index, query, row) {
+        if index.prices.is_some() {
+            self.push_relaxed(index, query, row)?;
+        } else if !index.is_of_clouds() || !self.push_cloud(index, query, row) {
             self.push_entries(index, query, row, 0..self.pair.entries.len())?;
         }
         if candidate.step > SHARED {
@@ -471,6 +486,7 @@ impl Searcher {
         let metric = &index.indexed.metric;
         let solver = &mut self.solvers[turned];
         let (value, _) = match asked.others {
+            _ if index.prices.is_some() => (penalties::relaxed_value(query, &other)?, 0.0),
             Some(others) => {
                 let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;
                 solver.forget_metric();

@@ -103,7 +103,13 @@ impl Index {
         (distances, problem): &mut (QueryDistances, SingleProblem),
     ) -> Result<MeasureDuals> {
         distances.begin(self.tabled(), measure.support());
-        self.reference.find_duals(self.tabled(), measure, distances, problem)?;
+        if let Some(prices) = &self.prices {
+            let own: Vec<f32> =
+                measure.support().iter().map(|&point| prices.lowered[point as usize]).collect();
+            self.reference.find_relaxed_duals(self, measure, &own, distances, problem)?;
+        } else {
+            self.reference.find_duals(self.tabled(), measure, distances, problem)?;
+        }
         let own = problem.v[..measure.masses().len()].to_vec();
         let largest = own.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let base = lowered_once(lowered_once(-largest));

@@ -57,7 +57,7 @@ pub(super) fn assert_close(found: &[(usize, f64)], expected: &[(usize, f64)]) {
 }
 
 pub(super) fn index_of(metric: &GroundMetric, measures: &Measures, memory: Option<u64>) -> Index {
-    let options = IndexOptions { memory, reference: 5 };
+    let options = IndexOptions { memory, reference: 5, penalty: None };
     Index::new(metric, measures, &options, &silent).unwrap()
 }
 

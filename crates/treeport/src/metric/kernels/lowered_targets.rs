@@ -231,6 +231,9 @@ impl LoweredTargets {
         out: &mut [f32],
     ) {
         let count = origins.count;
+        if count == 0 {
+            return;
+        }
         for (targets, out) in targets.chunks(ABREAST).zip(out.chunks_mut(ABREAST * width)) {
             for (panel, begin) in (0..).zip((0..count).step_by(LANES)) {
                 let tile = self.tile(origins, panel, targets);

@@ -1,0 +1,187 @@
+//! Searches where mass may be left behind at a price, so that totals may differ.
+//!
+//! Whoever leaves mass behind sends it to a store, and whoever lacks some has it from there: with a store on either
+//! side that holds as much as all of the other, the problem is balanced, its cost to or from the store is the price at
+//! the point, and 0 from store to store. Its value is that of the relaxed problem, and so every feasible dual of it
+//! bounds that. Levels are those of balanced clouds, with one row and one column more; none is by a table of
+//! potentials, which would need the prices of the query.
+
+use super::Index;
+use super::clouds::side_by_side;
+use super::potentials::Reference;
+use super::query::{Query, Searcher};
+use super::query_distances::QueryDistances;
+use crate::clouds::Clouds;
+use crate::error::{Error, Result};
+use crate::measure::{Measure, Measures};
+use crate::metric::lowered;
+use crate::rounding::single;
+use crate::solve::Problem;
+use crate::solve::single_problem::SingleProblem;
+
+/// What it costs to leave a unit of mass behind, at every column of an index.
+#[derive(Clone, Debug)]
+pub(super) struct Prices {
+    /// One for all points, where that is what was said; queries have the same.
+    pub(super) same: Option<f64>,
+    pub(super) of_columns: Vec<f64>,
+    /// In units of the indexed points, in single precision, none above the truth.
+    pub(super) lowered: Vec<f32>,
+    /// The mean of all totals.
+    pub(super) mean_total: f64,
+}
+
+impl Prices {
+    pub(super) fn new(
+        same: Option<f64>,
+        of_columns: Vec<f64>,
+        measures: &Measures,
+        unit: f64,
+    ) -> Self {
+        let lowered = of_columns.iter().map(|&price| lowered(price, unit)).collect();
+        let count = measures.len().max(1) as f64;
+        let mean_total = measures.iter().map(|row| row.total() / count).sum();
+        Self { same, of_columns, lowered, mean_total }
+    }
+}
+
+/// What masses are divided by: the total of a query, or 1 where it has none.
+pub(super) fn scale_of(query: &Measure<'_>) -> f64 {
+    if query.total() > 0.0 { query.total() } else { 1.0 }
+}
+
+/// The prices at all points of clouds.
+///
+/// # Errors
+/// A price that is negative or not finite; prices of their own where one for all was given, or none where each of the
+/// others has its own.
+pub(super) fn prices_of(clouds: &Clouds, same: Option<f64>) -> Result<Option<Vec<f64>>> {
+    let Some(same) = same else { return Ok(None) };
+    if !(0.0..f64::INFINITY).contains(&same) {
+        return Err(Error::BadOption {
+            option: "penalty",
+            value: same.to_string(),
+            expected: "it must be finite and at least 0",
+        });
+    }
+    Ok(Some(vec![same; clouds.points()]))
+}
+
+/// What it costs at least to get from a query to a cloud of the collection, exactly.
+pub(super) fn relaxed_value(query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
+    let Query { index, measure, asked, counter } = *query;
+    let Some(prices) = &index.prices else { return Ok(0.0) };
+    let (own, of_query) = (&index.indexed.metric, asked.prices.unwrap_or(&prices.of_columns));
+    let others = asked.others.unwrap_or(own);
+    let at = |prices: &[f64], of: &Measure<'_>| -> Vec<f64> {
+        of.support().iter().map(|&point| prices[point as usize]).collect()
+    };
+    let (a, b) = (at(of_query, measure), at(&prices.of_columns, other));
+    if a.is_empty() || b.is_empty() {
+        let left = |prices: &[f64], of: &Measure<'_>| -> f64 {
+            prices.iter().zip(of.masses()).map(|(price, mass)| price * mass).sum()
+        };
+        return Ok(left(&a, measure) + left(&b, other));
+    }
+    let (metric, pair) = side_by_side((others, measure), (own, other))?;
+    let both = [a, b].concat();
+    let problem = Problem::new(&metric, &pair.row(0), &pair.row(1)).with_penalties(&both, &both);
+    problem.value(&|_| counter.add(0).is_ok())
+}
+
+impl Reference {
+    /// As [`find_duals`](Self::find_duals), with a store on either side; that of the measure's points with the
+    /// sources has the dual 0. Prices of the reference are those of the first columns of the net.
+    pub(super) fn find_relaxed_duals(
+        &self,
+        index: &Index,
+        measure: &Measure<'_>,
+        prices: &[f32],
+        distances: &mut QueryDistances,
+        problem: &mut SingleProblem,
+    ) -> Result<()> {
+        let Some(Prices { lowered, mean_total, .. }) = &index.prices else { return Ok(()) };
+        let net = index.tabled();
+        let columns = 0..self.points.len() as u32;
+        distances.add(net, columns.clone())?;
+        let scale = scale_of(measure);
+        let reference_total = (mean_total / scale) as f32;
+        let masses = measure.masses().iter().map(|mass| (mass / scale) as f32);
+        problem.begin(masses.chain([reference_total]));
+        let mut row = Vec::with_capacity(prices.len() + 1);
+        for (column, &mass) in columns.zip(&self.mass) {
+            row.clear();
+            row.extend_from_slice(distances.to(column));
+            row.push(lowered[net.points[column as usize] as usize]);
+            problem.push(mass * reference_total, &row);
+        }
+        row.clear();
+        row.extend_from_slice(prices);
+        row.push(0.0);
+        problem.push((measure.total() / scale) as f32, &row);
+        self.sweep(problem);
+        let store = problem.u.last().copied().unwrap_or(0.0);
+        for (v, price) in problem.v.iter_mut().zip(prices) {
+            *v = (*v + store).min(*price);
+        }
+        Ok(())
+    }
+}
+
+impl Searcher {
+    /// The prices at the query's points, in single precision, from those at all points of its metric.
+    pub(super) fn set_query_prices(&mut self, index: &Index, query: &Measure<'_>, all: &[f64]) {
+        let unit = index.indexed.unit;
+        self.query_prices.clear();
+        self.query_prices
+            .extend(query.support().iter().map(|&point| lowered(all[point as usize], unit)));
+    }
+
+    /// Bounds all clouds by the potential of the query: f at a point is at most its price.
+    pub(super) fn bound_relaxed_by_query(&mut self, index: &Index, query: &Measure<'_>) {
+        let Some(prices) = &index.prices else { return };
+        let f = &mut self.potential.f;
+        f.iter_mut().zip(&prices.lowered).for_each(|(f, &price)| *f = f.min(price));
+        let largest = f.iter().fold(0.0, |most: f32, f| most.max(f.abs()));
+        let constant = if query.total() > 0.0 { self.potential.constant as f32 } else { 0.0 };
+        let scale = scale_of(query);
+        for (row, entries) in index.start.windows(2).enumerate() {
+            let entries = entries[0]..entries[1];
+            let share = (index.measures.row(row).total() / scale) as f32;
+            // A rounding for every mass, product and sum, those of the share and of the constant.
+            let slack = single(entries.len() + 10) as f32 * (largest * share + constant.abs());
+            let columns = index.columns[entries.clone()].iter();
+            let terms =
+                columns.zip(&index.masses[entries]).map(|(&at, mass)| mass * f[at as usize]);
+            self.bounds.push(terms.sum::<f32>() * share + constant - slack);
+        }
+    }
+
+    /// Lays out a cloud and its store beside those of the query.
+    pub(super) fn push_relaxed(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        row: usize,
+    ) -> Result<()> {
+        let Some(prices) = &index.prices else { return Ok(()) };
+        let (scale, count) = (scale_of(query), self.query_prices.len());
+        let columns = &index.columns[index.entries_of(row)];
+        let Self { problem, pair, distances, query_prices, .. } = self;
+        let supplies = pair.supply.iter().map(|mass| (mass / scale) as f32);
+        let (width, costs) = problem.push_all(supplies);
+        if !distances.write_rows(&index.indexed, columns, width, costs) {
+            distances.add(&index.indexed, columns.iter().copied())?;
+            for (&column, out) in columns.iter().zip(costs.chunks_exact_mut(width)) {
+                out[..count].copy_from_slice(distances.to(column));
+            }
+        }
+        let (rows, store) = costs.split_at_mut(columns.len() * width);
+        for (&column, out) in columns.iter().zip(rows.chunks_exact_mut(width)) {
+            out[count] = prices.lowered[column as usize];
+        }
+        store[..count].copy_from_slice(query_prices);
+        store[count] = 0.0;
+        Ok(())
+    }
+}
