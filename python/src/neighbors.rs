@@ -74,20 +74,27 @@ impl Index {
 
     /// An index of clouds, with their names.
     #[staticmethod]
-    #[pyo3(signature = (clouds, ground, memory, threads, report=None))]
+    #[pyo3(signature = (clouds, ground, memory, penalty, threads, report=None))]
     fn of_clouds(
         py: Python<'_>,
         clouds: &Clouds,
         ground: &Ground,
         memory: Option<u64>,
+        penalty: Option<f64>,
         threads: usize,
         report: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let options = IndexOptions { memory, ..IndexOptions::default() };
+        let options = IndexOptions { memory, penalty, ..IndexOptions::default() };
         let index = watch::run(py, threads, report.as_ref(), |progress| {
             treeport::Index::of_clouds(&clouds.clouds, &ground.metric, &options, progress)
         })?;
         Ok(Self::of(IndexFile { index, point_names: None }))
+    }
+
+    /// Whether mass of its clouds may be left behind, and what that costs where it is one number.
+    #[getter]
+    fn penalty(&self, py: Python<'_>) -> PyResult<(bool, Option<f64>)> {
+        self.file.read(py, |file| Ok((file.index.is_relaxed(), file.index.penalty())))
     }
 
     /// Whether its measures are clouds.

@@ -114,3 +114,36 @@ def test_what_cannot_be_says_why() -> None:
         rows.kneighbors(clouds)
     with pytest.raises(ValueError, match="cosine distance is undefined"):
         tp.WassersteinNeighbors(metric="cosine").fit(clouds)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.2, 1.0, 50.0])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_mass_may_be_left_behind(penalty: float, metric: str, tmp_path: Any) -> None:
+    rng = np.random.default_rng(8)
+
+    def unequal(count: int) -> tp.Clouds:
+        sizes = rng.integers(0, 7, count)
+        return tp.Clouds([(rng.random(n) * 3, rng.integers(0, 9, (n, 2)) / 3.0) for n in sizes], empty=True)
+
+    clouds, queries = unequal(40), unequal(6)
+    found = tp.WassersteinNeighbors(metric=metric, penalty=penalty, n_neighbors=7).fit(clouds)
+    table = np.asarray(tp.emd_pairwise(queries, clouds, metric=metric, penalty=penalty))
+    expected = np.sort(table, axis=1)[:, :7]
+    distances, numbers, bounds, _ = found.kneighbors(queries, return_bounds=True)
+    np.testing.assert_allclose(distances, expected, rtol=1e-8, atol=1e-10)
+    left = table.copy()
+    np.put_along_axis(left, numbers, np.inf, axis=1)
+    assert (bounds <= left.min(axis=1) * (1 + 1e-8) + 1e-10).all()
+    found.save(tmp_path / "relaxed.index")
+    again = tp.WassersteinNeighbors.load(tmp_path / "relaxed.index").set_params(n_neighbors=7)
+    assert again.penalty == penalty
+    np.testing.assert_array_equal(again.kneighbors(queries)[0], distances)
+    near = found.radius_neighbors_graph(radius=1.0, mode="distance")
+    assert abs(near - near.T).max() == 0
+
+
+def test_penalties_are_for_clouds() -> None:
+    with pytest.raises(ValueError, match="a search with a penalty is for Clouds"):
+        tp.WassersteinNeighbors([[0.0], [1.0]], penalty=1.0).fit([[1.0, 0.0]])
+    with pytest.raises(ValueError, match="penalty is -1"):
+        tp.WassersteinNeighbors(penalty=-1.0).fit([np.zeros((1, 2))])

@@ -270,7 +270,12 @@ class Index:
     ) -> Index: ...
     @staticmethod
     def of_clouds(
-        clouds: Clouds, ground: Ground, memory: Optional[int], threads: int, report: _Report = None
+        clouds: Clouds,
+        ground: Ground,
+        memory: Optional[int],
+        penalty: Optional[float],
+        threads: int,
+        report: _Report = None,
     ) -> Index: ...
     def nearest(
         self,
@@ -300,6 +305,8 @@ class Index:
     def to_bytes(self) -> bytes: ...
     @property
     def is_of_clouds(self) -> bool: ...
+    @property
+    def penalty(self) -> tuple[bool, Optional[float]]: ...
     @property
     def ground(self) -> Ground: ...
     @property

@@ -76,7 +76,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         `radius_neighbors` is exact at any.
     normalize : bool
         Whether every row, of the collection and of queries, is divided by its total first. `False` wants equal totals, and
-        distances are those of the masses as they are.
+        distances are those of the masses as they are. With a `penalty` masses are taken as they are in any case.
+    penalty : float, optional
+        For `Clouds`: totals may differ, and a unit of mass that is not moved costs this much, as for `emd`.
     memory : int, optional
         Bytes for the potentials of measures, which make answers faster, never others: 2 for each measure and point, all or
         none; 4 GiB by default. For `Clouds` 2 for each cloud and each of at most 4,096 points of a net; 18 times the bytes of
@@ -128,6 +130,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         radius: float = 1.0,
         accuracy: Union[str, float] = "exact",
         normalize: bool = True,
+        penalty: Optional[float] = None,
         memory: Optional[int] = None,
         n_jobs: Optional[int] = None,
         verbose: bool = False,
@@ -142,6 +145,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self.radius = radius
         self.accuracy = accuracy
         self.normalize = normalize
+        self.penalty = penalty
         self.memory = memory
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -164,7 +168,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """
         self._check()
         if are_clouds(X):
-            return self._fit_clouds(clouds_of(X))
+            return self._fit_clouds(X)
+        if self.penalty is not None:
+            raise ValueError("a search with a penalty is for Clouds; leave `penalty` out, or give Clouds")
         names = self._names(reset=True)
         called = _names_of(X)
         X = rows_of(self, self._named(X, reset=True), names, reset=True)
@@ -190,18 +196,22 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self._index = index
         return self
 
-    def _fit_clouds(self, clouds: Clouds) -> WassersteinNeighbors:
+    def _fit_clouds(self, X: Any) -> WassersteinNeighbors:
         """Builds the index of measures with points of their own."""
+        relaxed = self.penalty is not None
+        clouds = clouds_of(X, empty=relaxed)
         given = {"points": self.points, "cost": self.cost, "graph": self.graph, "model": self.model}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"Clouds bring their own points; leave out `{name}`")
-        raw = clouds._raw.normalized() if self.normalize else clouds._raw
+        raw = clouds._raw.normalized() if self.normalize and not relaxed else clouds._raw
         if clouds.ids is not None and len(set(clouds.ids)) < len(clouds.ids):
             raise ValueError("two of the clouds have the same ID; call each something else, or leave the IDs out")
         with bar("indexing", self.verbose) as report:
             memory = None if self.memory is None else int(self.memory)
-            self._index = _core.Index.of_clouds(raw, raw.ground(self.metric), memory, threads_of(self.n_jobs), report)
+            penalty = float(self.penalty) if self.penalty is not None else None
+            ground = raw.ground(self.metric)
+            self._index = _core.Index.of_clouds(raw, ground, memory, penalty, threads_of(self.n_jobs), report)
         self.n_features_in_ = clouds.dim
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -471,7 +481,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         index = _core.Index.load(os.fspath(path))
         ground, clouds = index.ground, index.is_of_clouds
         given = _parameters(ground)
-        loaded = cls(metric=given["metric"]) if clouds else cls(**given)
+        _, penalty = index.penalty
+        loaded = cls(metric=given["metric"], penalty=penalty) if clouds else cls(**given)
         loaded._index = index
         loaded.n_features_in_ = given["points"].shape[1] if clouds else ground.points
         return loaded
@@ -508,7 +519,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles of version 0.2 have no such parameter, and a number in place of the property.
         kept = {name: value for name, value in state.items() if name != "n_samples_fit_"}
-        super().__setstate__({"normalize": True, **kept})
+        super().__setstate__({"normalize": True, "penalty": None, **kept})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -577,8 +588,9 @@ class WassersteinNeighbors(  # type: ignore[misc]
         """Clouds to look for or to add, where those of the collection are."""
         if not are_clouds(X):
             raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
-        raw = clouds_of(X)._raw
-        return raw.normalized() if self.normalize else raw
+        relaxed, _ = self._index.penalty
+        raw = clouds_of(X, empty=relaxed)._raw
+        return raw.normalized() if self.normalize and not relaxed else raw
 
     def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
         check_is_fitted(self)

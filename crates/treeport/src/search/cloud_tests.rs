@@ -185,7 +185,9 @@ fn unequal_clouds(
     };
     let stacked = |dim: usize, clouds: Vec<Vec<(Vec<i32>, f64)>>| {
         let mut start = vec![0];
-        clouds.iter().for_each(|cloud| start.push(start[start.len() - 1] + cloud.len()));
+        for cloud in &clouds {
+            start.push(start[start.len() - 1] + cloud.len());
+        }
         let points = || clouds.iter().flatten();
         let coordinates = points().flat_map(|point| &point.0).map(|&x| f64::from(x) / 3.0 + 7.0);
         let masses: Vec<f64> = points().map(|point| point.1).collect();

@@ -267,6 +267,16 @@ impl Index {
         metric.map_err(|error| clouds.placed(error))
     }
 
+    /// Whether mass may be left behind at a price, so that totals may differ.
+    pub fn is_relaxed(&self) -> bool {
+        self.prices.is_some()
+    }
+
+    /// What it costs to leave a unit of mass behind, where that is one number for all points.
+    pub fn penalty(&self) -> Option<f64> {
+        self.prices.as_ref()?.same
+    }
+
     /// Whether its measures are clouds, each with points of its own.
     pub fn is_of_clouds(&self) -> bool {
         self.net.is_some()

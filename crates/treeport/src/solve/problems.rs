@@ -171,7 +171,7 @@ impl<'a> Problems<'a> {
                     let pair = OnMetric { metric, a, b };
                     solver.penalized_value(&pair, penalty, &goes_on)?
                 }
-                relax => {
+                relax @ Relaxation::Mass(_) => {
                     let pair = OnMetric { metric, a, b };
                     relaxed::solve_on_metric(solver, &pair, relax, &goes_on)?.value
                 }
