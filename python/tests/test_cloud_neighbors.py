@@ -147,3 +147,22 @@ def test_penalties_are_for_clouds() -> None:
         tp.WassersteinNeighbors([[0.0], [1.0]], penalty=1.0).fit([[1.0, 0.0]])
     with pytest.raises(ValueError, match="penalty is -1"):
         tp.WassersteinNeighbors(penalty=-1.0).fit([np.zeros((1, 2))])
+
+
+def test_dask_asks_in_blocks_and_parts(tmp_path: Any) -> None:
+    pytest.importorskip("distributed")
+    import treeport.dask
+
+    clouds, queries = some_clouds(50, 2, 11), some_clouds(9, 2, 12)
+    whole = tp.WassersteinNeighbors(n_neighbors=4).fit(clouds)
+    expected = whole.kneighbors(queries)
+    found = tp.dask.kneighbors(None, whole, queries, n_neighbors=4, chunks=4, return_bounds=True)
+    for a, b in zip(expected, found):
+        np.testing.assert_array_equal(a, b.compute(scheduler="threads"))
+    parts = [tp.WassersteinNeighbors().fit(clouds[:20]), tp.WassersteinNeighbors().fit(clouds[20:])]
+    parts[1].save(tmp_path / "second.index")
+    distances, _ = tp.dask.kneighbors(None, [parts[0], tmp_path / "second.index"], queries, n_neighbors=4)
+    np.testing.assert_allclose(distances.compute(scheduler="threads"), expected[0], rtol=1e-9, atol=1e-12)
+    other = tp.WassersteinNeighbors(metric="manhattan").fit(clouds)
+    with pytest.raises(ValueError, match="part 1"):
+        tp.dask.kneighbors(None, [parts[0], other], queries)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._clouds import Clouds, clouds_of
+from ._clouds import Clouds, are_clouds, clouds_of
 from ._ground import graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
 from ._inputs import (
     Floats,
@@ -308,19 +308,3 @@ def _read(measures: Any, where: str, empty: bool) -> Clouds:
         return Clouds([tuple(one) if isinstance(one, list) else one for one in measures], empty=empty)
     except ValueError as error:
         raise (ValueError(f"{where}{error}") if where else error) from None
-
-
-def are_clouds(measures: Any) -> bool:
-    """Whether they are measures with points of their own: `Clouds`, or a list of pairs or of arrays of points."""
-
-    def is_cloud(one: Any) -> bool:
-        if isinstance(one, (list, tuple)):
-            return len(one) == 2 and np.ndim(one[1]) > 0
-        return isinstance(one, np.ndarray) and one.ndim == 2 and one.dtype != object
-
-    if isinstance(measures, Clouds):
-        return True
-    if not isinstance(measures, (list, tuple)) or not all(is_cloud(one) for one in measures):
-        return False
-    refuse_events(measures)
-    return True

@@ -11,6 +11,7 @@ from joblib.parallel import get_active_backend
 from scipy import sparse
 
 from . import _core
+from ._clouds import clouds_for
 from ._ground import ground_of
 from ._inputs import Floats, Integers, Measures, is_sparse, measures_of
 from ._inputs import table as table_of_rows
@@ -195,7 +196,8 @@ def search(
     index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any, limits: Optional[list[float]] = None
 ) -> _core._Found:
     """The nearest measures of an index to a block of queries, and none farther than the limit of each, if it has one."""
-    return index.nearest(measures_of(queries, normalize), k, accuracy, 1, limits=limits)
+    given = clouds_for(index, queries, normalize) if index.is_of_clouds else measures_of(queries, normalize)
+    return index.nearest(given, k, accuracy, 1, limits=limits)
 
 
 def search_table(index: _core.Index, queries: Any, normalize: bool, k: int, accuracy: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._ground import coordinates
-from ._inputs import Floats, Integers, Measures, array_of, row, texts
+from ._inputs import Floats, Integers, Measures, array_of, refuse_events, row, texts
 from ._inputs.anndata import cells_by_group
 from ._inputs.anndata import is_mine as is_anndata
 from ._inputs.clouds import WITHOUT_TABLE
@@ -271,6 +271,31 @@ def clouds_of(X: Any, empty: bool = False) -> Clouds:
     if not empty:
         X._raw.check_mass()
     return X
+
+
+def are_clouds(measures: Any) -> bool:
+    """Whether they are measures with points of their own: `Clouds`, or a list of pairs or of arrays of points."""
+
+    def is_cloud(one: Any) -> bool:
+        if isinstance(one, (list, tuple)):
+            return len(one) == 2 and np.ndim(one[1]) > 0
+        return isinstance(one, np.ndarray) and one.ndim == 2 and one.dtype != object
+
+    if isinstance(measures, Clouds):
+        return True
+    if not isinstance(measures, (list, tuple)) or not all(is_cloud(one) for one in measures):
+        return False
+    refuse_events(measures)
+    return True
+
+
+def clouds_for(index: _core.Index, X: Any, normalize: bool) -> _core.Clouds:
+    """Clouds to look for in an index of clouds, or to add to it."""
+    if not are_clouds(X):
+        raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
+    relaxed, _ = index.penalty
+    raw = clouds_of(X, empty=relaxed)._raw
+    return raw.normalized() if normalize and not relaxed else raw
 
 
 def _parts_of(X: Any, given: dict[str, Any], ids: Any) -> Parts:

@@ -20,6 +20,7 @@ from distributed import Client, Future, get_client
 from scipy import sparse
 
 from . import _blocks
+from ._clouds import Clouds
 from ._ground import names_of_ground, places_of_ground
 from ._inputs import Places, table, unmapped
 from ._model import Model
@@ -257,6 +258,8 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
+    if isinstance(X, Clouds):
+        return _of_clouds(X, _sizes(len(X), chunks, workers, most))
     plain = table(unmapped(X, lambda: _places(model)), _names(model))
     sizes = _sizes(plain.shape[0], chunks, workers, most)
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
@@ -276,6 +279,14 @@ def _sizes(count: int, chunks: Chunks, workers: int, most: int) -> tuple[int, ..
     if sum(chunks) != count:
         raise ValueError(f"chunks are of {sum(chunks)} rows together; there are {count} rows")
     return chunks
+
+
+def _of_clouds(X: Clouds, sizes: tuple[int, ...]) -> Rows:
+    name = "clouds-" + tokenize(pickle.dumps(X), sizes)
+    starts = _blocks.starts(sizes)
+    blocks = [X[first : first + size] for first, size in zip(starts, sizes)]
+    parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
+    return Rows([part.key for part in parts], tuple(sizes), parts)
 
 
 def _of_array(X: da.Array, chunks: Chunks) -> Rows:

@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from . import _core
-from ._batches import are_clouds
 from ._blocks import processes, spread_search
-from ._clouds import Clouds, clouds_of
+from ._clouds import are_clouds, clouds_for, clouds_of
 from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
 from ._ground import ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
@@ -585,12 +584,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         return measures_of(self._rows(X), self.normalize)
 
     def _clouds(self, X: Any) -> _core.Clouds:
-        """Clouds to look for or to add, where those of the collection are."""
-        if not are_clouds(X):
-            raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
-        relaxed, _ = self._index.penalty
-        raw = clouds_of(X, empty=relaxed)._raw
-        return raw.normalized() if self.normalize and not relaxed else raw
+        return clouds_for(self._index, X, self.normalize)
 
     def _nearest(self, X: Any, n_neighbors: Optional[int]) -> _core._Found:
         check_is_fitted(self)

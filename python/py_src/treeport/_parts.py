@@ -104,6 +104,11 @@ def load(path: str) -> _core.Index:
 
 def facts_of(index: _core.Index) -> PartFacts:
     ground = index.ground
+    if index.is_of_clouds:
+        # Every part has its own points; what they share is the space.
+        given = _parameters(ground)
+        dim = given.pop("points").shape[1]
+        return PartFacts(dim, None, tokenize("clouds", given, index.penalty), len(index), index.present)
     return PartFacts(ground.points, index.names, tokenize(_parameters(ground)), len(index), index.present)
 
 

@@ -190,7 +190,8 @@ def kneighbors(
         task. A list has the parts of a collection, each a fitted WassersteinNeighbors or the file of one; they answer
         as one index of all of them. Every part goes to one worker, which reads it where it is a file; from files,
         rows are normalized and neighbors exact.
-    A : rows of masses of shape (n_a, n_points)
+    A : rows of masses of shape (n_a, n_points), or Clouds
+        Clouds for a WassersteinNeighbors of these, or for parts of them.
     B : rows of masses of shape (n_b, n_points), optional
         By default each row of `A` is compared with the others.
     n_neighbors : int
