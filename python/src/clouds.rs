@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use treeport::internal::uniform_masses;
 
 use crate::convert::{self, Array1, Array2, check_room, to_py_err};
-use crate::ground::Ground;
+use crate::ground::{GivenGeometry, Ground};
 use crate::measures::Measures;
 
 /// Many measures, each with points of its own.
@@ -52,9 +52,9 @@ impl Clouds {
     }
 
     /// The ground metric of all points.
-    fn ground(&self, py: Python<'_>, metric: &str) -> PyResult<Ground> {
-        let metric: treeport::PointMetric = metric.parse().map_err(to_py_err)?;
-        let metric = py.detach(|| self.clouds.ground(metric)).map_err(to_py_err)?;
+    fn ground(&self, py: Python<'_>, metric: GivenGeometry) -> PyResult<Ground> {
+        let geometry = metric.read()?;
+        let metric = py.detach(|| self.clouds.ground(geometry)).map_err(to_py_err)?;
         Ok(Ground { metric })
     }
 

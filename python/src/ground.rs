@@ -6,7 +6,7 @@ use treeport::build::linkage;
 use treeport::internal::condensed::size_for;
 use treeport::internal::names::Named;
 use treeport::metric::{Components, Storage};
-use treeport::{Error, GroundMetric, Linkage, PointMetric};
+use treeport::{Error, Geometry, GroundMetric, Linkage, Period, PointMetric};
 
 use crate::convert::{Array1, Array2, check_copies, to_py_err};
 use crate::model::Model;
@@ -16,6 +16,33 @@ use crate::watch;
 #[pyfunction]
 pub(crate) fn point_metrics() -> Vec<(&'static str, &'static str)> {
     PointMetric::ALL.iter().map(|metric| (metric.name(), metric.help())).collect()
+}
+
+/// How coordinates are compared: the name of a metric, or it with the periods of coordinates.
+#[derive(FromPyObject)]
+pub(crate) enum GivenGeometry {
+    Metric(String),
+    Periodic(String, GivenPeriod),
+}
+
+/// One period for all coordinates, or one or none for each.
+#[derive(FromPyObject, IntoPyObject)]
+pub(crate) enum GivenPeriod {
+    All(f64),
+    Each(Vec<Option<f64>>),
+}
+
+impl GivenGeometry {
+    pub(crate) fn read(&self) -> PyResult<Geometry> {
+        let (Self::Metric(name) | Self::Periodic(name, _)) = self;
+        let metric: PointMetric = name.parse().map_err(to_py_err)?;
+        let period = match self {
+            Self::Metric(_) => None,
+            Self::Periodic(_, GivenPeriod::All(period)) => Some(Period::All(*period)),
+            Self::Periodic(_, GivenPeriod::Each(periods)) => Some(Period::Each(periods.clone())),
+        };
+        Ok(metric.with_optional_period(period))
+    }
 }
 
 /// A table of either precision.
@@ -46,8 +73,12 @@ impl Ground {
     /// Points with coordinates, one per row.
     #[staticmethod]
     #[pyo3(name = "from_points")]
-    fn from_given_points(py: Python<'_>, points: Array2<'_, f64>, metric: &str) -> PyResult<Self> {
-        Self::from_points(py, &points, metric)
+    fn from_given_points(
+        py: Python<'_>,
+        points: Array2<'_, f64>,
+        metric: GivenGeometry,
+    ) -> PyResult<Self> {
+        Self::from_points(py, &points, &metric)
     }
 
     /// A square matrix, row after row.
@@ -115,6 +146,14 @@ impl Ground {
         };
         let table = PyArray1::from_slice(py, all).reshape([self.metric.points(), dim])?;
         Ok(Some((table, name.to_string())))
+    }
+
+    /// The period of all coordinates, or of each, if any of them has one.
+    fn period(&self) -> Option<GivenPeriod> {
+        Some(match self.metric.period()? {
+            Period::All(period) => GivenPeriod::All(*period),
+            Period::Each(periods) => GivenPeriod::Each(periods.clone()),
+        })
     }
 
     /// The condensed matrix in its own precision, if it is one.
@@ -202,17 +241,13 @@ impl Ground {
     pub(crate) fn from_points(
         py: Python<'_>,
         points: &Array2<'_, f64>,
-        metric: &str,
+        geometry: &GivenGeometry,
     ) -> PyResult<Self> {
         check_copies(points, 1)?;
         let points = points.as_array();
-        let point_metric: PointMetric = metric.parse().map_err(to_py_err)?;
+        let geometry = geometry.read()?;
         let make = || {
-            GroundMetric::from_points(
-                points.ncols(),
-                points.iter().copied().collect(),
-                point_metric,
-            )
+            GroundMetric::from_points(points.ncols(), points.iter().copied().collect(), geometry)
         };
         Self::new(py, make)
     }

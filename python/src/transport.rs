@@ -13,13 +13,14 @@ use treeport::internal::condensed::{pairs_of, place, size_for};
 use treeport::internal::solve::table_of_few;
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{
-    Error, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax, Target,
+    Error, Geometry, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax,
+    Target,
 };
 use treeport::{silent, sinkhorn as entropic};
 
 use crate::accuracy::GivenAccuracy;
 use crate::convert::{self, Array1, Array2, Moves, Row, to_py_err};
-use crate::ground::{Graph, Ground};
+use crate::ground::{GivenGeometry, Graph, Ground};
 use crate::measures::{Measures, refused};
 use crate::watch;
 
@@ -29,9 +30,9 @@ pub(crate) enum Costs<'py> {
     /// The cost from every point of the left measure to every point of the right one.
     Matrix(Array2<'py, f64>),
     /// Coordinates, one point per row, and how to measure between them.
-    Points(Array2<'py, f64>, String),
+    Points(Array2<'py, f64>, GivenGeometry),
     /// Coordinates of the points of the left measure and of those of the right one.
-    TwoSets(Array2<'py, f64>, Array2<'py, f64>, String),
+    TwoSets(Array2<'py, f64>, Array2<'py, f64>, GivenGeometry),
     /// As `pdist` returns it.
     Condensed(Array1<'py, f64>),
     Ground(PyRef<'py, Ground>),
@@ -73,27 +74,28 @@ fn ask<T: Send>(
             };
             asked(Problem::between(&a, &b, MatrixView::from_fn(n, n, &entry)))
         }
-        Costs::Points(points, metric) => {
+        Costs::Points(points, geometry) => {
             let (a, b, x) = (a.read(0, empty)?, b.read(1, empty)?, points.as_array());
-            let metric: PointMetric = metric.parse().map_err(to_py_err)?;
+            let geometry = geometry.read()?;
             let entry = entry(&x);
-            let problem = Problem::of_points(&a.row(0), &b.row(0), view(&x, &entry), None, metric);
+            let problem =
+                Problem::of_points(&a.row(0), &b.row(0), view(&x, &entry), None, geometry);
             asked(problem.map_err(to_py_err)?)
         }
-        Costs::TwoSets(left, right, metric) => {
+        Costs::TwoSets(left, right, geometry) => {
             let (x, y) = (left.as_array(), right.as_array());
-            let metric: PointMetric = metric.parse().map_err(to_py_err)?;
+            let geometry = geometry.read()?;
             let (of_x, of_y) = (entry(&x), entry(&y));
             let (x, y) = (view(&x, &of_x), view(&y, &of_y));
             if let (Row::Dense(a), Row::Dense(b)) = (a, b)
                 && let (Ok(a), Ok(b)) = (a.as_slice(), b.as_slice())
-                && let Some(costs) = table_of_few([a, b], [&x, &y], metric)
+                && let Some(costs) = table_of_few([a, b], [&x, &y], &geometry)
             {
                 let costs = MatrixView::new(a.len(), b.len(), &costs).map_err(to_py_err)?;
                 return asked(Problem::between(a, b, costs));
             }
             let (a, b) = (a.read(0, empty)?, b.read(1, empty)?);
-            let problem = Problem::of_points(&a.row(0), &b.row(0), x, Some(y), metric);
+            let problem = Problem::of_points(&a.row(0), &b.row(0), x, Some(y), geometry);
             asked(problem.map_err(to_py_err)?)
         }
         Costs::Ground(ground) => {
@@ -238,9 +240,9 @@ pub(crate) fn emd_of_arrays<'py>(
     penalty: Option<f64>,
 ) -> PyResult<Option<f64>> {
     let relax = relax(mass, penalty);
-    let metric = metric.map(point_metric).transpose()?;
+    let geometry = metric.map(geometry).transpose()?;
     if let Some(few) = FewNumbers::read(a, b, ground, ground_b)
-        && let Some(value) = few.value(metric, relax)
+        && let Some(value) = few.value(geometry.as_ref(), relax)
     {
         return value.map(Some).map_err(to_py_err);
     }
@@ -253,19 +255,19 @@ pub(crate) fn emd_of_arrays<'py>(
     let (a, b) = (Row::Dense(a), Row::Dense(b));
     let costs = match (metric, ground_b) {
         (None, _) => Costs::Matrix(ground),
-        (Some(metric), None) => Costs::Points(ground, metric.to_string()),
-        (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.to_string()),
+        (Some(metric), None) => Costs::Points(ground, metric.extract()?),
+        (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.extract()?),
     };
     let relax = &Relaxed::Plain(relax);
     ask(py, &a, &b, &costs, relax, None, |problem, progress| problem.value(progress)).map(Some)
 }
 
-/// A metric by its name; the usual one is known without reading it.
-fn point_metric(name: &Bound<'_, PyAny>) -> PyResult<PointMetric> {
-    if name.is(intern!(name.py(), "euclidean")) {
-        return Ok(PointMetric::Euclidean);
+/// How coordinates are compared; the usual way is known without reading it.
+fn geometry(given: &Bound<'_, PyAny>) -> PyResult<Geometry> {
+    if given.is(intern!(given.py(), "euclidean")) {
+        return Ok(PointMetric::Euclidean.into());
     }
-    name.extract::<String>()?.parse().map_err(to_py_err)
+    given.extract::<GivenGeometry>()?.read()
 }
 
 /// The arrays of a problem of few points, copied: that takes less time than to keep others from writing
@@ -300,14 +302,14 @@ impl FewNumbers {
     }
 
     /// The value of the problem; `None` where coordinates have to be read another way.
-    fn value(&self, metric: Option<PointMetric>, relax: Relax) -> Option<treeport::Result<f64>> {
+    fn value(&self, geometry: Option<&Geometry>, relax: Relax) -> Option<treeport::Result<f64>> {
         let (a, b) = (&self.a, &self.b);
         let value = |costs| Problem::between(a, b, costs).relaxed(relax).value(&silent);
-        match (metric, &self.ground_b) {
+        match (geometry, &self.ground_b) {
             (None, _) => Some(self.ground.view().and_then(value)),
-            (Some(metric), Some(ground_b)) => {
+            (Some(geometry), Some(ground_b)) => {
                 let (x, y) = (self.ground.view().ok()?, ground_b.view().ok()?);
-                let costs = table_of_few([a, b], [&x, &y], metric)?;
+                let costs = table_of_few([a, b], [&x, &y], geometry)?;
                 Some(MatrixView::new(a.len(), b.len(), &costs).and_then(value))
             }
             (Some(_), None) => None,
@@ -396,7 +398,7 @@ pub(crate) enum PairGround<'py> {
     Ground(PyRef<'py, Ground>),
     Graph(PyRef<'py, Graph>),
     /// Coordinates, one point per row, and how to measure between them.
-    Points(Array2<'py, f64>, String),
+    Points(Array2<'py, f64>, GivenGeometry),
 }
 
 /// Measures that are read already, or masses, a measure per row.
@@ -490,8 +492,8 @@ fn with_problems<'py, T>(
     let problems = match ground {
         PairGround::Ground(ground) => Problems::new(&ground.metric, &measures, &pairs),
         PairGround::Graph(graph) => Problems::new(&graph.components, &measures, &pairs),
-        PairGround::Points(points, metric) => {
-            made = Ground::from_points(py, points, metric)?;
+        PairGround::Points(points, geometry) => {
+            made = Ground::from_points(py, points, geometry)?;
             Problems::new(&made.metric, &measures, &pairs)
         }
     };

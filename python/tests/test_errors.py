@@ -18,7 +18,7 @@ CALLS = [
     (lambda: tp.emd([1, 0], [0, 1], cost=[[0, -1], [1, 0]]), "distance from point 0 to point 1 is -1; distances must be finite and at least 0"),
     (lambda: tp.emd([1, 0, 0], [0, 0, 1], cost=[1.0, np.nan, 1.0]), "distance from point 0 to point 2 is NaN; distances must be finite and at least 0"),
     (lambda: tp.emd([1, 0], [0, 1], cost=np.ones((2, 3))), "the cost matrix has shape (2, 3), expected (2, 2)"),
-    (lambda: tp.emd([1, 0, 0], [0, 0, 1], points=POINTS, metric="chebyshev"), "the metric is `chebyshev`; it must be euclidean, manhattan, cosine, sqeuclidean or haversine"),
+    (lambda: tp.emd([1, 0, 0], [0, 0, 1], points=POINTS, metric="canberra"), "the metric is `canberra`; it must be euclidean, manhattan, chebyshev, cosine, sqeuclidean or haversine"),
     (lambda: tp.emd([1, 0], [0, 1]), "give one of points, cost and graph; 0 of them are given"),
     (lambda: tp.emd([1, 0], [0, 1], points=POINTS, cost=POINTS), "give one of points, cost and graph; 2 of them are given"),
     (lambda: tp.emd([[1, 0], [0, 1]], [0, 1], points=POINTS), "a measure is one row of masses, not an array of shape (2, 2)"),

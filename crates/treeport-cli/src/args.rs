@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Id, Parser};
 use treeport::internal::names::Named;
 use treeport::io::format::Format;
-use treeport::{Missing, PointMetric};
+use treeport::{Missing, Period, PointMetric};
 use treeport_report::terminal::{Global, at_least_one};
 
 use crate::commands::Command;
@@ -72,6 +72,16 @@ pub(crate) struct MetricArgs {
     #[arg(long, value_name = "NAME", help_heading = "Ground metric")]
     #[arg(value_parser = choice::<PointMetric>(), conflicts_with_all = ["matrix", "graph"])]
     pub(crate) metric: Option<PointMetric>,
+    /// After which way coordinates are back where they began, as angles are: one number for all, or for
+    /// each a number or `none`, separated by commas (`none,6.283185307179586`).
+    #[arg(
+        long,
+        value_name = "PERIODS",
+        help_heading = "Ground metric",
+        allow_hyphen_values = true
+    )]
+    #[arg(conflicts_with_all = ["matrix", "graph"])]
+    pub(crate) period: Option<Period>,
     /// Promise that the matrix obeys the triangle inequality: mass that two measures share may then
     /// stay where it is, which makes exact transport faster.
     #[arg(long, conflicts_with_all = ["points", "graph"], help_heading = "Ground metric")]

@@ -40,7 +40,10 @@ pub(crate) fn ground(args: &MetricArgs) -> Result<(Components, Option<Vec<String
     let read = || -> treeport::Result<_> {
         let input = source::open(path, wanted)?;
         let (metric, names) = match wanted {
-            Wanted::Points => input.points(args.metric.unwrap_or(PointMetric::Euclidean))?,
+            Wanted::Points => {
+                let metric = args.metric.unwrap_or(PointMetric::Euclidean);
+                input.points(metric.with_optional_period(args.period.clone()))?
+            }
             Wanted::Matrix => input.matrix()?,
             _ => return input.graph(),
         };

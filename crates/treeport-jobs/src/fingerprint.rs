@@ -134,6 +134,9 @@ pub fn of_metric(metric: &GroundMetric) -> u64 {
     {
         mix.word(dim as u64);
         mix.text(&point_metric.to_string());
+        if let Some(period) = metric.period() {
+            mix.text(&format!("period {period}"));
+        }
         mix.numbers(coordinates.iter().copied());
     } else if let Some(edges) = metric.edges() {
         for &(from, to, length) in edges {

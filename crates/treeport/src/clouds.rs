@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, cloud_label};
 use crate::measure::Measures;
 use crate::memory;
-use crate::metric::{GroundMetric, PointMetric};
+use crate::metric::{Geometry, GroundMetric};
 
 /// Many measures, each with points of its own.
 ///
@@ -200,9 +200,9 @@ impl Clouds {
     ///
     /// # Errors
     /// As [`GroundMetric::from_points`], the point named by its cloud; the copy of the points does not fit.
-    pub fn ground(&self, metric: PointMetric) -> Result<GroundMetric> {
+    pub fn ground(&self, geometry: impl Into<Geometry>) -> Result<GroundMetric> {
         memory::check(format_args!("{STEP}"), 8 * self.coordinates.len() as u64, INSTEAD)?;
-        GroundMetric::from_points(self.dim, self.coordinates.to_vec(), metric)
+        GroundMetric::from_points(self.dim, self.coordinates.to_vec(), geometry)
             .map_err(|error| self.placed(error))
     }
 

@@ -84,7 +84,7 @@ pub use labelled::{Judged, Labelled, NullBaseline};
 pub use learn::{Kind, LearnOptions, Learned, learn};
 pub use measure::{Measure, Measures};
 pub use memory::set_limit as set_memory_limit;
-pub use metric::{GroundMetric, PointMetric, Storage};
+pub use metric::{Geometry, GroundMetric, Period, PointMetric, Storage};
 pub use model::{Model, PreparedMeasures};
 pub use progress::{Progress, silent};
 pub use project::{project, project_additive};

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from . import _core
 from ._clouds import Clouds, are_clouds, clouds_of
-from ._ground import graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
+from ._ground import geometry, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
 from ._inputs import (
     Floats,
     Integers,
@@ -39,6 +39,7 @@ def emd_pairs(
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
+    period: Any = None,
     assume_metric: bool = False,
     penalty: Optional[float] = None,
     accuracy: Union[str, float, None] = None,
@@ -57,7 +58,7 @@ def emd_pairs(
         list of (masses, points) or of arrays of points that these are made from.
     pairs : array-like of int or str of shape (n_pairs, 2)
         The rows to compare: their numbers, or their IDs where they have any.
-    points, cost, graph, weight, metric
+    points, cost, graph, weight, metric, period
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
         the measures of a pair have the same mass.
     assume_metric : bool
@@ -93,19 +94,20 @@ def emd_pairs(
     threads = threads_of(n_jobs)
     plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
     if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
-        return _core.emd_pairs((points, metric), measures, pairs, threads, None, penalty)
+        return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
     own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
     if own is not None:
         if penalty is None:
             own[0]._raw.check_pairs(numbers)
-        return _solved(own[0]._raw.ground(metric), own[0]._raw.measures(), numbers, accuracy, threads, verbose, penalty)
+        ground = own[0]._raw.ground(geometry(metric, period))
+        return _solved(ground, own[0]._raw.measures(), numbers, accuracy, threads, verbose, penalty)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
             sets[0].check_pairs(numbers)
 
-    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
+    ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
     with nodes_by_name(graph):
         return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty)
 
@@ -135,6 +137,7 @@ def emd_pairwise(
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
+    period: Any = None,
     assume_metric: bool = False,
     penalty: Optional[float] = None,
     accuracy: Union[str, float, None] = None,
@@ -151,7 +154,7 @@ def emd_pairwise(
         One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
         matched to those of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
         list of (masses, points) or of arrays of points that these are made from.
-    points, cost, graph, weight, metric
+    points, cost, graph, weight, metric, period
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
         the measures of a pair have the same mass.
     assume_metric : bool
@@ -187,7 +190,7 @@ def emd_pairwise(
            [3.]])
     """
     check_exponent(p)
-    ground, both, n, m = _both_on_one_ground(A, B, points, cost, graph, metric, weight, assume_metric, missing, penalty)
+    ground, both, n, m = _both_on_one_ground(A, B, points, cost, graph, metric, period, weight, assume_metric, missing, penalty)
     if B is None:
         left, right = np.triu_indices(n, 1)
     else:
@@ -214,6 +217,7 @@ def _both_on_one_ground(
     cost: Any,
     graph: Any,
     metric: str,
+    period: Any,
     weight: Optional[str],
     assume_metric: bool,
     missing: str,
@@ -227,14 +231,14 @@ def _both_on_one_ground(
         if penalty is None:
             left.check_balanced(right)
         both = left if right is None else left.followed_by(right)
-        return both.ground(metric), both.measures(), len(left), len(both) - len(left)
+        return both.ground(geometry(metric, period)), both.measures(), len(left), len(both) - len(left)
 
     def check(rows: list[_core.Measures]) -> None:
         if penalty is None:
             _core.Model.check_balanced(rows[0], None if B is None else rows[1])
 
     sets = [A] if B is None else [A, B]
-    ground, rows = _on_one_ground(sets, points, cost, graph, metric, weight, assume_metric, missing, penalty is not None, check)
+    ground, rows = _on_one_ground(sets, points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
     _check_table(rows[0], rows[-1])
     return ground, rows[0] if B is None else _stacked(rows), len(rows[0]), len(rows[-1])
 
@@ -260,6 +264,7 @@ def _on_one_ground(
     cost: Any,
     graph: Any,
     metric: str,
+    period: Any,
     weight: Optional[str],
     assume_metric: bool,
     missing: str,
@@ -279,7 +284,7 @@ def _on_one_ground(
     check(rows)
     if graph is not None:
         return graph_of(graph, weight), rows
-    ground = ground_of(points, cost, graph, metric, weight)
+    ground = ground_of(points, cost, graph, metric, weight, period)
     return ground.assume_metric() if assume_metric else ground, rows
 
 

@@ -28,7 +28,7 @@ class Metric:
     """A ground metric that travels: what it is made from, and made once where it arrives."""
 
     def __init__(self, given: Any) -> None:
-        self.given = (given.points, given.cost, given.graph, given.metric, given.weight)
+        self.given = (given.points, given.cost, given.graph, given.metric, given.weight, given.period)
         self.normalize: bool = given.normalize
         self.made: Optional[_core.Ground] = None
 

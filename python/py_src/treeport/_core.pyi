@@ -42,7 +42,9 @@ DEFAULT_PAIRS: int
 _Floats = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
-_Costs = Union[tuple[_Floats, str], tuple[_Floats, _Floats, str], _Floats, Ground, Graph]
+_Period = Union[float, list[Optional[float]]]
+_Geometry = Union[str, tuple[str, _Period]]
+_Costs = Union[tuple[_Floats, _Geometry], tuple[_Floats, _Floats, _Geometry], _Floats, Ground, Graph]
 _Penalty = Union[None, float, _Floats, tuple[_Floats, _Floats]]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
@@ -94,7 +96,7 @@ class Clouds:
         normalize: bool = False,
         empty: bool = False,
     ) -> Clouds: ...
-    def ground(self, metric: str) -> Ground: ...
+    def ground(self, metric: _Geometry) -> Ground: ...
     def measures(self) -> Measures: ...
     def normalized(self) -> Clouds: ...
     def select(self, clouds: _Integers) -> Clouds: ...
@@ -125,7 +127,7 @@ class Graph:
 @final
 class Ground:
     @staticmethod
-    def from_points(points: _Floats, metric: str) -> Ground: ...
+    def from_points(points: _Floats, metric: _Geometry) -> Ground: ...
     @staticmethod
     def from_square(square: npt.NDArray[Any]) -> Ground: ...
     @staticmethod
@@ -134,6 +136,7 @@ class Ground:
     def discrete(n: int) -> Ground: ...
     def assume_metric(self) -> Ground: ...
     def coordinates(self) -> Optional[tuple[_Floats, str]]: ...
+    def period(self) -> Optional[_Period]: ...
     def condensed(self) -> Optional[npt.NDArray[Any]]: ...
     def edges(self) -> Optional[tuple[_Integers, _Integers, _Floats]]: ...
     def linkage(self, method: str, threads: int) -> Model: ...
@@ -354,7 +357,7 @@ def emd_of_arrays(
     b: _Floats,
     ground: _Floats,
     ground_b: Optional[_Floats],
-    metric: Optional[str],
+    metric: Optional[_Geometry],
     mass: Optional[float],
     penalty: Optional[float],
 ) -> Optional[float]: ...
@@ -369,7 +372,7 @@ def emd_within(
     report: _Report = None,
 ) -> tuple[float, float, _Moves]: ...
 def emd_pairs(
-    ground: Union[Ground, Graph, tuple[_Floats, str]],
+    ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
     measures: Union[Measures, _Floats],
     pairs: _Integers,
     threads: int,
@@ -378,7 +381,7 @@ def emd_pairs(
     prepare: bool = False,
 ) -> _Floats: ...
 def emd_pairs_within(
-    ground: Union[Ground, Graph, tuple[_Floats, str]],
+    ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
     measures: Union[Measures, _Floats],
     pairs: _Integers,
     accuracy: Union[str, float],

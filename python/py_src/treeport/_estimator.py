@@ -18,7 +18,7 @@ from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
 from ._estimates import Calibration, Estimates
 from ._forest import Forest
-from ._ground import coordinates, ground_of, names_of_ground, places_for, with_metrics
+from ._ground import check_period, coordinates, ground_of, names_of_ground, places_for, with_metrics
 from ._extended import check_estimator
 from ._inputs import (
     Floats,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 # The parameters that say what the ground metric is.
-_GROUND = frozenset(("points", "cost", "graph", "metric", "weight"))
+_GROUND = frozenset(("points", "cost", "graph", "metric", "period", "weight"))
 
 
 class _Made(NamedTuple):
@@ -102,6 +102,8 @@ class TreeWasserstein(  # type: ignore[misc]
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {metrics}
         How distances follow from `points`.
+    period : float or sequence of float or None, optional
+        The period of all coordinates of `points`, or of each, as for `emd`.
     normalize : bool
         Whether every row is divided by its total first, in `fit` and in all that answers. `False` wants equal totals, and
         distances are those of the masses as they are.
@@ -167,6 +169,7 @@ class TreeWasserstein(  # type: ignore[misc]
         graph: Any = None,
         weight: Optional[str] = "weight",
         metric: str = "euclidean",
+        period: Any = None,
         normalize: bool = True,
         method: str = "auto",
         n_trees: Optional[int] = None,
@@ -193,6 +196,7 @@ class TreeWasserstein(  # type: ignore[misc]
         self.graph = graph
         self.weight = weight
         self.metric = metric
+        self.period = period
         self.normalize = normalize
         self.method = method
         self.n_trees = n_trees
@@ -700,9 +704,10 @@ class TreeWasserstein(  # type: ignore[misc]
         if self._is_without_metric():
             raise ValueError("the file has no ground metric; give one with set_params first")
         if self.points is None and self.cost is None and self.graph is None:
+            check_period(self.period)
             ground = _core.Ground.discrete(self.n_features_in_)
         else:
-            ground = ground_of(self.points, self.cost, self.graph, self.metric, self.weight)
+            ground = ground_of(self.points, self.cost, self.graph, self.metric, self.weight, self.period)
         if ground.points != self.n_features_in_:
             raise ValueError(
                 f"the measures live on {self.n_features_in_} points, "
@@ -808,7 +813,7 @@ def _parameters(ground: _core.Ground) -> dict[str, Any]:
     """What makes the same ground metric."""
     points, cost, edges = ground.coordinates(), ground.condensed(), ground.edges()
     if points is not None:
-        return {"points": points[0], "metric": points[1]}
+        return {"points": points[0], "metric": points[1], "period": ground.period()}
     if cost is not None:
         return {"cost": cost}
     if edges is not None:

@@ -38,6 +38,27 @@ def with_metrics(documented: Documented) -> Documented:
     return documented
 
 
+def geometry(metric: str, period: Any) -> Any:
+    """How coordinates are compared, as the compiled half takes it: by a metric alone, or with periods."""
+    if period is None:
+        return metric
+    expected = "it must be one number, or a number or None for each coordinate"
+    try:
+        if np.ndim(period) == 0:
+            return metric, float(period)
+        return metric, [None if one is None else float(one) for one in period]
+    except (TypeError, ValueError):
+        raise ValueError(f"period is {period!r}; {expected}") from None
+
+
+def check_period(period: Any) -> None:
+    """Refuses a period of what has no coordinates."""
+    if period is not None:
+        raise ValueError(
+            f"period is {period!r}, and it is that of coordinates; leave it out, or give points instead of costs or a graph"
+        )
+
+
 def coordinates(points: Any) -> Floats:
     """Points as rows of coordinates."""
     if is_plain(points):
@@ -92,12 +113,13 @@ def places_for(source: Any, known: Optional[Places], X: Any) -> Places:
     return Places(X.shape[1], X.names) if isinstance(X, Measures) else places_in(X)
 
 
-def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]) -> Any:
+def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str], period: Any = None) -> Any:
     """What one call of the exact solver reads distances from."""
     one_of(points, cost, graph)
     if points is not None:
         _check_degrees(points, metric)
-        return coordinates(points), metric
+        return coordinates(points), geometry(metric, period)
+    check_period(period)
     if graph is not None:
         return graph_of(graph, weight)
     return _matrix(cost, np.float64)
@@ -122,13 +144,14 @@ def nodes_by_name(graph: Any) -> Iterator[None]:
 
 
 def ground_of(
-    points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
+    points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str], period: Any = None
 ) -> _core.Ground:
     """A ground metric for many calls."""
     one_of(points, cost, graph)
     if points is not None:
         _check_degrees(points, metric)
-        return _core.Ground.from_points(coordinates(points), metric)
+        return _core.Ground.from_points(coordinates(points), geometry(metric, period))
+    check_period(period)
     if graph is not None:
         return _core.Graph(*_edges(graph, weight)).whole()
     values = _squared(to_measures(cost), "cost")

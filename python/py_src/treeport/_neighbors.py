@@ -16,7 +16,7 @@ from . import _core
 from ._blocks import processes, spread_search
 from ._clouds import are_clouds, clouds_for, clouds_of
 from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
-from ._ground import ground_of, names_of_ground, places_for, with_metrics
+from ._ground import check_period, geometry, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
     Integers,
     Measures,
@@ -64,6 +64,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {metrics}
         How distances follow from `points`, or from those of `Clouds`.
+    period : float or sequence of float or None, optional
+        The period of all coordinates of `points`, or of each, as for `emd`.
     n_neighbors : int
         Neighbors of a query, where a call does not say.
     radius : float
@@ -125,6 +127,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         model: Optional[TreeWasserstein] = None,
         weight: Optional[str] = "weight",
         metric: str = "euclidean",
+        period: Any = None,
         n_neighbors: int = 10,
         radius: float = 1.0,
         accuracy: Union[str, float] = "exact",
@@ -140,6 +143,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         self.model = model
         self.weight = weight
         self.metric = metric
+        self.period = period
         self.n_neighbors = n_neighbors
         self.radius = radius
         self.accuracy = accuracy
@@ -209,7 +213,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         with bar("indexing", self.verbose) as report:
             memory = None if self.memory is None else int(self.memory)
             penalty = float(self.penalty) if self.penalty is not None else None
-            ground = raw.ground(self.metric)
+            ground = raw.ground(geometry(self.metric, self.period))
             self._index = _core.Index.of_clouds(raw, ground, memory, penalty, threads_of(self.n_jobs), report)
         self.n_features_in_ = clouds.dim
         if hasattr(self, "feature_names_in_"):
@@ -481,7 +485,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         ground, clouds = index.ground, index.is_of_clouds
         given = _parameters(ground)
         _, penalty = index.penalty
-        loaded = cls(metric=given["metric"], penalty=penalty) if clouds else cls(**given)
+        same = {"metric": given["metric"], "period": given["period"], "penalty": penalty}
+        loaded = cls(**same) if clouds else cls(**given)
         loaded._index = index
         loaded.n_features_in_ = given["points"].shape[1] if clouds else ground.points
         return loaded
@@ -544,11 +549,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         source = self if self.model is None else self.model
         bare = source.points is None and source.cost is None and source.graph is None
         if self.model is None and bare:
+            check_period(self.period)
             return _core.Ground.discrete(self.n_features_in_)
         if self.model is not None and (bare or self.model.__sklearn_is_fitted__()):
             check_is_fitted(self.model)
             return self.model._ground()
-        return ground_of(source.points, source.cost, source.graph, source.metric, source.weight)
+        return ground_of(source.points, source.cost, source.graph, source.metric, source.weight, source.period)
 
     def _names(self, reset: bool) -> Optional[Sequence[Any]]:
         """Names of the points that columns are matched to."""

@@ -13,6 +13,7 @@ from ._ground import (
     costs,
     directed,
     directed_costs,
+    geometry,
     names_of_ground,
     nodes_by_name,
     one_of,
@@ -76,6 +77,7 @@ class _Problem:
         graph: Any,
         metric: str,
         weight: Optional[str],
+        period: Any,
     ) -> None:
         self._of = points, points_b, cost, graph
         self._check_labels(a, b)
@@ -84,11 +86,11 @@ class _Problem:
         self._places: Optional[tuple[Integers, Integers]] = None
         self.costs: Any
         if points_b is not None:
-            self.costs = (*self._two_sets(points, points_b, cost, graph), metric)
-        elif points is None and cost is None and (adjacency := directed(graph, weight)) is not None:
+            self.costs = (*self._two_sets(points, points_b, cost, graph), geometry(metric, period))
+        elif points is None and cost is None and period is None and (adjacency := directed(graph, weight)) is not None:
             self._along(adjacency)
         else:
-            self.costs = costs(points, cost, graph, metric, weight)
+            self.costs = costs(points, cost, graph, metric, weight, period)
 
     def _row(self, measure: Any, side: int) -> Any:
         """A measure in the order of the points of its side, where both have names; `None` is the same mass everywhere."""
@@ -220,6 +222,7 @@ class _GroundOptions(TypedDict, total=False):
     graph: Any
     weight: Optional[str]
     metric: str
+    period: Any
 
 
 class _EmdOptions(_GroundOptions, total=False):
@@ -287,6 +290,7 @@ def emd(
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
+    period: Any = None,
     mass: Optional[float] = None,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
@@ -326,6 +330,10 @@ def emd(
         The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
     metric : {metrics}
         How distances follow from coordinates. "haversine" takes latitude and longitude in degrees, and distances are in km.
+    period : float or sequence of float or None, optional
+        After which way coordinates are back where they began, for angles, tori and boxes of a simulation: one number for all
+        coordinates, or one, or `None`, for each. ``period=[None, 2 * np.pi]`` is a height and an angle. Differences are the
+        shorter way around; not for "cosine" and "haversine".
     mass : float, optional
         Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
     penalty : float, array-like of shape (n_points,), or tuple of two such, optional
@@ -428,11 +436,12 @@ def emd(
         # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
         ground = cost if points is None else points
         if type(ground) is _ndarray and (points_b is None or type(points_b) is _ndarray):
-            of_points = None if points is points_b is None else metric
-            value = _emd_of_arrays(a, b, ground, points_b, of_points, mass, penalty)
-            if value is not None:
-                return value
-    problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
+            of_points = None if points is points_b is None else metric if period is None else geometry(metric, period)
+            if of_points is not None or period is None:
+                value = _emd_of_arrays(a, b, ground, points_b, of_points, mass, penalty)
+                if value is not None:
+                    return value
+    problem = _Problem(a, b, points, points_b, cost, graph, metric, weight, period)
     kind = _kind(return_plan)
     penalty = problem.penalty(penalty)
     with bar("exact distance", verbose) as report, nodes_by_name(graph):
@@ -471,6 +480,7 @@ def sinkhorn(
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
+    period: Any = None,
     epsilon: float = 0.01,
     relative: bool = True,
     max_iterations: int = 100_000,
@@ -483,7 +493,7 @@ def sinkhorn(
 
     Parameters
     ----------
-    a, b, cost, points_b, points, graph, weight, metric
+    a, b, cost, points_b, points, graph, weight, metric, period
         As for `emd`: ``sinkhorn(a, b, M)`` or ``sinkhorn(a, b, x, y)``, everything else by name.
     epsilon : float
         How much the entropy weighs.
@@ -516,7 +526,7 @@ def sinkhorn(
     >>> round(value, 6)  # 1/(1 + e)
     0.268941
     """
-    problem = _Problem(a, b, points, points_b, cost, graph, metric, weight)
+    problem = _Problem(a, b, points, points_b, cost, graph, metric, weight, period)
     options = (epsilon, relative, max_iterations, tolerance)
     kind = _kind(return_plan)
     value, entries = _core.sinkhorn(problem.a, problem.b, problem.costs, bool(kind), *options)

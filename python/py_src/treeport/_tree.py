@@ -268,6 +268,7 @@ def linkage(
     graph: Any = None,
     weight: Optional[str] = "weight",
     metric: str = "euclidean",
+    period: Any = None,
     method: str = "average",
     names: Optional[Sequence[str]] = None,
     n_jobs: Optional[int] = None,
@@ -276,7 +277,7 @@ def linkage(
 
     Parameters
     ----------
-    points, cost, graph, weight, metric
+    points, cost, graph, weight, metric, period
         The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
     method : {"average", "single", "complete", "ward", "closest", "neighbors"}
         How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
@@ -297,7 +298,7 @@ def linkage(
     >>> tp.linkage(points=[[0.0], [1.0], [5.0]], method="single").to_newick()
     '(2:2,(0:0.5,1:0.5):1.5);'
     """
-    ground = ground_of(points, cost, graph, metric, weight)
+    ground = ground_of(points, cost, graph, metric, weight, period)
     raw = ground.linkage(method, threads_of(n_jobs))
     own = names_of_labels(names_of_ground(points, cost, graph) or [])
     called = own if names is None else [str(name) for name in names]

@@ -257,7 +257,8 @@ impl Inputs {
             add("ground metric", path.display().to_string());
         }
         if let (Some((dim, _)), Some(compared)) = (metric.coordinates(), metric.point_metric()) {
-            add("coordinates", format!("{dim}, {compared}"));
+            let period = metric.period().map(|period| format!(", period {period}"));
+            add("coordinates", format!("{dim}, {compared}{}", period.unwrap_or_default()));
         }
         add("measures", measures.len().to_string());
         let mean = measures.entries() as f64 / measures.len().max(1) as f64;

@@ -50,6 +50,18 @@ fn usage() {
 
     For more information, try '--help'.
     "#);
+    let fit = "fit --points line.csv -o model.tree";
+    assert_snapshot!(folder.error(&format!("{fit} --period -1")),
+        @"line.csv: `--period` is -1; it must be a finite number of at least 1e-300");
+    assert_snapshot!(folder.error(&format!("{fit} --period none,7")),
+        @"line.csv: `--period` is none,7 for points with 1 coordinates; it must be one number, or a number or none for each coordinate");
+    assert_snapshot!(folder.error(&format!("{fit} --period 7 --metric cosine")),
+        @"line.csv: `--period` is 7; cosine compares directions, which have no period; leave it out or take another metric");
+    assert_snapshot!(folder.error(&format!("{fit} --period seven")), @r#"
+    invalid value 'seven' for '--period <PERIODS>': period is `seven`; it must be one number, or a number or none for each coordinate, separated by commas
+
+    For more information, try '--help'.
+    "#);
     assert_snapshot!(folder.error("fit --points line.csv -o nowhere/model.tree"),
         @"cannot write `nowhere/model.tree`: there is no folder `nowhere`");
 }

@@ -35,6 +35,32 @@ fn exact_distances_of_all_pairs() {
 }
 
 #[test]
+fn coordinates_that_go_round() {
+    let folder = Folder::new();
+    for metric in ["euclidean", "chebyshev"] {
+        let exact = format!("exact --points line.csv --measures measures.csv --metric {metric}");
+        assert_snapshot!(folder.run(&format!("{exact} --period 7")), @r#"
+        left,right,distance
+        0,1,2
+        0,2,0.5
+        1,2,1.5
+        --- exit 0
+        "#);
+        let none = folder.run(&format!("{exact} --period none"));
+        assert_eq!(none, folder.run(&exact));
+    }
+    folder.run(
+        "fit --points line.csv --period 7 --measures measures.csv --with-metric -o round.tree",
+    );
+    let rows = folder.json("estimate round.tree --measures measures.csv --accuracy exact --json");
+    let found: Vec<f64> = rows
+        .iter()
+        .filter_map(|row| row.get("estimate").or(row.get("distance"))?.as_f64())
+        .collect();
+    assert_eq!(found, [2.0, 0.5, 1.5]);
+}
+
+#[test]
 fn bounds_of_all_pairs() {
     let folder = Folder::new();
     let exact = "exact --points line.csv --measures measures.csv";

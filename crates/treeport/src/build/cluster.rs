@@ -13,9 +13,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rayon::prelude::*;
 
 use super::draft::TreeDraft;
-use super::kmeans;
+use super::kmeans::{self, ComparedVectors};
 use crate::error::{Error, Result};
-use crate::metric::{GroundMetric, PointMetric};
+use crate::metric::GroundMetric;
 use crate::option_range::OptionRange;
 use crate::progress::{Counter, Progress};
 use crate::steps::BUILDING;
@@ -177,17 +177,18 @@ fn places(metric: &GroundMetric, mut points: Vec<usize>) -> Vec<Vec<usize>> {
 /// How clusters of one metric are split.
 enum Splitter<'a> {
     Farthest { metric: &'a GroundMetric, branching: usize },
-    KMeans { point_metric: PointMetric, dim: usize, vectors: &'a [f64], branching: usize },
+    KMeans { points: ComparedVectors<'a>, branching: usize },
 }
 
 impl<'a> Splitter<'a> {
     fn new(metric: &'a GroundMetric, splitting: Splitting, branching: usize) -> Result<Self> {
-        match (splitting, metric.vectors(), metric.point_metric()) {
-            (Splitting::Farthest, ..) => Ok(Self::Farthest { metric, branching }),
-            (Splitting::KMeans, Some((dim, vectors)), Some(point_metric)) => {
-                Ok(Self::KMeans { point_metric, dim, vectors, branching })
+        match splitting {
+            Splitting::Farthest => Ok(Self::Farthest { metric, branching }),
+            Splitting::KMeans => {
+                let points = ComparedVectors::of(metric);
+                let points = points.ok_or(Error::NoCoordinates { method: "k-means" })?;
+                Ok(Self::KMeans { points, branching })
             }
-            (Splitting::KMeans, ..) => Err(Error::NoCoordinates { method: "k-means" }),
         }
     }
 
@@ -200,10 +201,7 @@ impl<'a> Splitter<'a> {
                 metric.block(&[rng.random_range(0..members.len())], &members, &mut to_center);
                 Cluster { members, to_center, up: 0.0 }
             }
-            Self::KMeans { point_metric, dim, vectors, .. } => {
-                let members = (0..vectors.len() / dim).collect();
-                kmeans::around_mean(point_metric, dim, vectors, members)
-            }
+            Self::KMeans { points, .. } => kmeans::around_mean(points, (0..points.len()).collect()),
         }
     }
 
@@ -211,8 +209,8 @@ impl<'a> Splitter<'a> {
     fn split(&self, cluster: &Cluster, rng: &mut Xoshiro256PlusPlus) -> Vec<Cluster> {
         match *self {
             Self::Farthest { metric, branching } => farthest(metric, cluster, branching, rng),
-            Self::KMeans { point_metric, dim, vectors, branching } => {
-                kmeans::split(point_metric, dim, vectors, &cluster.members, branching, rng)
+            Self::KMeans { points, branching } => {
+                kmeans::split(points, &cluster.members, branching, rng)
             }
         }
     }

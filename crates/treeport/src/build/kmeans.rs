@@ -4,21 +4,63 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::cluster::Cluster;
-use crate::metric::PointMetric;
+use crate::metric::period::{way, wrapped};
+use crate::metric::{GroundMetric, PointMetric};
 
 /// Rounds of Lloyd; clusters of a tree need not be perfect.
 const ROUNDS: usize = 10;
 
-/// The members around their mean.
-pub(super) fn around_mean(
+/// Vectors, and how they are compared.
+#[derive(Clone, Copy)]
+pub(super) struct ComparedVectors<'a> {
     point_metric: PointMetric,
     dim: usize,
-    vectors: &[f64],
-    members: Vec<usize>,
-) -> Cluster {
-    let mean = mean(dim, vectors, &members);
-    let to_center =
-        members.iter().map(|&m| point_metric.between(vector(dim, vectors, m), &mean)).collect();
+    vectors: &'a [f64],
+    /// Half periods of coordinates that go round.
+    halves: Option<&'a [f64]>,
+}
+
+impl<'a> ComparedVectors<'a> {
+    /// Nothing where a metric has no coordinates.
+    pub(super) fn of(metric: &'a GroundMetric) -> Option<Self> {
+        let (dim, vectors) = metric.vectors()?;
+        let (point_metric, halves) = (metric.point_metric()?, metric.half_periods());
+        Some(Self { point_metric, dim, vectors, halves })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.vectors.len() / self.dim
+    }
+
+    fn between(&self, x: &[f64], y: &[f64]) -> f64 {
+        self.point_metric.between(x, y, self.halves)
+    }
+
+    fn vector(&self, point: usize) -> &'a [f64] {
+        &self.vectors[point * self.dim..(point + 1) * self.dim]
+    }
+
+    /// The mean of some vectors; of coordinates that go round that of the shorter ways from the first.
+    fn mean(&self, members: &[usize]) -> Vec<f64> {
+        // From the first member on, so that the mean of equal vectors is that vector to the last bit.
+        let first = self.vector(members[0]);
+        let half = |k: usize| self.halves.map_or(f64::INFINITY, |halves| halves[k]);
+        let mut sums = vec![0.0; self.dim];
+        for &m in members {
+            for (k, &x) in self.vector(m).iter().enumerate() {
+                sums[k] += way(x, first[k], half(k));
+            }
+        }
+        let count = members.len() as f64;
+        let at = |(k, sum): (usize, f64)| wrapped(first[k] + sum / count, half(k));
+        sums.into_iter().enumerate().map(at).collect()
+    }
+}
+
+/// The members around their mean.
+pub(super) fn around_mean(points: ComparedVectors<'_>, members: Vec<usize>) -> Cluster {
+    let mean = points.mean(&members);
+    let to_center = members.iter().map(|&m| points.between(points.vector(m), &mean)).collect();
     Cluster { members, to_center, up: 0.0 }
 }
 
@@ -27,17 +69,16 @@ pub(super) fn around_mean(
 /// Assignments and seeding go by the metric of the points, so that Manhattan distances or cosines
 /// make their own clusters.
 pub(super) fn split(
-    point_metric: PointMetric,
-    dim: usize,
-    vectors: &[f64],
+    points: ComparedVectors<'_>,
     members: &[usize],
     k: usize,
     rng: &mut Xoshiro256PlusPlus,
 ) -> Vec<Cluster> {
-    let mut centers = seeds(point_metric, dim, vectors, members, k, rng);
+    let mut centers = seeds(points, members, k, rng);
+    let dim = points.dim;
     let mut owner = vec![usize::MAX; members.len()];
     for _ in 0..ROUNDS {
-        let near = |&m: &usize| nearest(point_metric, dim, &centers, vector(dim, vectors, m));
+        let near = |&m: &usize| nearest(points, &centers, points.vector(m));
         let assigned: Vec<usize> = members.iter().map(near).collect();
         if assigned == owner {
             break;
@@ -47,35 +88,34 @@ pub(super) fn split(
         // A part that has lost all its points keeps its center, and may win some back.
         for (part, center) in parts.iter().zip(centers.chunks_exact_mut(dim)) {
             if !part.is_empty() {
-                center.copy_from_slice(&mean(dim, vectors, part));
+                center.copy_from_slice(&points.mean(part));
             }
         }
     }
-    let above = mean(dim, vectors, members);
+    let above = points.mean(members);
     let parts = group(members, &owner, centers.len() / dim);
     let around = |part: Vec<usize>| {
-        let up = point_metric.between(&mean(dim, vectors, &part), &above);
-        Cluster { up, ..around_mean(point_metric, dim, vectors, part) }
+        let up = points.between(&points.mean(&part), &above);
+        Cluster { up, ..around_mean(points, part) }
     };
     parts.into_iter().filter(|part| !part.is_empty()).map(around).collect()
 }
 
 /// k-means++: the next center is drawn with odds of its squared distance to those before.
 fn seeds(
-    point_metric: PointMetric,
-    dim: usize,
-    vectors: &[f64],
+    points: ComparedVectors<'_>,
     members: &[usize],
     k: usize,
     rng: &mut Xoshiro256PlusPlus,
 ) -> Vec<f64> {
+    let dim = points.dim;
     let first = members[rng.random_range(0..members.len())];
-    let mut centers = vector(dim, vectors, first).to_vec();
+    let mut centers = points.vector(first).to_vec();
     let mut near = vec![f64::INFINITY; members.len()];
     while centers.len() < k * dim {
         let newest = &centers[centers.len() - dim..];
         for (near, &m) in near.iter_mut().zip(members) {
-            *near = near.min(point_metric.between(vector(dim, vectors, m), newest));
+            *near = near.min(points.between(points.vector(m), newest));
         }
         // As shares of the largest, so that no square overflows or vanishes.
         let largest = near.iter().copied().fold(0.0, f64::max);
@@ -90,29 +130,13 @@ fn seeds(
         };
         // Rounding may leave a rest after the last: then it is the farthest point.
         let next = odds.iter().position(falls).or_else(|| odds.iter().position(|&odd| odd == 1.0));
-        centers.extend_from_slice(vector(dim, vectors, members[next.unwrap_or(0)]));
+        centers.extend_from_slice(points.vector(members[next.unwrap_or(0)]));
     }
     centers
 }
 
-fn vector(dim: usize, vectors: &[f64], point: usize) -> &[f64] {
-    &vectors[point * dim..(point + 1) * dim]
-}
-
-fn mean(dim: usize, vectors: &[f64], members: &[usize]) -> Vec<f64> {
-    // From the first member on, so that the mean of equal vectors is that vector to the last bit.
-    let first = vector(dim, vectors, members[0]);
-    let mut sums = vec![0.0; dim];
-    for &m in members {
-        for (k, x) in vector(dim, vectors, m).iter().enumerate() {
-            sums[k] += x - first[k];
-        }
-    }
-    sums.iter().zip(first).map(|(sum, x)| x + sum / members.len() as f64).collect()
-}
-
-fn nearest(point_metric: PointMetric, dim: usize, centers: &[f64], x: &[f64]) -> usize {
-    let distances = centers.chunks_exact(dim).map(|center| point_metric.between(x, center));
+fn nearest(points: ComparedVectors<'_>, centers: &[f64], x: &[f64]) -> usize {
+    let distances = centers.chunks_exact(points.dim).map(|center| points.between(x, center));
     let closer = |best: (usize, f64), next: (usize, f64)| if next.1 < best.1 { next } else { best };
     distances.enumerate().fold((0, f64::INFINITY), closer).0
 }

@@ -14,12 +14,17 @@
 //! the second because a grid of side s parts two points with probability at most ‖x − y‖₁/s: the
 //! constant and the logarithm of \[CTW24\]'s theorem on quadtrees. Which distance the metric itself
 //! takes of its coordinates makes no difference to the tree.
+//!
+//! A coordinate that goes round is cut open at a random place first. No two points are then nearer than
+//! they were, so the first bound holds; a cut of a circle of length P parts two points at distance r along
+//! it with probability r/P, after which they are at most 4P apart, so that the second holds with 4 more.
 
 use rand::RngExt;
 
 use super::draft::TreeDraft;
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
+use crate::metric::period::wrapped;
 use crate::seed::generator;
 use crate::tree::Tree;
 
@@ -51,7 +56,16 @@ pub fn quadtree(metric: &GroundMetric, seed: u64) -> Result<Tree> {
     let (dim, vectors) = metric.vectors().ok_or(Error::NoCoordinates { method: "a quadtree" })?;
     let mut rng = generator(seed);
     let shift: Vec<f64> = (0..dim).map(|_| rng.random()).collect();
-    Grid::new(dim, vectors, &shift).tree()
+    let Some(halves) = metric.half_periods() else {
+        return Grid::new(dim, vectors, &shift).tree();
+    };
+    let cut: Vec<f64> = (0..dim).map(|_| rng.random()).collect();
+    let open = |(at, &x): (usize, &f64)| {
+        let half = halves[at % dim];
+        if half.is_finite() { wrapped(x - 2.0 * half * cut[at % dim], half) } else { x }
+    };
+    let opened: Vec<f64> = vectors.iter().enumerate().map(open).collect();
+    Grid::new(dim, &opened, &shift).tree()
 }
 
 /// Points in cells: bit `LEVELS − l` of a coordinate says in which half it falls at level l.

@@ -270,7 +270,7 @@ impl Estimator {
     /// The distance of the two centroids where that is a lower bound, 0 elsewhere.
     fn centroids(&self, a: &Measure<'_>, b: &Measure<'_>) -> f64 {
         let norm = self.metric.point_metric().and_then(PointMetric::norm);
-        let (Some(norm), Some((dim, points))) = (norm, self.metric.coordinates()) else {
+        let (Some(norm), Some((dim, points))) = (norm, self.metric.vectors()) else {
             return 0.0;
         };
         let vector = |point: usize| &points[point * dim..(point + 1) * dim];
@@ -289,9 +289,13 @@ impl Estimator {
         let rounding = digits(a, b);
         let least = |(moved, size): (&f64, &f64)| (moved.abs() - rounding * size).max(0.0);
         let parts = moved.iter().zip(&size).map(least);
+        // A mean of angles is none; the other coordinates alone are no longer than all.
+        let is_round = |k: usize| self.metric.half_periods().is_some_and(|h| h[k].is_finite());
+        let parts = parts.enumerate().map(|(k, part)| if is_round(k) { 0.0 } else { part });
         match norm {
             Norm::L2 => parts.map(|x| x * x).sum::<f64>().sqrt(),
             Norm::L1 => parts.sum(),
+            Norm::Largest => parts.fold(0.0, f64::max),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::columns::MissingColumns;
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
-use crate::metric::{Components, GroundMetric, PointMetric};
+use crate::metric::{Components, Geometry, GroundMetric};
 use crate::model::Model;
 use crate::names::{Named, reads_and_prints};
 use crate::search::{IndexFile, SavedFile};
@@ -431,10 +431,15 @@ impl<'a> Input<'a> {
     ///
     /// # Errors
     /// What its reader refuses; a format that holds no points.
-    pub fn points(self, metric: PointMetric) -> Result<(GroundMetric, Option<Vec<String>>)> {
+    pub fn points(
+        self,
+        geometry: impl Into<Geometry>,
+    ) -> Result<(GroundMetric, Option<Vec<String>>)> {
         match self.format {
-            Format::Npy => Ok((GroundMetric::read_points_npy(self.reader, metric)?, None)),
-            Format::Csv | Format::Tsv => GroundMetric::points_from_table(self.table(None)?, metric),
+            Format::Npy => Ok((GroundMetric::read_points_npy(self.reader, geometry)?, None)),
+            Format::Csv | Format::Tsv => {
+                GroundMetric::points_from_table(self.table(None)?, geometry)
+            }
             _ => Err(self.refused()),
         }
     }

@@ -6,18 +6,18 @@ use super::table::{self, Table};
 use super::{Array, Data, npy, npz, rows_and_columns};
 use crate::condensed::pairs_of;
 use crate::error::{Error, Result, show_shape};
-use crate::metric::{Components, GroundMetric, PointMetric};
+use crate::metric::{Components, Geometry, GroundMetric};
 
 impl GroundMetric {
     /// Points from a two-dimensional NumPy array, one point per row.
     ///
     /// # Errors
     /// What is not such an array; what [`from_points`](Self::from_points) refuses.
-    pub fn read_points_npy(reader: impl Read, point_metric: PointMetric) -> Result<Self> {
+    pub fn read_points_npy(reader: impl Read, geometry: impl Into<Geometry>) -> Result<Self> {
         let what = "the table of coordinates";
         let array = npy::read_if(reader, |shape| rows_and_columns(shape, what).map(drop))?;
         let (_, dim) = array.rows_and_columns(what)?;
-        Self::from_points(dim, array.into_f64()?, point_metric)
+        Self::from_points(dim, array.into_f64()?, geometry)
     }
 
     /// Points from a table of text ([`table::read_matrix`]), one point per row, with their names
@@ -27,9 +27,9 @@ impl GroundMetric {
     /// What is not such a table; what [`from_points`](Self::from_points) refuses.
     pub fn read_points_csv(
         reader: impl Read,
-        point_metric: PointMetric,
+        geometry: impl Into<Geometry>,
     ) -> Result<(Self, Option<Vec<String>>)> {
-        Self::points_from_table(table::read_matrix(reader)?, point_metric)
+        Self::points_from_table(table::read_matrix(reader)?, geometry)
     }
 
     /// Points from a table, one per row, with their names where it has names of rows.
@@ -38,9 +38,9 @@ impl GroundMetric {
     /// What [`from_points`](Self::from_points) refuses.
     pub fn points_from_table(
         table: Table,
-        point_metric: PointMetric,
+        geometry: impl Into<Geometry>,
     ) -> Result<(Self, Option<Vec<String>>)> {
-        Ok((Self::from_points(table.columns, table.values, point_metric)?, table.ids))
+        Ok((Self::from_points(table.columns, table.values, geometry)?, table.ids))
     }
 
     /// Distances from a NumPy array: one axis for a condensed matrix, two for a square one.
@@ -190,6 +190,7 @@ mod tests {
     use std::io::Cursor;
 
     use super::*;
+    use crate::metric::PointMetric;
     use crate::sparse::Csr;
 
     fn double(shape: &[usize], data: &[f64]) -> Vec<u8> {

@@ -23,7 +23,7 @@ use super::{forest, tree};
 use crate::accuracy::Level;
 use crate::error::{Error, Result};
 use crate::estimate::{Calibration, Statistic};
-use crate::metric::{GroundMetric, Storage};
+use crate::metric::{GroundMetric, Period, PointMetric, Storage};
 use crate::model::Model;
 use crate::names::Named;
 
@@ -199,8 +199,10 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
         values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
     };
     if let (Some((dim, coordinates)), Some(name)) = (metric.coordinates(), metric.point_metric()) {
-        let keys =
+        let mut keys =
             vec![("dim", json!(dim)), ("kind", json!("points")), ("name", json!(name.name()))];
+        // Only where there is one, so that files without periods keep their bytes.
+        keys.extend(metric.period().map(|period| ("period", period_value(period))));
         return (object(keys), vec![("metric.coordinates", Dtype::F64, doubles(coordinates))]);
     }
     if let Some(edges) = metric.edges() {
@@ -227,6 +229,24 @@ pub(crate) fn metric_parts(metric: &GroundMetric) -> (Value, Tensors<'_>) {
         ("single", json!(single)),
     ];
     (object(keys), vec![("metric.distances", dtype, bytes)])
+}
+
+/// A period as a number, or as a list with null for coordinates that have none.
+fn period_value(period: &Period) -> Value {
+    match period {
+        Period::All(period) => json!(period),
+        Period::Each(periods) => json!(periods),
+    }
+}
+
+fn read_period(value: &Value) -> Option<Period> {
+    if let Some(period) = value.as_f64() {
+        return Some(Period::All(period));
+    }
+    let one = |period: &Value| {
+        if period.is_null() { Some(None) } else { period.as_f64().map(Some) }
+    };
+    Some(Period::Each(value.as_array()?.iter().map(one).collect::<Option<_>>()?))
 }
 
 /// The tensors of a metric, in the order in which they are written.
@@ -259,8 +279,13 @@ pub(crate) fn read_metric(
     match (value.get("kind")?.as_str()?, tensors) {
         ("points", [coordinates]) => {
             let dim = usize::try_from(value.get("dim")?.as_u64()?).ok()?;
-            let name = value.get("name")?.as_str()?.parse().ok()?;
-            Some(GroundMetric::from_points(dim, doubles(coordinates), name))
+            let name: PointMetric = value.get("name")?.as_str()?.parse().ok()?;
+            let period = match value.get("period") {
+                Some(period) => Some(read_period(period)?),
+                None => None,
+            };
+            let geometry = name.with_optional_period(period);
+            Some(GroundMetric::from_points(dim, doubles(coordinates), geometry))
         }
         ("matrix", [distances]) => {
             let metric = if value.get("single")?.as_bool()? {
@@ -290,7 +315,6 @@ mod tests {
     use super::*;
     use crate::build::{Linkage, linkage};
     use crate::forest::Forest;
-    use crate::metric::PointMetric;
 
     fn metrics() -> Vec<GroundMetric> {
         let points = vec![0.0, 1.0, 5.0, -2.5, 3.0, 1e-3];

@@ -3,7 +3,8 @@
 //! Kernels and bounds add up squares, so that such points become a matrix: all distances, each worked out in
 //! a unit of its own.
 
-use super::{PointMetric, check_count};
+use super::points::period::{apart, that_matter, wrapped};
+use super::{Geometry, PointMetric, check_count};
 use crate::condensed;
 use crate::error::Result;
 use crate::memory;
@@ -16,24 +17,39 @@ const NEAR: f64 = 1e150;
 pub(super) fn distances(
     dim: usize,
     coordinates: &[f64],
-    metric: PointMetric,
+    geometry: &Geometry,
 ) -> Result<Option<Vec<f64>>> {
     let is_near = coordinates.iter().all(|x| x.abs() < NEAR);
     let is_table = dim > 0 && coordinates.len().is_multiple_of(dim);
     let is_finite = coordinates.iter().all(|x| x.is_finite());
-    let refused = metric != PointMetric::Euclidean || !is_table || !is_finite;
+    let refused = geometry.metric != PointMetric::Euclidean || !is_table || !is_finite;
     if is_near || refused || has_squares(dim, coordinates) {
         return Ok(None);
     }
+    let Some(halves) = geometry.half_periods(dim)? else {
+        return lengths(dim, coordinates, None).map(Some);
+    };
+    let halves = that_matter(&halves, coordinates.chunks_exact(dim));
+    let Some(halves) = halves else { return lengths(dim, coordinates, None).map(Some) };
+    let inside = coordinates.iter().zip(halves.iter().cycle()).map(|(&x, &half)| wrapped(x, half));
+    let inside: Vec<f64> = inside.collect();
+    if has_squares(dim, &inside) {
+        return Ok(None);
+    }
+    lengths(dim, &inside, Some(&halves)).map(Some)
+}
+
+/// All distances, of wrapped coordinates where there are half periods.
+fn lengths(dim: usize, coordinates: &[f64], halves: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = coordinates.len() / dim;
     check_count(n)?;
     let step = format_args!("the distances of {n} points that are too far apart for squares");
     let mut all = memory::with_capacity(step, condensed::pairs_of(n), "divide the coordinates")?;
     let point = |i: usize| &coordinates[i * dim..(i + 1) * dim];
     for i in 0..n {
-        all.extend((i + 1..n).map(|j| length(point(i), point(j))));
+        all.extend((i + 1..n).map(|j| length(point(i), point(j), halves)));
     }
-    Ok(Some(all))
+    Ok(all)
 }
 
 /// Whether the square of the diagonal of the box around all points is finite, four times over, as kernels
@@ -47,15 +63,16 @@ fn has_squares(dim: usize, coordinates: &[f64]) -> bool {
 }
 
 /// The straight line between two points, in a unit as large as the widest difference.
-fn length(x: &[f64], y: &[f64]) -> f64 {
+fn length(x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
     // Halves, because the difference of two numbers may be beyond the largest.
-    let half = |(a, b): (&f64, &f64)| (0.5 * a - 0.5 * b).abs();
-    let widest = x.iter().zip(y).map(half).fold(0.0, f64::max);
+    let period = |k: usize| halves.map_or(f64::INFINITY, |halves| halves[k]);
+    let half = |(k, (a, b)): (usize, (&f64, &f64))| apart(0.5 * a, 0.5 * b, 0.5 * period(k));
+    let all = x.iter().zip(y).enumerate().map(half);
+    let widest = all.clone().fold(0.0, f64::max);
     if widest == 0.0 {
         return 0.0;
     }
-    let share = |pair: (&f64, &f64)| (half(pair) / widest).powi(2);
-    2.0 * (widest * x.iter().zip(y).map(share).sum::<f64>().sqrt())
+    2.0 * (widest * all.map(|half| (half / widest).powi(2)).sum::<f64>().sqrt())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use rayon::prelude::*;
 pub use components::Components;
 pub(crate) use components::Share;
 pub use matrix::Storage;
-pub use points::{MapCoordinates, PointMetric};
+pub use points::{Geometry, MapCoordinates, Period, PointMetric};
 
 use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
@@ -40,8 +40,8 @@ use kernels::pairs;
 pub(crate) use kernels::single::{FAR, LoweredDistances, LoweredTable, lowered};
 pub(crate) use kernels::sums::Kernel;
 pub(crate) use network::{Network, SpanningTree};
-pub(crate) use points::Norm;
 use points::Points;
+pub(crate) use points::{Norm, period};
 
 /// Most points: a binary tree over them has to number its nodes in 32 bits.
 pub(crate) const MAX_POINTS: usize = u32::MAX as usize / 2;
@@ -85,7 +85,8 @@ impl GroundMetric {
     ///
     /// # Errors
     /// No points, a length that is no multiple of `dim`, a coordinate that is not finite, points so
-    /// far apart that their distance overflows, or coordinates that the metric has no distance for.
+    /// far apart that their distance overflows, coordinates that the metric has no distance for, or
+    /// a period that is none ([`Error::BadOption`]).
     ///
     /// # Example
     /// ```
@@ -98,13 +99,15 @@ impl GroundMetric {
     pub fn from_points(
         dim: usize,
         coordinates: Vec<f64>,
-        point_metric: PointMetric,
+        geometry: impl Into<Geometry>,
     ) -> Result<Self> {
-        if let Some(distances) = far::distances(dim, &coordinates, point_metric)? {
+        let geometry = geometry.into();
+        if let Some(distances) = far::distances(dim, &coordinates, &geometry)? {
             return Self::from_condensed(coordinates.len() / dim, distances);
         }
-        let points = Points::new(dim, coordinates, point_metric)?;
-        Ok(Self::of(Source::Points(points), point_metric.is_metric()))
+        let is_metric = geometry.metric.is_metric();
+        let points = Points::new(dim, coordinates, geometry)?;
+        Ok(Self::of(Source::Points(points), is_metric))
     }
 
     /// The upper triangle of a matrix, row after row, as SciPy's `pdist` returns it.
@@ -339,15 +342,17 @@ impl GroundMetric {
         let (Some(points), Some(others)) = (self.as_points(), other.as_points()) else { return };
         let from = points.vector(i);
         for (&j, out) in to.iter().zip(out) {
-            *out = points.metric.between(from, others.vector(j as usize));
+            let vector = others.vector(j as usize);
+            *out = points.metric.between(from, vector, points.given_halves());
         }
     }
 
-    /// Whether points of both can be measured to each other: coordinates of one space and one metric.
+    /// Whether points of both can be measured to each other: coordinates of one space, one metric and
+    /// the same periods.
     pub(crate) fn shares_space(&self, other: &Self) -> bool {
-        let space =
-            |metric: &Self| metric.as_points().map(|points| (points.given_dim, points.metric));
-        space(self).is_some() && space(self) == space(other)
+        let (Some(one), Some(other)) = (self.as_points(), other.as_points()) else { return false };
+        (one.given_dim, one.metric) == (other.given_dim, other.metric)
+            && one.given_halves() == other.given_halves()
     }
 
     /// Other points in the same space, measured in the same way.
@@ -357,7 +362,8 @@ impl GroundMetric {
     pub(crate) fn with_points(&self, coordinates: Vec<f64>) -> Result<Self> {
         let points =
             self.as_points().ok_or(Error::NoCoordinates { method: "a search of clouds" })?;
-        Self::from_points(points.given_dim, coordinates, points.metric)
+        let geometry = points.metric.with_optional_period(points.period.clone());
+        Self::from_points(points.given_dim, coordinates, geometry)
     }
 
     /// One point in the same space, which is nobody's: a metric has at least one.
@@ -531,7 +537,7 @@ impl GroundMetric {
     }
 
     /// The vectors that distances are computed from: coordinates, or what the
-    /// [metric](PointMetric) makes of them.
+    /// [metric](PointMetric) or [periods](Self::half_periods) make of them.
     pub(crate) fn vectors(&self) -> Option<(usize, &[f64])> {
         self.as_points().map(|points| (points.dim, points.vectors()))
     }
@@ -539,6 +545,27 @@ impl GroundMetric {
     /// How distances follow from the coordinates, if there are any.
     pub fn point_metric(&self) -> Option<PointMetric> {
         self.as_points().map(|points| points.metric)
+    }
+
+    /// The periods of coordinates, if any of them has one.
+    pub fn period(&self) -> Option<&Period> {
+        self.as_points()?.period.as_ref()
+    }
+
+    /// Half the period of every coordinate of the [vectors](Self::vectors), which lie within −half and
+    /// half: infinite for those that have none, and for those along which no two points are farther
+    /// apart than that; nothing where all are infinite. Who computes with vectors of this metric has to
+    /// ask for it.
+    pub(crate) fn half_periods(&self) -> Option<&[f64]> {
+        self.as_points()?.halves()
+    }
+
+    /// Half periods that matter to some points; nothing where none does.
+    pub(crate) fn half_periods_among(
+        &self,
+        points: impl Iterator<Item = usize>,
+    ) -> Option<Vec<f64>> {
+        self.as_points()?.halves_among(points)
     }
 
     /// The edges of the graph, if there is one: smaller node first, sorted, each pair once.
@@ -560,7 +587,9 @@ impl fmt::Debug for GroundMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match &self.shared.source {
             Source::Points(points) => {
-                format!("{} in {} dimensions", points.metric, points.given_dim)
+                let period = points.period.as_ref().map(|period| format!(", period {period}"));
+                let period = period.unwrap_or_default();
+                format!("{} in {} dimensions{period}", points.metric, points.given_dim)
             }
             Source::Matrix(_, Storage::F32(_)) => "matrix of f32".to_owned(),
             Source::Matrix(_, Storage::F64(_)) => "matrix of f64".to_owned(),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::tests::assert_close;
 use super::*;
 use crate::search::clouds::side_by_side;
-use crate::{Clouds, PointMetric, Problem, Problems, Relax, silent};
+use crate::{Clouds, Geometry, Period, PointMetric, Problem, Problems, Relax, silent};
 
 /// Clouds of one to six points with `dim` coordinates, in few places, so that many coincide; some masses are 0.
 fn some_clouds(dim: usize, count: Range<usize>) -> impl Strategy<Value = Clouds> {
@@ -25,28 +25,42 @@ fn some_clouds(dim: usize, count: Range<usize>) -> impl Strategy<Value = Clouds>
     })
 }
 
-/// Few and many coordinates, and every metric that takes so many.
-fn spaces() -> impl Strategy<Value = (usize, PointMetric)> {
+/// Few and many coordinates, every metric that takes so many, and periods of some coordinates.
+fn spaces() -> impl Strategy<Value = (usize, Geometry)> {
     let metrics = [
         PointMetric::Euclidean,
         PointMetric::Manhattan,
+        PointMetric::Chebyshev,
         PointMetric::SqEuclidean,
         PointMetric::Cosine,
     ];
-    let many = (prop_oneof![Just(1), Just(2), Just(3), Just(17), Just(40)], 0..4usize)
-        .prop_map(move |(dim, metric)| (dim, metrics[metric]));
-    prop_oneof![4 => many, 1 => Just((2, PointMetric::Haversine))]
+    // Coordinates are up to 2 apart; some come to lie on the same place.
+    let turns = prop::sample::select(vec![None, Some([1.5, 1.0]), Some([3.5, 0.7])]);
+    let dims = prop_oneof![Just(1), Just(2), Just(3), Just(17), Just(40)];
+    let many = (dims, 0..5usize, turns).prop_map(move |(dim, metric, turns)| {
+        let period = turns.filter(|_| metric < 4).map(|turns: [f64; 2]| {
+            Period::Each((0..dim).map(|k| turns.get(k % 3).copied()).collect())
+        });
+        (dim, metrics[metric].with_optional_period(period))
+    });
+    prop_oneof![4 => many, 1 => Just((2, PointMetric::Haversine.into()))]
 }
 
-fn with_clouds(count: Range<usize>) -> impl Strategy<Value = (PointMetric, Clouds, Clouds)> {
+/// How an index compares coordinates.
+fn geometry_of(index: &Index) -> Geometry {
+    let metric = index.metric().point_metric().unwrap();
+    metric.with_optional_period(index.metric().period().cloned())
+}
+
+fn with_clouds(count: Range<usize>) -> impl Strategy<Value = (Geometry, Clouds, Clouds)> {
     spaces().prop_flat_map(move |(dim, metric)| {
         (Just(metric), some_clouds(dim, count.clone()), some_clouds(dim, 1..4))
     })
 }
 
 /// An index; where `tabled`, with potentials on a net of a few points, whether that pays or not.
-fn index_of(clouds: &Clouds, metric: PointMetric, tabled: bool) -> Index {
-    let ground = clouds.ground(metric).unwrap();
+fn index_of(clouds: &Clouds, geometry: &Geometry, tabled: bool) -> Index {
+    let ground = clouds.ground(geometry.clone()).unwrap();
     let options = IndexOptions { memory: Some(0), reference: 5, penalty: None };
     let mut index = Index::of_clouds(clouds, &ground, &options, &silent).unwrap();
     assert!(index.is_of_clouds() && index.potentials.len() == 0);
@@ -59,7 +73,7 @@ fn index_of(clouds: &Clouds, metric: PointMetric, tabled: bool) -> Index {
 
 /// All clouds of an index by their distances to a query, sorted as neighbors are.
 fn brute(index: &Index, queries: &Clouds, query: usize) -> Vec<(usize, f64)> {
-    let kind = index.metric().point_metric().unwrap();
+    let kind = geometry_of(index);
     let (others, query) = (queries.ground(kind).unwrap(), queries.measures().row(query));
     let distance = |row: usize| {
         let other = index.measures().row(row);
@@ -101,14 +115,14 @@ proptest! {
     fn neighbors_are_those_of_solving_every_pair(
         (metric, clouds, queries) in with_clouds(1..14), k in 1..16usize, tabled in any::<bool>(),
     ) {
-        judge(&index_of(&clouds, metric, tabled), &queries, k);
+        judge(&index_of(&clouds, &metric, tabled), &queries, k);
     }
 
     #[test]
     fn no_bound_is_above_the_distance(
         (metric, clouds, queries) in with_clouds(1..14), tabled in any::<bool>(),
     ) {
-        let index = index_of(&clouds, metric, tabled);
+        let index = index_of(&clouds, &metric, tabled);
         let resolved = index.resolved((&queries).into()).unwrap();
         for by_query in [false, true] {
             for (row, query) in resolved.measures.iter().enumerate() {
@@ -130,7 +144,7 @@ proptest! {
         (metric, clouds, queries) in with_clouds(2..8), added in 0..3usize, tabled in any::<bool>(),
         goes in vec(any::<bool>(), 12),
     ) {
-        let mut index = index_of(&clouds, metric, tabled);
+        let mut index = index_of(&clouds, &metric, tabled);
         let more = clouds.select(&(0..added.min(clouds.len())).collect::<Vec<_>>()).unwrap();
         let moved: Vec<f64> = more.coordinates().iter().map(|x| x + 0.125).collect();
         let masses: Vec<f64> = {
@@ -165,9 +179,9 @@ proptest! {
     fn parts_answer_as_one((metric, clouds, queries) in with_clouds(2..9), cut in 1..8usize) {
         let cut = cut.min(clouds.len() - 1);
         let rows: Vec<usize> = (0..clouds.len()).collect();
-        let part = |rows: &[usize]| index_of(&clouds.select(rows).unwrap(), metric, false);
+        let part = |rows: &[usize]| index_of(&clouds.select(rows).unwrap(), &metric, false);
         let parts = [part(&rows[..cut]), part(&rows[cut..])];
-        let one = index_of(&clouds, metric, false).nearest(&queries, 3, Accuracy::EXACT, &silent).unwrap();
+        let one = index_of(&clouds, &metric, false).nearest(&queries, 3, Accuracy::EXACT, &silent).unwrap();
         let both = nearest_in_parts(&[&parts[0], &parts[1]], &queries, 3, Accuracy::EXACT, &silent).unwrap();
         for (one, both) in one.iter().zip(&both) {
             assert_close(&both.found, &one.found);
@@ -176,9 +190,7 @@ proptest! {
 }
 
 /// Clouds of up to five points of any masses, some without any, and a penalty.
-fn unequal_clouds(
-    count: Range<usize>,
-) -> impl Strategy<Value = (PointMetric, Clouds, Clouds, f64)> {
+fn unequal_clouds(count: Range<usize>) -> impl Strategy<Value = (Geometry, Clouds, Clouds, f64)> {
     let cloud = |dim: usize| {
         let point = (vec(-3..4i32, dim), prop_oneof![Just(0.0), Just(1.0), Just(0.5), 0.0..3.0]);
         vec(point, 0..6)
@@ -199,14 +211,14 @@ fn unequal_clouds(
         (clouds, queries).prop_map(move |(mut clouds, queries)| {
             // A ground metric has a point.
             clouds[0].push((vec![1; dim], 1.0));
-            (metric, stacked(dim, clouds), stacked(dim, queries), penalty)
+            (metric.clone(), stacked(dim, clouds), stacked(dim, queries), penalty)
         })
     })
 }
 
 /// What all clouds of an index cost to get to, by the solver of many problems.
 fn relaxed_brute(index: &Index, queries: &Clouds, query: usize, penalty: f64) -> Vec<(usize, f64)> {
-    let kind = index.metric().point_metric().unwrap();
+    let kind = geometry_of(index);
     let starts: Vec<usize> = index.start.clone();
     let (dim, coordinates) = index.metric().coordinates().unwrap();
     let masses: Vec<f64> = index.measures().iter().flat_map(|row| row.masses().to_vec()).collect();

@@ -170,6 +170,7 @@ fn same_ground(a: &GroundMetric, b: &GroundMetric, clouds: bool) -> bool {
     let kind = |metric: &GroundMetric| (metric.points(), metric.is_metric(), metric.point_metric());
     let dim = |metric: &GroundMetric| metric.coordinates().map(|of| of.0);
     kind(a) == kind(b)
+        && a.period() == b.period()
         && dim(a) == dim(b)
         && same(a.coordinates().map(|of| of.1), b.coordinates().map(|of| of.1))
         && same(a.edges(), b.edges())

@@ -11,7 +11,8 @@ use super::problem::{Duals, Potentials, QUICK_ARCS};
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
 use crate::memory;
-use crate::metric::{GroundMetric, Kernel, MapCoordinates, PointMetric};
+use crate::metric::period::{apart, that_matter, wrapped};
+use crate::metric::{Geometry, GroundMetric, Kernel, MapCoordinates, PointMetric};
 use crate::tree::Coupling;
 use crate::wide::for_wide_registers;
 
@@ -21,7 +22,7 @@ pub(super) struct PointProblem<'a> {
     /// The two, one after the other.
     measures: Measures,
     /// How coordinates are compared.
-    kind: PointMetric,
+    kind: Geometry,
     /// What the points of the metric are called outside: rows of `x`, and where there is a `y`, before
     /// or after those of the first measure rows of that.
     names: Vec<u32>,
@@ -37,7 +38,7 @@ impl<'a> PointProblem<'a> {
         b: &Measure<'_>,
         x: MatrixView<'a>,
         y: Option<MatrixView<'a>>,
-        metric: PointMetric,
+        kind: Geometry,
     ) -> Result<Self> {
         a.check_points(x.rows())?;
         b.check_points(y.unwrap_or(x).rows())?;
@@ -47,8 +48,7 @@ impl<'a> PointProblem<'a> {
             used.dedup();
             // Two measures without mass live somewhere, too.
             used.extend((used.is_empty() && x.rows() > 0).then_some(0));
-            let kind = metric;
-            let metric = metric_of(&[(&x, &used)], kind).map_err(|error| renamed(error, &used))?;
+            let metric = metric_of(&[(&x, &used)], &kind).map_err(|error| renamed(error, &used))?;
             let measures = placed([(a, &used, 0), (b, &used, 0)], used.len());
             let penalties = Default::default();
             return Ok(Self { metric, measures, kind, names: used, x, y, penalties });
@@ -71,8 +71,7 @@ impl<'a> PointProblem<'a> {
             ([left, right].concat(), [(&x, left), (&y, right)], [0, left.len()])
         };
         let of_y = starts[1]..starts[1] + right.len();
-        let kind = metric;
-        let metric = metric_of(&sets, kind).map_err(|error| in_two_sets(error, &names, &of_y))?;
+        let metric = metric_of(&sets, &kind).map_err(|error| in_two_sets(error, &names, &of_y))?;
         let measures = placed([(a, left, starts[0]), (b, right, starts[1])], names.len());
         let penalties = Default::default();
         Ok(Self { metric, measures, kind, names, x, y: Some(y), penalties })
@@ -120,7 +119,7 @@ impl<'a> PointProblem<'a> {
 
     /// Dual values of all rows of `x` and of `y`, or twice of `x`.
     pub(super) fn potentials(&self, solution: &Solution, most: Penalty<'_>) -> Result<Potentials> {
-        let kind = self.kind;
+        let kind = &self.kind;
         let all: Vec<u32> = (0..self.x.rows() as u32).collect();
         let Some(y) = &self.y else {
             return Ok(solution.on_metric(&metric_of(&[(&self.x, &all)], kind)?, most));
@@ -150,8 +149,9 @@ impl<'a> PointProblem<'a> {
 pub fn table_of_few(
     masses: [&[f64]; 2],
     [x, y]: [&MatrixView<'_>; 2],
-    metric: PointMetric,
+    geometry: &Geometry,
 ) -> Option<Vec<f64>> {
+    let metric = geometry.metric;
     let (dim, n, m) = (x.columns(), x.rows(), y.rows());
     let are_few = n.saturating_mul(m) <= QUICK_ARCS && n.min(m) > 0;
     let fits = [masses[0].len(), masses[1].len(), y.columns()] == [n, m, dim];
@@ -165,6 +165,18 @@ pub fn table_of_few(
     if !masses.into_iter().flatten().all(is_mass) || !of_x.iter().chain(of_y).all(is_near) {
         return None;
     }
+    let halves = geometry.half_periods(dim).ok()?;
+    let halves = halves.and_then(|halves| {
+        that_matter(&halves, of_x.chunks_exact(dim).chain(of_y.chunks_exact(dim)))
+    });
+    let [inside_x, inside_y] = [of_x, of_y].map(|of| {
+        let within = |halves: &Vec<f64>| -> Vec<f64> {
+            of.iter().zip(halves.iter().cycle()).map(|(&x, &half)| wrapped(x, half)).collect()
+        };
+        halves.as_ref().map(within)
+    });
+    let (of_x, of_y) = (inside_x.as_deref().unwrap_or(of_x), inside_y.as_deref().unwrap_or(of_y));
+    let halves = halves.as_deref();
     let mut panels = vec![[0.0; LANES]; m.div_ceil(LANES) * dim];
     for (j, to) in of_y.chunks_exact(dim).enumerate() {
         for (panel, at) in panels[j / LANES * dim..].iter_mut().zip(to) {
@@ -172,12 +184,12 @@ pub fn table_of_few(
         }
     }
     let mut costs = vec![0.0; n * m];
-    if fill_table(of_x, &panels, dim, metric, &mut costs) {
+    if fill_table(of_x, &panels, dim, metric, halves, &mut costs) {
         return Some(costs);
     }
     for (at, cost) in costs.iter_mut().enumerate().filter(|(_, cost)| **cost < 0.0) {
         let (i, j) = (at / m * dim, at % m * dim);
-        *cost = metric.between(&of_x[i..i + dim], &of_y[j..j + dim]);
+        *cost = metric.between(&of_x[i..i + dim], &of_y[j..j + dim], halves);
     }
     Some(costs)
 }
@@ -190,16 +202,30 @@ for_wide_registers! {
     /// Distances from points to others, [`LANES`] of them in a panel, coordinate after coordinate; −1 where
     /// digits are lost. Whether there is no such.
     fill_table, fill_table_wide,
-    (points: &[f64], panels: &[[f64; LANES]], dim: usize, metric: PointMetric, costs: &mut [f64]) -> bool, {
+    (
+        points: &[f64],
+        panels: &[[f64; LANES]],
+        dim: usize,
+        metric: PointMetric,
+        halves: Option<&[f64]>,
+        costs: &mut [f64]
+    ) -> bool,
+    {
         let (m, mut least) = (costs.len() * dim / points.len(), 0.0);
-        let absolutes = matches!(metric.kernel(), Kernel::Absolutes);
+        let kernel = metric.kernel();
         for (from, row) in points.chunks_exact(dim).zip(costs.chunks_exact_mut(m)) {
             for (panel, out) in panels.chunks_exact(dim).zip(row.chunks_mut(LANES)) {
                 let mut sums = [0.0; LANES];
-                for (at, others) in from.iter().zip(panel) {
-                    for lane in 0..LANES {
-                        let way = at - others[lane];
-                        sums[lane] += if absolutes { way.abs() } else { way * way };
+                match halves {
+                    None => {
+                        for (at, others) in from.iter().zip(panel) {
+                            add(kernel, &mut sums, others, |other| (at - other).abs());
+                        }
+                    }
+                    Some(halves) => {
+                        for ((&at, others), &half) in from.iter().zip(panel).zip(halves) {
+                            add(kernel, &mut sums, others, |other| apart(at, other, half));
+                        }
                     }
                 }
                 metric.of_sums(&mut sums);
@@ -213,11 +239,25 @@ for_wide_registers! {
     }
 }
 
+/// What the differences of a coordinate add to sums.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn add(kernel: Kernel, sums: &mut [f64; LANES], others: &[f64; LANES], apart: impl Fn(f64) -> f64) {
+    for (sum, &other) in sums.iter_mut().zip(others) {
+        let apart = apart(other);
+        match kernel {
+            Kernel::Products | Kernel::Squares => *sum += apart * apart,
+            Kernel::Absolutes => *sum += apart,
+            Kernel::Largest => *sum = if apart > *sum { apart } else { *sum },
+        }
+    }
+}
+
 /// Coordinates below this have differences whose squares, and their sums, are finite.
 const NEAR: f64 = 1e140;
 
 /// The metric of some rows of each set, one set after the other.
-fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<GroundMetric> {
+fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], geometry: &Geometry) -> Result<GroundMetric> {
     let count = sets.iter().map(|(_, used)| used.len()).sum();
     let dim = sets[0].0.columns();
     let step = format_args!("the coordinates of {count} points");
@@ -226,7 +266,7 @@ fn metric_of(sets: &[(&MatrixView<'_>, &[u32])], metric: PointMetric) -> Result<
     for (set, used) in sets {
         used.iter().for_each(|&point| set.push_whole_row(point as usize, &mut coordinates));
     }
-    GroundMetric::from_points(dim, coordinates, metric)
+    GroundMetric::from_points(dim, coordinates, geometry.clone())
 }
 
 /// Measures with the numbers that their points have among those in use, from some number on, of `count`.
@@ -311,26 +351,34 @@ mod tests {
             let (x, y) = at.split_at(n * dim);
             let views = [&view(n, dim, x), &view(m, dim, y)];
             let (a, b) = (vec![0.5; n], vec![0.25; m]);
-            for metric in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::SqEuclidean]
-            {
-                let table = table_of_few([&a, &b], views, metric).unwrap();
-                let judge = GroundMetric::from_points(dim, at.clone(), metric).unwrap();
+            let all = [
+                PointMetric::Euclidean,
+                PointMetric::Manhattan,
+                PointMetric::SqEuclidean,
+                PointMetric::Chebyshev,
+            ];
+            let period: Vec<_> = (0..dim).map(|k| [Some(7.0), None, Some(1.5)][k % 3]).collect();
+            for geometry in all.into_iter().flat_map(|m| [m.into(), m.with_period(&period)]) {
+                let table = table_of_few([&a, &b], views, &geometry).unwrap();
+                let judge = GroundMetric::from_points(dim, at.clone(), geometry).unwrap();
                 for (k, cost) in table.iter().enumerate() {
                     let distance = judge.distance(k / m, n + k % m);
-                    assert!((cost - distance).abs() <= 1e-14 * distance, "{metric}");
+                    assert!((cost - distance).abs() <= 1e-14 * distance, "{judge:?}");
                 }
             }
-            assert!(table_of_few([&a, &b], views, PointMetric::Cosine).is_none());
+            let bad = PointMetric::Euclidean.with_period(&vec![Some(0.0); dim]);
+            assert!(table_of_few([&a, &b], views, &bad).is_none());
+            assert!(table_of_few([&a, &b], views, &PointMetric::Cosine.into()).is_none());
             let mut without = b.clone();
             without[3] = 0.0;
-            assert!(table_of_few([&a, &without], views, PointMetric::Euclidean).is_none());
-            assert!(table_of_few([&b, &a], views, PointMetric::Euclidean).is_none());
+            assert!(table_of_few([&a, &without], views, &PointMetric::Euclidean.into()).is_none());
+            assert!(table_of_few([&b, &a], views, &PointMetric::Euclidean.into()).is_none());
         }
         let bad = [0.0, f64::NAN];
         let views = [&view(1, 2, &bad), &view(1, 2, &[1e-170, 0.0])];
-        assert!(table_of_few([&[1.0], &[1.0]], views, PointMetric::Euclidean).is_none());
+        assert!(table_of_few([&[1.0], &[1.0]], views, &PointMetric::Euclidean.into()).is_none());
         let views = [&view(1, 2, &[0.0, 0.0]), &view(1, 2, &[3e-170, 4e-170])];
-        let tiny = table_of_few([&[1.0], &[1.0]], views, PointMetric::Euclidean).unwrap();
+        let tiny = table_of_few([&[1.0], &[1.0]], views, &PointMetric::Euclidean.into()).unwrap();
         assert!((tiny[0] / 5e-170 - 1.0).abs() < 1e-12);
     }
 }

@@ -16,7 +16,7 @@ use super::penalty::{Penalty, Relaxation};
 use super::points::PointProblem;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, check_balance};
-use crate::metric::{Components, GroundMetric, PointMetric};
+use crate::metric::{Components, Geometry, GroundMetric};
 use crate::progress::{Progress, State};
 use crate::steps::{PROVING, SOLVING};
 use crate::tree::Coupling;
@@ -191,7 +191,7 @@ impl<'a> Problem<'a> {
     /// there is no `y`. Only the points with mass are read.
     ///
     /// # Errors
-    /// Measures on another number of points; points with mass that `metric` does not take, those of
+    /// Measures on another number of points; points with mass that the metric does not take, those of
     /// `y` as [`Error::RightPoints`]; no room for their coordinates.
     ///
     /// # Example
@@ -209,9 +209,9 @@ impl<'a> Problem<'a> {
         b: &Measure<'_>,
         x: MatrixView<'a>,
         y: Option<MatrixView<'a>>,
-        metric: PointMetric,
+        geometry: impl Into<Geometry>,
     ) -> Result<Self> {
-        let given = Given::Points(PointProblem::new(a, b, x, y, metric)?);
+        let given = Given::Points(PointProblem::new(a, b, x, y, geometry.into())?);
         Ok(Self { given, relax: Relaxation::Balanced, numbers: [0, 1] })
     }
 

@@ -31,6 +31,7 @@ mod options;
 mod penalties;
 #[cfg(feature = "io")]
 mod pending;
+mod periods;
 mod problem;
 mod projection;
 #[cfg(feature = "io")]

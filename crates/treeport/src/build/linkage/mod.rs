@@ -166,7 +166,7 @@ fn spanning_tree(metric: &GroundMetric, progress: &Progress<'_>) -> Result<Vec<S
         return Ok(kruskal(n, edges));
     }
     if let (Some((dim, vectors)), Some(point_metric)) = (metric.vectors(), metric.point_metric()) {
-        return points::spanning_tree(dim, vectors, point_metric, &joined);
+        return points::spanning_tree(dim, vectors, point_metric, metric.half_periods(), &joined);
     }
     spanning::prim(n, |i| {
         joined.add(1)?;

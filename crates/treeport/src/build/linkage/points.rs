@@ -44,9 +44,10 @@ pub(super) fn spanning_tree(
     dim: usize,
     vectors: &[f64],
     point_metric: PointMetric,
+    halves: Option<&[f64]>,
     joined: &Counter<'_>,
 ) -> Result<Vec<SpanningEdge>> {
-    let mut remaining = Remaining::new(dim, vectors, point_metric);
+    let mut remaining = Remaining::new(dim, vectors, point_metric, halves);
     let n = remaining.outside.len();
     let mut edges = Vec::with_capacity(n.saturating_sub(1));
     let mut newest = remaining.remove(0);
@@ -76,13 +77,15 @@ struct Remaining {
     unit: f64,
     dim: usize,
     point_metric: PointMetric,
+    /// Half periods in this unit.
+    halves: Option<Vec<f64>>,
     outside: Vec<Outside>,
     /// Their coordinates, row by row in the same order.
     coordinates: Vec<f64>,
 }
 
 impl Remaining {
-    fn new(dim: usize, vectors: &[f64], point_metric: PointMetric) -> Self {
+    fn new(dim: usize, vectors: &[f64], point_metric: PointMetric, halves: Option<&[f64]>) -> Self {
         let n = vectors.len() / dim;
         let outside = (0..n as u32)
             .map(|point| Outside { point, nearest: point, near: f64::INFINITY })
@@ -91,7 +94,8 @@ impl Remaining {
         // A power of two changes no digit; points of the usual size stay as they are.
         let unit = if largest < VANISHING { units::power_of_two(largest) } else { 1.0 };
         let coordinates = vectors.iter().map(|x| x / unit).collect();
-        Self { unit, dim, point_metric, outside, coordinates }
+        let halves = halves.map(|halves| halves.iter().map(|half| half / unit).collect());
+        Self { unit, dim, point_metric, halves, outside, coordinates }
     }
 
     /// The distance of a kernel's sum.
@@ -112,11 +116,12 @@ impl Remaining {
     /// Compares every outside point with the newest tree point; returns the row of the nearest one.
     fn sweep(&mut self, newest: u32, at: &[f64]) -> usize {
         let (dim, kernel) = (self.dim, self.point_metric.kernel());
+        let halves = self.halves.as_deref();
         let rows_per_task = (PARALLEL_WORK / dim).max(1);
         let nearest_in = |task: usize, outside: &mut [Outside], coordinates: &[f64]| {
             let mut best = 0;
             for (row, x) in coordinates.chunks_exact(dim).enumerate() {
-                if let Some(near) = nearer(kernel, at, x, outside[row].near) {
+                if let Some(near) = nearer(kernel, at, x, halves, outside[row].near) {
                     outside[row].near = near;
                     outside[row].nearest = newest;
                 }
@@ -143,10 +148,14 @@ impl Remaining {
 
 /// The sum for two points if it is below `bound`.
 #[inline]
-fn nearer(kernel: Kernel, a: &[f64], b: &[f64], bound: f64) -> Option<f64> {
+fn nearer(kernel: Kernel, a: &[f64], b: &[f64], halves: Option<&[f64]>, bound: f64) -> Option<f64> {
+    if halves.is_some() || kernel == Kernel::Largest {
+        return Some(kernel.sums(a, [b], halves)[0]).filter(|&sum| sum < bound);
+    }
     match kernel {
         Kernel::Products | Kernel::Squares => bounded_sum(a, b, bound, |d| d * d),
         Kernel::Absolutes => bounded_sum(a, b, bound, f64::abs),
+        Kernel::Largest => unreachable!("a maximum is no sum"),
     }
 }
 

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::Clusters;
 use super::points::ClusterCenters;
 use crate::error::Result;
-use crate::metric::{GroundMetric, PointMetric};
+use crate::metric::{GroundMetric, Period, PointMetric};
 use crate::progress::Counter;
 use crate::seed::{generator, mixed};
 
@@ -91,8 +91,12 @@ fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
     let squares = match clusters.spreads() {
         Some(spreads) => {
             let centers = clusters.centers().to_vec();
-            let metric = PointMetric::SqEuclidean;
-            Some((GroundMetric::from_points(clusters.dim(), centers, metric)?, spreads))
+            let period = clusters.half_periods().map(|halves| {
+                let period = |half: &f64| half.is_finite().then_some(2.0 * half);
+                Period::Each(halves.iter().map(period).collect())
+            });
+            let squares = PointMetric::SqEuclidean.with_optional_period(period);
+            Some((GroundMetric::from_points(clusters.dim(), centers, squares)?, spreads))
         }
         None => None,
     };
@@ -148,9 +152,17 @@ fn halve(clusters: &ClusterCenters, order: &mut [u32], seed: u64) {
     let mut rng = generator(seed);
     let mut drawn = || clusters.center(order[rng.random_range(0..order.len())] as usize);
     let (x, y) = (drawn(), drawn());
-    let line: Vec<f64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
+    let ways = |from: &[f64], to: &[f64]| -> Vec<f64> {
+        (0..).zip(from.iter().zip(to)).map(|(k, (&x, &y))| clusters.way(x, y, k)).collect()
+    };
+    let line = ways(x, y);
     let along = |&c: &u32| {
         let center = clusters.center(c as usize);
+        if clusters.half_periods().is_some() {
+            // Circles are cut open opposite to one of the two.
+            let ways = ways(center, x);
+            return (ways.iter().zip(&line).map(|(x, l)| x * l).sum::<f64>(), c);
+        }
         (center.iter().zip(&line).map(|(x, l)| x * l).sum::<f64>(), c)
     };
     let mut keyed: Vec<(f64, u32)> = order.par_iter().with_min_len(1 << 12).map(along).collect();

@@ -84,8 +84,9 @@ pub(super) fn neighbors(
     match (metric.vectors(), metric.point_metric()) {
         (Some((dim, vectors)), Some(point_metric)) => {
             let unit = points::unit(point_metric, vectors);
-            let mut tree =
-                grow(ClusterCenters::new(point_metric, dim, vectors, unit), &plan, progress)?;
+            let clusters = ClusterCenters::new(point_metric, dim, vectors, unit);
+            let clusters = clusters.with_half_periods(metric.half_periods(), unit);
+            let mut tree = grow(clusters, &plan, progress)?;
             let height = |h: f64| point_metric.scaled(h, unit).min(f64::MAX / 8.0);
             tree.height.iter_mut().for_each(|h| *h = height(*h));
             Ok(tree)

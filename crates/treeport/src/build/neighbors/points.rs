@@ -5,11 +5,13 @@
 //! distance itself, for Euclidean distances its root is the root mean square. For Manhattan distances
 //! every axis has a spread of its own, and the mean of |x − y| along it is taken as
 //! √((c₁ − c₂)² + 2/π·(v₁ + v₂)): right for two points, for clusters far apart, and for normal
-//! distributions with the same center.
+//! distributions with the same center. The largest of these means is taken for the mean of the largest
+//! difference. Centers of coordinates that go round lie on the shorter way between those of their parts.
 
 use super::Clusters;
 use super::knn;
 use crate::error::Result;
+use crate::metric::period::{way, wrapped};
 use crate::metric::{Kernel, PointMetric};
 use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
@@ -23,6 +25,8 @@ pub(super) struct ClusterCenters {
     /// One number a cluster, or one for every axis of it.
     spread: Vec<f64>,
     size: Vec<f64>,
+    /// Half periods of coordinates that go round.
+    halves: Option<Vec<f64>>,
 }
 
 /// The number that coordinates are divided by, so that squares are finite.
@@ -37,7 +41,7 @@ pub(super) fn unit(point_metric: PointMetric, vectors: &[f64]) -> f64 {
 fn has_spread_by_axis(point_metric: PointMetric) -> bool {
     match point_metric.kernel() {
         Kernel::Products | Kernel::Squares => false,
-        Kernel::Absolutes => true,
+        Kernel::Absolutes | Kernel::Largest => true,
     }
 }
 
@@ -52,7 +56,25 @@ impl ClusterCenters {
             at: vectors.iter().map(|x| x / unit).collect(),
             spread: vec![0.0; n * axes],
             size: vec![1.0; n],
+            halves: None,
         }
+    }
+
+    /// The same, where coordinates go round after twice this.
+    pub(super) fn with_half_periods(self, halves: Option<&[f64]>, unit: f64) -> Self {
+        Self {
+            halves: halves.map(|halves| halves.iter().map(|half| half / unit).collect()),
+            ..self
+        }
+    }
+
+    pub(super) fn half_periods(&self) -> Option<&[f64]> {
+        self.halves.as_deref()
+    }
+
+    /// The shorter way from y to x along an axis.
+    pub(super) fn way(&self, x: f64, y: f64, axis: usize) -> f64 {
+        self.halves.as_ref().map_or(x - y, |halves| way(x, y, halves[axis]))
     }
 
     pub(super) fn dim(&self) -> usize {
@@ -81,21 +103,25 @@ impl ClusterCenters {
         let (x, y) = (self.center(a), self.center(b));
         match self.point_metric.kernel() {
             Kernel::Products | Kernel::Squares => {
-                Kernel::Squares.sum(x, y) + (self.spread[a] + self.spread[b])
+                let square = Kernel::Squares.sums(x, [y], self.half_periods())[0];
+                square + (self.spread[a] + self.spread[b])
             }
-            Kernel::Absolutes => spread_absolute(x, y, self.axes(a), self.axes(b)),
+            Kernel::Absolutes => self.means_along_axes(a, b).sum(),
+            Kernel::Largest => self.means_along_axes(a, b).fold(0.0, f64::max),
         }
+    }
+
+    /// What the differences of two clusters along every axis are about on average.
+    fn means_along_axes(&self, a: usize, b: usize) -> impl Iterator<Item = f64> {
+        let centers = self.center(a).iter().zip(self.center(b)).enumerate();
+        let squares = centers.map(|(k, (&x, &y))| self.way(x, y, k).powi(2));
+        let spreads = self.axes(a).iter().zip(self.axes(b)).map(|(v, w)| MEAN_ABSOLUTE * (v + w));
+        squares.zip(spreads).map(|(square, spread)| (square + spread).sqrt())
     }
 }
 
 /// 2/π: the square of the mean of |z| for z normal.
 const MEAN_ABSOLUTE: f64 = std::f64::consts::FRAC_2_PI;
-
-fn spread_absolute(x: &[f64], y: &[f64], v: &[f64], w: &[f64]) -> f64 {
-    let centers = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y));
-    let spreads = v.iter().zip(w).map(|(v, w)| MEAN_ABSOLUTE * (v + w));
-    centers.zip(spreads).map(|(square, spread)| (square + spread).sqrt()).sum()
-}
 
 impl Clusters for ClusterCenters {
     fn len(&self) -> usize {
@@ -119,9 +145,12 @@ impl Clusters for ClusterCenters {
         }
         for k in 0..self.dim {
             let (x, y) = (self.at[keeps * self.dim + k], self.at[gone * self.dim + k]);
-            self.at[keeps * self.dim + k] = x + share * (y - x);
+            let way = self.way(y, x, k);
+            let center = x + share * way;
+            let half = self.halves.as_ref().map_or(f64::INFINITY, |halves| halves[k]);
+            self.at[keeps * self.dim + k] = wrapped(center, half);
             let axis = if axes == 1 { 0 } else { k };
-            self.spread[keeps * axes + axis] += share * (1.0 - share) * (x - y) * (x - y);
+            self.spread[keeps * axes + axis] += share * (1.0 - share) * way * way;
         }
     }
 

@@ -160,7 +160,7 @@ proptest! {
             (n + 1..n + m).for_each(|i| clusters.merge(n, i));
             let at = |i: usize| &coordinates[i * dim..(i + 1) * dim];
             let pairs = (0..n).flat_map(|i| (n..n + m).map(move |j| (i, j)));
-            let sum: f64 = pairs.map(|(i, j)| SqEuclidean.between(at(i), at(j))).sum();
+            let sum: f64 = pairs.map(|(i, j)| SqEuclidean.between(at(i), at(j), None)).sum();
             let mean = sum / (n * m) as f64;
             let expected = if metric == Euclidean { mean.sqrt() } else { mean };
             let found = clusters.distance(0, n);

@@ -13,6 +13,7 @@
 
 use super::pairs::{from_product, threshold};
 use super::sums::Kernel;
+use crate::metric::points::period::apart;
 use crate::metric::points::{PointMetric, Points};
 use crate::wide::for_wide_registers;
 
@@ -233,7 +234,7 @@ impl LaidOutPoints {
         for (columns, at) in cols.chunks(ABREAST).zip(0..) {
             let vectors = abreast(columns.len(), |k| points.vector(columns[k]));
             for (vectors_of_panel, panel) in self.panels.chunks_exact(points.dim).zip(0..) {
-                let tile = differences(vectors_of_panel, vectors, points.metric);
+                let tile = differences(vectors_of_panel, vectors, points.metric, points.halves());
                 take(self, &tile, TilePlace { panel, first_column: at * ABREAST, columns });
             }
         }
@@ -301,7 +302,7 @@ impl LaidOutPoints {
 type Tile = [[f64; LANES]; ABREAST];
 
 fn takes_products(points: &Points) -> bool {
-    points.metric.kernel().takes_products() && points.dim >= PRODUCTS
+    points.takes_products() && points.dim >= PRODUCTS
 }
 
 /// Some vectors; the last one again for those that are missing.
@@ -311,11 +312,26 @@ fn abreast<'a>(count: usize, vector: impl Fn(usize) -> &'a [f64]) -> [&'a [f64];
 }
 
 for_wide_registers! {
-    /// Distances by the differences of coordinates.
-    differences, differences_wide, (panel: &[[f64; LANES]], ys: [&[f64]; ABREAST], metric: PointMetric) -> Tile, {
-        let mut tile = match metric.kernel() {
-            Kernel::Products | Kernel::Squares => sums(panel, ys, |x, y| (x - y) * (x - y)),
-            Kernel::Absolutes => sums(panel, ys, |x, y| (x - y).abs()),
+    /// Distances by the differences of coordinates, of wrapped ones where there are half periods.
+    differences, differences_wide,
+    (panel: &[[f64; LANES]], ys: [&[f64]; ABREAST], metric: PointMetric, halves: Option<&[f64]>) -> Tile, {
+        let largest = |most: f64, apart: f64| if apart > most { apart } else { most };
+        let mut tile = match (metric.kernel(), halves) {
+            (Kernel::Products | Kernel::Squares, None) => sums(panel, ys, |x, y| (x - y) * (x - y)),
+            (Kernel::Absolutes, None) => sums(panel, ys, |x, y| (x - y).abs()),
+            (Kernel::Largest, None) => {
+                folded(panel, ys, |_, x, y, most| largest(most, (x - y).abs()))
+            }
+            (Kernel::Products | Kernel::Squares, Some(halves)) => folded(panel, ys, |k, x, y, sum| {
+                let apart = apart(x, y, halves[k]);
+                sum + apart * apart
+            }),
+            (Kernel::Absolutes, Some(halves)) => {
+                folded(panel, ys, |k, x, y, sum| sum + apart(x, y, halves[k]))
+            }
+            (Kernel::Largest, Some(halves)) => {
+                folded(panel, ys, |k, x, y, most| largest(most, apart(x, y, halves[k])))
+            }
         };
         metric.of_sums(tile.as_flattened_mut());
         tile
@@ -393,6 +409,26 @@ fn sums(
     all
 }
 
+/// What `add` makes of all coordinates of eight x and some y, one after the other.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn folded(
+    panel: &[[f64; LANES]],
+    ys: [&[f64]; ABREAST],
+    add: impl Fn(usize, f64, f64, f64) -> f64,
+) -> [[f64; LANES]; ABREAST] {
+    let mut all = [[0.0; LANES]; ABREAST];
+    for (k, x) in panel.iter().enumerate() {
+        for (all, y) in all.iter_mut().zip(ys) {
+            let y = y[k];
+            for lane in 0..LANES {
+                all[lane] = add(k, x[lane], y, all[lane]);
+            }
+        }
+    }
+    all
+}
+
 for_wide_registers! {
     /// Writes x − mean, and returns its squared norm.
     less_mean, less_mean_wide, (x: &[f64], mean: &[f64], out: &mut [f64]) -> f64, {
@@ -416,6 +452,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::metric::kernels::test_clouds::geometry;
 
     /// Points in few places, so that some are nearly or exactly equal, far from the origin.
     fn clouds() -> impl Strategy<Value = (usize, Vec<f64>, PointMetric)> {
@@ -423,6 +460,7 @@ mod tests {
             PointMetric::Euclidean,
             PointMetric::SqEuclidean,
             PointMetric::Manhattan,
+            PointMetric::Chebyshev,
             PointMetric::Cosine,
         ];
         let offset = prop::sample::select(vec![0.5, 1e3, 1e8]);
@@ -466,7 +504,8 @@ mod tests {
             step in 1..4usize,
             cut in 0..9usize,
         ) {
-            let points = Points::new(dim, coordinates, metric).unwrap();
+            let geometry = geometry(metric, dim, &coordinates, cut);
+            let points = Points::new(dim, coordinates, geometry).unwrap();
             let n = points.len();
             let from: Vec<u32> = (0..n as u32).step_by(step).collect();
             let rows: Vec<usize> = from.iter().map(|&i| i as usize).skip(cut % 3).step_by(2).collect();

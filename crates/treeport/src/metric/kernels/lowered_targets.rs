@@ -11,10 +11,14 @@
 //! few roundings after it. In few coordinates, and for points that are near each other compared with
 //! their distance from the center, differences are added up: a sum of k terms, each of two or three
 //! roundings, is off by less than k + 4 roundings; two more are for the product that lowers it.
-//! What rounding the coordinates moves a point by is taken off every distance.
+//! What rounding the coordinates moves a point by is taken off every distance. Coordinates that go round are
+//! wrapped and not relative to a center; what rounding their periods may change distances by is taken off
+//! as well, half of it on each side.
 
+use super::rounded::{keep_in_place, norm_of, norm_of_periods};
 use super::single::{DIRECT, FAR, MOST_DIM};
 use crate::memory;
+use crate::metric::points::period::apart_single;
 use crate::metric::points::{Norm, Points};
 use crate::metric::{GroundMetric, Source};
 use crate::rounding::{LEAST_DISTANCE, moved_by_rounding, single};
@@ -45,6 +49,7 @@ enum Formula {
     Products,
     Squares,
     Absolutes,
+    Largest,
 }
 
 /// How the length of a difference, in units, becomes a distance in units of the caller.
@@ -67,6 +72,8 @@ pub(crate) struct LoweredTargets {
     conversion: Conversion,
     vectors: Vec<f32>,
     ends: Ends,
+    /// What every point is moved by besides, because half periods are rounded.
+    moved: f32,
 }
 
 /// What vectors are relative to.
@@ -75,6 +82,8 @@ struct Frame {
     center: Vec<f64>,
     /// Vectors are in units of this power of two.
     unit: f64,
+    /// Half periods in units, infinite for coordinates that have none; nothing where none has one.
+    halves: Option<Vec<f32>>,
 }
 
 impl Frame {
@@ -87,12 +96,21 @@ impl Frame {
             let vector = points.vector(i as usize);
             center.iter_mut().zip(vector).for_each(|(mean, x)| *mean += share * x);
         }
+        keep_in_place(&mut center, points.given_halves());
         let span = |&i: &u32| {
             let offsets = points.vector(i as usize).iter().zip(&center).map(|(x, c)| (x - c).abs());
             offsets.fold(0.0, f64::max)
         };
         let unit = of_largest(of.iter().map(span));
-        Self { center, unit }
+        let in_units = |half: &f64| (half / unit) as f32;
+        let halves = points.given_halves().map(|halves| halves.iter().map(in_units).collect());
+        Self { center, unit, halves }
+    }
+
+    /// What the half periods have moved every point by; 0 where there are none.
+    fn moved_by_periods(&self, norm: Norm) -> f32 {
+        let halves = self.halves.as_deref();
+        halves.map_or(0.0, |halves| moved_by_rounding(norm_of_periods(norm, halves)))
     }
 
     /// One point relative to the center, in units. Rounding to single precision is the last step, and
@@ -152,15 +170,21 @@ impl LoweredTargets {
             None => (frame.unit / unit, unit),
         };
         let conversion = Conversion { factor: factor as f32, squared: square_share.is_some() };
-        let formula = formula_for(norm, points.dim, &norms, typical / frame.unit)?;
-        if !conversion.factor.is_normal() {
+        let moved = frame.moved_by_periods(norm);
+        let typical = typical / frame.unit;
+        let formula = formula_for(norm, points.dim, &norms, typical)?;
+        if !conversion.factor.is_normal() || f64::from(moved) > MOST_MOVED * typical {
             return None;
         }
+        let formula = match formula {
+            Formula::Products if frame.halves.is_some() => Formula::Squares,
+            formula => formula,
+        };
         let mut ends = Ends::default();
         for &norm in &norms {
-            ends.push(norm, formula, points.dim);
+            ends.push(norm, formula, points.dim, moved);
         }
-        Some(Self { formula, dim: points.dim, frame, conversion, vectors, ends })
+        Some(Self { formula, dim: points.dim, frame, conversion, vectors, ends, moved })
     }
 
     /// Coordinates of a point.
@@ -182,7 +206,11 @@ impl LoweredTargets {
         origins: &mut LoweredOrigins,
     ) {
         let Source::Points(points) = &metric.shared.source else { return };
-        let norm = if self.formula == Formula::Absolutes { Norm::L1 } else { Norm::L2 };
+        let norm = match self.formula {
+            Formula::Products | Formula::Squares => Norm::L2,
+            Formula::Absolutes => Norm::L1,
+            Formula::Largest => Norm::Largest,
+        };
         origins.panels.clear();
         origins.ends.squares.clear();
         origins.ends.moved.clear();
@@ -199,13 +227,13 @@ impl LoweredTargets {
             origins.count += 1;
             if length > MOST_LENGTH || length.is_nan() {
                 // At the center, and moved so far that all its distances are lowered to 0.
-                origins.ends.push(0.0, self.formula, self.dim);
+                origins.ends.push(0.0, self.formula, self.dim, self.moved);
                 origins.ends.moved[at] = FAR;
                 continue;
             }
             let rows = origins.panels[panel * self.dim..].iter_mut();
             rows.zip(&vector).for_each(|(row, &x)| row[lane] = x);
-            origins.ends.push(length, self.formula, self.dim);
+            origins.ends.push(length, self.formula, self.dim, self.moved);
         }
         origins.vector = vector;
         let padded = origins.count.next_multiple_of(LANES);
@@ -280,13 +308,15 @@ impl LoweredTargets {
         let xs = &origins.panels[panel * dim..(panel + 1) * dim];
         let lanes = panel * LANES..(panel + 1) * LANES;
         let moved = &origins.ends.moved[lanes.clone()];
+        let halves = self.frame.halves.as_deref();
         match self.formula {
             Formula::Products => {
                 let squares = &origins.ends.squares[lanes];
                 by_products(xs, ys, squares, moved, columns, self.conversion)
             }
-            Formula::Squares => by_squares(xs, ys, moved, columns, self.conversion),
-            Formula::Absolutes => by_absolutes(xs, ys, moved, columns, self.conversion),
+            Formula::Squares => by_squares(xs, ys, moved, columns, self.conversion, halves),
+            Formula::Absolutes => by_absolutes(xs, ys, moved, columns, self.conversion, halves),
+            Formula::Largest => by_largest(xs, ys, moved, columns, self.conversion, halves),
         }
     }
 }
@@ -299,8 +329,8 @@ pub(crate) struct Column {
 }
 
 impl Ends {
-    fn push(&mut self, norm: f64, formula: Formula, dim: usize) {
-        self.moved.push(moved_by_rounding(norm));
+    fn push(&mut self, norm: f64, formula: Formula, dim: usize, moved: f32) {
+        self.moved.push(moved_by_rounding(norm) + moved);
         if formula == Formula::Products {
             self.squares.push((norm * norm * (1.0 - single(dim + 16))) as f32);
         }
@@ -319,26 +349,19 @@ fn formula_for(norm: Norm, dim: usize, norms: &[f64], typical: f64) -> Option<Fo
     let lost = single(dim + 16) * squares;
     Some(match norm {
         Norm::L1 => Formula::Absolutes,
+        Norm::Largest => Formula::Largest,
         Norm::L2 if dim > DIRECT && lost <= MOST_LOST * typical * typical => Formula::Products,
         Norm::L2 => Formula::Squares,
     })
 }
 
-/// The norm of a vector, in double precision.
-fn norm_of(norm: Norm, x: &[f32]) -> f64 {
-    match norm {
-        Norm::L2 => x.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt(),
-        Norm::L1 => x.iter().map(|&x| f64::from(x.abs())).sum(),
-    }
-}
-
-/// Sums over all coordinates of a term of sixteen origins and each of some targets.
+/// What `add` makes of all coordinates of sixteen origins and each of some targets.
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
 fn sums<const TARGETS: usize>(
     xs: &[[f32; LANES]],
     ys: &[&[f32]],
-    add: impl Fn(f32, f32, f32) -> f32,
+    add: impl Fn(usize, f32, f32, f32) -> f32,
 ) -> [[f32; LANES]; TARGETS] {
     let ys: [&[f32]; TARGETS] = std::array::from_fn(|k| &ys[k][..xs.len()]);
     let mut sums = [[0.0; LANES]; TARGETS];
@@ -347,7 +370,7 @@ fn sums<const TARGETS: usize>(
         for (sums, y) in sums.iter_mut().zip(ys) {
             let y = y[at];
             for lane in 0..LANES {
-                sums[lane] = add(x[lane], y, sums[lane]);
+                sums[lane] = add(at, x[lane], y, sums[lane]);
             }
         }
     }
@@ -360,7 +383,7 @@ fn sums<const TARGETS: usize>(
 fn tile_of<const WIDEST: bool>(
     xs: &[[f32; LANES]],
     ys: &[&[f32]; ABREAST],
-    add: impl Fn(f32, f32, f32) -> f32 + Copy,
+    add: impl Fn(usize, f32, f32, f32) -> f32 + Copy,
 ) -> Tile {
     const HALF: usize = ABREAST / 2;
     if WIDEST {
@@ -400,7 +423,8 @@ for_fused_registers! {
     by_products, by_products_fused, by_products_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], squares: &[f32], moved: &[f32],
      columns: [Column; ABREAST], conversion: Conversion) -> Tile, {
-        let mut tile = tile_of::<WIDEST>(xs, &ys, multiply_add::<FUSED>);
+        let mut tile =
+            tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| multiply_add::<FUSED>(x, y, sum));
         for (products, column) in tile.iter_mut().zip(columns) {
             for (product, square) in products.iter_mut().zip(squares) {
                 *product = (square + column.square - 2.0 * *product).max(0.0).sqrt();
@@ -412,11 +436,18 @@ for_fused_registers! {
 }
 
 for_fused_registers! {
-    /// Lowered √Σ(x − y)².
+    /// Lowered √Σ(x − y)², of wrapped differences where there are half periods: each is off by one rounding
+    /// more, and its square by two, half of which the root leaves.
     by_squares, by_squares_fused, by_squares_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
-     conversion: Conversion) -> Tile, {
-        let mut tile = tile_of::<WIDEST>(xs, &ys, |x, y, sum| multiply_add::<FUSED>(x - y, x - y, sum));
+     conversion: Conversion, halves: Option<&[f32]>) -> Tile, {
+        let square = |apart: f32, sum: f32| multiply_add::<FUSED>(apart, apart, sum);
+        let mut tile = match halves.map(|halves| &halves[..xs.len()]) {
+            None => tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| square(x - y, sum)),
+            Some(halves) => tile_of::<WIDEST>(xs, &ys, |k, x, y, sum| {
+                square(apart_single(x, y, halves[k]), sum)
+            }),
+        };
         tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = sum.sqrt());
         lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
         tile
@@ -424,12 +455,35 @@ for_fused_registers! {
 }
 
 for_fused_registers! {
-    /// Lowered Σ|x − y|.
+    /// Lowered Σ|x − y|, of wrapped differences where there are half periods.
     by_absolutes, by_absolutes_fused, by_absolutes_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
-     conversion: Conversion) -> Tile, {
-        let mut tile = tile_of::<WIDEST>(xs, &ys, |x, y, sum| sum + (x - y).abs());
+     conversion: Conversion, halves: Option<&[f32]>) -> Tile, {
+        let mut tile = match halves.map(|halves| &halves[..xs.len()]) {
+            None => tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| sum + (x - y).abs()),
+            Some(halves) => tile_of::<WIDEST>(xs, &ys, |k, x, y, sum| {
+                sum + apart_single(x, y, halves[k])
+            }),
+        };
         lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
+        tile
+    }
+}
+
+for_fused_registers! {
+    /// Lowered max|x − y|, of wrapped differences where there are half periods: two roundings, and those
+    /// of the product that lowers it.
+    by_largest, by_largest_fused, by_largest_widest,
+    (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
+     conversion: Conversion, halves: Option<&[f32]>) -> Tile, {
+        let larger = |apart: f32, most: f32| if apart > most { apart } else { most };
+        let mut tile = match halves.map(|halves| &halves[..xs.len()]) {
+            None => tile_of::<WIDEST>(xs, &ys, |_, x, y, most| larger((x - y).abs(), most)),
+            Some(halves) => tile_of::<WIDEST>(xs, &ys, |k, x, y, most| {
+                larger(apart_single(x, y, halves[k]), most)
+            }),
+        };
+        lower(&mut tile, (1.0 - single(6)) as f32, moved, columns, conversion);
         tile
     }
 }
@@ -440,12 +494,13 @@ mod tests {
 
     use super::*;
     use crate::metric::PointMetric;
-    use crate::metric::kernels::test_clouds::clouds;
+    use crate::metric::kernels::test_clouds::{clouds, geometry};
     use crate::units::power_of_two;
 
-    const KINDS: [PointMetric; 4] = [
+    const KINDS: [PointMetric; 5] = [
         PointMetric::Euclidean,
         PointMetric::Manhattan,
+        PointMetric::Chebyshev,
         PointMetric::SqEuclidean,
         PointMetric::Cosine,
     ];
@@ -468,9 +523,11 @@ mod tests {
 
         /// Distances to the first half of the points, from all of them.
         #[test]
-        fn none_is_above_the_distance_and_none_far_below((dim, coordinates) in clouds()) {
+        fn none_is_above_the_distance_and_none_far_below((dim, coordinates) in clouds(), which in 0..3usize) {
             for kind in KINDS {
-                let Ok(metric) = GroundMetric::from_points(dim, coordinates.clone(), kind) else { continue };
+                let kind = geometry(kind, dim, &coordinates, which);
+
+                let Ok(metric) = GroundMetric::from_points(dim, coordinates.clone(), kind.clone()) else { continue };
                 let n = metric.points();
                 let targets: Vec<u32> = (0..n.div_ceil(2) as u32).rev().collect();
                 let pairs = || targets.iter().flat_map(|&j| (0..n).map(move |i| (i, j as usize)));
@@ -518,8 +575,9 @@ mod tests {
         let vectors: Vec<Vec<f32>> =
             (0..ABREAST).map(|k| (0..37).map(|i| number(31 * k + 3 * i + 5)).collect()).collect();
         let ys: [&[f32]; ABREAST] = std::array::from_fn(|k| &vectors[k][..]);
-        let wide = tile_of::<true>(&xs, &ys, multiply_add::<true>);
-        assert_eq!(wide, tile_of::<false>(&xs, &ys, multiply_add::<true>));
+        let add = |_, x, y, sum| multiply_add::<true>(x, y, sum);
+        let wide = tile_of::<true>(&xs, &ys, add);
+        assert_eq!(wide, tile_of::<false>(&xs, &ys, add));
     }
 
     #[test]

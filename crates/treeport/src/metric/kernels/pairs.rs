@@ -34,7 +34,7 @@ pub(crate) fn condensed<T: Copy + Send>(
 ) -> Result<()> {
     let blocks = row_blocks(points.len(), ROWS, out);
     let rows = |block: &Block<'_, T>| block.end - block.first;
-    if !points.metric.kernel().takes_products() {
+    if !points.takes_products() {
         return blocks.into_par_iter().try_for_each(|block| {
             counter.add(rows(&block))?;
             fill_directly(points, block, &cast);
@@ -173,7 +173,7 @@ pub(crate) fn from_product(norms: f64, dot: f64, threshold: f64) -> Option<f64> 
 /// Distances from some points to others, row after row, by a matrix product where it pays.
 pub(crate) fn block(points: &Points, rows: &[usize], cols: &[usize], out: &mut [f64]) {
     let dim = points.dim;
-    if !points.metric.kernel().takes_products() || out.len() * dim < PRODUCT_WORK {
+    if !points.takes_products() || out.len() * dim < PRODUCT_WORK {
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
             cols.iter().zip(out).for_each(|(&j, out)| *out = points.distance(i, j));
         }
@@ -264,7 +264,7 @@ mod tests {
         coordinates: &[f64],
         point_metric: PointMetric,
     ) -> Result<(), TestCaseError> {
-        let points = Points::new(dim, coordinates.to_vec(), point_metric).unwrap();
+        let points = Points::new(dim, coordinates.to_vec(), point_metric.into()).unwrap();
         let fast = all(&points, |d| d);
         let pairs = (0..points.len()).flat_map(|i| (i + 1..points.len()).map(move |j| (i, j)));
         for ((i, j), fast) in pairs.zip(fast) {
@@ -291,7 +291,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn blocks_agree_with_the_direct_formula((dim, coordinates) in clouds()) {
-            for point_metric in [PointMetric::Euclidean, PointMetric::SqEuclidean, PointMetric::Manhattan, PointMetric::Cosine] {
+            for point_metric in [PointMetric::Euclidean, PointMetric::SqEuclidean, PointMetric::Manhattan, PointMetric::Chebyshev, PointMetric::Cosine] {
                 if point_metric != PointMetric::Cosine || coordinates.chunks(dim).all(|x| x.iter().any(|v| *v != 0.0)) {
                     check(dim, &coordinates, point_metric)?;
                 }
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn one_thread_and_many_agree_to_the_bit() {
         let coordinates: Vec<f64> = (0..700 * 5).map(|i| f64::from(i).sin()).collect();
-        let points = Points::new(5, coordinates, PointMetric::Euclidean).unwrap();
+        let points = Points::new(5, coordinates, PointMetric::Euclidean.into()).unwrap();
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| all(&points, f64::to_bits))

@@ -38,21 +38,48 @@ pub(crate) struct SinglePrecisionVectors {
 /// Some vectors to measure from and some to measure to, relative to one center and in one unit.
 pub(crate) struct SinglePrecisionPair {
     pub(crate) unit: f64,
+    /// Half periods in units, infinite for coordinates that have none; nothing where none matters to
+    /// these vectors. What rounding those may change distances by is part of what vectors are moved by.
+    pub(crate) halves: Option<Vec<f32>>,
     pub(crate) rows: SinglePrecisionVectors,
     pub(crate) cols: SinglePrecisionVectors,
 }
 
 impl SinglePrecisionPair {
     pub(crate) fn new(points: &Points, norm: Norm, rows: &[usize], cols: &[usize]) -> Self {
+        let halves = points.halves_among(rows.iter().chain(cols).copied());
+        let halves = halves.as_deref();
         let copy = points.single_precision(norm);
-        let copied = copy.and_then(|copy| copy.pair(points.dim, norm, rows, cols));
-        copied.unwrap_or_else(|| Self::rounded_anew(points, norm, rows, cols))
+        let copied = copy.and_then(|copy| copy.pair(points.dim, norm, rows, cols, halves));
+        let mut pair =
+            copied.unwrap_or_else(|| Self::rounded_anew(points, norm, rows, cols, halves));
+        pair.pay_for_periods(norm, halves);
+        pair
+    }
+
+    /// Half of what rounding half periods may change a distance by, on each side: with h off by u h,
+    /// (h − |x|) + (h − |y|) is off by 2u h.
+    fn pay_for_periods(&mut self, norm: Norm, halves: Option<&[f64]>) {
+        let Some(halves) = halves else { return };
+        let in_units: Vec<f32> = halves.iter().map(|half| (half / self.unit) as f32).collect();
+        let moved = moved_by_rounding(norm_of_periods(norm, &in_units));
+        for of_vector in self.rows.moved.iter_mut().chain(&mut self.cols.moved) {
+            *of_vector += moved;
+        }
+        self.halves = Some(in_units);
     }
 
     /// From the points themselves.
-    fn rounded_anew(points: &Points, norm: Norm, rows: &[usize], cols: &[usize]) -> Self {
+    fn rounded_anew(
+        points: &Points,
+        norm: Norm,
+        rows: &[usize],
+        cols: &[usize],
+        halves: Option<&[f64]>,
+    ) -> Self {
         let sample = sample_of(rows, cols);
-        let center = center(points, &sample);
+        let mut center = center(points, &sample);
+        keep_in_place(&mut center, halves);
         let all = rows.iter().chain(cols).copied();
         let unit = unit(points, &center, sample.iter().copied());
         let rounded = Self::in_units(points, norm, rows, cols, &center, unit);
@@ -77,7 +104,7 @@ impl SinglePrecisionPair {
             round(points, chosen.iter().copied(), center, unit, &mut out);
             SinglePrecisionVectors::new(points.dim, norm, out)
         };
-        Self { unit, rows: rounded(rows), cols: rounded(cols) }
+        Self { unit, halves: None, rows: rounded(rows), cols: rounded(cols) }
     }
 }
 
@@ -135,7 +162,8 @@ impl SinglePrecisionCopy {
         memory::check(step, memory::size_of::<f32>(&[n, dim + 3]), "").ok()?;
         let mut vectors = memory::zeros(step, n * dim, "").ok()?;
         let sample: Vec<usize> = (0..n).step_by(n.div_ceil(SAMPLED).max(1)).collect();
-        let center = center(points, &sample);
+        let mut center = center(points, &sample);
+        keep_in_place(&mut center, points.halves());
         let unit = unit(points, &center, 0..n);
         round(points, 0..n, &center, unit, &mut vectors);
         Some(Self { unit, all: SinglePrecisionVectors::new(dim, norm, vectors) })
@@ -149,6 +177,7 @@ impl SinglePrecisionCopy {
         norm: Norm,
         rows: &[usize],
         cols: &[usize],
+        halves: Option<&[f64]>,
     ) -> Option<SinglePrecisionPair> {
         let (unit, all) = (self.unit, &self.all);
         let sample = sample_of(rows, cols);
@@ -157,6 +186,7 @@ impl SinglePrecisionCopy {
         for &i in &sample {
             center.iter_mut().zip(all.vector(dim, i)).for_each(|(c, x)| *c += share * x);
         }
+        keep_in_place(&mut center, halves);
         let squares = |norms: &[f64]| norms.iter().map(|norm| norm * norm).sum::<f64>();
         let near = all.some_from(dim, norm, &sample, &center).norms;
         let far: Vec<f64> = sample.iter().map(|&i| all.norms[i]).collect();
@@ -171,7 +201,7 @@ impl SinglePrecisionCopy {
         let moved = |chosen: &[usize]| chosen.iter().map(|&i| f64::from(all.moved[i])).sum::<f64>();
         let norms = left.norms.iter().chain(&right.norms).sum::<f64>();
         let is_near = moved(rows) + moved(cols) <= MOST_MOVED_SHARE * norms;
-        is_near.then_some(SinglePrecisionPair { unit, rows: left, cols: right })
+        is_near.then_some(SinglePrecisionPair { unit, halves: None, rows: left, cols: right })
     }
 }
 
@@ -189,6 +219,16 @@ fn center(points: &Points, sample: &[usize]) -> Vec<f64> {
         center.iter_mut().zip(points.vector(i)).for_each(|(c, x)| *c += share * x);
     }
     center
+}
+
+/// Coordinates that go round stay where they are: relative to another place they would have to be wrapped
+/// again.
+pub(super) fn keep_in_place<T: Default>(center: &mut [T], halves: Option<&[f64]>) {
+    for (at, half) in center.iter_mut().zip(halves.unwrap_or_default()) {
+        if half.is_finite() {
+            *at = T::default();
+        }
+    }
 }
 
 /// A unit in which no coordinate of these points, relative to the center, is above 2.
@@ -216,11 +256,18 @@ fn round(
 }
 
 /// The norm of a vector, in double precision.
-fn norm_of(norm: Norm, x: &[f32]) -> f64 {
+pub(super) fn norm_of(norm: Norm, x: &[f32]) -> f64 {
     match norm {
         Norm::L2 => squared_norm(x).sqrt(),
         Norm::L1 => sum_of_absolutes(x),
+        Norm::Largest => x.iter().fold(0.0, |most: f64, &x| most.max(f64::from(x.abs()))),
     }
+}
+
+/// The norm of all half periods, where coordinates have one.
+pub(super) fn norm_of_periods(norm: Norm, halves: &[f32]) -> f64 {
+    let finite: Vec<f32> = halves.iter().copied().filter(|half| half.is_finite()).collect();
+    norm_of(norm, &finite)
 }
 
 for_wide_registers! {

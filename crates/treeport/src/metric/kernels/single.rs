@@ -5,7 +5,8 @@ use super::product;
 use super::rounded::SinglePrecisionPair;
 use crate::condensed::pairs_of;
 use crate::memory;
-use crate::metric::points::{Norm, Points};
+use crate::metric::points::Norm;
+use crate::metric::points::period::apart_single;
 use crate::metric::{GroundMetric, Source, Storage};
 use crate::rounding::{LEAST_DISTANCE, LEAST_LENGTH, regained, single};
 use crate::units::of_largest;
@@ -88,9 +89,12 @@ impl GroundMetric {
             && let Some(norm) = points.metric.norm()
             && points.dim <= MOST_DIM
         {
+            let pair = SinglePrecisionPair::new(points, norm, rows, cols);
             return match norm {
-                Norm::L2 if points.dim > DIRECT => by_product(points, rows, cols, width, out),
-                Norm::L2 | Norm::L1 => directly(points, norm, rows, cols, width, out),
+                Norm::L2 if points.dim > DIRECT && pair.halves.is_none() => {
+                    by_product(pair, points.dim, width, out)
+                }
+                Norm::L2 | Norm::L1 | Norm::Largest => directly(pair, norm, points.dim, width, out),
             };
         }
         if let Some(square) = self.lowered_square(rows.len() * cols.len()) {
@@ -198,34 +202,29 @@ pub(super) const MOST_DIM: usize = 1 << 16;
 /// Distances that are computed in double precision before they are lowered.
 const AT_ONCE: usize = 1 << 16;
 
-/// Lowered √Σ(x − y)² or Σ|x − y|, for all columns side by side. A sum of k terms, each of two or three
-/// roundings, is off by less than k + 4 roundings; two more are for the product that lowers it.
+/// Lowered √Σ(x − y)², Σ|x − y| or max|x − y|, for all columns side by side. A sum of k terms, each of two
+/// or three roundings, is off by less than k + 4 roundings; two more are for the product that lowers it.
+/// A wrapped difference is off by one rounding more, and its square by two, half of which the root leaves.
 fn directly(
-    points: &Points,
+    pair: SinglePrecisionPair,
     norm: Norm,
-    rows: &[usize],
-    cols: &[usize],
+    dim: usize,
     width: usize,
     out: &mut [f32],
 ) -> LoweredDistances {
-    let (dim, count) = (points.dim, cols.len());
-    let pair = SinglePrecisionPair::new(points, norm, rows, cols);
+    let (rows, count) = (pair.rows.moved.len(), pair.cols.moved.len());
     let mut axes = vec![0.0f32; dim * count];
     for (j, y) in pair.cols.coordinates.chunks_exact(dim).enumerate() {
         y.iter().enumerate().for_each(|(k, &y)| axes[k * count + j] = y);
     }
     let share = (1.0 - single(dim + 6)) as f32;
-    let lengths = match norm {
-        Norm::L2 => l2_lengths,
-        Norm::L1 => l1_lengths,
-    };
     let out = out.chunks_exact_mut(width.max(1));
     let vectors = pair.rows.coordinates.chunks_exact(dim).zip(&pair.rows.moved);
     for ((x, &moved), out) in vectors.zip(out) {
-        lengths(x, &axes, &mut out[..count]);
+        lengths(norm, x, &axes, pair.halves.as_deref(), &mut out[..count]);
         lower(share, moved, &pair.cols.moved, out);
     }
-    let none = [rows, cols].map(|ends| vec![0.0; ends.len()]);
+    let none = [rows, count].map(|ends| vec![0.0; ends]);
     // Once in the sum, and once by the share taken off: (1 − off)² is not below 1 − 2 off.
     let off = single(2 * (dim + 8));
     LoweredDistances::of_rounded(pair, regained(off), none)
@@ -241,25 +240,42 @@ for_wide_registers! {
 }
 
 for_wide_registers! {
-    /// √Σ(x − y)² to vectors y that are given axis by axis.
-    l2_lengths, l2_lengths_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
+    /// √Σ(x − y)², Σ|x − y| or max|x − y| to vectors y that are given axis by axis, of wrapped differences
+    /// where there are half periods.
+    lengths, lengths_wide,
+    (norm: Norm, x: &[f32], axes: &[f32], halves: Option<&[f32]>, out: &mut [f32]), {
         out.fill(0.0);
-        for (&x, axis) in x.iter().zip(axes.chunks_exact(out.len().max(1))) {
-            out.iter_mut().zip(axis).for_each(|(sum, y)| *sum += (x - y) * (x - y));
+        for (k, (&x, axis)) in x.iter().zip(axes.chunks_exact(out.len().max(1))).enumerate() {
+            let half = halves.map_or(f32::INFINITY, |halves| halves[k]);
+            if half == f32::INFINITY {
+                add_axis(norm, axis, out, |y| (x - y).abs());
+            } else {
+                add_axis(norm, axis, out, |y| apart_single(x, y, half));
+            }
         }
-        for sum in out {
-            *sum = sum.sqrt();
+        if norm == Norm::L2 {
+            for sum in out {
+                *sum = sum.sqrt();
+            }
         }
     }
 }
 
-for_wide_registers! {
-    /// Σ|x − y| to vectors y that are given axis by axis.
-    l1_lengths, l1_lengths_wide, (x: &[f32], axes: &[f32], out: &mut [f32]), {
-        out.fill(0.0);
-        for (&x, axis) in x.iter().zip(axes.chunks_exact(out.len().max(1))) {
-            out.iter_mut().zip(axis).for_each(|(sum, y)| *sum += (x - y).abs());
-        }
+/// What the differences along an axis add to sums, or raise maxima to.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn add_axis(norm: Norm, axis: &[f32], out: &mut [f32], apart: impl Fn(f32) -> f32) {
+    let all = out.iter_mut().zip(axis);
+    match norm {
+        Norm::L2 => all.for_each(|(sum, &y)| {
+            let apart = apart(y);
+            *sum += apart * apart;
+        }),
+        Norm::L1 => all.for_each(|(sum, &y)| *sum += apart(y)),
+        Norm::Largest => all.for_each(|(most, &y)| {
+            let apart = apart(y);
+            *most = if apart > *most { apart } else { *most };
+        }),
     }
 }
 
@@ -267,14 +283,11 @@ for_wide_registers! {
 /// most dim roundings of ‖x‖‖y‖, which is at most half of ‖x‖² + ‖y‖²: squared norms that are lowered
 /// by that much make up for it, and for the few roundings after it.
 fn by_product(
-    points: &Points,
-    rows: &[usize],
-    cols: &[usize],
+    pair: SinglePrecisionPair,
+    dim: usize,
     width: usize,
     out: &mut [f32],
 ) -> LoweredDistances {
-    let dim = points.dim;
-    let pair = SinglePrecisionPair::new(points, Norm::L2, rows, cols);
     let off = single(dim + 16);
     let squared_norms = [&pair.rows, &pair.cols]
         .map(|vectors| vectors.norms.iter().map(|norm| norm * norm).collect::<Vec<f64>>());
@@ -310,7 +323,7 @@ mod tests {
 
     use super::*;
     use crate::metric::PointMetric;
-    use crate::metric::kernels::test_clouds::clouds;
+    use crate::metric::kernels::test_clouds::{clouds, geometry};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
@@ -320,12 +333,15 @@ mod tests {
             (dim, coordinates) in clouds(),
             // All of them, or those of one cluster, which are seen from its center.
             every in prop::sample::select(vec![1usize, 4]),
+            which in 0..3usize,
         ) {
             let n = coordinates.len() / dim;
             // What double precision knows of points that lie close together.
             let farthest = coordinates.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
             let digits = if every == 1 { 0.0 } else { 1e-14 * dim as f64 * farthest };
-            for kind in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::SqEuclidean] {
+            for kind in [PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::Chebyshev, PointMetric::SqEuclidean] {
+                let kind = geometry(kind, dim, &coordinates, which);
+
                 let Ok(metric) = GroundMetric::from_points(dim, coordinates.clone(), kind) else { continue };
                 let (rows, cols): (Vec<usize>, Vec<usize>) = ((0..n).step_by(2.max(every)).collect(), (0..n).step_by(every).collect());
                 let width = n + 3;

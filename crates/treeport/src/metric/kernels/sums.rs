@@ -1,5 +1,7 @@
 //! Sums over the coordinates of two vectors, in an order that is always the same.
 
+use crate::metric::points::period::apart;
+
 /// What is added up over the coordinates of two vectors, and how blocks of such sums are computed.
 ///
 /// Every kernel matches on it without a wildcard, so that none forgets a new way of adding up.
@@ -11,20 +13,42 @@ pub(crate) enum Kernel {
     Squares,
     /// Σ |xₖ − yₖ|.
     Absolutes,
+    /// max |xₖ − yₖ|, which takes the place of a sum.
+    Largest,
 }
 
 impl Kernel {
     /// The sum for one pair.
     pub(crate) fn sum(self, x: &[f64], y: &[f64]) -> f64 {
-        self.sums(x, [y])[0]
+        self.sums(x, [y], None)[0]
     }
 
-    /// The sums for one x and several y.
+    /// The sums for one x and several y, of wrapped coordinates where there are half periods.
     #[inline]
-    pub(crate) fn sums<const K: usize>(self, x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
+    pub(crate) fn sums<const K: usize>(
+        self,
+        x: &[f64],
+        ys: [&[f64]; K],
+        halves: Option<&[f64]>,
+    ) -> [f64; K] {
+        if let Some(halves) = halves {
+            return ys.map(|y| self.wrapped_sum(x, y, halves));
+        }
         match self {
             Self::Products | Self::Squares => squares(x, ys),
             Self::Absolutes => sums(x, ys, |a, b| (a - b).abs()),
+            Self::Largest => ys.map(|y| largest(x, y)),
+        }
+    }
+
+    /// The sum for one pair of wrapped coordinates.
+    fn wrapped_sum(self, x: &[f64], y: &[f64], halves: &[f64]) -> f64 {
+        let apart = |((&x, &y), &half): ((&f64, &f64), &f64)| apart(x, y, half);
+        let all = x.iter().zip(y).zip(halves).map(apart);
+        match self {
+            Self::Products | Self::Squares => all.map(|d| d * d).sum(),
+            Self::Absolutes => all.sum(),
+            Self::Largest => all.fold(0.0, |most, d| if d > most { d } else { most }),
         }
     }
 
@@ -32,9 +56,26 @@ impl Kernel {
     pub(crate) fn takes_products(self) -> bool {
         match self {
             Self::Products => true,
-            Self::Squares | Self::Absolutes => false,
+            Self::Squares | Self::Absolutes | Self::Largest => false,
         }
     }
+}
+
+/// max |xₖ − yₖ|, in lanes.
+fn largest(x: &[f64], y: &[f64]) -> f64 {
+    let more = |most: f64, x: f64, y: f64| {
+        let apart = (x - y).abs();
+        if apart > most { apart } else { most }
+    };
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
+    let mut most = [0.0; LANES];
+    for (x, y) in xs.iter().zip(ys) {
+        for lane in 0..LANES {
+            most[lane] = more(most[lane], x[lane], y[lane]);
+        }
+    }
+    let rest = x_rest.iter().zip(y_rest).fold(0.0, |most, (&x, &y)| more(most, x, y));
+    most.into_iter().fold(rest, f64::max)
 }
 
 /// Sums of squares below this may have lost digits, or all of them, to underflow.

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::metric::{Geometry, PointMetric};
+
 /// Clusters, near and equal points among them, anywhere and of any size.
 pub(super) fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
     let spread = prop::sample::select(vec![0.0, 1e-9, 1e-4, 1e-2, 1.0]);
@@ -24,4 +26,32 @@ pub(super) fn clouds() -> impl Strategy<Value = (usize, Vec<f64>)> {
             (dim, (0..n * dim).map(|e| at(e, random())).collect())
         },
     )
+}
+
+/// This metric alone, and where it takes periods with some that are shorter and longer than the points
+/// are apart.
+fn geometries(metric: PointMetric, dim: usize, coordinates: &[f64]) -> Vec<Geometry> {
+    let along = |k: usize| coordinates.iter().skip(k).step_by(dim).copied();
+    let width = |k: usize| {
+        along(k).fold(f64::NEG_INFINITY, f64::max) - along(k).fold(f64::INFINITY, f64::min)
+    };
+    let periods = |shares: [f64; 3]| -> Vec<Option<f64>> {
+        let period = |k: usize| Some(shares[k % 3] * width(k)).filter(|&period| period > 1e-290);
+        (0..dim).map(period).collect()
+    };
+    let some =
+        [[1.3, 0.0, 0.4], [0.9, 1.1, 1.7]].map(|shares| metric.with_period(&periods(shares)));
+    let with_periods = some.into_iter().filter(|geometry| geometry.half_periods(dim).is_ok());
+    std::iter::once(metric.into()).chain(with_periods).collect()
+}
+
+/// One of those.
+pub(super) fn geometry(
+    metric: PointMetric,
+    dim: usize,
+    coordinates: &[f64],
+    which: usize,
+) -> Geometry {
+    let mut all = geometries(metric, dim, coordinates);
+    all.swap_remove(which % all.len())
 }

@@ -14,6 +14,10 @@ impl PointFormula for Cosine {
     const DEGREE: u8 = 0;
     const MAP: MapCoordinates = MapCoordinates::Nowhere;
 
+    const WITHOUT_PERIOD: Option<&'static str> = Some(
+        "cosine compares directions, which have no period; leave it out or take another metric",
+    );
+
     /// Every vector divided by its length, or an error for a vector without one.
     fn vectors(dim: usize, coordinates: &[f64]) -> Result<Option<Vectors>> {
         let mut entries = coordinates.to_vec();
@@ -54,9 +58,10 @@ mod tests {
 
     #[test]
     fn vectors_of_any_length_have_an_angle_and_those_of_none_are_refused() {
-        let huge = Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], PointMetric::Cosine).unwrap();
+        let huge =
+            Points::new(2, vec![1e300, 0.0, -1e-300, 0.0], PointMetric::Cosine.into()).unwrap();
         assert_eq!(huge.distance(0, 1), 2.0);
-        let zero = Points::new(2, vec![1.0, 0.0, 0.0, -0.0], PointMetric::Cosine);
+        let zero = Points::new(2, vec![1.0, 0.0, 0.0, -0.0], PointMetric::Cosine.into());
         let zero = zero.err().expect("refused");
         assert!(matches!(zero, Error::ZeroVector { point: 1 }));
         assert_eq!(

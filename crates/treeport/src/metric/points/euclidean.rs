@@ -1,5 +1,6 @@
 //! The straight line: √Σ (xₖ − yₖ)².
 
+use super::period::differences;
 use super::{Kernel, MapCoordinates, Norm, PointFormula};
 use crate::metric::kernels::sums::VANISHING_SQUARE;
 
@@ -20,18 +21,18 @@ impl PointFormula for Euclidean {
 
     /// Vectors so close together that the squares vanish: the differences are scaled first.
     #[cold]
-    fn beyond_sums(x: &[f64], y: &[f64]) -> f64 {
-        let largest = x.iter().zip(y).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+    fn beyond_sums(x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
+        let differences = differences(x, y, halves);
+        let largest = differences.clone().fold(0.0, f64::max);
         if largest == 0.0 {
             return 0.0;
         }
-        let share = |(a, b): (&f64, &f64)| ((a - b) / largest).powi(2);
-        largest * x.iter().zip(y).map(share).sum::<f64>().sqrt()
+        largest * differences.map(|d| (d / largest).powi(2)).sum::<f64>().sqrt()
     }
 
     #[cfg(test)]
-    fn judge(x: &[f64], y: &[f64]) -> f64 {
-        x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt()
+    fn judge_differences(differences: &[f64]) -> f64 {
+        differences.iter().map(|d| d.powi(2)).sum::<f64>().sqrt()
     }
 }
 
@@ -44,7 +45,7 @@ mod tests {
     fn points_too_close_for_their_squares_are_measured() {
         for unit in [1e-100, 1e-150, 1e-170, 1e-300] {
             let at = [0.0, 0.0, 3.0 * unit, 4.0 * unit, 1.0, 0.0].to_vec();
-            let points = Points::new(2, at, PointMetric::Euclidean).unwrap();
+            let points = Points::new(2, at, PointMetric::Euclidean.into()).unwrap();
             assert!((points.distance(0, 1) / unit - 5.0).abs() < 1e-12, "{unit}");
             let mut row = [f64::NAN; 3];
             points.distances_from(0, &[0, 1, 2], &mut row);

@@ -18,6 +18,8 @@ impl PointFormula for Haversine {
     const NORM: Option<Norm> = None;
     const DEGREE: u8 = 0;
     const MAP: MapCoordinates = MapCoordinates::Degrees;
+    const WITHOUT_PERIOD: Option<&'static str> =
+        Some("haversine knows that longitudes go round; leave it out");
     /// Near 4, where all places are on the other side, squares hardly change with the arc.
     const MOST_SUM: f64 = 3.5;
 
@@ -58,7 +60,7 @@ impl PointFormula for Haversine {
 
     /// The arc to the other side, from how far one point is from the place opposite to the other.
     #[cold]
-    fn beyond_sums(x: &[f64], y: &[f64]) -> f64 {
+    fn beyond_sums(x: &[f64], y: &[f64], _: Option<&[f64]>) -> f64 {
         let square = in_lanes(x, y, |a, b| (a + b) * (a + b));
         2.0 * EARTH * (std::f64::consts::FRAC_PI_2 - (0.5 * square.sqrt()).asin())
     }
@@ -85,14 +87,15 @@ mod tests {
     fn the_earth_is_round() {
         // A quarter of a meridian, half of the equator both ways, and across the date line.
         let places = vec![0.0, 0.0, 90.0, 77.0, 0.0, 180.0, 0.0, -180.0, 0.5, 179.5, 0.5, 180.5];
-        let points = Points::new(2, places, PointMetric::Haversine).unwrap();
+        let points = Points::new(2, places, PointMetric::Haversine.into()).unwrap();
         assert_eq!((points.len(), points.dim), (6, 3));
         let near = |i, j, km: f64| (points.distance(i, j) - km).abs() < 1e-6;
         let degree = EARTH.to_radians();
         assert!(near(0, 1, 90.0 * degree) && near(0, 2, 180.0 * degree) && near(2, 3, 0.0));
         assert!((points.distance(4, 5) / degree - 1.0).abs() < 1e-4);
         // A little short of the other side, where the straight line hardly changes.
-        let points = Points::new(2, vec![0.0, 0.0, 1e-6, 180.0], PointMetric::Haversine).unwrap();
+        let points =
+            Points::new(2, vec![0.0, 0.0, 1e-6, 180.0], PointMetric::Haversine.into()).unwrap();
         let short = (180.0 - 1e-6) * degree;
         assert!((points.distance(0, 1) / short - 1.0).abs() < 1e-15);
     }
@@ -100,7 +103,7 @@ mod tests {
     #[test]
     fn places_beyond_the_poles_are_refused() {
         let text = |dim: usize, at: &[f64]| {
-            let points = Points::new(dim, at.to_vec(), PointMetric::Haversine);
+            let points = Points::new(dim, at.to_vec(), PointMetric::Haversine.into());
             points.err().expect("refused").to_string()
         };
         let expected = "point 1 has latitude -120; haversine takes latitude (-90 to 90) and \

@@ -5,10 +5,12 @@
 //! norm or a new kind of map adds a variant to [`Kernel`], [`Norm`] or [`MapCoordinates`], and no
 //! kernel compiles until it knows that variant.
 
+mod chebyshev;
 mod cosine;
 mod euclidean;
 mod haversine;
 mod manhattan;
+pub(crate) mod period;
 mod sqeuclidean;
 mod stored;
 #[cfg(test)]
@@ -17,6 +19,7 @@ mod tests;
 use super::kernels::sums::Kernel;
 use crate::error::Result;
 use crate::names::named;
+pub use period::{Geometry, Period};
 pub(super) use stored::Points;
 
 /// What a metric of points tells about itself.
@@ -39,6 +42,9 @@ trait PointFormula {
     /// Where points are on a map.
     const MAP: MapCoordinates;
 
+    /// Why its coordinates have no period, where they have none.
+    const WITHOUT_PERIOD: Option<&'static str> = None;
+
     /// Sums below and above these have lost too many digits; then it is up to `beyond_sums`.
     const LEAST_SUM: f64 = f64::NEG_INFINITY;
     const MOST_SUM: f64 = f64::INFINITY;
@@ -60,13 +66,21 @@ trait PointFormula {
     }
 
     /// The distance of two vectors whose sum has lost too many digits.
-    fn beyond_sums(x: &[f64], y: &[f64]) -> f64 {
-        Self::of_sum(Self::KERNEL.sum(x, y))
+    fn beyond_sums(x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
+        Self::of_sum(Self::KERNEL.sums(x, [y], halves)[0])
     }
 
     /// The distance of two points by the textbook, from coordinates as they were given.
     #[cfg(test)]
-    fn judge(x: &[f64], y: &[f64]) -> f64;
+    fn judge(x: &[f64], y: &[f64]) -> f64 {
+        Self::judge_differences(&x.iter().zip(y).map(|(x, y)| x - y).collect::<Vec<_>>())
+    }
+
+    /// The distance behind the differences of all coordinates, by the textbook, where it has one.
+    #[cfg(test)]
+    fn judge_differences(_differences: &[f64]) -> f64 {
+        unreachable!("no distance of differences")
+    }
 
     /// Numbers of coordinates that points may have, to be tested.
     #[cfg(test)]
@@ -89,6 +103,8 @@ pub(crate) enum Norm {
     L2,
     /// Σ |xₖ|.
     L1,
+    /// max |xₖ|.
+    Largest,
 }
 
 /// Where points are on a map, by their coordinates.
@@ -140,6 +156,11 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => $file::$metric::SQUARE_SHARE),+ }
             }
 
+            /// Why its coordinates have no period, where they have none.
+            fn without_period(self) -> Option<&'static str> {
+                match self { $(Self::$metric => $file::$metric::WITHOUT_PERIOD),+ }
+            }
+
             /// Vectors c times as long are c to this power times as far apart; 0 where all have
             /// length 1.
             pub(crate) fn degree(self) -> u8 {
@@ -164,9 +185,17 @@ macro_rules! point_metrics {
                 match self { $(Self::$metric => of_sums::<$file::$metric>(sums)),+ }
             }
 
-            /// The distances from one vector to several others, which need not be points.
-            fn between_several<const K: usize>(self, x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
-                match self { $(Self::$metric => between_several::<$file::$metric, K>(x, ys)),+ }
+            /// The distances from one vector to several others, which need not be points; wrapped
+            /// where there are half periods.
+            fn between_several<const K: usize>(
+                self,
+                x: &[f64],
+                ys: [&[f64]; K],
+                halves: Option<&[f64]>,
+            ) -> [f64; K] {
+                match self {
+                    $(Self::$metric => between_several::<$file::$metric, K>(x, ys, halves)),+
+                }
             }
 
             fn vectors(self, dim: usize, coordinates: &[f64]) -> Result<Option<Vectors>> {
@@ -176,6 +205,12 @@ macro_rules! point_metrics {
             #[cfg(test)]
             fn judge(self, x: &[f64], y: &[f64]) -> f64 {
                 match self { $(Self::$metric => $file::$metric::judge(x, y)),+ }
+            }
+
+            /// As [`judge`](Self::judge), from the differences of coordinates.
+            #[cfg(test)]
+            fn judge_differences(self, differences: &[f64]) -> f64 {
+                match self { $(Self::$metric => $file::$metric::judge_differences(differences)),+ }
             }
 
             #[cfg(test)]
@@ -191,6 +226,9 @@ point_metrics! {
     Euclidean in euclidean: "euclidean" or "l2", "straight line";
     /// Along the axes: Σ |xₖ − yₖ|.
     Manhattan in manhattan: "manhattan" or "l1" or "cityblock", "along the axes";
+    /// The largest difference along an axis: max |xₖ − yₖ|.
+    Chebyshev in chebyshev:
+        "chebyshev" or "linf" or "chessboard", "largest difference along an axis";
     /// One minus the cosine of the angle, which does **not** obey the triangle inequality.
     ///
     /// Computed as half the squared Euclidean distance of the unit vectors, which is the same
@@ -207,9 +245,9 @@ point_metrics! {
 }
 
 impl PointMetric {
-    /// The distance between two vectors, which need not be points.
-    pub(crate) fn between(self, x: &[f64], y: &[f64]) -> f64 {
-        self.between_several(x, [y])[0]
+    /// The distance between two vectors, which need not be points; wrapped where there are half periods.
+    pub(crate) fn between(self, x: &[f64], y: &[f64], halves: Option<&[f64]>) -> f64 {
+        self.between_several(x, [y], halves)[0]
     }
 
     /// The distance of vectors `unit` times as long.
@@ -233,12 +271,16 @@ fn of_sums<F: PointFormula>(sums: &mut [f64]) {
     }
 }
 
-fn between_several<F: PointFormula, const K: usize>(x: &[f64], ys: [&[f64]; K]) -> [f64; K] {
-    let sums = F::KERNEL.sums(x, ys);
+fn between_several<F: PointFormula, const K: usize>(
+    x: &[f64],
+    ys: [&[f64]; K],
+    halves: Option<&[f64]>,
+) -> [f64; K] {
+    let sums = F::KERNEL.sums(x, ys, halves);
     let mut distances = sums.map(F::of_sum);
     for k in 0..K {
         if is_beyond::<F>(sums[k]) {
-            distances[k] = F::beyond_sums(x, ys[k]);
+            distances[k] = F::beyond_sums(x, ys[k], halves);
         }
     }
     distances

@@ -2,8 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::{Norm, PointMetric};
+use super::period::{self, wrapped};
+use super::{Geometry, Norm, Period, PointMetric, Vectors};
 use crate::error::{Error, Result, show_shape};
+use crate::memory;
 use crate::metric::check_count;
 use crate::metric::kernels::rounded::SinglePrecisionCopy;
 
@@ -24,12 +26,20 @@ pub(crate) struct Points {
     /// entries each vector has.
     vectors: Option<Vec<f64>>,
     pub(crate) dim: usize,
+    /// Periods as they were given, where a coordinate has one.
+    pub(crate) period: Option<Period>,
+    /// Half the period of every coordinate, infinite where it has none; nothing where all are infinite.
+    /// Vectors are wrapped by it, so that those of several sets of points can be compared.
+    given_halves: Option<Vec<f64>>,
+    /// The same, infinite as well where no two points are farther apart than that.
+    halves: Option<Vec<f64>>,
     /// The vectors in single precision, once bounds are asked for.
     single_precision: OnceLock<Option<SinglePrecisionCopy>>,
 }
 
 impl Points {
-    pub(crate) fn new(dim: usize, coordinates: Vec<f64>, metric: PointMetric) -> Result<Self> {
+    pub(crate) fn new(dim: usize, coordinates: Vec<f64>, geometry: Geometry) -> Result<Self> {
+        let metric = geometry.metric;
         if coordinates.is_empty() {
             return Err(Error::NoPoints);
         }
@@ -45,11 +55,30 @@ impl Points {
             let value = coordinates[at];
             return Err(Error::BadCoordinate { point: at / dim, axis: at % dim, value });
         }
-        let (given_dim, vectors) = (dim, metric.vectors(dim, &coordinates)?);
+        let given_halves = geometry.half_periods(dim)?;
+        let period = geometry.period.filter(|_| given_halves.is_some());
+        let given_dim = dim;
+        let vectors = match &given_halves {
+            Some(halves) => Some(Vectors { dim, entries: wrap(&coordinates, halves)? }),
+            None => metric.vectors(dim, &coordinates)?,
+        };
+        let halves = given_halves.as_ref().zip(vectors.as_ref()).and_then(|(halves, vectors)| {
+            period::that_matter(halves, vectors.entries.chunks_exact(dim))
+        });
         let dim = vectors.as_ref().map_or(given_dim, |vectors| vectors.dim);
         let vectors = vectors.map(|vectors| vectors.entries);
         let single_precision = OnceLock::new();
-        let points = Self { metric, coordinates, given_dim, vectors, dim, single_precision };
+        let points = Self {
+            metric,
+            coordinates,
+            given_dim,
+            vectors,
+            dim,
+            period,
+            given_halves,
+            halves,
+            single_precision,
+        };
         points.check_extent()?;
         Ok(points)
     }
@@ -63,6 +92,28 @@ impl Points {
         self.vectors.as_ref().unwrap_or(&self.coordinates)
     }
 
+    /// Half periods of the coordinates of vectors, infinite for those that have none; nothing where
+    /// none has one. For what is measured to other points, too.
+    pub(crate) fn given_halves(&self) -> Option<&[f64]> {
+        self.given_halves.as_deref()
+    }
+
+    /// Half periods that matter between these points, infinite for other coordinates; nothing where none
+    /// does.
+    pub(crate) fn halves(&self) -> Option<&[f64]> {
+        self.halves.as_deref()
+    }
+
+    /// Half periods that matter between some of them; nothing where none does.
+    pub(crate) fn halves_among(&self, some: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
+        period::that_matter(self.halves()?, some.map(|i| self.vector(i)))
+    }
+
+    /// Whether inner products may take the place of differences.
+    pub(crate) fn takes_products(&self) -> bool {
+        self.metric.kernel().takes_products() && self.halves.is_none()
+    }
+
     pub(crate) fn vector(&self, i: usize) -> &[f64] {
         &self.vectors()[i * self.dim..(i + 1) * self.dim]
     }
@@ -73,7 +124,7 @@ impl Points {
     }
 
     pub(crate) fn distance(&self, i: usize, j: usize) -> f64 {
-        self.metric.between(self.vector(i), self.vector(j))
+        self.metric.between(self.vector(i), self.vector(j), self.given_halves())
     }
 
     /// The distances from one point to some others, to the bit those of [`Points::distance`].
@@ -83,10 +134,10 @@ impl Points {
         let ((fours, rest), (out, out_rest)) =
             (to.as_chunks::<ABREAST>(), out.as_chunks_mut::<ABREAST>());
         for (to, out) in fours.iter().zip(out) {
-            *out = self.metric.between_several(x, to.map(vector));
+            *out = self.metric.between_several(x, to.map(vector), self.given_halves());
         }
         for (&j, out) in rest.iter().zip(out_rest) {
-            *out = self.metric.between(x, vector(j));
+            *out = self.metric.between(x, vector(j), self.given_halves());
         }
     }
 
@@ -116,4 +167,13 @@ impl Points {
         let (from, to) = (find(low[axis]).unwrap_or(0), find(high[axis]).unwrap_or(0));
         Err(Error::BadDistance { from: from.min(to), to: from.max(to), value: f64::INFINITY })
     }
+}
+
+/// Coordinates within half a period.
+fn wrap(coordinates: &[f64], halves: &[f64]) -> Result<Vec<f64>> {
+    let step = format_args!("coordinates within their periods");
+    memory::check(step, memory::size_of::<f64>(&[coordinates.len()]), "give fewer points")?;
+    let mut all = memory::with_capacity(step, coordinates.len(), "give fewer points")?;
+    all.extend(coordinates.iter().zip(halves.iter().cycle()).map(|(&x, &half)| wrapped(x, half)));
+    Ok(all)
 }

@@ -15,6 +15,7 @@ use crate::{Linkage, Problem, linkage, silent};
 /// Points of all metrics and numbers of coordinates, with what the textbook says of them.
 struct Judged {
     point_metric: PointMetric,
+    halves: Option<Vec<f64>>,
     metric: GroundMetric,
     /// All distances in condensed order, and the largest.
     distances: Vec<f64>,
@@ -40,19 +41,44 @@ fn coordinates(dim: usize) -> Vec<f64> {
 impl Judged {
     fn all() -> Vec<Self> {
         let all = PointMetric::ALL.iter().copied();
-        all.flat_map(|metric| metric.dims().iter().map(move |&dim| Self::new(metric, dim)))
-            .collect()
+        let mut judged: Vec<Self> = all
+            .flat_map(|metric| metric.dims().iter().map(move |&dim| Self::new(metric, dim, None)))
+            .collect();
+        for &metric in PointMetric::ALL.iter().filter(|metric| metric.without_period().is_none()) {
+            for &dim in metric.dims() {
+                let each =
+                    Period::Each((0..dim).map(|k| [Some(90.0), None, Some(7.5)][k % 3]).collect());
+                let periods = if dim > 1 { vec![Period::All(120.0), each] } else { vec![each] };
+                judged.extend(periods.into_iter().map(|p| Self::new(metric, dim, Some(p))));
+            }
+        }
+        judged
     }
 
-    fn new(point_metric: PointMetric, dim: usize) -> Self {
+    fn new(point_metric: PointMetric, dim: usize, period: Option<Period>) -> Self {
         let at = coordinates(dim);
-        let metric = GroundMetric::from_points(dim, at.clone(), point_metric).unwrap();
+        let geometry = point_metric.with_optional_period(period);
+        let halves = geometry.half_periods(dim).unwrap();
+        let metric = GroundMetric::from_points(dim, at.clone(), geometry).unwrap();
+        assert_eq!(metric.period().is_some(), halves.is_some());
         let point = |i: usize| &at[i * dim..(i + 1) * dim];
-        let judge = |i: usize, j: usize| point_metric.judge(point(i), point(j)).max(0.0);
+        // Of whole turns as many as bring two coordinates nearest to each other.
+        let around = |d: f64, half: f64| {
+            let turns = if half.is_finite() { (d / (2.0 * half)).round() } else { 0.0 };
+            (if half.is_finite() { d - turns * 2.0 * half } else { d }).abs()
+        };
+        let judge = |i: usize, j: usize| match &halves {
+            None => point_metric.judge(point(i), point(j)).max(0.0),
+            Some(halves) => {
+                let pairs = point(i).iter().zip(point(j)).zip(halves);
+                let differences: Vec<f64> = pairs.map(|((x, y), &h)| around(x - y, h)).collect();
+                point_metric.judge_differences(&differences)
+            }
+        };
         let pairs = (0..POINTS).flat_map(|i| (i + 1..POINTS).map(move |j| (i, j)));
         let distances: Vec<f64> = pairs.map(|(i, j)| judge(i, j)).collect();
         let largest = distances.iter().copied().fold(0.0, f64::max);
-        Self { point_metric, metric, distances, largest }
+        Self { point_metric, halves, metric, distances, largest }
     }
 
     fn distance(&self, i: usize, j: usize) -> f64 {
@@ -69,8 +95,8 @@ impl Judged {
         let dim = self.metric.vectors().unwrap().0;
         assert!(
             off <= 1e-11 * expected + 1e-14 * self.largest,
-            "{} in {dim} dimensions, {what}: {found} {expected}",
-            self.point_metric
+            "{:?} in {dim} dimensions, {what}: {found} {expected}",
+            self.metric
         );
     }
 
@@ -213,10 +239,10 @@ fn metrics_are_what_they_claim_to_be() {
         let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
         if claimed.degree() == 0 {
             assert!((length(x) - 1.0).abs() < 1e-14, "{claimed}");
-        } else {
+        } else if judged.halves.is_none() {
             let [twice_x, twice_y] = [x, y].map(|x| x.iter().map(|x| 2.0 * x).collect::<Vec<_>>());
-            let expected = claimed.scaled(claimed.between(x, y), 2.0);
-            judged.check("twice as long", claimed.between(&twice_x, &twice_y), expected);
+            let expected = claimed.scaled(claimed.between(x, y, None), 2.0);
+            judged.check("twice as long", claimed.between(&twice_x, &twice_y, None), expected);
         }
     }
 }
@@ -234,23 +260,29 @@ fn distances_side_by_side_are_those_of_one_pair_to_the_bit() {
 
 #[test]
 fn distances_by_hand() {
-    let at = |metric| Points::new(2, vec![0.0, 3.0, 4.0, 0.0], metric).unwrap().distance(0, 1);
+    let at = |metric: PointMetric| {
+        Points::new(2, vec![0.0, 3.0, 4.0, 0.0], metric.into()).unwrap().distance(0, 1)
+    };
     assert_eq!(at(PointMetric::Euclidean), 5.0);
     assert_eq!(at(PointMetric::SqEuclidean), 25.0);
     assert_eq!(at(PointMetric::Manhattan), 7.0);
+    assert_eq!(at(PointMetric::Chebyshev), 4.0);
     assert!((at(PointMetric::Cosine) - 1.0).abs() < 1e-15);
 }
 
 fn error(dim: usize, coordinates: &[f64], metric: PointMetric) -> Error {
-    Points::new(dim, coordinates.to_vec(), metric).err().expect("refused")
+    Points::new(dim, coordinates.to_vec(), metric.into()).err().expect("refused")
 }
 
 #[test]
 fn other_words_and_unknown_ones() {
+    for name in ["chebyshev", "linf", "chessboard"] {
+        assert_eq!(name.parse::<PointMetric>().unwrap(), PointMetric::Chebyshev);
+    }
     assert_eq!("cityblock".parse::<PointMetric>().unwrap(), PointMetric::Manhattan);
     assert_eq!(
         "L7".parse::<PointMetric>().unwrap_err().to_string(),
-        "the metric is `L7`; it must be euclidean, manhattan, cosine, sqeuclidean or haversine"
+        "the metric is `L7`; it must be euclidean, manhattan, chebyshev, cosine, sqeuclidean or haversine"
     );
 }
 
@@ -278,6 +310,74 @@ fn points_too_far_apart_to_measure_are_named() {
     let far = error(1, &[1.7e308, -1.7e308], PointMetric::Manhattan);
     assert!(matches!(far, Error::BadDistance { from: 0, to: 1, .. }));
     // Far from the origin is fine as long as the points are near each other.
-    let near = Points::new(1, vec![1e200, 1e200], PointMetric::Euclidean).unwrap();
+    let near = Points::new(1, vec![1e200, 1e200], PointMetric::Euclidean.into()).unwrap();
     assert_eq!(near.distance(0, 1), 0.0);
+}
+
+#[test]
+fn trees_of_coordinates_know_that_they_go_round() {
+    use crate::build::{Splitting, cluster_tree, quadtree};
+    for judged in Judged::all().into_iter().filter(|judged| judged.halves.is_some()) {
+        let tree = quadtree(&judged.metric, 3).unwrap();
+        let chebyshev = Judged::new(
+            PointMetric::Chebyshev,
+            judged.metric.vectors().unwrap().0,
+            judged.metric.period().cloned(),
+        );
+        let clusters = cluster_tree(&judged.metric, Splitting::KMeans, 3, 12, 5, &silent).unwrap();
+        for i in 0..POINTS {
+            for j in i + 1..POINTS {
+                let off = 1e-12 * judged.largest;
+                assert!(tree.leaf_distance(i, j) >= chebyshev.distance(i, j) - off, "{i} {j}");
+                // Edges are distances between centers, so that no path is shorter than the way.
+                let path = clusters.leaf_distance(i, j);
+                assert!(
+                    !judged.point_metric.is_metric() || path >= judged.distance(i, j) - off,
+                    "{:?} {i} {j}: {path} {}",
+                    judged.metric,
+                    judged.distance(i, j)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_periods_are_named() {
+    let refused = |period: &str, dim: usize, metric: PointMetric| {
+        let period = period.parse::<Period>();
+        let geometry = period.map(|period| metric.with_optional_period(Some(period)));
+        let made = geometry.and_then(|g| GroundMetric::from_points(dim, vec![0.25; 2 * dim], g));
+        made.expect_err("refused").to_string()
+    };
+    let positive = "it must be a finite number of at least 1e-300";
+    for bad in ["0", "-1", "NaN", "inf"] {
+        assert_eq!(refused(bad, 2, PointMetric::Euclidean), format!("period is {bad}; {positive}"));
+        let each = format!("none,{bad}");
+        assert_eq!(
+            refused(&each, 2, PointMetric::Euclidean),
+            format!("period is {bad}; {positive}")
+        );
+    }
+    assert_eq!(
+        refused("none,6.5", 3, PointMetric::Manhattan),
+        "period is none,6.5 for points with 3 coordinates; it must be one number, or a number or none for each coordinate"
+    );
+    assert_eq!(
+        refused("none,x", 2, PointMetric::Manhattan),
+        "period is `none,x`; it must be one number, or a number or none for each coordinate, separated by commas"
+    );
+    assert_eq!(
+        refused("2", 2, PointMetric::Cosine),
+        "period is 2; cosine compares directions, which have no period; leave it out or take another metric"
+    );
+    assert_eq!(
+        refused("none,360", 2, PointMetric::Haversine),
+        "period is none,360; haversine knows that longitudes go round; leave it out"
+    );
+    // None for every coordinate is none at all.
+    let none = "none,none".parse::<Period>().unwrap();
+    let metric = PointMetric::Cosine.with_optional_period(Some(none));
+    let metric = GroundMetric::from_points(2, vec![1.0, 0.0, 0.0, 1.0], metric).unwrap();
+    assert_eq!((metric.period(), metric.distance(0, 1)), (None, 1.0));
 }

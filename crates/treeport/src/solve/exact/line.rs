@@ -52,6 +52,10 @@ impl<'a> Line<'a> {
     /// their differences: all norms are the same there, and squares are one.
     pub(in crate::solve) fn of(metric: &'a GroundMetric) -> Option<Self> {
         let (1, at) = metric.vectors()? else { return None };
+        // A circle is no line.
+        if metric.half_periods().is_some() {
+            return None;
+        }
         let kind = metric.point_metric()?;
         let square_share = kind.square_share();
         (square_share.is_some() || kind.norm().is_some()).then_some(Self { at, square_share })

@@ -6,15 +6,20 @@
 //! node whose box and least price are beyond what is looked for is passed over. Prices only rise, so
 //! least prices that were true once are bounds for ever.
 //!
+//! Coordinates that go round are wrapped and not relative to a center. The way to a box is then the
+//! shorter one of the direct way to its nearer side, and of the way around to the side that is nearest to where
+//! both halves meet.
+//!
 //! # What single precision loses
 //! Sums of squares (of absolute differences) of k coordinates are off by at most k + 4 roundings, the
-//! coordinates have moved by one each. [`Frame::lost`] is the most that a cost plus a price
+//! coordinates have moved by one each, and half periods as well. [`Frame::lost`] is the most that a cost plus a price
 //! may be off by, over all pairs; who wants more digits looks again at whatever is that close.
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
 
 use rayon::prelude::*;
 
+use crate::metric::period::apart_single;
 use crate::metric::{GroundMetric, Norm, PointMetric};
 use crate::rounding::single;
 use crate::units::of_largest;
@@ -41,7 +46,15 @@ pub(super) enum Formula {
     Absolutes,
     /// Σ (xₖ − yₖ)².
     Square,
+    /// max |xₖ − yₖ|.
+    Largest,
 }
+
+/// Those formulas as numbers, for loops that are compiled for each.
+const LENGTH: u8 = 0;
+const ABSOLUTES: u8 = 1;
+const SQUARE: u8 = 2;
+const LARGEST: u8 = 3;
 
 /// What coordinates are relative to, and what costs of theirs stand for.
 #[derive(Clone, Debug)]
@@ -49,6 +62,8 @@ pub(super) struct Frame {
     pub(super) formula: Formula,
     center: Vec<f64>,
     unit: f64,
+    /// Half periods in units, infinite for coordinates that have none; empty where none matters.
+    halves: Vec<f32>,
     /// A cost of 1 here is this much outside.
     pub(super) worth: f64,
 }
@@ -65,6 +80,11 @@ impl Frame {
         for point in points() {
             center.iter_mut().zip(point).for_each(|(mean, x)| *mean += x / count);
         }
+        let halves = metric.half_periods_among(sides.into_iter().flatten().copied());
+        let halves = halves.unwrap_or_default();
+        for (at, half) in center.iter_mut().zip(&halves) {
+            *at = if half.is_finite() { 0.0 } else { *at };
+        }
         let offset = |point: &[f64]| {
             point.iter().zip(&center).map(|(x, c)| (x - c).abs()).fold(0.0, f64::max)
         };
@@ -74,6 +94,7 @@ impl Frame {
             formula,
             center,
             unit,
+            halves: halves.iter().map(|half| (half / unit) as f32).collect(),
             worth,
         })
     }
@@ -85,6 +106,7 @@ impl Frame {
             Formula::Length => 4.0 * dim.sqrt(),
             Formula::Absolutes => 4.0 * dim,
             Formula::Square => 16.0 * dim,
+            Formula::Largest => 4.0,
         }
     }
 
@@ -98,10 +120,13 @@ impl Frame {
         let dim = self.center.len() as f64;
         // Twice for the two ends, each moved by a rounding of coordinates up to 2; a square moves by twice
         // the length times that.
+        // A half period that matters is below the distance of two points, 4, and is counted twice.
+        let along_axis = single(if self.halves.is_empty() { 4 } else { 12 });
         let moved = match self.formula {
-            Formula::Length => single(4) * dim.sqrt(),
-            Formula::Absolutes => single(4) * dim,
-            Formula::Square => single(4) * dim.sqrt() * 2.1 * 4.0 * dim.sqrt(),
+            Formula::Length => along_axis * dim.sqrt(),
+            Formula::Absolutes => along_axis * dim,
+            Formula::Square => along_axis * dim.sqrt() * 2.1 * 4.0 * dim.sqrt(),
+            Formula::Largest => along_axis,
         };
         2.0 * (moved + single(self.center.len() + 8) * self.largest() + single(2) * price)
     }
@@ -116,6 +141,7 @@ fn formula(kind: PointMetric) -> Option<(Formula, f64)> {
     match (kind.norm(), kind.square_share()) {
         (Some(Norm::L2), _) => Some((Formula::Length, 1.0)),
         (Some(Norm::L1), _) => Some((Formula::Absolutes, 1.0)),
+        (Some(Norm::Largest), _) => Some((Formula::Largest, 1.0)),
         (None, Some(share)) => Some((Formula::Square, share)),
         (None, None) => None,
     }
@@ -135,6 +161,8 @@ struct Node {
 pub(super) struct Cloud {
     formula: Formula,
     dim: usize,
+    /// Half periods; empty where none matters.
+    halves: Vec<f32>,
     pub(super) len: usize,
     /// One point after the other.
     points: Vec<f32>,
@@ -240,16 +268,17 @@ impl Cloud {
             rounded
                 .extend(vector.iter().zip(&frame.center).map(|(x, c)| ((x - c) * inverse) as f32));
         }
-        Self::of_rounded(frame.formula, dim, rounded)
+        Self::of_rounded(frame.formula, dim, frame.halves.clone(), rounded)
     }
 
     /// Lays out every point of some places.
     pub(super) fn some(&self, places: &[u32]) -> Self {
         let rows = places.iter().flat_map(|&place| self.point(place as usize));
-        Self::of_rounded(self.formula, self.dim, rows.copied().collect())
+        let halves = self.halves.clone();
+        Self::of_rounded(self.formula, self.dim, halves, rows.copied().collect())
     }
 
-    fn of_rounded(formula: Formula, dim: usize, points: Vec<f32>) -> Self {
+    fn of_rounded(formula: Formula, dim: usize, halves: Vec<f32>, points: Vec<f32>) -> Self {
         let len = points.len() / dim;
         let mut blocks = vec![Lanes::default(); len.div_ceil(LANES) * dim];
         for (place, point) in points.chunks_exact(dim).enumerate() {
@@ -257,8 +286,16 @@ impl Cloud {
                 blocks[place / LANES * dim + axis][place % LANES / 8][place % 8] = x;
             }
         }
-        let mut cloud =
-            Self { formula, dim, len, points, blocks, nodes: Vec::new(), boxes: Vec::new() };
+        let mut cloud = Self {
+            formula,
+            dim,
+            halves,
+            len,
+            points,
+            blocks,
+            nodes: Vec::new(),
+            boxes: Vec::new(),
+        };
         if dim <= MOST_BOXED {
             cloud.grow_tree();
         }
@@ -270,11 +307,14 @@ impl Cloud {
     }
 
     pub(super) fn cost(&self, place: usize, other: &Self, at: usize) -> f32 {
-        let pairs = self.point(place).iter().zip(other.point(at));
+        let half = |k: usize| self.halves.get(k).copied().unwrap_or(f32::INFINITY);
+        let pairs = self.point(place).iter().zip(other.point(at)).enumerate();
+        let apart = pairs.map(|(k, (&x, &y))| apart_single(x, y, half(k)));
         match self.formula {
-            Formula::Length => pairs.map(|(x, y)| (x - y) * (x - y)).sum::<f32>().sqrt(),
-            Formula::Absolutes => pairs.map(|(x, y)| (x - y).abs()).sum(),
-            Formula::Square => pairs.map(|(x, y)| (x - y) * (x - y)).sum(),
+            Formula::Length => apart.map(|d| d * d).sum::<f32>().sqrt(),
+            Formula::Absolutes => apart.sum(),
+            Formula::Square => apart.map(|d| d * d).sum(),
+            Formula::Largest => apart.fold(0.0, f32::max),
         }
     }
 
@@ -384,16 +424,21 @@ for_wide_registers! {
     /// Finds for some points those of a cloud whose cost + price is least.
     nearest_of_some, nearest_of_some_wide,
     (to: &Cloud, from: &Cloud, rows: &[u32], query: &Query<'_>, found: &mut [Found]), {
-        match to.formula {
-            Formula::Length => search::<0>(to, from, rows, query, found),
-            Formula::Absolutes => search::<1>(to, from, rows, query, found),
-            Formula::Square => search::<2>(to, from, rows, query, found),
+        match (to.formula, to.halves.is_empty()) {
+            (Formula::Length, true) => search::<LENGTH, false>(to, from, rows, query, found),
+            (Formula::Absolutes, true) => search::<ABSOLUTES, false>(to, from, rows, query, found),
+            (Formula::Square, true) => search::<SQUARE, false>(to, from, rows, query, found),
+            (Formula::Largest, true) => search::<LARGEST, false>(to, from, rows, query, found),
+            (Formula::Length, false) => search::<LENGTH, true>(to, from, rows, query, found),
+            (Formula::Absolutes, false) => search::<ABSOLUTES, true>(to, from, rows, query, found),
+            (Formula::Square, false) => search::<SQUARE, true>(to, from, rows, query, found),
+            (Formula::Largest, false) => search::<LARGEST, true>(to, from, rows, query, found),
         }
     }
 }
 
 #[inline(always)]
-fn search<const FORMULA: u8>(
+fn search<const FORMULA: u8, const PERIODIC: bool>(
     to: &Cloud,
     from: &Cloud,
     rows: &[u32],
@@ -407,7 +452,7 @@ fn search<const FORMULA: u8>(
     if !to.nodes.is_empty() {
         let mut open = Vec::new();
         for (found, &row) in found.iter_mut().zip(rows) {
-            descend::<FORMULA>(to, from.point(row as usize), prices, found, &mut open);
+            descend::<FORMULA, PERIODIC>(to, from.point(row as usize), prices, found, &mut open);
         }
         return;
     }
@@ -417,7 +462,7 @@ fn search<const FORMULA: u8>(
         for (found, &row) in found.iter_mut().zip(rows) {
             let point = from.point(row as usize);
             for block in first..(first + tile).min(count) {
-                visit::<FORMULA>(to, block, point, prices, found);
+                visit::<FORMULA, PERIODIC>(to, block, point, prices, found);
             }
         }
     }
@@ -428,7 +473,7 @@ fn search<const FORMULA: u8>(
 
 /// Looks through a tree, what is nearer first.
 #[inline(always)]
-fn descend<const FORMULA: u8>(
+fn descend<const FORMULA: u8, const PERIODIC: bool>(
     to: &Cloud,
     point: &[f32],
     prices: &Prices,
@@ -438,11 +483,15 @@ fn descend<const FORMULA: u8>(
     let bound = |node: u32| {
         let boxes = &to.boxes[node as usize * to.dim..(node as usize + 1) * to.dim];
         let mut sum = 0.0;
-        for ([low, high], x) in boxes.iter().zip(point) {
-            let gap = (low - x).max(x - high).max(0.0);
-            sum += if FORMULA == 1 { gap } else { gap * gap };
+        for (k, ([low, high], x)) in boxes.iter().zip(point).enumerate() {
+            let mut gap = (low - x).max(x - high).max(0.0);
+            if PERIODIC {
+                let half = to.halves[k];
+                gap = gap.min((half - x.abs()) + (half - low.abs().max(high.abs())));
+            }
+            add::<FORMULA>(gap, &mut sum);
         }
-        (if FORMULA == 0 { sum.sqrt() } else { sum }) + prices.least[node as usize]
+        (if FORMULA == LENGTH { sum.sqrt() } else { sum }) + prices.least[node as usize]
     };
     open.clear();
     open.push((bound(0), 0));
@@ -452,7 +501,7 @@ fn descend<const FORMULA: u8>(
         }
         let Node { left, right, block } = to.nodes[at as usize];
         if left == 0 {
-            visit::<FORMULA>(to, block as usize, point, prices, found);
+            visit::<FORMULA, PERIODIC>(to, block as usize, point, prices, found);
             continue;
         }
         let (left, right) = ((bound(left), left), (bound(right), right));
@@ -462,18 +511,37 @@ fn descend<const FORMULA: u8>(
     found.cut();
 }
 
+/// What a difference adds to a cost, or raises it to.
+#[inline(always)]
+fn add<const FORMULA: u8>(difference: f32, cost: &mut f32) {
+    match FORMULA {
+        ABSOLUTES => *cost += difference.abs(),
+        LARGEST => {
+            let length = difference.abs();
+            *cost = if length > *cost { length } else { *cost };
+        }
+        _ => *cost += difference * difference,
+    }
+}
+
 /// What an axis adds to eight costs.
 #[inline(always)]
-fn add_terms<const FORMULA: u8>(lanes: &[f32; 8], x: f32, cost: &mut [f32; 8]) {
+fn add_terms<const FORMULA: u8, const PERIODIC: bool>(
+    lanes: &[f32; 8],
+    x: f32,
+    half: f32,
+    cost: &mut [f32; 8],
+) {
     for lane in 0..8 {
-        let difference = lanes[lane] - x;
-        cost[lane] += if FORMULA == 1 { difference.abs() } else { difference * difference };
+        let difference =
+            if PERIODIC { apart_single(lanes[lane], x, half) } else { lanes[lane] - x };
+        add::<FORMULA>(difference, &mut cost[lane]);
     }
 }
 
 /// Looks at the points of a block.
 #[inline(always)]
-fn visit<const FORMULA: u8>(
+fn visit<const FORMULA: u8, const PERIODIC: bool>(
     to: &Cloud,
     block: usize,
     point: &[f32],
@@ -482,12 +550,14 @@ fn visit<const FORMULA: u8>(
 ) {
     let (mut first, mut second) = ([0.0; 8], [0.0; 8]);
     let (mut third, mut fourth) = ([0.0; 8], [0.0; 8]);
-    for (lanes, &x) in to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point) {
+    let axes = to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point);
+    for (k, (lanes, &x)) in axes.enumerate() {
+        let half = if PERIODIC { to.halves[k] } else { f32::INFINITY };
         let [one, two, three, four] = lanes;
-        add_terms::<FORMULA>(one, x, &mut first);
-        add_terms::<FORMULA>(two, x, &mut second);
-        add_terms::<FORMULA>(three, x, &mut third);
-        add_terms::<FORMULA>(four, x, &mut fourth);
+        add_terms::<FORMULA, PERIODIC>(one, x, half, &mut first);
+        add_terms::<FORMULA, PERIODIC>(two, x, half, &mut second);
+        add_terms::<FORMULA, PERIODIC>(three, x, half, &mut third);
+        add_terms::<FORMULA, PERIODIC>(four, x, half, &mut fourth);
     }
     let noise = &NOISE[(found.row * 37 + block * 11) % NOISE.len()];
     let mut cost = [first, second, third, fourth];
@@ -496,7 +566,7 @@ fn visit<const FORMULA: u8>(
     for at in 0..4 {
         let prices = &prices.of.as_chunks::<8>().0[block * 4 + at];
         for lane in 0..8 {
-            if FORMULA == 0 {
+            if FORMULA == LENGTH {
                 cost[at][lane] = cost[at][lane].sqrt();
             }
             value[at][lane] = cost[at][lane] + prices[lane] + noise[at][lane] * found.noise;

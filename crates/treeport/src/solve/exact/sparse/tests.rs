@@ -8,7 +8,7 @@ use super::super::{Solver, reused};
 use super::cloud::{Cloud, Frame, Query};
 use super::*;
 use crate::measure::{Measure, Measures};
-use crate::metric::PointMetric;
+use crate::metric::{Period, PointMetric};
 use crate::rounding::TOTALS;
 
 /// Points of some kind: spread out, on a grid with many ties, in few places, of any size.
@@ -16,22 +16,31 @@ fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
     let kinds = prop::sample::select(vec![
         PointMetric::Euclidean,
         PointMetric::Manhattan,
+        PointMetric::Chebyshev,
         PointMetric::SqEuclidean,
         PointMetric::Cosine,
     ]);
+    let turns = prop::sample::select(vec![None, Some([0.6, 0.9]), Some([1.3, 0.35])]);
     let dims = prop::sample::select(vec![1usize, 2, 3, 8, 9, 20]);
     let sizes = prop::sample::select(vec![1e-9, 1.0, 1e9]);
     let grids = prop::sample::select(vec![0.0, 3.0, 1.0]);
-    (kinds, dims, sizes, grids, 20usize..140, any::<u64>()).prop_filter_map(
+    (kinds, dims, sizes, grids, turns, 20usize..140, any::<u64>()).prop_filter_map(
         "no such metric",
-        |(kind, dim, size, grid, n, seed)| {
+        |(kind, dim, size, grid, turns, n, seed)| {
             let mut random = random(seed);
             let mut coordinate = || {
                 let x = random();
                 size * if grid > 0.0 { (grid * x).round() + 1.0 } else { x }
             };
             let coordinates: Vec<f64> = (0..n * dim).map(|_| coordinate()).collect();
-            Some((GroundMetric::from_points(dim, coordinates, kind).ok()?, n))
+            // Every third coordinate has no period.
+            let period = turns.map(|turns: [f64; 2]| {
+                let width = size * if grid > 0.0 { grid } else { 1.0 };
+                let period = |k: usize| turns.get(k % 3).map(|turn| turn * width);
+                Period::Each((0..dim).map(period).collect())
+            });
+            let geometry = kind.with_optional_period(period);
+            Some((GroundMetric::from_points(dim, coordinates, geometry).ok()?, n))
         },
     )
 }

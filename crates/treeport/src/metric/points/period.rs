@@ -1,0 +1,329 @@
+//! Coordinates that go round: angles, and boxes of a simulation whose sides meet.
+//!
+//! A coordinate of period P is brought into [−P/2, P/2) once, which loses nothing: the remainder of a
+//! division is a number of the same precision, and so is what is left of it after P is taken off where it
+//! is at least P/2 (Sterbenz). Then one way from x to y is |x − y|, and the other goes through the place
+//! where both halves meet, (P/2 − |x|) + (P/2 − |y|). The shorter one is the difference: where x and y are
+//! on one side of 0 the second is never the shorter, and elsewhere it is P − |x − y|. Neither has
+//! lost more than two roundings of its own size, however near two points on both sides of that place are,
+//! so that whatever counts roundings relative to a distance holds as it does without a period.
+//!
+//! A coordinate without a period has an infinite one: the second way is then never the shorter.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::PointMetric;
+use crate::error::{Error, Result};
+use crate::option_range::OptionRange;
+
+/// After which way a coordinate is back where it began.
+///
+/// Read from text it is a number for all coordinates, or a number or `none` for each of them:
+/// `none,6.283185307179586`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Period {
+    /// The same for all coordinates.
+    All(f64),
+    /// One for each coordinate that has one.
+    Each(Vec<Option<f64>>),
+}
+
+/// How the coordinates of points are compared: by a metric, and those that go round by their period.
+///
+/// Every [`PointMetric`] is one without periods.
+///
+/// # Example
+/// ```
+/// use std::f64::consts::{PI, TAU};
+/// use treeport::{GroundMetric, PointMetric};
+/// // A height and an angle: from −3 to 3 it is not far.
+/// let geometry = PointMetric::Manhattan.with_period(&[None, Some(TAU)]);
+/// let metric = GroundMetric::from_points(2, vec![0.0, -3.0, 1.0, 3.0], geometry)?;
+/// assert!((metric.distance(0, 1) - (1.0 + 2.0 * (PI - 3.0))).abs() < 1e-15);
+/// # Ok::<(), treeport::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geometry {
+    /// How differences become distances.
+    pub metric: PointMetric,
+    /// The periods of coordinates, if there are any.
+    pub period: Option<Period>,
+}
+
+/// Halves of squares, and what is left after a period is taken off, keep their digits from here on.
+const PERIODS: OptionRange =
+    OptionRange::at_least(1e-300, "it must be a finite number of at least 1e-300");
+
+impl From<PointMetric> for Geometry {
+    fn from(metric: PointMetric) -> Self {
+        Self { metric, period: None }
+    }
+}
+
+impl PointMetric {
+    /// This metric where some coordinates go round: one period, or none, for each.
+    #[must_use]
+    pub fn with_period(self, period: &[Option<f64>]) -> Geometry {
+        Geometry { metric: self, period: Some(Period::Each(period.to_vec())) }
+    }
+
+    /// This metric with a period, where there is one.
+    #[must_use]
+    pub fn with_optional_period(self, period: Option<Period>) -> Geometry {
+        Geometry { metric: self, period }
+    }
+}
+
+impl Geometry {
+    /// Half the period of each of `dim` coordinates, infinite where it has none; nothing where none
+    /// has one.
+    ///
+    /// # Errors
+    /// [`Error::BadOption`], where a period is not a positive number, there is another number of
+    /// them than of coordinates, or the metric takes none.
+    pub(crate) fn half_periods(&self, dim: usize) -> Result<Option<Vec<f64>>> {
+        let Some(period) = &self.period else { return Ok(None) };
+        let each = match period {
+            Period::All(period) => vec![Some(*period); dim],
+            Period::Each(periods) if periods.len() == dim => periods.clone(),
+            Period::Each(_) => {
+                return Err(Error::BadOption {
+                    option: PERIOD,
+                    value: format!("{period} for points with {dim} coordinates"),
+                    expected: "it must be one number, or a number or none for each coordinate",
+                });
+            }
+        };
+        for &period in each.iter().flatten() {
+            PERIODS.check(PERIOD, period)?;
+        }
+        if each.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        if let Some(expected) = self.metric.without_period() {
+            return Err(Error::BadOption { option: PERIOD, value: period.to_string(), expected });
+        }
+        let half = |period: Option<f64>| period.map_or(f64::INFINITY, |period| 0.5 * period);
+        Ok(Some(each.into_iter().map(half).collect()))
+    }
+}
+
+/// What errors call it.
+const PERIOD: &str = "period";
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Each(periods) = self else {
+            let Self::All(period) = self else { return Ok(()) };
+            return write!(f, "{period}");
+        };
+        let said = |period: &Option<f64>| period.map_or("none".to_owned(), |p| p.to_string());
+        f.write_str(&periods.iter().map(said).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl FromStr for Period {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let one = |word: &str| match word.trim() {
+            word if word.eq_ignore_ascii_case("none") => Ok(None),
+            word => word.parse().map(Some).map_err(|_| Error::BadOption {
+                option: PERIOD,
+                value: format!("`{text}`"),
+                expected: "it must be one number, or a number or none for each coordinate, \
+                           separated by commas",
+            }),
+        };
+        let each: Vec<Option<f64>> = text.split(',').map(one).collect::<Result<_>>()?;
+        Ok(match each[..] {
+            [Some(period)] => Self::All(period),
+            _ => Self::Each(each),
+        })
+    }
+}
+
+/// A coordinate brought into [−half, half), exactly.
+pub(crate) fn wrapped(x: f64, half: f64) -> f64 {
+    if half == f64::INFINITY {
+        return x;
+    }
+    let rest = x % (2.0 * half);
+    if rest >= half {
+        rest - 2.0 * half
+    } else if rest < -half {
+        rest + 2.0 * half
+    } else {
+        rest
+    }
+}
+
+/// How far two wrapped coordinates are apart: the shorter one of both ways.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+pub(crate) fn apart(x: f64, y: f64, half: f64) -> f64 {
+    let (direct, around) = ((x - y).abs(), (half - x.abs()) + (half - y.abs()));
+    if around < direct { around } else { direct }
+}
+
+/// As [`apart`], in single precision.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+pub(crate) fn apart_single(x: f32, y: f32, half: f32) -> f32 {
+    let (direct, around) = ((x - y).abs(), (half - x.abs()) + (half - y.abs()));
+    if around < direct { around } else { direct }
+}
+
+/// The shorter way from y to x, below 0 where it goes down.
+pub(crate) fn way(x: f64, y: f64, half: f64) -> f64 {
+    let (direct, apart) = (x - y, apart(x, y, half));
+    if apart < direct.abs() { -apart.copysign(direct) } else { direct }
+}
+
+/// Half periods of some wrapped points, where those matter: where no two points are more than half a
+/// period apart along an axis, its period changes no difference.
+pub(crate) fn that_matter<'a>(
+    halves: &[f64],
+    points: impl Iterator<Item = &'a [f64]>,
+) -> Option<Vec<f64>> {
+    let mut low = vec![f64::INFINITY; halves.len()];
+    let mut high = vec![f64::NEG_INFINITY; halves.len()];
+    for point in points {
+        for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(point) {
+            *low = low.min(x);
+            *high = high.max(x);
+        }
+    }
+    let matters = |((&half, low), high): ((&f64, f64), f64)| {
+        if high - low > half { half } else { f64::INFINITY }
+    };
+    let halves: Vec<f64> = halves.iter().zip(low).zip(high).map(matters).collect();
+    halves.iter().any(|half| half.is_finite()).then_some(halves)
+}
+
+/// The differences of two vectors, of wrapped coordinates where there are half periods.
+pub(super) fn differences<'a>(
+    x: &'a [f64],
+    y: &'a [f64],
+    halves: Option<&'a [f64]>,
+) -> impl Iterator<Item = f64> + Clone + 'a {
+    let half = move |k: usize| halves.map_or(f64::INFINITY, |halves| halves[k]);
+    x.iter().zip(y).enumerate().map(move |(k, (&x, &y))| apart(x, y, half(k)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::metric::points::Points;
+
+    /// A coordinate wrapped many times, near the place where halves meet, or anywhere.
+    fn coordinate(period: f64) -> impl Strategy<Value = f64> {
+        let turns = prop_oneof![Just(0i64), -3..3i64, -1_000_000..1_000_000i64];
+        let within = prop_oneof![
+            -0.5..0.5f64,
+            Just(0.5),
+            Just(-0.5),
+            Just(0.0),
+            (-1e-9..1e-9f64).prop_map(|x| 0.5 + x),
+            (-1e-16..1e-16f64).prop_map(|x| x - 0.5),
+        ];
+        (turns, within).prop_map(move |(turns, within)| period * (turns as f64 + within))
+    }
+
+    fn pairs() -> impl Strategy<Value = (f64, f64, f64)> {
+        let period = prop::sample::select(vec![1.0, std::f64::consts::TAU, 360.0, 1e-200, 0.3e150]);
+        period.prop_flat_map(|p| (Just(p), coordinate(p), coordinate(p)))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn the_shorter_way_is_that_of_the_textbook((period, x, y) in pairs()) {
+            let half = period / 2.0;
+            let [a, b] = [x, y].map(|x| wrapped(x, half));
+            for (x, a) in [(x, a), (y, b)] {
+                prop_assert!(-half <= a && a < half, "{a} {half}");
+                prop_assert_eq!(wrapped(a, half), a);
+                // Nothing is lost: x is a whole number of periods away, as remainders have it.
+                prop_assert_eq!((x % period) - a, [0.0, period, -period].into_iter()
+                    .find(|&turn| (x % period) - a == turn).unwrap_or(f64::NAN));
+            }
+            let found = apart(a, b, half);
+            prop_assert_eq!(found.to_bits(), apart(b, a, half).to_bits());
+            prop_assert_eq!(found == 0.0, a == b);
+            let d = (a - b).abs();
+            let expected = d.min(period - d);
+            prop_assert!((found - expected).abs() <= 4e-16 * period, "{found} {expected}");
+            // From given coordinates, which are far away: what is lost there.
+            let (far, d) = (x.abs().max(y.abs()), (x - y).rem_euclid(period));
+            prop_assert!((found - d.min(period - d)).abs() <= 4e-16 * (far + period));
+            prop_assert_eq!(way(a, b, half).abs().to_bits(), found.to_bits());
+            let reached = wrapped(b + way(a, b, half), half);
+            prop_assert!(apart(reached, a, half) <= 1e-15 * period);
+            // In single precision: moved by one rounding each, and by two of the half period.
+            let low = f64::from(apart_single((a / period) as f32, (b / period) as f32, 0.5)) * period;
+            prop_assert!((low - found).abs() <= 3e-7 * period);
+        }
+
+        /// However near two points on both sides are, their difference has all its digits.
+        #[test]
+        fn differences_across_the_ends_keep_their_digits(bits in 1..50i32, k in 1..1000i64, l in 1..1000i64) {
+            let (half, unit) = (0.5, (-f64::from(bits)).exp2() / 1000.0);
+            // Each is a number of its own, so that what is left to the ends is known exactly.
+            let (x, y) = (half - k as f64 * unit, l as f64 * unit - half);
+            let expected = (half - x) + (half + y);
+            prop_assert_eq!(apart(x, y, half), expected.min(x - y));
+        }
+
+        #[test]
+        fn a_turn_more_or_less_changes_nothing_but_rounding(
+            at in proptest::collection::vec(-4.0..4.0f64, 12), turns in proptest::collection::vec(-40..40i32, 12),
+            metric in prop::sample::select(vec![PointMetric::Euclidean, PointMetric::Manhattan, PointMetric::Chebyshev, PointMetric::SqEuclidean]),
+        ) {
+            let geometry = || metric.with_period(&[None, Some(2.5), Some(std::f64::consts::TAU)]);
+            let period = [0.0, 2.5, std::f64::consts::TAU];
+            let moved = (0..).zip(&at).zip(&turns).map(|((e, x), turns)| x + f64::from(*turns) * period[e % 3]);
+            let moved = Points::new(3, moved.collect(), geometry()).unwrap();
+            let points = Points::new(3, at, geometry()).unwrap();
+            for i in 0..4 {
+                for j in 0..4 {
+                    let (d, e) = (points.distance(i, j), moved.distance(i, j));
+                    prop_assert!((d - e).abs() <= 1e-12, "{d} {e}");
+                    prop_assert_eq!(d.to_bits(), points.distance(j, i).to_bits());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_is_read_and_written() {
+        for (text, period) in [
+            ("6.25", Period::All(6.25)),
+            ("none", Period::Each(vec![None])),
+            ("none,6.25,1e-7", Period::Each(vec![None, Some(6.25), Some(1e-7)])),
+        ] {
+            assert_eq!(text.parse::<Period>().unwrap(), period);
+            assert_eq!(period.to_string().parse::<Period>().unwrap(), period);
+        }
+        assert_eq!(" None, 1".parse::<Period>().unwrap(), Period::Each(vec![None, Some(1.0)]));
+        assert!("".parse::<Period>().is_err() && "1,,2".parse::<Period>().is_err());
+    }
+
+    #[test]
+    fn periods_that_change_nothing_are_left_out() {
+        let period = [Some(1.0), Some(1e9), None];
+        let at = vec![5.25, 5.0, 0.0, 4.75, -5.0, 9.0];
+        let points =
+            Points::new(3, at.clone(), PointMetric::Manhattan.with_period(&period)).unwrap();
+        assert!(points.halves().is_none() && points.period.is_some());
+        assert_eq!(points.distance(0, 1), 0.5 + 10.0 + 9.0);
+        let points =
+            Points::new(3, at, PointMetric::Manhattan.with_period(&[Some(0.75); 3])).unwrap();
+        // 9 and 0 are the same place, and so are 5.25 and 0.
+        assert_eq!(points.distance(0, 1), 0.25 + 0.25 + 0.0);
+    }
+}
