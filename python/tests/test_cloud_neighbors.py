@@ -166,3 +166,23 @@ def test_dask_asks_in_blocks_and_parts(tmp_path: Any) -> None:
     other = tp.WassersteinNeighbors(metric="manhattan").fit(clouds)
     with pytest.raises(ValueError, match="part 1"):
         tp.dask.kneighbors(None, [parts[0], other], queries)
+
+
+def test_angles_go_round() -> None:
+    rng = np.random.default_rng(5)
+    arrays = [rng.random((int(rng.integers(2, 6)), 2)) * 2 * np.pi for _ in range(40)]
+    found = tp.WassersteinNeighbors(period=[None, 2 * np.pi], n_neighbors=5).fit(arrays)
+    query = [rng.random((4, 2)) * 2 * np.pi]
+    turned = [query[0] + [0.0, 4 * np.pi]]
+    table = np.asarray(tp.emd_pairwise(query, arrays, period=[None, 2 * np.pi]))
+    np.testing.assert_allclose(found.kneighbors(query)[0][0], np.sort(table[0])[:5], rtol=1e-9)
+    np.testing.assert_allclose(found.kneighbors(turned)[0], found.kneighbors(query)[0], rtol=1e-9)
+    plain = np.asarray(tp.emd_pairwise(query, arrays))
+    assert (table <= plain + 1e-12).all() and (table < plain - 1e-3).any()
+
+
+def test_the_largest_difference_counts() -> None:
+    clouds = some_clouds(40, 3, 6)
+    found = tp.WassersteinNeighbors(metric="chebyshev", n_neighbors=5).fit(clouds)
+    expected, _ = brute(some_clouds(4, 3, 7), clouds, 5, "chebyshev")
+    np.testing.assert_allclose(found.kneighbors(some_clouds(4, 3, 7))[0], expected, rtol=1e-9, atol=1e-12)

@@ -88,7 +88,7 @@ def test_search_trees_and_files(metric, tmp_path):
     search.save(tmp_path / "index")
     loaded = tp.WassersteinNeighbors.load(tmp_path / "index")
     assert loaded.period == period and loaded.metric == metric
-    np.testing.assert_array_equal(loaded.kneighbors(rows[:5])[0], distances)
+    np.testing.assert_array_equal(loaded.kneighbors(rows[:5], 4)[0], distances)
     model = tp.TreeWasserstein(points, metric=metric, period=period, n_pairs=40, epochs=3).fit(rows)
     bounds = model.bounds(rows[:6])
     assert (bounds.lower <= exact[:6, :6] + 1e-12).all() and (exact[:6, :6] <= bounds.upper + 1e-12).all()
@@ -159,4 +159,4 @@ def test_searches_among_clouds_know_periods(metric, period, tmp_path):
     search.save(tmp_path / "clouds")
     loaded = tp.WassersteinNeighbors.load(tmp_path / "clouds")
     assert loaded.period == period
-    np.testing.assert_array_equal(loaded.kneighbors(queries)[0], distances)
+    np.testing.assert_array_equal(loaded.kneighbors(queries, 5)[0], distances)

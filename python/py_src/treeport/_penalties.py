@@ -28,7 +28,7 @@ def penalty_of(penalty: Any, has_two_sets: bool = False) -> Penalty:
 
 
 def _of_points(penalties: Any) -> Floats:
-    found = array_of(penalties, np.float64)
+    found: Floats = array_of(penalties, np.float64)
     if found.ndim != 1:
         raise ValueError(f"penalties are an array of shape {found.shape}; give one axis, a number for each point")
     return found
