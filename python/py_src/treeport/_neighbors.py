@@ -484,11 +484,12 @@ class WassersteinNeighbors(  # type: ignore[misc]
         index = _core.Index.load(os.fspath(path))
         ground, clouds = index.ground, index.is_of_clouds
         given = _parameters(ground)
-        _, penalty = index.penalty
-        same = {"metric": given["metric"], "period": given["period"], "penalty": penalty}
-        loaded = cls(**same) if clouds else cls(**given)
+        if clouds:
+            dim = given.pop("points").shape[1]
+            given["penalty"] = index.penalty[1]
+        loaded = cls(**given)
         loaded._index = index
-        loaded.n_features_in_ = given["points"].shape[1] if clouds else ground.points
+        loaded.n_features_in_ = dim if clouds else ground.points
         return loaded
 
     @property
