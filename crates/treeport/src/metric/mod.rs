@@ -381,7 +381,10 @@ impl GroundMetric {
     /// # Errors
     /// As [`with_points`](Self::with_points).
     pub(crate) fn joined(&self, some: &[u32], other: &Self, others: &[u32]) -> Result<Self> {
-        let mut coordinates = Vec::new();
+        let count = some.len() + others.len();
+        let step = format_args!("the coordinates of {count} points");
+        let dim = self.coordinates().map_or(0, |of| of.0);
+        let mut coordinates = memory::with_capacity(step, count.saturating_mul(dim), FEWER)?;
         for (metric, some) in [(self, some), (other, others)] {
             let Some(points) = metric.as_points() else { continue };
             for &i in some {

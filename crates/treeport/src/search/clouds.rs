@@ -195,13 +195,12 @@ impl Index {
     /// What some clouds would lose on their way to a net, in the mean: as distances are.
     fn lost_on(&self, net: &IndexedPoints) -> Result<f64> {
         let rows = sampled_rows(self.len());
-        let (mut distances, mut nearest, mut lost) = (QueryDistances::default(), Vec::new(), 0.0);
+        let (mut distances, mut lost) = (QueryDistances::default(), 0.0);
         for &row in &rows {
             let measure = self.measures.row(row);
-            distances.begin(net, measure.support());
             // As a cloud that is not in the collection would.
             let others = |column: u32| !measure.support().contains(&net.points[column as usize]);
-            distances.nearest_columns(net, others, &mut nearest)?;
+            let nearest = distances.nearest_columns(net, None, measure.support(), others)?;
             for ((point, mass), &column) in measure.iter().zip(&nearest) {
                 let center = net.points[column as usize] as usize;
                 lost += mass * self.indexed.metric.distance(point, center);
@@ -418,8 +417,8 @@ impl Searcher {
         query: &Measure<'_>,
         others: Option<&GroundMetric>,
     ) -> Result<()> {
-        let mut nearest = Vec::new();
-        self.net_distances.nearest_columns(net, |_| true, &mut nearest)?;
+        let nearest =
+            self.net_distances.nearest_columns(net, others, query.support(), |_| true)?;
         let (mut way, mut lost) = ([0.0], 0.0);
         for ((point, mass), &column) in query.iter().zip(&nearest) {
             let center = net.points[column as usize] as usize;

@@ -12,6 +12,9 @@ use crate::metric::{GroundMetric, LoweredOrigins};
 /// Distances that are kept at the same time: 256 MiB.
 const MOST_KNOWN: usize = 1 << 26;
 
+/// Points whose distances to all columns are there at the same time, where the nearest is looked for.
+const AT_ONCE: usize = 256;
+
 /// The distances from some points to columns, in single precision and none above the truth.
 #[derive(Debug, Default)]
 pub(super) struct QueryDistances {
@@ -142,29 +145,34 @@ impl QueryDistances {
         &self.known[first..first + count]
     }
 
-    /// The column nearest to each point, by distances as they are computed here, among those that `counts`.
+    /// Begins with points, of another set where there is one, some at a time: the column nearest to each, by distances
+    /// as they are computed here, among those that `counts`.
     ///
     /// # Errors
     /// As [`add`](Self::add).
     pub(super) fn nearest_columns(
         &mut self,
         indexed: &IndexedPoints,
+        others: Option<&GroundMetric>,
+        points: &[u32],
         counts: impl Fn(u32) -> bool,
-        out: &mut Vec<u32>,
-    ) -> Result<()> {
-        self.add(indexed, 0..indexed.points.len() as u32)?;
-        let mut least = vec![f32::INFINITY; self.points.len()];
-        out.clear();
-        out.resize(self.points.len(), 0);
-        for column in (0..indexed.points.len() as u32).filter(|&column| counts(column)) {
-            let distances = self.to(column).iter();
-            for ((distance, least), nearest) in distances.zip(&mut least).zip(out.iter_mut()) {
-                if distance < least {
-                    (*least, *nearest) = (*distance, column);
+    ) -> Result<Vec<u32>> {
+        let columns = indexed.points.len() as u32;
+        let mut nearest = vec![0; points.len()];
+        for (points, nearest) in points.chunks(AT_ONCE).zip(nearest.chunks_mut(AT_ONCE)) {
+            self.begin_at(indexed, others, points);
+            self.add(indexed, 0..columns)?;
+            let mut least = [f32::INFINITY; AT_ONCE];
+            for column in (0..columns).filter(|&column| counts(column)) {
+                let distances = self.to(column).iter();
+                for ((distance, least), nearest) in distances.zip(&mut least).zip(&mut *nearest) {
+                    if distance < least {
+                        (*least, *nearest) = (*distance, column);
+                    }
                 }
             }
         }
-        Ok(())
+        Ok(nearest)
     }
 
     /// For each of the first columns min d − u over all points, and their duals u.
