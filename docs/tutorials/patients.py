@@ -1,0 +1,91 @@
+# %% [markdown]
+# # Patients
+#
+# A patient is a sample of thousands of cells, each a point by its expression: a *cloud*. No two patients have a cell in common, and their
+# numbers of cells differ. Which patients are alike?
+#
+# The cohort is made up here, so that the truth is known: eight types of cells in ten dimensions, whose shares differ from patient to patient; in half of
+# the patients one type is more frequent and its cells have moved a little. With your own cells the calls are the same:
+# `tp.Clouds(adata, groupby="patient")`.
+#
+# ```sh
+# pip install ./python matplotlib     # in this repository
+# ```
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import treeport as tp
+
+rng = np.random.default_rng(0)
+types = rng.normal(scale=2.0, size=(8, 10))
+
+
+def patient(ill):
+    """Some hundred cells in ten dimensions."""
+    shares = rng.dirichlet(np.full(8, 20.0) + (60.0 if ill else 0.0) * (np.arange(8) == 3))
+    which = rng.choice(8, size=rng.integers(300, 900), p=shares)
+    return types[which] + rng.normal(size=(len(which), 10)) + 0.5 * ill * (which == 3)[:, None]
+
+
+ill = np.arange(16) % 2 == 1
+cohort = tp.Clouds({f"{'ill' if is_ill else 'well'}{at:02}": patient(is_ill) for at, is_ill in enumerate(ill)})
+print(cohort)
+
+# %% [markdown]
+# ## All pairs, with all cells
+#
+# Nothing is subsampled. `accuracy=0.01` gives two tables: every distance is proved to lie between them, and they are at most one percent
+# apart. Leave it out for exact distances.
+
+# %%
+bounds = tp.emd_pairwise(cohort, accuracy=0.01)
+table = (bounds.lower + bounds.upper) / 2
+print(table.iloc[:4, :4].round(2))
+
+# %%
+squares = table.to_numpy() ** 2
+middle = np.eye(16) - 1 / 16
+values, vectors = np.linalg.eigh(-0.5 * middle @ squares @ middle)  # classical scaling: a map of the table
+place = vectors[:, -2:] * np.sqrt(values[-2:])
+figure, ax = plt.subplots(figsize=(5, 4))
+for is_ill, color, name in ((False, "tab:blue", "well"), (True, "tab:red", "ill")):
+    ax.scatter(*place[ill == is_ill].T, color=color, label=name)
+ax.set_title("a map of the cohort")
+ax.legend()
+plt.tight_layout()
+
+# %% [markdown]
+# ## What the samples alone make
+#
+# Two samples of *one* patient are not at distance 0: the fewer cells, the farther apart. Cut patients in two halves at random, and see what that alone
+# makes, before reading anything into a distance. Halves have half the cells, so that this is more than two samples of the full size would make; it is
+# about as much as lies between patients of one kind here, and less than between kinds.
+
+# %%
+halves = []
+for at in range(6):
+    _, cells = cohort[at]
+    order = rng.permutation(len(cells))
+    halves += [cells[order[: len(cells) // 2]], cells[order[len(cells) // 2 :]]]
+null = tp.emd_pairs(halves, [(2 * at, 2 * at + 1) for at in range(6)])
+apart = table.to_numpy()[np.triu_indices(16, 1)]
+print(f"two halves of one patient: {null.mean():.2f}; two patients: {apart.min():.2f} to {apart.max():.2f}")
+
+# %% [markdown]
+# ## Nearest patients, proved
+#
+# Leave one out: is a patient like its neighbors?
+
+# %%
+nn = tp.WassersteinNeighbors(n_neighbors=3).fit(cohort)
+distances, numbers = nn.kneighbors()
+votes = ill[numbers].mean(axis=1) > 0.5
+print(f"right for {np.mean(votes == ill):.0%} of the patients")
+
+# %% [markdown]
+# ## What to try next
+#
+# - Your own cells: `tp.Clouds(adata, groupby="patient")`, or a long table: [clouds](../CLOUDS.md).
+# - Thousands of cells a patient: [one problem of any size](../SCALE.md#one-problem-of-any-size).
+# - Kinds of cells of one sample, and trees over them: [cells](cells.py).
