@@ -51,6 +51,51 @@ impl Clouds {
         Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
     }
 
+    /// Persistence diagrams: rows of births and deaths, and where each diagram begins.
+    #[staticmethod]
+    fn diagrams(
+        py: Python<'_>,
+        points: Array2<'_, f64>,
+        start: Array1<'_, i64>,
+        names: Option<Vec<String>>,
+        metric: &str,
+    ) -> PyResult<Self> {
+        convert::check_copies(&points, 2)?;
+        let metric: treeport::PointMetric = metric.parse().map_err(to_py_err)?;
+        let (start, rows) = (wide(&start)?, points.as_array().iter().copied().collect());
+        let make = || treeport::Clouds::diagrams(rows, &start, names, metric);
+        Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
+    }
+
+    /// The same clouds with a penalty for each point, which are distances of a metric if it is named.
+    #[pyo3(signature = (penalties, metric=None))]
+    fn with_penalties(&self, penalties: Array1<'_, f64>, metric: Option<&str>) -> PyResult<Self> {
+        let metric = metric.map(str::parse).transpose().map_err(to_py_err)?;
+        let penalties = convert::masses(&penalties)?;
+        let clouds = self.clouds.clone().with_penalties_of(&penalties, metric);
+        Ok(Self { clouds: clouds.map_err(to_py_err)? })
+    }
+
+    /// The penalties of all points, if there are any, for distances by a metric.
+    fn penalties<'py>(
+        &self,
+        py: Python<'py>,
+        metric: GivenGeometry,
+    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let penalties = self.clouds.penalties(metric.read()?).map_err(to_py_err)?;
+        Ok(penalties.map(|penalties| penalties.to_vec().into_pyarray(py)))
+    }
+
+    /// The penalties of all points, if there are any, and the metric that they are distances of.
+    #[expect(clippy::type_complexity, reason = "an array and a name")]
+    fn own_penalties<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> Option<(Bound<'py, PyArray1<f64>>, Option<String>)> {
+        let (penalties, metric) = self.clouds.own_penalties()?;
+        Some((penalties.to_vec().into_pyarray(py), metric.map(|metric| metric.to_string())))
+    }
+
     /// The ground metric of all points.
     fn ground(&self, py: Python<'_>, metric: GivenGeometry) -> PyResult<Ground> {
         let geometry = metric.read()?;

@@ -39,6 +39,7 @@ PAGES = [
     "docs/TOUR.md",
     "docs/CLUSTER.md",
     "docs/FROM_POT.md",
+    "docs/FROM_GUDHI.md",
     "docs/NETWORKS.md",
     "docs/NEW_POINTS.md",
     "docs/SEARCH.md",

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::cloud_penalties::CloudPenalties;
 use crate::error::{Error, Result, cloud_label};
 use crate::measure::Measures;
 use crate::memory;
@@ -36,6 +37,8 @@ pub struct Clouds {
     start: Arc<[usize]>,
     /// Cloud `r` as a measure on the points `start[r]..start[r + 1]` of all.
     measures: Measures,
+    /// What it costs to leave mass behind, where each point says so.
+    pub(crate) penalties: Option<CloudPenalties>,
 }
 
 /// The step that takes memory as clouds are put together.
@@ -100,7 +103,8 @@ impl Clouds {
             Some(names) => measures.with_names(names)?,
             None => measures,
         };
-        Ok(Self { dim, coordinates: Arc::new(coordinates), start: start.into(), measures })
+        let (coordinates, start) = (Arc::new(coordinates), start.into());
+        Ok(Self { dim, coordinates, start, measures, penalties: None })
     }
 
     /// Clouds whose points all have the same mass, 1 in all.
@@ -284,13 +288,16 @@ impl Clouds {
             start.push(masses.len());
         }
         let names = self.names().map(|names| clouds.iter().map(|&at| names[at].clone()).collect());
-        Self::named(self.dim, coordinates, &start, &masses, names)
+        let mut some = Self::named(self.dim, coordinates, &start, &masses, names)?;
+        let ranges: Vec<_> = clouds.iter().map(|&cloud| self.range(cloud)).collect();
+        some.penalties = self.penalties.as_ref().map(|penalties| penalties.some(ranges.iter()));
+        Ok(some)
     }
 
     /// These clouds, then others in the same space; their names are left out unless both have them.
     ///
     /// # Errors
-    /// Clouds with another number of coordinates; a copy that does not fit.
+    /// Clouds with another number of coordinates; penalties of some and not of others; a copy that does not fit.
     pub fn followed_by(&self, other: &Self) -> Result<Self> {
         if self.dim != other.dim {
             return Err(Error::Shape {
@@ -311,6 +318,7 @@ impl Clouds {
             coordinates: Arc::new([self.coordinates(), other.coordinates()].concat()),
             start: self.start.iter().copied().chain(others).collect(),
             measures,
+            penalties: CloudPenalties::joined(self.penalties.as_ref(), other.penalties.as_ref())?,
         };
         match (self.names(), other.names()) {
             (Some(ours), Some(theirs)) => all.with_names([ours, theirs].concat()),
@@ -397,6 +405,18 @@ impl Places<'_> {
             Error::BadMass { point, value, .. } => {
                 let (cloud, point) = self.place(point);
                 (cloud, Error::BadPointMass { point, value })
+            }
+            Error::BadPenalty { point, value } => {
+                let (cloud, point) = self.place(point);
+                (cloud, Error::BadPenalty { point, value })
+            }
+            Error::EssentialClass { point, birth } => {
+                let (cloud, point) = self.place(point);
+                (cloud, Error::EssentialClass { point, birth })
+            }
+            Error::DiesUnborn { point, birth, death } => {
+                let (cloud, point) = self.place(point);
+                (cloud, Error::DiesUnborn { point, birth, death })
             }
             Error::NoMass { measure } => (measure, Error::EmptyCloud),
             Error::Unbalanced { left, right, left_total, right_total } => {

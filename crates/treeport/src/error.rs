@@ -71,6 +71,20 @@ pub enum Error {
     BadMass { measure: usize, point: usize, value: f64 },
     #[error("the penalty of point {point} is {value}; penalties must be finite and at least 0")]
     BadPenalty { point: usize, value: f64 },
+    #[error(
+        "some of the clouds have penalties of their own, and others have none or those of another metric; give all of them the same kind"
+    )]
+    MixedPenalties,
+    #[error(
+        "the penalties of these clouds are distances by the metric {made}, and transport by {asked} is asked for; ask for {made}, or make the clouds for {asked}"
+    )]
+    OtherPenalties { made: String, asked: String },
+    #[error(
+        "point {point} is born at {birth} and never dies (an essential class); leave such points out, or let them die where the filtration ends"
+    )]
+    EssentialClass { point: usize, birth: f64 },
+    #[error("point {point} dies at {death}, before it is born at {birth}; rows are (birth, death)")]
+    DiesUnborn { point: usize, birth: f64, death: f64 },
     #[error("{}", no_mass(&number("measure", *measure), ""))]
     NoMass { measure: usize },
     #[error(

@@ -36,6 +36,7 @@
 pub mod accuracy;
 mod binary;
 pub mod build;
+mod cloud_penalties;
 mod clouds;
 mod columns;
 mod condensed;

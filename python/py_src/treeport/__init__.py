@@ -3,7 +3,7 @@
 `TreeWasserstein` learns a tree over your points from exact transport distances; after that a distance
 costs time linear in the supports of its two measures. `Tree` is what it learns, or what you bring: a
 phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once;
-`Clouds` are measures that bring their own points. `WassersteinNeighbors` finds those of a collection that are nearest
+`Clouds` are measures that bring their own points, `diagrams` those of persistent homology. `WassersteinNeighbors` finds those of a collection that are nearest
 by exact transport. `emd` and `sinkhorn` solve single problems exactly and with entropy, `emd_pairs` and `emd_pairwise`
 many.
 """
@@ -11,6 +11,7 @@ many.
 from ._batches import emd_pairs, emd_pairwise
 from ._clouds import Clouds
 from ._core import __version__
+from ._diagrams import diagrams
 from ._distances import plot_distances
 from ._estimator import TreeWasserstein, load
 from ._extended import ExtendedTreeWarning
@@ -33,6 +34,7 @@ __all__ = [
     "TreeWasserstein",
     "WassersteinNeighbors",
     "__version__",
+    "diagrams",
     "emd",
     "emd_pairs",
     "emd_pairwise",

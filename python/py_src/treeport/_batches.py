@@ -23,11 +23,14 @@ from ._inputs import (
     threads_of,
     unmapped,
 )
+from ._penalties import penalty_of
 from ._progress import bar
 from ._results import framed
 from ._transport import Bounds, check_exponent
 
 _INT64 = np.dtype(np.int64)
+_Prices = Union[None, float, Floats]
+_Ground = Union[None, _core.Ground, _core.Graph]
 
 
 def emd_pairs(
@@ -41,7 +44,7 @@ def emd_pairs(
     metric: str = "euclidean",
     period: Any = None,
     assume_metric: bool = False,
-    penalty: Optional[float] = None,
+    penalty: Any = None,
     accuracy: Union[str, float, None] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
@@ -63,8 +66,9 @@ def emd_pairs(
         the measures of a pair have the same mass.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
-    penalty : float, optional
-        Totals may differ: what is not moved costs this much a unit, as for `emd`.
+    penalty : float or array-like of shape (n_points,), optional
+        Totals may differ: what is not moved costs this much a unit, as for `emd`; an array has a price for each point, of
+        clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
     n_jobs : int, optional
@@ -92,16 +96,18 @@ def emd_pairs(
     """
     check_exponent(p)
     threads = threads_of(n_jobs)
+    penalty = _penalty_of(penalty)
     plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
     if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
     own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
     if own is not None:
+        raw = own[0]._raw
+        penalty = _of_clouds(raw, penalty, geometry(metric, period))
         if penalty is None:
-            own[0]._raw.check_pairs(numbers)
-        ground = own[0]._raw.ground(geometry(metric, period))
-        return _solved(ground, own[0]._raw.measures(), numbers, accuracy, threads, verbose, penalty)
+            raw.check_pairs(numbers)
+        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, threads, verbose, penalty)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
@@ -112,16 +118,41 @@ def emd_pairs(
         return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty)
 
 
+def _penalty_of(penalty: Any) -> _Prices:
+    """One number, or one for each point."""
+    if isinstance(penalty, tuple):
+        penalty = list(penalty)
+    found = penalty_of(penalty)
+    assert not isinstance(found, tuple)
+    return found
+
+
+def _of_clouds(clouds: _core.Clouds, penalty: _Prices, geometry: Any) -> _Prices:
+    """The penalties of clouds, their own or those that are given."""
+    own = clouds.penalties(geometry)
+    if own is not None and penalty is not None:
+        raise ValueError("these clouds have penalties of their own; leave `penalty` out, or give clouds without")
+    return penalty if own is None else own
+
+
+def _ground_of(clouds: _core.Clouds, metric: str, period: Any) -> Optional[_core.Ground]:
+    """The metric of all points; none where all clouds are empty."""
+    return clouds.ground(geometry(metric, period)) if clouds.points else None
+
+
 def _solved(
-    ground: Union[_core.Ground, _core.Graph],
+    ground: _Ground,
     rows: _core.Measures,
     pairs: Integers,
     accuracy: Union[str, float, None],
     threads: int,
     verbose: bool,
-    penalty: Optional[float],
+    penalty: _Prices,
 ) -> Union[Floats, Bounds]:
     """Exact costs of pairs, or bounds of them."""
+    if ground is None:
+        nothing = np.zeros(len(pairs))
+        return nothing if accuracy is None else Bounds(nothing, nothing)
     with bar("exact distances", verbose) as report:
         if accuracy is not None:
             return Bounds(*_core.emd_pairs_within(ground, rows, pairs, accuracy, threads, report, penalty))
@@ -139,7 +170,7 @@ def emd_pairwise(
     metric: str = "euclidean",
     period: Any = None,
     assume_metric: bool = False,
-    penalty: Optional[float] = None,
+    penalty: Any = None,
     accuracy: Union[str, float, None] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
@@ -159,8 +190,9 @@ def emd_pairwise(
         the measures of a pair have the same mass.
     assume_metric : bool
         Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
-    penalty : float, optional
-        Totals may differ: what is not moved costs this much a unit, as for `emd`.
+    penalty : float or array-like of shape (n_points,), optional
+        Totals may differ: what is not moved costs this much a unit, as for `emd`; an array has a price for each point, of
+        clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
     n_jobs : int, optional
@@ -190,7 +222,9 @@ def emd_pairwise(
            [3.]])
     """
     check_exponent(p)
-    ground, both, n, m = _both_on_one_ground(A, B, points, cost, graph, metric, period, weight, assume_metric, missing, penalty)
+    ground, both, n, m, penalty = _both_on_one_ground(
+        A, B, points, cost, graph, metric, period, weight, assume_metric, missing, _penalty_of(penalty)
+    )
     if B is None:
         left, right = np.triu_indices(n, 1)
     else:
@@ -221,17 +255,18 @@ def _both_on_one_ground(
     weight: Optional[str],
     assume_metric: bool,
     missing: str,
-    penalty: Optional[float],
-) -> tuple[Union[_core.Ground, _core.Graph], _core.Measures, int, int]:
-    """The ground metric, the measures of A and then those of B, where there are any, and how many there are of each."""
+    penalty: _Prices,
+) -> tuple[_Ground, _core.Measures, int, int, _Prices]:
+    """The ground metric, the measures of A and then those of B, where there are any, how many of each, and penalties."""
     own = _clouds_of(A, B, (points, cost, graph), penalty is not None)
     if own is not None:
         left, right = own[0]._raw, None if own[1] is None else own[1]._raw
         _check_table(left, left if right is None else right)
+        both = left if right is None else left.followed_by(right)
+        penalty = _of_clouds(both, penalty, geometry(metric, period))
         if penalty is None:
             left.check_balanced(right)
-        both = left if right is None else left.followed_by(right)
-        return both.ground(geometry(metric, period)), both.measures(), len(left), len(both) - len(left)
+        return _ground_of(both, metric, period), both.measures(), len(left), len(both) - len(left), penalty
 
     def check(rows: list[_core.Measures]) -> None:
         if penalty is None:
@@ -240,7 +275,7 @@ def _both_on_one_ground(
     sets = [A] if B is None else [A, B]
     ground, rows = _on_one_ground(sets, points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
     _check_table(rows[0], rows[-1])
-    return ground, rows[0] if B is None else _stacked(rows), len(rows[0]), len(rows[-1])
+    return ground, rows[0] if B is None else _stacked(rows), len(rows[0]), len(rows[-1]), penalty
 
 
 def _check_table(left: Sized, right: Sized) -> None:

@@ -108,7 +108,9 @@ class Clouds:
         if called is not None and len(called) != len(parts.starts) - 1:
             raise ValueError(f"{len(called)} IDs for {len(parts.starts) - 1} clouds")
         names = None if called is None else texts(called)
-        self._set(_core.Clouds(parts.points, parts.starts, parts.masses, names, normalize or parts.normalize, empty), called)
+        own = X._raw.own_penalties() if isinstance(X, Clouds) else None
+        raw = _core.Clouds(parts.points, parts.starts, parts.masses, names, normalize or parts.normalize, empty or own is not None)
+        self._set(raw if own is None else raw.with_penalties(*own), called)
 
     def _set(self, raw: _core.Clouds, ids: Optional[Sequence[Any]]) -> None:
         self._raw = raw
@@ -164,6 +166,34 @@ class Clouds:
         array([0.25, 0.75])
         """
         return Clouds._of(self._raw.normalized(), self.ids)
+
+    def with_penalties(self, penalties: Any) -> Clouds:
+        """The same clouds with a price for each point: what it costs to leave a unit of mass behind there.
+
+        Parameters
+        ----------
+        penalties : array-like of shape (n_points,)
+            One for each point of all clouds, one cloud after the other.
+
+        Returns
+        -------
+        clouds : Clouds
+            `emd_pairs` and `emd_pairwise` need no `penalty` for them.
+
+        Examples
+        --------
+        >>> import treeport as tp
+        >>> clouds = tp.Clouds([([1.0, 1.0], [[0.0], [9.0]]), ([1.0], [[1.0]])]).with_penalties([5.0, 0.5, 5.0])
+        >>> tp.emd_pairs(clouds, [(0, 1)])
+        array([1.5])
+        """
+        return Clouds._of(self._raw.with_penalties(array_of(penalties)), self.ids)
+
+    @property
+    def penalties(self) -> Optional[Floats]:
+        """What it costs to leave a unit behind at each point, where that is known."""
+        own = self._raw.own_penalties()
+        return None if own is None else own[0]
 
     @property
     def dim(self) -> int:
@@ -241,7 +271,7 @@ class Clouds:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return _clouds_again, (self.points, self.offsets, self.masses, self.ids)
+        return _clouds_again, (self.points, self.offsets, self.masses, self.ids, self._raw.own_penalties())
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise TypeError(WITHOUT_TABLE)
@@ -251,9 +281,16 @@ class Clouds:
         return f"Clouds(n_clouds={len(self)}, points={_range(sizes)}, dim={self.dim}, totals={_range(totals)})"
 
 
-def _clouds_again(points: Floats, starts: Integers, masses: Floats, ids: Optional[list[Any]]) -> Clouds:
+def _clouds_again(
+    points: Floats,
+    starts: Integers,
+    masses: Floats,
+    ids: Optional[list[Any]],
+    penalties: Optional[tuple[Floats, Optional[str]]] = None,
+) -> Clouds:
     names = None if ids is None else texts(ids)
-    return Clouds._of(_core.Clouds(points, starts, masses, names, False, True), ids)
+    raw = _core.Clouds(points, starts, masses, names, False, True)
+    return Clouds._of(raw if penalties is None else raw.with_penalties(*penalties), ids)
 
 
 def _range(numbers: Any) -> str:
@@ -265,10 +302,10 @@ def _range(numbers: Any) -> str:
 
 
 def clouds_of(X: Any, empty: bool = False) -> Clouds:
-    """`Clouds` as they are, or made from lists; those without mass are refused unless they may be `empty`."""
+    """`Clouds` as they are, or made from lists; those without mass are refused unless they may be `empty` or have penalties."""
     if not isinstance(X, Clouds):
         return Clouds(X, empty=empty)
-    if not empty:
+    if not empty and X.penalties is None:
         X._raw.check_mass()
     return X
 
@@ -289,12 +326,19 @@ def are_clouds(measures: Any) -> bool:
     return True
 
 
+def without_penalties(clouds: Clouds) -> Clouds:
+    """The same clouds; a search, which has one penalty for all points, would not see those of their own."""
+    if clouds.penalties is not None:
+        raise ValueError("these clouds have penalties of their own, and searches take one `penalty` for all points; `emd_pairwise` takes both")
+    return clouds
+
+
 def clouds_for(index: _core.Index, X: Any, normalize: bool) -> _core.Clouds:
     """Clouds to look for in an index of clouds, or to add to it."""
     if not are_clouds(X):
         raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
     relaxed, _ = index.penalty
-    raw = clouds_of(X, empty=relaxed)._raw
+    raw = without_penalties(clouds_of(X, empty=relaxed))._raw
     return raw.normalized() if normalize and not relaxed else raw
 
 

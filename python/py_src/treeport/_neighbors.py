@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._blocks import processes, spread_search
-from ._clouds import are_clouds, clouds_for, clouds_of
+from ._clouds import are_clouds, clouds_for, clouds_of, without_penalties
 from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
 from ._ground import check_period, geometry, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
@@ -202,7 +202,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
     def _fit_clouds(self, X: Any) -> WassersteinNeighbors:
         """Builds the index of measures with points of their own."""
         relaxed = self.penalty is not None
-        clouds = clouds_of(X, empty=relaxed)
+        clouds = without_penalties(clouds_of(X, empty=relaxed))
         given = {"points": self.points, "cost": self.cost, "graph": self.graph, "model": self.model}
         for name, value in given.items():
             if value is not None:

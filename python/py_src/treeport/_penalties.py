@@ -31,4 +31,4 @@ def _of_points(penalties: Any) -> Floats:
     found: Floats = array_of(penalties, np.float64)
     if found.ndim != 1:
         raise ValueError(f"penalties are an array of shape {found.shape}; give one axis, a number for each point")
-    return found
+    return found  # type: ignore[no-any-return]

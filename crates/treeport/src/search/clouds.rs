@@ -233,10 +233,7 @@ impl Index {
 
     /// The prices at all points of other clouds, where mass may be left behind.
     fn prices_of(&self, clouds: &Clouds) -> Result<Option<Vec<f64>>> {
-        match &self.prices {
-            Some(prices) => penalties::prices_of(clouds, prices.same),
-            None => Ok(None),
-        }
+        penalties::prices_of(clouds, self.prices.as_ref().and_then(|prices| prices.same))
     }
 
     /// Refuses measures without mass, or of other totals, unless these may differ.
@@ -417,8 +414,7 @@ impl Searcher {
         query: &Measure<'_>,
         others: Option<&GroundMetric>,
     ) -> Result<()> {
-        let nearest =
-            self.net_distances.nearest_columns(net, others, query.support(), |_| true)?;
+        let nearest = self.net_distances.nearest_columns(net, others, query.support(), |_| true)?;
         let (mut way, mut lost) = ([0.0], 0.0);
         for ((point, mass), &column) in query.iter().zip(&nearest) {
             let center = net.points[column as usize] as usize;

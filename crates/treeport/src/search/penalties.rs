@@ -56,6 +56,13 @@ pub(super) fn scale_of(query: &Measure<'_>) -> f64 {
 /// A price that is negative or not finite; prices of their own where one for all was given, or none where each of the
 /// others has its own.
 pub(super) fn prices_of(clouds: &Clouds, same: Option<f64>) -> Result<Option<Vec<f64>>> {
+    if clouds.own_penalties().is_some() {
+        return Err(Error::BadOption {
+            option: "penalty",
+            value: "one for each point".into(),
+            expected: "searches take one for all points; give clouds without penalties of their own",
+        });
+    }
     let Some(same) = same else { return Ok(None) };
     if !(0.0..f64::INFINITY).contains(&same) {
         return Err(Error::BadOption {

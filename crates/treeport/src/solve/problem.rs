@@ -149,9 +149,9 @@ pub(super) struct OnMatrix<'p> {
 
 /// Dual values of all points, with or without mass: what proves an answer to anybody.
 ///
-/// `left[i] + right[j]` is at most the cost from i to j, no value is above the penalty, and
+/// `left[i] + right[j]` is at most the cost from i to j, no value is above the penalty of its point, and
 /// Σ a·left + Σ b·right is the value of the problem, all up to rounding. On ground metrics
-/// `right` is −`left`.
+/// `right` is −`left`, unless each point has a penalty of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Potentials {
     /// Of the points of the first measure, or of the rows.
@@ -351,7 +351,7 @@ impl Problem<'_> {
     ///
     /// # Complexity
     /// For n points, r of which gain mass: O(r n) distances with the triangle inequality, O(n²)
-    /// without it; one search of a graph, O(E log n); every cost of a matrix is read once.
+    /// without it and with penalties of points; one search of a graph, O(E log n); every cost of a matrix is read once.
     ///
     /// # Example
     /// ```

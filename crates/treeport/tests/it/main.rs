@@ -8,6 +8,7 @@ mod batches;
 mod components;
 mod contract;
 mod costs;
+mod diagrams;
 mod distance;
 mod edges;
 mod estimate;

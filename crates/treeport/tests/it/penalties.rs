@@ -76,8 +76,14 @@ impl Penalized {
         Problem::between(&a, &b, costs).value(&silent).unwrap()
     }
 
-    /// Checks a plan and potentials of all rows and columns against a value.
-    fn check(&self, solution: &Solution, Potentials { left: u, right: v }: &Potentials) {
+    /// Checks a plan and potentials of all rows and columns against a value; sums of potentials may be above a
+    /// cost by what rounding takes from it, and by `slack`.
+    fn check(
+        &self,
+        solution: &Solution,
+        Potentials { left: u, right: v }: &Potentials,
+        slack: f64,
+    ) {
         let (value, m, all) = (solution.value, self.b.len(), self.all());
         let (mut a, mut b) = (self.a.clone(), self.b.clone());
         for (i, j, mass) in solution.plan.iter() {
@@ -90,7 +96,7 @@ impl Penalized {
         assert!(near(paid, value, all), "{paid} {value} {all}");
         for (at, &cost) in self.costs.iter().enumerate() {
             let (i, j) = (at / m, at % m);
-            let digits = 1e-14 * (self.left[i] + self.right[j] + cost);
+            let digits = slack + 1e-14 * (self.left[i] + self.right[j] + cost);
             assert!(u[i] + v[j] <= cost + digits, "{i} {j}: {} {} {cost}", u[i], v[j]);
         }
         let below = |duals: &[f64], most: &[f64]| {
@@ -137,6 +143,9 @@ fn far_apart() -> impl Strategy<Value = Penalized> {
         )
     })
 }
+
+/// Above all distances of a scene, whose last digits the triangle inequality may lose.
+const LARGEST: f64 = 60.0;
 
 /// Masses on points of the plane or of a ring, and a penalty for each point.
 #[derive(Clone, Debug)]
@@ -210,14 +219,14 @@ proptest! {
         }
         for (solution, potentials) in &found {
             prop_assert!(near(solution.value, value, 10.0 * all), "{} {value}", solution.value);
-            judge.check(solution, potentials);
+            judge.check(solution, potentials, 1e-14 * LARGEST);
         }
     }
 
     #[test]
     fn penalties_of_points_are_proved_however_far_apart(far in far_apart()) {
         let (solution, potentials) = far.proved();
-        far.check(&solution, &potentials);
+        far.check(&solution, &potentials, 0.0);
         prop_assert!(solution.value <= far.all() * (1.0 + 1e-12));
         let (value, all) = (solution.value, far.all());
         prop_assert_eq!(far.transposed().value(), value);
@@ -282,7 +291,7 @@ proptest! {
         };
         let (a, b) = (measures.row(0), measures.row(1));
         let (solution, potentials) = proved(&Problem::new(&ground, &a, &b).with_penalties(&penalties, &penalties));
-        judge.check(&solution, &potentials);
+        judge.check(&solution, &potentials, 1e-14 * LARGEST);
         let pairs = [(0, 1)];
         let problems = Problems::new(&ground, &measures, &pairs).with_penalties(&penalties);
         prop_assert!(near(problems.values(&silent).unwrap()[0], solution.value, judge.all()));

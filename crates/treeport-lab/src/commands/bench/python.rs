@@ -45,7 +45,7 @@ const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
-pub(super) const SCRIPTS: [Script; 11] = [
+pub(super) const SCRIPTS: [Script; 12] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -80,6 +80,13 @@ pub(super) const SCRIPTS: [Script; 11] = [
         environment: OWN,
         needs: &[TREEPORT],
         peers: &[package("wasserstein", "wasserstein"), POT],
+    },
+    Script {
+        name: "diagrams",
+        about: "all pairs of persistence diagrams, against GUDHI",
+        environment: OWN,
+        needs: &[TREEPORT],
+        peers: &[package("gudhi", "gudhi"), POT],
     },
     Script {
         name: "pairs-python",

@@ -279,7 +279,7 @@ impl Solver {
         let columns = SideMasses { places: right, masses: demand };
         let [given, taken] = matrix.read_masses(Relaxation::Balanced, [rows, columns])?;
         matrix.costs.read_costs(left, right, cost, goes_on)?;
-        self.orient_matrix();
+        self.orient_matrix(Relaxation::Balanced);
         let second = if self.turned { &mut self.supply } else { &mut self.demand };
         let factor = rescaling(given, taken);
         for mass in second {

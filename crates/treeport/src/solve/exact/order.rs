@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use super::{MOST_KEPT, Solution, Solver};
 use crate::measure::Measure;
+use crate::solve::penalty::Relaxation;
 use crate::tree::Coupling;
 
 /// Whether one of two measures comes before the other, in an order of no meaning.
@@ -29,13 +30,18 @@ pub(in crate::solve) fn compare<'a>(
 
 /// Whether a problem of masses and costs comes after what it is the other way round.
 pub(in crate::solve) fn comes_second(supply: &[f64], demand: &[f64], cost: &[f64]) -> bool {
+    order_of_sides(supply, demand, cost) == Ordering::Greater
+}
+
+/// The order of a problem of masses and costs and of what it is the other way round.
+fn order_of_sides(supply: &[f64], demand: &[f64], cost: &[f64]) -> Ordering {
     let (n, m) = (supply.len(), demand.len());
     let by_masses = n.cmp(&m).then_with(|| compare(supply.iter().zip(demand)));
     let by_costs = || {
         let turned = (0..n * m).map(|at| &cost[at % n * m + at / n]);
         compare(cost.iter().zip(turned))
     };
-    by_masses.then_with(by_costs) == Ordering::Greater
+    by_masses.then_with(by_costs)
 }
 
 /// Writes a table with so many rows and columns column after column.
@@ -49,8 +55,15 @@ pub(in crate::solve) fn transpose(table: &[f64], rows: usize, columns: usize, ou
 
 impl Solver {
     /// Turns a problem of masses and costs, unless it comes before what it would be then.
-    pub(super) fn orient_matrix(&mut self) {
-        self.turned = comes_second(&self.supply, &self.demand, &self.cost);
+    pub(super) fn orient_matrix(&mut self, relax: Relaxation<'_>) {
+        let order = order_of_sides(&self.supply, &self.demand, &self.cost);
+        let by_penalties = || {
+            let penalty = relax.penalty();
+            let both = self.left.iter().zip(&self.right);
+            let mut orders = both.map(|(&i, &j)| penalty.at(0, i).total_cmp(&penalty.at(1, j)));
+            orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        self.turned = order.then_with(by_penalties) == Ordering::Greater;
         if self.turned {
             let (rows, columns) = (self.left.len(), self.right.len());
             std::mem::swap(&mut self.left, &mut self.right);

@@ -415,12 +415,21 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 fn shared_may_stay(pair: &OnMetric<'_>, penalty: Penalty<'_>) -> bool {
     let Penalty::OfPoints(_) = penalty else { return true };
     let (a, b) = (pair.a.support(), pair.b.support());
+    let (Some(ends_a), Some(ends_b)) = (ends(a), ends(b)) else { return true };
+    if ends_a.1 < ends_b.0 || ends_b.1 < ends_a.0 {
+        // Clouds have no points in common.
+        return true;
+    }
     let mut shared = a.iter().filter(|point| b.binary_search(point).is_ok());
     shared.all(|&p| {
         let p = p as usize;
         is_lipschitz_at(p, pair.metric, &pair.a, |x| penalty.at(0, x))
             && is_lipschitz_at(p, pair.metric, &pair.b, |x| penalty.at(1, x))
     })
+}
+
+fn ends(points: &[u32]) -> Option<(u32, u32)> {
+    Some((*points.first()?, *points.last()?))
 }
 
 /// Whether no point of a measure has a penalty above that of p and the way there.

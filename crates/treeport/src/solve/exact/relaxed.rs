@@ -78,7 +78,7 @@ pub(in crate::solve) fn solve_on_matrix(
     let [given, taken] = matrix.read_masses(relax, [rows, columns])?;
     let relax = checked(relax, given, taken)?;
     matrix.costs.read_costs(left, right, cost, goes_on)?;
-    solver.orient_matrix();
+    solver.orient_matrix(relax);
     match relax {
         Relaxation::Balanced => unreachable!("returned above"),
         Relaxation::Penalty(penalty) => {

@@ -1,0 +1,161 @@
+//! Penalties of clouds: what it costs to leave a unit behind at each of their points; and persistence
+//! diagrams, whose penalty is the way to the diagonal.
+
+use std::sync::Arc;
+
+use crate::clouds::Clouds;
+use crate::error::{Error, Result};
+use crate::metric::{Geometry, PointMetric};
+use crate::solve::penalty;
+
+/// A penalty for each point of all clouds, one cloud after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CloudPenalties {
+    prices: Arc<[f64]>,
+    /// The metric that they are distances of, where they are any.
+    metric: Option<PointMetric>,
+}
+
+impl CloudPenalties {
+    /// The penalties of some ranges of points.
+    pub(crate) fn some<'r>(
+        &self,
+        ranges: impl Iterator<Item = &'r std::ops::Range<usize>>,
+    ) -> Self {
+        let prices = ranges.flat_map(|range| &self.prices[range.clone()]).copied().collect();
+        Self { prices, metric: self.metric }
+    }
+
+    /// Those of some clouds, then those of others.
+    pub(crate) fn joined(ours: Option<&Self>, theirs: Option<&Self>) -> Result<Option<Self>> {
+        match (ours, theirs) {
+            (None, None) => Ok(None),
+            (Some(ours), Some(theirs)) if ours.metric == theirs.metric => {
+                let prices = ours.prices.iter().chain(&*theirs.prices).copied().collect();
+                Ok(Some(Self { prices, metric: ours.metric }))
+            }
+            _ => Err(Error::MixedPenalties),
+        }
+    }
+}
+
+impl Clouds {
+    /// The same clouds with a penalty for each point, one cloud after the other: what it costs to leave a unit of
+    /// mass behind there.
+    ///
+    /// # Errors
+    /// Another number of penalties than of points; one that is negative or not finite, by its cloud and its place
+    /// there.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Clouds, PointMetric, Problems, silent};
+    /// let clouds = Clouds::new(1, vec![0.0, 9.0, 1.0], &[0, 2, 3], &[1.0, 1.0, 1.0])?;
+    /// let clouds = clouds.with_penalties(&[5.0, 0.5, 5.0])?;
+    /// let metric = PointMetric::Euclidean;
+    /// let (ground, penalties) = (clouds.ground(metric)?, clouds.penalties(metric)?.unwrap());
+    /// let problems = Problems::new(&ground, clouds.measures(), &[(0, 1)]);
+    /// assert_eq!(problems.with_penalties(penalties).values(&silent)?, [1.5]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn with_penalties(self, penalties: &[f64]) -> Result<Self> {
+        self.with_penalties_of(penalties, None)
+    }
+
+    /// As [`with_penalties`](Self::with_penalties), where they are distances of a metric and used with no other.
+    ///
+    /// # Errors
+    /// As [`with_penalties`](Self::with_penalties).
+    pub fn with_penalties_of(
+        mut self,
+        penalties: &[f64],
+        metric: Option<PointMetric>,
+    ) -> Result<Self> {
+        penalty::check(penalties, self.points()).map_err(|error| self.placed(error))?;
+        self.penalties = Some(CloudPenalties { prices: penalties.into(), metric });
+        Ok(self)
+    }
+
+    /// The penalties of all points, one cloud after the other, if there are any, for distances by a metric.
+    ///
+    /// # Errors
+    /// They are distances of another metric, or go no way around.
+    pub fn penalties(&self, geometry: impl Into<Geometry>) -> Result<Option<&[f64]>> {
+        let Some(CloudPenalties { prices, metric }) = &self.penalties else { return Ok(None) };
+        let Geometry { metric: asked, period } = geometry.into();
+        match metric {
+            Some(made) if *made != asked || period.is_some() => {
+                let with = if period.is_some() { " with a period" } else { "" };
+                let (made, asked) = (made.to_string(), format!("{asked}{with}"));
+                Err(Error::OtherPenalties { made, asked })
+            }
+            _ => Ok(Some(prices)),
+        }
+    }
+
+    /// The penalties of all points, if there are any, and the metric that they are distances of.
+    pub fn own_penalties(&self) -> Option<(&[f64], Option<PointMetric>)> {
+        self.penalties.as_ref().map(|penalties| (&*penalties.prices, penalties.metric))
+    }
+
+    /// Persistence diagrams: diagram `r` has the rows `start[r]..start[r + 1]` of births and deaths. Every point
+    /// has mass 1, and its penalty is its way to the diagonal: of a point that lives for t, t/√2 by the Euclidean
+    /// metric, t/2 by the Chebyshev and t by the Manhattan one. Diagrams may be empty.
+    ///
+    /// # Errors
+    /// Bounds that do not fit, an odd number of births and deaths; a birth or death that is not a number; a point
+    /// that never dies, or before it is born; another metric.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Clouds, PointMetric, Problems, silent};
+    /// // One point against itself, moved a little, and one near the diagonal.
+    /// let points = vec![0.0, 10.0, 0.0, 11.0, 3.0, 3.5];
+    /// let metric = PointMetric::Manhattan;
+    /// let diagrams = Clouds::diagrams(points, &[0, 1, 3], None, metric)?;
+    /// let (ground, penalties) = (diagrams.ground(metric)?, diagrams.penalties(metric)?.unwrap());
+    /// let problems = Problems::new(&ground, diagrams.measures(), &[(0, 1)]);
+    /// assert_eq!(problems.with_penalties(penalties).values(&silent)?, [1.5]);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn diagrams(
+        points: Vec<f64>,
+        start: &[usize],
+        names: Option<Vec<String>>,
+        metric: PointMetric,
+    ) -> Result<Self> {
+        let share = to_diagonal(metric)?;
+        let masses = vec![1.0; points.len() / 2];
+        let dies = points.iter().skip(1).step_by(2);
+        if let Some(point) = dies.clone().position(|&death| death == f64::INFINITY) {
+            // Deaths that are finite instead let everything else be checked, and the clouds be named.
+            let birth = points[2 * point];
+            let finite = points.iter().map(|&x| if x.is_finite() { x } else { 0.0 }).collect();
+            let clouds = Self::named(2, finite, start, &masses, names)?;
+            return Err(clouds.placed(Error::EssentialClass { point, birth }));
+        }
+        let clouds = Self::named(2, points, start, &masses, names)?;
+        let rows = clouds.coordinates().as_chunks::<2>().0;
+        if let Some(point) = rows.iter().position(|[birth, death]| death < birth) {
+            let [birth, death] = rows[point];
+            return Err(clouds.placed(Error::DiesUnborn { point, birth, death }));
+        }
+        let penalties: Vec<f64> =
+            rows.iter().map(|[birth, death]| (death - birth) * share).collect();
+        clouds.with_penalties_of(&penalties, Some(metric))
+    }
+}
+
+/// The way to the diagonal of a point that lives for 1.
+fn to_diagonal(metric: PointMetric) -> Result<f64> {
+    match metric {
+        PointMetric::Euclidean => Ok(std::f64::consts::FRAC_1_SQRT_2),
+        PointMetric::Chebyshev => Ok(0.5),
+        PointMetric::Manhattan => Ok(1.0),
+        other => Err(Error::UnknownName {
+            what: "the metric of diagrams",
+            name: other.to_string(),
+            known: "euclidean, chebyshev or manhattan".into(),
+        }),
+    }
+}
