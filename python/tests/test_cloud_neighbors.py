@@ -186,3 +186,35 @@ def test_the_largest_difference_counts() -> None:
     found = tp.WassersteinNeighbors(metric="chebyshev", n_neighbors=5).fit(clouds)
     expected, _ = brute(some_clouds(4, 3, 7), clouds, 5, "chebyshev")
     np.testing.assert_allclose(found.kneighbors(some_clouds(4, 3, 7))[0], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "chebyshev", "manhattan"])
+def test_nearest_diagrams(metric: str, tmp_path: Any) -> None:
+    rng = np.random.default_rng(13)
+
+    def diagram() -> Any:
+        births = rng.integers(0, 8, int(rng.integers(0, 7))) / 2.0
+        return np.column_stack([births, births + rng.integers(0, 9, len(births)) / 4.0])
+
+    known = tp.diagrams([diagram() for _ in range(60)], metric=metric)
+    new = tp.diagrams([diagram() for _ in range(8)] + [np.empty((0, 2))], metric=metric)
+    found = tp.WassersteinNeighbors(metric=metric, n_neighbors=6).fit(known)
+    table = np.asarray(tp.emd_pairwise(new, known, metric=metric))
+    expected = np.sort(table, axis=1)[:, :6]
+    np.testing.assert_allclose(found.kneighbors(new)[0], expected, rtol=1e-9, atol=1e-10)
+    found.save(tmp_path / "diagrams.index")
+    again = tp.WassersteinNeighbors.load(tmp_path / "diagrams.index").set_params(n_neighbors=6)
+    np.testing.assert_array_equal(again.kneighbors(new)[0], found.kneighbors(new)[0])
+    assert again.penalty is None
+    plain = tp.Clouds([np.zeros((1, 2))])
+    with pytest.raises(ValueError, match="some of the clouds have penalties of their own"):
+        found.kneighbors(plain)
+    with pytest.raises(ValueError, match="some of the clouds have penalties of their own"):
+        tp.WassersteinNeighbors(metric=metric, penalty=1.0).fit(known)
+    other = "manhattan" if metric == "euclidean" else "euclidean"
+    with pytest.raises(ValueError, match=metric):
+        tp.WassersteinNeighbors(metric=other).fit(known)
+    found.remove(list(range(30)))
+    found.add(new)
+    near = found.kneighbors(new)[0]
+    np.testing.assert_allclose(near[:, 0], 0.0, atol=1e-12)

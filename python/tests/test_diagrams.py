@@ -101,12 +101,3 @@ def test_a_diagram_is_made_for_one_metric():
         tp.emd_pairwise(shapes, metric="manhattan", period=9.0)
     with pytest.raises(ValueError, match="some of the clouds have penalties"):
         tp.emd_pairwise(shapes, tp.diagrams([[[0.0, 1.0]]]), metric="manhattan")
-
-
-def test_searches_do_not_forget_penalties():
-    shapes = tp.diagrams([[[0.0, 1.0]], [[0.0, 2.0]]])
-    with pytest.raises(ValueError, match="penalties of their own"):
-        tp.WassersteinNeighbors().fit(shapes)
-    plain = tp.WassersteinNeighbors().fit(tp.Clouds([[[0.0, 1.0]], [[0.0, 2.0]]]))
-    with pytest.raises(ValueError, match="penalties of their own"):
-        plain.kneighbors(shapes)

@@ -326,19 +326,12 @@ def are_clouds(measures: Any) -> bool:
     return True
 
 
-def without_penalties(clouds: Clouds) -> Clouds:
-    """The same clouds; a search, which has one penalty for all points, would not see those of their own."""
-    if clouds.penalties is not None:
-        raise ValueError("these clouds have penalties of their own, and searches take one `penalty` for all points; `emd_pairwise` takes both")
-    return clouds
-
-
 def clouds_for(index: _core.Index, X: Any, normalize: bool) -> _core.Clouds:
     """Clouds to look for in an index of clouds, or to add to it."""
     if not are_clouds(X):
         raise ValueError("the collection has Clouds, which bring their own points; give Clouds, too")
     relaxed, _ = index.penalty
-    raw = without_penalties(clouds_of(X, empty=relaxed))._raw
+    raw = clouds_of(X, empty=relaxed)._raw
     return raw.normalized() if normalize and not relaxed else raw
 
 

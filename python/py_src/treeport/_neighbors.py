@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._blocks import processes, spread_search
-from ._clouds import are_clouds, clouds_for, clouds_of, without_penalties
+from ._clouds import are_clouds, clouds_for, clouds_of
 from ._estimator import TreeWasserstein, _parameters, refuse_frames, with_normalize
 from ._ground import check_period, geometry, ground_of, names_of_ground, places_for, with_metrics
 from ._inputs import (
@@ -79,7 +79,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
         Whether every row, of the collection and of queries, is divided by its total first. `False` wants equal totals, and
         distances are those of the masses as they are. With a `penalty` masses are taken as they are in any case.
     penalty : float, optional
-        For `Clouds`: totals may differ, and a unit of mass that is not moved costs this much, as for `emd`.
+        For `Clouds`: totals may differ, and a unit of mass that is not moved costs this much, as for `emd`. Those with penalties
+        of their own, such as `diagrams`, need none here.
     memory : int, optional
         Bytes for the potentials of measures, which make answers faster, never others: 2 for each measure and point, all or
         none; 4 GiB by default. For `Clouds` 2 for each cloud and each of at most 4,096 points of a net; 18 times the bytes of
@@ -201,8 +202,8 @@ class WassersteinNeighbors(  # type: ignore[misc]
 
     def _fit_clouds(self, X: Any) -> WassersteinNeighbors:
         """Builds the index of measures with points of their own."""
-        relaxed = self.penalty is not None
-        clouds = without_penalties(clouds_of(X, empty=relaxed))
+        clouds = clouds_of(X, empty=self.penalty is not None)
+        relaxed = self.penalty is not None or clouds.penalties is not None
         given = {"points": self.points, "cost": self.cost, "graph": self.graph, "model": self.model}
         for name, value in given.items():
             if value is not None:

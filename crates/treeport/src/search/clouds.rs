@@ -112,7 +112,7 @@ impl Index {
         let measures = clouds.measures();
         measures.check_points(metric.points())?;
         measures.names().map_or(Ok(()), labels::check_names)?;
-        let prices = penalties::prices_of(clouds, options.penalty)?;
+        let prices = penalties::prices_of(clouds, metric, options.penalty)?;
         if prices.is_none() {
             measures.clone().with_mass()?;
             Measures::check_all_balanced(&[measures])?;
@@ -231,9 +231,15 @@ impl Index {
         Ok(resolved)
     }
 
-    /// The prices at all points of other clouds, where mass may be left behind.
+    /// The prices at all points of other clouds, where mass may be left behind: each says its own where those of the
+    /// index do.
     fn prices_of(&self, clouds: &Clouds) -> Result<Option<Vec<f64>>> {
-        penalties::prices_of(clouds, self.prices.as_ref().and_then(|prices| prices.same))
+        let same = self.prices.as_ref().and_then(|prices| prices.same);
+        let prices = penalties::prices_of(clouds, &self.indexed.metric, same)?;
+        if prices.is_some() != self.prices.is_some() {
+            return Err(Error::MixedPenalties);
+        }
+        Ok(prices)
     }
 
     /// Refuses measures without mass, or of other totals, unless these may differ.

@@ -14,10 +14,10 @@ use super::query_distances::QueryDistances;
 use crate::clouds::Clouds;
 use crate::error::{Error, Result};
 use crate::measure::{Measure, Measures};
-use crate::metric::lowered;
+use crate::metric::{GroundMetric, lowered};
 use crate::rounding::single;
-use crate::solve::Problem;
 use crate::solve::single_problem::SingleProblem;
+use crate::solve::{Problem, penalty};
 
 /// What it costs to leave a unit of mass behind, at every column of an index.
 #[derive(Clone, Debug)]
@@ -50,28 +50,32 @@ pub(super) fn scale_of(query: &Measure<'_>) -> f64 {
     if query.total() > 0.0 { query.total() } else { 1.0 }
 }
 
-/// The prices at all points of clouds.
+/// The prices at all points of clouds that are measured by a metric: their own, or the same at all of them.
 ///
 /// # Errors
-/// A price that is negative or not finite; prices of their own where one for all was given, or none where each of the
-/// others has its own.
-pub(super) fn prices_of(clouds: &Clouds, same: Option<f64>) -> Result<Option<Vec<f64>>> {
-    if clouds.own_penalties().is_some() {
-        return Err(Error::BadOption {
-            option: "penalty",
-            value: "one for each point".into(),
-            expected: "searches take one for all points; give clouds without penalties of their own",
-        });
+/// A price that is negative or not finite; prices of their own that are for another metric, or beside one for all.
+pub(super) fn prices_of(
+    clouds: &Clouds,
+    metric: &GroundMetric,
+    same: Option<f64>,
+) -> Result<Option<Vec<f64>>> {
+    let own = match metric.point_metric() {
+        Some(kind) => clouds.penalties(kind.with_optional_period(metric.period().cloned()))?,
+        None => None,
+    };
+    match (own, same) {
+        (Some(_), Some(_)) => Err(Error::MixedPenalties),
+        (Some(own), None) => Ok(Some(own.to_vec())),
+        (None, Some(same)) => {
+            penalty::check(&[same], 1).map_err(|_| Error::BadOption {
+                option: "penalty",
+                value: same.to_string(),
+                expected: "it must be finite and at least 0",
+            })?;
+            Ok(Some(vec![same; clouds.points()]))
+        }
+        (None, None) => Ok(None),
     }
-    let Some(same) = same else { return Ok(None) };
-    if !(0.0..f64::INFINITY).contains(&same) {
-        return Err(Error::BadOption {
-            option: "penalty",
-            value: same.to_string(),
-            expected: "it must be finite and at least 0",
-        });
-    }
-    Ok(Some(vec![same; clouds.points()]))
 }
 
 /// What it costs at least to get from a query to a cloud of the collection, exactly.
