@@ -13,7 +13,9 @@ type Diagram = Vec<(f64, f64)>;
 
 fn clouds(diagrams: &[Diagram], metric: PointMetric) -> treeport::Result<Clouds> {
     let mut start = vec![0];
-    diagrams.iter().for_each(|one| start.push(start[start.len() - 1] + one.len()));
+    for one in diagrams {
+        start.push(start[start.len() - 1] + one.len());
+    }
     let points = diagrams.iter().flatten().flat_map(|&(birth, death)| [birth, death]).collect();
     Clouds::diagrams(points, &start, None, metric)
 }
