@@ -1,9 +1,12 @@
 //! Measures that bring their own points.
 
+use std::path::PathBuf;
+
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use treeport::internal::uniform_masses;
+use treeport::io::CloudOptions;
 
 use crate::convert::{self, Array1, Array2, check_room, to_py_err};
 use crate::ground::{GivenGeometry, Ground};
@@ -49,6 +52,39 @@ impl Clouds {
             Ok(if normalize { clouds.normalized() } else { clouds })
         };
         Ok(Self { clouds: py.detach(make).map_err(to_py_err)? })
+    }
+
+    /// From a file or a folder, with the IDs that it has; clouds without mass are refused unless they may be `empty`.
+    #[staticmethod]
+    #[pyo3(signature = (path, groupby=None, weights=None, columns=None, normalize=false, empty=false))]
+    fn read(
+        py: Python<'_>,
+        path: PathBuf,
+        groupby: Option<String>,
+        weights: Option<String>,
+        columns: Option<Vec<String>>,
+        normalize: bool,
+        empty: bool,
+    ) -> PyResult<Self> {
+        let mut options = CloudOptions::default();
+        (options.groupby, options.weights, options.columns) = (groupby, weights, columns);
+        let read = || {
+            let clouds = treeport::Clouds::read(path, &options)?;
+            let clouds = if empty { clouds } else { clouds.with_mass()? };
+            Ok(if normalize { clouds.normalized() } else { clouds })
+        };
+        Ok(Self { clouds: py.detach(read).map_err(to_py_err)? })
+    }
+
+    /// Writes a ragged archive, whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.clouds.save(path)).map_err(to_py_err)
+    }
+
+    /// What the clouds are called, if they have names.
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.clouds.names().map(<[String]>::to_vec)
     }
 
     /// Persistence diagrams: rows of births and deaths, and where each diagram begins.

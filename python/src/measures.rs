@@ -241,13 +241,15 @@ impl Called<'_> {
     }
 }
 
-/// The format of a file of measures by its name in the library's table, and whether that reads it.
+/// The format of a file of measures, or of clouds, by its name in the library's table, and whether that reads it.
 #[pyfunction]
-pub(crate) fn format_of(path: PathBuf) -> PyResult<(&'static str, bool)> {
-    let format = recognize(path, Wanted::Measures, None).map_err(|error| match error {
+#[pyo3(signature = (path, clouds=false))]
+pub(crate) fn format_of(path: PathBuf, clouds: bool) -> PyResult<(&'static str, bool)> {
+    let wanted = if clouds { Wanted::Clouds } else { Wanted::Measures };
+    let format = recognize(path, wanted, None).map_err(|error| match error {
         // Here all of them are read.
         Error::UnknownFormat { .. } => {
-            to_py_err(Error::UnknownFormat { known: endings(Wanted::Measures, true) })
+            to_py_err(Error::UnknownFormat { known: endings(wanted, true) })
         }
         other => to_py_err(other),
     })?;

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import pickle
+import subprocess
 from types import SimpleNamespace
 
 import numpy as np
@@ -196,7 +197,7 @@ def test_bounds_and_penalties(pairs):
     bounds = tp.emd_pairwise(clouds.normalized(), accuracy=0.1)
     assert (bounds.lower.to_numpy() <= exact.to_numpy() * (1 + 1e-12)).all()
     assert (bounds.upper.to_numpy() >= exact.to_numpy() * (1 - 1e-12)).all()
-    assert bounds.lower.index.tolist() == IDS
+    assert bounds.lower.index.tolist() == IDS and bounds.plan is None
 
 
 def test_empty_clouds_where_a_penalty_allows_them():
@@ -315,3 +316,96 @@ def test_memory_is_asked_before_it_is_taken():
     huge = np.broadcast_to(np.zeros((1, 2)), (2**40, 2))
     with pytest.raises(MemoryError):
         tp.Clouds(huge, [0, 2**40])
+
+
+def written(pairs, folder):
+    """The same clouds in every kind of file that this installation can write, with how they are read."""
+    table, clouds = long_table(pairs), tp.Clouds(pairs, ids=IDS)
+    points, offsets, masses = stacked(pairs)
+    table.to_csv(folder / "a.csv", index=False)
+    table.to_csv(folder / "a.tsv.gz", index=False, sep="\t")
+    # The first points of all clouds, then the second ones, …
+    table.iloc[np.argsort(table.groupby("id").cumcount(), kind="stable")].to_csv(folder / "b.csv", index=False)
+    table.rename(columns={"id": "who", "mass": "w"}).to_csv(folder / "c.csv", index=False)
+    clouds.save(folder / "a.npz")
+    np.savez_compressed(folder / "b.npz", points=points, offsets=offsets, masses=masses, ids=np.array(IDS))
+    (folder / "arrays").mkdir()
+    for name, (mass, where) in zip(IDS, pairs):
+        np.save(folder / "arrays" / f"{name}.npy", np.asfortranarray(np.column_stack([mass, where])))
+    ways = {"a.csv": {}, "a.tsv.gz": {}, "b.csv": {}, "a.npz": {}, "b.npz": {}, "arrays": {"weights": "first"}}
+    ways["c.csv"] = {"groupby": "who", "weights": "w", "columns": ["x", "y"]}
+    return ways
+
+
+def test_every_file_holds_the_same_clouds(pairs, tmp_path):
+    expected = tp.Clouds(pairs, ids=IDS)
+    for name, options in written(pairs, tmp_path).items():
+        same(tp.Clouds.read(tmp_path / name, **options), expected)
+        same(tp.Clouds.read(str(tmp_path / name), normalize=True, **options), expected.normalized())
+    with np.load(tmp_path / "a.npz") as file:
+        assert sorted(file) == ["ids", "masses", "offsets", "points"] and file["ids"].tolist() == IDS
+    cube = np.stack([pairs[0][1], pairs[2][1][:3]])
+    np.save(tmp_path / "cube.npy", cube)
+    same(tp.Clouds.read(tmp_path / "cube.npy"), tp.Clouds(cube))
+    numbered = tp.Clouds(pairs, ids=[7, 8, 9, 10])
+    numbered.save(tmp_path / "numbered.npz")
+    assert tp.Clouds.read(tmp_path / "numbered.npz") == numbered
+
+
+def test_parquet(pairs, tmp_path):
+    pl = pytest.importorskip("polars")
+    pl.DataFrame(long_table(pairs).to_dict("list")).write_parquet(tmp_path / "a.parquet")
+    same(tp.Clouds.read(tmp_path / "a.parquet"), tp.Clouds(pairs, ids=IDS))
+
+
+def test_h5ad(pairs, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    stand_in = cells(pairs, extra=False)
+    anndata.AnnData(X=stand_in.X, obs=stand_in.obs, obsm=stand_in.obsm).write_h5ad(tmp_path / "a.h5ad")
+    same(tp.Clouds.read(tmp_path / "a.h5ad", groupby="patient", obsm="X_pca"), tp.Clouds(stand_in, groupby="patient"))
+
+
+@pytest.mark.parametrize("accuracy", [None, "0.05"])
+def test_the_command_line_prints_the_same_distances(pairs, accuracy, tmp_path, binary):
+    clouds = tp.Clouds(pairs, ids=IDS)
+    words = [] if accuracy is None else ["--accuracy", accuracy]
+    found = tp.emd_pairwise(clouds, metric="manhattan", accuracy=accuracy and float(accuracy))
+    columns = [found] if accuracy is None else [found.lower, found.upper]
+    expected = [
+        [left, right, *(table.loc[left, right] for table in columns)] for left, right in itertools.combinations(IDS, 2)
+    ]
+    for name, options in written(pairs, tmp_path).items():
+        given = [["--" + word, value if isinstance(value, str) else ",".join(value)] for word, value in options.items()]
+        flags = [flag for pair in given for flag in pair]
+        done = subprocess.run(
+            [binary, "exact", "--clouds", tmp_path / name, "--metric", "manhattan", *flags, *words], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
+        assert [[left, right, *map(float, numbers)] for left, right, *numbers in rows] == expected
+
+
+def test_bad_files_name_the_file_and_the_cloud(tmp_path):
+    path = tmp_path / "bad.csv"
+    for text, said in (
+        ("id,mass,x\na,1,0\nb,-1,0\n", "cloud b: point 0 has mass -1; masses must be finite and at least 0"),
+        ("id,mass,x\na,1,0\nb,0,0\n", "cloud b: it has no mass"),
+        ("who,x\na,1\n", "csv, header: no column `id`; its columns are `who`, `x`"),
+        ("id,x\na,left\n", "csv, line 2, column 2: `left` is not a number"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ValueError) as caught:
+            tp.Clouds.read(path)
+        assert str(caught.value).startswith(f"{path}: {said}")
+    with pytest.raises(FileNotFoundError):
+        tp.Clouds.read(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match="name it .npy, .npz, .csv, .tsv, .h5ad or .parquet"):
+        tp.Clouds.read(tmp_path / "none.xlsx")
+    with pytest.raises(ValueError, match="`obsm` is for AnnData files"):
+        tp.Clouds.read(path, obsm="X_pca")
+    assert tp.Clouds.read(_written(path, "id,mass,x\na,1,0\nb,0,0\n"), empty=True).totals.tolist() == [1.0, 0.0]
+
+
+def _written(path, text):
+    path.write_text(text)
+    return path

@@ -37,6 +37,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/TOUR.md",
+    "docs/CLOUDS.md",
     "docs/CLUSTER.md",
     "docs/FROM_POT.md",
     "docs/FROM_GUDHI.md",

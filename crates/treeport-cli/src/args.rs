@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Id, Parser};
 use treeport::internal::names::Named;
+use treeport::io::CloudOptions;
 use treeport::io::format::Format;
 use treeport::{Missing, Period, PointMetric};
 use treeport_report::terminal::{Global, at_least_one};
@@ -132,13 +133,13 @@ pub(crate) struct GroundArgs {
 
 /// Measures. Commands that cannot do without say `mut_arg("measures", …)`.
 #[derive(Args, Clone, Debug)]
-#[command(mut_arg("normalize", |arg| arg.requires("measures")))]
+#[command(mut_arg("normalize", |arg| arg.requires("collection")))]
 #[command(mut_arg("transpose", |arg| arg.requires("measures")))]
 #[command(mut_arg("missing", |arg| arg.requires("measures")))]
 pub(crate) struct MeasureArgs {
     /// Measures, one per row, one point per column (.npz, .npy, .csv, .tsv). Tables of text may have
     /// names of points in a header and IDs in the first column, which results then go by.
-    #[arg(long, value_name = "FILE", help_heading = "Measures")]
+    #[arg(long, value_name = "FILE", help_heading = "Measures", group = "collection")]
     pub(crate) measures: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) how: ReadArgs,
@@ -158,6 +159,44 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "HOW", help_heading = "Measures", default_value = "warn")]
     #[arg(value_parser = choice::<Missing>(), hide_possible_values = true)]
     pub(crate) missing: Missing,
+}
+
+/// Measures that bring their own points, in the place of a ground metric and measures.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CloudArgs {
+    /// Clouds, which are measures with points of their own, in place of points and measures: a table with
+    /// a row for each point (.csv, .tsv: id, mass, coordinates), a ragged archive (.npz), or a folder of
+    /// arrays (.npy).
+    #[arg(long, value_name = "FILE", help_heading = "Clouds", groups = ["MetricSource", "collection"])]
+    #[arg(conflicts_with_all = ["measures", "assume_metric"])]
+    pub(crate) clouds: Option<PathBuf>,
+    /// The column of a table that says which cloud a point belongs to [default: id].
+    #[arg(long, value_name = "COLUMN", help_heading = "Clouds", requires = "clouds")]
+    pub(crate) groupby: Option<String>,
+    /// The column of masses [default: mass, where there is one], or `first` or `last` of arrays.
+    /// Without one the points of a cloud have equal masses, 1 in all.
+    #[arg(long, value_name = "COLUMN", help_heading = "Clouds", requires = "clouds")]
+    pub(crate) weights: Option<String>,
+    /// The columns of a table that are coordinates, between commas [default: all others].
+    #[arg(
+        long,
+        value_name = "COLUMNS",
+        help_heading = "Clouds",
+        requires = "clouds",
+        value_delimiter = ','
+    )]
+    pub(crate) columns: Option<Vec<String>>,
+}
+
+impl CloudArgs {
+    /// How files of clouds are read.
+    pub(crate) fn options(&self) -> CloudOptions {
+        let mut options = CloudOptions::default();
+        options.groupby.clone_from(&self.groupby);
+        options.weights.clone_from(&self.weights);
+        options.columns.clone_from(&self.columns);
+        options
+    }
 }
 
 /// A model, and the measures that it is asked about.
@@ -182,7 +221,7 @@ pub(crate) struct PairArgs {
     pub(crate) n_pairs: Option<usize>,
     /// Only these pairs: columns left and right (.csv, .tsv), with numbers from 0 or IDs.
     #[arg(long, value_name = "FILE", alias = "pairs-file", help_heading = "Measures")]
-    #[arg(requires = "measures")]
+    #[arg(requires = "collection")]
     pub(crate) pairs: Option<PathBuf>,
     /// Seed of all randomness: the same seed gives the same result.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Measures")]

@@ -11,9 +11,9 @@ use treeport::io::format::Wanted;
 use treeport::learn::Epoch;
 use treeport::metric::Components;
 use treeport::search::{IndexFile, SavedFile};
-use treeport::{Error, GroundMetric, Measures, Model, PointMetric};
+use treeport::{Clouds, Error, GroundMetric, Measures, Model, PointMetric};
 
-use crate::args::{GroundArgs, MetricArgs, NamesArgs, ReadArgs};
+use crate::args::{CloudArgs, GroundArgs, MetricArgs, NamesArgs, ReadArgs};
 use crate::output::Output;
 use crate::source;
 pub(crate) use crate::source::extension;
@@ -210,6 +210,29 @@ pub(crate) fn measures_or_empty(
             .note(&format!("warning: {name}: {missing} (`--missing error` refuses such a table)"));
     }
     Ok(if how.normalize { measures.normalized() } else { measures })
+}
+
+/// Clouds of a file or a folder, divided by their totals if asked; their IDs are their names.
+pub(crate) fn clouds(path: &Path, args: &CloudArgs, normalize: bool) -> Result<Clouds> {
+    let read = || {
+        let options = args.options();
+        let clouds = if path.is_dir() {
+            Clouds::read(path, &options)?
+        } else {
+            source::open(path, Wanted::Clouds)?.clouds(&options)?
+        };
+        clouds.with_mass()
+    };
+    let clouds = read().map_err(|error| in_file(error, path))?;
+    Ok(if normalize { clouds.normalized() } else { clouds })
+}
+
+/// An error about the measures of clouds, as one about the clouds in their file.
+pub(crate) fn of_clouds(error: anyhow::Error, clouds: &Clouds, path: &Path) -> anyhow::Error {
+    match error.downcast::<Error>() {
+        Ok(error) => in_file(clouds.placed(error), path),
+        Err(other) => other,
+    }
 }
 
 /// What measures and their points are called.

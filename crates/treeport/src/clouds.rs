@@ -301,7 +301,7 @@ impl Clouds {
     pub fn followed_by(&self, other: &Self) -> Result<Self> {
         if self.dim != other.dim {
             return Err(Error::Shape {
-                what: "the points of the other clouds".into(),
+                what: "the table of the other clouds".into(),
                 expected: format!("rows of {}", self.dim),
                 found: format!("rows of {}", other.dim),
             });

@@ -241,7 +241,7 @@ def emd_pairwise(
 
     with nodes_by_name(graph):
         found = _solved(ground, both, pairs, accuracy, threads_of(n_jobs), verbose, penalty)
-    return Bounds(*map(table, found)) if isinstance(found, Bounds) else table(found)
+    return Bounds(table(found.lower), table(found.upper)) if isinstance(found, Bounds) else table(found)
 
 
 def _both_on_one_ground(

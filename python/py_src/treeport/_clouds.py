@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple, Optional
@@ -15,6 +16,7 @@ from ._inputs.anndata import cells_by_group
 from ._inputs.anndata import is_mine as is_anndata
 from ._inputs.clouds import WITHOUT_TABLE
 from ._inputs._long_table import LongTable, is_frame
+from ._read import CLOUD_READERS
 
 
 class Parts(NamedTuple):
@@ -121,6 +123,91 @@ class Clouds:
         made = cls.__new__(cls)
         made._set(raw, ids)
         return made
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        groupby: Optional[str] = None,
+        weights: Optional[str] = None,
+        columns: Optional[Sequence[str]] = None,
+        obsm: Optional[str] = None,
+        normalize: bool = False,
+        empty: bool = False,
+    ) -> Clouds:
+        """Reads a file or a folder; the command line reads the same with `--clouds`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A long table (``.csv``, ``.tsv``, gzip or not; ``.parquet`` by pandas with pyarrow, or by polars): a row for each
+            point. A ragged archive (``.npz``) with `points`, `offsets` and, where there are any, `masses` and `ids`, as
+            `save` writes it. An array of three axes (``.npy``). A folder of arrays of points (``.npy``), in the order of
+            their names, whose stems are the IDs. An AnnData file (``.h5ad``), with `groupby`.
+        groupby : str, optional
+            The column of IDs of a long table, "id" by default; the column of `obs`.
+        weights : str, optional
+            The column of masses of a long table, "mass" by default, where there is one; "first" or "last" of arrays.
+        columns : list of str, optional
+            The columns of a long table that are coordinates; all others by default.
+        obsm, normalize, empty
+            As for `Clouds`.
+
+        Returns
+        -------
+        clouds : Clouds
+            With IDs, which are text, where the file has them.
+
+        Raises
+        ------
+        OSError
+            The file cannot be read.
+        ValueError
+            It is not such a file; says where, and what to do.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import treeport as tp
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "jets.csv")
+        ...     _ = path.write_text("id,mass,y,phi\\nj1,0.5,0,0\\nj1,0.5,0,1\\nj2,1,3,4\\n")
+        ...     tp.Clouds.read(path)
+        Clouds(n_clouds=2, points=1 to 2, dim=2, totals=1)
+        """
+        file = os.fspath(path)
+        try:
+            kind = "folder" if os.path.isdir(file) else _core.format_of(file, True)[0]
+            if kind in CLOUD_READERS:
+                found = CLOUD_READERS[kind](file)
+                return cls(found, groupby=groupby, weights=weights, columns=columns, obsm=obsm, normalize=normalize, empty=empty)
+            if obsm is not None:
+                raise ValueError("`obsm` is for AnnData files (.h5ad)")
+            raw = _core.Clouds.read(file, groupby, weights, None if columns is None else list(columns), normalize, empty)
+            return cls._of(raw, raw.names)
+        except (ValueError, MemoryError) as error:
+            raise type(error)(f"{file}: {error}") from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes them to a ragged archive (``.npz``), whole or not at all, which `read` and NumPy read.
+
+        Parameters
+        ----------
+        path : str or path-like
+            It has the members `points`, `offsets`, `masses` and, where clouds have IDs, `ids`, as text.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import treeport as tp
+        >>> clouds = tp.Clouds({"a": [[0.0], [1.0]]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     clouds.save(pathlib.Path(folder, "clouds.npz"))
+        ...     tp.Clouds.read(pathlib.Path(folder, "clouds.npz")) == clouds
+        True
+        """
+        self._raw.save(os.fspath(path))
 
     @classmethod
     def concat(cls, sets: Sequence[Clouds]) -> Clouds:
@@ -266,7 +353,7 @@ class Clouds:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Clouds):
             return NotImplemented
-        return self._raw == other._raw and self.ids == other.ids
+        return self._raw == other._raw and _texts(self.ids) == _texts(other.ids)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -291,6 +378,10 @@ def _clouds_again(
     names = None if ids is None else texts(ids)
     raw = _core.Clouds(points, starts, masses, names, False, True)
     return Clouds._of(raw if penalties is None else raw.with_penalties(*penalties), ids)
+
+
+def _texts(ids: Optional[list[Any]]) -> Optional[list[str]]:
+    return None if ids is None else texts(ids)
 
 
 def _range(numbers: Any) -> str:

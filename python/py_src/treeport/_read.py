@@ -73,6 +73,30 @@ def read_parquet(path: str) -> NamedTable:
     return NamedTable(lambda: sparse.csr_array(frame.to_numpy(dtype="float64")), ids, names_of_labels(frame.columns))
 
 
+def read_clouds_anndata(path: str) -> Any:
+    """An AnnData file, whose cells become clouds by their groups."""
+    return _needed("anndata", "a .h5ad file", path).read_h5ad(path)
+
+
+def read_clouds_parquet(path: str) -> Any:
+    """A long table, by whichever package is there."""
+    try:
+        import pandas
+        import pyarrow  # noqa: F401
+
+        return pandas.read_parquet(path)
+    except ImportError:
+        pass
+    try:
+        import polars
+
+        return polars.read_parquet(path)
+    except ImportError as error:
+        raise ImportError(
+            f"{path}: a .parquet file is read by pandas and pyarrow, or by polars: `pip install pandas pyarrow`; .csv needs none of them"
+        ) from error
+
+
 def _needed(package: str, what: str, path: str) -> Any:
     """A package that only some files need."""
     try:
@@ -80,6 +104,8 @@ def _needed(package: str, what: str, path: str) -> Any:
     except ImportError as error:
         raise ImportError(f"{path}: {what} is read by {package}: `pip install {package}`") from error
 
+
+CLOUD_READERS: dict[str, Callable[[str], Any]] = {"h5ad": read_clouds_anndata, "parquet": read_clouds_parquet}
 
 READERS: dict[str, Callable[[str], NamedTable]] = {
     "biom-hdf5": read_hdf5_biom,

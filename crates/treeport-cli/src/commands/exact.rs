@@ -8,10 +8,11 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use treeport::accuracy::{Accuracy, Question};
-use treeport::{Problems, Target};
+use treeport::metric::Components;
+use treeport::{Measures, PointMetric, Problems, Target};
 use treeport_jobs::Shard;
 
-use crate::args::{MeasureArgs, MetricArgs, PairArgs, ShardArgs};
+use crate::args::{CloudArgs, MeasureArgs, MetricArgs, PairArgs, ShardArgs};
 use crate::commands::fit::parse_time;
 use crate::input::{self, PointSet};
 use crate::interrupt::{self, Interrupted};
@@ -28,6 +29,7 @@ Examples:
   treeport exact --graph roads.csv --measures M.npz --pairs pairs.csv > distances.csv
   treeport fit --points words.npy --measures docs.npz --labels labels.csv -o model.tree
   treeport exact --points cells.npy --measures samples.npz --accuracy 0.01 --time 10m
+  treeport exact --clouds jets.csv -o distances.csv
 
 With `-o` what is done stays: after Ctrl-C, a crash or a kill the same command goes on from
 `labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.
@@ -38,12 +40,14 @@ In parts, on several machines or one after the other, and put together to the sa
 
 /// Options of `treeport exact`.
 #[derive(Args, Debug)]
-#[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
+#[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required_unless_present("clouds")))]
 pub(crate) struct ExactArgs {
     #[command(flatten)]
     ground: MetricArgs,
     #[command(flatten)]
     measures: MeasureArgs,
+    #[command(flatten)]
+    clouds: CloudArgs,
     #[command(flatten)]
     pairs: PairArgs,
     /// Bounds this close, relative to the upper one, in place of exact distances: 0.01 for one percent.
@@ -63,9 +67,7 @@ pub(crate) struct ExactArgs {
 /// Runs `treeport exact`.
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
-    let (ground, names) = input::ground(&args.ground)?;
-    let measures = args.measures.read(PointSet::of(ground.points(), names.as_ref()), output)?;
-    let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+    let Given { ground, names, measures, pairs } = Given::read(args, output)?;
     if args.accuracy.is_some() || args.time.is_some() {
         if let Ok(metric) = ground.whole() {
             prepare(metric, output)?;
@@ -93,6 +95,39 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
         None => print(&work, file, output),
     };
     done.map_err(|error| input::with_node(error, names.as_deref()))
+}
+
+/// What is to be solved.
+struct Given {
+    ground: Components,
+    /// The names of points, if they have any.
+    names: Option<Vec<String>>,
+    measures: Measures,
+    pairs: Pairs,
+}
+
+impl Given {
+    fn read(args: &ExactArgs, output: &Output) -> Result<Self> {
+        if let Some(path) = &args.clouds.clouds {
+            return Self::of_clouds(args, path);
+        }
+        let (ground, names) = input::ground(&args.ground)?;
+        let measures = args.measures.read(PointSet::of(ground.points(), names.as_ref()), output)?;
+        let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+        Ok(Self { ground, names, measures, pairs })
+    }
+
+    /// Clouds are measures on the points of all of them.
+    fn of_clouds(args: &ExactArgs, path: &Path) -> Result<Self> {
+        let clouds = input::clouds(path, &args.clouds, args.measures.how.normalize)?;
+        let named = |error| input::of_clouds(error, &clouds, path);
+        let metric = args.ground.metric.unwrap_or(PointMetric::Euclidean);
+        let geometry = metric.with_optional_period(args.ground.period.clone());
+        let ground = clouds.ground(geometry).map_err(|error| named(error.into()))?;
+        let measures = clouds.measures().clone();
+        let pairs = Pairs::new(&args.pairs, &measures, path).map_err(named)?;
+        Ok(Self { ground: ground.into(), names: None, measures, pairs })
+    }
 }
 
 /// Solves what is missing, then moves all rows to the target.

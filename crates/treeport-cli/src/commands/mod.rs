@@ -104,6 +104,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     }
     let hint = match error.downcast_ref::<Error>()? {
         Error::Unbalanced { .. } => "`--normalize` divides every measure by its total mass",
+        Error::UnbalancedClouds { .. } => "`--normalize` divides every cloud by its total mass",
         Error::UnnamedMeasures => {
             "`--measure-names` names them, and so does a column `id` of their table"
         }

@@ -215,7 +215,7 @@ fn bad_jobs() {
     assert_snapshot!(folder.error(&format!("{exact} measures.csv --assume-metric")), @r#"
     the argument '--points <FILE>' cannot be used with '--assume-metric'
 
-    Usage: treeport exact --measures <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>>
+    Usage: treeport exact --measures <FILE> <--points <FILE>|--matrix <FILE>|--graph <FILE>|--clouds <FILE>>
 
     For more information, try '--help'.
     "#);

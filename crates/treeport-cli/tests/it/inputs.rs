@@ -39,7 +39,7 @@ fn with_tables() -> Folder {
     folder
 }
 
-fn stdout(folder: &Folder, args: &str) -> String {
+pub(crate) fn stdout(folder: &Folder, args: &str) -> String {
     let ended = folder.output(args);
     assert!(ended.status.success(), "{args}: {}", show(&ended));
     String::from_utf8(ended.stdout).expect("text")
@@ -211,7 +211,14 @@ fn the_docs_name_every_format() {
     use treeport::io::format::{Wanted, endings};
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/FILES.md");
     let page = std::fs::read_to_string(page).expect("the page");
-    for wanted in [Wanted::Measures, Wanted::Points, Wanted::Graph, Wanted::Pairs, Wanted::Model] {
+    for wanted in [
+        Wanted::Measures,
+        Wanted::Clouds,
+        Wanted::Points,
+        Wanted::Graph,
+        Wanted::Pairs,
+        Wanted::Model,
+    ] {
         for ending in endings(wanted, true).replace(" or ", ", ").split(", ") {
             assert!(page.contains(&format!("`{ending}`")), "{ending}");
         }
@@ -256,7 +263,7 @@ fn biom_tables_are_measures_by_their_samples() {
         @"hdf5.biom: a table of BIOM 2.1, which is HDF5: read it from Python (`treeport.Measures.read`), or convert it: `biom convert -i table.biom -o table.json.biom --to-json`");
     folder.write("table.parquet", b"PAR1");
     assert_snapshot!(folder.error("distance model.tree --measures table.parquet"),
-        @"table.parquet: a Parquet table: read it from Python (`treeport.Measures.read`)");
+        @"table.parquet: a Parquet table: read it from Python (`treeport.Measures.read`, or `Clouds.read`), or write it as .csv");
     assert_snapshot!(folder.error("distance model.tree --measures table.biom --transpose"),
         @"table.biom: `--transpose` is set; it is for tables of text (.csv, .tsv)");
 }

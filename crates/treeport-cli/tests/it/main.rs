@@ -4,6 +4,7 @@ mod bad_input;
 mod baselines;
 #[cfg(unix)]
 mod browser;
+mod clouds;
 mod commands;
 mod demonstrations;
 mod determinism;

@@ -54,6 +54,8 @@ pub enum Format {
 pub enum Wanted {
     /// Masses of measures.
     Measures,
+    /// Measures with points of their own.
+    Clouds,
     /// Coordinates of points.
     Points,
     /// Distances between all points.
@@ -71,6 +73,7 @@ impl Wanted {
     fn name(self) -> &'static str {
         match self {
             Self::Measures => "measures",
+            Self::Clouds => "clouds",
             Self::Points => "points",
             Self::Matrix => "a distance matrix",
             Self::Graph => "a graph",
@@ -93,8 +96,14 @@ struct Row {
     elsewhere: Option<&'static str>,
 }
 
-const TABLES: &[Wanted] =
-    &[Wanted::Measures, Wanted::Points, Wanted::Matrix, Wanted::Graph, Wanted::Pairs];
+const TABLES: &[Wanted] = &[
+    Wanted::Measures,
+    Wanted::Clouds,
+    Wanted::Points,
+    Wanted::Matrix,
+    Wanted::Graph,
+    Wanted::Pairs,
+];
 
 /// In the order of [`Format`]; of rows that may begin with the same bytes the first counts.
 const FORMATS: &[Row] = &[
@@ -104,16 +113,16 @@ const FORMATS: &[Row] = &[
         help: "a NumPy array",
         endings: &["npy"],
         begins: |bytes| bytes.starts_with(b"\x93NUMPY"),
-        holds: &[Wanted::Measures, Wanted::Points, Wanted::Matrix],
+        holds: &[Wanted::Measures, Wanted::Clouds, Wanted::Points, Wanted::Matrix],
         elsewhere: None,
     },
     Row {
         format: Format::Npz,
         name: "npz",
-        help: "a SciPy sparse matrix",
+        help: "a SciPy sparse matrix, or clouds as a ragged archive",
         endings: &["npz"],
         begins: |bytes| bytes.starts_with(b"PK\x03\x04"),
-        holds: &[Wanted::Measures, Wanted::Graph],
+        holds: &[Wanted::Measures, Wanted::Clouds, Wanted::Graph],
         elsewhere: None,
     },
     Row {
@@ -180,8 +189,8 @@ const FORMATS: &[Row] = &[
         help: "an AnnData file",
         endings: &["h5ad"],
         begins: |_| false,
-        holds: &[Wanted::Measures],
-        elsewhere: Some("read it from Python (`treeport.Measures.read`)"),
+        holds: &[Wanted::Measures, Wanted::Clouds],
+        elsewhere: Some("read it from Python (`treeport.Measures.read`, or `Clouds.read`)"),
     },
     Row {
         format: Format::Parquet,
@@ -189,8 +198,10 @@ const FORMATS: &[Row] = &[
         help: "a Parquet table",
         endings: &["parquet", "pq"],
         begins: |bytes| bytes.starts_with(b"PAR1"),
-        holds: &[Wanted::Measures],
-        elsewhere: Some("read it from Python (`treeport.Measures.read`)"),
+        holds: &[Wanted::Measures, Wanted::Clouds],
+        elsewhere: Some(
+            "read it from Python (`treeport.Measures.read`, or `Clouds.read`), or write it as .csv",
+        ),
     },
 ];
 
@@ -245,7 +256,7 @@ impl Format {
     }
 
     /// What is between cells, where the format says so.
-    fn separator(self) -> Option<u8> {
+    pub(super) fn separator(self) -> Option<u8> {
         (self == Self::Tsv).then_some(b'\t')
     }
 }
@@ -326,7 +337,7 @@ fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// A file, or all of a pipe in memory.
-trait Bytes: Read + Seek {}
+pub(super) trait Bytes: Read + Seek {}
 impl<T: Read + Seek> Bytes for T {}
 
 /// An open input whose format is known.
@@ -334,7 +345,7 @@ pub struct Input<'a> {
     name: PathBuf,
     format: Format,
     wanted: Wanted,
-    reader: Box<dyn Bytes + 'a>,
+    pub(super) reader: Box<dyn Bytes + 'a>,
 }
 
 impl Input<'static> {
@@ -553,7 +564,7 @@ impl<'a> Input<'a> {
     }
 
     /// Why a format is not read here.
-    fn refused(&self) -> Error {
+    pub(super) fn refused(&self) -> Error {
         let (what, known) = (self.wanted.name(), endings(self.wanted, false));
         self.format.elsewhere().unwrap_or(Error::WrongFormat { what, known })
     }

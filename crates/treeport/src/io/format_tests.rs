@@ -123,7 +123,7 @@ fn what_a_format_cannot_hold_is_refused() {
     let masses = |format, transpose| input(Wanted::Measures, format).masses(None, transpose);
     assert_eq!(
         masses(Format::Parquet, false).unwrap_err().to_string(),
-        "a Parquet table: read it from Python (`treeport.Measures.read`)"
+        "a Parquet table: read it from Python (`treeport.Measures.read`, or `Clouds.read`), or write it as .csv"
     );
     assert_eq!(
         masses(Format::Npy, true).unwrap_err().to_string(),

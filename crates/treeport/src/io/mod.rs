@@ -7,6 +7,7 @@
 //! that really arrive, never with the size a header announces.
 
 pub mod biom;
+mod clouds;
 pub(crate) mod container;
 mod edges;
 pub mod file;
@@ -23,6 +24,7 @@ pub mod table;
 pub mod text;
 mod tree;
 
+pub use clouds::CloudOptions;
 pub use model_file::ModelFile;
 
 use crate::error::{Error, Result, show_shape};

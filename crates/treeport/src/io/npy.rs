@@ -248,6 +248,20 @@ pub(super) fn write_name(name: [u8; 3], out: impl Write) -> io::Result<()> {
     write("|S3", &[], &[name], |name| *name, out)
 }
 
+/// Writes texts as an array of Unicode strings, as wide as the longest.
+pub(super) fn write_texts(texts: &[String], mut out: impl Write) -> io::Result<()> {
+    let width = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+    write_header(&format!("<U{width}"), &[texts.len()], &mut out)?;
+    let mut buffer = Vec::with_capacity(4 * width);
+    for text in texts {
+        buffer.clear();
+        buffer.extend(text.chars().flat_map(|letter| u32::from(letter).to_le_bytes()));
+        buffer.resize(4 * width, 0);
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
 pub(super) fn write<T, const N: usize>(
     descr: &str,
     shape: &[usize],

@@ -41,12 +41,12 @@ pub fn read_one(reader: impl Read + Seek, name: &str) -> Result<Array> {
     take(&mut open(reader)?, name, "")
 }
 
-fn open<R: Read + Seek>(reader: R) -> Result<ZipArchive<R>> {
+pub(super) fn open<R: Read + Seek>(reader: R) -> Result<ZipArchive<R>> {
     ZipArchive::new(reader).map_err(|e| bad("npz", "archive", format!("not a NumPy archive: {e}")))
 }
 
 /// The same complaint, with the member it is about.
-fn inside(member: &str, error: Error) -> Error {
+pub(super) fn inside(member: &str, error: Error) -> Error {
     match error {
         Error::Parse { place, reason, .. } => {
             bad("npz", format!("member `{member}`, {place}"), reason)
@@ -101,8 +101,25 @@ pub fn read_csr(reader: impl Read + Seek) -> Result<Csr> {
 /// What an archive without a member is not.
 const SPARSE: &str = "; a matrix saved by scipy.sparse is expected";
 
+/// One member, where it is there.
+pub(super) fn take_if_there<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
+    name: &str,
+) -> Result<Option<Array>> {
+    match archive.by_name(&format!("{name}.npy")) {
+        Err(ZipError::FileNotFound) => return Ok(None),
+        Err(error) => return Err(bad("npz", format!("member `{name}`"), error.to_string())),
+        Ok(_) => {}
+    }
+    take(archive, name, "").map(Some)
+}
+
 /// One member, and only that.
-fn take<R: Read + Seek>(archive: &mut ZipArchive<R>, name: &str, expected: &str) -> Result<Array> {
+pub(super) fn take<R: Read + Seek>(
+    archive: &mut ZipArchive<R>,
+    name: &str,
+    expected: &str,
+) -> Result<Array> {
     let member = archive.by_name(&format!("{name}.npy")).map_err(|error| match error {
         ZipError::FileNotFound => bad("npz", "archive", format!("no member `{name}`{expected}")),
         error => bad("npz", format!("member `{name}`"), error.to_string()),
@@ -264,6 +281,21 @@ pub fn write_csr_with(
     failed.map_or(written, Err)
 }
 
+/// Writes an archive whose members `write` writes, each by [`member`].
+///
+/// # Errors
+/// The output fails, or what `write` says.
+pub(super) fn write_archive<W: Write + Seek>(
+    out: W,
+    write: impl FnOnce(&mut ZipWriter<Patient<'_, W>>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut failed = None;
+    let mut archive = ZipWriter::new(Patient { out, failed: &mut failed, at: 0, end: 0 });
+    let written = write(&mut archive);
+    let written = written.and_then(|()| archive.finish().map(drop).map_err(into_io));
+    failed.map_or(written, Err)
+}
+
 /// Writes numbers as bytes, a chunk at a time.
 fn put<T>(out: &mut dyn Write, values: &[T], bytes: fn(&T) -> [u8; 8]) -> io::Result<()> {
     values
@@ -276,7 +308,7 @@ const CHUNK: usize = 1 << 13;
 
 /// An output that tells of its failure only through `failed`, and from then on forgets what it gets:
 /// an archive that cannot be finished says so on stderr when it is dropped.
-struct Patient<'a, W> {
+pub(super) struct Patient<'a, W> {
     out: W,
     failed: &'a mut Option<io::Error>,
     /// Where the archive believes to be, and where its end is.
@@ -344,7 +376,7 @@ fn write_members(
     archive.finish().map(drop).map_err(into_io)
 }
 
-fn member<W: Write + Seek>(
+pub(super) fn member<W: Write + Seek>(
     archive: &mut ZipWriter<W>,
     name: &str,
     write: impl FnOnce(&mut ZipWriter<W>) -> io::Result<()>,
@@ -355,7 +387,7 @@ fn member<W: Write + Seek>(
     write(archive)
 }
 
-fn signed(values: &[usize]) -> io::Result<Vec<i64>> {
+pub(super) fn signed(values: &[usize]) -> io::Result<Vec<i64>> {
     let narrow = |&v| i64::try_from(v).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e));
     values.iter().map(narrow).collect()
 }

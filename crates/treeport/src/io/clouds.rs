@@ -1,0 +1,453 @@
+//! Clouds in files: long tables of text, ragged archives of NumPy, arrays of three axes, and folders of arrays.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use csv::StringRecord;
+
+use super::format::{Input, Wanted};
+use super::table::not_a_number;
+use super::text::Cells;
+use super::{Array, Data, bad, file, npy, npz, rows_and_columns};
+use crate::clouds::{Clouds, uniform_masses};
+use crate::error::{Error, Result, show_shape};
+use crate::memory;
+
+const STEP: &str = "the points of all clouds";
+const INSTEAD: &str = "read some of the clouds at a time";
+
+/// Which columns have the IDs, the masses and the coordinates of points.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CloudOptions {
+    /// The column of a long table that says which cloud a point belongs to; `id` by default.
+    pub groupby: Option<String>,
+    /// The column of masses: of a long table by its name, `mass` by default, where there is one; `first` or `last` of
+    /// arrays. Masses are equal without one, 1 in all.
+    pub weights: Option<String>,
+    /// The columns of a long table that are coordinates, in this order; all others by default.
+    pub columns: Option<Vec<String>>,
+}
+
+impl Clouds {
+    /// Reads a file of clouds, which may have no mass ([`with_mass`](Self::with_mass) refuses those): a long table
+    /// (`.csv`, `.tsv`, gzip or not), a ragged archive (`.npz`), an array of three axes (`.npy`); or a folder of
+    /// arrays of points (`.npy`), in the order of their names, whose stems are the IDs.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no such file; what [`or_empty`](Self::or_empty) refuses, by the names of clouds.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::Clouds;
+    /// use treeport::io::CloudOptions;
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("jets.csv");
+    /// std::fs::write(&path, "id,mass,x1,x2\nj1,0.5,0,0\nj1,0.5,0,1\nj2,1,3,4\n")?;
+    /// let clouds = Clouds::read(&path, &CloudOptions::default())?;
+    /// assert_eq!(clouds.names().unwrap(), ["j1", "j2"]);
+    /// assert_eq!((clouds.dim(), clouds.starts()), (2, &[0, 2, 3][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read(path: impl AsRef<Path>, options: &CloudOptions) -> Result<Self> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            of_folder(path, options)
+        } else {
+            Input::open(path, Wanted::Clouds, None)?.clouds(options)
+        }
+    }
+
+    /// Writes `points`, `offsets`, `masses` and, where clouds have names, `ids` to a ragged archive (`.npz`), whole or
+    /// not at all, which [`read`](Self::read) and NumPy read.
+    ///
+    /// # Errors
+    /// The file cannot be written; the clouds have penalties of their own, which an archive does not hold.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        file::save(path, |out| self.write_npz(out).map_err(|cause| Error::write(path, cause)))
+    }
+
+    /// The archive that [`save`](Self::save) writes.
+    ///
+    /// # Errors
+    /// The output fails; the clouds have penalties of their own, which an archive does not hold.
+    pub fn write_npz(&self, out: impl Write + Seek) -> io::Result<()> {
+        if self.own_penalties().is_some() {
+            let reason = "the clouds have penalties of their own, which an archive does not hold";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
+        let starts = npz::signed(self.starts())?;
+        let mut masses = Vec::with_capacity(self.points());
+        (0..self.len()).for_each(|cloud| self.masses_of(cloud, &mut masses));
+        npz::write_archive(out, |archive| {
+            let shape = [self.points(), self.dim()];
+            npz::member(archive, "points", |out| npy::write_f64(&shape, self.coordinates(), out))?;
+            npz::member(archive, "offsets", |out| npy::write_i64(&[starts.len()], &starts, out))?;
+            npz::member(archive, "masses", |out| npy::write_f64(&[masses.len()], &masses, out))?;
+            match self.names() {
+                Some(names) => npz::member(archive, "ids", |out| npy::write_texts(names, out)),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+impl Input<'_> {
+    /// Clouds, which may have no mass.
+    ///
+    /// # Errors
+    /// What its reader refuses; a format that holds no clouds.
+    pub fn clouds(self, options: &CloudOptions) -> Result<Clouds> {
+        use super::format::Format;
+        match self.format() {
+            Format::Csv | Format::Tsv => {
+                let separator = self.format().separator();
+                LongTable::read(self.reader, separator, options)
+            }
+            Format::Npz => of_archive(self.reader, options),
+            Format::Npy => of_array(self.reader, options),
+            _ => Err(self.refused()),
+        }
+    }
+}
+
+/// Points of clouds as they arrive.
+#[derive(Default)]
+struct StackedPoints {
+    dim: usize,
+    coordinates: Vec<f64>,
+    start: Vec<usize>,
+    masses: Option<Vec<f64>>,
+    names: Option<Vec<String>>,
+}
+
+impl StackedPoints {
+    fn finish(self) -> Result<Clouds> {
+        let masses = match self.masses {
+            Some(masses) => masses,
+            None => uniform_masses(self.dim, self.coordinates.len(), &self.start)?,
+        };
+        Clouds::named(self.dim, self.coordinates, &self.start, &masses, self.names)
+    }
+}
+
+/// Which column of arrays has the masses.
+#[derive(Clone, Copy)]
+enum MassColumn {
+    None,
+    First,
+    Last,
+}
+
+impl MassColumn {
+    /// What the options say of arrays, which have no names of columns.
+    fn of(options: &CloudOptions) -> Result<Self> {
+        refuse_columns(options)?;
+        match options.weights.as_deref() {
+            None => Ok(Self::None),
+            Some("first") => Ok(Self::First),
+            Some("last") => Ok(Self::Last),
+            Some(other) => Err(Error::BadOption {
+                option: "weights",
+                value: other.into(),
+                expected: "masses are in the `first` or the `last` column of arrays",
+            }),
+        }
+    }
+
+    /// The numbers of an array of rows of `width`, as coordinates and masses.
+    fn split(self, width: usize, values: Vec<f64>) -> Result<(usize, Vec<f64>, Option<Vec<f64>>)> {
+        let at = match self {
+            Self::None => return Ok((width, values, None)),
+            Self::First => 0,
+            Self::Last => width.saturating_sub(1),
+        };
+        if width < 2 {
+            return Err(Error::Shape {
+                what: "the array of points with masses".into(),
+                expected: "a column for masses and at least one for coordinates".into(),
+                found: format!("rows of {width}"),
+            });
+        }
+        memory::check(format_args!("{STEP}"), 8 * values.len() as u64, INSTEAD)?;
+        let masses = values.chunks_exact(width).map(|row| row[at]).collect();
+        let rows = values.chunks_exact(width);
+        let rest = rows.flat_map(|row| row[..at].iter().chain(&row[at + 1..]).copied());
+        Ok((width - 1, rest.collect(), Some(masses)))
+    }
+}
+
+/// Refuses names of columns where there are none.
+fn refuse_columns(options: &CloudOptions) -> Result<()> {
+    let given = [
+        ("groupby", options.groupby.clone()),
+        ("columns", options.columns.as_ref().map(|all| all.join(","))),
+    ];
+    for (option, value) in given {
+        if let Some(value) = value {
+            let expected = "it names columns of long tables (.csv, .tsv), and arrays have no names";
+            return Err(Error::BadOption { option, value, expected });
+        }
+    }
+    Ok(())
+}
+
+/// An array of clouds of equal sizes.
+fn of_array(reader: impl Read, options: &CloudOptions) -> Result<Clouds> {
+    let columns = MassColumn::of(options)?;
+    let check = |shape: &[usize]| {
+        match shape.len() {
+        3 => Ok(()),
+        _ => Err(Error::Shape {
+            what: "the array of clouds".into(),
+            expected: "(clouds, points, coordinates); clouds of other sizes are a ragged .npz or a folder of .npy".into(),
+            found: show_shape(shape),
+        }),
+    }
+    };
+    let array = npy::read_if(reader, check)?;
+    let (clouds, points, width) = (array.shape[0], array.shape[1], array.shape[2]);
+    let (dim, coordinates, masses) = columns.split(width, array.into_f64()?)?;
+    let start = (0..=clouds).map(|cloud| cloud * points).collect();
+    StackedPoints { dim, coordinates, start, masses, names: None }.finish()
+}
+
+/// A ragged archive: `points`, `offsets` and, where there are any, `masses` and `ids`.
+fn of_archive(reader: impl Read + Seek, options: &CloudOptions) -> Result<Clouds> {
+    let columns = MassColumn::of(options)?;
+    let mut archive = npz::open(reader)?;
+    let expected =
+        "; clouds are `points` and `offsets`, with `masses` and `ids` where they have them";
+    let points = npz::take(&mut archive, "points", expected)?;
+    let width = if points.shape.len() == 1 {
+        1
+    } else {
+        rows_and_columns(&points.shape, "the member `points`")?.1
+    };
+    let (dim, coordinates, own) =
+        columns.split(width, points.into_f64().map_err(|e| npz::inside("points", e))?)?;
+    let start = npz::take(&mut archive, "offsets", expected)?;
+    let start = start.to_indices().map_err(|e| npz::inside("offsets", e))?;
+    let masses = npz::take_if_there(&mut archive, "masses")?.map(Array::into_f64).transpose();
+    let masses = masses.map_err(|e| npz::inside("masses", e))?;
+    if own.is_some() && masses.is_some() {
+        let expected = "the archive has a member `masses`; leave it out";
+        return Err(Error::BadOption { option: "weights", value: "set".into(), expected });
+    }
+    let names = npz::take_if_there(&mut archive, "ids")?.map(ids).transpose()?;
+    StackedPoints { dim, coordinates, start, masses: own.or(masses), names }.finish()
+}
+
+/// IDs as text; numbers are written as they are.
+fn ids(array: Array) -> Result<Vec<String>> {
+    match array.data {
+        Data::Text(ids) => Ok(ids),
+        Data::I64(ids) => Ok(ids.iter().map(ToString::to_string).collect()),
+        _ => Err(bad("npz", "member `ids`", "texts or whole numbers are expected")),
+    }
+}
+
+/// A folder of arrays, one for each cloud.
+fn of_folder(folder: &Path, options: &CloudOptions) -> Result<Clouds> {
+    let columns = MassColumn::of(options)?;
+    let read = |cause| Error::read(folder, cause);
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(read)? {
+        let path = entry.map_err(read)?.path();
+        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npy")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(bad("npy", "folder", "it has no .npy files; each is the points of a cloud"));
+    }
+    let mut all = StackedPoints { start: vec![0], ..StackedPoints::default() };
+    let (mut names, mut masses) = (Vec::new(), Vec::new());
+    for path in files {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (dim, coordinates, own) =
+            one_array(&path, columns).map_err(|error| in_cloud(names.len(), &name, error))?;
+        // An empty list has no rows that would say how many coordinates there are.
+        if all.dim == 0 {
+            all.dim = dim;
+        }
+        if dim != 0 && dim != all.dim {
+            let what = format!("the array of cloud {name}");
+            let expected = format!("rows of {}, as those before it", all.dim);
+            return Err(Error::Shape { what, expected, found: format!("rows of {dim}") });
+        }
+        memory::grow(&mut all.coordinates, format_args!("{STEP}"), coordinates.len(), INSTEAD)?;
+        all.coordinates.extend(coordinates);
+        all.start.push(all.coordinates.len() / all.dim.max(1));
+        masses.extend(own.unwrap_or_default());
+        names.push(name);
+    }
+    all.dim = all.dim.max(1);
+    all.masses = (!matches!(columns, MassColumn::None)).then_some(masses);
+    all.names = Some(names);
+    all.finish()
+}
+
+/// The points of one file, and their masses.
+fn one_array(path: &Path, columns: MassColumn) -> Result<(usize, Vec<f64>, Option<Vec<f64>>)> {
+    let opened = fs::File::open(path).map_err(|cause| Error::read(path, cause))?;
+    let array = npy::read(io::BufReader::new(opened))?;
+    let width = match array.shape[..] {
+        [0] => return Ok((0, vec![], None)),
+        [_] => 1,
+        _ => array.rows_and_columns("the array of points")?.1,
+    };
+    columns.split(width, array.into_f64()?)
+}
+
+/// An error about the file of a cloud.
+fn in_cloud(cloud: usize, name: &str, error: Error) -> Error {
+    match error {
+        // These say which file it is.
+        Error::Read { .. } | Error::Memory { .. } | Error::BadOption { .. } => error,
+        other => Error::Cloud { cloud, name: Some(name.into()), source: Box::new(other) },
+    }
+}
+
+/// A long table as far as it is read: a row for each point, clouds in the order in which they first appear.
+struct LongTable {
+    /// Where IDs, masses and coordinates are in a row.
+    id: usize,
+    mass: Option<usize>,
+    axes: Vec<usize>,
+    number: HashMap<String, u32>,
+    names: Vec<String>,
+    /// For each point the number of its cloud.
+    cloud: Vec<u32>,
+    coordinates: Vec<f64>,
+    masses: Vec<f64>,
+}
+
+impl LongTable {
+    fn read(reader: impl Read, separator: Option<u8>, options: &CloudOptions) -> Result<Clouds> {
+        let mut cells = Cells::new(reader, separator)?;
+        let mut record = StringRecord::new();
+        if cells.next(&mut record)?.is_none() {
+            return Err(bad("csv", "line 1", "there is nothing"));
+        }
+        let mut table = Self::with_header(&record, options)?;
+        while let Some(line) = cells.next(&mut record)? {
+            table.push(line, &record)?;
+        }
+        table.finish()
+    }
+
+    /// What columns are, by their names.
+    fn with_header(header: &StringRecord, options: &CloudOptions) -> Result<Self> {
+        let all = || header.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let find = |name: &str| {
+            let mut places = header.iter().enumerate().filter(|(_, cell)| *cell == name);
+            match (places.next(), places.next()) {
+                (Some((at, _)), None) => Ok(at),
+                (Some(_), Some(_)) => {
+                    Err(bad("csv", "header", format!("two columns are `{name}`")))
+                }
+                (None, _) => {
+                    let reason = format!("no column `{name}`; its columns are {}", all());
+                    Err(bad("csv", "header", reason))
+                }
+            }
+        };
+        let id = find(options.groupby.as_deref().unwrap_or(ID))?;
+        let is_axis = |name: &str| {
+            options.columns.as_ref().is_some_and(|all| all.iter().any(|one| one == name))
+        };
+        let usual = || (header.iter().any(|cell| cell == MASS) && !is_axis(MASS)).then_some(MASS);
+        let mass = options.weights.as_deref().or_else(usual).map(find).transpose()?;
+        let axes = match &options.columns {
+            Some(names) => names.iter().map(|name| find(name)).collect::<Result<_>>()?,
+            None => {
+                (0..header.len()).filter(|&at| at != id && Some(at) != mass).collect::<Vec<_>>()
+            }
+        };
+        if axes.is_empty() {
+            let reason = format!("no columns of coordinates; its columns are {}", all());
+            return Err(bad("csv", "header", reason));
+        }
+        let (number, names, cloud) = (HashMap::new(), Vec::new(), Vec::new());
+        Ok(Self { id, mass, axes, number, names, cloud, coordinates: vec![], masses: vec![] })
+    }
+
+    fn push(&mut self, line: u64, record: &StringRecord) -> Result<()> {
+        let id = &record[self.id];
+        if id.is_empty() {
+            return Err(bad(
+                "csv",
+                super::table::place(line, self.id),
+                "the ID of the cloud is missing",
+            ));
+        }
+        let cloud = if let Some(&cloud) = self.number.get(id) {
+            cloud
+        } else {
+            memory::grow(&mut self.names, format_args!("the IDs of clouds"), 1, INSTEAD)?;
+            let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+            self.number.insert(id.to_owned(), next);
+            self.names.push(id.to_owned());
+            next
+        };
+        let grow =
+            |list: &mut Vec<f64>, more| memory::grow(list, format_args!("{STEP}"), more, INSTEAD);
+        memory::grow(&mut self.cloud, format_args!("{STEP}"), 1, INSTEAD)?;
+        self.cloud.push(cloud);
+        let number =
+            |at: usize| record[at].parse::<f64>().map_err(|_| not_a_number(line, at, &record[at]));
+        grow(&mut self.coordinates, self.axes.len())?;
+        for &at in &self.axes {
+            self.coordinates.push(number(at)?);
+        }
+        if let Some(at) = self.mass {
+            grow(&mut self.masses, 1)?;
+            self.masses.push(number(at)?);
+        }
+        Ok(())
+    }
+
+    /// The points of each cloud side by side, in the order in which they came.
+    fn finish(self) -> Result<Clouds> {
+        if self.cloud.is_empty() {
+            return Err(bad("csv", "line 1", "there are no rows; a row is a point of a cloud"));
+        }
+        let (dim, points) = (self.axes.len(), self.cloud.len());
+        let mut start = vec![0; self.names.len() + 1];
+        self.cloud.iter().for_each(|&cloud| start[cloud as usize + 1] += 1);
+        (0..self.names.len()).for_each(|cloud| start[cloud + 1] += start[cloud]);
+        let with_masses = self.mass.is_some();
+        let (coordinates, masses) = if self.cloud.is_sorted() {
+            (self.coordinates, self.masses)
+        } else {
+            let mut next = start.clone();
+            let mut coordinates = memory::zeros(format_args!("{STEP}"), points * dim, INSTEAD)?;
+            let mut masses = memory::zeros(format_args!("{STEP}"), self.masses.len(), INSTEAD)?;
+            for (from, &cloud) in self.cloud.iter().enumerate() {
+                let to = next[cloud as usize];
+                next[cloud as usize] += 1;
+                coordinates[to * dim..][..dim]
+                    .copy_from_slice(&self.coordinates[from * dim..][..dim]);
+                if with_masses {
+                    masses[to] = self.masses[from];
+                }
+            }
+            (coordinates, masses)
+        };
+        let (masses, names) = (with_masses.then_some(masses), Some(self.names));
+        StackedPoints { dim, coordinates, start, masses, names }.finish()
+    }
+}
+
+/// What columns are called where nobody says otherwise.
+const ID: &str = "id";
+const MASS: &str = "mass";
+
+#[cfg(test)]
+#[path = "clouds_tests.rs"]
+mod tests;
