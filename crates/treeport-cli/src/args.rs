@@ -163,6 +163,9 @@ pub(crate) struct ReadArgs {
 
 /// Measures that bring their own points, in the place of a ground metric and measures.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("groupby", |arg| arg.requires("clouds")))]
+#[command(mut_arg("weights", |arg| arg.requires("clouds")))]
+#[command(mut_arg("columns", |arg| arg.requires("clouds")))]
 pub(crate) struct CloudArgs {
     /// Clouds, which are measures with points of their own, in place of points and measures: a table with
     /// a row for each point (.csv, .tsv: id, mass, coordinates), a ragged archive (.npz), or a folder of
@@ -170,32 +173,42 @@ pub(crate) struct CloudArgs {
     #[arg(long, value_name = "FILE", help_heading = "Clouds", groups = ["MetricSource", "collection"])]
     #[arg(conflicts_with_all = ["measures", "assume_metric"])]
     pub(crate) clouds: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) how: CloudReadArgs,
+}
+
+/// How files of clouds are read.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CloudReadArgs {
     /// The column of a table that says which cloud a point belongs to [default: id].
-    #[arg(long, value_name = "COLUMN", help_heading = "Clouds", requires = "clouds")]
+    #[arg(long, value_name = "COLUMN", help_heading = "Clouds")]
     pub(crate) groupby: Option<String>,
     /// The column of masses [default: mass, where there is one], or `first` or `last` of arrays.
     /// Without one the points of a cloud have equal masses, 1 in all.
-    #[arg(long, value_name = "COLUMN", help_heading = "Clouds", requires = "clouds")]
+    #[arg(long, value_name = "COLUMN", help_heading = "Clouds")]
     pub(crate) weights: Option<String>,
     /// The columns of a table that are coordinates, between commas [default: all others].
-    #[arg(
-        long,
-        value_name = "COLUMNS",
-        help_heading = "Clouds",
-        requires = "clouds",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "COLUMNS", help_heading = "Clouds", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
 }
 
-impl CloudArgs {
-    /// How files of clouds are read.
+impl CloudReadArgs {
     pub(crate) fn options(&self) -> CloudOptions {
         let mut options = CloudOptions::default();
         options.groupby.clone_from(&self.groupby);
         options.weights.clone_from(&self.weights);
         options.columns.clone_from(&self.columns);
         options
+    }
+
+    /// The first option that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("--groupby", self.groupby.is_some()),
+            ("--weights", self.weights.is_some()),
+            ("--columns", self.columns.is_some()),
+        ];
+        all.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
     }
 }
 

@@ -13,7 +13,7 @@ use treeport::metric::Components;
 use treeport::search::{IndexFile, SavedFile};
 use treeport::{Clouds, Error, GroundMetric, Measures, Model, PointMetric};
 
-use crate::args::{CloudArgs, GroundArgs, MetricArgs, NamesArgs, ReadArgs};
+use crate::args::{CloudReadArgs, GroundArgs, MetricArgs, NamesArgs, ReadArgs};
 use crate::output::Output;
 use crate::source;
 pub(crate) use crate::source::extension;
@@ -213,18 +213,22 @@ pub(crate) fn measures_or_empty(
 }
 
 /// Clouds of a file or a folder, divided by their totals if asked; their IDs are their names.
-pub(crate) fn clouds(path: &Path, args: &CloudArgs, normalize: bool) -> Result<Clouds> {
-    let read = || {
-        let options = args.options();
-        let clouds = if path.is_dir() {
-            Clouds::read(path, &options)?
-        } else {
-            source::open(path, Wanted::Clouds)?.clouds(&options)?
-        };
-        clouds.with_mass()
-    };
-    let clouds = read().map_err(|error| in_file(error, path))?;
+pub(crate) fn clouds(path: &Path, how: &CloudReadArgs, normalize: bool) -> Result<Clouds> {
+    let clouds = clouds_or_empty(path, how)?;
+    let clouds = clouds.with_mass().map_err(|error| in_file(error, path))?;
     Ok(if normalize { clouds.normalized() } else { clouds })
+}
+
+/// Clouds of a file or a folder, some of which may have no mass; their IDs are their names.
+pub(crate) fn clouds_or_empty(path: &Path, how: &CloudReadArgs) -> Result<Clouds> {
+    let read = || {
+        let options = how.options();
+        if path.is_dir() {
+            return Clouds::read(path, &options);
+        }
+        source::open(path, Wanted::Clouds)?.clouds(&options)
+    };
+    read().map_err(|error| in_file(error, path))
 }
 
 /// An error about the measures of clouds, as one about the clouds in their file.

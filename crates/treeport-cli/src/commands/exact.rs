@@ -119,7 +119,7 @@ impl Given {
 
     /// Clouds are measures on the points of all of them.
     fn of_clouds(args: &ExactArgs, path: &Path) -> Result<Self> {
-        let clouds = input::clouds(path, &args.clouds, args.measures.how.normalize)?;
+        let clouds = input::clouds(path, &args.clouds.how, args.measures.how.normalize)?;
         let named = |error| input::of_clouds(error, &clouds, path);
         let metric = args.ground.metric.unwrap_or(PointMetric::Euclidean);
         let geometry = metric.with_optional_period(args.ground.period.clone());

@@ -9,9 +9,9 @@ use clap::Args;
 use serde_json::json;
 use treeport::internal::memory;
 use treeport::search::IndexFile;
-use treeport::{Index, IndexOptions, Measures};
+use treeport::{Clouds, Index, IndexOptions, Measures, PointMetric};
 
-use crate::args::{GroundArgs, MeasureArgs};
+use crate::args::{CloudArgs, GroundArgs, MeasureArgs};
 use crate::input::{self, PointSet};
 use crate::output::{self, Output};
 use crate::progress::watched;
@@ -22,6 +22,8 @@ Examples:
   treeport index --graph roads.csv --measures M.npz --normalize -o M.index
   treeport nearest docs.index --queries new.npz -k 5
   treeport index docs.index --add more.npz --measure-names more.txt --remove 3,7 -o docs.index
+  treeport index --clouds jets.csv --normalize -o jets.index
+  treeport index jets.index --clouds more.csv --normalize -o jets.index
 
 The file holds the ground metric and the measures: `nearest` needs nothing else. Measures that
 are added get the numbers after the last; those that are removed are gone from the file, and their
@@ -33,18 +35,27 @@ Ctrl-C leaves no file, and one that was there as it was. `--quiet` only writes t
 /// Options of `treeport index`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE, mut_group("MetricSource", |group| group.required(false)))]
-#[command(mut_arg("measures", |arg| arg.required_unless_present("index").visible_alias("add")))]
+#[command(mut_arg("measures", |arg| {
+    arg.required_unless_present_any(["index", "clouds"]).visible_alias("add")
+}))]
 pub(crate) struct IndexArgs {
     /// An index to add measures to or to remove some from, in place of a ground metric.
     #[arg(value_name = "INDEX", required_unless_present = "MetricSource")]
-    #[arg(conflicts_with_all = ["MetricSource", "metric", "assume_metric", "names", "keep"])]
+    #[arg(conflicts_with_all = ["points", "matrix", "graph", "metric", "period", "assume_metric"])]
+    #[arg(conflicts_with_all = ["names", "keep", "penalty"])]
     index: Option<PathBuf>,
     #[command(flatten)]
     ground: GroundArgs,
     #[command(flatten)]
     measures: MeasureArgs,
+    #[command(flatten)]
+    clouds: CloudArgs,
+    /// Totals of clouds may differ: what is not moved costs this much a unit of mass.
+    #[arg(long, value_name = "PRICE", requires = "clouds", conflicts_with = "normalize")]
+    #[arg(allow_negative_numbers = true, help_heading = "Clouds")]
+    penalty: Option<f64>,
     /// Names of the measures, one per line; neighbors go by them.
-    #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
+    #[arg(long, value_name = "FILE", requires = "collection", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
     /// Measures of INDEX that are to go, by name or number, such as S003,7: nothing of them stays in
     /// the file.
@@ -77,6 +88,9 @@ pub(crate) fn run(args: &IndexArgs, output: &Output) -> Result<ExitCode> {
 }
 
 fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
+    if let Some(path) = &args.clouds.clouds {
+        return build_of_clouds(args, path, output);
+    }
     let (metric, point_names) = input::named_metric(&args.ground)?;
     let measures =
         args.measures.read(PointSet::of(metric.points(), point_names.as_ref()), output)?;
@@ -86,6 +100,34 @@ fn build(args: &IndexArgs, output: &Output) -> Result<IndexFile> {
     let options = IndexOptions { memory: args.keep, ..IndexOptions::default() };
     let index = watched(output, |progress| Index::new(&metric, &measures, &options, progress))?;
     Ok(IndexFile { index, point_names })
+}
+
+fn build_of_clouds(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
+    let clouds = read_clouds(args, path, args.penalty.is_some())?;
+    let said = |error: anyhow::Error| input::of_clouds(error, &clouds, path);
+    let kind = args.ground.metric.metric.unwrap_or(PointMetric::Euclidean);
+    let geometry = kind.with_optional_period(args.ground.metric.period.clone());
+    let ground = clouds.ground(geometry).map_err(|error| said(error.into()))?;
+    let options =
+        IndexOptions { memory: args.keep, penalty: args.penalty, ..IndexOptions::default() };
+    let build =
+        |progress: &treeport::Progress<'_>| Index::of_clouds(&clouds, &ground, &options, progress);
+    let index = watched(output, build).map_err(said)?;
+    Ok(IndexFile { index, point_names: None })
+}
+
+/// Clouds with the names that a file gives them, or with their IDs; without mass only where that may be.
+fn read_clouds(args: &IndexArgs, path: &Path, empty: bool) -> Result<Clouds> {
+    let how = &args.clouds.how;
+    let clouds = if empty {
+        input::clouds_or_empty(path, how)?
+    } else {
+        input::clouds(path, how, args.measures.how.normalize)?
+    };
+    match input::measure_names(args.measure_names.as_deref(), clouds.measures())? {
+        Some(names) => Ok(clouds.with_names(names)?),
+        None => Ok(clouds),
+    }
 }
 
 /// Measures with the names that a file gives them, or those of their table.
@@ -98,13 +140,21 @@ fn named(args: &IndexArgs, measures: Measures) -> Result<Measures> {
 
 /// The index of a file, less what is removed, with what is added.
 fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
-    if args.measures.measures.is_none() && args.remove.is_empty() {
+    let from = args.measures.measures.as_ref().or(args.clouds.clouds.as_ref());
+    if from.is_none() && args.remove.is_empty() {
         bail!("there is nothing to do; give `--add` or `--remove`, or search with `nearest`");
     }
     let mut file = input::index(path)?;
+    if args.clouds.clouds.is_some() && !file.index.is_of_clouds() {
+        bail!("{}: it holds measures on shared points; add some with `--add`", input::name(path));
+    }
     let removed = file.index.numbers_of(&args.remove).and_then(|n| file.index.remove(&n));
     removed.with_context(|| input::name(path))?;
-    let Some(from) = &args.measures.measures else { return Ok(file) };
+    let Some(from) = from else { return Ok(file) };
+    if file.index.is_of_clouds() {
+        add_clouds(args, &mut file, from, path, output)?;
+        return Ok(file);
+    }
     let space = PointSet::of(file.index.metric().points(), file.point_names.as_ref());
     let more = args.measures.read(space, output)?;
     Measures::check_all_balanced(&[&more, file.index.measures()])
@@ -117,6 +167,22 @@ fn change(args: &IndexArgs, path: &Path, output: &Output) -> Result<IndexFile> {
     let added = watched(output, |progress| file.index.add(&more, progress));
     added.with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
     Ok(file)
+}
+
+fn add_clouds(
+    args: &IndexArgs,
+    file: &mut IndexFile,
+    from: &Path,
+    path: &Path,
+    output: &Output,
+) -> Result<()> {
+    let more = read_clouds(args, from, file.index.is_relaxed())?;
+    if file.index.measures().names().is_none() && args.measure_names.is_some() {
+        bail!("{}: its clouds have no names; leave `--measure-names` out", input::name(path));
+    }
+    watched(output, |progress| file.index.add(&more, progress))
+        .with_context(|| format!("{} against {}", input::name(from), input::name(path)))?;
+    Ok(())
 }
 
 /// What the index holds: as JSON, or a table.

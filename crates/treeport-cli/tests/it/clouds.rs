@@ -92,3 +92,70 @@ fn what_is_wrong_names_the_cloud() {
     }
     assert!(folder.run("exact --points line.csv --groupby id").contains("--- exit 2"));
 }
+
+/// Rows without their last column, whose digits depend on the processor.
+fn without_bounds(rows: &str) -> Vec<String> {
+    rows.lines().map(|row| row.rsplit_once(',').unwrap().0.to_owned()).collect()
+}
+
+const MORE: &str = "id,mass,x1,x2\nj4,1,3,3\n";
+
+#[test]
+fn clouds_are_searched() {
+    let folder = with_clouds();
+    folder.write("new.csv", "id,mass,x1,x2\nq,1,3,3.5\n");
+    let built = folder.run("index --clouds jets.csv --metric manhattan -o jets.index");
+    assert!(built.contains("measures  3") && built.contains("5 in use of 5"), "{built}");
+    let found = stdout(&folder, "nearest jets.index --queries new.csv -k 2");
+    assert_eq!(
+        without_bounds(&found),
+        ["query,rank,neighbor,distance", "q,1,j2,0.5", "q,2,j3,4.25"]
+    );
+    folder.run("index jets.index --remove j2 -o jets.index");
+    folder.write("more.csv", MORE);
+    folder.run("index jets.index --clouds more.csv -o jets.index");
+    let expected = stdout(&folder, "nearest jets.index --queries new.csv -k 3");
+    assert!(expected.starts_with("query,rank,neighbor,distance,bound\nq,1,j4,0.5,"), "{expected}");
+    // The same by `--add`, and by parts.
+    folder.run("index --clouds jets.csv --metric manhattan -o first.index");
+    folder.run("index first.index --remove j2 -o first.index");
+    folder.run("index first.index --add more.csv -o again.index");
+    assert_eq!(stdout(&folder, "nearest again.index --queries new.csv -k 3"), expected);
+    folder.run("index --clouds more.csv --metric manhattan -o second.index");
+    let parts = stdout(&folder, "nearest first.index second.index --queries new.csv -k 3");
+    assert_eq!(without_bounds(&parts), without_bounds(&expected));
+    let near = stdout(&folder, "nearest again.index --radius 3");
+    assert_eq!(without_bounds(&near)[1..], ["j1,1,j3,2", "j3,1,j1,2"]);
+}
+
+#[test]
+fn totals_of_clouds_may_differ_in_searches() {
+    let folder = with_clouds();
+    folder.write("heavy.csv", "id,mass,x1,x2\nh,3,3,4\n");
+    folder.run("index --clouds jets.csv -o jets.index");
+    let refused = folder.run("nearest jets.index --queries heavy.csv -k 1");
+    assert!(refused.contains("total mass"), "{refused}");
+    folder.run("index --clouds jets.csv --penalty 0.5 -o jets.index");
+    let found = stdout(&folder, "nearest jets.index --queries heavy.csv -k 1");
+    assert_eq!(without_bounds(&found)[1..], ["h,1,j2,1"]);
+    let refused = folder.run("nearest jets.index --queries heavy.csv --normalize");
+    assert!(refused.contains("totals of its clouds may differ"), "{refused}");
+}
+
+#[test]
+fn searches_say_what_is_for_clouds() {
+    let folder = with_clouds();
+    folder.write("points.csv", "0,0\n1,1\n");
+    folder.write("rows.csv", "1,0\n0,1\n");
+    folder.run("index --points points.csv --measures rows.csv -o rows.index");
+    let refused = folder.run("index rows.index --clouds jets.csv -o rows.index");
+    assert!(refused.contains("it holds measures on shared points"), "{refused}");
+    let refused = folder.run("nearest rows.index --queries rows.csv --weights last");
+    assert!(refused.contains("`--weights` is for clouds"), "{refused}");
+    folder.run("index --clouds jets.csv -o jets.index");
+    folder.write("space.csv", "id,mass,x1\nq,1,3\n");
+    let refused = folder.run("nearest jets.index --queries space.csv");
+    assert!(refused.contains("rows of 2, as the clouds of the index have"), "{refused}");
+    let refused = folder.run("index --clouds jets.csv --penalty -1 -o other.index");
+    assert!(refused.contains("penalty"), "{refused}");
+}

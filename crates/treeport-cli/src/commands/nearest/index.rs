@@ -4,14 +4,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 use treeport::search::{IndexFile, Neighbors};
-use treeport::{Accuracy, Index, Measures};
+use treeport::{Accuracy, Index};
 use treeport_jobs::Shard;
 
-use super::{COLUMNS, MeasureNames, Names, NearestArgs, write};
-use crate::input::{self, PointSet};
+use super::{COLUMNS, MeasureNames, Names, NearestArgs, QuerySet, write};
 use crate::output::Output;
 use crate::progress::watched;
 use crate::{parts, rows, shards};
@@ -24,22 +23,19 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<()> {
     let index = &from.index;
-    let space = PointSet::of(index.metric().points(), from.point_names.as_ref());
-    let read = |path: &Path| input::measures(space, path, args.how, output);
+    let read = |path: &Path| QuerySet::read(args, path, from, output);
     let queries = args.queries.as_deref().map(read).transpose()?;
-    if let (Some(queries), Some(path)) = (&queries, &args.queries) {
-        Measures::check_all_balanced(&[queries, index.measures()]).with_context(|| {
-            format!("{} against {}", input::name(path), input::name(&args.model))
-        })?;
+    if let Some(queries) = &queries {
+        queries.check_totals(index, args, &args.model)?;
     }
     let own = MeasureNames {
         names: index.measures().names().map(<[String]>::to_vec),
         numbers: Some(index.numbers().to_vec()),
     };
-    let names = Names::new(args, queries.as_ref(), own)?;
-    let all = queries.as_ref().map_or(index.next_number(), Measures::len);
+    let names = Names::new(args, queries.as_ref().map(QuerySet::measures), own)?;
+    let all = queries.as_ref().map_or(index.next_number(), |queries| queries.measures().len());
     let shard = args.shard.of(all, "csv", || {
-        let job = args.job(queries.as_ref(), &names);
+        let job = args.job(queries.as_ref().map_or(0, QuerySet::fingerprint), &names);
         Ok(job.part("index", parts::of_file(&args.model)?))
     })?;
     let rows = shard.as_ref().map_or(0..all, Shard::range);
@@ -108,26 +104,18 @@ impl Told {
 fn search(
     args: &NearestArgs,
     index: &Index,
-    queries: Option<&Measures>,
+    queries: Option<&QuerySet>,
     rows: Range<usize>,
     output: &Output,
 ) -> Result<Vec<Neighbors>> {
-    let queries = queries.map(|all| rows_of(all, rows.clone())).transpose()?;
+    let queries = queries.map(|all| all.rows(rows.clone())).transpose()?;
     let accuracy = args.accuracy();
-    watched(output, |progress| match (&queries, args.radius) {
+    watched(output, |progress| match (queries.as_ref().map(QuerySet::set), args.radius) {
         (Some(queries), Some(radius)) => index.radius(queries, radius, progress),
         (Some(queries), None) => index.nearest(queries, args.k, accuracy, progress),
         (None, Some(radius)) => index.radius_graph_rows(rows, radius, progress),
         (None, None) => index.graph_rows(rows, args.k, accuracy, progress),
     })
-}
-
-/// Some rows of measures.
-pub(super) fn rows_of(all: &Measures, rows: Range<usize>) -> treeport::Result<Measures> {
-    if rows.len() == all.len() {
-        return Ok(all.clone());
-    }
-    Measures::from_rows(all.points(), rows.map(|row| all.row(row).iter()))
 }
 
 fn shown(accuracy: Accuracy) -> Value {

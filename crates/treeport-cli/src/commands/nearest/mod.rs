@@ -5,19 +5,21 @@ mod model;
 mod several;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use treeport::Measures;
 use treeport::accuracy::{Accuracy, Question};
-use treeport::search::SavedFile;
+use treeport::search::{IndexFile, MeasureSet, SavedFile};
+use treeport::{Clouds, Index, Measures};
 use treeport_jobs::JobFingerprint;
 use treeport_jobs::fingerprint::{Mix, of_measures};
 use treeport_report::terminal::at_least_one;
 
-use crate::args::{NamesArgs, ReadArgs, ShardArgs};
+use crate::args::{CloudReadArgs, NamesArgs, ReadArgs, ShardArgs};
+use crate::input::PointSet;
 use crate::output::Output;
 use crate::rows::{self, Cell};
 use crate::{input, parts};
@@ -28,10 +30,12 @@ Examples:
   treeport nearest docs.index --queries new.npz --accuracy 0.02 -o neighbors.csv
   treeport nearest docs.index --queries new.npz --radius 0.3
   treeport nearest a.index b.index c.index --queries new.npz -k 5
+  treeport nearest jets.index --queries new_jets.csv --normalize -k 5
   treeport nearest model.tree --measures docs.npz -k 5
   treeport nearest model.tree --measures docs.npz --measure-names titles.txt --queries new.npz
 
-Without `--queries` every measure is asked about its neighbors among the others.
+Without `--queries` every measure is asked about its neighbors among the others. Where an index holds
+clouds, queries are a file of clouds, too.
 
 Which one to take:
   INDEX                   the nearest by exact distance, proved; only a few pairs are solved for that
@@ -84,6 +88,9 @@ pub(crate) struct NearestArgs {
     /// How measures and queries are read.
     #[command(flatten)]
     how: ReadArgs,
+    /// How queries are read where an index holds clouds.
+    #[command(flatten)]
+    cloud: CloudReadArgs,
     /// Neighbors of each.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     k: usize,
@@ -105,6 +112,90 @@ pub(crate) struct NearestArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     shard: ShardArgs,
+}
+
+/// Queries of an index: on its points, or clouds with points of their own.
+enum QuerySet {
+    OnPoints(Measures),
+    Clouds(Clouds),
+}
+
+impl QuerySet {
+    /// Those of a file, as an index takes them.
+    fn read(args: &NearestArgs, path: &Path, from: &IndexFile, output: &Output) -> Result<Self> {
+        let index = &from.index;
+        if index.is_relaxed() {
+            if args.how.normalize {
+                bail!(
+                    "{}: totals of its clouds may differ; leave `--normalize` out",
+                    input::name(&args.model)
+                );
+            }
+            return Ok(Self::Clouds(input::clouds_or_empty(path, &args.cloud)?));
+        }
+        if index.is_of_clouds() {
+            return Ok(Self::Clouds(input::clouds(path, &args.cloud, args.how.normalize)?));
+        }
+        if let Some(option) = args.cloud.given() {
+            let name = input::name(&args.model);
+            bail!("{name}: it holds measures on shared points, and `{option}` is for clouds");
+        }
+        let space = PointSet::of(index.metric().points(), from.point_names.as_ref());
+        Ok(Self::OnPoints(input::measures(space, path, args.how, output)?))
+    }
+
+    fn measures(&self) -> &Measures {
+        match self {
+            Self::OnPoints(measures) => measures,
+            Self::Clouds(clouds) => clouds.measures(),
+        }
+    }
+
+    /// Some of them.
+    fn rows(&self, rows: Range<usize>) -> treeport::Result<Self> {
+        Ok(match self {
+            Self::OnPoints(all) if rows.len() == all.len() => Self::OnPoints(all.clone()),
+            Self::OnPoints(all) => {
+                let rows = rows.map(|row| all.row(row).iter());
+                Self::OnPoints(Measures::from_rows(all.points(), rows)?)
+            }
+            Self::Clouds(all) => Self::Clouds(all.select(&rows.collect::<Vec<_>>())?),
+        })
+    }
+
+    /// As a search takes them.
+    fn set(&self) -> MeasureSet<'_> {
+        match self {
+            Self::OnPoints(measures) => measures.into(),
+            Self::Clouds(clouds) => clouds.into(),
+        }
+    }
+
+    /// What tells them from others.
+    fn fingerprint(&self) -> u64 {
+        match self {
+            Self::OnPoints(measures) => of_measures(measures),
+            Self::Clouds(clouds) => {
+                let mut mix = Mix::new();
+                mix.word(of_measures(clouds.measures()));
+                mix.word(clouds.dim() as u64);
+                mix.numbers(clouds.coordinates().iter().copied());
+                mix.number()
+            }
+        }
+    }
+
+    /// Refuses other totals than those of an index, unless they may differ.
+    fn check_totals(&self, index: &Index, args: &NearestArgs, part: &Path) -> Result<()> {
+        if index.is_relaxed() {
+            return Ok(());
+        }
+        let against = || {
+            let queries = args.queries.as_deref().map(input::name).unwrap_or_default();
+            format!("{queries} against {}", input::name(part))
+        };
+        Measures::check_all_balanced(&[self.measures(), index.measures()]).with_context(against)
+    }
 }
 
 /// The last column is only for an index.
@@ -174,7 +265,7 @@ impl NearestArgs {
     }
 
     /// The fingerprint of the job without that of the index or model.
-    fn job(&self, queries: Option<&Measures>, names: &Names) -> JobFingerprint {
+    fn job(&self, queries: u64, names: &Names) -> JobFingerprint {
         let mut how = Mix::new();
         how.word(if self.radius.is_some() { 0 } else { self.k as u64 });
         let accuracy = self.accuracy();
@@ -183,7 +274,7 @@ impl NearestArgs {
         how.numbers([within, self.radius.unwrap_or(-1.0)]);
         JobFingerprint::new("treeport-nearest-1")
             .part("how-many", how.number())
-            .part("queries", queries.map_or(0, of_measures))
+            .part("queries", queries)
             .part("query-names", parts::of_names(names.queries.names.as_deref()))
             .part("measure-names", parts::of_names(names.measures.names.as_deref()))
     }
@@ -209,6 +300,9 @@ impl NearestArgs {
     /// Refuses options that only an index has.
     fn check_for_model(&self) -> Result<()> {
         let name = input::name(&self.model);
+        if let Some(option) = self.cloud.given() {
+            bail!("{name}: it is no index of clouds, which `{option}` is for");
+        }
         if let Some(other) = self.more.first() {
             let other = input::name(other);
             bail!("{name}: it is no index, and only indexes are asked together; leave {other} out");

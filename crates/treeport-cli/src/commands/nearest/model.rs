@@ -30,7 +30,9 @@ pub(super) fn run(
     let prepared = apart.as_ref().unwrap_or(&among);
     let (all, columns) = (prepared.measures().len(), measures.len());
     let shard = args.shard.of(all, "csv", || {
-        let job = args.job(queries.as_ref(), &names).part("model", parts::of_model(model));
+        let job = args
+            .job(queries.as_ref().map_or(0, of_measures), &names)
+            .part("model", parts::of_model(model));
         Ok(job.part("measures", of_measures(&measures)))
     })?;
     let Range { start, end } = shard.as_ref().map_or(0..all, Shard::range);

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use treeport::search::{IndexFile, PartSearch, SavedFile};
-use treeport::{Error, Index, Measures};
+use treeport::{Error, Index};
 use treeport_jobs::Shard;
 
-use super::index::{Told, rows_of};
-use super::{COLUMNS, MeasureNames, Names, NearestArgs, write};
-use crate::input::{self, PointSet};
+use super::index::Told;
+use super::{COLUMNS, MeasureNames, Names, NearestArgs, QuerySet, write};
+use crate::input;
 use crate::output::Output;
 use crate::progress::watched;
 use crate::{parts, rows};
@@ -28,19 +28,19 @@ pub(super) fn run(
     let Some(path) = &args.queries else {
         bail!("several indexes are asked with `--queries`; each among the others is for one index")
     };
-    let space = PointSet::of(first.index.metric().points(), first.point_names.as_ref());
-    let queries = input::measures(space, path, args.how, output)?;
-    let mut names = Names::new(args, Some(&queries), MeasureNames::default())?;
-    let shard = args.shard.of(queries.len(), "csv", || {
-        let job = args.job(Some(&queries), &names);
+    let queries = QuerySet::read(args, path, &first, output)?;
+    let count = queries.measures().len();
+    let mut names = Names::new(args, Some(queries.measures()), MeasureNames::default())?;
+    let shard = args.shard.of(count, "csv", || {
+        let job = args.job(queries.fingerprint(), &names);
         args.parts().try_fold(job, |job, path| Ok(job.part("index", parts::of_file(path)?)))
     })?;
-    let range = shard.as_ref().map_or(0..queries.len(), Shard::range);
-    let asked = rows_of(&queries, range.clone())?;
+    let range = shard.as_ref().map_or(0..count, Shard::range);
+    let asked = queries.rows(range.clone())?;
     let begun = Instant::now();
     let mut search = match args.radius {
-        Some(radius) => PartSearch::radius(&asked, radius)?,
-        None => PartSearch::nearest(&asked, args.k, args.accuracy())?,
+        Some(radius) => PartSearch::radius(asked.set(), radius)?,
+        None => PartSearch::nearest(asked.set(), args.k, args.accuracy())?,
     };
     let mut collected = PartNames::default();
     let point_names = first.point_names.clone();
@@ -54,7 +54,7 @@ pub(super) fn run(
                 input::name(path)
             );
         }
-        check_totals(&asked, &part.index, args, path)?;
+        asked.check_totals(&part.index, args, path)?;
         let start = watched(output, |progress| search.ask(&[&part.index], progress))
             .map_err(|error| other_metric(error, args, path))?;
         collected.add(path, &part.index, start)?;
@@ -86,14 +86,6 @@ fn read(path: &Path, args: &NearestArgs) -> Result<IndexFile> {
             bail!("{name}: it is no index, as {first} is; `treeport index` makes one")
         }
     }
-}
-
-fn check_totals(queries: &Measures, part: &Index, args: &NearestArgs, path: &Path) -> Result<()> {
-    let against = || {
-        let queries = args.queries.as_deref().map(input::name).unwrap_or_default();
-        format!("{queries} against {}", input::name(path))
-    };
-    Measures::check_all_balanced(&[queries, part.measures()]).with_context(against)
 }
 
 /// Names the files where two parts do not fit together.
