@@ -94,6 +94,17 @@ pub(super) struct Aim<'a> {
     pub(super) is_up: &'a dyn Fn() -> bool,
 }
 
+/// An ε up to this many times the one that bounds want will do.
+const NEARLY: f64 = 1.01;
+
+/// The next ε: less by far, or that which bounds want where it is on the way. Always less: what bounds want
+/// may be rounded up, and would then be passed again and again.
+fn next_epsilon(epsilon: f32, wanted: f64) -> f32 {
+    let next = epsilon * FALL;
+    let is_passed = f64::from(next) < wanted && NEARLY * wanted < f64::from(epsilon);
+    if is_passed { wanted as f32 } else { next }
+}
+
 /// Masses of a side are whole numbers below 2 to this power all together.
 const MASS_BITS: i32 = 50;
 
@@ -215,7 +226,7 @@ impl<'a> Sparse<'a> {
             let mean = self.mean_cost(&plan);
             // The largest ε for which bounds are likely to be close enough.
             let close = 3.0 * aim.width * mean;
-            let may_do = aim.keeps_bounds || f64::from(epsilon) <= 1.01 * close;
+            let may_do = aim.keeps_bounds || f64::from(epsilon) <= NEARLY * close;
             let is_last = !is_done || f64::from(epsilon) <= BEGINS * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = auction.arcs();
@@ -231,11 +242,9 @@ impl<'a> Sparse<'a> {
                     return Ok(Some((flows, arcs)));
                 }
             }
-            let next = epsilon * FALL;
-            let is_passed = f64::from(next) < close && close < f64::from(epsilon);
-            epsilon = (if is_passed { close as f32 } else { next }).max(finest);
+            epsilon = next_epsilon(epsilon, close).max(finest);
             // Bounds want all mass placed: the rest may go far.
-            unplaced = if f64::from(epsilon) <= close { 0.0 } else { UNPLACED };
+            unplaced = if f64::from(epsilon) <= NEARLY * close { 0.0 } else { UNPLACED };
         }
     }
 

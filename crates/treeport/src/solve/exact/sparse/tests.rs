@@ -311,3 +311,15 @@ fn costs_beyond_the_range_are_an_error_however_close_bounds_need_to_be() {
     assert!(problem.within(target, &crate::silent).is_err());
     assert!(problem.value(&crate::silent).is_err());
 }
+
+#[test]
+fn an_epsilon_that_is_rounded_up_is_not_taken_for_ever() {
+    // In single precision 0.1 is more than 0.1.
+    assert!(f64::from(0.1f32) > 0.1);
+    assert_eq!(next_epsilon(0.4, 0.1), 0.1);
+    assert_eq!(next_epsilon(0.1, 0.1), 0.1 * FALL);
+    for k in 0..2000 {
+        let (epsilon, wanted) = (1.0f32, f64::from(k) * 7.3e-4);
+        assert!(next_epsilon(epsilon, wanted) < epsilon, "{wanted}");
+    }
+}
