@@ -206,6 +206,10 @@ impl Clouds {
     /// As [`GroundMetric::from_points`], the point named by its cloud; the copy of the points does not fit.
     pub fn ground(&self, geometry: impl Into<Geometry>) -> Result<GroundMetric> {
         memory::check(format_args!("{STEP}"), 8 * self.coordinates.len() as u64, INSTEAD)?;
+        if self.coordinates.is_empty() {
+            // A metric has at least one point; this one is nobody's, and has a direction.
+            return GroundMetric::from_points(self.dim, vec![1.0; self.dim], geometry);
+        }
         GroundMetric::from_points(self.dim, self.coordinates.to_vec(), geometry)
             .map_err(|error| self.placed(error))
     }
@@ -240,6 +244,16 @@ impl Clouds {
             }
             _ => least.0.placed(Error::NoMass { measure: least.1 }),
         })
+    }
+
+    /// That a coordinate is too far from others for a search: the largest, by its cloud.
+    pub(crate) fn too_far(&self) -> Error {
+        let size = |&at: &usize| self.coordinates[at].abs();
+        let largest = (0..self.coordinates.len()).max_by(|a, b| size(a).total_cmp(&size(b)));
+        let at = largest.unwrap_or(0);
+        let cloud = self.start.partition_point(|&first| first * self.dim <= at).max(1) - 1;
+        let value = self.coordinates.get(at).copied().unwrap_or(0.0);
+        Error::FarCloud { cloud: self.label(cloud), value }
     }
 
     /// What a cloud is called: its name, or else its number.

@@ -102,9 +102,13 @@ pub enum Error {
     )]
     MeasureNamedTwice { name: String },
     #[error(
-        "part {part} of the collection, counted from 0, has another ground metric than the first; build all parts on the same points"
+        "part {part} of the collection, counted from 0, has another ground metric or penalty than the first; build all parts on the same points"
     )]
     OtherGroundMetric { part: usize },
+    #[error(
+        "cloud {cloud} has a coordinate of {value:e}, so far from others that squares of distances go beyond the largest number; a search takes no such clouds, so divide all coordinates by a large number first"
+    )]
+    FarCloud { cloud: String, value: f64 },
     #[error("the index holds clouds, which bring their own points; give clouds, too")]
     CloudsWanted,
     #[error(

@@ -20,7 +20,7 @@ from distributed import Client, Future, get_client
 from scipy import sparse
 
 from . import _blocks
-from ._clouds import Clouds
+from ._clouds import Clouds, are_clouds, clouds_of
 from ._ground import names_of_ground, places_of_ground
 from ._inputs import Places, table, unmapped
 from ._model import Model
@@ -258,8 +258,9 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
-    if isinstance(X, Clouds):
-        return _of_clouds(X, _sizes(len(X), chunks, workers, most))
+    if are_clouds(X):
+        clouds = clouds_of(X, empty=True)
+        return _of_clouds(clouds, _sizes(len(clouds), chunks, workers, most))
     plain = table(unmapped(X, lambda: _places(model)), _names(model))
     sizes = _sizes(plain.shape[0], chunks, workers, most)
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)

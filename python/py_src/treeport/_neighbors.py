@@ -83,7 +83,7 @@ class WassersteinNeighbors(  # type: ignore[misc]
         of their own, such as `diagrams`, need none here.
     memory : int, optional
         Bytes for the potentials of measures, which make answers faster, never others: 2 for each measure and point, all or
-        none; 4 GiB by default. For `Clouds` 2 for each cloud and each of at most 4,096 points of a net; 18 times the bytes of
+        none; 4 GiB by default. For `Clouds` 2 for each cloud and each of at most 4,096 points of a net; 16 times the bytes of
         masses and coordinates by default.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.

@@ -8,7 +8,7 @@ use treeport::{Accuracy, Clouds, Index, IndexOptions, PointMetric, Problems, sil
 use super::exact::on_threads;
 use super::{Peer, Row, median_seconds};
 use crate::Result;
-use crate::generate::{cells, images, jets, seeded};
+use crate::generate::{Random, cells, images, jets, seeded};
 
 /// Queries, none of them in the collection, and those of them for which every pair is solved.
 const QUERIES: usize = 50;
@@ -16,6 +16,9 @@ const JUDGED: usize = 10;
 
 /// Neighbors of a query.
 const K: usize = 10;
+
+/// What makes so many clouds.
+type Make = fn(usize, &mut Random) -> treeport::Result<Clouds>;
 
 /// Times searches among so many jets, three quarters as many images and half as many samples of cells.
 ///
@@ -31,7 +34,7 @@ pub fn clouds(
     mut report: impl FnMut(&Row),
 ) -> Result<()> {
     let wanted = |name: &str| sets.is_empty() || sets.iter().any(|set| set == name);
-    let made: [(&str, usize, fn(usize, &mut _) -> _); 3] =
+    let made: [(&str, usize, Make); 3] =
         [("jets", count, jets), ("images", count * 3 / 4, images), ("cells", count / 2, cells)];
     for (name, count, make) in made.into_iter().filter(|of| wanted(of.0)) {
         let all = make(count + QUERIES, &mut seeded(seed))?;

@@ -68,6 +68,11 @@ impl Index {
     ) -> Result<Self> {
         measures.check_points(metric.points())?;
         labels::check(measures)?;
+        if let Some(penalty) = options.penalty {
+            let expected = "only searches among clouds take one";
+            let value = penalty.to_string();
+            return Err(Error::BadOption { option: "penalty", value, expected });
+        }
         metric.prepare(progress)?;
         let mut reference = Reference::for_index(metric, measures, options);
         let typical = reference.typical_distance(metric);

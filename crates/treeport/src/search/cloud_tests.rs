@@ -258,7 +258,7 @@ fn judge_relaxed(index: &Index, queries: &Clouds, k: usize, penalty: f64) {
         for &(number, distance) in &all {
             let most = distance * (1.0 + 2e-9) + digits;
             let row = index.row_of(number).unwrap();
-            let scale = if measure.total() > 0.0 { measure.total() } else { 1.0 };
+            let scale = penalties::scale_of(index, &measure);
             let bound = f64::from(bounds[row]) * index.indexed.unit * scale;
             assert!(bound <= most, "{number}: {bound} {distance}");
             let bound = rough.found.iter().find(|of| of.0 == number).unwrap().1;
@@ -319,6 +319,104 @@ fn nets_are_for_few_coordinates() {
     }
 }
 
+/// Empty queries, and masses and prices that single precision does not have.
+#[test]
+fn bounds_of_tiny_masses_are_not_above() {
+    for (mass, penalty) in
+        [(1e-42, 1e-3), (1e-45, 1.0), (1e-45, 1e25), (1e-40, 1.0), (1e-8, 1e-300)]
+    {
+        let coordinates: Vec<f64> = (0..60).map(|k| ((k * 37) % 11) as f64).collect();
+        let start: Vec<usize> = (0..=10).map(|row| 3 * row).collect();
+        let masses: Vec<f64> = (0..30).map(|k| mass * (1.0 + ((k * 7) % 5) as f64)).collect();
+        let clouds = Clouds::new(2, coordinates, &start, &masses).unwrap();
+        let ground = clouds.ground(PointMetric::Euclidean).unwrap();
+        let options = IndexOptions { memory: None, reference: 5, penalty: Some(penalty) };
+        let index = Index::of_clouds(&clouds, &ground, &options, &silent).unwrap();
+        let empty = Clouds::or_empty(2, vec![], &[0, 0], &[]).unwrap();
+        let queries = empty.followed_by(&clouds.select(&[3, 4]).unwrap()).unwrap();
+        let found = index.nearest(&queries, 4, Accuracy::EXACT, &silent).unwrap();
+        let rough = index.nearest(&queries, 10, Accuracy::Approximate, &silent).unwrap();
+        for (query, (found, rough)) in found.iter().zip(&rough).enumerate() {
+            let all = relaxed_brute(&index, &queries, query, penalty);
+            let digits = 1e-14 * 60.0 * mass * penalty.min(100.0);
+            for (found, expected) in found.found.iter().zip(&all) {
+                assert!(
+                    (found.1 - expected.1).abs() <= 1e-9 * expected.1 + digits,
+                    "{mass} {penalty}"
+                );
+            }
+            for &(number, bound) in &rough.found {
+                let distance = all.iter().find(|of| of.0 == number).unwrap().1;
+                assert!(bound <= distance * (1.0 + 1e-9) + digits, "{bound} {distance}");
+            }
+        }
+    }
+}
+
+/// Whoever asks, and on however many threads.
+#[test]
+fn relaxed_distances_are_symmetric_to_the_bit() {
+    let mixed = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 101.0;
+    let coordinates: Vec<f64> = (0..60 * 5 * 3).map(mixed).collect();
+    let start: Vec<usize> = (0..=60).map(|row| 5 * row).collect();
+    let clouds = Clouds::new(3, coordinates, &start, &[1.0; 300]).unwrap();
+    let ground = clouds.ground(PointMetric::Euclidean).unwrap();
+    let options = IndexOptions { penalty: Some(3.0), ..IndexOptions::default() };
+    let index = Index::of_clouds(&clouds, &ground, &options, &silent).unwrap();
+    let all = index.graph(59, Accuracy::EXACT, &silent).unwrap();
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    assert_eq!(one.install(|| index.graph(59, Accuracy::EXACT, &silent).unwrap()), all);
+    let distance = |a: usize, b: usize| all[a].found.iter().find(|of| of.0 == b).unwrap().1;
+    for (a, b) in (0..60).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        assert_eq!(distance(a, b).to_bits(), distance(b, a).to_bits());
+        let alone = index.graph_rows(a..a + 1, 59, Accuracy::EXACT, &silent).unwrap();
+        assert_eq!(alone[0].found, all[a].found);
+    }
+}
+
+/// Coordinates whose squares overflow are refused by name, and nothing changes.
+#[test]
+fn clouds_that_are_too_far_are_named() {
+    let near = Clouds::uniform(2, vec![0.0, 0.0, 1.0, 1.0, 2.0, 0.0], &[0, 2, 3]).unwrap();
+    let ground = near.ground(PointMetric::Euclidean).unwrap();
+    let options = IndexOptions::default();
+    let mut index = Index::of_clouds(&near, &ground, &options, &silent).unwrap();
+    let names = vec!["a".into(), "b".into()];
+    let far = Clouds::uniform(2, vec![0.0, 0.0, 1e160, 0.0, -1e160, 0.0], &[0, 1, 3]).unwrap();
+    let far = far.with_names(names).unwrap();
+    let said = |error: Error| error.to_string();
+    let expected = "cloud b has a coordinate of";
+    assert!(
+        said(index.nearest(&far, 1, Accuracy::EXACT, &silent).unwrap_err()).starts_with(expected)
+    );
+    assert!(said(index.add(&far, &silent).unwrap_err()).starts_with(expected));
+    let one = Clouds::uniform(2, vec![1e160, 1e160], &[0, 1]).unwrap();
+    assert!(
+        said(index.add(&one, &silent).unwrap_err())
+            .starts_with("cloud 0 has a coordinate of 1e160")
+    );
+    let ground = far.ground(PointMetric::Euclidean).unwrap();
+    let error = Index::of_clouds(&far, &ground, &options, &silent).unwrap_err();
+    assert!(said(error).starts_with(expected));
+    judge(&index, &near, 2);
+}
+
+#[test]
+fn collections_may_be_empty_of_mass_and_parts_have_one_penalty() {
+    let empty = Clouds::or_empty(2, vec![], &[0, 0, 0], &[]).unwrap();
+    let ground = empty.ground(PointMetric::Euclidean).unwrap();
+    let with = |penalty| IndexOptions { penalty: Some(penalty), ..IndexOptions::default() };
+    let index = Index::of_clouds(&empty, &ground, &with(2.0), &silent).unwrap();
+    let one = Clouds::new(2, vec![0.0, 0.0], &[0, 1], &[1.5]).unwrap();
+    let found = index.nearest(&one, 1, Accuracy::EXACT, &silent).unwrap();
+    assert_eq!(found[0].found, [(0, 3.0)]);
+    let other = Index::of_clouds(&empty, &ground, &with(1.0), &silent).unwrap();
+    let error = nearest_in_parts(&[&index, &other], &one, 1, Accuracy::EXACT, &silent).unwrap_err();
+    assert!(matches!(error, Error::OtherGroundMetric { part: 1 }));
+    let measures = Measures::from_dense(1, &[1.0]).unwrap();
+    assert!(Index::new(&ground, &measures, &with(1.0), &silent).is_err());
+}
+
 #[test]
 fn one_kind_is_not_taken_for_the_other() {
     let clouds = Clouds::uniform(2, vec![0.0, 0.0, 1.0, 1.0], &[0, 1, 2]).unwrap();
@@ -336,7 +434,8 @@ fn one_kind_is_not_taken_for_the_other() {
     let error = of_clouds.radius(&other, 1.0, &silent).unwrap_err();
     assert!(error.to_string().contains("rows of 2, as the clouds of the index have"), "{error}");
     let heavy = Clouds::new(2, vec![0.0; 2], &[0, 1], &[2.0]).unwrap();
-    assert!(matches!(of_clouds.add(&heavy, &silent), Err(Error::Unbalanced { .. })));
+    let error = of_clouds.add(&heavy, &silent).unwrap_err();
+    assert!(error.to_string().starts_with("clouds 0 and 0 have total mass 2 and 1"), "{error}");
     let before = IndexFile { index: of_clouds, point_names: None }.to_bytes().unwrap();
     let mut index = IndexFile::from_bytes(&before).unwrap().index;
     assert!(matches!(index.remove(&[2]), Err(Error::NoSuchMeasure { .. })));

@@ -17,8 +17,8 @@ use super::query::{SearchRequest, Searcher};
 use super::query_distances::QueryDistances;
 use super::{Index, IndexOptions, labels, net};
 use crate::clouds::Clouds;
-use crate::error::{Error, Result};
-use crate::measure::{Measure, Measures};
+use crate::error::{Error, Result, cloud_label};
+use crate::measure::{Measure, Measures, check_totals};
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::progress::{Counter, Progress, silent};
@@ -79,7 +79,7 @@ const LEAST_CENTERS: usize = 32;
 
 /// Bytes for potentials, where nothing is said: so many times those of masses and coordinates. The rest of an index
 /// takes about as many again as these.
-const SHARE_OF_DATA: u64 = 18;
+const SHARE_OF_DATA: u64 = 16;
 
 /// The largest share of the distance of a neighbor that may be lost on the way to a net.
 const MOST_LOST: f64 = 0.3;
@@ -110,12 +110,16 @@ impl Index {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let measures = clouds.measures();
-        measures.check_points(metric.points())?;
+        if clouds.points() > 0 {
+            measures.check_points(metric.points())?;
+        }
         measures.names().map_or(Ok(()), labels::check_names)?;
+        if metric.vectors().is_none() && metric.points() > 0 {
+            return Err(clouds.too_far());
+        }
         let prices = penalties::prices_of(clouds, metric, options.penalty)?;
         if prices.is_none() {
-            measures.clone().with_mass()?;
-            Measures::check_all_balanced(&[measures])?;
+            clouds.clone().with_mass()?.check_balanced(None)?;
         }
         let prices = prices.map(|prices| of_points_with_mass(&prices, measures));
         let (metric, measures) = points_with_mass(metric, measures)?;
@@ -198,8 +202,9 @@ impl Index {
         let (mut distances, mut lost) = (QueryDistances::default(), 0.0);
         for &row in &rows {
             let measure = self.measures.row(row);
-            // As a cloud that is not in the collection would.
-            let others = |column: u32| !measure.support().contains(&net.points[column as usize]);
+            // As a cloud that is not in the collection would. Its points follow each other.
+            let own = measure.support()[0]..measure.support()[0] + measure.support().len() as u32;
+            let others = |column: u32| !own.contains(&net.points[column as usize]);
             let nearest = distances.nearest_columns(net, None, measure.support(), others)?;
             for ((point, mass), &column) in measure.iter().zip(&nearest) {
                 let center = net.points[column as usize] as usize;
@@ -215,20 +220,20 @@ impl Index {
     /// Measures on other points, clouds in another space or with other totals, or one kind in place of the
     /// other.
     pub(super) fn resolved<'a>(&self, set: MeasureSet<'a>) -> Result<ResolvedQueries<'a>> {
-        let resolved = match (set, self.is_of_clouds()) {
+        match (set, self.is_of_clouds()) {
             (MeasureSet::OnPoints(measures), false) => {
                 measures.check_points(self.indexed.metric.points())?;
-                ResolvedQueries { measures, others: None, prices: None }
+                Measures::check_all_balanced(&[measures, &self.measures])?;
+                Ok(ResolvedQueries { measures, others: None, prices: None })
             }
             (MeasureSet::Clouds(clouds), true) => {
                 let (others, prices) = (Some(self.metric_of(clouds)?), self.prices_of(clouds)?);
-                ResolvedQueries { measures: clouds.measures(), others, prices }
+                self.check_totals(clouds)?;
+                Ok(ResolvedQueries { measures: clouds.measures(), others, prices })
             }
-            (MeasureSet::OnPoints(_), true) => return Err(Error::CloudsWanted),
-            (MeasureSet::Clouds(_), false) => return Err(Error::SharedPointsWanted),
-        };
-        self.check_totals(resolved.measures)?;
-        Ok(resolved)
+            (MeasureSet::OnPoints(_), true) => Err(Error::CloudsWanted),
+            (MeasureSet::Clouds(_), false) => Err(Error::SharedPointsWanted),
+        }
     }
 
     /// The prices at all points of other clouds, where mass may be left behind: each says its own where those of the
@@ -242,13 +247,23 @@ impl Index {
         Ok(prices)
     }
 
-    /// Refuses measures without mass, or of other totals, unless these may differ.
-    fn check_totals(&self, measures: &Measures) -> Result<()> {
+    /// Refuses clouds without mass, or of other totals, unless these may differ.
+    fn check_totals(&self, clouds: &Clouds) -> Result<()> {
         if self.prices.is_some() {
             return Ok(());
         }
-        measures.clone().with_mass()?;
-        Measures::check_all_balanced(&[measures, &self.measures])
+        clouds.clone().with_mass()?.check_balanced(None)?;
+        let Some(theirs) = clouds.measures().iter().next() else { return Ok(()) };
+        for (row, ours) in self.measures.iter().enumerate() {
+            let [left_total, right_total] = [theirs.total(), ours.total()];
+            check_totals((0, left_total), (row, right_total)).map_err(|_| {
+                let name = self.measures.names().map(|names| names[row].as_str());
+                let right = cloud_label(name, self.numbers[row]);
+                let left = clouds.label(0);
+                Error::UnbalancedClouds { left, right, left_total, right_total }
+            })?;
+        }
+        Ok(())
     }
 
     /// The metric of all points of other clouds.
@@ -261,12 +276,19 @@ impl Index {
                 found: format!("rows of {}", clouds.dim()),
             });
         }
-        let metric = if clouds.points() == 0 {
-            Ok(self.indexed.metric.clone())
-        } else {
-            self.indexed.metric.with_points(clouds.coordinates().to_vec())
-        };
-        metric.map_err(|error| clouds.placed(error))
+        if clouds.points() == 0 {
+            return Ok(self.indexed.metric.clone());
+        }
+        let coordinates = clouds.coordinates();
+        let step = format_args!("the coordinates of {} points", clouds.points());
+        memory::check(
+            step,
+            memory::size_of::<f64>(&[coordinates.len()]),
+            "ask for fewer at a time",
+        )?;
+        let metric = self.indexed.metric.with_points(coordinates.to_vec());
+        let metric = metric.map_err(|error| clouds.placed(error))?;
+        if metric.shares_space(&self.indexed.metric) { Ok(metric) } else { Err(clouds.too_far()) }
     }
 
     /// Whether mass may be left behind at a price, so that totals may differ.
@@ -286,7 +308,7 @@ impl Index {
 
     /// Adds clouds; see [`add`](Self::add).
     pub(super) fn add_clouds(&mut self, clouds: &Clouds, progress: &Progress<'_>) -> Result<usize> {
-        self.check_totals(clouds.measures())?;
+        self.check_totals(clouds)?;
         let added = clouds.len();
         if added == 0 {
             return Ok(self.next_number());
@@ -295,7 +317,7 @@ impl Index {
         let prices = prices.map(|prices| of_points_with_mass(&prices, clouds.measures()));
         let (others, theirs) = points_with_mass(&self.metric_of(clouds)?, clouds.measures())?;
         if self.is_empty() {
-            theirs.names().map_or(Ok(()), labels::check_names)?;
+            let theirs = self.named(theirs.clone(), &theirs)?;
             self.replace_clouds(&others, &theirs, prices, progress)?;
             return Ok(self.number_added(added));
         }
@@ -306,6 +328,9 @@ impl Index {
         } else {
             others
         };
+        if !metric.shares_space(&self.indexed.metric) {
+            return Err(clouds.too_far());
+        }
         let measures = self.named(one_after_the_other(&self.measures, &theirs)?, &theirs)?;
         let rows = self.len();
         let indexed = all_points(&metric, self.indexed.unit);

@@ -345,6 +345,7 @@ fn assemble(
     let potentials = potentials(&singles(scales), steps, tabled.points.len())?;
     let prices = match prices.map(doubles) {
         Some(prices) if penalty::check(&prices, measures.entries()).is_err() => return None,
+        Some(prices) if options.penalty.is_some_and(|same| !is_same(&prices, same)) => return None,
         Some(prices) => Some(Prices::new(options.penalty, prices, &measures, unit)),
         None => None,
     };
@@ -382,6 +383,11 @@ fn assemble(
         && index.columns.iter().all(|&column| (column as usize) < index.indexed.used)
         && [0, measures.len()].contains(&index.potentials.len());
     complete.then_some(Ok(index))
+}
+
+/// Whether this is a penalty, and that of all points.
+fn is_same(prices: &[f64], same: f64) -> bool {
+    penalty::check(&[same], 1).is_ok() && prices.iter().all(|&price| price == same)
 }
 
 /// The potentials from their scales and steps.

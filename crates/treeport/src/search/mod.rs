@@ -37,7 +37,7 @@
 //! Not kept: *a first basis by the duals of the sweeps* for the exact solver (35 pivots instead of 36 on
 //! Belfast, 7.1 instead of 6.5 on tweets); *rows of distances to all points*, kept for later queries (266 ms
 //! for a query of 70 words in R³⁸⁴ among 11,118 posts the first time, and up to 12 bytes for each pair of
-//! points); *the query's duals beside those of the candidate* in level 2 (16.4 instead of 18.4 candidates
+//! points); on shared points *the query's duals beside those of the candidate* in level 2 (16.4 instead of 18.4 candidates
 //! swept on posts, 12.5 instead of 15.5 on texts of nine words: less than finding them takes); *a limit of
 //! four candidates for every neighbor* in approximate searches (0.97 of the neighbors on posts, but 0.74 on
 //! tweets and maps); *distances in the leading directions first*, with the norm of the rest as one more
@@ -95,7 +95,7 @@ use solved_pairs::SolvedPairs;
 pub struct IndexOptions {
     /// Bytes for potentials of measures, which are kept to answer faster: 2 for each measure and point,
     /// all of them or none; 4 GiB by default. Of clouds it is 2 for each cloud and point of a net, which has
-    /// fewer points where there is less memory, and 18 times the bytes of masses and coordinates by default. Answers
+    /// fewer points where there is less memory, and 16 times the bytes of masses and coordinates by default. Answers
     /// are the same with any.
     pub memory: Option<u64>,
     /// Points of the mean of the collection that potentials are made against.
@@ -162,7 +162,7 @@ pub struct Index {
     next_number: usize,
     reference: Reference,
     /// Where the entries of each measure begin; of every entry its column, its mass in a total of 1, and
-    /// its dual, if there are potentials.
+    /// its dual, if there are potentials or measures are clouds.
     start: Vec<usize>,
     columns: Vec<u32>,
     masses: Vec<f32>,

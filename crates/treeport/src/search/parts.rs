@@ -71,6 +71,8 @@ pub struct PartSearch<'a> {
     accuracy: Accuracy,
     /// The metric of the first part.
     metric: Option<GroundMetric>,
+    /// Whether mass may be left behind there, and the price of that.
+    prices: Option<(bool, Option<f64>)>,
     /// Parts that were asked, and the number of the first measure of the next one.
     parts: usize,
     next_number: usize,
@@ -102,7 +104,8 @@ impl<'a> PartSearch<'a> {
 
     fn new(queries: MeasureSet<'a>, end: SearchEnd, accuracy: Accuracy) -> Self {
         let found = vec![Neighbors::none(); queries.len()];
-        Self { queries, end, accuracy, metric: None, parts: 0, next_number: 0, found }
+        let (metric, prices) = (None, None);
+        Self { queries, end, accuracy, metric, prices, parts: 0, next_number: 0, found }
     }
 
     /// Looks among the next parts, in parallel over parts and queries; the same for any number of threads.
@@ -116,8 +119,9 @@ impl<'a> PartSearch<'a> {
         let mut resolved = Vec::with_capacity(parts.len());
         for (part, index) in (self.parts..).zip(parts) {
             resolved.push(index.resolved(self.queries)?);
-            if first.is_some_and(|first| !same_ground(first, index.metric(), index.is_of_clouds()))
-            {
+            let differs = |first| !same_ground(first, index.metric(), index.is_of_clouds());
+            let prices = (index.is_relaxed(), index.penalty());
+            if first.is_some_and(differs) || *self.prices.get_or_insert(prices) != prices {
                 return Err(Error::OtherGroundMetric { part });
             }
         }

@@ -13,6 +13,7 @@ use super::query::{Query, Searcher};
 use super::query_distances::QueryDistances;
 use crate::clouds::Clouds;
 use crate::error::{Error, Result};
+use crate::exact::precedes;
 use crate::measure::{Measure, Measures};
 use crate::metric::{GroundMetric, lowered};
 use crate::rounding::single;
@@ -45,10 +46,15 @@ impl Prices {
     }
 }
 
-/// What masses are divided by: the total of a query, or 1 where it has none.
-pub(super) fn scale_of(query: &Measure<'_>) -> f64 {
-    if query.total() > 0.0 { query.total() } else { 1.0 }
+/// What masses are divided by: the total of a query, or that of a typical cloud where it has none.
+pub(super) fn scale_of(index: &Index, query: &Measure<'_>) -> f64 {
+    let typical = index.prices.as_ref().map_or(0.0, |prices| prices.mean_total);
+    let some = [query.total(), typical].into_iter().find(|&total| total > 0.0);
+    some.unwrap_or(1.0)
 }
+
+/// Shares of masses that single precision has all digits of, after a product, too.
+const SHARES: std::ops::Range<f32> = 1e-15..1e15;
 
 /// The prices at all points of clouds that are measured by a metric: their own, or the same at all of them.
 ///
@@ -79,9 +85,14 @@ pub(super) fn prices_of(
 }
 
 /// What it costs at least to get from a query to a cloud of the collection, exactly.
-pub(super) fn relaxed_value(query: &Query<'_>, other: &Measure<'_>) -> Result<f64> {
+///
+/// Of two clouds of a collection the same comes first, whoever asks: so the bits are the same, too.
+pub(super) fn relaxed_value(
+    query: &Query<'_>,
+    prices: &Prices,
+    other: &Measure<'_>,
+) -> Result<f64> {
     let Query { index, measure, asked, counter } = *query;
-    let Some(prices) = &index.prices else { return Ok(0.0) };
     let (own, of_query) = (&index.indexed.metric, asked.prices.unwrap_or(&prices.of_columns));
     let others = asked.others.unwrap_or(own);
     let at = |prices: &[f64], of: &Measure<'_>| -> Vec<f64> {
@@ -94,8 +105,13 @@ pub(super) fn relaxed_value(query: &Query<'_>, other: &Measure<'_>) -> Result<f6
         };
         return Ok(left(&a, measure) + left(&b, other));
     }
-    let (metric, pair) = side_by_side((others, measure), (own, other))?;
-    let both = [a, b].concat();
+    let turned = precedes(other, measure);
+    let (metric, pair) = if turned {
+        side_by_side((own, other), (others, measure))?
+    } else {
+        side_by_side((others, measure), (own, other))?
+    };
+    let both = if turned { [b, a].concat() } else { [a, b].concat() };
     let problem = Problem::new(&metric, &pair.row(0), &pair.row(1)).with_penalties(&both, &both);
     problem.value(&|_| counter.add(0).is_ok())
 }
@@ -115,7 +131,7 @@ impl Reference {
         let net = index.tabled();
         let columns = 0..self.points.len() as u32;
         distances.add(net, columns.clone())?;
-        let scale = scale_of(measure);
+        let scale = scale_of(index, measure);
         let reference_total = (mean_total / scale) as f32;
         let masses = measure.masses().iter().map(|mass| (mass / scale) as f32);
         problem.begin(masses.chain([reference_total]));
@@ -152,13 +168,20 @@ impl Searcher {
     pub(super) fn bound_relaxed_by_query(&mut self, index: &Index, query: &Measure<'_>) {
         let Some(prices) = &index.prices else { return };
         let f = &mut self.potential.f;
+        if query.support().is_empty() {
+            f.fill(f32::MAX);
+        }
         f.iter_mut().zip(&prices.lowered).for_each(|(f, &price)| *f = f.min(price));
         let largest = f.iter().fold(0.0, |most: f32, f| most.max(f.abs()));
         let constant = if query.total() > 0.0 { self.potential.constant as f32 } else { 0.0 };
-        let scale = scale_of(query);
+        let scale = scale_of(index, query);
         for (row, entries) in index.start.windows(2).enumerate() {
             let entries = entries[0]..entries[1];
             let share = (index.measures.row(row).total() / scale) as f32;
+            if !SHARES.contains(&share) || largest * share < SHARES.start {
+                self.bounds.push(0.0);
+                continue;
+            }
             // A rounding for every mass, product and sum, those of the share and of the constant.
             let slack = single(entries.len() + 10) as f32 * (largest * share + constant.abs());
             let columns = index.columns[entries.clone()].iter();
@@ -176,7 +199,7 @@ impl Searcher {
         row: usize,
     ) -> Result<()> {
         let Some(prices) = &index.prices else { return Ok(()) };
-        let (scale, count) = (scale_of(query), self.query_prices.len());
+        let (scale, count) = (scale_of(index, query), self.query_prices.len());
         let columns = &index.columns[index.entries_of(row)];
         let Self { problem, pair, distances, query_prices, .. } = self;
         let supplies = pair.supply.iter().map(|mass| (mass / scale) as f32);

@@ -311,7 +311,7 @@ impl Searcher {
         let (index, skipped) = (query.index, query.asked.skipped);
         let bounds = self.bounds.iter().copied().enumerate();
         let bounds = bounds.filter(|&(row, _)| Some(row) != skipped);
-        candidates.begin(bounds, index.indexed.unit, scale_of(query.measure));
+        candidates.begin(bounds, index.indexed.unit, scale_of(query.index, query.measure));
     }
 
     /// Raises the bound of a candidate by the next level, and by those after it for as long as it
@@ -436,7 +436,7 @@ impl Searcher {
         candidate: &Candidate,
     ) -> Result<()> {
         let demand = self.pair.demand.iter();
-        let scale = scale_of(query);
+        let scale = scale_of(index, query);
         self.problem.begin(demand.map(|&mass| (mass / scale) as f32));
         let row = candidate.row as usize;
         if index.prices.is_some() {
@@ -475,8 +475,8 @@ impl Searcher {
     fn solve(&mut self, query: &Query<'_>, row: usize) -> Result<f64> {
         let Query { index, measure, counter, asked } = *query;
         let other = index.measures.row(row);
-        // Totals that differ make the distance that of the measure that asks.
-        let equal = rescaling(measure.total(), other.total()) == 1.0;
+        // Totals that differ make the distance that of the measure that asks, unless mass is left behind.
+        let equal = index.prices.is_some() || rescaling(measure.total(), other.total()) == 1.0;
         let shared = asked.solved.zip(asked.skipped).filter(|_| equal);
         if let Some(distance) = shared.and_then(|(solved, own)| solved.take(own, row)) {
             return Ok(distance);
@@ -485,14 +485,14 @@ impl Searcher {
         let turned = usize::from(precedes(&other, measure));
         let metric = &index.indexed.metric;
         let solver = &mut self.solvers[turned];
-        let (value, _) = match asked.others {
-            _ if index.prices.is_some() => (penalties::relaxed_value(query, &other)?, 0.0),
-            Some(others) => {
+        let value = match (&index.prices, asked.others) {
+            (Some(prices), _) => penalties::relaxed_value(query, prices, &other)?,
+            (None, Some(others)) => {
                 let (metric, pair) = clouds::side_by_side((others, measure), (metric, &other))?;
                 solver.forget_metric();
-                solver.value_and_gap(&metric, &pair.row(0), &pair.row(1), &goes_on)?
+                solver.value_and_gap(&metric, &pair.row(0), &pair.row(1), &goes_on)?.0
             }
-            None => solver.value_and_gap(metric, measure, &other, &goes_on)?,
+            (None, None) => solver.value_and_gap(metric, measure, &other, &goes_on)?.0,
         };
         if let Some((solved, own)) = shared {
             solved.put(own, row, value);

@@ -77,7 +77,7 @@ impl Index {
         (0..).zip(lost).filter(|(_, lost)| !lost).map(|(column, _)| column).collect()
     }
 
-    /// The duals of some rows' entries, if there are potentials.
+    /// The duals of some rows' entries, if there are any.
     pub(super) fn duals_of(&self, rows: &[usize]) -> Vec<f32> {
         if self.own_duals.is_empty() {
             return Vec::new();

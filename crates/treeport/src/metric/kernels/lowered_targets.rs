@@ -266,7 +266,8 @@ impl LoweredTargets {
             for (panel, begin) in (0..).zip((0..count).step_by(LANES)) {
                 let tile = self.tile(origins, panel, targets);
                 let end = count.min(begin + LANES);
-                for (distances, out) in tile.iter().zip(out.chunks_exact_mut(width)) {
+                let rows = tile.iter().take(targets.len()).zip(out.chunks_exact_mut(width));
+                for (distances, out) in rows {
                     out[begin..end].copy_from_slice(&distances[..end - begin]);
                 }
             }
