@@ -123,7 +123,6 @@ impl Clouds {
     }
 
     /// The penalties of all points, if there are any, and the metric that they are distances of.
-    #[expect(clippy::type_complexity, reason = "an array and a name")]
     fn own_penalties<'py>(
         &self,
         py: Python<'py>,
@@ -215,7 +214,8 @@ impl Clouds {
 
     /// Where the points of each cloud begin, and where the last end.
     fn starts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        let starts = self.clouds.starts().iter().map(|&at| at as i64);
+        let signed = |&at: &usize| i64::try_from(at).expect("memory ends long before");
+        let starts = self.clouds.starts().iter().map(signed);
         starts.collect::<Vec<_>>().into_pyarray(py)
     }
 

@@ -10,7 +10,7 @@ fn expected() -> Clouds {
 }
 
 fn of_text(text: &str, options: &CloudOptions) -> Result<Clouds> {
-    Input::from_bytes("stdin", text.as_bytes().to_vec(), Wanted::Clouds, None)?.clouds(options)
+    Input::from_bytes("stdin", text.as_bytes(), Wanted::Clouds, None)?.clouds(options)
 }
 
 fn same(found: &Clouds, expected: &Clouds) {

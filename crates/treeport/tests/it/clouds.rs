@@ -15,7 +15,9 @@ fn lists(dim: usize, clouds: std::ops::Range<usize>) -> impl Strategy<Value = Ve
 
 fn stacked(dim: usize, list: &[Plain]) -> Clouds {
     let mut start = vec![0];
-    list.iter().for_each(|cloud| start.push(start.last().unwrap() + cloud.len()));
+    for cloud in list {
+        start.push(start.last().unwrap() + cloud.len());
+    }
     let points = || list.iter().flatten();
     let coordinates = points().flat_map(|(_, point)| point.clone()).collect();
     let masses: Vec<f64> = points().map(|(mass, _)| *mass).collect();
