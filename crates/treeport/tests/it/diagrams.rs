@@ -22,7 +22,7 @@ fn clouds(diagrams: &[Diagram], metric: PointMetric) -> treeport::Result<Clouds>
 
 /// The distance of two points, and of one and its nearest place on the diagonal.
 fn way((x, y): (f64, f64), to: Option<(f64, f64)>, metric: PointMetric) -> f64 {
-    let (u, v) = to.unwrap_or(((x + y) / 2.0, (x + y) / 2.0));
+    let (u, v) = to.unwrap_or_else(|| (x.midpoint(y), x.midpoint(y)));
     match metric {
         PointMetric::Euclidean => (x - u).hypot(y - v),
         PointMetric::Chebyshev => (x - u).abs().max((y - v).abs()),
