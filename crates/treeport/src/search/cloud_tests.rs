@@ -325,9 +325,9 @@ fn bounds_of_tiny_masses_are_not_above() {
     for (mass, penalty) in
         [(1e-42, 1e-3), (1e-45, 1.0), (1e-45, 1e25), (1e-40, 1.0), (1e-8, 1e-300)]
     {
-        let coordinates: Vec<f64> = (0..60).map(|k| ((k * 37) % 11) as f64).collect();
+        let coordinates: Vec<f64> = (0..60).map(|k| f64::from((k * 37) % 11)).collect();
         let start: Vec<usize> = (0..=10).map(|row| 3 * row).collect();
-        let masses: Vec<f64> = (0..30).map(|k| mass * (1.0 + ((k * 7) % 5) as f64)).collect();
+        let masses: Vec<f64> = (0..30).map(|k| mass * (1.0 + f64::from((k * 7) % 5))).collect();
         let clouds = Clouds::new(2, coordinates, &start, &masses).unwrap();
         let ground = clouds.ground(PointMetric::Euclidean).unwrap();
         let options = IndexOptions { memory: None, reference: 5, penalty: Some(penalty) };
