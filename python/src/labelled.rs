@@ -106,6 +106,15 @@ impl Labelled {
         })
     }
 
+    /// Points of a measure: the median over all.
+    #[getter]
+    fn support(&self) -> usize {
+        let mut sizes: Vec<usize> =
+            self.data.measures().iter().map(|m| m.support().len()).collect();
+        let middle = sizes.len() / 2;
+        *sizes.select_nth_unstable(middle).1
+    }
+
     fn __len__(&self) -> usize {
         self.data.len()
     }

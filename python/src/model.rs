@@ -14,7 +14,7 @@ use treeport::internal::tree::Census;
 use treeport::io::ModelFile;
 use treeport::progress::{Progress, State};
 use treeport::tree::UniFracOptions;
-use treeport::{Error, Forest, Tree};
+use treeport::{Error, Extension, Forest, Tree};
 
 use crate::convert::{self, Array1, Array2, Compressed, Moves, Row, to_py_err};
 use crate::estimator::Calibration;
@@ -195,20 +195,28 @@ impl Model {
             .map(Self::new)
     }
 
-    /// [`extended`](Self::extended), where a ground metric has the new points behind the old ones.
+    /// A model with new points, which a ground metric has behind the old ones: new edges are fitted to `measures` on
+    /// all of them, or to drawn ones of `support` points.
+    #[pyo3(signature = (ground, measures, support, seed, threads, report))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of one call")]
     fn extended_on(
         &self,
         py: Python<'_>,
         ground: &Ground,
+        measures: Option<&Measures>,
+        support: Option<usize>,
+        seed: u64,
         threads: usize,
         report: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let old = self.model.points();
-        let new = ground.metric.points().saturating_sub(old);
-        let all: Vec<usize> = (0..old).collect();
-        let row = |point: usize, out: &mut [f64]| ground.metric.block(&[old + point], &all, out);
-        watch::run(py, threads, report, |progress| self.model.extended(new, row, progress))
-            .map(Self::new)
+        let mut extension = Extension::default();
+        extension.measures = measures.map(|given| given.rows.clone());
+        extension.support = support.unwrap_or(extension.support);
+        extension.seed = seed;
+        watch::run(py, threads, report, |progress| {
+            self.model.extended_on(&ground.metric, &extension, progress)
+        })
+        .map(Self::new)
     }
 
     #[getter]

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import treeport as tp
-from treeport import _core
+from treeport import _core, _extended
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,37 @@ def test_old_distances_stay_and_new_points_are_like_their_neighbors(fitted, meth
 def test_trees_take_distances(fitted):
     points, rows, tw = fitted
     by_distances = tw.tree_.extend(cdist(points[50:], points[:50]))
-    assert by_distances == tw.extend(points[50:]).tree_
     assert by_distances == tw.tree_.extend(cdist(points[50:], points[:50]), n_jobs=1)
+    assert by_distances.n_points == tw.extend(points[50:]).tree_.n_points
+
+
+def test_any_number_of_threads_gives_the_same_tree(fitted):
+    points, rows, _ = fitted
+    trees = [tp.TreeWasserstein(points=points[:50], n_pairs=60, n_jobs=n).fit(rows[:, :50]).extend(points[50:]).tree_ for n in (1, 2)]
+    assert trees[0] == trees[1]
+
+
+def errors_of(model, rows, points, old):
+    """Mean signed relative error of pairs of measures with none, one and two that are new."""
+    pairs = np.array([(i, j) for j in range(len(rows)) for i in range(j)])
+    exact = tp.emd_pairs(rows, pairs, points=points)
+    errors = model.paired(rows[pairs[:, 0]], rows[pairs[:, 1]]) / exact - 1
+    kind = np.count_nonzero(pairs >= old, axis=1)
+    return [errors[kind == new].mean() for new in range(3)]
+
+
+def test_measures_wholly_on_new_points_are_not_too_near(recwarn):
+    # Groups of 100 normal points in R¹⁰, means a little apart: −0.11 and −0.25 where new points do not see each other.
+    rng = np.random.default_rng(0)
+    points = np.concatenate([0.1 * rng.normal(size=10) + rng.normal(size=(100, 10)) for _ in range(12)])
+    rows = np.kron(np.eye(12), np.full((1, 100), 0.01))
+    tw = tp.TreeWasserstein(points=points[:1000]).fit(rows[:10, :1000])
+    assert tw.support_ == 100
+    assert np.abs(errors_of(tw.extend(points[1000:]), rows, points, 10)[1:]).max() < 0.06
+    assert np.abs(errors_of(tw.extend(points[1000:], measures=rows), rows, points, 10)[1:]).max() < 0.03
+    assert not [one for one in recwarn if one.category is tp.ExtendedTreeWarning]
+    with pytest.raises(ValueError, match="live on 1200 points, the tree or metric on 1100"):
+        tw.extend(points[1000:1100], measures=rows)
 
 
 def test_names_are_asked_for_and_kept():
@@ -102,14 +131,25 @@ def test_every_metric_of_points_is_documented_and_measures():
         assert tp.emd([1.0, 0.0], [0.0, 1.0], points=[[10.0, 20.0], [30.0, 50.0]], metric=name) > 0
 
 
-def test_new_points_far_from_all_old_ones_are_warned_of():
+def test_new_points_far_from_all_old_ones_stay_together(recwarn):
     rng = np.random.default_rng(3)
     old, rows = rng.normal(size=(40, 2)), rng.poisson(0.5, size=(30, 40)) + np.eye(30, 40)
     tw = tp.TreeWasserstein(points=old, epochs=5).fit(rows)
     cluster = 100 + 0.01 * rng.normal(size=(20, 2))
-    with pytest.warns(tp.ExtendedTreeWarning, match="of 32 sampled pairs .* factor of [0-9.e+]+ in the median") as said:
-        tw.extend(cluster)
-    assert said[0].filename == __file__
+    larger = tw.extend(cluster)
+    points = np.eye(60)
+    assert 0 < larger.distance(points[40], points[41]) < 1
+    assert 70 < larger.distance(points[0], points[41]) < 280
+    assert not [one for one in recwarn if one.category is tp.ExtendedTreeWarning]
+
+
+def test_distances_outside_their_bounds_are_warned_of():
+    rng = np.random.default_rng(3)
+    old, rows = rng.normal(size=(40, 2)), rng.poisson(0.5, size=(30, 40)) + np.eye(30, 40)
+    larger = tp.TreeWasserstein(points=old, epochs=5).fit(rows).extend(rng.normal(size=(20, 2)))
+    larger._set_model(larger.tree_.scaled(0.1)._raw)
+    with pytest.warns(tp.ExtendedTreeWarning, match="of 32 sampled pairs .* factor of [0-9.e+]+ in the median"):
+        _extended._tell(_extended._factors(larger, _extended._sampled(np.arange(40, 60), 60)), 1.0)
 
 
 def test_new_points_among_old_ones_are_not(recwarn):

@@ -70,7 +70,8 @@ impl Model {
     /// The model with new points after the old ones, each attached near its nearest old point
     /// ([`Tree::place`]); distances between old points do not change.
     ///
-    /// `distances` writes those of a new point to all old ones. Names are left out.
+    /// `distances` writes those of a new point to all old ones. Names are left out. Where there is a ground metric over
+    /// all points, [`extended_on`](Self::extended_on) is the better way.
     ///
     /// # Errors
     /// A distance that is negative or not finite; [`Error::Cancelled`](crate::Error::Cancelled).

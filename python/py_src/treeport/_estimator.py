@@ -139,6 +139,8 @@ class TreeWasserstein(  # type: ignore[misc]
         The method that was fitted.
     n_pairs_ : int
         Pairs that it was fitted to.
+    support_ : int
+        Points of a measure, the median over those of the fit.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
@@ -271,6 +273,7 @@ class TreeWasserstein(  # type: ignore[misc]
             raw, curves, stages = _core.fit(ground, data, options, threads, report)
         self.method_ = self.method
         self.n_pairs_ = len(data)
+        self.support_ = data.support
         self._set_model(raw)
         self.loss_curve_, self.validation_loss_curve_, self.best_epoch_ = curves
         self.stage_, self.stage_errors_ = stages[0], dict(stages[1])
@@ -480,14 +483,16 @@ class TreeWasserstein(  # type: ignore[misc]
         # What came over a network may lie anywhere.
         return _core.Labelled(measures, pairs, np.require(distances, np.float64, "A"))
 
-    def extend(self, points: Any, names: Optional[Sequence[str]] = None) -> TreeWasserstein:
+    def extend(
+        self, points: Any, names: Optional[Sequence[str]] = None, *, measures: Any = None
+    ) -> TreeWasserstein:
         """A fitted copy with new points behind the old ones, whose distances stay as they are.
 
-        Each new point hangs from the tree near its nearest old one, at the place where its distances to some
-        points come out best; nothing is learned anew. New points do not look at each other: where many lie together, far
-        from all old ones, they come out too far apart. An `ExtendedTreeWarning` gives the figure where distances of sampled
-        measures on new points are outside their certified bounds, more than between old points. How much that costs in accuracy is in the documentation
-        ("New points"). Fit again once many points are new.
+        Each new point hangs beside a leaf that it is near to, old or new, by an edge of the same kind. The new edges are
+        then fitted to exact distances: of `measures`, where they are given, or else of drawn measures with as many points as those
+        of the fit (`support_`). Nothing old is learned anew, so that a tree over old points alone is the better one once many are
+        new ("New points" in the documentation has figures). An `ExtendedTreeWarning` tells where distances of sampled
+        measures on new points are outside their certified bounds, more than between old points.
 
         Parameters
         ----------
@@ -497,6 +502,9 @@ class TreeWasserstein(  # type: ignore[misc]
         names : sequence of str, optional
             What the new points are called; needed where the old ones have names, and taken from the index of
             a DataFrame.
+        measures : array-like, sparse, DataFrame or Measures of shape (n_measures, n_points + n_new), optional
+            Measures on old and new points, such as will be asked about: at most 500 pairs with a measure on new points are
+            solved exactly.
 
         Returns
         -------
@@ -537,7 +545,14 @@ class TreeWasserstein(  # type: ignore[misc]
             larger.feature_names_in_ = np.array(known, dtype=object)
         ground = larger._ground()
         with bar("placing new points", self.verbose) as report:
-            raw = self._model._raw.extended_on(ground, threads_of(self.n_jobs), report)
+            raw = self._model._raw.extended_on(
+                ground,
+                None if measures is None else measures_of(measures, self.normalize, known),
+                getattr(self, "support_", None),
+                seed_of(self.random_state),
+                threads_of(self.n_jobs),
+                report,
+            )
         larger._set_model(raw if known is None else raw.with_names(known))
         check_estimator(larger, len(old))
         return larger

@@ -68,7 +68,7 @@ def _tell(factors: Floats, standard: float) -> None:
     count = int(np.count_nonzero(factors > 1))
     warnings.warn(
         f"of {len(factors)} sampled pairs of measures on new points, {count} have a distance outside its certified bounds, by a "
-        f"factor of {factor:.3g} in the median: new points look at old ones, not at each other. Fit again with them, or "
+        f"factor of {factor:.3g} in the median. Give `measures` that will be asked about, or fit again with the new points, or "
         "ask `bounds`, or `estimate` with an accuracy, which stay right",
         ExtendedTreeWarning,
         stacklevel=outside(),

@@ -33,6 +33,7 @@ mod stages;
 mod ultratwd;
 mod weights;
 
+pub(crate) use edges::fit_new_edges;
 pub use edges::{EdgeOptions, FittedEdges, fit_labels, fit_points, fit_together};
 pub use forest::learned;
 pub use method::{Family, Method, Takes};

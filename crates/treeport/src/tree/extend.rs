@@ -1,4 +1,8 @@
-//! New leaves on a tree that stays as it is.
+//! New leaves on a tree that stays as it is, by their distances to old leaves alone.
+//!
+//! Where distances between new points are known, too, [`Model::extended_on`](crate::Model::extended_on) does
+//! better: here measures that lie wholly on new points come out too near (by 0.25 for samples of 100 points
+//! in R¹⁰), for new leaves do not look at each other, and hang where central old leaves are.
 //!
 //! A new point hangs by an edge of its own from a place on the path from its nearest old leaf p to the
 //! root. Cutting an edge in two changes no distance among the old leaves. Two numbers are chosen: the

@@ -13,6 +13,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::labelled::Labelled;
 use crate::measure::Measures;
 use crate::rounding::SURPLUS;
 use crate::tree::Tree;
@@ -90,6 +91,41 @@ impl Design {
         Ok(Self { rows: pairs.len(), parent, samples: Samples::Several(designs) })
     }
 
+    /// The rows of [`several`](Self::several) for trees with weights, times the lengths of edges, where only those that are
+    /// `free` have entries; and what the other edges add to each row.
+    pub(super) fn of_some_edges(
+        trees: &[Tree],
+        weights: &[f64],
+        free: &[Vec<bool>],
+        data: &Labelled,
+        factors: &[f64],
+    ) -> Result<(Self, Vec<f64>)> {
+        let mut fixed = vec![0.0; data.len()];
+        let mut designs = Vec::with_capacity(trees.len());
+        for ((tree, free), weight) in trees.iter().zip(free).zip(weights) {
+            data.measures().check_points(tree.leaves())?;
+            let factors: Vec<f64> = factors.iter().map(|factor| factor * weight).collect();
+            let samples = imbalances(tree, data.measures(), data.pairs(), &factors);
+            let Samples::Rows { start, entries } = samples else { unreachable!("rows") };
+            let mut kept = (vec![0], Vec::new());
+            for (bounds, fixed) in start.windows(2).zip(&mut fixed) {
+                for &(v, share) in &entries[bounds[0]..bounds[1]] {
+                    let part = share * tree.lengths()[v as usize];
+                    if free[v as usize] {
+                        kept.1.push((v, part));
+                    } else {
+                        *fixed += part;
+                    }
+                }
+                kept.0.push(kept.1.len());
+            }
+            let samples = Samples::Rows { start: kept.0, entries: kept.1 };
+            designs.push(Self::new(tree, data.len(), samples));
+        }
+        let parent = designs.iter().flat_map(|design| design.parent.iter().copied()).collect();
+        Ok((Self { rows: data.len(), parent, samples: Samples::Several(designs) }, fixed))
+    }
+
     /// Measures on most points use most edges: their numbers without places, in single precision,
     /// are a quarter of the memory and many times as fast.
     fn dense_where_that_is_less(self) -> Self {
@@ -106,6 +142,11 @@ impl Design {
             }
             _ => self,
         }
+    }
+
+    /// The nodes of all trees.
+    pub(super) fn columns(&self) -> usize {
+        self.parent.len()
     }
 
     /// Bytes of what is stored.

@@ -1,0 +1,197 @@
+//! Labels for the edges of new points, and the fit to them.
+
+use rand::seq::{SliceRandom, index};
+
+use super::Extension;
+use crate::condensed::{pair_number, pairs_of};
+use crate::error::Result;
+use crate::fit::fit_new_edges;
+use crate::labelled::Labelled;
+use crate::measure::Measures;
+use crate::metric::GroundMetric;
+use crate::model::Model;
+use crate::progress::Progress;
+use crate::seed::{Random, generator, mixed};
+use crate::tree::Tree;
+
+/// Drawn pairs of each kind: at least so many, and enough that every new point is in so many of them.
+const LEAST_PAIRS: usize = 96;
+const TIMES_DRAWN: usize = 4;
+
+/// The largest support of a drawn measure.
+const MOST_SUPPORT: usize = 128;
+
+/// The most pairs of given measures, and the most products of support sizes over all of them: a second or two.
+const MOST_PAIRS: usize = 500;
+const MOST_WORK: usize = 20_000_000;
+/// Pairs of given measures that are solved however large they are.
+const FEWEST_PAIRS: usize = 24;
+
+/// How often a label between two new measures counts at the most.
+const MOST_REPEATS: usize = 12;
+
+/// The trees of the `larger` model with new edges that fit.
+pub(super) fn fitted(
+    model: &Model,
+    larger: &Model,
+    metric: &GroundMetric,
+    extension: &Extension,
+    progress: &Progress<'_>,
+) -> Result<Vec<Tree>> {
+    let old = model.points();
+    let data = match &extension.measures {
+        Some(measures) => given(measures, old, metric, extension.seed, progress)?,
+        None => drawn(larger, old, metric, extension, progress)?,
+    };
+    match data {
+        Some(data) => fit_new_edges(larger.trees(), model.weights(), old, &data, progress),
+        None => Ok(larger.trees().to_vec()),
+    }
+}
+
+/// The exact distances of given measures on new points to each other and to the others.
+fn given(
+    measures: &Measures,
+    old: usize,
+    metric: &GroundMetric,
+    seed: u64,
+    progress: &Progress<'_>,
+) -> Result<Option<Labelled>> {
+    let is_new =
+        |row: usize| measures.row(row).support().iter().any(|&point| point as usize >= old);
+    let (new, others): (Vec<usize>, Vec<usize>) = (0..measures.len()).partition(|&row| is_new(row));
+    let rng = &mut generator(seed);
+    // Half of them between new measures, as far as there are so many.
+    let among = among(new.len(), MOST_PAIRS / 2, rng).map(|(i, j)| (new[i], new[j]));
+    let across =
+        across(new.len(), others.len(), MOST_PAIRS / 2, rng).map(|(i, j)| (new[i], others[j]));
+    let mut pairs: Vec<(usize, usize)> = among.chain(across).collect();
+    pairs.shuffle(rng);
+    let size = |row: usize| measures.row(row).support().len();
+    let mut work = 0;
+    let affordable = pairs.iter().take_while(|&&(i, j)| {
+        work += size(i) * size(j);
+        work <= MOST_WORK
+    });
+    let count = affordable.count().max(FEWEST_PAIRS);
+    pairs.truncate(count);
+    if pairs.is_empty() {
+        return Ok(None);
+    }
+    let data = Labelled::solve(metric, measures, pairs, progress)?;
+    balanced(&data, |row| is_new(row)).map(Some)
+}
+
+/// The labels, with those between two new measures repeated where they are few: every third label is one, or each
+/// counts [`MOST_REPEATS`] times.
+fn balanced(data: &Labelled, is_new: impl Fn(usize) -> bool) -> Result<Labelled> {
+    let is_among = |&p: &usize| is_new(data.pairs()[p].0) && is_new(data.pairs()[p].1);
+    let among: Vec<usize> = (0..data.len()).filter(is_among).collect();
+    let wanted = (data.len() - among.len()) / 2;
+    let repeats = (wanted / among.len().max(1)).min(MOST_REPEATS).saturating_sub(1);
+    let order: Vec<usize> =
+        (0..data.len()).chain(std::iter::repeat_n(among, repeats).flatten()).collect();
+    let pairs = order.iter().map(|&p| data.pairs()[p]).collect();
+    Labelled::new(data.measures(), pairs, order.iter().map(|&p| data.distances()[p]).collect())
+}
+
+/// At most so many pairs i < j of numbers below `n`.
+fn among(n: usize, most: usize, rng: &mut Random) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let all = pairs_of(n);
+    index::sample(rng, all, all.min(most)).into_iter().map(pair_number)
+}
+
+/// At most so many pairs of a number below `n` and one below `m`.
+fn across(
+    n: usize,
+    m: usize,
+    most: usize,
+    rng: &mut Random,
+) -> impl Iterator<Item = (usize, usize)> + use<> {
+    index::sample(rng, n * m, (n * m).min(most)).into_iter().map(move |k| (k / m, k % m))
+}
+
+/// Drawn measures of the size that is asked for, and where that takes more points than are new, of a size at which they
+/// lie wholly on new points.
+fn drawn(
+    larger: &Model,
+    old: usize,
+    metric: &GroundMetric,
+    extension: &Extension,
+    progress: &Progress<'_>,
+) -> Result<Option<Labelled>> {
+    let half = (metric.points() - old) / 2;
+    let size = extension.support.clamp(1, MOST_SUPPORT).min(old / 2);
+    if size == 0 {
+        return Ok(None);
+    }
+    let data = drawn_at(size, larger, old, metric, extension.seed, progress)?;
+    if half == 0 || half >= size {
+        return Ok(Some(data));
+    }
+    let smaller = drawn_at(half, larger, old, metric, mixed(extension.seed, 1), progress)?;
+    data.and(&smaller).map(Some)
+}
+
+/// Pairs of measures with equal masses at `size` random points: of new points on both sides, and of new ones against
+/// old ones, filled up with old ones where there are too few. Labels are exact distances, times what `larger` makes of
+/// such measures on old points.
+fn drawn_at(
+    size: usize,
+    larger: &Model,
+    old: usize,
+    metric: &GroundMetric,
+    seed: u64,
+    progress: &Progress<'_>,
+) -> Result<Labelled> {
+    let new = metric.points() - old;
+    let mut draw = Draw { old, new, size, rng: generator(seed) };
+    let on_old = draw.labelled(metric, &[(LEAST_PAIRS, [0, 0])], progress)?;
+    let found = larger.pairs(on_old.measures(), on_old.pairs(), progress)?;
+    let scale = on_old.factor(&found).recip();
+    let count = LEAST_PAIRS.max((TIMES_DRAWN * new).div_ceil(size));
+    let kinds =
+        [(count, [size.min(new.div_ceil(2)), size.min(new / 2)]), (count, [size.min(new), 0])];
+    let data = draw.labelled(metric, &kinds, progress)?;
+    let labels = data.distances().iter().map(|d| scale * d).collect();
+    Labelled::new(data.measures(), data.pairs().to_vec(), labels)
+}
+
+/// Draws measures of one size.
+struct Draw {
+    old: usize,
+    new: usize,
+    size: usize,
+    rng: Random,
+}
+
+impl Draw {
+    /// So many pairs of each kind with their exact distances; a kind says how many points of either side are new.
+    fn labelled(
+        &mut self,
+        metric: &GroundMetric,
+        kinds: &[(usize, [usize; 2])],
+        progress: &Progress<'_>,
+    ) -> Result<Labelled> {
+        let pairs = kinds.iter().flat_map(|&(count, kind)| std::iter::repeat_n(kind, count));
+        let rows: Vec<Vec<usize>> = pairs.flat_map(|kind| self.pair(kind)).collect();
+        let mass = 1.0 / self.size as f64;
+        let entries = rows.iter().map(|row| row.iter().map(|&point| (point, mass)));
+        let measures = Measures::from_rows(self.old + self.new, entries)?;
+        let pairs = (0..rows.len() / 2).map(|k| (2 * k, 2 * k + 1)).collect();
+        Labelled::solve(metric, &measures, pairs, progress)
+    }
+
+    /// The points of two measures that have none in common.
+    fn pair(&mut self, new: [usize; 2]) -> [Vec<usize>; 2] {
+        let mut of_new = index::sample(&mut self.rng, self.new, new[0] + new[1]).into_iter();
+        let needed = 2 * self.size - new[0] - new[1];
+        let mut of_old = index::sample(&mut self.rng, self.old, needed).into_iter();
+        new.map(|count| {
+            let first = of_new.by_ref().take(count).map(|point| self.old + point);
+            let mut points: Vec<usize> = first.collect();
+            points.extend(of_old.by_ref().take(self.size - count));
+            points
+        })
+    }
+}

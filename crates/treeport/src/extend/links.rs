@@ -1,0 +1,108 @@
+//! Beside which leaf a new point hangs, and in which order new points come.
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::metric::GroundMetric;
+use crate::progress::{Counter, Progress};
+use crate::steps::PLACING;
+
+/// Old points that say how far from all others a point is, evenly spaced over their numbers.
+const REFERENCES: usize = 64;
+
+/// The share of that mean distance which counts in favour of a leaf. Joining neighbors has 1; see
+/// "What was tried" for others.
+const CENTRALITY: f64 = 0.5;
+
+/// A new point and the leaf beside which it hangs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Link {
+    pub(super) point: usize,
+    /// An old point, or a new one of an earlier link.
+    pub(super) beside: usize,
+    pub(super) distance: f64,
+}
+
+/// The old points, and what is known of all.
+pub(super) struct Neighborhood<'a> {
+    pub(super) metric: &'a GroundMetric,
+    /// Points before this are old.
+    pub(super) old: usize,
+    pub(super) references: Vec<usize>,
+    /// The mean distance of every point to the references.
+    pub(super) mean: Vec<f64>,
+}
+
+impl<'a> Neighborhood<'a> {
+    /// O(points · references) distances.
+    pub(super) fn new(metric: &'a GroundMetric, old: usize) -> Result<Self> {
+        let references: Vec<usize> = (0..old).step_by(old.div_ceil(REFERENCES).max(1)).collect();
+        let (points, count) = (metric.points(), references.len());
+        let step = format_args!("mean distances of {points} points");
+        let mut mean = memory::zeros(step, points, "extend by fewer points at once")?;
+        mean.par_iter_mut().enumerate().try_for_each_init(
+            || vec![0.0; count],
+            |row, (point, mean)| {
+                metric.block(&[point], &references, row);
+                check(row, &references)?;
+                *mean = row.iter().sum::<f64>() / count as f64;
+                Ok(())
+            },
+        )?;
+        Ok(Self { metric, old, references, mean })
+    }
+
+    /// One link for each new point: to the leaf with the least D(x, y) − ½ r(y), where r is the mean distance
+    /// to the references. Those nearest to old points come first, and later ones see the earlier.
+    ///
+    /// O(M·(N + M)) distances for M new points and N old ones; nothing is kept but the best of each.
+    pub(super) fn links(&self, progress: &Progress<'_>) -> Result<Vec<Link>> {
+        let new: Vec<usize> = (self.old..self.metric.points()).collect();
+        let counter = Counter::new(PLACING, 2 * new.len(), progress);
+        let old: Vec<usize> = (0..self.old).collect();
+        let first = |&point: &usize| {
+            counter.add(1)?;
+            self.best(point, &old)
+        };
+        let mut links = new.par_iter().map(first).collect::<Result<Vec<Link>>>()?;
+        links.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.point.cmp(&b.point)));
+        let order: Vec<usize> = links.iter().map(|link| link.point).collect();
+        let second = |(place, link): (usize, &Link)| {
+            counter.add(1)?;
+            if place == 0 || link.distance == 0.0 {
+                return Ok(*link);
+            }
+            let among_new = self.best(link.point, &order[..place])?;
+            let cost = |link: &Link| link.distance - CENTRALITY * self.mean[link.beside];
+            let nearer = among_new.distance == 0.0 || cost(&among_new) < cost(link);
+            Ok(if nearer { among_new } else { *link })
+        };
+        links.par_iter().enumerate().map(second).collect()
+    }
+
+    /// The best of some leaves; a copy of the point, where there is one.
+    fn best(&self, point: usize, leaves: &[usize]) -> Result<Link> {
+        let mut row = vec![0.0; leaves.len()];
+        self.metric.block(&[point], leaves, &mut row);
+        check(&row, leaves)?;
+        let cost = |k: usize| {
+            if row[k] == 0.0 {
+                f64::NEG_INFINITY
+            } else {
+                row[k] - CENTRALITY * self.mean[leaves[k]]
+            }
+        };
+        let least = (0..row.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)).then(a.cmp(&b)));
+        let k = least.expect("a tree has a leaf");
+        Ok(Link { point, beside: leaves[k], distance: row[k] })
+    }
+}
+
+/// Refuses distances that no tree can have.
+fn check(row: &[f64], to: &[usize]) -> Result<()> {
+    match row.iter().position(|d| !(d.is_finite() && *d >= 0.0)) {
+        Some(bad) => Err(Error::BadNewDistance { to: to[bad], value: row[bad] }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,129 @@
+//! New leaves in one tree, each a twin of the leaf it hangs beside.
+
+use super::links::{Link, Neighborhood};
+use crate::error::Result;
+use crate::tree::Tree;
+
+/// Near leaves of a reference that say how long near distances are in the tree.
+const NEAR: usize = 4;
+
+/// A new edge is at least this share of the distance to the leaf that it hangs beside, on the tree's scale.
+const LEAST_SHARE: f64 = 0.25;
+
+/// What a distance between points is in a tree.
+pub(super) struct Scale {
+    /// Tree distance over distance, between references.
+    far: f64,
+    /// The same between references and their nearest points.
+    near: f64,
+}
+
+impl Scale {
+    /// O(references · N) distances, once for every tree.
+    pub(super) fn new(tree: &Tree, among: &Neighborhood<'_>) -> Self {
+        let old: Vec<usize> = (0..among.old).collect();
+        let mut row = vec![0.0; among.old];
+        let (mut far, mut near) = ((0.0, 0.0), (0.0, 0.0));
+        for &from in &among.references {
+            among.metric.block(&[from], &old, &mut row);
+            let add = |sums: &mut (f64, f64), to: usize| {
+                sums.0 += tree.leaf_distance(from, to);
+                sums.1 += row[to];
+            };
+            among.references.iter().for_each(|&to| add(&mut far, to));
+            let mut others: Vec<usize> =
+                old.iter().copied().filter(|&to| to != from && row[to] > 0.0).collect();
+            let order = |&a: &usize, &b: &usize| row[a].total_cmp(&row[b]).then(a.cmp(&b));
+            if others.len() > NEAR {
+                others.select_nth_unstable_by(NEAR - 1, order);
+                others.truncate(NEAR);
+                // A sum of floats depends on its order.
+                others.sort_unstable_by(order);
+            }
+            others.iter().for_each(|&to| add(&mut near, to));
+        }
+        let ratio = |(tree, points): (f64, f64)| {
+            let ratio = tree / points;
+            if ratio.is_finite() && ratio > 0.0 { ratio } else { 1.0 }
+        };
+        Self { far: ratio(far), near: ratio(near) }
+    }
+}
+
+/// The tree with new leaves; distances between old ones do not change.
+///
+/// The leaf y has an edge of length l. Its twin x hangs from a place on that edge, min(l, ½ s·D(x, y))
+/// above y, where s is the scale of near distances: mostly from the node above y. Were x exactly like y, its edge
+/// would be as long as the way from y to that place; it is longer by as much as x is farther from the
+/// references than y, on their scale.
+pub(super) fn hang(tree: &Tree, among: &Neighborhood<'_>, links: &[Link]) -> Result<Tree> {
+    let scale = Scale::new(tree, among);
+    let mut growing = GrowingTree::new(tree, among.metric.points());
+    for &Link { point, beside, distance } in links {
+        let near = scale.near * distance;
+        let up = growing.leaf_edge(beside).min(0.5 * near);
+        let farther = scale.far * (among.mean[point] - among.mean[beside]);
+        let length = if distance == 0.0 { 0.0 } else { (up + farther).max(LEAST_SHARE * near) };
+        growing.hang(point, beside, up, length);
+    }
+    growing.finish()
+}
+
+/// A tree whose nodes are in no order.
+struct GrowingTree {
+    parent: Vec<Option<usize>>,
+    length: Vec<f64>,
+    point: Vec<Option<usize>>,
+    /// The node of each point.
+    leaf: Vec<usize>,
+}
+
+impl GrowingTree {
+    fn new(tree: &Tree, points: usize) -> Self {
+        let nodes = tree.nodes();
+        let above = |v: usize| (v != tree.root()).then(|| tree.parents()[v] as usize);
+        let mut leaf: Vec<usize> = (0..tree.leaves()).collect();
+        leaf.resize(points, usize::MAX);
+        let mut growing = Self {
+            parent: (0..nodes).map(above).collect(),
+            length: tree.lengths().to_vec(),
+            point: (0..nodes).map(|v| (v < tree.leaves()).then_some(v)).collect(),
+            leaf,
+        };
+        if tree.root() < tree.leaves() {
+            // One leaf is its own root; new ones need a node above it.
+            growing.parent[0] = Some(growing.add(None, 0.0, None));
+        }
+        growing
+    }
+
+    fn add(&mut self, parent: Option<usize>, length: f64, point: Option<usize>) -> usize {
+        self.parent.push(parent);
+        self.length.push(length);
+        self.point.push(point);
+        self.parent.len() - 1
+    }
+
+    fn leaf_edge(&self, point: usize) -> f64 {
+        self.length[self.leaf[point]]
+    }
+
+    /// Hangs a point from a place on the edge of leaf `beside`, at most its length above it.
+    fn hang(&mut self, point: usize, beside: usize, up: f64, length: f64) {
+        let below = self.leaf[beside];
+        let (whole, above) = (self.length[below], self.parent[below]);
+        let is_at_parent = up >= whole && above.is_some_and(|v| self.point[v].is_none());
+        let place = if is_at_parent {
+            above
+        } else {
+            let place = self.add(above, (whole - up).max(0.0), None);
+            (self.parent[below], self.length[below]) = (Some(place), up);
+            Some(place)
+        };
+        self.leaf[point] = self.add(place, length, Some(point));
+    }
+
+    fn finish(self) -> Result<Tree> {
+        Tree::from_unordered(&self.parent, &self.length, &self.point)
+    }
+}

@@ -1,0 +1,132 @@
+//! Lengths for the edges of new leaves, in trees whose other edges stay.
+
+use super::design::Design;
+use super::points::EdgeOptions;
+use super::solver::{BoundedLeastSquares, solve};
+use crate::error::Result;
+use crate::labelled::Labelled;
+use crate::progress::Progress;
+use crate::steps::EDGES;
+use crate::tree::Tree;
+
+/// How hard edges are held where they start; at 1 that outweighs all labels together.
+const SHRINKAGE: f64 = 1e-3;
+
+/// The factor by which all new edges may change together.
+const FACTORS: [f64; 2] = [0.2, 5.0];
+
+/// Labels below this share of the largest are those of copies, and left out.
+const LEAST_LABEL: f64 = 1e-9;
+
+/// Trees with weights whose leaves from `old` on are new: the edges with no old leaf below and a length x₀ above 0
+/// become x₀·z, all others stay as they are, to the bit.
+///
+/// ```text
+/// min over z ≥ 0 of  Σ ((W_T − W)/W)² + μ·S Σ_v (z(v) − f)²
+/// ```
+///
+/// over labels W, where f is the one factor that fits best and S the sum of all squared coefficients. An edge is held by
+/// its share and not by its length, so that short edges of a cluster of new points stay short where long labels
+/// have a say.
+///
+/// # Complexity
+/// O(entries) an iteration, for the nodes above the points of each pair in each tree, and as much memory.
+pub(crate) fn fit_new_edges(
+    trees: &[Tree],
+    weights: &[f64],
+    old: usize,
+    data: &Labelled,
+    progress: &Progress<'_>,
+) -> Result<Vec<Tree>> {
+    let largest = data.distances().iter().copied().fold(0.0, f64::max);
+    let inverse = |&label: &f64| if label > LEAST_LABEL * largest { label.recip() } else { 0.0 };
+    let factors: Vec<f64> = data.distances().iter().map(inverse).collect();
+    let free: Vec<Vec<bool>> = trees.iter().map(|tree| new_edges(tree, old)).collect();
+    let (design, fixed) = Design::of_some_edges(trees, weights, &free, data, &factors)?;
+    let target: Vec<f64> = data
+        .distances()
+        .iter()
+        .zip(factors.iter().zip(&fixed))
+        .map(|(label, (factor, fixed))| label * factor - fixed)
+        .collect();
+    let ones = vec![1.0; design.columns()];
+    let towards = vec![one_factor(&design.apply(&ones), &target); design.columns()];
+    let shrinkage = SHRINKAGE * design.squares().iter().sum::<f64>();
+    if shrinkage == 0.0 {
+        return Ok(trees.to_vec());
+    }
+    let problem = BoundedLeastSquares {
+        design: &design,
+        target: &target,
+        lambda: 0.0,
+        shrinkage,
+        towards: &towards,
+    };
+    let options = EdgeOptions { tolerance: 1e-4, max_iterations: 200, ..EdgeOptions::default() };
+    let solved = solve(&problem, &towards, &options, (EDGES, progress))?;
+    let mut first = 0;
+    let refitted = |(tree, free): (&Tree, &Vec<bool>)| {
+        let found = &solved.x[first..first + tree.nodes()];
+        first += tree.nodes();
+        let length =
+            |v: usize| if free[v] { found[v] * tree.lengths()[v] } else { tree.lengths()[v] };
+        tree.with_lengths((0..tree.nodes()).map(length).collect())
+    };
+    trees.iter().zip(&free).map(refitted).collect()
+}
+
+/// The factor of new edges that brings what they add nearest to what is missing.
+fn one_factor(found: &[f64], missing: &[f64]) -> f64 {
+    let product: f64 = found.iter().zip(missing).map(|(f, m)| f * m).sum();
+    let squares: f64 = found.iter().map(|f| f * f).sum();
+    if squares > 0.0 { (product / squares).clamp(FACTORS[0], FACTORS[1]) } else { 1.0 }
+}
+
+/// Whether each edge has a length, new leaves below and no old one. An edge of length 0 belongs to a copy of a point.
+fn new_edges(tree: &Tree, old: usize) -> Vec<bool> {
+    let mut free: Vec<bool> = (0..tree.nodes()).map(|v| v >= old).collect();
+    for v in 0..tree.root() {
+        let above = tree.parents()[v] as usize;
+        free[above] &= free[v];
+    }
+    free[tree.root()] = false;
+    free.iter().zip(tree.lengths()).map(|(free, length)| *free && *length > 0.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Measures;
+    use crate::progress::silent;
+
+    #[test]
+    fn only_edges_without_old_leaves_are_fitted() {
+        // Points 0 and 1 are old; 2 and 3 hang together from the edge above 1.
+        let tree = Tree::from_newick("(a:1,(b:1,(c:1,d:1):1):1);").unwrap();
+        assert_eq!(
+            new_edges(&tree, 2),
+            [false, false, true, true, true, false, false],
+            "{:?}",
+            tree.parents()
+        );
+        // The truth: c and d have edges of 2 and 3, and 0.5 above both.
+        let mut truth = tree.lengths().to_vec();
+        (truth[2], truth[3], truth[4]) = (2.0, 3.0, 0.5);
+        let truth = tree.with_lengths(truth).unwrap();
+        let measures = Measures::unit_masses(4, 0..4).unwrap();
+        let pairs = vec![(0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+        let labels = pairs.iter().map(|&(i, j)| truth.leaf_distance(i, j)).collect();
+        let data = Labelled::new(&measures, pairs, labels).unwrap();
+        let trees = [tree.clone(), tree.clone()];
+        let fitted = fit_new_edges(&trees, &[0.5, 0.5], 2, &data, &silent).unwrap();
+        for found in &fitted {
+            for v in [0, 1, 5, 6] {
+                assert_eq!(found.lengths()[v].to_bits(), tree.lengths()[v].to_bits());
+            }
+            for (i, j) in [(0, 2), (1, 3), (2, 3)] {
+                let (found, truth) = (found.leaf_distance(i, j), truth.leaf_distance(i, j));
+                assert!((found / truth - 1.0).abs() < 0.05, "{found} {truth}");
+            }
+        }
+    }
+}
