@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use treeport::search::{Index, IndexOptions};
-use treeport::{Clouds, Error, PointMetric, Problems, silent};
+use treeport::{Accuracy, Clouds, Error, PointMetric, Problems, silent};
 
 const METRICS: [PointMetric; 3] =
     [PointMetric::Euclidean, PointMetric::Chebyshev, PointMetric::Manhattan];
@@ -92,12 +92,19 @@ fn penalties_go_with_their_clouds() {
 }
 
 #[test]
-fn searches_do_not_forget_penalties() {
-    let metric = PointMetric::Euclidean;
-    let shapes = clouds(&[vec![(0.0, 1.0)], vec![(0.0, 2.0)]], metric).unwrap();
-    let (ground, options) = (shapes.ground(metric).unwrap(), IndexOptions::default());
-    let refused = Index::of_clouds(&shapes, &ground, &options, &silent).map(drop);
-    assert!(matches!(refused, Err(Error::BadOption { option: "penalty", .. })), "{refused:?}");
+fn searches_take_the_penalties_of_clouds_or_one_for_all() {
+    let metric = PointMetric::Manhattan;
+    let shapes = clouds(&[vec![(0.0, 1.0)], vec![(0.0, 2.0)], vec![]], metric).unwrap();
+    let ground = shapes.ground(metric).unwrap();
+    let index = |penalty| {
+        let mut options = IndexOptions::default();
+        options.penalty = penalty;
+        Index::of_clouds(&shapes, &ground, &options, &silent)
+    };
+    let refused = index(Some(1.0)).map(drop);
+    assert!(matches!(refused, Err(Error::MixedPenalties)), "{refused:?}");
+    let found = index(None).unwrap().nearest(&shapes, 3, Accuracy::EXACT, &silent).unwrap();
+    assert_eq!(found[2].found, [(2, 0.0), (0, 1.0), (1, 2.0)]);
 }
 
 #[test]
