@@ -79,7 +79,7 @@ fn given(
         return Ok(None);
     }
     let data = Labelled::solve(metric, measures, pairs, progress)?;
-    balanced(&data, |row| is_new(row)).map(Some)
+    balanced(&data, is_new).map(Some)
 }
 
 /// The labels, with those between two new measures repeated where they are few: every third label is one, or each

@@ -185,16 +185,15 @@ impl QuerySet {
         }
     }
 
-    /// Refuses other totals than those of an index, unless they may differ.
+    /// Refuses other totals than those of an index.
     fn check_totals(&self, index: &Index, args: &NearestArgs, part: &Path) -> Result<()> {
-        if index.is_relaxed() {
-            return Ok(());
-        }
+        // Of clouds the search says it, by their IDs.
+        let Self::OnPoints(measures) = self else { return Ok(()) };
         let against = || {
             let queries = args.queries.as_deref().map(input::name).unwrap_or_default();
             format!("{queries} against {}", input::name(part))
         };
-        Measures::check_all_balanced(&[self.measures(), index.measures()]).with_context(against)
+        Measures::check_all_balanced(&[measures, index.measures()]).with_context(against)
     }
 }
 
