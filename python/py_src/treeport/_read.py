@@ -82,10 +82,9 @@ def read_clouds_parquet(path: str) -> Any:
     """A long table, by whichever package is there."""
     try:
         import pandas
-        import pyarrow  # noqa: F401
 
         return pandas.read_parquet(path)
-    except ImportError:
+    except ImportError:  # there is no pandas, or none of the packages that read for it
         pass
     try:
         import polars
