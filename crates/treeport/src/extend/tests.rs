@@ -200,6 +200,7 @@ fn measures_wholly_on_new_points_are_about_as_good_as_old_ones() {
 /// each seed, so that their mean is over seeds.
 #[test]
 #[ignore = "takes minutes"]
+#[expect(clippy::print_stdout, reason = "the table of the module is what it prints")]
 fn measures_wholly_on_new_points_are_as_good_as_old_ones() {
     const SEEDS: u64 = 6;
     for apart in [0.0, 0.1, 0.3] {

@@ -40,7 +40,9 @@ impl Scale {
                 // A sum of floats depends on its order.
                 others.sort_unstable_by(order);
             }
-            others.iter().for_each(|&to| add(&mut near, to));
+            for &to in &others {
+                add(&mut near, to);
+            }
         }
         let ratio = |(tree, points): (f64, f64)| {
             let ratio = tree / points;

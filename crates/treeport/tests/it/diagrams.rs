@@ -97,8 +97,7 @@ fn searches_take_the_penalties_of_clouds_or_one_for_all() {
     let shapes = clouds(&[vec![(0.0, 1.0)], vec![(0.0, 2.0)], vec![]], metric).unwrap();
     let ground = shapes.ground(metric).unwrap();
     let index = |penalty| {
-        let mut options = IndexOptions::default();
-        options.penalty = penalty;
+        let options = IndexOptions { penalty, ..IndexOptions::default() };
         Index::of_clouds(&shapes, &ground, &options, &silent)
     };
     let refused = index(Some(1.0)).map(drop);
