@@ -44,6 +44,7 @@ PAGES = [
     "docs/NETWORKS.md",
     "docs/NEW_POINTS.md",
     "docs/SEARCH.md",
+    "docs/TWO_SAMPLES.md",
 ]
 
 

@@ -9,7 +9,7 @@ import treeport as tp
 from treeport import _core
 
 TABLE = {row["name"]: row for row in _core.fit_options()}
-OWN = {"points", "cost", "graph", "weight", "metric", "normalize", "random_state", "n_jobs", "verbose"}
+OWN = {"points", "cost", "graph", "weight", "metric", "normalize", "random_state", "n_jobs", "verbose", "period", "max_points"}
 
 
 def test_every_option_is_a_parameter_with_its_default():

@@ -19,6 +19,7 @@ from ._forest import Forest
 from ._inputs import Measures, MissingColumnsWarning
 from ._memory import set_memory_limit
 from ._neighbors import WassersteinNeighbors
+from ._samples import null_distance
 from ._skbio import to_skbio
 from ._transport import Bounds, emd, sinkhorn
 from ._tree import Tree, linkage
@@ -40,6 +41,7 @@ __all__ = [
     "emd_pairwise",
     "linkage",
     "load",
+    "null_distance",
     "plot_distances",
     "set_memory_limit",
     "sinkhorn",

@@ -7,6 +7,7 @@ from typing import Any, Optional, TypedDict, Union
 from . import _core
 from ._inputs import Floats, threads_of
 from ._progress import bar
+from ._tree_over_clouds import takes_clouds
 
 class Calibration(TypedDict):
     """Factors of the levels; which level answers for each of them, itself or a lower one that erred less; whether
@@ -30,6 +31,7 @@ class Estimates:
     n_jobs: Optional[int]
     verbose: bool
 
+    @takes_clouds
     def estimate(self, A: Any, B: Any, accuracy: Union[str, float] = "flow") -> Floats:
         """Exact transport distance of row i of `A` to row i of `B`, as accurately as you like.
 
@@ -65,6 +67,7 @@ class Estimates:
         """
         return self._ask(A, B, accuracy, False)[0]
 
+    @takes_clouds
     def bounds(
         self, A: Any, B: Any, accuracy: Union[str, float] = "flow"
     ) -> tuple[Floats, Floats]:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _core
 from ._blocks import Metric, embedded, processes, spread_pairs, spread_table, stacked
+from ._clouds import Clouds
 from ._estimates import Calibration, Estimates
 from ._forest import Forest
 from ._ground import check_period, coordinates, ground_of, names_of_ground, places_for, with_metrics
@@ -43,8 +44,10 @@ from ._inputs import (
 from ._options import FIT_OPTIONS, parameters
 from ._progress import bar
 from ._results import framed, moves
+from ._samples import sampling_of
 from ._tables import nearest_of, room_for, table_of
 from ._tree import Tree
+from ._tree_over_clouds import takes_clouds, rows_of_fit
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -104,6 +107,9 @@ class TreeWasserstein(  # type: ignore[misc]
         How distances follow from `points`.
     period : float or sequence of float or None, optional
         The period of all coordinates of `points`, or of each, as for `emd`.
+    max_points : int, optional
+        For a fit to `Clouds` only: the most points that the tree has. Where there are more, so many are drawn, and all others go to the nearest
+        of them (`slack_`).
     normalize : bool
         Whether every row is divided by its total first, in `fit` and in all that answers. `False` wants equal totals, and
         distances are those of the masses as they are.
@@ -139,8 +145,16 @@ class TreeWasserstein(  # type: ignore[misc]
         The method that was fitted.
     n_pairs_ : int
         Pairs that it was fitted to.
+    points_ : ndarray of shape (n_points, n_dimensions)
+        After a fit to `Clouds`: the points of the tree.
+    slack_ : float
+        After a fit to `Clouds`: how far the mass of a cloud is from the points of the tree, in the mean; 0 unless `max_points` leaves some out. The distance of
+        two clouds is off by at most what both have of it.
     support_ : int
         Points of a measure, the median over those of the fit.
+    sampling_ : dict or None
+        After a fit to groups of which some cells were drawn (``Measures.from_anndata(…, n_cells=500)``): "null_distance", the distance between two
+        draws of one group in the mean, and "error", the mean relative error on whole groups. `None` after other fits.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
@@ -172,6 +186,7 @@ class TreeWasserstein(  # type: ignore[misc]
         weight: Optional[str] = "weight",
         metric: str = "euclidean",
         period: Any = None,
+        max_points: Optional[int] = None,
         normalize: bool = True,
         method: str = "auto",
         n_trees: Optional[int] = None,
@@ -199,6 +214,7 @@ class TreeWasserstein(  # type: ignore[misc]
         self.weight = weight
         self.metric = metric
         self.period = period
+        self.max_points = max_points
         self.normalize = normalize
         self.method = method
         self.n_trees = n_trees
@@ -233,9 +249,10 @@ class TreeWasserstein(  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points), or list of dict
+        X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points), list of dict, or Clouds
             One measure per row, or one ``{name: mass}`` each: names are nodes of a networkx graph or rows of a DataFrame
-            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs` number them.
+            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs` number them. `Clouds` bring their own
+            points: all of them, or `max_points`, are the points of the tree, and other clouds can be asked about later.
         y : ignored
         pairs : array-like of int of shape (n_pairs, 2), optional
             Rows whose distances are known.
@@ -257,7 +274,11 @@ class TreeWasserstein(  # type: ignore[misc]
             from .dask import current
 
             client = current(client)
-        X = self._rows(X, reset=True)
+        for stale in ("points_", "slack_", "_net", "_fitted_rows", "_extension"):
+            self.__dict__.pop(stale, None)
+        if isinstance(X, Clouds):
+            X = rows_of_fit(self, X)
+        given, X = X, self._rows(X, reset=True)
         threads, seed = threads_of(self.n_jobs), seed_of(self.random_state)
         data, X = None, X if pairs is not None else self._with_mass(X)
         if pairs is not None:  # before the metric, which may take long
@@ -281,8 +302,10 @@ class TreeWasserstein(  # type: ignore[misc]
         with bar("calibrating", self.verbose) as report:
             self.calibration_ = _core.calibration(ground, raw, data, threads, report)
         self._made = self._made._replace(estimator=None)
+        self.sampling_ = sampling_of(self, given)
         return self
 
+    @takes_clouds
     def distance(self, a: Any, b: Any) -> float:
         """Tree distance between two measures, each divided by its total first with `normalize`.
 
@@ -295,6 +318,7 @@ class TreeWasserstein(  # type: ignore[misc]
         check_is_fitted(self)
         return self._model.distance(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
 
+    @takes_clouds
     def paired(self, A: Any, B: Any) -> Floats:
         """Tree distance of row i of `A` to row i of `B`, for every i.
 
@@ -309,6 +333,7 @@ class TreeWasserstein(  # type: ignore[misc]
         left, right = self._measures(A), self._measures(B)
         return self._model._raw.paired(left, right, threads_of(self.n_jobs))
 
+    @takes_clouds
     def pairwise(
         self, A: Any, B: Any = None, *, out: Any = None, device: Optional[str] = None
     ) -> Any:
@@ -356,6 +381,7 @@ class TreeWasserstein(  # type: ignore[misc]
         """
         return self.pairwise(A, B, out=out, device=device)
 
+    @takes_clouds
     def kneighbors(
         self, A: Any, B: Any = None, n_neighbors: int = 10, *, device: Optional[str] = None
     ) -> tuple[Any, Integers]:
@@ -381,6 +407,7 @@ class TreeWasserstein(  # type: ignore[misc]
         threads = threads_of(self.n_jobs)
         return nearest_of(self._model._raw, left, right, n_neighbors, threads, device)
 
+    @takes_clouds
     def coupling(self, a: Any, b: Any, *, table: bool = False) -> Any:
         """Which share of the mass goes where, by the tree or the forest: see `Tree.coupling`.
 
@@ -400,6 +427,7 @@ class TreeWasserstein(  # type: ignore[misc]
         names = self._places().names if table else None
         return moves(plan, names, names) if table else plan
 
+    @takes_clouds
     def transform(self, X: Any) -> sparse.csr_array:
         """Sparse rows whose cityblock (Manhattan) distances are the tree distances.
 
@@ -417,6 +445,7 @@ class TreeWasserstein(  # type: ignore[misc]
         X = self._rows(X, reset=False)
         return embedded(self._model, self.normalize, X, threads_of(self.n_jobs))
 
+    @takes_clouds
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean relative error against exact transport; 0 is perfect.
 
@@ -523,17 +552,18 @@ class TreeWasserstein(  # type: ignore[misc]
         52
         """
         check_is_fitted(self)
-        if self.points is None:
+        own = self._coordinates()
+        if own is None:
             raise ValueError(
                 "extend needs a fit with `points`; for others give distances: `tw.tree_.extend(distances)`"
             )
-        given, known_axes = to_points(points), to_points(self.points).columns
+        given, known_axes = to_points(points), to_points(own).columns
         names = names_of_labels(given.rows) if names is None else names
         if given.columns is not None and known_axes is not None and list(given.columns) != list(known_axes):
             raise ValueError(
                 f"the new points have columns {list(given.columns)}, the old ones {list(known_axes)}"
             )
-        new, old = coordinates(points), coordinates(self.points)
+        new, old = coordinates(points), coordinates(own)
         if new.shape[1] != old.shape[1]:
             raise ValueError(f"new points have shape {new.shape}; give rows of {old.shape[1]}")
         known = names_of_more(self._model.names, names, len(new))
@@ -605,12 +635,12 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Pickles of older versions do not have the options that are newer.
-        super().__setstate__({**dict.fromkeys(FIT_OPTIONS), "normalize": True, **state})
+        super().__setstate__({**dict.fromkeys((*FIT_OPTIONS, "max_points")), "normalize": True, **state})
 
     def __getstate__(self) -> dict[str, Any]:
         # What `estimate` keeps is as large as the ground metric, and quickly made again.
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_made"}
+        return {name: value for name, value in state.items() if name not in ("_made", "_extension")}
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return with_normalize(super().__repr__(N_CHAR_MAX), self.normalize)
@@ -626,7 +656,7 @@ class TreeWasserstein(  # type: ignore[misc]
         if hasattr(self, "feature_names_in_"):
             raw = raw.with_names(list(self.feature_names_in_))
         elif raw.names is None:
-            own = names_of_labels(names_of_ground(self.points, self.cost, self.graph) or [])
+            own = names_of_labels(names_of_ground(self._coordinates(), self.cost, self.graph) or [])
             raw = raw if own is None else raw.with_names(own)
         if raw.is_forest:
             self.forest_ = Forest._of(raw)
@@ -656,7 +686,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Rows as scikit-learn checks them."""
-        names = names_of_ground(self.points, self.cost, self.graph)
+        names = names_of_ground(self._coordinates(), self.cost, self.graph)
         if are_mappings(X):
             X = named_rows(X, self._places(X if reset else None))
             names = X.names
@@ -712,17 +742,18 @@ class TreeWasserstein(  # type: ignore[misc]
         """The ground metric, with all that is worked out for it: read once, and kept as long as its parameters are
         the same objects."""
         made: Optional[_Made] = getattr(self, "_made", None)
-        given = tuple(getattr(self, name) for name in _GROUND)
+        given = (self._coordinates(), *(getattr(self, name) for name in _GROUND))
         same = made is not None and all(new is old for new, old in zip(given, made.given))
         if made is not None and same and made.ground.points == self.n_features_in_:
             return made.ground
         if self._is_without_metric():
             raise ValueError("the file has no ground metric; give one with set_params first")
-        if self.points is None and self.cost is None and self.graph is None:
+        points = self._coordinates()
+        if points is None and self.cost is None and self.graph is None:
             check_period(self.period)
             ground = _core.Ground.discrete(self.n_features_in_)
         else:
-            ground = ground_of(self.points, self.cost, self.graph, self.metric, self.weight, self.period)
+            ground = ground_of(points, self.cost, self.graph, self.metric, self.weight, self.period)
         if ground.points != self.n_features_in_:
             raise ValueError(
                 f"the measures live on {self.n_features_in_} points, "
@@ -731,9 +762,13 @@ class TreeWasserstein(  # type: ignore[misc]
         self._made = _Made(given, ground, None)
         return ground
 
+    def _coordinates(self) -> Any:
+        """The points that were given, or those of the clouds of the fit."""
+        return getattr(self, "points_", None) if self.points is None else self.points
+
     def _is_without_metric(self) -> bool:
         """Whether it was read from a file without a ground metric, and has not been given one."""
-        given = (self.points, self.cost, self.graph)
+        given = (self._coordinates(), self.cost, self.graph)
         return getattr(self, "_from_file", False) and all(what is None for what in given)
 
     def _estimator(self, threads: int) -> _core.Estimator:

@@ -27,18 +27,18 @@ def check_estimator(larger: Any, old: int) -> None:
     new = larger.n_features_in_ - old
     if new < 2:
         return
-    on_new = _factors(larger, _sampled(np.arange(old, old + new), old + new))
-    on_old = _factors(larger, _sampled(np.arange(old), old + new))
+    size = min(POINTS, new // 2, max(old // 2, 1))  # the same for both: trees err more between single points
+    on_new = _factors(larger, _sampled(np.arange(old, old + new), old + new, size))
+    on_old = _factors(larger, _sampled(np.arange(old), old + new, size))
     _tell(on_new, float(np.median(on_old)) if len(on_old) else 1.0)
 
 
-def _sampled(points: Integers, width: int) -> Optional[tuple[Any, Any]]:
+def _sampled(points: Integers, width: int, size: int = POINTS) -> Optional[tuple[Any, Any]]:
     """Pairs of measures on some points, apart from each other: equal masses on a few."""
-    if len(points) < 2:
+    if len(points) < 2 * size:
         return None
     rng, rows = np.random.default_rng(0), ([], [])  # type: ignore[var-annotated]
     for _ in range(PAIRS):
-        size = min(POINTS, len(points) // 2)
         drawn = rng.choice(points, 2 * size, replace=False)
         for side, at in zip(rows, (drawn[:size], drawn[size:])):
             row = np.zeros(width)

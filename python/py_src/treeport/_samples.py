@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, TypedDict
 
 import numpy as np
 from scipy import sparse
@@ -10,7 +10,7 @@ from scipy import sparse
 from ._batches import emd_pairs
 from ._clouds import Clouds, clouds_of
 from ._ground import coordinates, with_metrics
-from ._inputs import Floats, Measures, Seed, seed_of, to_measures
+from ._inputs import Floats, Integers, Seed, measures_of, seed_of, threads_of, to_measures
 
 
 @with_metrics
@@ -19,6 +19,7 @@ def null_distance(
     points: Any = None,
     *,
     metric: str = "euclidean",
+    period: Any = None,
     n_points: Optional[int] = None,
     random_state: Seed = 0,
     n_jobs: Optional[int] = None,
@@ -36,6 +37,8 @@ def null_distance(
         Coordinates of shared points; Clouds bring theirs.
     metric : {metrics}
         How distances follow from coordinates.
+    period : float or sequence, optional
+        After which way coordinates are back where they began, as for `emd`.
     n_points : int, optional
         Points of a draw; half of those of a group, where it has fewer than twice as many, and by default. For groups that
         were drawn with ``n_cells=500``, draw 500 of the whole groups.
@@ -74,7 +77,49 @@ def null_distance(
     if not draws:
         return float("nan")
     pairs = np.arange(len(draws)).reshape(-1, 2)
-    return float(np.mean(emd_pairs(Clouds(draws), pairs, metric=metric, n_jobs=n_jobs)))
+    return float(np.mean(emd_pairs(Clouds(draws), pairs, metric=metric, period=period, n_jobs=n_jobs)))
+
+
+_PAIRS, _WORK = 16, 40_000_000  # whole groups that are solved, and the most products of their sizes
+
+
+class Sampling(TypedDict):
+    """What drawing cells did to a fit: what a draw alone makes, and the mean relative error on whole groups."""
+
+    null_distance: float
+    error: float
+
+
+def sampling_of(estimator: Any, drawn: Any) -> Optional[Sampling]:
+    """For measures that were drawn from larger groups (``n_cells=``), what that did; `None` for others.
+
+    Whole groups are solved as long as that takes seconds: fewer of them where they are large.
+    """
+    whole = getattr(drawn, "_whole", None)
+    points = estimator._coordinates()
+    if whole is None or points is None:
+        return None
+    rows, at = sparse.csr_array(to_measures(whole()).values), coordinates(points)
+    if rows.shape[1] != len(at) or rows.shape[0] < 2:
+        return None
+    rng = np.random.default_rng(seed_of(estimator.random_state))
+    ground = {"metric": estimator.metric, "period": estimator.period, "n_jobs": estimator.n_jobs}
+    null = null_distance(rows, at, n_points=drawn._cells, random_state=rng, **ground)
+    pairs = _affordable(np.diff(rows.indptr), rng)
+    exact = emd_pairs(rows, pairs, points=at, **ground)
+    left, right = (measures_of(rows[pairs[:, side]]) for side in (0, 1))
+    found = estimator._model._raw.paired(left, right, threads_of(estimator.n_jobs))
+    apart = exact > 0
+    error = float(np.mean(np.abs(found[apart] / exact[apart] - 1))) if apart.any() else float("nan")
+    return {"null_distance": null, "error": error}
+
+
+def _affordable(sizes: Integers, rng: np.random.Generator) -> Integers:
+    """Pairs of groups at random, until solving them would take long; at least one."""
+    every = np.column_stack(np.triu_indices(len(sizes), 1))[rng.permutation(len(sizes) * (len(sizes) - 1) // 2)]
+    work = np.cumsum(sizes[every[:, 0]].astype(np.int64) * sizes[every[:, 1]])
+    count = np.clip(np.searchsorted(work, _WORK, side="right"), 1, _PAIRS)
+    return every[:count]
 
 
 def _groups(X: Any, points: Any) -> Any:

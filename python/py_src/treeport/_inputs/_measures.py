@@ -229,6 +229,10 @@ class Measures:
     3.0
     """
 
+    # Of groups of which some cells were drawn: how many of each, and the whole groups.
+    _cells: int
+    _whole: Callable[[], Measures]
+
     def __init__(
         self,
         X: Any,
@@ -344,7 +348,7 @@ class Measures:
             Series is matched to `obs_names`.
         n_cells : int, optional
             Draws at most so many cells of every group: exact distances, which `fit` learns from, take long between
-            groups of thousands.
+            groups of thousands. Draws of one group are not 0 apart: `TreeWasserstein.sampling_` has how much that is.
         random_state : int, numpy.random.Generator or None
             Which are drawn.
 
@@ -367,7 +371,11 @@ class Measures:
         """
         from .anndata import groups_of
 
-        return cls(groups_of(adata, groupby, weights, n_cells, random_state))
+        made = cls(groups_of(adata, groupby, weights, n_cells, random_state))
+        if n_cells is not None:
+            made._cells = n_cells
+            made._whole = lambda: cls(groups_of(adata, groupby, weights, None, 0))
+        return made
 
     @cached_property
     def _normalized(self) -> _core.Measures:

@@ -1,0 +1,136 @@
+"""Trees over clouds: all points of all clouds are the leaves, and clouds with new points extend the tree."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial import cKDTree
+
+from ._clouds import Clouds
+from ._inputs import Floats, Integers, Measures, seed_of
+
+_FITTED = 64  # clouds of the fit that new ones are solved against
+_MINKOWSKI = {"euclidean": 2, "manhattan": 1, "chebyshev": np.inf}  # the metrics that a net is made for
+
+
+class Net(NamedTuple):
+    """Points of clouds, the leaves they belong to, and how far that is."""
+
+    leaves: Floats  # coordinates of the leaves
+    points: Floats  # all different points of the clouds of the fit
+    leaf: Integers  # the leaf of each of these
+    slack: float  # mass times way to its leaf, of a cloud in the mean
+
+
+def net_of(estimator: Any, clouds: Clouds) -> Net:
+    """All different points of the clouds, or as many of them as `max_points` says, each point with the nearest."""
+    points = np.unique(clouds.points + 0.0, axis=0)  # no -0.0
+    most = estimator.max_points
+    if most is not None and most < 1:
+        raise ValueError(f"max_points is {most}; at least one is needed")
+    if most is None or len(points) <= most:
+        return Net(points, points, np.arange(len(points)), 0.0)
+    order = _MINKOWSKI.get(estimator.metric)
+    if order is None or estimator.period is not None:
+        known = ", ".join(f'"{name}"' for name in _MINKOWSKI)
+        raise ValueError(f"max_points makes a net for the metrics {known} without a period; leave it out, or give fewer points")
+    rng = np.random.default_rng(seed_of(estimator.random_state))
+    leaves = points[np.sort(rng.choice(len(points), most, replace=False))]
+    ways, leaf = cKDTree(leaves).query(points, p=order)
+    places = _places(points, clouds.points + 0.0)
+    return Net(leaves, points, leaf, float(clouds.masses @ ways[places]) / len(clouds))
+
+
+def _places(points: Floats, wanted: Floats) -> Integers:
+    """Where each of the wanted points is among different points; -1 where it is not."""
+    known = {row.tobytes(): at for at, row in enumerate(np.ascontiguousarray(points))}
+    return np.array([known.get(row.tobytes(), -1) for row in np.ascontiguousarray(wanted)], dtype=np.int64)
+
+
+def _rows(clouds: Clouds, at: Integers, width: int) -> sparse.csr_array:
+    """Masses of clouds at the leaves of their points; points of one leaf add up."""
+    rows = sparse.csr_array((clouds.masses, at, clouds.offsets), shape=(len(clouds), width))
+    rows.sum_duplicates()
+    return rows
+
+
+def rows_of_fit(estimator: Any, clouds: Clouds) -> Measures:
+    """The clouds that a tree is learned from, as measures on its leaves; keeps what later ones are compared with."""
+    for name in ("points", "cost", "graph"):
+        if getattr(estimator, name) is not None:
+            raise ValueError(f"Clouds bring their own points; leave out `{name}`, or give measures on its points")
+    net = net_of(estimator, clouds)
+    estimator.points_, estimator.slack_ = net.leaves, net.slack
+    estimator._net = net
+    rows = _rows(clouds, net.leaf[_places(net.points, clouds.points + 0.0)], len(net.leaves))
+    estimator._fitted_rows = rows[: _FITTED]
+    return Measures(rows, ids=clouds.ids)
+
+
+def takes_clouds(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `TreeWasserstein` whose measures may be `Clouds`: those on points that are new extend the tree first."""
+
+    @functools.wraps(method)
+    def answered(self: Any, *given: Any, **named: Any) -> Any:
+        clouds = [one for one in (*given, *named.values()) if isinstance(one, Clouds)]
+        if not clouds:
+            return method(self, *given, **named)
+        larger, rows = placed(self, clouds)
+        at = iter(rows)
+        given = tuple(next(at) if isinstance(one, Clouds) else one for one in given)
+        named = {name: next(at) if isinstance(one, Clouds) else one for name, one in named.items()}
+        return method(larger, *given, **named)
+
+    return answered
+
+
+def placed(estimator: Any, clouds: list[Clouds]) -> tuple[Any, list[Measures]]:
+    """A fitted estimator whose points are all that the clouds have, and the clouds as measures on them."""
+    leaves = estimator._coordinates()
+    if leaves is None:
+        raise ValueError("Clouds need a tree over points with coordinates: one that was fitted to Clouds, or with `points`")
+    net: Optional[Net] = getattr(estimator, "_net", None)
+    points = leaves if net is None else net.points
+    whole = Clouds.concat([Clouds._of(one._raw, None) for one in clouds])
+    if whole.dim != points.shape[1]:
+        raise ValueError(f"the points of the clouds have {whole.dim} coordinates, those of the tree {points.shape[1]}")
+    wanted = whole.points + 0.0
+    at = _places(points + 0.0, wanted)
+    at = at if net is None else np.where(at < 0, -1, net.leaf[at])
+    new = np.unique(wanted[at < 0], axis=0)
+    at[at < 0] = len(leaves) + _places(new, wanted[at < 0])
+    rows = _rows(whole, at, len(leaves) + len(new))
+    larger = estimator if len(new) == 0 else _extended(estimator, new, rows)
+    ends = np.cumsum([len(one) for one in clouds])
+    parts = [rows[last - len(one) : last] for one, last in zip(clouds, ends)]
+    return larger, [Measures(part, ids=one.ids) for part, one in zip(parts, clouds)]
+
+
+def _extended(estimator: Any, new: Floats, rows: sparse.csr_array) -> Any:
+    """The estimator with new points, whose edges are fitted to the clouds that have them, and to some of the fit."""
+    rows = _in_order(rows)
+    key = (new.tobytes(), rows.indptr.tobytes(), rows.indices.tobytes(), rows.data.tobytes())
+    kept = getattr(estimator, "_extension", None)
+    if kept is not None and kept[0] == key:
+        return kept[1]
+    fitted = getattr(estimator, "_fitted_rows", None)
+    measures = rows
+    if fitted is not None:
+        before = sparse.csr_array((fitted.data, fitted.indices, fitted.indptr), shape=(fitted.shape[0], rows.shape[1]))
+        measures = sparse.vstack([before, rows], format="csr")
+    larger = estimator.extend(new, measures=measures)
+    estimator._extension = (key, larger)  # questions about the same clouds come again
+    return larger
+
+
+def _in_order(rows: sparse.csr_array) -> sparse.csr_array:
+    """Each different row once, in an order of their own: the distance of two clouds does not depend on which is named first."""
+    def contents(at: int) -> tuple[bytes, bytes]:
+        part = slice(rows.indptr[at], rows.indptr[at + 1])
+        return rows.indices[part].tobytes(), rows.data[part].tobytes()
+
+    return rows[list({contents(at): at for at in sorted(range(rows.shape[0]), key=contents)}.values())]
