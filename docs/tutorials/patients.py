@@ -48,6 +48,7 @@ squares = table.to_numpy() ** 2
 middle = np.eye(16) - 1 / 16
 values, vectors = np.linalg.eigh(-0.5 * middle @ squares @ middle)  # classical scaling: a map of the table
 place = vectors[:, -2:] * np.sqrt(values[-2:])
+print(f"two axes show {values[-2:].sum() / values[values > 0].sum():.0%} of the squared distances")
 figure, ax = plt.subplots(figsize=(5, 4))
 for is_ill, color, name in ((False, "tab:blue", "well"), (True, "tab:red", "ill")):
     ax.scatter(*place[ill == is_ill].T, color=color, label=name)
