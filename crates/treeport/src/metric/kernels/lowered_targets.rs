@@ -309,15 +309,24 @@ impl LoweredTargets {
         let xs = &origins.panels[panel * dim..(panel + 1) * dim];
         let lanes = panel * LANES..(panel + 1) * LANES;
         let moved = &origins.ends.moved[lanes.clone()];
-        let halves = self.frame.halves.as_deref();
-        match self.formula {
-            Formula::Products => {
+        let conversion = self.conversion;
+        match (self.formula, self.frame.halves.as_deref()) {
+            (Formula::Products, _) => {
                 let squares = &origins.ends.squares[lanes];
-                by_products(xs, ys, squares, moved, columns, self.conversion)
+                by_products(xs, ys, squares, moved, columns, conversion)
             }
-            Formula::Squares => by_squares(xs, ys, moved, columns, self.conversion, halves),
-            Formula::Absolutes => by_absolutes(xs, ys, moved, columns, self.conversion, halves),
-            Formula::Largest => by_largest(xs, ys, moved, columns, self.conversion, halves),
+            (Formula::Squares, None) => by_squares(xs, ys, moved, columns, conversion),
+            (Formula::Absolutes, None) => by_absolutes(xs, ys, moved, columns, conversion),
+            (Formula::Largest, None) => by_largest(xs, ys, moved, columns, conversion),
+            (Formula::Squares, Some(halves)) => {
+                by_wrapped_squares(xs, ys, halves, moved, columns, conversion)
+            }
+            (Formula::Absolutes, Some(halves)) => {
+                by_wrapped_absolutes(xs, ys, halves, moved, columns, conversion)
+            }
+            (Formula::Largest, Some(halves)) => {
+                by_wrapped_largest(xs, ys, halves, moved, columns, conversion)
+            }
         }
     }
 }
@@ -436,19 +445,15 @@ for_fused_registers! {
     }
 }
 
+// Periods have kernels of their own: with both in one function, compilers no longer make the best of either.
+
 for_fused_registers! {
-    /// Lowered √Σ(x − y)², of wrapped differences where there are half periods: each is off by one rounding
-    /// more, and its square by two, half of which the root leaves.
+    /// Lowered √Σ(x − y)².
     by_squares, by_squares_fused, by_squares_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
-     conversion: Conversion, halves: Option<&[f32]>) -> Tile, {
-        let square = |apart: f32, sum: f32| multiply_add::<FUSED>(apart, apart, sum);
-        let mut tile = match halves.map(|halves| &halves[..xs.len()]) {
-            None => tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| square(x - y, sum)),
-            Some(halves) => tile_of::<WIDEST>(xs, &ys, |k, x, y, sum| {
-                square(apart_single(x, y, halves[k]), sum)
-            }),
-        };
+     conversion: Conversion) -> Tile, {
+        let mut tile =
+            tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| multiply_add::<FUSED>(x - y, x - y, sum));
         tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = sum.sqrt());
         lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
         tile
@@ -456,37 +461,75 @@ for_fused_registers! {
 }
 
 for_fused_registers! {
-    /// Lowered Σ|x − y|, of wrapped differences where there are half periods.
-    by_absolutes, by_absolutes_fused, by_absolutes_widest,
-    (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
-     conversion: Conversion, halves: Option<&[f32]>) -> Tile, {
-        let mut tile = match halves.map(|halves| &halves[..xs.len()]) {
-            None => tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| sum + (x - y).abs()),
-            Some(halves) => tile_of::<WIDEST>(xs, &ys, |k, x, y, sum| {
-                sum + apart_single(x, y, halves[k])
-            }),
-        };
+    /// The same of wrapped differences: each is off by one rounding more, and its square by two, half of which the
+    /// root leaves.
+    by_wrapped_squares, by_wrapped_squares_fused, by_wrapped_squares_widest,
+    (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], halves: &[f32], moved: &[f32],
+     columns: [Column; ABREAST], conversion: Conversion) -> Tile, {
+        let halves = &halves[..xs.len()];
+        let mut tile = tile_of::<WIDEST>(xs, &ys, |k, x, y, sum| {
+            let apart = apart_single(x, y, halves[k]);
+            multiply_add::<FUSED>(apart, apart, sum)
+        });
+        tile.as_flattened_mut().iter_mut().for_each(|sum| *sum = sum.sqrt());
         lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
         tile
     }
 }
 
 for_fused_registers! {
-    /// Lowered max|x − y|, of wrapped differences where there are half periods: two roundings, and those
-    /// of the product that lowers it.
+    /// Lowered Σ|x − y|.
+    by_absolutes, by_absolutes_fused, by_absolutes_widest,
+    (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
+     conversion: Conversion) -> Tile, {
+        let mut tile = tile_of::<WIDEST>(xs, &ys, |_, x, y, sum| sum + (x - y).abs());
+        lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
+        tile
+    }
+}
+
+for_fused_registers! {
+    /// The same of wrapped differences.
+    by_wrapped_absolutes, by_wrapped_absolutes_fused, by_wrapped_absolutes_widest,
+    (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], halves: &[f32], moved: &[f32],
+     columns: [Column; ABREAST], conversion: Conversion) -> Tile, {
+        let halves = &halves[..xs.len()];
+        let mut tile =
+            tile_of::<WIDEST>(xs, &ys, |k, x, y, sum| sum + apart_single(x, y, halves[k]));
+        lower(&mut tile, (1.0 - single(xs.len() + 6)) as f32, moved, columns, conversion);
+        tile
+    }
+}
+
+for_fused_registers! {
+    /// Lowered max|x − y|: two roundings, and those of the product that lowers it.
     by_largest, by_largest_fused, by_largest_widest,
     (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], moved: &[f32], columns: [Column; ABREAST],
-     conversion: Conversion, halves: Option<&[f32]>) -> Tile, {
-        let larger = |apart: f32, most: f32| if apart > most { apart } else { most };
-        let mut tile = match halves.map(|halves| &halves[..xs.len()]) {
-            None => tile_of::<WIDEST>(xs, &ys, |_, x, y, most| larger((x - y).abs(), most)),
-            Some(halves) => tile_of::<WIDEST>(xs, &ys, |k, x, y, most| {
-                larger(apart_single(x, y, halves[k]), most)
-            }),
-        };
+     conversion: Conversion) -> Tile, {
+        let mut tile = tile_of::<WIDEST>(xs, &ys, |_, x, y, most| larger((x - y).abs(), most));
         lower(&mut tile, (1.0 - single(6)) as f32, moved, columns, conversion);
         tile
     }
+}
+
+for_fused_registers! {
+    /// The same of wrapped differences.
+    by_wrapped_largest, by_wrapped_largest_fused, by_wrapped_largest_widest,
+    (xs: &[[f32; LANES]], ys: [&[f32]; ABREAST], halves: &[f32], moved: &[f32],
+     columns: [Column; ABREAST], conversion: Conversion) -> Tile, {
+        let halves = &halves[..xs.len()];
+        let mut tile =
+            tile_of::<WIDEST>(xs, &ys, |k, x, y, most| larger(apart_single(x, y, halves[k]), most));
+        lower(&mut tile, (1.0 - single(6)) as f32, moved, columns, conversion);
+        tile
+    }
+}
+
+/// The larger of two numbers that are not NaN, in one instruction.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "it is compiled for its caller's processor")]
+fn larger(apart: f32, most: f32) -> f32 {
+    if apart > most { apart } else { most }
 }
 
 #[cfg(test)]
