@@ -7,6 +7,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod accuracy;
+mod card;
 mod clouds;
 mod convert;
 mod estimator;
@@ -52,5 +53,7 @@ mod _core {
     #[pymodule_export]
     use crate::options::{check_options, fit_options};
     #[pymodule_export]
-    use crate::transport::{emd, emd_of_arrays, emd_pairs, emd_pairs_within, emd_within, sinkhorn};
+    use crate::transport::{
+        emd, emd_of_arrays, emd_on, emd_pairs, emd_pairs_within, emd_within, emd_within_on, sinkhorn,
+    };
 }

@@ -1,6 +1,7 @@
 //! Exact and entropic transport: arrays in, a [`Problem`] asked, arrays out.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use numpy::ndarray::ArrayView2;
@@ -10,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use treeport::accuracy::Question;
 use treeport::internal::condensed::{pairs_of, place, size_for};
-use treeport::internal::solve::table_of_few;
+use treeport::internal::solve::{Card, table_of_few};
 use treeport::sinkhorn::{Epsilon, SinkhornOptions};
 use treeport::{
     Error, Geometry, GroundMetric, MatrixView, PointMetric, Problem, Problems, Progress, Relax,
@@ -19,6 +20,7 @@ use treeport::{
 use treeport::{silent, sinkhorn as entropic};
 
 use crate::accuracy::GivenAccuracy;
+use crate::card::PythonCard;
 use crate::convert::{self, Array1, Array2, Moves, Row, to_py_err};
 use crate::ground::{GivenGeometry, Graph, Ground};
 use crate::measures::{Measures, refused};
@@ -344,15 +346,70 @@ pub(crate) fn emd_within<'py>(
     penalty: Option<GivenPenalty<'py>>,
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, f64, Moves<'py>)> {
-    let time = seconds
-        .map(Duration::try_from_secs_f64)
-        .transpose()
-        .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
-    let target = Target { accuracy: accuracy.read(Question::Problem)?, time };
+    let target = target(accuracy, seconds)?;
     let relax = Relaxed::new(mass, penalty.as_ref())?;
     let bounds = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
         problem.within(target, progress)
     })?;
+    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
+}
+
+/// How good bounds have to be.
+fn target(accuracy: GivenAccuracy<'_>, seconds: Option<f64>) -> PyResult<Target> {
+    let time = seconds
+        .map(Duration::try_from_secs_f64)
+        .transpose()
+        .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
+    Ok(Target { accuracy: accuracy.read(Question::Problem)?, time })
+}
+
+/// As [`emd`], with an engine that looks through all pairs.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+#[expect(clippy::type_complexity, reason = "what `emd` returns")]
+pub(crate) fn emd_on<'py>(
+    py: Python<'py>,
+    a: Row<'py>,
+    b: Row<'py>,
+    costs: Costs<'py>,
+    engine: Bound<'py, PyAny>,
+    plan: bool,
+    potentials: bool,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
+    let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
+    let there: Arc<dyn Card> = card.clone();
+    let found = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
+        let solution = problem.solve_on(&there, progress)?;
+        let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
+        Ok((solution.value, solution.plan, duals))
+    });
+    let (value, moves, duals) = card.explained(found)?;
+    let moves = plan.then(|| convert::moves(py, moves));
+    let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
+    Ok((value, moves, duals))
+}
+
+/// As [`emd_within`], with an engine that looks through all pairs.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+pub(crate) fn emd_within_on<'py>(
+    py: Python<'py>,
+    a: Row<'py>,
+    b: Row<'py>,
+    costs: Costs<'py>,
+    engine: Bound<'py, PyAny>,
+    accuracy: GivenAccuracy<'py>,
+    seconds: Option<f64>,
+    report: Option<Bound<'py, PyAny>>,
+) -> PyResult<(f64, f64, Moves<'py>)> {
+    let target = target(accuracy, seconds)?;
+    let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
+    let there: Arc<dyn Card> = card.clone();
+    let found = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
+        problem.within_on(&there, target, progress)
+    });
+    let bounds = card.explained(found)?;
     Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
 }
 
@@ -459,7 +516,7 @@ pub(crate) fn emd_pairs<'py>(
 /// Certified bounds of the exact costs of pairs: what they are at least, and at most.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from two places, which name them")]
-#[pyo3(signature = (ground, measures, pairs, accuracy, threads, report=None, penalty=None))]
+#[pyo3(signature = (ground, measures, pairs, accuracy, threads, report=None, penalty=None, engine=None))]
 #[expect(clippy::type_complexity, reason = "two arrays")]
 pub(crate) fn emd_pairs_within<'py>(
     py: Python<'py>,
@@ -470,11 +527,21 @@ pub(crate) fn emd_pairs_within<'py>(
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<GivenPenalty<'py>>,
+    engine: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-    let target = Target { accuracy: accuracy.read(Question::Problem)?, time: None };
+    let target = target(accuracy, None)?;
+    let card = engine.as_ref().map(PythonCard::new).transpose()?;
+    let there = card.clone().map(|card| -> Arc<dyn Card> { card });
     let found = with_problems(py, &ground, &measures, &pairs, penalty.as_ref(), |problems| {
-        watch::run(py, threads, report.as_ref(), |progress| problems.within(target, progress))
-    })?;
+        watch::run(py, threads, report.as_ref(), |progress| match &there {
+            Some(card) => problems.within_on(card, target, progress),
+            None => problems.within(target, progress),
+        })
+    });
+    let found = match &card {
+        Some(card) => card.explained(found)?,
+        None => found?,
+    };
     Ok((found.lower.into_pyarray(py), found.upper.into_pyarray(py)))
 }
 

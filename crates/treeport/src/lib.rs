@@ -126,7 +126,7 @@ pub mod internal {
         pub use crate::score::{factor, least_label, median, relative_errors};
     }
     pub mod solve {
-        pub use crate::solve::table_of_few;
+        pub use crate::solve::{Card, CardFound, CardSearch, table_of_few};
     }
     pub mod steps {
         pub use crate::steps::*;

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
+from ._card import check_for_device, engine_of, memory_errors
 from ._clouds import Clouds, are_clouds, clouds_of
 from ._ground import geometry, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
 from ._inputs import (
@@ -46,6 +47,7 @@ def emd_pairs(
     assume_metric: bool = False,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
+    device: Optional[str] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
@@ -71,6 +73,8 @@ def emd_pairs(
         clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+    device : str, optional
+        "cuda" and so on: a GPU looks through all pairs of points of large problems, as for `emd`.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -95,9 +99,11 @@ def emd_pairs(
     array([2.])
     """
     check_exponent(p)
+    if device is not None:
+        check_for_device(cost is not None or graph is not None, None, penalty, period)
     threads = threads_of(n_jobs)
     penalty = _penalty_of(penalty)
-    plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
+    plain = device is None and is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
     if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
@@ -107,7 +113,7 @@ def emd_pairs(
         penalty = _of_clouds(raw, penalty, geometry(metric, period))
         if penalty is None:
             raw.check_pairs(numbers)
-        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, threads, verbose, penalty)
+        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, threads, verbose, penalty, device)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
@@ -115,7 +121,7 @@ def emd_pairs(
 
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
     with nodes_by_name(graph):
-        return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty)
+        return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty, device)
 
 
 def _penalty_of(penalty: Any) -> _Prices:
@@ -148,12 +154,19 @@ def _solved(
     threads: int,
     verbose: bool,
     penalty: _Prices,
+    device: Optional[str],
 ) -> Union[Floats, Bounds]:
     """Exact costs of pairs, or bounds of them."""
     if ground is None:
         nothing = np.zeros(len(pairs))
         return nothing if accuracy is None else Bounds(nothing, nothing)
     with bar("exact distances", verbose) as report:
+        if device is not None:
+            check_for_device(False, None, penalty, None)  # clouds may have penalties of their own
+            with memory_errors(device):
+                wanted, engine = "exact" if accuracy is None else accuracy, engine_of(device)
+                found = Bounds(*_core.emd_pairs_within(ground, rows, pairs, wanted, threads, report, None, engine))
+            return found.upper if accuracy is None else found
         if accuracy is not None:
             return Bounds(*_core.emd_pairs_within(ground, rows, pairs, accuracy, threads, report, penalty))
         return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
@@ -172,6 +185,7 @@ def emd_pairwise(
     assume_metric: bool = False,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
+    device: Optional[str] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
@@ -195,6 +209,8 @@ def emd_pairwise(
         clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+    device : str, optional
+        "cuda" and so on: a GPU looks through all pairs of points of large problems, as for `emd`.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -222,6 +238,8 @@ def emd_pairwise(
            [3.]])
     """
     check_exponent(p)
+    if device is not None:
+        check_for_device(cost is not None or graph is not None, None, penalty, period)
     ground, both, n, m, penalty = _both_on_one_ground(
         A, B, points, cost, graph, metric, period, weight, assume_metric, missing, _penalty_of(penalty)
     )
@@ -240,7 +258,7 @@ def emd_pairwise(
         return framed(whole, ids_of(A), ids_of(A))
 
     with nodes_by_name(graph):
-        found = _solved(ground, both, pairs, accuracy, threads_of(n_jobs), verbose, penalty)
+        found = _solved(ground, both, pairs, accuracy, threads_of(n_jobs), verbose, penalty, device)
     return Bounds(table(found.lower), table(found.upper)) if isinstance(found, Bounds) else table(found)
 
 

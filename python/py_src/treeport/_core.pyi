@@ -398,6 +398,24 @@ def emd_within(
     penalty: _Penalty = None,
     report: _Report = None,
 ) -> tuple[float, float, _Moves]: ...
+def emd_on(
+    a: _Row,
+    b: _Row,
+    costs: _Costs,
+    engine: Any,
+    plan: bool,
+    potentials: bool,
+    report: _Report,
+) -> tuple[float, Optional[_Moves], Optional[tuple[_Floats, _Floats]]]: ...
+def emd_within_on(
+    a: _Row,
+    b: _Row,
+    costs: _Costs,
+    engine: Any,
+    accuracy: Union[str, float],
+    seconds: Optional[float],
+    report: _Report,
+) -> tuple[float, float, _Moves]: ...
 def emd_pairs(
     ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
     measures: Union[Measures, _Floats],
@@ -415,6 +433,7 @@ def emd_pairs_within(
     threads: int,
     report: _Report = None,
     penalty: _Penalty = None,
+    engine: Any = None,
 ) -> tuple[_Floats, _Floats]: ...
 def format_of(path: str, clouds: bool = False) -> tuple[str, bool]: ...
 def set_memory_limit(limit: Optional[int]) -> None: ...

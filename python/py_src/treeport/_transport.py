@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
+from ._card import check_for_device, engine_of, memory_errors
 from ._ground import (
     coordinates,
     costs,
@@ -228,6 +229,7 @@ class _GroundOptions(TypedDict, total=False):
 class _EmdOptions(_GroundOptions, total=False):
     mass: Optional[float]
     penalty: Any
+    device: Optional[str]
     verbose: bool
     p: float
 
@@ -295,6 +297,7 @@ def emd(
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
     time: Optional[float] = None,
+    device: Optional[str] = None,
     return_plan: Plan = False,
     return_potentials: bool = False,
     verbose: bool = False,
@@ -346,6 +349,10 @@ def emd(
         that is possible.
     time : float, optional
         Bounds instead of the value, the best that so many seconds allow.
+    device : str, optional
+        "cuda", or "cuda:1" and so on: a GPU looks through all pairs of points, and proves as much; for tens of thousands of
+        points and more. It takes coordinates and metrics but "haversine", no period, and all mass is moved.
+        It needs PyTorch and Triton (``pip install "treeport[gpu]"``). "tiles" does the same in NumPy, slowly, for tests.
     return_plan : bool or "table"
         Whether to return the plan too, as a sparse array or as a table of moves.
     return_potentials : bool
@@ -430,7 +437,9 @@ def emd(
     bounded = accuracy is not None or time is not None
     if bounded and return_potentials:
         raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
-    plain = type(a) is type(b) is _ndarray and graph is None
+    if device is not None:
+        check_for_device(points is None and points_b is None, mass, penalty, period)
+    plain = type(a) is type(b) is _ndarray and graph is None and device is None
     number = penalty is None or isinstance(penalty, (float, int))
     if plain and number and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
         # Arrays that are as they should be are read where they lie: for ten points, all that follows would take longer.
@@ -445,8 +454,18 @@ def emd(
     kind = _kind(return_plan)
     penalty = problem.penalty(penalty)
     with bar("exact distance", verbose) as report, nodes_by_name(graph):
+        wanted = "exact" if accuracy is None else accuracy
+        if device is not None:
+            engine = engine_of(device)
+            with memory_errors(device):
+                if bounded:
+                    lower, upper, entries = _core.emd_within_on(
+                        problem.a, problem.b, problem.costs, engine, wanted, time, report
+                    )
+                    return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
+                found = _core.emd_on(problem.a, problem.b, problem.costs, engine, bool(kind), return_potentials, report)
+            return problem.answer(found, kind)
         if bounded:
-            wanted = "exact" if accuracy is None else accuracy
             lower, upper, entries = _core.emd_within(
                 problem.a, problem.b, problem.costs, wanted, time, mass, penalty, report
             )

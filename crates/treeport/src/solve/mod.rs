@@ -13,6 +13,7 @@
 //! Without the promise shared mass may have to move: on points 0, 1, 2 with d(0,1) = d(1,2) = 1 and
 //! d(0,2) = 5, the cheapest way from {0, 1} to {1, 2} moves both masses one step.
 
+mod card;
 pub(crate) mod exact;
 mod graph;
 mod matrix;
@@ -25,6 +26,8 @@ pub(crate) mod single_problem;
 pub mod sinkhorn;
 mod within;
 
+#[doc(hidden)]
+pub use card::{Card, CardFound, CardSearch};
 pub use exact::Solution;
 pub use matrix::MatrixView;
 #[doc(hidden)]

@@ -1,13 +1,16 @@
 //! Many problems on one ground: pairs of measures, in parallel over pairs.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
+use super::card::Card;
 use super::exact::order::precedes;
 use super::exact::{self, Solver, choice, components, line, relaxed, reused};
 use super::overflow;
 use super::penalty::{Penalty, Relaxation};
 use super::problem::{Ground, OnMetric, Problem, QUICK_ARCS, Relax};
-use super::within::Target;
+use super::within::{Bounds, Target};
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
@@ -111,6 +114,28 @@ impl<'a> Problems<'a> {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn within(&self, target: Target, progress: &Progress<'_>) -> Result<Intervals> {
+        self.bounds(progress, |problem, progress| problem.within(target, progress))
+    }
+
+    /// As [`within`](Self::within), with a card that looks through all pairs of points of large problems.
+    ///
+    /// # Errors
+    /// As [`within`](Self::within) and [`Problem::within_on`].
+    pub fn within_on(
+        &self,
+        card: &Arc<dyn Card>,
+        target: Target,
+        progress: &Progress<'_>,
+    ) -> Result<Intervals> {
+        self.bounds(progress, |problem, progress| problem.within_on(card, target, progress))
+    }
+
+    /// What is found of every problem, one after another on every thread.
+    fn bounds(
+        &self,
+        progress: &Progress<'_>,
+        find: impl Fn(&Problem<'_>, &Progress<'_>) -> Result<Bounds> + Sync,
+    ) -> Result<Intervals> {
         self.check()?;
         if let Ground::Metric(metric) = self.ground {
             choice::prepare(metric, self.measures, self.pairs, progress)?;
@@ -120,7 +145,7 @@ impl<'a> Problems<'a> {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
             let problem =
                 Problem::new(self.ground, &a, &b).with_relaxation(self.relax).numbered(i, j);
-            let found = problem.within(target, &|_| counter.add(0).is_ok())?;
+            let found = find(&problem, &|_| counter.add(0).is_ok())?;
             counter.add(1)?;
             Ok((found.lower, found.upper))
         };

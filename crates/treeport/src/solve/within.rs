@@ -39,7 +39,7 @@ impl Default for Target {
 
 impl Target {
     /// The largest relative width of the bounds.
-    fn width(&self) -> Result<f64> {
+    pub(super) fn width(&self) -> Result<f64> {
         self.accuracy.check_for(Question::Problem)?;
         Ok(if let Accuracy::Within(error) = self.accuracy { error } else { 0.0 })
     }
@@ -100,7 +100,7 @@ pub(super) struct Clock<'a> {
 }
 
 impl<'a> Clock<'a> {
-    fn new(time: Option<Duration>, progress: &'a Progress<'a>) -> Self {
+    pub(super) fn new(time: Option<Duration>, progress: &'a Progress<'a>) -> Self {
         let end = time.and_then(|time| Instant::now().checked_add(time));
         Self { end, progress, is_cancelled: AtomicBool::new(false) }
     }
@@ -178,7 +178,7 @@ fn bounds(
                 first = Some(swept);
             }
             if !is_line {
-                match exact::bounds_by_auction(pair, width, clock) {
+                match exact::bounds_by_auction(pair, width, clock, None) {
                     Err(Error::Cancelled) if clock.is_up() => {
                         return first.map_or_else(|| first_plan(posed, relax), Ok);
                     }
@@ -242,7 +242,7 @@ fn check(posed: &Posed<'_>, relax: Relaxation<'_>) -> Result<()> {
 
 /// The bounds of whoever has no time: mass goes to the first that take it. With a penalty none is
 /// moved.
-fn first_plan(posed: &Posed<'_>, relax: Relaxation<'_>) -> Result<Bounds> {
+pub(super) fn first_plan(posed: &Posed<'_>, relax: Relaxation<'_>) -> Result<Bounds> {
     let (mut left, mut supply, mut right, mut demand) = (vec![], vec![], vec![], vec![]);
     match posed {
         Posed::Metric(OnMetric { a, b, .. }) => {

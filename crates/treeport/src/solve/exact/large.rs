@@ -1,9 +1,12 @@
 //! Which problems go to the auction (`sparse`), and how its answers become ours.
 
+use std::sync::Arc;
+
 use super::{Certified, GoesOn, Solution, Solver, lopsided, reused, sparse};
 use crate::error::Result;
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::solve::card::Card;
 use crate::solve::problem::{OnMetric, how_far};
 use crate::solve::within::{Bounds, Clock};
 
@@ -44,6 +47,7 @@ pub(in crate::solve) fn bounds_by_auction(
     pair: &OnMetric<'_>,
     width: f64,
     clock: &Clock<'_>,
+    card: Option<&Arc<dyn Card>>,
 ) -> Result<Option<(Bounds, bool)>> {
     let goes_on = |proved| clock.hears(&how_far(proved));
     let is_up = || clock.is_up();
@@ -51,10 +55,30 @@ pub(in crate::solve) fn bounds_by_auction(
     let aim = sparse::Aim { width, goes_on: &goes_on, keeps_bounds, is_up: &is_up };
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
-        let Some(found) = solver.sparsely_within(pair.metric, &aim)? else { return Ok(None) };
+        let found = solver.sparsely_within(pair.metric, &aim, card)?;
+        let Some(found) = found else { return Ok(None) };
         let plan = solver.plan_as_given(solver.plan_of(&found.moves));
         let bounds = Bounds { lower: found.lower, upper: found.upper, plan };
         Ok(Some((bounds, found.reaches(width))))
+    })
+}
+
+/// Whether a card knows how to measure.
+pub(in crate::solve) fn has_card(metric: &GroundMetric) -> bool {
+    sparse::takes(metric) && metric.half_periods().is_none()
+}
+
+/// An exact solution with a card that looks through all pairs; nothing where that proves none.
+pub(in crate::solve) fn solution_on_card(
+    pair: &OnMetric<'_>,
+    card: &Arc<dyn Card>,
+    goes_on: &GoesOn<'_>,
+) -> Result<Option<Solution>> {
+    reused(|solver| {
+        solver.lay_out(pair.metric, &pair.a, &pair.b);
+        let found = solver.sparsely(pair.metric, goes_on, Some(card))?;
+        let solution = found.map(|(found, answer)| solver.sparse_solution(found, answer));
+        Ok(solution.map(|solution| solver.as_given(solution)))
     })
 }
 
@@ -67,7 +91,7 @@ pub(super) fn interval_by_auction(
     let aim = sparse::Aim { width, goes_on: &|_| true, keeps_bounds: false, is_up: &|| false };
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
-        let found = solver.sparsely_within(pair.metric, &aim)?;
+        let found = solver.sparsely_within(pair.metric, &aim, None)?;
         Ok(found.filter(|found| found.reaches(width)).map(|found| (found.lower, found.upper)))
     })
 }
@@ -78,9 +102,10 @@ impl Solver {
         &mut self,
         metric: &GroundMetric,
         goes_on: &GoesOn<'_>,
+        card: Option<&Arc<dyn Card>>,
     ) -> Result<Option<(Certified, sparse::Answer)>> {
         let aim = sparse::Aim { width: 0.0, goes_on, keeps_bounds: false, is_up: &|| false };
-        let found = self.sparsely_within(metric, &aim)?;
+        let found = self.sparsely_within(metric, &aim, card)?;
         Ok(found.and_then(|answer| Some((answer.certified?, answer))))
     }
 
@@ -89,13 +114,16 @@ impl Solver {
         &mut self,
         metric: &GroundMetric,
         aim: &sparse::Aim<'_>,
+        card: Option<&Arc<dyn Card>>,
     ) -> Result<Option<sparse::Answer>> {
-        if !is_sparse(metric, self.left.len(), self.right.len()) {
+        let (n, m) = (self.left.len(), self.right.len());
+        let is_taken = if card.is_some() { n.min(m) > 1 } else { is_sparse(metric, n, m) };
+        if !is_taken {
             return Ok(None);
         }
         let masses = [&self.supply[..], &self.demand];
         let sides = [&self.left[..], &self.right];
-        let sparse = sparse::Sparse::new(metric, sides, masses, aim.goes_on)?;
+        let sparse = sparse::Sparse::new(metric, sides, masses, card, aim.goes_on)?;
         sparse.map(|sparse| sparse.solve(&mut self.float, aim)).transpose()
     }
 

@@ -72,7 +72,7 @@ use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
-pub(super) use large::{bounds_by_auction, bytes, sweeps_come_first};
+pub(super) use large::{bounds_by_auction, bytes, has_card, solution_on_card, sweeps_come_first};
 use line::Line;
 pub(crate) use order::precedes;
 use simplex::Simplex;
@@ -230,7 +230,7 @@ impl Solver {
         if let Some(network) = self.by_edges(metric) {
             return self.on_edges(network, goes_on).map(|proved| (proved.value, proved.gap));
         }
-        if let Some((found, _)) = self.sparsely(metric, goes_on)? {
+        if let Some((found, _)) = self.sparsely(metric, goes_on, None)? {
             return Ok((found.value, found.gap));
         }
         self.fill_costs(metric, goes_on)?;
@@ -250,7 +250,7 @@ impl Solver {
         if let Some(network) = self.by_edges(pair.metric) {
             return self.solution_on_edges(network, goes_on).map(|found| self.as_given(found));
         }
-        if let Some((found, answer)) = self.sparsely(pair.metric, goes_on)? {
+        if let Some((found, answer)) = self.sparsely(pair.metric, goes_on, None)? {
             let solution = self.sparse_solution(found, answer);
             return Ok(self.as_given(solution));
         }

@@ -17,11 +17,14 @@
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 
 use crate::metric::period::apart_single;
 use crate::metric::{GroundMetric, Norm, PointMetric};
 use crate::rounding::single;
+use crate::solve::card::{Card, CardSearch, Kept};
 use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
@@ -48,6 +51,17 @@ pub(super) enum Formula {
     Square,
     /// max |xₖ − yₖ|.
     Largest,
+}
+
+impl Formula {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Length => "length",
+            Self::Absolutes => "absolutes",
+            Self::Square => "square",
+            Self::Largest => "largest",
+        }
+    }
 }
 
 /// Those formulas as numbers, for loops that are compiled for each.
@@ -172,6 +186,8 @@ pub(super) struct Cloud {
     nodes: Vec<Node>,
     /// Least and largest coordinates of every node, axis by axis.
     boxes: Vec<[f32; 2]>,
+    /// The same points on a card, where there is one.
+    kept: Option<Arc<Kept>>,
 }
 
 /// Prices of the points of a cloud, and the least in every node of its tree.
@@ -259,6 +275,7 @@ impl Cloud {
         frame: &Frame,
         metric: &GroundMetric,
         points: impl ExactSizeIterator<Item = usize>,
+        card: Option<&Arc<dyn Card>>,
     ) -> Self {
         let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
         let inverse = 1.0 / frame.unit;
@@ -268,18 +285,26 @@ impl Cloud {
             rounded
                 .extend(vector.iter().zip(&frame.center).map(|(x, c)| ((x - c) * inverse) as f32));
         }
-        Self::of_rounded(frame.formula, dim, frame.halves.clone(), rounded)
+        Self::of_rounded(frame.formula, dim, frame.halves.clone(), rounded, card)
     }
 
     /// Lays out every point of some places.
     pub(super) fn some(&self, places: &[u32]) -> Self {
         let rows = places.iter().flat_map(|&place| self.point(place as usize));
-        let halves = self.halves.clone();
-        Self::of_rounded(self.formula, self.dim, halves, rows.copied().collect())
+        let (halves, card) = (self.halves.clone(), self.kept.as_ref().map(|kept| &kept.card));
+        Self::of_rounded(self.formula, self.dim, halves, rows.copied().collect(), card)
     }
 
-    fn of_rounded(formula: Formula, dim: usize, halves: Vec<f32>, points: Vec<f32>) -> Self {
+    fn of_rounded(
+        formula: Formula,
+        dim: usize,
+        halves: Vec<f32>,
+        points: Vec<f32>,
+        card: Option<&Arc<dyn Card>>,
+    ) -> Self {
         let len = points.len() / dim;
+        let kept = card.filter(|_| halves.is_empty());
+        let kept = kept.and_then(|card| Kept::new(card, &points, dim));
         let mut blocks = vec![Lanes::default(); len.div_ceil(LANES) * dim];
         for (place, point) in points.chunks_exact(dim).enumerate() {
             for (axis, &x) in point.iter().enumerate() {
@@ -295,6 +320,7 @@ impl Cloud {
             blocks,
             nodes: Vec::new(),
             boxes: Vec::new(),
+            kept,
         };
         if dim <= MOST_BOXED {
             cloud.grow_tree();
@@ -366,6 +392,9 @@ impl Cloud {
 
     /// For some points of another cloud those of these whose cost + price is least.
     pub(super) fn nearest(&self, from: &Self, rows: &[u32], query: &Query<'_>) -> Vec<Found> {
+        if let Some(found) = self.nearest_by_card(from, rows, query) {
+            return found;
+        }
         let mut found = vec![Found::default(); rows.len()];
         if rows.len() * self.len * self.dim <= ALONE {
             nearest_of_some(self, from, rows, query, &mut found);
@@ -375,6 +404,57 @@ impl Cloud {
             chunks.for_each(|(rows, found)| nearest_of_some(self, from, rows, query, found));
         }
         found
+    }
+
+    /// Whether a card looks for so many points.
+    fn asks_card(&self, rows: usize, query: &Query<'_>) -> bool {
+        let is_long = if self.nodes.is_empty() {
+            rows * self.len * self.dim >= FOR_CARD
+        } else {
+            rows >= ROWS_FOR_CARD
+        };
+        let asks = |kept: &Arc<Kept>| is_long || kept.card.takes_all();
+        query.most <= MOST_BY_CARD && self.kept.as_ref().is_some_and(asks)
+    }
+
+    /// The same by a card; nothing where there is none, or where it would take longer.
+    fn nearest_by_card(
+        &self,
+        from: &Self,
+        rows: &[u32],
+        query: &Query<'_>,
+    ) -> Option<Vec<Found>> {
+        let (to, from) = (self.kept.as_ref()?, from.kept.as_ref()?);
+        if !self.asks_card(rows.len(), query) {
+            return None;
+        }
+        let prices = &query.prices.of[..self.len];
+        let search = CardSearch {
+            formula: self.formula.name(),
+            from: from.number,
+            rows,
+            to: to.number,
+            prices,
+            most: query.most,
+            noise: query.noise,
+        };
+        let Some(found) = to.card.nearest(&search) else {
+            // It has failed, so that nobody goes on; until then nothing is known.
+            let nothing = Found { limit: f32::NEG_INFINITY, ..Found::default() };
+            return Some(vec![nothing; rows.len()]);
+        };
+        let lists = found.points.chunks_exact(query.most).zip(found.costs.chunks_exact(query.most));
+        let lists = lists.zip(&found.limits).map(|((points, costs), &limit)| {
+            let listed = points.iter().zip(costs).filter(|(point, _)| **point != u32::MAX);
+            let entries = listed.map(|(&point, &cost)| {
+                // Points of no mass have a price that nobody pays.
+                let value = cost + prices[point as usize];
+                Entry { value, cost, point }
+            });
+            let entries = entries.filter(|entry| entry.value < FAR / 2.0).collect();
+            Found { entries, limit: limit.min(FAR / 2.0), ..Found::default() }
+        });
+        Some(lists.collect())
     }
 
     /// The same points, all of which are looked at.
@@ -393,7 +473,12 @@ impl Cloud {
         goes_on: &dyn Fn() -> bool,
         mut hear: impl FnMut(u32, &Found),
     ) -> bool {
-        let at_once = (AT_ONCE / (self.len * self.dim)).min(MOST_FOUND / query.most).max(TOGETHER);
+        let looks = if self.asks_card(rows.len(), query) {
+            usize::MAX
+        } else {
+            AT_ONCE / (self.len * self.dim)
+        };
+        let at_once = looks.min(MOST_FOUND / query.most).max(TOGETHER);
         rows.chunks(at_once).all(|rows| {
             if !goes_on() {
                 return false;
@@ -407,6 +492,15 @@ impl Cloud {
 
 /// Coordinates that are looked through between two questions whether to go on.
 const AT_ONCE: usize = 1 << 28;
+
+/// Coordinates from which on a card looks through them sooner, its answer's way included.
+const FOR_CARD: usize = 1 << 21;
+
+/// The same where boxes rule out most points: points that look.
+const ROWS_FOR_CARD: usize = 256;
+
+/// Points of a list up to which a card looks for them.
+pub(super) const MOST_BY_CARD: usize = 128;
 
 /// Points that are found before they are taken.
 const MOST_FOUND: usize = 1 << 20;

@@ -27,6 +27,8 @@ mod levels;
 mod proof;
 mod tree;
 
+use std::sync::Arc;
+
 use super::arcs::FewArcs;
 use super::fixed::Units;
 use super::simplex::Simplex;
@@ -34,6 +36,7 @@ use super::{Certified, GoesOn, SLACK, ask, is_proof, is_settled, most_pivots};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::solve::card::Card;
 use auction::Auction;
 use cloud::{Cloud, FAR, Frame};
 use levels::{FALL, Side};
@@ -135,6 +138,7 @@ impl<'a> Sparse<'a> {
         metric: &'a GroundMetric,
         [left, right]: [&[usize]; 2],
         [supply, demand]: [&[f64]; 2],
+        card: Option<&Arc<dyn Card>>,
         goes_on: &GoesOn<'_>,
     ) -> Result<Option<Self>> {
         let frame = Some(metric).filter(|metric| takes(metric));
@@ -154,7 +158,7 @@ impl<'a> Sparse<'a> {
             places[1].iter().map(|&place| demand[place as usize]).collect(),
         ];
         let [first, second] = whole_masses([&masses[0], &masses[1]]);
-        let cloud = |of: &[usize]| Cloud::new(&frame, metric, of.iter().copied());
+        let cloud = |of: &[usize]| Cloud::new(&frame, metric, of.iter().copied(), card);
         ask(goes_on)?;
         let sources = Side { cloud: cloud(&points[0]), mass: first };
         let sinks = Side { cloud: cloud(&points[1]), mass: second };

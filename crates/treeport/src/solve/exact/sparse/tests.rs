@@ -72,7 +72,7 @@ fn both(
         }
         let masses = [&solver.supply[..], &solver.demand];
         let sides = [&solver.left[..], &solver.right];
-        let sparse = Sparse::new(metric, sides, masses, &|_| true).unwrap()?;
+        let sparse = Sparse::new(metric, sides, masses, None, &|_| true).unwrap()?;
         let aim = Aim { width, goes_on: &|_| true, keeps_bounds, is_up: &|| false };
         let answer = sparse.solve(&mut Simplex::default(), &aim).unwrap();
         let mut dense = Solver::default();
@@ -148,8 +148,8 @@ proptest! {
             Cloud::order(&metric, side).iter().map(|&place| side[place as usize]).collect()
         };
         let (left, right) = (ordered(&sides[0]), ordered(&sides[1]));
-        let from = Cloud::new(&frame, &metric, left.iter().copied());
-        let to = Cloud::new(&frame, &metric, right.iter().copied());
+        let from = Cloud::new(&frame, &metric, left.iter().copied(), None);
+        let to = Cloud::new(&frame, &metric, right.iter().copied(), None);
         let prices = to.prices(prices[..right.len()].iter().copied());
         let rows: Vec<u32> = (0..left.len() as u32).collect();
         let query = Query { prices: &prices, most, noise };
@@ -222,7 +222,7 @@ fn a_run_can_be_stopped_and_says_what_it_knows() {
     solver.lay_out(&metric, &a, &b);
     let masses = [&solver.supply[..], &solver.demand];
     let sparse =
-        Sparse::new(&metric, [&solver.left, &solver.right], masses, &|_| true).unwrap().unwrap();
+        Sparse::new(&metric, [&solver.left, &solver.right], masses, None, &|_| true).unwrap().unwrap();
     let mut stopped = 0;
     for asked in [0, 3, 30, 300, 3000, 30_000, usize::MAX] {
         let count = std::cell::Cell::new(0);
@@ -294,7 +294,7 @@ fn a_value_far_below_the_duals_is_proved() {
     solver.lay_out(&metric, &measures.row(0), &measures.row(1));
     let masses = [&solver.supply[..], &solver.demand];
     let sides = [&solver.left[..], &solver.right];
-    let sparse = Sparse::new(&metric, sides, masses, &|_| true).unwrap().unwrap();
+    let sparse = Sparse::new(&metric, sides, masses, None, &|_| true).unwrap().unwrap();
     let aim = Aim { width: 0.0, goes_on: &|_| true, keeps_bounds: false, is_up: &|| false };
     let answer = sparse.solve(&mut Simplex::default(), &aim).unwrap();
     let value = answer.certified.map(|found| found.value).unwrap();

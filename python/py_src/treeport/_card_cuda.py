@@ -1,0 +1,163 @@
+"""The steps of `_card` on a GPU, by PyTorch and two kernels of Triton."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from ._card import BLOCK, FAR, Engine
+
+_FORMULAS = {"length": 0, "square": 1, "absolutes": 2, "largest": 3}
+#: The least compute capability that Triton compiles for.
+_OLDEST = (7, 0)
+
+
+@triton.jit  # type: ignore
+def _more(total, a, b, FORMULA: tl.constexpr):  # type: ignore[no-untyped-def]
+    """What a coordinate makes of a cost."""
+    apart = a - b
+    if FORMULA == 2:
+        return total + tl.abs(apart)
+    elif FORMULA == 3:
+        return tl.maximum(total, tl.abs(apart))
+    else:
+        return total + apart * apart
+
+
+@triton.jit  # type: ignore
+def _minima(  # type: ignore[no-untyped-def]
+    left, right, prices, out, dim, height, width, blocks,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, FORMULA: tl.constexpr,
+):  # fmt: skip
+    """The least cost + price of `HEIGHT` rows in one block of `WIDTH` points.
+
+    Both arrays have their coordinates one after another, so that a step reads two whole lines, and adds to all pairs of the
+    tile in registers; the lines of the next step are asked for before.
+    """
+    down = height // HEIGHT
+    rows = tl.program_id(0) % down * HEIGHT + tl.arange(0, HEIGHT)
+    block = tl.program_id(0) // down
+    others = block * WIDTH + tl.arange(0, WIDTH)
+    a_at = left + rows
+    b_at = right + others
+    total = tl.zeros((HEIGHT, WIDTH), dtype=tl.float32)
+    a, b = tl.load(a_at), tl.load(b_at)
+    for _ in range(1, dim):
+        a_at += height
+        b_at += width
+        next_a, next_b = tl.load(a_at), tl.load(b_at)
+        total = _more(total, a[:, None], b[None, :], FORMULA)
+        a, b = next_a, next_b
+    total = _more(total, a[:, None], b[None, :], FORMULA)
+    if FORMULA == 0:
+        total = tl.sqrt_rn(total)
+    total += tl.load(prices + others)[None, :]
+    tl.store(out + rows.to(tl.int64) * blocks + block, tl.min(total, axis=1))
+
+
+@triton.jit  # type: ignore
+def _costs_of_blocks(  # type: ignore[no-untyped-def]
+    left, right, prices, numbers, chosen, costs, values, noise, dim, height, width, count,
+    BLOCK: tl.constexpr, TOGETHER: tl.constexpr, FORMULA: tl.constexpr,
+):  # fmt: skip
+    """Costs of one row to the points of some blocks, and cost + price + noise."""
+    row = tl.program_id(0)
+    some = tl.program_id(1) * TOGETHER + tl.arange(0, TOGETHER)
+    there = some < count
+    block = tl.load(chosen + row.to(tl.int64) * count + some, mask=there, other=0)
+    points = block[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    total = tl.zeros((TOGETHER, BLOCK), dtype=tl.float32)
+    for k in range(dim):
+        a = tl.load(left + k * height + row)
+        b = tl.load(right + k * width + points)
+        total = _more(total, a, b, FORMULA)
+    if FORMULA == 0:
+        total = tl.sqrt_rn(total)
+    number = tl.load(numbers + row).to(tl.uint32)
+    mixed = (number * 0x9E3779B1) ^ (points.to(tl.uint32) * 0x85EBCA77)
+    mixed = (mixed ^ (mixed >> 15)) * 0x2C1B3C6D
+    mixed = mixed ^ (mixed >> 12)
+    random = (mixed >> 8).to(tl.int32).to(tl.float32) * 5.9604644775390625e-08
+    at = (row.to(tl.int64) * count + some[:, None]) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    tl.store(costs + at, total, mask=there[:, None])
+    tl.store(values + at, total + tl.load(prices + points) + noise * random, mask=there[:, None])
+
+
+class Cuda(Engine):
+    """The steps on one GPU."""
+
+    takes_all = False
+
+    def __init__(self, device: str) -> None:
+        super().__init__()
+        self.device = torch.device(device)
+        found = torch.cuda.device_count()
+        if (self.device.index or 0) >= found:
+            raise ValueError(f"device is {device!r}, and PyTorch finds {found} GPUs here; leave out `device`")
+        if torch.cuda.get_device_capability(self.device) < _OLDEST:
+            name = torch.cuda.get_device_name(self.device)
+            raise ValueError(f"device is {device!r}, a {name}, which is too old for Triton; leave out `device`")
+
+    def chosen(self) -> Any:
+        return torch.cuda.device(self.device)
+
+    def laid_out(self, points: Any) -> Any:
+        """One line a coordinate, padded to whole blocks; a row for each point, too, and how many there are."""
+        rows = torch.from_numpy(points).to(self.device)
+        size = -(-len(rows) // BLOCK) * BLOCK
+        lines = torch.zeros((rows.shape[1], size), dtype=torch.float32, device=self.device)
+        lines[:, : len(rows)] = rows.T
+        return rows, lines
+
+    def blocks_of(self, targets: Any) -> int:
+        return int(targets[1].shape[1] // BLOCK)
+
+    def padded(self, prices: Any, size: int) -> Any:
+        padded = torch.full((size,), float(FAR), dtype=torch.float32, device=self.device)
+        padded[: len(prices)] = torch.from_numpy(prices).to(self.device)
+        return padded
+
+    def host(self, values: Any) -> Any:
+        return values.cpu().numpy()
+
+    def some(self, formula: str, sources: Any, rows: Any, targets: Any, prices: Any, most: int, noise: float) -> tuple[Any, Any, Any]:
+        (count, size), kind = (len(rows), len(prices)), _FORMULAS[formula]
+        blocks, (points, lines) = size // BLOCK, targets
+        height = 128 if count > 64 else 32
+        numbers = torch.from_numpy(rows).to(self.device)
+        padded = -(-count // height) * height
+        left = torch.zeros((lines.shape[0], padded), dtype=torch.float32, device=self.device)
+        left[:, :count] = sources[0][numbers].T
+        least = torch.empty((padded, blocks), dtype=torch.float32, device=self.device)
+        grid = (padded // height * blocks,)
+        _minima[grid](left, lines, prices, least, lines.shape[0], padded, size, blocks, height, BLOCK, kind, num_warps=4)
+        chosen = min(most, blocks)
+        wanted = min(chosen + 1, blocks)
+        least, order = torch.topk(least[:count], wanted, dim=1, largest=False, sorted=True)
+        order = order[:, :chosen].contiguous()
+        shape = (count, chosen * BLOCK)
+        costs = torch.empty(shape, dtype=torch.float32, device=self.device)
+        values = torch.empty(shape, dtype=torch.float32, device=self.device)
+        grid = (count, -(-chosen // 16))
+        _costs_of_blocks[grid](
+            left, lines, prices, numbers, order, costs, values, noise, lines.shape[0], padded, size, chosen,
+            BLOCK, 16, kind, num_warps=4,
+        )  # fmt: skip
+        taken = min(most, shape[1])
+        values, first = torch.topk(values, min(most + 1, shape[1]), dim=1, largest=False, sorted=True)
+        listed = first[:, :taken]
+        found = torch.gather(order, 1, listed // BLOCK) * BLOCK + listed % BLOCK
+        found = torch.where(found < len(points), found, -1).to(torch.int32)
+        paid = torch.gather(costs, 1, listed)
+        limit = torch.full((count,), float(FAR), dtype=torch.float32, device=self.device)
+        if chosen < blocks:
+            limit = least[:, chosen] + noise
+        if shape[1] > most:
+            limit = torch.minimum(limit, values[:, most])
+        if taken < most:
+            found = torch.nn.functional.pad(found, (0, most - taken), value=-1)
+            paid = torch.nn.functional.pad(paid, (0, most - taken))
+        return found, paid, limit
