@@ -100,7 +100,7 @@ def emd_pairs(
     """
     check_exponent(p)
     if device is not None:
-        check_for_device(cost is not None or graph is not None, None, penalty, period)
+        check_for_device(cost is not None or graph is not None, metric, None, penalty, period)
     threads = threads_of(n_jobs)
     penalty = _penalty_of(penalty)
     plain = device is None and is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
@@ -162,7 +162,7 @@ def _solved(
         return nothing if accuracy is None else Bounds(nothing, nothing)
     with bar("exact distances", verbose) as report:
         if device is not None:
-            check_for_device(False, None, penalty, None)  # clouds may have penalties of their own
+            check_for_device(False, "", None, penalty, None)  # clouds may have penalties of their own
             with memory_errors(device):
                 wanted, engine = "exact" if accuracy is None else accuracy, engine_of(device)
                 found = Bounds(*_core.emd_pairs_within(ground, rows, pairs, wanted, threads, report, None, engine))
@@ -239,7 +239,7 @@ def emd_pairwise(
     """
     check_exponent(p)
     if device is not None:
-        check_for_device(cost is not None or graph is not None, None, penalty, period)
+        check_for_device(cost is not None or graph is not None, metric, None, penalty, period)
     ground, both, n, m, penalty = _both_on_one_ground(
         A, B, points, cost, graph, metric, period, weight, assume_metric, missing, _penalty_of(penalty)
     )

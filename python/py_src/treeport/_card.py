@@ -159,10 +159,12 @@ def engine_of(device: str) -> Engine:
     return _card_cuda.Cuda(str(device))
 
 
-def check_for_device(without_points: bool, mass: Any, penalty: Any, period: Any) -> None:
+def check_for_device(without_points: bool, metric: str, mass: Any, penalty: Any, period: Any) -> None:
     """Refuses what no device looks through."""
     if without_points:
         raise ValueError("a device measures between points: give `points`, or `x` and `y`, or leave out `device`")
+    if metric == "haversine":
+        raise ValueError("a device knows no haversine; leave out `device`")
     for name, value in (("mass", mass), ("penalty", penalty), ("period", period)):
         if value is not None:
             raise ValueError(f"a device knows no {name}; leave out `device`, or `{name}`")

@@ -438,7 +438,7 @@ def emd(
     if bounded and return_potentials:
         raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
     if device is not None:
-        check_for_device(points is None and points_b is None, mass, penalty, period)
+        check_for_device(points is None and points_b is None, metric, mass, penalty, period)
     plain = type(a) is type(b) is _ndarray and graph is None and device is None
     number = penalty is None or isinstance(penalty, (float, int))
     if plain and number and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):

@@ -1,0 +1,175 @@
+"""Large exact problems with a GPU that looks through all pairs: ``treeport-lab bench card``.
+
+Bounds are those that `tp.emd(..., device="cuda")` proves; `card` is the share of the time that the GPU was asked, and
+`looks` how often. The first call of each kind compiles kernels: a small problem goes before.
+
+    clusters  100,000 points a side in 40 clusters in R⁵⁰, within one percent
+    space     100,000 a side, uniform in R³, within one percent
+    plane     100,000 a side, uniform in the plane, within one percent; and with one cloud shifted by half
+    cells     all pairs of 30 samples of 2,000 cells in R³⁰, within one percent, and without the GPU
+    million   1,000,000 a side in 40 clusters in R⁵⁰, within two percent
+    exact     100,000 a side in clusters, exactly
+    limit     the share of the GPU's arithmetic that the search for least costs reaches
+    judge     thousands of small problems, exactly and as bounds, against the solver without a GPU
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+import torch
+import treeport as tp
+from treeport import _card, _card_cuda
+
+
+def clouds(rng, kind, n):
+    """Two clouds of n points: uniform or shifted in the plane, uniform in R³, clusters of unequal weight in R⁵⁰."""
+    if kind == "clusters":
+        centers = 3 * rng.normal(size=(40, 50))
+        shares = rng.dirichlet(np.ones(40), size=2)
+        return [centers[rng.choice(40, n, p=share)] + rng.normal(size=(n, 50)) for share in shares]
+    dim = 3 if kind == "space" else 2
+    x, y = rng.random((n, dim)), rng.random((n, dim))
+    return x, y + 0.5 if kind == "shifted" else y
+
+
+class Watched(_card_cuda.Cuda):
+    """An engine that notes how long it is asked."""
+
+    seconds, looks, rows = 0.0, 0, 0
+
+    def nearest(self, formula, source, rows, *rest):
+        begun = time.perf_counter()
+        found = super().nearest(formula, source, rows, *rest)
+        Watched.seconds += time.perf_counter() - begun
+        Watched.looks += 1
+        Watched.rows += len(rows)
+        return found
+
+
+def watched(work):
+    """What work finds, how long it takes, and what the GPU did."""
+    Watched.seconds, Watched.looks, Watched.rows = 0.0, 0, 0
+    torch.cuda.reset_peak_memory_stats()
+    begun = time.perf_counter()
+    found = work()
+    spent = time.perf_counter() - begun
+    gigabytes = round(torch.cuda.max_memory_allocated() / 1e9, 2)
+    return found, {
+        "seconds": round(spent, 2), "card": round(Watched.seconds / spent, 3), "looks": Watched.looks,
+        "rows": Watched.rows, "gigabytes": gigabytes,
+    }  # fmt: skip
+
+
+def bounded(rng, kind, n, accuracy, most):
+    x, y = clouds(rng, kind, n)
+    even = np.full(n, 1 / n)
+    bounds, spent = watched(lambda: tp.emd(even, even, x, y, accuracy=accuracy, time=most, device="cuda"))
+    width = 1 - bounds.lower / bounds.upper
+    return {"case": f"{n} points, {kind}", **spent, "lower": bounds.lower, "upper": bounds.upper, "width": round(width, 6)}
+
+
+def clusters(rng, most):
+    yield bounded(rng, "clusters", 100_000, 0.01, most)
+
+
+def space(rng, most):
+    yield bounded(rng, "space", 100_000, 0.01, most)
+
+
+def plane(rng, most):
+    yield bounded(rng, "plane", 100_000, 0.01, most)
+    yield bounded(rng, "shifted", 100_000, 0.01, most)
+
+
+def million(rng, most):
+    yield bounded(rng, "clusters", 1_000_000, 0.02, most)
+
+
+def exact(rng, most):
+    yield bounded(rng, "clusters", 100_000, "exact", most)
+
+
+def cells(rng, _):
+    samples, count = 30, 2_000
+    centers = 2 * rng.normal(size=(12, 30))
+    shares = rng.dirichlet(np.full(12, 3.0), size=samples)
+    found = [centers[rng.choice(12, count, p=share)] + rng.normal(size=(count, 30)) for share in shares]
+    for device in ("cuda", None):
+        bounds, spent = watched(lambda: tp.emd_pairwise(found, accuracy=0.01, device=device))
+        above = bounds.upper > 0
+        width = np.max(1 - bounds.lower[above] / bounds.upper[above])
+        yield {"case": f"435 pairs of 2,000 cells, {device}", **spent, "width": round(width, 6)}
+
+
+def limit(rng, _):
+    """Instructions a second, two for each coordinate of a pair, over those that all processors of the GPU begin."""
+    engine = _card_cuda.Cuda("cuda")
+    properties = torch.cuda.get_device_properties(0)
+    most = properties.multi_processor_count * 128 * torch.cuda.clock_rate() * 1e6
+    for dim in (50, 3):
+        count, size = 16_384, 100_032
+        left = torch.randn((dim, count), device="cuda")
+        right = torch.randn((dim, size), device="cuda")
+        prices, least = torch.rand(size, device="cuda"), torch.empty((count, size // _card.BLOCK), device="cuda")
+        times = []
+        for _ in range(5):
+            torch.cuda.synchronize()
+            begun = time.perf_counter()
+            engine.minima(left, right, prices, least, 0)
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - begun)
+        done = 2 * dim * count * size / min(times)
+        yield {"case": f"least costs, R^{dim}", "milliseconds": round(1e3 * min(times), 2), "share": round(done / most, 3)}
+
+
+def judge(rng, _):
+    """Near points, far from the origin, duplicates, masses over ten orders; every metric."""
+    _card_cuda.Cuda.takes_all = True
+    metrics = ("euclidean", "sqeuclidean", "manhattan", "chebyshev", "cosine")
+    missed, problems = 0, 2_000
+    for trial in range(problems):
+        n, m, dim = rng.integers(2, 80), rng.integers(2, 80), rng.integers(2, 8)
+        metric, kind = metrics[trial % 5], trial // 5 % 4
+        x, y = rng.normal(size=(n, dim)), rng.normal(size=(m, dim))
+        if kind == 1:
+            x, y = np.round(x) + 0.5, np.round(y) + 0.5
+        if kind == 2:
+            x, y = 1e-3 * x + 1e4, 1e-3 * y + 1e4
+        a, b = (10.0 ** rng.uniform(-10, 0, size) if kind == 3 else rng.random(size) for size in (n, m))
+        a, b = a / a.sum(), b / b.sum()
+        value = tp.emd(a, b, x, y, metric=metric)
+        ours = tp.emd(a, b, x, y, metric=metric, device="cuda")
+        bounds = tp.emd(a, b, x, y, metric=metric, device="cuda", accuracy=0.05)
+        slack = 2e-9 * value
+        missed += not (abs(ours - value) <= slack and bounds.lower <= value + slack and bounds.upper >= value - slack)
+    _card_cuda.Cuda.takes_all = False
+    yield {"case": f"{problems} small problems", "missed": missed}
+
+
+PARTS = {"clusters": clusters, "space": space, "plane": plane, "cells": cells, "million": million, "exact": exact, "limit": limit, "judge": judge}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help="which to run; all of them unless some are named")
+    parser.add_argument("--json", action="store_true", help="one object a line")
+    parser.add_argument("--time", type=float, default=600.0, help="seconds after which bounds will do as they are")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    unknown = set(args.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    _card_cuda.Cuda = Watched
+    rng = np.random.default_rng(args.seed)
+    for kind in ("clusters", "plane", "space"):
+        bounded(rng, kind, 5_000, 0.05, args.time)
+    for name in args.parts or PARTS:
+        for found in PARTS[name](np.random.default_rng(args.seed), args.time):
+            found = {"bench": "card", "part": name, "device": torch.cuda.get_device_name(), **found}
+            print(json.dumps(found) if args.json else "  ".join(f"{key} {value}" for key, value in found.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
