@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 from scipy import sparse
 
-from . import _core
+from . import _core, _sweeps
 from ._card import check_for_device, engine_of, memory_errors
 from ._clouds import Clouds, are_clouds, clouds_of
 from ._ground import geometry, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
@@ -164,12 +164,49 @@ def _solved(
         if device is not None:
             check_for_device(False, "", None, penalty, None)  # clouds may have penalties of their own
             with memory_errors(device):
-                wanted, engine = "exact" if accuracy is None else accuracy, engine_of(device)
-                found = Bounds(*_core.emd_pairs_within(ground, rows, pairs, wanted, threads, report, None, engine))
+                found = _bounded_on(device, ground, rows, pairs, accuracy, threads, report)
             return found.upper if accuracy is None else found
         if accuracy is not None:
             return Bounds(*_core.emd_pairs_within(ground, rows, pairs, accuracy, threads, report, penalty))
         return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
+
+
+def _bounded_on(
+    device: str,
+    ground: _Ground,
+    rows: _core.Measures,
+    pairs: Integers,
+    accuracy: Union[str, float, None],
+    threads: int,
+    report: Any,
+) -> Bounds:
+    """Bounds of pairs by a device: sweeps of all at once, and what they leave one by one."""
+    engine = engine_of(device)
+    wanted = "exact" if accuracy is None else accuracy
+    lower, upper, left = np.zeros(len(pairs)), np.full(len(pairs), np.inf), np.arange(len(pairs))
+    placed = ground.coordinates() if isinstance(ground, _core.Ground) else None
+    if placed is not None and _sweeps.takes(placed[1], wanted):
+        start, columns, masses, _ = rows.compressed()
+        sizes = np.diff(start)[pairs]
+        some = np.flatnonzero((sizes.min(axis=1) >= _SWEPT) | engine.takes_all & (sizes.min(axis=1) > 0))
+        used, names = np.unique(pairs[some], return_inverse=True)
+        if len(some):
+            points = np.concatenate([placed[0][columns[start[row] : start[row + 1]]] for row in used])
+            parts = np.concatenate([masses[start[row] : start[row + 1]] for row in used])
+            starts = np.concatenate([[0], np.cumsum(np.diff(start)[used])]).astype(np.int64)
+            found = _sweeps.bounds(
+                _sweeps.engine_of(device), points, placed[1], starts, parts, names.reshape(-1, 2), float(wanted)
+            )
+            lower[some], upper[some] = found.lower, found.upper
+            left = np.setdiff1d(left, some[found.close])
+    if len(left):
+        rest = _core.emd_pairs_within(ground, rows, pairs[left], wanted, threads, report, None, engine)
+        lower[left], upper[left] = np.maximum(lower[left], rest[0]), np.minimum(upper[left], rest[1])
+    return Bounds(lower, upper)
+
+
+#: Points of a measure from which on a device sweeps its pairs: fewer are solved sooner.
+_SWEPT = 200
 
 
 def emd_pairwise(

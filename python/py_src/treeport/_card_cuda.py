@@ -10,13 +10,13 @@ import triton.language as tl
 
 from ._card import BLOCK, FAR, Engine
 
-_FORMULAS = {"length": 0, "square": 1, "absolutes": 2, "largest": 3}
+FORMULAS = {"length": 0, "square": 1, "absolutes": 2, "largest": 3}
 #: The least compute capability that Triton compiles for.
 _OLDEST = (7, 0)
 
 
 @triton.jit  # type: ignore
-def _more(total, a, b, FORMULA: tl.constexpr):  # type: ignore[no-untyped-def]
+def more(total, a, b, FORMULA: tl.constexpr):  # type: ignore[no-untyped-def]
     """What a coordinate makes of a cost."""
     apart = a - b
     if FORMULA == 2:
@@ -49,9 +49,9 @@ def _minima(  # type: ignore[no-untyped-def]
         a_at += height
         b_at += width
         next_a, next_b = tl.load(a_at), tl.load(b_at)
-        total = _more(total, a[:, None], b[None, :], FORMULA)
+        total = more(total, a[:, None], b[None, :], FORMULA)
         a, b = next_a, next_b
-    total = _more(total, a[:, None], b[None, :], FORMULA)
+    total = more(total, a[:, None], b[None, :], FORMULA)
     if FORMULA == 0:
         total = tl.sqrt_rn(total)
     total += tl.load(prices + others)[None, :]
@@ -73,7 +73,7 @@ def _costs_of_blocks(  # type: ignore[no-untyped-def]
     for k in range(dim):
         a = tl.load(left + k * height + row)
         b = tl.load(right + k * width + points)
-        total = _more(total, a, b, FORMULA)
+        total = more(total, a, b, FORMULA)
     if FORMULA == 0:
         total = tl.sqrt_rn(total)
     number = tl.load(numbers + row).to(tl.uint32)
@@ -91,6 +91,17 @@ def _height(count: int) -> int:
     return 128 if count > 64 else 32
 
 
+def check_device(device: str) -> torch.device:
+    """A GPU that is there, and that kernels can be compiled for."""
+    found, wanted = torch.cuda.device_count(), torch.device(device)
+    if (wanted.index or 0) >= found:
+        raise ValueError(f"device is {device!r}, and PyTorch finds {found} GPUs here; leave out `device`")
+    if torch.cuda.get_device_capability(wanted) < _OLDEST:
+        name = torch.cuda.get_device_name(wanted)
+        raise ValueError(f"device is {device!r}, a {name}, which is too old for Triton; leave out `device`")
+    return wanted
+
+
 class Cuda(Engine):
     """The steps on one GPU."""
 
@@ -98,13 +109,7 @@ class Cuda(Engine):
 
     def __init__(self, device: str) -> None:
         super().__init__()
-        self.device = torch.device(device)
-        found = torch.cuda.device_count()
-        if (self.device.index or 0) >= found:
-            raise ValueError(f"device is {device!r}, and PyTorch finds {found} GPUs here; leave out `device`")
-        if torch.cuda.get_device_capability(self.device) < _OLDEST:
-            name = torch.cuda.get_device_name(self.device)
-            raise ValueError(f"device is {device!r}, a {name}, which is too old for Triton; leave out `device`")
+        self.device = check_device(device)
 
     def chosen(self) -> Any:
         return torch.cuda.device(self.device)
@@ -136,7 +141,7 @@ class Cuda(Engine):
         _minima[grid](left, lines, prices, least, dim, count, size, blocks, height, BLOCK, kind, num_warps=4)
 
     def some(self, formula: str, sources: Any, rows: Any, targets: Any, prices: Any, most: int, noise: float) -> tuple[Any, Any, Any]:
-        (count, size), kind = (len(rows), len(prices)), _FORMULAS[formula]
+        (count, size), kind = (len(rows), len(prices)), FORMULAS[formula]
         blocks, (points, lines) = size // BLOCK, targets
         numbers = torch.from_numpy(rows).to(self.device)
         height = _height(count)

@@ -22,6 +22,7 @@
 //! - *Fused multiplications* in the looks: no time won.
 
 mod auction;
+mod augment;
 mod cloud;
 mod levels;
 mod proof;
@@ -38,6 +39,7 @@ use crate::memory;
 use crate::metric::GroundMetric;
 use crate::solve::card::Card;
 use auction::Auction;
+use augment::Augment;
 use cloud::{Cloud, FAR, Frame};
 use levels::{FALL, Side};
 use tree::{Flow, Forest};
@@ -114,7 +116,7 @@ const MASS_BITS: i32 = 50;
 /// The simplex begins when ε is this share of what the plan costs a unit.
 const BEGINS: f64 = 2e-3;
 
-/// The share of all mass that the last auction need not place.
+/// The share of all mass that an auction need not place.
 const UNPLACED: f64 = 1e-3;
 
 /// Rounds of the simplex after which it will not end.
@@ -220,13 +222,12 @@ impl<'a> Sparse<'a> {
         if aim.keeps_bounds {
             self.offer_prices(&self.real_prices(&auction.prices.of), &goes_on, answer)?;
         }
-        let mut unplaced = UNPLACED;
         loop {
-            let is_done = auction.run(epsilon, unplaced, &goes_on);
+            let is_done = auction.run(epsilon, UNPLACED, &goes_on);
             if !is_done && !goes_on() {
                 return Err(Error::Cancelled);
             }
-            let plan: Vec<_> = auction.plan().collect();
+            let mut plan: Vec<_> = auction.plan().collect();
             let mean = self.mean_cost(&plan);
             // The largest ε for which bounds are likely to be close enough.
             let close = 3.0 * aim.width * mean;
@@ -234,10 +235,14 @@ impl<'a> Sparse<'a> {
             let is_last = !is_done || f64::from(epsilon) <= BEGINS * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = auction.arcs();
+                let mut prices = self.real_prices(&auction.prices.of);
+                if may_do {
+                    (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
+                }
                 let flows = self.settled(units, plan, &arcs);
                 self.offer_plan(&flows, &units.quantum(), answer);
                 if may_do {
-                    self.offer_prices(&self.real_prices(&auction.prices.of), &goes_on, answer)?;
+                    self.offer_prices(&prices, &goes_on, answer)?;
                 }
                 if answer.is_within(aim.width) {
                     return Ok(None);
@@ -247,9 +252,37 @@ impl<'a> Sparse<'a> {
                 }
             }
             epsilon = next_epsilon(epsilon, close).max(finest);
-            // Bounds want all mass placed: the rest may go far.
-            unplaced = if f64::from(epsilon) <= NEARLY * close { 0.0 } else { UNPLACED };
         }
+    }
+
+    /// The plan of an auction and what it has not placed, along shortest paths among these arcs, and prices that
+    /// are worth as much; as they were where that takes too long. In the plane the last thousandth of all
+    /// mass takes an auction thirty times as long as the rest.
+    #[expect(clippy::type_complexity, reason = "what is given, made whole")]
+    fn completed(
+        &self,
+        plan: Vec<(u32, u32, u64)>,
+        prices: Vec<f64>,
+        arcs: &[(u32, u32)],
+        goes_on: &GoesOn<'_>,
+    ) -> Result<(Vec<(u32, u32, u64)>, Vec<f64>)> {
+        let whole = |masses: &[u64]| masses.iter().map(|&mass| i128::from(mass)).collect::<Vec<_>>();
+        let [supply, demand] = [whole(&self.sources.mass), whole(&self.sinks.mass)];
+        let flows: Vec<Flow> = plan.iter().map(|&(i, j, mass)| (i, j, i128::from(mass))).collect();
+        if flows.iter().map(|flow| flow.2).sum::<i128>() == supply.iter().sum() {
+            return Ok((plan, prices));
+        }
+        let both = arcs.iter().copied().chain(plan.iter().map(|&(i, j, _)| (i, j)));
+        let mut arcs: Vec<_> = both.map(|(i, j)| (i, j, self.cost(i as usize, j as usize))).collect();
+        arcs.sort_unstable_by_key(|arc| (arc.0, arc.1));
+        arcs.dedup_by_key(|arc| (arc.0, arc.1));
+        let mut paths = Augment::new([&supply, &demand], &flows, prices.clone());
+        paths.set_arcs(&arcs, f64::INFINITY);
+        if !paths.run(goes_on)? {
+            return Ok((plan, prices));
+        }
+        let plan = paths.flows().map(|(i, j, mass)| (i, j, mass as u64)).collect();
+        Ok((plan, paths.prices))
     }
 
     /// What a unit of mass costs on the way that it takes here.
