@@ -12,8 +12,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|<(?:img|a)\b[^>]*?(?:src|href)=\"([^\"]+)\""
 
 
 def pages():
-    """Every Markdown file that is ours, and the text of the tutorials."""
-    places = ["*.md", "docs/*.md", "docs/tutorials/*.py", "python/*.md", "crates/*/*.md"]
+    """Every Markdown file that is ours, and the text of tutorials and recipes."""
+    places = ["*.md", "docs/*.md", "docs/tutorials/*.py", "docs/recipes/*.py", "python/*.md", "crates/*/*.md"]
     return [page for place in places for page in sorted(ROOT.glob(place))]
 
 
@@ -46,7 +46,7 @@ def broken(page):
         target = (page.parent / path).resolve() if path else page
         if target.name in GENERATED and target.parent == ROOT / "docs":
             continue
-        if target.suffix == ".md" and target.parent == ROOT / "docs" / "tutorials":
+        if target.suffix == ".md" and target.parent in (ROOT / "docs" / "tutorials", ROOT / "docs" / "recipes"):
             target = target.with_suffix(".py")  # its page is made from it
         if not target.exists():
             yield f"{link}: there is no such file"
