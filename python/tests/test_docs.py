@@ -41,6 +41,7 @@ PAGES = [
     "docs/CLOUDS.md",
     "docs/CLUSTER.md",
     "docs/FROM_POT.md",
+    "docs/FROM_ENERGYFLOW.md",
     "docs/FROM_GUDHI.md",
     "docs/NETWORKS.md",
     "docs/NEW_POINTS.md",

@@ -127,7 +127,7 @@ fn set_lines(sections: &[Section]) -> Vec<Vec<String>> {
         let mut line = vec![words.to_owned()];
         for (name, methods) in METHODS {
             let errors = methods.iter().filter_map(|&m| table.cell(&[m], "times one factor"));
-            let smallest = errors.map(mean).min_by(|a, b| a.total_cmp(b));
+            let smallest = errors.map(mean).min_by(f64::total_cmp);
             line.push(smallest.map_or("-".into(), |error| format!("{error:.3}")));
             if name == "paper's method" {
                 let own = table.cell(methods, "paper").map(mean).filter(|error| error.is_finite());
