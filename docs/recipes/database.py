@@ -1,9 +1,9 @@
 # %% [markdown]
 # # A database
 #
-# *My documents are in a database. Can a `SELECT` find those nearest to a new one, with a filter on other columns?* A tree turns each
-# document into a sparse row, and the sum of absolute differences of two rows is their distance. That is a join in any SQL; below it is SQLite, which
-# comes with Python. The words and documents are made up.
+# *My documents are in a database. Can a `SELECT` find those nearest to a new one, with a filter on other columns?* A tree turns
+# each document into a sparse row, and the sum of absolute differences of two rows is their distance. That is a join in any SQL;
+# below it is SQLite, which comes with Python. The words and documents are made up.
 
 # %%
 import sqlite3
@@ -35,8 +35,8 @@ entries = zip(rows.col[stored].tolist(), rows.row[stored].tolist(), rows.data[st
 database.executemany("INSERT INTO entries VALUES (?, ?, ?)", entries)
 
 # %% [markdown]
-# For numbers of at least 0, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals, less twice what the two share, and only nodes that both
-# have are looked at.
+# For numbers of at least 0, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals, less twice what the two
+# share, and only nodes that both have are looked at.
 
 # %%
 asked = rows.row == 399
@@ -62,9 +62,11 @@ plt.gca().set(title="all documents", xlabel="exact distance", ylabel="distance b
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is near the exact one, not equal to it.
+# **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is near the exact one, not
+# equal to it.
 #
-# **What next.** PostgreSQL with pgvector has an index for such rows. `treeport export model.tree --measures docs.npz -o rows.sql` writes the table, and
+# **What next.** PostgreSQL with pgvector has an index for such rows. `treeport export model.tree --measures docs.npz -o rows.sql`
+# writes the table, and
 #
 # ```sql
 # SELECT id FROM docs ORDER BY embedding <+> (SELECT embedding FROM docs_queries WHERE id = 0) LIMIT 5;

@@ -56,8 +56,9 @@ truth = digits.target[500:700]
 print(f"right: {np.mean(by_transport == truth):.0%} by transport, {np.mean(by_pixels == truth):.0%} pixel by pixel")
 
 # %% [markdown]
-# **How to read it.** A shift by one pixel breaks the comparison of pixels, and clouds around their own centers do not notice it. Transport alone would: it counts
-# a shift like any other move.
+# **How to read it.** A shift by one pixel breaks the comparison of pixels, and clouds around their own centers do not notice it.
+# Transport alone would: it counts a shift like any other move.
 #
-# **What next.** Pictures with different amounts of ink: leave out the division by the total, and take `penalty=` as for [jets](jets.md). Large
-# pictures: [one huge pair](huge_pair.md). Clouds and their files: [clouds](../CLOUDS.md). How neighbors are proved: [search](../SEARCH.md).
+# **What next.** Pictures with different amounts of ink: leave out the division by the total, and take `penalty=` as for
+# [jets](jets.md). Large pictures: [one huge pair](huge_pair.md). Clouds and their files: [clouds](../CLOUDS.md). How neighbors
+# are proved: [search](../SEARCH.md).

@@ -48,8 +48,9 @@ axes[0].legend()
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** The growers are farther apart than every random split of their wines: p is as small as 499 splits can make it, 1/500. Two
-# halves of one grower lie among the random splits, so that nothing is seen. All distances are exact; a batch solves them on all processors.
+# **How to read it.** The growers are farther apart than every random split of their wines: p is as small as 499 splits can make
+# it, 1/500. Two halves of one grower lie among the random splits, so that nothing is seen. All distances are exact; a batch
+# solves them on all processors.
 #
 # **What next.** The same with SciPy's `permutation_test`, and what the size of a sample alone makes: [two samples](../TWO_SAMPLES.md). Many
 # groups, such as patients: [patients](patients.md).

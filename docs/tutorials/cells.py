@@ -3,7 +3,7 @@
 # # Cells
 #
 # How far is one kind of cell from another? 700 blood cells of the scanpy package (`pbmc68k_reduced`, from Zheng et al. 2017), already reduced to 50 principal
-# components and labelled with ten kinds.
+# components and labeled with ten kinds.
 #
 # ```sh
 # pip install ./python matplotlib scanpy     # in this repository
