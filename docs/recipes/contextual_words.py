@@ -42,6 +42,7 @@ sentences = [
 encoded = [encode(sentence) for sentence in sentences]
 clouds = tp.Clouds([vectors for _, vectors in encoded])
 distances, numbers = tp.WassersteinNeighbors(n_neighbors=1).fit(clouds).kneighbors()
+assert numbers[0, 0] == 1
 for sentence, distance, number in zip(sentences, distances[:, 0], numbers[:, 0]):
     print(f"{distance:.2f}  {sentence}  →  {sentences[number]}")
 

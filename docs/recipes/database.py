@@ -49,14 +49,17 @@ nearest = database.execute(
     """,
     {"own": totals[399]},
 ).fetchall()
+by_tree = tree.pairwise(documents[[399]], documents[:399])[0]
 for number, distance in nearest:
-    print(f"document {number}: {distance:.4f} by SQL, {tree.distance(documents[399], documents[number]):.4f} by the tree")
+    assert np.isclose(distance, by_tree[number])
+    print(f"document {number}: {distance:.4f} by SQL, {by_tree[number]:.4f} by the tree")
 print("the same subject:", sum(about[number] == about[399] for number, _ in nearest), "of 5")
 
 # %%
-exact = tp.emd_pairwise(documents[[399]] / documents[399].sum(), documents[:399] / documents[:399].sum(axis=1)[:, None], points=words)[0]
+shares = documents / documents.sum(axis=1, keepdims=True)
+exact = tp.emd_pairwise(shares[[399]], shares[:399], points=words)[0]
 plt.figure(figsize=(4.6, 3.4))
-plt.scatter(exact, [tree.distance(documents[399], document) for document in documents[:399]], c=about[:399] == about[399], s=8, cmap="coolwarm")
+plt.scatter(exact, by_tree, c=about[:399] == about[399], s=8, cmap="coolwarm")
 plt.axline((exact.mean(), exact.mean()), slope=1, color="0.6", lw=1)
 plt.gca().set(title="all documents", xlabel="exact distance", ylabel="distance by SQL")
 plt.tight_layout()
@@ -65,11 +68,12 @@ plt.tight_layout()
 # **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is near the exact one, not
 # equal to it.
 #
-# **What next.** PostgreSQL with pgvector has an index for such rows. `treeport export model.tree --measures docs.npz -o rows.sql`
-# writes the table, and
+# **What next.** PostgreSQL with pgvector has an index for such rows. After
+# `treeport export model.tree --measures docs.npz --queries new.npz --table docs -o rows.sql` and `psql -f rows.sql`
 #
 # ```sql
 # SELECT id FROM docs ORDER BY embedding <+> (SELECT embedding FROM docs_queries WHERE id = 0) LIMIT 5;
 # ```
 #
-# asks it. [Indexes](../INDEXES.md) has the figures, and what else takes such rows. For exact answers with a proof: [search](../SEARCH.md).
+# finds those nearest to the first query. [Indexes](../INDEXES.md) has the figures, and what else takes such rows. For exact
+# answers with a proof: [search](../SEARCH.md).

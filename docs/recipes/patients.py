@@ -27,6 +27,7 @@ null = tp.null_distance(cohort, n_points=100)
 alike = np.array(groups)[:, None] == np.array(groups)
 apart = ~np.eye(12, dtype=bool)
 print(f"mean distance within groups {table[alike & apart].mean():.2f}, between {table[~alike].mean():.2f}")
+assert table[alike & apart].mean() < table[~alike].mean()
 print(f"two samples of 100 cells of one patient: {null:.2f}")
 
 # %%

@@ -43,6 +43,7 @@ diagrams = tp.diagrams([diagram(values) for values in signals])
 distances, numbers = tp.WassersteinNeighbors(n_neighbors=3).fit(diagrams).kneighbors()
 print(f"of the three nearest, {np.mean(kinds[numbers] == kinds[:, None]):.0%} have as many bumps; at random 33%")
 by_values = np.argsort([[np.abs(a - b).sum() for b in signals] for a in signals], axis=1)[:, 1:4]
+assert np.mean(kinds[numbers] == kinds[:, None]) > 0.9
 print(f"by the values at each time {np.mean(kinds[by_values] == kinds[:, None]):.0%}")
 
 # %%

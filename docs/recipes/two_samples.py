@@ -37,6 +37,7 @@ tests = {
 }
 for name, (distance, _, p_value) in tests.items():
     print(f"{name}: distance {distance:.2f}, p = {p_value:.3f}")
+assert tests["growers 0 and 1"][2] == 1 / 500 and tests["two halves of grower 1"][2] > 0.05
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
