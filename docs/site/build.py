@@ -1,7 +1,7 @@
 """Builds the site: ``python build.py --binary TREEPORT --sources FOLDER --out FOLDER``.
 
 The pages of docs/ and of the root come together in one flat folder, with links put right and drawings inside the
-pages, so that they take the color of the text; tutorials are run; the references are made from the installed package and from
+pages, so that they take the color of the text; tutorials and recipes are run; the references are made from the installed package and from
 `treeport --help`. Then Sphinx turns the folder into HTML, and every warning is an error: broken links and anchors above
 all. The site asks for nothing from the network.
 """
@@ -24,11 +24,17 @@ ROOT = HERE.parents[1]
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)")
 GENERATED = ("PYTHON.md", "OPTIONS.md")
+# Folders of scripts in cells, which are run to make their pages.
+SCRIPTS = ("tutorials/", "recipes/")
 
 # The order of the site: sections, and their pages.
 SECTIONS = {
     "Begin": ["WHICH", "GLOSSARY", "HOW"],
     "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network", "tutorials/jets", "tutorials/diagrams", "tutorials/patients"],
+    "Recipes": [
+        "recipes/images", "recipes/two_samples", "recipes/persistence_diagrams", "recipes/jets", "recipes/huge_pair", "recipes/patients",
+        "recipes/contextual_words", "recipes/database",
+    ],
     "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "FIT_OPTIONS", "RUST", "FILES"],
     "Guides": ["CLOUDS", "FROM_POT", "FROM_ENERGYFLOW", "FROM_GUDHI", "CELLS_AND_MICROBES", "NETWORKS", "NEW_POINTS", "TWO_SAMPLES", "SEARCH", "LARGE_COLLECTIONS", "INDEXES", "CLUSTER", "SCALE"],
     "Results": ["FIGURES", "RESULTS", "BASELINES", "RELIABILITY"],
@@ -54,7 +60,7 @@ def linked(text: str, page: Path, site: dict[Path, str]) -> str:
         path = Path(os.path.normpath(page.parent / target))
         if path in site:
             return f"[{words}]({site[path]}{anchor})"
-        if target in GENERATED or target.startswith("tutorials/"):
+        if target in GENERATED or target.startswith(SCRIPTS):
             return match[0]
         if not path.exists():
             raise SystemExit(f"{page}: {target} leads nowhere")
@@ -143,11 +149,11 @@ def assemble(sources: Path, binary: Path) -> None:
         (sources / name).write_text(text, encoding="utf-8")
     (sources / "PYTHON.md").write_text(python_reference(), encoding="utf-8")
     (sources / "OPTIONS.md").write_text(command_reference(binary), encoding="utf-8")
-    for name in SECTIONS["Tutorials"]:
+    for name in SECTIONS["Tutorials"] + SECTIONS["Recipes"]:
         print(f"running {name}.py", flush=True)
         script = ROOT / "docs" / f"{name}.py"
         runner = ROOT / "docs" / "tutorials" / "run.py"
-        subprocess.run([sys.executable, runner, script, sources / "tutorials"], check=True)
+        subprocess.run([sys.executable, runner, script, (sources / name).parent], check=True)
 
 
 def main() -> None:

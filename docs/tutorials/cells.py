@@ -3,7 +3,7 @@
 # # Cells
 #
 # How far is one kind of cell from another? 700 blood cells of the scanpy package (`pbmc68k_reduced`, from Zheng et al. 2017), already reduced to 50 principal
-# components and labelled with ten kinds.
+# components and labeled with ten kinds.
 #
 # ```sh
 # pip install ./python matplotlib scanpy     # in this repository
@@ -138,7 +138,7 @@ print(f"the best number for all pairs   {error(number):.3f}")
 plt.figure(figsize=(4.6, 4.2))
 plt.scatter(truth, tree, s=6, label="tree")
 plt.scatter(truth, factor * apart, s=6, alpha=0.5, label="means × factor")
-plt.axline((truth.min(), truth.min()), slope=1, color="grey", lw=1)
+plt.axline((truth.min(), truth.min()), slope=1, color="gray", lw=1)
 plt.xlabel("exact distance")
 plt.ylabel("estimate")
 plt.legend()

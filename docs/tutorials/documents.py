@@ -38,7 +38,7 @@ print(judged[0][:95], "…")
 #
 # Word vectors are anything that puts words of similar use close to each other. Here they come from the texts
 # themselves (latent semantic analysis: the singular vectors of the table of words), so that nothing has to be
-# downloaded. All 350 texts are used for that, the readers' judgements are not. Vectors trained on more text are
+# downloaded. All 350 texts are used for that, the readers' judgments are not. Vectors trained on more text are
 # better: see the end.
 #
 # The mass of a word in a document is its TF-IDF weight, so that rare words count more than common ones. treeport
@@ -94,7 +94,7 @@ print(f"the best number for all pairs      {min(error(number) for number in numb
 # %%
 plt.figure(figsize=(4.6, 4.2))
 plt.scatter(exact, tree, s=6, alpha=0.5)
-plt.axline((exact.min(), exact.min()), slope=1, color="grey", lw=1)
+plt.axline((exact.min(), exact.min()), slope=1, color="gray", lw=1)
 plt.xlabel("exact distance")
 plt.ylabel("distance by the tree")
 plt.title("1,225 pairs of news texts")
@@ -104,7 +104,7 @@ plt.show()
 # %% [markdown]
 # ## Do readers agree?
 #
-# The correlation with the judgements of readers, higher is better. The plain baselines are the cosine of TF-IDF
+# The correlation with the judgments of readers, higher is better. The plain baselines are the cosine of TF-IDF
 # vectors, which sees only words in common, and the cosine of the documents' own latent vectors.
 
 # %%

@@ -6,7 +6,7 @@
 # every line in their order; we count two minutes from one to the next.
 #
 # ```sh
-# pip install treeport matplotlib networkx
+# pip install ./python matplotlib networkx     # in this repository
 # ```
 #
 # **A point** is a station; the distance of two stations is the shortest ride between them. **A measure** says where people are: how

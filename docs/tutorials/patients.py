@@ -89,4 +89,4 @@ print(f"right for {np.mean(votes == ill):.0%} of the patients")
 #
 # - Your own cells: `tp.Clouds(adata, groupby="patient")`, or a long table: [clouds](../CLOUDS.md).
 # - Thousands of cells a patient: [one problem of any size](../SCALE.md#one-problem-of-any-size).
-# - Kinds of cells of one sample, and trees over them: [cells](cells.py).
+# - Kinds of cells of one sample, and trees over them: [cells](cells.md).

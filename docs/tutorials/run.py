@@ -1,6 +1,6 @@
-"""Runs a tutorial and writes its page: ``python run.py NAME.py FOLDER``.
+"""Runs a tutorial or a recipe and writes its page: ``python run.py NAME.py FOLDER``.
 
-A tutorial is a script in cells: ``# %% [markdown]`` begins text in comments, ``# %%`` begins code. The cells run in
+Either is a script in cells: ``# %% [markdown]`` begins text in comments, ``# %%`` begins code. The cells run in
 order in one namespace; what each prints and draws goes below it. A first line ``# needs: PACKAGE`` names what a
 reader may not have: without it the page says so and nothing else.
 """

@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
 
@@ -40,6 +41,7 @@ PAGES = [
     "docs/CLOUDS.md",
     "docs/CLUSTER.md",
     "docs/FROM_POT.md",
+    "docs/FROM_ENERGYFLOW.md",
     "docs/FROM_GUDHI.md",
     "docs/NETWORKS.md",
     "docs/NEW_POINTS.md",
@@ -65,6 +67,19 @@ def test_the_readme_quotes_the_page_of_figures():
     assert len(rows) == 7, "a head, a line and five figures"
     for row in rows:
         assert row.replace("](docs/", "](") in page
+
+
+def test_the_home_page_shows_the_code_of_the_readme():
+    def python(page):
+        return re.findall(r"^```python\n.*?^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+
+    assert python("docs/index.md") == python("README.md") != []
+
+
+def test_the_readme_is_short_and_has_two_commands():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 100
+    assert [line.split("  ")[0] for line in lines if line.startswith("cargo ")] == ["cargo run --release -- demo", "cargo xtask test"]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

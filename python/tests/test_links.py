@@ -8,12 +8,13 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 # Pages that `cargo xtask docs` makes.
 GENERATED = {"PYTHON.md", "OPTIONS.md"}
+SCRIPTS = (ROOT / "docs" / "tutorials", ROOT / "docs" / "recipes")
 LINK = re.compile(r"\]\(([^)\s]+)\)|<(?:img|a)\b[^>]*?(?:src|href)=\"([^\"]+)\"")
 
 
 def pages():
-    """Every Markdown file that is ours, and the text of the tutorials."""
-    places = ["*.md", "docs/*.md", "docs/tutorials/*.py", "python/*.md", "crates/*/*.md"]
+    """Every Markdown file that is ours, and the text of tutorials and recipes."""
+    places = ["*.md", "docs/*.md", "docs/tutorials/*.py", "docs/recipes/*.py", "python/*.md", "crates/*/*.md"]
     return [page for place in places for page in sorted(ROOT.glob(place))]
 
 
@@ -46,8 +47,10 @@ def broken(page):
         target = (page.parent / path).resolve() if path else page
         if target.name in GENERATED and target.parent == ROOT / "docs":
             continue
-        if target.suffix == ".md" and target.parent == ROOT / "docs" / "tutorials":
+        if target.parent in SCRIPTS and target.suffix == ".md":
             target = target.with_suffix(".py")  # its page is made from it
+        elif target.parent in SCRIPTS and ROOT / "docs" in page.parents:
+            yield f"{link}: the site has its page, {target.with_suffix('.md').name}"
         if not target.exists():
             yield f"{link}: there is no such file"
         elif anchor and anchor not in anchors(target):

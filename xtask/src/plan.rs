@@ -168,7 +168,7 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     steps
 }
 
-/// Licences, sources and doubled versions of what we depend on; known faults where their list can be had.
+/// Licenses, sources and doubled versions of what we depend on; known faults where their list can be had.
 fn deny(found: &Machine) -> Vec<Step> {
     let mut steps = Vec::new();
     if !found.deny {

@@ -1,34 +1,44 @@
-//! Learned trees for fast optimal transport.
+//! Optimal transport between measures: in microseconds by learned trees, exactly with a proof, and
+//! searchable.
 //!
-//! treeport learns a tree over a fixed set of points so that optimal transport (Wasserstein-1)
-//! between measures on those points takes time linear in their supports instead of cubic, and
-//! answers distance, plan and embedding questions with it.
+//! How far is one weighted set of points from another? As far as its mass has to be moved, on average:
+//! the Wasserstein distance W₁.
 //!
-//! The way through the library:
-//!
-//! 1. a [`GroundMetric`] says how far apart the points are: coordinates, a matrix, or a graph;
-//! 2. [`Labelled`] has [`Measures`] on them and exact distances between some;
-//! 3. [`fit`](fit()) makes a [`Model`] of both, a tree or a forest, by any [`Method`];
-//! 4. the [`Model`] answers: [`distance`](Model::distance), [`pairs`](Model::pairs),
-//!    [`pairwise`](Model::pairwise), [`coupling`](Model::coupling), [`embed`](Model::embed),
-//!    `save`.
-//!
-//! A [`Problem`] is one transport problem, solved exactly and proved; [`Problems`] are many on one
-//! ground. An [`Estimator`] comes as close to exact transport as it is asked to, with certified
-//! bounds; [`flow`] is the true cost of a tree's plan; an [`Index`] finds nearest neighbors.
+//! | noun | what it is |
+//! | --- | --- |
+//! | [`GroundMetric`] | distances between points: from coordinates, a matrix or a graph |
+//! | [`Measures`] | rows of masses on those points |
+//! | [`Clouds`] | measures that bring their own points |
+//! | [`Labelled`] | measures with pairs of them, and the exact distance of each pair |
+//! | [`Model`] | one [`Tree`] or a [`Forest`], made by [`fit`](fit()); it answers in microseconds |
+//! | [`Estimator`] | a metric and a model: as close to exact as you ask, with certified bounds |
+//! | [`Problem`], [`Problems`] | one transport problem, or many, solved exactly and proved |
+//! | [`Index`] | a collection that finds nearest measures, proved |
 //!
 //! ```
-//! use treeport::{FitOptions, GroundMetric, Labelled, Measures, PointMetric, fit, silent};
+//! use treeport::{FitOptions, GroundMetric, Labelled, Measures, PointMetric, Problem, fit, silent};
 //!
 //! // Four points on a line, and two measures on them.
 //! let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0, 6.0], PointMetric::Euclidean)?;
 //! let measures = Measures::from_dense(4, &[0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5])?;
+//! let (a, b) = (measures.row(0), measures.row(1));
+//!
+//! // One pair: solve it.
+//! assert_eq!(Problem::new(&metric, &a, &b).value(&silent)?, 5.0);
+//!
+//! // Many pairs: learn a tree from some that are solved, and ask it.
 //! let data = Labelled::sample(&metric, &measures, 300, 0, &silent)?;
 //! let fitted = fit(&metric, Some(&data), &FitOptions::default(), &silent)?;
-//! let distance = fitted.model.distance(&measures.row(0), &measures.row(1))?;
-//! assert!((distance - 5.0).abs() < 1e-6);
+//! assert!((fitted.model.distance(&a, &b)? - 5.0).abs() < 1e-6);
 //! # Ok::<(), treeport::Error>(())
 //! ```
+//!
+//! Whatever may take long takes a [`Progress`], which hears how far it is and may stop it; [`silent`] does
+//! neither. Bad input is an [`Error`] that says what, where and what to do. The same input and seed give the
+//! same bits, on one thread or many. The library never prints.
+//!
+//! The guide, `docs/RUST.md` in the repository, has a whole program for each of these nouns. The feature
+//! `io`, on by default, is everything that reads and writes files.
 //!
 //! **\[CTW24\]** is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal Transport
 //! Regression*, AAAI 2024 (arXiv:2210.12288v2).
@@ -74,31 +84,46 @@ mod twofold;
 mod units;
 mod wide;
 
+#[doc(inline)]
 pub use accuracy::{Accuracy, Level};
+#[doc(inline)]
 pub use build::{Linkage, linkage};
 pub use clouds::Clouds;
 pub use columns::{Missing, MissingColumns};
 pub use error::{Error, Result, Wording};
+#[doc(inline)]
 pub use estimate::Estimator;
 pub use extend::Extension;
+#[doc(inline)]
 pub use fit::{Fit, FitOptions, Method, fit};
 pub use forest::Forest;
 pub use labelled::{Judged, Labelled, NullBaseline};
+#[doc(inline)]
 pub use learn::{Kind, LearnOptions, Learned, learn};
 pub use measure::{Measure, Measures};
 pub use memory::set_limit as set_memory_limit;
+#[doc(inline)]
 pub use metric::{Geometry, GroundMetric, Period, PointMetric, Storage};
 pub use model::{Model, PreparedMeasures};
+#[doc(inline)]
 pub use progress::{Progress, silent};
 pub use project::{project, project_additive};
 pub use score::Score;
+#[doc(inline)]
 pub use search::{Index, IndexOptions};
 pub(crate) use solve::exact;
+#[doc(inline)]
 pub use solve::{
     Bounds, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Solution, Target, sinkhorn,
 };
 pub use sparse::Csr;
+#[doc(inline)]
 pub use tree::{Attachment, Coupling, Tree};
+
+/// The programs of the guide, docs/RUST.md, run as doc tests.
+#[cfg(all(doctest, feature = "io"))]
+#[doc = include_str!("../../../docs/RUST.md")]
+mod guide {}
 
 /// What the other crates of this project share with the library. It is no part of the public face
 /// and changes without notice.

@@ -15,6 +15,7 @@ mod report;
 mod runtime;
 mod sparsity;
 mod starts;
+mod summary;
 mod synthetic;
 mod table;
 mod training_size;

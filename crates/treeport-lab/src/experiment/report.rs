@@ -1,7 +1,12 @@
 //! The report of a run, in Markdown: nothing in it is typed by hand but the paragraphs.
+//!
+//! It begins with the [rows that matter](super::summary); every experiment follows with all of its
+//! tables, folded. The page is made from tables as they are shown, so that the page in `docs` can be read
+//! back and made again: that is how a test holds it to this code.
 
 use std::fmt::Write;
 
+use super::summary::summary;
 use super::{ALL, Experiment, Row};
 
 /// The rows of one experiment and how they were made.
@@ -17,54 +22,156 @@ pub struct Run {
     pub rows: Vec<Row>,
 }
 
+/// An experiment as the report shows it.
+pub(super) struct Section {
+    pub(super) experiment: &'static Experiment,
+    /// The commands and versions behind the tables.
+    pub(super) made_by: String,
+    /// Links to pictures.
+    pub(super) figures: Vec<String>,
+    pub(super) tables: Vec<ShownTable>,
+}
+
+/// A table with its title; the first line holds the headings.
+pub(super) struct ShownTable {
+    pub(super) title: String,
+    pub(super) lines: Vec<Vec<String>>,
+}
+
 /// The report of several experiments, and the figures that it shows from `folder`; a note says what
 /// a reader has to know about the run, such as what else the machine did.
 pub fn markdown(runs: &[Run], note: Option<&str>, folder: &str) -> (String, Vec<super::Figure>) {
-    let mut text = String::from(
-        "# Results\n\nWritten by `treeport-lab reproduce results` from the rows of the runs below; do not edit. Mean relative \
-         errors are |W − W₁|/W₁ over unseen pairs, ± the standard deviation over pairs; \"times one factor\" is after one \
-         factor from the training labels. The paper is Chen, Tabaghi, Wang, *Learning Ultrametric Trees for Optimal \
-         Transport Regression*, AAAI 2024 (arXiv:2210.12288v2).\n",
-    );
-    if let Some(note) = note {
-        let _ = write!(text, "\nOn this run: {note}\n");
-    }
-    let mut figures = Vec::new();
+    let (mut sections, mut figures) = (Vec::new(), Vec::new());
     for experiment in &ALL {
         if let Some(run) = runs.iter().find(|run| run.experiment == experiment.name) {
-            figures.extend(section(&mut text, experiment, run, folder));
+            let drawn = (experiment.figures)(&run.rows);
+            sections.push(section(experiment, run, &drawn, folder));
+            figures.extend(drawn);
         }
     }
-    (text, figures)
+    (page(&sections, note), figures)
 }
 
 fn section(
-    text: &mut String,
-    experiment: &Experiment,
+    experiment: &'static Experiment,
     run: &Run,
+    drawn: &[super::Figure],
     folder: &str,
-) -> Vec<super::Figure> {
-    let _ =
-        write!(text, "\n## {}: {}\n\n{}\n", experiment.name, experiment.about, experiment.words);
+) -> Section {
     let commands = run.commands.iter().map(|command| format!("`{command}`"));
-    let (commands, versions) = (commands.collect::<Vec<_>>().join(", "), run.versions.join(", "));
-    let _ = write!(text, "\n{commands}, treeport {versions}\n");
-    let figures = (experiment.figures)(&run.rows);
-    for (name, _) in &figures {
-        let _ = write!(text, "\n![{}]({folder}/{name})\n", name.trim_end_matches(".svg"));
+    let commands = commands.collect::<Vec<_>>().join(", ");
+    let made_by = format!("{commands}, treeport {}", run.versions.join(", "));
+    let link = |name: &String| format!("![{}]({folder}/{name})", name.trim_end_matches(".svg"));
+    let figures = drawn.iter().map(|(name, _)| link(name)).collect();
+    let shown = experiment.tables.iter().flat_map(|table| table.render(&run.rows));
+    let titled = |(title, lines): (String, _)| ShownTable { title: title.replace('_', " "), lines };
+    Section { experiment, made_by, figures, tables: shown.map(titled).collect() }
+}
+
+/// The page.
+fn page(sections: &[Section], note: Option<&str>) -> String {
+    let mut text = String::from(
+        "# Results\n\nEvery table of the paper, made again: Chen, Tabaghi, Wang, *Learning Ultrametric Trees for \
+         Optimal Transport Regression*, AAAI 2024 (arXiv:2210.12288v2). Written by `treeport-lab reproduce results` from \
+         the rows of the runs below; do not edit.\n",
+    );
+    if let Some(note) = note {
+        let _ = write!(text, "\n{NOTE}{note}\n");
     }
-    for table in experiment.tables {
-        for (title, lines) in table.render(&run.rows) {
-            let _ = write!(text, "\n**{}**\n\n", title.replace('_', " "));
-            for (k, line) in lines.iter().enumerate() {
-                let _ = writeln!(text, "| {} |", line.join(" | "));
-                if k == 0 {
-                    let rule =
-                        line.iter().enumerate().map(|(c, _)| if c == 0 { "---" } else { "---:" });
-                    let _ = writeln!(text, "| {} |", rule.collect::<Vec<_>>().join(" | "));
-                }
-            }
+    text.push_str(&summary(sections));
+    for section in sections {
+        write_section(&mut text, section);
+    }
+    text
+}
+
+/// What a note begins with.
+const NOTE: &str = "On this run: ";
+
+/// One experiment, folded.
+fn write_section(text: &mut String, section: &Section) {
+    let Section { experiment, made_by, figures, tables } = section;
+    let _ = write!(text, "\n## {}: {}\n", experiment.name, experiment.about);
+    let many = if tables.len() == 1 { "" } else { "s" };
+    let _ = write!(text, "\n<details>\n<summary>{} table{many}</summary>\n", tables.len());
+    let _ = write!(text, "\n{}\n\n{made_by}\n", experiment.words);
+    for figure in figures {
+        let _ = write!(text, "\n{figure}\n");
+    }
+    for table in tables {
+        let _ = write!(text, "\n**{}**\n\n", table.title);
+        write_table(text, &table.lines, "---:");
+    }
+    text.push_str("\n</details>\n");
+}
+
+/// A table: its first column to the left, the others as `rule` says.
+pub(super) fn write_table(text: &mut String, lines: &[Vec<String>], rule: &str) {
+    for (k, line) in lines.iter().enumerate() {
+        let _ = writeln!(text, "| {} |", line.join(" | "));
+        if k == 0 {
+            let rules = line.iter().enumerate().map(|(c, _)| if c == 0 { "---" } else { rule });
+            let _ = writeln!(text, "| {} |", rules.collect::<Vec<_>>().join(" | "));
         }
     }
-    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sections of a page and its note, read back.
+    fn read_page(text: &str) -> (Vec<Section>, Option<String>) {
+        let note = text.lines().find_map(|line| line.strip_prefix(NOTE)).map(str::to_owned);
+        let mut sections: Vec<Section> = Vec::new();
+        let mut in_section = false;
+        for line in text.lines() {
+            if let Some(heading) = line.strip_prefix("## ") {
+                let named = |e: &&Experiment| {
+                    heading.strip_prefix(e.name) == Some(&format!(": {}", e.about))
+                };
+                let found = ALL.iter().find(named);
+                in_section = found.is_some();
+                sections.extend(found.map(|experiment| Section {
+                    experiment,
+                    made_by: String::new(),
+                    figures: Vec::new(),
+                    tables: Vec::new(),
+                }));
+            } else if let Some(section) = sections.last_mut().filter(|_| in_section) {
+                read_line(section, line);
+            }
+        }
+        (sections, note)
+    }
+
+    fn read_line(section: &mut Section, line: &str) {
+        if line.starts_with("`treeport-lab ") {
+            section.made_by = line.into();
+        } else if line.starts_with("![") {
+            section.figures.push(line.into());
+        } else if let Some(title) = line.strip_prefix("**") {
+            let title = title.trim_end_matches('*').into();
+            section.tables.push(ShownTable { title, lines: Vec::new() });
+        } else if line.starts_with("| ") && !line.starts_with("| --- ") {
+            let cells = line.strip_prefix("| ").and_then(|line| line.strip_suffix(" |"));
+            let cells = cells.expect("a line of a table").split(" | ").map(Into::into).collect();
+            section.tables.last_mut().expect("a title comes first").lines.push(cells);
+        }
+    }
+
+    /// To write it after a change here: `TREEPORT_WRITE_DOCS=1 cargo test -p treeport-lab --lib report`.
+    #[test]
+    fn the_page_of_results_is_what_its_own_tables_make() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RESULTS.md");
+        let before = std::fs::read_to_string(path).expect("the page is there");
+        let (sections, note) = read_page(&before);
+        assert!(sections.len() > 10 && note.is_some());
+        let made = page(&sections, note.as_deref());
+        if std::env::var_os("TREEPORT_WRITE_DOCS").is_some() {
+            std::fs::write(path, made).expect("the page can be written");
+            return;
+        }
+        assert!(made == before, "docs/RESULTS.md is not what the code makes of its tables");
+    }
 }

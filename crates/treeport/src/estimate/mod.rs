@@ -31,7 +31,7 @@
 //!   own duals, which err in different places, first made to respect all distances (s² of them, but
 //!   no solve).
 //!
-//! At `Arcs` no tree is asked: the duals are those of a few sweeps of Sinkhorn's method, which are
+//! `Arcs` does not use the trees: its duals are those of a few sweeps of Sinkhorn's method, which are
 //! worth more, and the plan is on the arcs that those use.
 //!
 //! Each is lowered (raised) by more than what rounding can have added (taken).
@@ -134,7 +134,7 @@ impl Estimator {
         Self::over(metric, model)
     }
 
-    /// An estimator for levels that ask no tree: `arcs`, `exact`, and a relative error.
+    /// An estimator for levels that do not use trees: `arcs`, `exact`, and a relative error.
     ///
     /// # Errors
     /// No memory for the distances of a graph.

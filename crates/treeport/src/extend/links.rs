@@ -11,7 +11,7 @@ use crate::steps::PLACING;
 /// Old points that say how far from all others a point is, evenly spaced over their numbers.
 const REFERENCES: usize = 64;
 
-/// The share of that mean distance which counts in favour of a leaf. Joining neighbors has 1; see
+/// The share of that mean distance which counts in favor of a leaf. Joining neighbors has 1; see
 /// "What was tried" for others.
 const CENTRALITY: f64 = 0.5;
 

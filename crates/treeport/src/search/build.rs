@@ -59,7 +59,7 @@ impl Index {
     ///
     /// # Errors
     /// Measures on other points than the metric's, of unequal totals or of the same name, no memory, a pair
-    /// that cannot be solved, or [`Error::Cancelled`](crate::Error::Cancelled) when `progress`, which counts measures, asks to stop.
+    /// that cannot be solved, or [`Error::Cancelled`] when `progress`, which counts measures, asks to stop.
     pub fn new(
         metric: &GroundMetric,
         measures: &Measures,

@@ -1,25 +1,7 @@
-//! Nearest neighbors under W₁, certified.
+//! Nearest neighbors under W₁, proved.
 //!
-//! An [`Index`] holds a collection of measures and finds those nearest to a query without solving
-//! more than a few pairs exactly. Every candidate has a lower bound of its distance, the value of a
-//! feasible dual. The candidate with the least bound comes next, and its bound is raised by the next
-//! of four levels, each of which costs more than the one before:
-//!
-//! 1. **shared**: a potential of every measure, made against the mean of the collection and tabled
-//!    (`potential_table`, `tabulate`), bounds it for all queries by one sum. Where there is no table, or
-//!    where it is worth its time (`build`), a potential of the query bounds all measures;
-//! 2. **transformed**: that potential on the pair alone, once shared mass is removed; first with one point
-//!    of the measure after the other (`partial`), which is enough for most, then with all;
-//! 3. **swept**: a few sweeps of Sinkhorn's on the pair, made feasible again;
-//! 4. **exact**: the certified solver.
-//!
-//! Levels 2 and 3 need the distances from the query's points to those of the candidates that are
-//! looked into: `query_distances` computes them in single precision when they are first needed, and
-//! keeps none for the next query. Double precision begins with level 4.
-//!
-//! A candidate that comes up with its exact distance is no farther than all that are left: a neighbor,
-//! proved. Bounds are in single precision, and never above the truth (see `solve::single_problem` and
-//! `potentials`).
+//! An [`Index`] holds a collection of measures and finds those nearest to a query without solving more
+//! than a few pairs exactly.
 //!
 //! ```
 //! use treeport::{Accuracy, GroundMetric, Index, IndexOptions, Measures, PointMetric, silent};
@@ -33,16 +15,30 @@
 //! # Ok::<(), treeport::Error>(())
 //! ```
 //!
-//! # What was tried
-//! Not kept: *a first basis by the duals of the sweeps* for the exact solver (35 pivots instead of 36 on
-//! Belfast, 7.1 instead of 6.5 on tweets); *rows of distances to all points*, kept for later queries (266 ms
-//! for a query of 70 words in R³⁸⁴ among 11,118 posts the first time, and up to 12 bytes for each pair of
-//! points); on shared points *the query's duals beside those of the candidate* in level 2 (16.4 instead of 18.4 candidates
-//! swept on posts, 12.5 instead of 15.5 on texts of nine words: less than finding them takes); *a limit of
-//! four candidates for every neighbor* in approximate searches (0.97 of the neighbors on posts, but 0.74 on
-//! tweets and maps); *distances in the leading directions first*, with the norm of the rest as one more
-//! coordinate (of MiniLM's 384 coordinates 64 directions have 0.69 to 0.71 of a distance between words, and
-//! 128 have 0.84 to 0.86: potentials on all coordinates tell more before any distance is computed).
+//! [`Index::nearest`] and [`Index::radius`] answer queries, [`Index::graph`] asks for the neighbors of all
+//! measures of the collection, [`Index::add`] and [`Index::remove`] change it. [`Index::of_clouds`] is for
+//! measures that bring their own points, [`nearest_in_parts`] for collections in several indexes.
+//!
+//! # How it works
+//! Every candidate has a lower bound of its distance, the value of a feasible dual. The candidate with the
+//! least bound comes next, and its bound is raised by the next of four levels, each of which costs more than
+//! the one before:
+//!
+//! 1. **shared**: a potential of every measure, made against the mean of the collection and tabled
+//!    (`potential_table`, `tabulate`), bounds it for all queries by one sum. Where there is no table, or
+//!    where it is worth its time (`build`), a potential of the query bounds all measures;
+//! 2. **transformed**: that potential on the pair alone, once shared mass is removed; first with one point
+//!    of the measure after the other (`partial`), which is enough for most, then with all;
+//! 3. **swept**: a few sweeps of Sinkhorn's on the pair, made feasible again;
+//! 4. **exact**: the certified solver.
+//!
+//! A candidate that comes up with its exact distance is no farther than all that are left: a neighbor,
+//! proved.
+//!
+//! Levels 2 and 3 need the distances from the query's points to those of the candidates that are
+//! looked into: `query_distances` computes them in single precision when they are first needed, and
+//! keeps none for the next query. Bounds are in single precision, and never above the truth (see
+//! `solve::single_problem` and `potentials`). Double precision begins with level 4.
 
 mod build;
 mod candidates;
@@ -54,6 +50,8 @@ mod file;
 mod indexed_points;
 mod labels;
 mod net;
+#[cfg(doc)]
+pub mod notes;
 mod pair;
 mod partial;
 mod parts;

@@ -144,7 +144,7 @@ impl<'a> PointProblem<'a> {
 }
 
 /// The costs from every row of `x` to every row of `y`, where all have mass, they are few and their
-/// coordinates are as they should be; `None` where a [`PointProblem`] has to say what is wrong, or is
+/// coordinates are as they should be; `None` where a `PointProblem` has to say what is wrong, or is
 /// the faster way. For ten points, to lay out a metric would take as long as to solve the problem.
 pub fn table_of_few(
     masses: [&[f64]; 2],

@@ -65,7 +65,7 @@ impl Bounds {
 }
 
 impl Problem<'_> {
-    /// Certified bounds that are close enough, or as close as time allows. No tree is asked.
+    /// Certified bounds that are close enough, or as close as time allows. It does not use trees.
     ///
     /// # Errors
     /// As [`value`](Self::value); an accuracy that is neither `exact` nor a number of at least 0. That

@@ -1,0 +1,79 @@
+# %% [markdown]
+# # A database
+#
+# *My documents are in a database. Can a `SELECT` find those nearest to a new one, with a filter on other columns?* A tree turns
+# each document into a sparse row, and the sum of absolute differences of two rows is their distance. That is a join in any SQL;
+# below it is SQLite, which comes with Python. The words and documents are made up.
+
+# %%
+import sqlite3
+
+import matplotlib.pyplot as plt
+import numpy as np
+import treeport as tp
+
+rng = np.random.default_rng(0)
+topic = rng.integers(5, size=300)
+words = rng.normal(scale=2.0, size=(5, 8))[topic] + rng.normal(size=(300, 8))
+about = rng.integers(5, size=400)
+chances = np.where(topic == about[:, None], 20.0, 1.0)
+documents = np.array([rng.multinomial(30, chance / chance.sum()) for chance in chances])  # 30 words each
+
+tree = tp.TreeWasserstein(points=words).fit(documents[:300])
+rows = tree.transform(documents).tocoo()  # document, node of the tree, value
+
+database = sqlite3.connect(":memory:")
+database.executescript("""
+    CREATE TABLE documents (id INTEGER PRIMARY KEY, year INTEGER, total REAL);
+    CREATE TABLE entries (node INTEGER, id INTEGER, value REAL, PRIMARY KEY (node, id)) WITHOUT ROWID;
+    CREATE TEMP TABLE query (node INTEGER PRIMARY KEY, value REAL);
+""")
+totals = np.bincount(rows.row, rows.data, minlength=400)
+database.executemany("INSERT INTO documents VALUES (?, ?, ?)", [(k, 2000 + k % 20, totals[k]) for k in range(399)])
+stored = rows.row < 399  # the last one asks
+entries = zip(rows.col[stored].tolist(), rows.row[stored].tolist(), rows.data[stored].tolist())
+database.executemany("INSERT INTO entries VALUES (?, ?, ?)", entries)
+
+# %% [markdown]
+# For numbers of at least 0, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals, less twice what the two
+# share, and only nodes that both have are looked at.
+
+# %%
+asked = rows.row == 399
+database.executemany("INSERT INTO query VALUES (?, ?)", zip(rows.col[asked].tolist(), rows.data[asked].tolist()))
+nearest = database.execute(
+    """
+    SELECT documents.id, total + :own - 2 * SUM(MIN(entries.value, query.value)) AS distance
+    FROM query JOIN entries USING (node) JOIN documents USING (id)
+    WHERE year >= 2010 GROUP BY documents.id ORDER BY distance LIMIT 5
+    """,
+    {"own": totals[399]},
+).fetchall()
+by_tree = tree.pairwise(documents[[399]], documents[:399])[0]
+for number, distance in nearest:
+    assert np.isclose(distance, by_tree[number])
+    print(f"document {number}: {distance:.4f} by SQL, {by_tree[number]:.4f} by the tree")
+print("the same subject:", sum(about[number] == about[399] for number, _ in nearest), "of 5")
+
+# %%
+shares = documents / documents.sum(axis=1, keepdims=True)
+exact = tp.emd_pairwise(shares[[399]], shares[:399], points=words)[0]
+plt.figure(figsize=(4.6, 3.4))
+plt.scatter(exact, by_tree, c=about[:399] == about[399], s=8, cmap="coolwarm")
+plt.axline((exact.mean(), exact.mean()), slope=1, color="0.6", lw=1)
+plt.gca().set(title="all documents", xlabel="exact distance", ylabel="distance by SQL")
+plt.tight_layout()
+
+# %% [markdown]
+# **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is near the exact one, not
+# equal to it.
+#
+# **What next.** PostgreSQL with pgvector has an index for such rows. After
+# `treeport export model.tree --measures docs.npz --queries new.npz --table docs -o rows.sql` and `psql -f rows.sql`
+#
+# ```sql
+# SELECT id FROM docs ORDER BY embedding <+> (SELECT embedding FROM docs_queries WHERE id = 0) LIMIT 5;
+# ```
+#
+# finds those nearest to the first query. [Indexes](../INDEXES.md) has the figures, and what else takes such rows. For exact
+# answers with a proof: [search](../SEARCH.md).

@@ -1,0 +1,42 @@
+# %% [markdown]
+# # Patients
+#
+# *Which patients are alike, by all of their cells?* A patient is a group of cells, each a point in the space of its expression;
+# no two patients share a cell, and numbers of cells differ. The cohort is made up, so that the truth is known: five types of
+# cells, one of which is more frequent in the ill. With your own cells: `tp.Clouds(adata, groupby="patient")`.
+
+# %%
+import numpy as np
+import treeport as tp
+
+rng = np.random.default_rng(0)
+types = rng.normal(scale=2.0, size=(5, 8))
+
+
+def patient(ill):
+    shares = rng.dirichlet([20, 20, 20, 20, 60 if ill else 20])
+    which = rng.choice(5, size=rng.integers(200, 400), p=shares)
+    return types[which] + rng.normal(size=(len(which), 8))
+
+
+groups = ["ill" if number % 2 else "well" for number in range(12)]
+cohort = tp.Clouds({f"{group}{number:02}": patient(group == "ill") for number, group in enumerate(groups)})
+table = np.asarray(tp.emd_pairwise(cohort))  # exact, with all cells; with pandas it is a DataFrame
+null = tp.null_distance(cohort, n_points=100)
+
+alike = np.array(groups)[:, None] == np.array(groups)
+apart = ~np.eye(12, dtype=bool)
+print(f"mean distance within groups {table[alike & apart].mean():.2f}, between {table[~alike].mean():.2f}")
+assert table[alike & apart].mean() < table[~alike].mean()
+print(f"two samples of 100 cells of one patient: {null:.2f}")
+
+# %%
+tp.plot_distances(table, "mds", labels=cohort.ids, colors=groups).set_title("a map of the cohort")
+
+# %% [markdown]
+# **How to read it.** The ill lie together. But most of each distance comes from the sample: two draws of 100 cells of *one*
+# patient are about as far apart as two patients with two to three times as many cells. So read differences between distances, not
+# their size.
+#
+# **What next.** Neighbors, thousands of cells, bounds: [the tutorial](../tutorials/patients.md). AnnData, files and long tables:
+# [clouds](../CLOUDS.md). Is a difference real? [Two samples](two_samples.md).
