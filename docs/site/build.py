@@ -31,7 +31,7 @@ SECTIONS = {
     "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network", "tutorials/jets", "tutorials/diagrams", "tutorials/patients"],
     "Reference": ["TOUR", "PYTHON", "COMMANDS", "OPTIONS", "FIT_OPTIONS", "RUST", "FILES"],
     "Guides": ["CLOUDS", "FROM_POT", "FROM_ENERGYFLOW", "FROM_GUDHI", "CELLS_AND_MICROBES", "NETWORKS", "NEW_POINTS", "TWO_SAMPLES", "SEARCH", "LARGE_COLLECTIONS", "INDEXES", "CLUSTER", "SCALE"],
-    "Results": ["FIGURES", "RESULTS", "BASELINES", "RELIABILITY"],
+    "Results": ["FIGURES", "COMPARE", "RESULTS", "BASELINES", "RELIABILITY"],
     "Project": ["CHANGELOG", "ARCHITECTURE", "CONTRIBUTING", "SECURITY"],
 }
 
