@@ -40,8 +40,6 @@ ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-# A question is asked again until so many seconds have passed, and at least twice where the first answer compiles.
-REPEAT_SECONDS = 1.0
 
 
 # A worker: one way of one question.
@@ -74,13 +72,13 @@ def hold_memory(gibibytes: float) -> None:
         pass
 
 
-def measured(prepare: Callable[[Problem], Solve], problem: Problem, compiles: bool) -> tuple[Any, dict[str, Any]]:
-    """The values of a way, and its least times."""
+def measured(prepare: Callable[[Problem], Solve], problem: Problem, repeat: float, compiles: bool) -> tuple[Any, dict[str, Any]]:
+    """The values of a way, and its least times: it is asked again until so many seconds have passed."""
     solve = prepare(problem)
     before = bytes_now()
     times: list[tuple[float, float]] = []
     values: Any = None
-    while not times or sum(wall for _, wall in times) < REPEAT_SECONDS or (compiles and len(times) < 2):
+    while not times or sum(wall for _, wall in times) < repeat or (compiles and len(times) < 2):
         busy, begun = time.process_time(), time.perf_counter()
         values = solve()
         times.append((time.process_time() - busy, time.perf_counter() - begun))
@@ -99,7 +97,7 @@ def said(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else ''}".rstrip(": ")
 
 
-def work(folder: Path, question: str, number: int, memory: float) -> None:
+def work(folder: Path, question: str, number: int, memory: float, repeat: float) -> None:
     """Writes values and figures into the folder."""
     hold_memory(memory)
     warnings.simplefilter("ignore")
@@ -110,7 +108,7 @@ def work(folder: Path, question: str, number: int, memory: float) -> None:
         # What the package loads by its first call is not the memory of an answer.
         for module in PACKAGES[way.package].modules:
             __import__(module)
-        values, found = measured(way.prepare, problem, way.package == "OTT")
+        values, found = measured(way.prepare, problem, repeat, compiles=way.package == "OTT")
         np.save(folder / "values.npy", np.asarray(values, dtype=float))
     except MemoryError:
         found = {"stopped": f"more than {memory:g} GiB"}
@@ -197,7 +195,7 @@ def ask(question: Question, versions: dict[str, str], folder: Path, args: argpar
             rows.append(row | {"stopped": "not asked: it was stopped at a question before"})
             continue
         print(f"{question.name}: {way.package} {way.call}", file=sys.stderr, flush=True)
-        asked = ["--question", question.name, "--way", str(number), "--memory", str(args.memory)]
+        asked = ["--question", question.name, "--way", str(number), "--memory", str(args.memory), "--repeat", str(args.repeat)]
         row |= in_a_process(asked, folder, args.limit)
         if "stopped" in row:
             stopped.add(size)
@@ -321,6 +319,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
     parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="stop an answer after so long [default: 120]")
     parser.add_argument("--memory", type=float, default=6, metavar="GIB", help="and beyond so much memory [default: 6]")
+    parser.add_argument("--repeat", type=float, default=1, metavar="SECONDS", help="ask again until so long has passed [default: 1]")
     parser.add_argument("--seed", type=int, default=0)
     # For workers.
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -333,7 +332,7 @@ def main() -> int:
         if args.nonsense:
             refuse(args.folder, args.nonsense)
         else:
-            work(args.folder, args.question, args.way, args.memory)
+            work(args.folder, args.question, args.way, args.memory, args.repeat)
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
