@@ -13,7 +13,7 @@ const PEERS: [&str; 5] = ["POT", "wasserstein", "gudhi", "scikit-bio", "ott-jax"
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BenchOptions {
-    /// All questions, and not only those that take seconds.
+    /// All questions, and not only the quick ones.
     pub(crate) all: bool,
 }
 

@@ -3,7 +3,7 @@
 Every question goes to every package that answers it, each in a process of its own, from the same arrays. Printed is a
 Markdown table: whether the values agree, the processor time, how many times ours that is, and the memory that the answer
 took beyond what the process had before it. A second table shows what each package does with input that makes no sense.
-Processor time is that of all threads together, which hardly depends on what else a machine does. Everything a package
+Processor time is that of all threads together; it depends less than a clock on what else a machine does. Everything a package
 does between arrays and answer counts, distances among it; importing and, with JAX, compiling do not. Packages that are not
 installed are left out, and named.
 
@@ -314,7 +314,7 @@ def names(text: str) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all", action="store_true", help="all questions [default: those that take seconds]")
+    parser.add_argument("--all", action="store_true", help="all questions [default: the quick ones]")
     parser.add_argument("--only", type=names, default=[], metavar="NAME,…", help="these questions: " + ", ".join(one.name for one in QUESTIONS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there, too")
     parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="stop an answer after so long [default: 120]")
