@@ -136,7 +136,8 @@ def test_what_is_wrong_with_a_cost_matrix_is_named(plan):
     wrong = [
         (half, np.array([0.5, -0.5]), ones, "measure 1 has mass -0.5 at point 1"),
         (half, np.zeros(2), ones, "measure 1 has no mass"),
-        (np.zeros(0), half, np.ones((0, 2)), "there are no points"),
+        (np.zeros(0), half, np.ones((0, 2)), "a has no masses"),
+        (half, np.zeros(0), np.ones((2, 2)), "b has no masses"),
         (half, 3 * half, ones, "total mass 1 and 3"),
         (half, half, np.array([[0, 1], [np.nan, 0]]), "distance from point 1 to point 0 is NaN"),
         (half, half, np.ones((2, 3)), r"the cost matrix has shape \(2, 3\), expected \(2, 2\)"),

@@ -11,7 +11,7 @@ CALLS = [
     (lambda: tp.emd([1, 0, -1], [0, 1, 0], points=POINTS), "measure 0 has mass -1 at point 2; masses must be finite and at least 0"),
     (lambda: tp.emd([1, 0, 0], [0, np.nan, 0], points=POINTS), "measure 1 has mass NaN at point 1; masses must be finite and at least 0"),
     (lambda: tp.emd([1, 0, 0], [0, 0, 0], points=POINTS), "measure 1 has no mass; drop the row or give it a positive entry"),
-    (lambda: tp.emd([], [], points=POINTS), "there are no points; a ground metric needs at least one"),
+    (lambda: tp.emd([], [], points=POINTS), "a has no masses; give one for each point, or `None` for the same mass at every point"),
     (lambda: tp.emd([1, 0, 0], [0, 2, 0], points=POINTS), "measures 0 and 1 have total mass 1 and 2; transport needs equal masses, so divide each by its total first, or let mass be left over (`penalty` of `emd`, `emd_pairs`, `emd_pairwise` and `Tree.distance`, `mass` of `emd`)"),
     (lambda: tp.emd([0, 0, 1], [0, 1, 0], points=[[0.0], [1.0], [np.inf]]), "coordinate 0 of point 2 is inf; coordinates must be finite"),
     (lambda: tp.emd([0, 0, 1], [0, 1, 0], points=[[1.0], [1.0], [0.0]], metric="cosine"), "point 2 has length 0, so its cosine distance is undefined; drop it or use another metric"),

@@ -1,4 +1,5 @@
-//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask docs`, `cargo xtask attack`.
+//! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask docs`, `cargo xtask bench-peers`,
+//! `cargo xtask attack`.
 //!
 //! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). The children share
 //! our terminal and process group, so Ctrl-C reaches them as it reaches us; nothing is left running.
@@ -9,6 +10,7 @@
 mod attack;
 #[cfg(test)]
 mod pages;
+mod peers;
 mod plan;
 mod runner;
 mod site;

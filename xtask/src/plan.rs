@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(unix)]
 use crate::attack;
-use crate::site;
+use crate::{peers, site};
 
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub(crate) enum Task {
     Newest,
     /// The site, with its tutorials run.
     Docs,
+    /// The same questions to us and to other packages.
+    BenchPeers(peers::BenchOptions),
     /// Kills, damaged files, full disks and odd arguments, at random.
     #[cfg(unix)]
     Attack(attack::AttackOptions),
@@ -33,6 +35,8 @@ Tasks:
   ci           test, and: formatting, clippy, documentation, cargo-deny, a minute of attack
   newest       the Python tests with the newest packages instead of those in python/constraints.txt
   docs         the site in target/site: pages, references, tutorials that are run
+  bench-peers  treeport beside POT, wasserstein, GUDHI, SciPy, scikit-bio and OTT: values, times,
+               memory, as a table and in target/bench-peers.json; --all: every question (minutes)
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
   help         this text
@@ -116,6 +120,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
         "ci" => Task::Ci,
         "newest" => Task::Newest,
         "docs" => Task::Docs,
+        "bench-peers" => return peers::parse(rest).map(Task::BenchPeers),
         #[cfg(unix)]
         "attack" => return attack::parse(rest).map(Task::Attack),
         "help" | "-h" | "--help" => Task::Help,
@@ -131,6 +136,9 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
 pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     if task == Task::Docs {
         return site::steps(found, venv);
+    }
+    if let Task::BenchPeers(options) = task {
+        return peers::steps(options, found, venv);
     }
     #[cfg(unix)]
     if let Task::Attack(_) = task {
@@ -336,6 +344,8 @@ mod tests {
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
         assert_eq!(parsed(&["newest"]), Ok(Task::Newest));
         assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
+        let all = Task::BenchPeers(peers::BenchOptions { all: true });
+        assert_eq!(parsed(&["bench-peers", "--all"]), Ok(all));
         for help in ["help", "-h", "--help"] {
             assert_eq!(parsed(&[help]), Ok(Task::Help));
         }
@@ -351,7 +361,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "newest", "docs", "attack", "help"] {
+        for task in ["test", "ci", "newest", "docs", "bench-peers", "attack", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

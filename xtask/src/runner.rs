@@ -126,6 +126,7 @@ impl Place {
         let venv = match task {
             Task::Docs => "venv-docs",
             Task::Newest => "venv-newest",
+            Task::BenchPeers(_) => "venv-peers",
             _ => "venv",
         };
         let data = std::env::var_os("TREEPORT_DATA").filter(|data| !data.is_empty());

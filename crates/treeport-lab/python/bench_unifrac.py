@@ -12,8 +12,6 @@ import time
 import numpy as np
 import treeport as tp
 from scipy import sparse
-from skbio import TreeNode
-from skbio.diversity import beta_diversity
 
 
 def phylogeny(tips, rng):
@@ -43,6 +41,9 @@ def timed(function):
 
 
 def main(samples, tips, some):
+    from skbio import TreeNode
+    from skbio.diversity import beta_diversity
+
     rng = np.random.default_rng(0)
     text, table = phylogeny(tips, rng), counts(samples, tips, rng)
     names = [f"t{k}" for k in range(tips)]

@@ -268,14 +268,21 @@ def directed(graph: Any, weight: Optional[str]) -> Any:
     return sparse.csr_matrix((weights[last], places), shape=(len(network.nodes(graph)),) * 2)
 
 
-def directed_costs(adjacency: Any, left: Integers, right: Integers) -> Floats:
-    """Lengths of the shortest ways from some nodes to others, along the directions of the edges."""
+def directed_costs(adjacency: Any, left: Integers, right: Integers, names: Optional[list[Any]] = None) -> Floats:
+    """Lengths of the shortest ways from some nodes to others, along the directions of the edges.
+
+    Errors call the nodes by their names, where they have any.
+    """
+
+    def called(node: Any) -> str:
+        return str(node) if names is None else repr(names[node])
+
     bad = adjacency.tocoo()
     wrong = ~(np.isfinite(bad.data) & (bad.data >= 0))
     if wrong.any():
         at = int(np.argmax(wrong))
         raise ValueError(
-            f"the edge from node {bad.row[at]} to node {bad.col[at]} has length {bad.data[at]}; "
+            f"the edge from node {called(bad.row[at])} to node {called(bad.col[at])} has length {bad.data[at]}; "
             "lengths must be finite and at least 0"
         )
     found = np.empty((len(left), len(right)))
@@ -286,7 +293,7 @@ def directed_costs(adjacency: Any, left: Integers, right: Integers) -> Floats:
     if np.isinf(found).any():
         i, j = np.argwhere(np.isinf(found))[0]
         raise ValueError(
-            f"no way leads from node {left[i]} to node {right[j]}; there has to be one from every node "
+            f"no way leads from node {called(left[i])} to node {called(right[j])}; there has to be one from every node "
             "where a has mass to every node where b has"
         )
     return found

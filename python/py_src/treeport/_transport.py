@@ -97,7 +97,10 @@ class _Problem:
         """A measure in the order of the points of its side, where both have names; `None` is the same mass everywhere."""
         if measure is None:
             return uniform(self._side(side).size)
-        return row(unmapped(measure, lambda: self._side(side)), self._names(side))
+        found = row(unmapped(measure, lambda: self._side(side)), self._names(side))
+        if width(found) == 0:
+            raise _no_masses(side)
+        return found
 
     def penalty(self, penalty: Any) -> Penalty:
         """Penalties in the order of the masses."""
@@ -176,7 +179,7 @@ class _Problem:
                 f"the measures live on {self._shape[0]} and {self._shape[1]} points, the graph on {nodes}"
             )
         (left, self.a), (right, self.b) = _support(self.a), _support(self.b)
-        self.costs = directed_costs(adjacency, left, right)
+        self.costs = directed_costs(adjacency, left, right, self._names(0))
         self._places = left, right
 
     def _plan(self, entries: Any, kind: Plan) -> Any:
@@ -203,6 +206,11 @@ def _support(measure: Any) -> tuple[Integers, Floats]:
     """Where there is mass; one point without, where there is none."""
     places, masses = support(measure)
     return (places, masses) if len(places) else (np.zeros(1, dtype=np.int64), np.zeros(1))
+
+
+def _no_masses(side: int) -> ValueError:
+    """An empty list, which other packages take for equal masses."""
+    return ValueError(f"{'ab'[side]} has no masses; give one for each point, or `None` for the same mass at every point")
 
 
 def _some(labels: list[Any]) -> str:
@@ -447,7 +455,12 @@ def emd(
         if type(ground) is _ndarray and (points_b is None or type(points_b) is _ndarray):
             of_points = None if points is points_b is None else metric if period is None else geometry(metric, period)
             if of_points is not None or period is None:
-                value = _emd_of_arrays(a, b, ground, points_b, of_points, mass, penalty)
+                try:
+                    value = _emd_of_arrays(a, b, ground, points_b, of_points, mass, penalty)
+                except ValueError:
+                    if a.size == 0 or b.size == 0:
+                        raise _no_masses(0 if a.size == 0 else 1) from None
+                    raise
                 if value is not None:
                     return value
     problem = _Problem(a, b, points, points_b, cost, graph, metric, weight, period)

@@ -25,9 +25,10 @@ Examples:
   treeport compare --points words.npy --measures docs.npz --n-pairs 1000
   treeport compare --graph roads.csv --measures M.npz --methods additive,forest,ctwd,mean-label
 
-Pairs of measures are solved exactly. Methods learn from the first half and are judged on the second:
-the mean relative error as they are, those that do not learn before the factor that `fit` gives them,
-and after one factor from the first half, by which they are sorted.
+Pairs of measures are solved exactly. Methods learn from the first half and are judged on the second.
+`error` is the mean relative error of a method as it is; one that does not learn has no factor there,
+though `fit` gives it one. `after one factor` is the error after all distances are multiplied by one number,
+the best for the first half. Rows are sorted by that.
 Beside the methods of `fit` there are `mean-label`, which predicts the same for all, and `flowtree`, the true cost of a
 quadtree's plans; `forest` also counts by flow, where small supports are solved exactly.";
 

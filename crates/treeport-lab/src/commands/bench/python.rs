@@ -45,7 +45,7 @@ const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
-pub(super) const SCRIPTS: [Script; 12] = [
+pub(super) const SCRIPTS: [Script; 13] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -56,7 +56,21 @@ pub(super) const SCRIPTS: [Script; 12] = [
         peers: &[
             package("ot", "POT==0.9.7.post1"),
             package("wasserstein", "wasserstein==1.1.0"),
-            package("ortools", "ortools==9.15.6755"),
+            package("ortools", "ortools==9.14.6206"),
+        ],
+    },
+    Script {
+        name: "compare",
+        about: "one question after the other to us and to POT, wasserstein, SciPy, GUDHI, scikit-bio and OTT",
+        // `cargo xtask bench-peers` makes it.
+        environment: "venv-peers",
+        needs: &[TREEPORT],
+        peers: &[
+            POT,
+            package("wasserstein", "wasserstein"),
+            package("gudhi", "gudhi"),
+            SKBIO,
+            package("ott", "ott-jax"),
         ],
     },
     Script {
@@ -235,7 +249,12 @@ mod tests {
     fn every_script_has_a_row_and_every_row_a_script() {
         let entries = std::fs::read_dir(folder()).expect("the folder of the scripts");
         let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-        files.retain(|file| file.extension().is_some_and(|ending| ending == "py"));
+        // Others are what these share.
+        let is_script = |file: &PathBuf| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("bench_") && name.ends_with(".py")
+        };
+        files.retain(is_script);
         let mut listed: Vec<_> = SCRIPTS.iter().map(Script::file).collect();
         files.sort();
         listed.sort();
