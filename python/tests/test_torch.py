@@ -1,6 +1,8 @@
 """What is there for PyTorch; torch is large, so it is tested where it is installed."""
 
 import doctest
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -399,3 +401,14 @@ def test_emd_on_a_gpu():
 
 def test_examples_in_docstrings_of_torch():
     assert doctest.testmod(treeport.torch).failed == 0
+
+
+def test_the_section_of_the_tour_runs():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "TOUR.md"
+    section = page.read_text(encoding="utf-8").split("## Gradients")[1]
+    (block,) = re.findall(r"^```py\n(.*?)^```", section, re.M | re.S)
+    p, q, x, y = problems()
+    a, b = (one[0].detach().requires_grad_() for one in masses(p, q))
+    names = {"a": a, "b": b, "x": x[0].detach().requires_grad_(), "y": y[0], "weights": masses(p)[0], "clouds": x, "target": y[1]}
+    exec(block, names)
+    assert a.grad is not None and names["x"].grad is not None and names["values"].shape == (4,)
