@@ -100,8 +100,8 @@ def _in_order(
         yield from map(solve, range(count))
         return
     with ThreadPoolExecutor(threads) as pool:
-        waiting = deque(pool.submit(solve, problem) for problem in range(count))
         try:
+            waiting = deque(pool.submit(solve, problem) for problem in range(count))
             while waiting:
                 # In steps, because Ctrl-C does not end every wait.
                 while not waiting[0].done():

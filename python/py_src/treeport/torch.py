@@ -19,6 +19,7 @@ except ImportError as error:
 
 from . import _core
 from ._gradients import (
+    Plans,
     Shape,
     SolvedBatch,
     check_slopes,
@@ -131,7 +132,7 @@ def emd(
     problems = _Problems(tensors, metric, period, threads_of(n_jobs))
     dtype = _dtype(tensors)
     if not problems.has_gradient:
-        return torch.from_numpy(problems.solve().values).to(device, dtype).reshape(problems.batch)
+        return _on_device(problems.solve().values, device, dtype).reshape(problems.batch)
     # Autograd adds up the gradients of what several problems share; those of costs are added up here, for they are large.
     shapes = problems.shapes
     expanded = [
@@ -168,7 +169,7 @@ class _Problems:
     def _array(self, name: str, tensor: Any) -> Floats:
         """The numbers of all problems; what they share is there once."""
         try:
-            numbers = tensor.detach().to(torch.float64).numpy(force=True)
+            numbers = _on_host(tensor)
         except RuntimeError as error:
             raise RuntimeError(
                 f"the numbers of {name} cannot be read, so there is nothing to solve; within torch.func (vmap, grad, jvp) and on "
@@ -228,12 +229,15 @@ class _Problems:
         whole = {name: rows for name, rows in found.items() if rows is not None and name in self.wanted}
         return {name: rows.reshape(self.batch + self.shapes[name]) for name, rows in whole.items()}
 
-    def slope_of_costs(self, solved: SolvedBatch, factors: Floats) -> Floats:
-        """The gradient in the costs, of the shape that they were given in."""
-        assert solved.plans is not None
+    def forget_numbers(self) -> None:
+        """Lets go of what is no longer needed once gradients are found."""
+        self._arrays.clear()
+
+    def slope_of_costs(self, plans: Plans, factors: Floats) -> Floats:
+        """The gradient in the costs, of the shape that they were given in, where each value counts as often as its factor."""
         numbers = np.arange(int(np.prod(self._matrices[:-2]))).reshape(self._matrices[:-2])
         matrix = np.broadcast_to(numbers, self.batch).reshape(-1)
-        return in_costs(solved.plans, factors, matrix, self._matrices)
+        return in_costs(plans, factors, matrix, self._matrices)
 
 
 class _Emd(torch.autograd.Function):  # type: ignore[misc]
@@ -243,12 +247,15 @@ class _Emd(torch.autograd.Function):  # type: ignore[misc]
     def forward(ctx: Any, problems: _Problems, device: Any, dtype: Any, *tensors: Any) -> Any:
         solved = problems.solve()
         slopes = problems.slopes(solved)
-        ctx.problems, ctx.solved, ctx.slopes = problems, solved, list(slopes)
-        of_type = dict(zip(problems.names, tensors))
-        held = [torch.from_numpy(rows).to(device, of_type[name].dtype) for name, rows in slopes.items()]
-        asked = [tensor for name, tensor in of_type.items() if name in problems.wanted]
+        problems.forget_numbers()
+        ctx.problems, ctx.slopes = problems, list(slopes)
+        ctx.plans = solved.plans if "M" in problems.wanted else None
+        by_name = dict(zip(problems.names, tensors))
+        held = [_on_device(rows, device, by_name[name].dtype) for name, rows in slopes.items()]
+        asked = [tensor for name, tensor in by_name.items() if name in problems.wanted]
+        ctx.dtypes = [tensor.dtype for tensor in tensors]
         ctx.save_for_backward(*held, *asked)
-        return torch.from_numpy(solved.values).to(device, dtype).reshape(problems.batch)
+        return _on_device(solved.values, device, dtype).reshape(problems.batch)
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
@@ -257,11 +264,10 @@ class _Emd(torch.autograd.Function):  # type: ignore[misc]
         held, asked = dict(zip(ctx.slopes, ctx.saved_tensors[:count])), ctx.saved_tensors[count:]
         found: list[Any] = [None, None, None]
         with torch.no_grad():
-            for name in problems.names:
-                if name == "M" and name in problems.wanted:
-                    factors = grad.to(torch.float64).reshape(-1).numpy(force=True)
-                    rows = problems.slope_of_costs(ctx.solved, factors)
-                    found.append(torch.from_numpy(rows).to(grad.device))
+            for name, dtype in zip(problems.names, ctx.dtypes):
+                if name == "M" and ctx.plans is not None:
+                    rows = problems.slope_of_costs(ctx.plans, _on_host(grad).reshape(-1))
+                    found.append(_on_device(rows, grad.device, dtype))
                 elif name in held:
                     found.append(grad.reshape(grad.shape + (1,) * len(problems.shapes[name])) * held[name])
                 else:
@@ -284,6 +290,16 @@ class _Once(torch.autograd.Function):  # type: ignore[misc]
             "treeport.torch.emd has first derivatives only: plan and potentials jump, and their own derivatives are not "
             "known. Leave out create_graph=True, or detach the gradient before you go on with it"
         )
+
+
+def _on_host(tensor: Any) -> Floats:
+    """The numbers in double precision, which some devices do not have."""
+    return tensor.detach().cpu().to(torch.float64).numpy(force=True)  # type: ignore[no-any-return]
+
+
+def _on_device(numbers: Floats, device: Any, dtype: Any) -> Any:
+    """Numbers as a tensor, converted before they travel."""
+    return torch.from_numpy(numbers).to(dtype).to(device)
 
 
 def _check_tensors(tensors: dict[str, Any], ground: Any) -> Any:
