@@ -1,6 +1,5 @@
 """Gradients by plans and potentials, in NumPy: judged by central differences of exact values."""
 
-import signal
 import threading
 import time
 
@@ -197,23 +196,28 @@ def test_nothing_is_a_batch():
 
 
 def test_an_interrupt_ends_the_work_on_all_threads(rng, monkeypatch):
-    started, ended = threading.Barrier(2, timeout=60), []
+    all_wait, begun, stopped = threading.Barrier(3, timeout=60), [], []
 
     def endless(*given):
-        report = given[-1]
-        if started.wait() == 0:
-            signal.raise_signal(signal.SIGINT)  # the main thread, which waits for all, hears of it
+        begun.append(threading.current_thread())
+        all_wait.wait()
         for _ in range(20_000):
             time.sleep(0.001)
             try:
-                report("exact distance", 0, 0)
+                given[-1]("exact distance", 0, 0)
             except KeyboardInterrupt:
-                ended.append(threading.current_thread())
+                stopped.append(threading.current_thread())
                 raise
         raise AssertionError("nobody has stopped it")
 
+    def interrupted(futures, timeout):
+        all_wait.wait()
+        raise KeyboardInterrupt
+
     monkeypatch.setattr(_core, "emd", endless)
+    monkeypatch.setattr(_gradients, "wait", interrupted)
     a, b, x, y = drawn(rng, count=5, n=70, m=70)
     with pytest.raises(KeyboardInterrupt):
         solved(a, b, x, y, threads=2)
-    assert len(ended) == 2 and not any(thread.is_alive() for thread in ended), "and the others were never begun"
+    assert len(begun) == len(stopped) == 2, "the other problems are never begun"
+    assert not any(thread.is_alive() for thread in begun)

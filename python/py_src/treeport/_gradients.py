@@ -108,8 +108,8 @@ def _in_order(
                     wait([waiting[0]], timeout=_TICK)
                 yield waiting.popleft().result()
         except BaseException:  # Ctrl-C as well, which reaches this thread alone
+            pool.shutdown(wait=False, cancel_futures=True)  # first, or threads that stop would begin with the next
             stopped.set()
-            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
