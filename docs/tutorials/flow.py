@@ -110,7 +110,7 @@ plt.tight_layout()
 # %% [markdown]
 # ## Gradients in the masses
 #
-# Now the points stay, on a grid, and their masses change. The gradient in the masses are the dual potentials: where it is large, there is too much mass. It adds
+# Now the points stay, on a grid, and their masses change. The gradient in the masses is the dual potentials: where it is large, there is too much mass. It adds
 # up to 0, so that a step along it keeps the total. A softmax keeps masses positive as well.
 
 # %%

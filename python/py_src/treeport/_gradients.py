@@ -21,7 +21,7 @@ from scipy import sparse
 from . import _core
 from ._inputs import Floats, Integers
 
-# Problems with fewer pairs of points are solved with the interpreter held, so that threads would only wait for each other.
+# Problems of no more pairs of points (`QUICK_ARCS` of the library) are solved with the interpreter held: threads would wait for each other.
 _QUICK_PAIRS = 1 << 12
 
 # Up to this share of the mass the compiled half takes totals as they are.

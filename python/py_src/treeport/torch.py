@@ -87,7 +87,7 @@ def emd(
     -----
     Only what is asked for is worked out: plans where points or costs require a gradient, potentials where masses do.
 
-    The gradient in the **masses** are the dual potentials less their mean. Potentials are defined up to a constant, because the
+    The gradient in the **masses** is the dual potentials less their mean. Potentials are defined up to a constant, because the
     value is defined only where totals are equal; less their mean they add up to 0, so that a step along them keeps the total of
     the masses. Masses that are normalized or come from a softmax have the same gradient for every choice of the constant. Where
     a point has no mass, it is the rate at which the value changes as mass arrives.
