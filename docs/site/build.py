@@ -9,6 +9,7 @@ all. The site asks for nothing from the network.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import inspect
 import os
 import re
@@ -30,7 +31,7 @@ SCRIPTS = ("tutorials/", "recipes/")
 # The order of the site: sections, and their pages.
 SECTIONS = {
     "Begin": ["WHICH", "GLOSSARY", "HOW"],
-    "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network", "tutorials/jets", "tutorials/diagrams", "tutorials/patients"],
+    "Tutorials": ["tutorials/documents", "tutorials/cells", "tutorials/microbiome", "tutorials/network", "tutorials/jets", "tutorials/diagrams", "tutorials/patients", "tutorials/flow"],
     "Recipes": [
         "recipes/images", "recipes/two_samples", "recipes/persistence_diagrams", "recipes/jets", "recipes/huge_pair", "recipes/patients",
         "recipes/contextual_words", "recipes/database",
@@ -113,6 +114,11 @@ def python_reference() -> str:
             directive = f".. autoclass:: treeport.{name}\n   :members: {', '.join(own_members(thing))}"
         lines += [f"## {name}", "", f"```{{eval-rst}}\n{directive}\n```", ""]
     lines += ["## treeport.dask", "", "```{eval-rst}\n.. automodule:: treeport.dask\n   :members:\n```", ""]
+    lines += ["## treeport.torch", ""]
+    if importlib.util.find_spec("torch"):
+        lines += ["```{eval-rst}\n.. automodule:: treeport.torch\n   :members: emd, TreeDistance\n```", ""]
+    else:
+        lines += ["This part is left out: it needs the package `torch`, which could not be installed.", ""]
     return "\n".join(lines)
 
 

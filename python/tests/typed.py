@@ -3,6 +3,7 @@
 import numpy as np
 import treeport as tp
 import treeport.dask as td
+import treeport.torch as tt
 
 points = np.zeros((3, 2))
 value: float = tp.emd([1.0, 0.0, 0.0], [0.0, 1.0, 0.0], points=points)
@@ -27,6 +28,8 @@ near = tp.WassersteinNeighbors.load("documents.index")
 score: float = td.score(None, tw, np.eye(3))
 lazy = td.pairwise(None, forest, np.eye(3), chunks=(1, 2))
 tw = tw.fit(np.eye(3), client=None)
+cost = tt.emd(None, None, points, points, metric="sqeuclidean", n_jobs=1)
+tt.emd(None, None, points, metric=2)  # type: ignore[arg-type]
 wrong: str = tree.to_newick()
 wrong = tree.n_points  # type: ignore[assignment]
 td.transform(None, tree, np.eye(3), chunks="auto")  # type: ignore[arg-type]

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use crate::plan::{Machine, Program, Step, cargo, installing, run, venv_step, with};
 
-/// What the tutorials read their data with: large, and a page is left out where one cannot be had.
-const TUTORIALS: [(&str, &str); 4] = [
+/// What the tutorials read their data with, or compute with: large, and a page is left out where one cannot be had.
+const TUTORIALS: [(&str, &str); 5] = [
     ("gensim", "gensim==4.4.0"),
     ("scanpy", "scanpy==1.11.5"),
     ("scikit-bio", "scikit-bio==0.7.4"),
     ("networkx", "networkx==3.6.1"),
+    ("torch", "torch==2.15.0"),
 ];
 
 /// Builds the program and the wheel, runs the tutorials, and makes `target/site` of it all.
@@ -57,8 +58,8 @@ mod tests {
         let names: Vec<_> = commands(false).into_iter().map(|command| command.0).collect();
         let tutorials = TUTORIALS.map(|(name, _)| name);
         assert_eq!(names[..3], ["build", "docs venv", "tools"]);
-        assert_eq!(names[3..7], tutorials);
-        assert_eq!(names[7..], ["python wheel", "site"]);
+        assert_eq!(names[3..8], tutorials);
+        assert_eq!(names[8..], ["python wheel", "site"]);
         assert_eq!(commands(true).len(), names.len() - 1, "a working environment is kept");
     }
 

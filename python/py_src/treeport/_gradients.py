@@ -1,0 +1,253 @@
+"""Exact problems in batches, and the gradients of their values, in NumPy.
+
+The value of a problem is the optimum of a linear program. Its gradient in the masses is therefore the pair of potentials,
+its gradient in the costs is the plan, and its gradient in the points follows from the plan by the chain rule. Where optima
+are not unique, these are subgradients. `treeport.torch` hands all of it to PyTorch; here it can be tested without that.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+from scipy import sparse
+
+from . import _core
+from ._inputs import Floats, Integers
+
+# Problems of no more pairs of points (`QUICK_ARCS` of the library) are solved with the interpreter held: threads would wait for each other.
+_QUICK_PAIRS = 1 << 12
+
+# Up to this share of the mass the compiled half takes totals as they are.
+_SAME_TOTALS = 1e-7
+
+# How many seconds Ctrl-C may have to wait.
+_TICK = 0.05
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """The plans of a batch: `mass[k]` goes from point `source[k]` to point `target[k]` of problem `problem[k]`."""
+
+    problem: Integers
+    source: Integers
+    target: Integers
+    mass: Floats
+
+
+@dataclass(frozen=True)
+class SolvedBatch:
+    """The values of a batch of problems, and what its gradients need of the rest."""
+
+    values: Floats
+    plans: Optional[Plans]
+    potentials: Optional[tuple[Floats, Floats]]
+
+
+def solve_batch(
+    a: Floats,
+    b: Floats,
+    costs: Callable[[int], Any],
+    *,
+    plans: bool,
+    potentials: bool,
+    threads: int = 0,
+    where: Callable[[int], str] = "batch entry {}: ".format,
+) -> SolvedBatch:
+    """Solves problem i of rows ``a[i]`` and ``b[i]`` with ``costs(i)``, as `emd` does, on so many threads (0: all processors).
+
+    Errors begin with ``where(i)``.
+    """
+    stopped = threading.Event()
+
+    def report(task: str, done: int, total: int) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+
+    def solve(problem: int) -> Any:
+        try:
+            return _core.emd(a[problem], b[problem], costs(problem), plans, None, None, potentials, report)
+        except ValueError as error:
+            raise ValueError(f"{where(problem)}{error}") from None
+
+    values = np.empty(len(a))
+    moves: list[Any] = []
+    duals = (np.empty(a.shape), np.empty(b.shape)) if potentials else None
+    few = a.shape[1] * b.shape[1] <= _QUICK_PAIRS
+    for problem, (value, entries, found) in enumerate(_in_order(solve, len(a), 1 if few else threads, stopped)):
+        values[problem] = value
+        if entries is not None:
+            moves.append(entries)
+        if duals is not None:
+            duals[0][problem], duals[1][problem] = found
+    return SolvedBatch(values, _joined(moves) if plans else None, duals)
+
+
+def _in_order(
+    solve: Callable[[int], Any], count: int, threads: int, stopped: threading.Event
+) -> Iterator[Any]:
+    """The answers of all problems in their order; the first error in that order ends the work on all others."""
+    threads = min(threads or os.cpu_count() or 1, count)
+    if threads <= 1:
+        yield from map(solve, range(count))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            waiting = deque(pool.submit(solve, problem) for problem in range(count))
+            while waiting:
+                # In steps, because Ctrl-C does not end every wait.
+                while not waiting[0].done():
+                    wait([waiting[0]], timeout=_TICK)
+                yield waiting.popleft().result()
+        except BaseException:  # Ctrl-C as well, which reaches this thread alone
+            pool.shutdown(wait=False, cancel_futures=True)  # first, or threads that stop would begin with the next
+            stopped.set()
+            raise
+
+
+def _joined(moves: list[Any]) -> Plans:
+    """Plans one after the other."""
+    sizes = [len(mass) for _, _, mass in moves]
+
+    def all_of(part: int, kind: Any) -> Any:
+        return np.concatenate([np.empty(0, kind), *(entries[part] for entries in moves)]).astype(kind, copy=False)
+
+    problem = np.repeat(np.arange(len(moves), dtype=np.int64), sizes)
+    return Plans(problem, all_of(0, np.int64), all_of(1, np.int64), all_of(2, np.float64))
+
+
+def with_equal_totals(a: Floats, b: Floats, share: float) -> Floats:
+    """`b`, whose rows have the totals of those of `a` where they differ by no more than this share, which is rounding."""
+    left, right = a.sum(axis=1), b.sum(axis=1)
+    off = np.abs(left - right)
+    rounded = (off > _SAME_TOTALS * left) & (off <= share * left) & (right > 0)
+    if not rounded.any():
+        return b
+    factors = np.ones(len(b))
+    factors[rounded] = left[rounded] / right[rounded]
+    return b * factors[:, np.newaxis]
+
+
+def in_masses(potentials: Floats) -> Floats:
+    """The gradient in the masses: potentials less their mean, row by row.
+
+    Potentials are defined up to a constant, for totals are equal. Less their mean they add up to 0, so that a step along
+    them keeps the total: of all choices, this is the projection to the directions in which the value is defined.
+    """
+    return potentials - potentials.mean(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def in_costs(plans: Plans, factors: Floats, matrix: Integers, shape: Shape) -> Floats:
+    """The gradient in the cost matrices: the plans, times the factors of their problems.
+
+    ``matrix[i]`` is the number of the matrix that problem i reads, of those of shape (..., n, m); plans of problems with one
+    matrix add up.
+    """
+    n, m = shape[-2:]
+    cells = (matrix[plans.problem] * n + plans.source) * m + plans.target
+    total: Any = np.bincount(cells, weights=plans.mass * factors[plans.problem], minlength=int(np.prod(shape)))
+    return total.reshape(shape)  # type: ignore[no-any-return]
+
+
+def in_points(
+    plans: Plans, x: Floats, y: Floats, metric: str, period: Any = None, left: bool = True, right: bool = True
+) -> tuple[Optional[Floats], Optional[Floats]]:
+    """The gradients in the points of shapes (count, n, d) and (count, m, d): sums over moves of mass times gradient of cost.
+
+    What is not asked for (`left`, `right`) is `None`.
+    """
+    slopes = slopes_of(x[plans.problem, plans.source], y[plans.problem, plans.target], metric, period)
+    sides = zip((left, right), (plans.source, plans.target), (x.shape, y.shape), slopes)
+    found = [_added(plans, ends, shape, rows) if wanted else None for wanted, ends, shape, rows in sides]
+    return found[0], found[1]
+
+
+def _added(plans: Plans, ends: Integers, shape: Shape, rows: Floats) -> Floats:
+    """For every point the sum of mass times row over the moves that it is an end of, in the order of the moves."""
+    count, points, dims = shape
+    moves = np.arange(len(ends))
+    matrix = sparse.csr_array((plans.mass, (plans.problem * points + ends, moves)), shape=(count * points, len(ends)))
+    return (matrix @ rows).reshape(count, points, dims)  # type: ignore[no-any-return]
+
+
+def slopes_of(x: Floats, y: Floats, metric: str, period: Any = None) -> tuple[Floats, Floats]:
+    """The gradients of the costs from row k of `x` to row k of `y`, in `x` and in `y`, by the library's name of the metric.
+
+    Where the cost has a kink: 0 at equal points, and along equal coordinates for "manhattan"; for "chebyshev" that of the
+    first of the largest differences; half a period apart, one of the two ways around.
+    """
+    if metric == "cosine":
+        return _cosine_slopes(x, y)
+    try:
+        slope = _SLOPES[metric]
+    except KeyError:
+        known = ", ".join(f'"{name}"' for name in (*_SLOPES, "cosine"))
+        raise ValueError(
+            f'metric="{metric}" has no gradient in the points here, {known} have; detach the points, or give a cost matrix '
+            "that depends on them"
+        ) from None
+    rows = slope(_shorter_way(x - y, period))
+    return rows, -rows
+
+
+def check_slopes(metric: str) -> None:
+    """Refuses a metric without gradients in the points."""
+    slopes_of(np.ones((1, 2)), np.ones((1, 2)), metric)
+
+
+def _shorter_way(differences: Floats, period: Any) -> Floats:
+    """Differences of coordinates that are back where they began after their period; `None` is none."""
+    if period is None:
+        return differences
+    periods = np.broadcast_to(np.array(period, dtype=np.float64), differences.shape[1:])  # None becomes NaN
+    rounds = np.where(np.isnan(periods), 0.0, periods)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turns = np.where(rounds > 0, np.round(differences / rounds), 0.0)
+    return differences - turns * rounds  # type: ignore[no-any-return]
+
+
+def _euclidean_slope(differences: Floats) -> Floats:
+    """Differences of length 1; 0 where they are 0."""
+    # By the largest first, or squares would overflow where differences do not.
+    largest = np.abs(differences).max(axis=1, keepdims=True, initial=0.0)
+    differences = differences / np.where(largest > 0, largest, 1.0)
+    length = np.sqrt((differences**2).sum(axis=1, keepdims=True))
+    return differences / np.where(length > 0, length, 1.0)  # type: ignore[no-any-return]
+
+
+def _chebyshev_slope(differences: Floats) -> Floats:
+    """The sign of the largest difference at its coordinate, the first of several."""
+    rows = np.zeros_like(differences)
+    largest = np.abs(differences).argmax(axis=1)[:, np.newaxis]
+    np.put_along_axis(rows, largest, np.sign(np.take_along_axis(differences, largest, axis=1)), axis=1)
+    return rows
+
+
+def _cosine_slopes(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Of 1 - x·y/(|x||y|): minus the part of one unit vector that is orthogonal to the other, by the length of that."""
+    of_x, length_x = _unit(x)
+    of_y, length_y = _unit(y)
+    cosine = (of_x * of_y).sum(axis=1, keepdims=True)
+    return (cosine * of_x - of_y) / length_x, (cosine * of_y - of_x) / length_y
+
+
+def _unit(rows: Floats) -> tuple[Floats, Floats]:
+    """Rows of length 1, and their lengths."""
+    unit = _euclidean_slope(rows)
+    return unit, (rows * unit).sum(axis=1, keepdims=True)
+
+
+_SLOPES: dict[str, Callable[[Floats], Floats]] = {
+    "euclidean": _euclidean_slope,
+    "sqeuclidean": lambda differences: 2 * differences,
+    "manhattan": np.sign,
+    "chebyshev": _chebyshev_slope,
+}

@@ -1,0 +1,386 @@
+"""Exact transport and tree distances in PyTorch, with gradients.
+
+`emd` is `treeport.emd` for tensors, one pair of measures or many, with gradients in the masses and in the points or costs.
+`TreeDistance` is the distance of a tree or a forest as a module, which ``TreeWasserstein.to_torch()`` makes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+
+try:
+    import torch
+
+    from ._torch import TreeDistance
+except ImportError as error:
+    raise ImportError("treeport.torch needs PyTorch: `pip install torch`") from error
+
+from . import _core
+from ._gradients import (
+    Plans,
+    Shape,
+    SolvedBatch,
+    check_slopes,
+    in_costs,
+    in_masses,
+    in_points,
+    solve_batch,
+    with_equal_totals,
+)
+from ._ground import check_period, geometry, with_metrics
+from ._inputs import Floats, threads_of
+
+__all__ = ["TreeDistance", "emd"]
+
+
+@with_metrics
+def emd(
+    a: Any,
+    b: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    metric: str = "euclidean",
+    period: Any = None,
+    n_jobs: Optional[int] = None,
+) -> Any:
+    """Exact transport costs (Wasserstein-1) of tensors, with gradients; one problem, or a batch of them in parallel.
+
+    ``emd(a, b, x, y)`` takes the coordinates of the points of `a` and of those of `b`, ``emd(a, b, M)`` a cost matrix. The
+    values are those of `treeport.emd`, solved on the CPU in double precision, whichever device and type the tensors have.
+
+    Parameters
+    ----------
+    a, b : tensor of shape (..., n) and (..., m), or None
+        Masses at the points; the totals of a pair have to be equal. `None` is the same mass at every point, 1 in all. All
+        axes before the last are batches, as in the other tensors, and are broadcast. Totals of tensors in single or half
+        precision may differ by what their rounding explains; those of `b` are then scaled to those of `a`.
+    x : tensor of shape (..., n, d), or (..., n, m) without `y`
+        Coordinates of the points of `a`; or the cost from every point of `a` to every point of `b`.
+    y : tensor of shape (..., m, d), optional
+        Coordinates of the points of `b`.
+    metric : {metrics}
+        How distances follow from coordinates. "haversine" has no gradient in the points.
+    period : float or sequence of float or None, optional
+        After which way coordinates are back where they began, as for `treeport.emd`.
+    n_jobs : int, optional
+        Problems of a batch that are solved at the same time; `None` and -1 stand for one for each processor. The result is the
+        same for any number. Problems of up to 4,096 pairs of points are solved one after the other.
+
+    Returns
+    -------
+    values : tensor of the shape of the batch, () without one
+        On the device of the inputs, and of the type that their types promote to.
+
+    Raises
+    ------
+    TypeError
+        What is not a tensor.
+    ValueError
+        As `treeport.emd`, with the entry of the batch; shapes that do not fit; tensors on several devices.
+    RuntimeError
+        In a second derivative, which is not known.
+
+    Notes
+    -----
+    Only what is asked for is worked out: plans where points or costs require a gradient, potentials where masses do.
+
+    The gradient in the **masses** is the dual potentials less their mean. Potentials are defined up to a constant, because the
+    value is defined only where totals are equal; less their mean they add up to 0, so that a step along them keeps the total of
+    the masses. Masses that are normalized or come from a softmax have the same gradient for every choice of the constant. Where
+    a point has no mass, it is the rate at which the value changes as mass arrives.
+
+    The gradient in the **points** is ``sum_j plan[i, j] * d cost(x[i], y[j]) / d x[i]``, and in the **costs** the plan.
+
+    The value has kinks: where the optimal plan or the potentials are not unique, these are subgradients, those of the plan and
+    the potentials that `treeport.emd` returns. So they are where a cost has a kink: 0 at equal points, and along equal
+    coordinates for "manhattan"; for "chebyshev" along the first of the largest differences. Half a `period` apart it is that of
+    one of the two ways around.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import treeport.torch as tt
+    >>> x = torch.tensor([[0.0, 0.0], [0.0, 4.0]], requires_grad=True)
+    >>> y = torch.tensor([[3.0, 4.0]])
+    >>> a = torch.tensor([0.5, 0.5], requires_grad=True)
+    >>> value = tt.emd(a, torch.tensor([1.0]), x, y)
+    >>> value.item()
+    4.0
+    >>> value.backward()
+    >>> x.grad
+    tensor([[-0.3000, -0.4000],
+            [-0.5000,  0.0000]])
+    >>> a.grad  # 5 and 3, less their mean
+    tensor([ 1., -1.])
+
+    A batch: two measures on shared points, each against a cloud of its own.
+
+    >>> a = torch.tensor([[0.5, 0.5], [0.0, 1.0]])
+    >>> tt.emd(a, None, x.detach(), torch.tensor([[[3.0, 4.0]], [[0.0, 0.0]]]))
+    tensor([4., 4.])
+    """
+    given = {"a": a, "b": b, "x" if y is not None else "M": x, "y": y}
+    tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
+    device = _check_tensors(tensors, x)
+    if y is None:
+        check_period(period)
+    else:
+        tensors["x"], tensors["y"] = _rows(tensors["x"]), _rows(tensors["y"])
+    problems = _Problems(tensors, metric, period, threads_of(n_jobs))
+    dtype = _dtype(tensors)
+    if not problems.has_gradient:
+        return _on_device(problems.solve().values, device, dtype).reshape(problems.batch)
+    # Autograd adds up the gradients of what several problems share; those of costs are added up here, for they are large.
+    shapes = problems.shapes
+    expanded = [
+        tensor if name == "M" else tensor.expand(problems.batch + shapes[name]) for name, tensor in tensors.items()
+    ]
+    return _Emd.apply(problems, device, dtype, *expanded)
+
+
+class _Problems:
+    """A batch of problems as arrays in double precision on the CPU, and which gradients are asked for."""
+
+    def __init__(self, tensors: dict[str, Any], metric: str, period: Any, threads: int) -> None:
+        self.names = list(tensors)
+        self.shapes, self.batch = _shapes(tensors)
+        self._count = int(np.prod(self.batch))
+        self.wanted = {name for name, one in tensors.items() if torch.is_grad_enabled() and one.requires_grad}
+        self._threads, self._period = threads, period
+        self._geometry = geometry(metric, period)
+        self._metric = metric
+        if self.wanted & {"x", "y"}:
+            # The library's own name; it refuses those that it does not know.
+            made = _core.Ground.from_points(np.ones((1, self.shapes["x"][-1])), metric).coordinates()
+            assert made is not None
+            self._metric = made[1]
+            check_slopes(self._metric)
+        self._arrays = {name: self._array(name, tensors[name]) for name in tensors}
+        self._matrices: Shape = tuple(tensors["M"].shape) if "M" in tensors else ()
+        self._balance(tensors)
+
+    @property
+    def has_gradient(self) -> bool:
+        return bool(self.wanted)
+
+    def _array(self, name: str, tensor: Any) -> Floats:
+        """The numbers of all problems; what they share is there once."""
+        try:
+            numbers = _on_host(tensor)
+        except RuntimeError as error:
+            raise RuntimeError(
+                f"the numbers of {name} cannot be read, so there is nothing to solve; within torch.func (vmap, grad, jvp) and on "
+                'the device "meta" tensors have none: give batches as axes, and take gradients by `backward`'
+            ) from error
+        shape = self.shapes[name]
+        return np.broadcast_to(numbers, self.batch + shape).reshape(self._count, *shape)
+
+    def _balance(self, tensors: dict[str, Any]) -> None:
+        """Masses of both sides, with totals that differ by less than rounding in their type explains made equal."""
+        for name in "ab":
+            if name not in self._arrays:
+                (points,) = self.shapes[name]
+                self._arrays[name] = np.broadcast_to(np.full(points, 1 / points), (self._count, points))
+        coarse = [torch.finfo(one.dtype).eps for name, one in tensors.items() if name in "ab" and one.is_floating_point()]
+        largest = max(coarse, default=0.0)
+        if largest > torch.finfo(torch.float64).eps:
+            points = max(self.shapes["a"] + self.shapes["b"])
+            share = 8 * largest * points**0.5
+            self._arrays["b"] = with_equal_totals(self._arrays["a"], self._arrays["b"], share)
+
+    def _where(self, problem: int) -> str:
+        """Which entry of the batch an error is about."""
+        if not self.batch:
+            return ""
+        place = tuple(int(one) for one in np.unravel_index(problem, self.batch))
+        return f"batch entry {place[0] if len(place) == 1 else place}: "
+
+    def solve(self) -> SolvedBatch:
+        arrays = self._arrays
+
+        def costs(problem: int) -> Any:
+            if "M" in arrays:
+                return arrays["M"][problem]
+            return arrays["x"][problem], arrays["y"][problem], self._geometry
+
+        return solve_batch(
+            arrays["a"],
+            arrays["b"],
+            costs,
+            plans=bool(self.wanted & {"x", "y", "M"}),
+            potentials=bool(self.wanted & {"a", "b"}),
+            threads=self._threads,
+            where=self._where,
+        )
+
+    def slopes(self, solved: SolvedBatch) -> dict[str, Floats]:
+        """The gradients in masses and points, of the shapes of the expanded tensors."""
+        found: dict[str, Optional[Floats]] = {}
+        if solved.potentials is not None:
+            found["a"], found["b"] = (in_masses(side) for side in solved.potentials)
+        if self.wanted & {"x", "y"}:
+            assert solved.plans is not None
+            x, y = self._arrays["x"], self._arrays["y"]
+            sides = "x" in self.wanted, "y" in self.wanted
+            found["x"], found["y"] = in_points(solved.plans, x, y, self._metric, self._period, *sides)
+        whole = {name: rows for name, rows in found.items() if rows is not None and name in self.wanted}
+        return {name: rows.reshape(self.batch + self.shapes[name]) for name, rows in whole.items()}
+
+    def forget_numbers(self) -> None:
+        """Lets go of what is no longer needed once gradients are found."""
+        self._arrays.clear()
+
+    def slope_of_costs(self, plans: Plans, factors: Floats) -> Floats:
+        """The gradient in the costs, of the shape that they were given in, where each value counts as often as its factor."""
+        numbers = np.arange(int(np.prod(self._matrices[:-2]))).reshape(self._matrices[:-2])
+        matrix = np.broadcast_to(numbers, self.batch).reshape(-1)
+        return in_costs(plans, factors, matrix, self._matrices)
+
+
+class _Emd(torch.autograd.Function):  # type: ignore[misc]
+    """The values of a batch of problems. Gradients but those of costs are found with them, and then only scaled."""
+
+    @staticmethod
+    def forward(ctx: Any, problems: _Problems, device: Any, dtype: Any, *tensors: Any) -> Any:
+        solved = problems.solve()
+        slopes = problems.slopes(solved)
+        problems.forget_numbers()
+        ctx.problems, ctx.slopes = problems, list(slopes)
+        ctx.plans = solved.plans if "M" in problems.wanted else None
+        by_name = dict(zip(problems.names, tensors))
+        held = [_on_device(rows, device, by_name[name].dtype) for name, rows in slopes.items()]
+        asked = [tensor for name, tensor in by_name.items() if name in problems.wanted]
+        ctx.dtypes = [tensor.dtype for tensor in tensors]
+        ctx.save_for_backward(*held, *asked)
+        return _on_device(solved.values, device, dtype).reshape(problems.batch)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        problems: _Problems = ctx.problems
+        count = len(ctx.slopes)
+        held, asked = dict(zip(ctx.slopes, ctx.saved_tensors[:count])), ctx.saved_tensors[count:]
+        found: list[Any] = [None, None, None]
+        with torch.no_grad():
+            for name, dtype in zip(problems.names, ctx.dtypes):
+                if name == "M" and ctx.plans is not None:
+                    rows = problems.slope_of_costs(ctx.plans, _on_host(grad).reshape(-1))
+                    found.append(_on_device(rows, grad.device, dtype))
+                elif name in held:
+                    found.append(grad.reshape(grad.shape + (1,) * len(problems.shapes[name])) * held[name])
+                else:
+                    found.append(None)
+        if torch.is_grad_enabled():  # create_graph=True: what is made of these may be differentiated again
+            found = [None if one is None else _Once.apply(one, grad, *asked) for one in found]
+        return tuple(found)
+
+
+class _Once(torch.autograd.Function):  # type: ignore[misc]
+    """A gradient as it is, which says so if it is differentiated itself; without this it would pass for a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: Any, *sources: Any) -> Any:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        raise RuntimeError(
+            "treeport.torch.emd has first derivatives only: plan and potentials jump, and their own derivatives are not "
+            "known. Leave out create_graph=True, or detach the gradient before you go on with it"
+        )
+
+
+def _on_host(tensor: Any) -> Floats:
+    """The numbers in double precision, which some devices do not have."""
+    return tensor.detach().cpu().to(torch.float64).numpy(force=True)  # type: ignore[no-any-return]
+
+
+def _on_device(numbers: Floats, device: Any, dtype: Any) -> Any:
+    """Numbers as a tensor, converted before they travel."""
+    return torch.from_numpy(numbers).to(dtype).to(device)
+
+
+def _check_tensors(tensors: dict[str, Any], ground: Any) -> Any:
+    """Refuses what is no dense tensor of real numbers, and several devices; the device of all."""
+    if ground is None:
+        raise ValueError("give the coordinates of both sides, `emd(a, b, x, y)`, or a cost matrix, `emd(a, b, M)`")
+    first: Optional[str] = None
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name} is of type {type(tensor).__name__}; give a tensor (`torch.as_tensor`), or use treeport.emd")
+        if tensor.layout != torch.strided:
+            raise ValueError(f"{name} is sparse; give `{name}.to_dense()`")
+        if tensor.is_complex():
+            raise ValueError(f"{name} is complex; give real numbers, such as their absolute values (`{name}.abs()`)")
+        if first is None:
+            first = name
+        elif tensor.device != tensors[first].device:
+            raise ValueError(f"{first} is on {tensors[first].device}, {name} on {tensor.device}; bring all to one device (`.to`)")
+    return ground.device
+
+
+def _rows(points: Any) -> Any:
+    """Points as rows of coordinates; a plain list of numbers is one coordinate each."""
+    return points[:, None] if points.ndim == 1 else points
+
+
+def _dtype(tensors: dict[str, Any]) -> Any:
+    """The type of the values: what the types of all floating-point tensors promote to."""
+    found = None
+    for tensor in tensors.values():
+        if tensor.is_floating_point():
+            found = tensor.dtype if found is None else torch.promote_types(found, tensor.dtype)
+    return torch.get_default_dtype() if found is None else found
+
+
+def _shapes(tensors: dict[str, Any]) -> tuple[dict[str, Shape], Shape]:
+    """The shape of every input of one problem, and that of the batch; refuses shapes that do not fit."""
+    axes = {"a": 1, "b": 1, "x": 2, "y": 2, "M": 2}
+    expected = {"a": "(..., n)", "b": "(..., m)", "x": "(..., n, d)", "y": "(..., m, d)", "M": "(..., n, m)"}
+    for name, tensor in tensors.items():
+        if tensor.ndim < axes[name]:
+            what = "the cost matrix" if name == "M" else name
+            raise ValueError(f"{what} has shape {tuple(tensor.shape)}, expected {expected[name]}")
+    shapes: dict[str, Shape] = {name: tuple(one.shape[one.ndim - axes[name] :]) for name, one in tensors.items()}
+    if "M" in shapes:
+        _fit_matrix(shapes)
+    else:
+        _fit_points(shapes)
+    batches = {name: tuple(one.shape[: one.ndim - axes[name]]) for name, one in tensors.items()}
+    try:
+        return shapes, np.broadcast_shapes(*batches.values())
+    except ValueError:
+        listed = ", ".join(f"{name} {shape}" for name, shape in batches.items())
+        raise ValueError(f"the batches have shapes {listed}; axes have to be equal, 1, or left out") from None
+
+
+def _fit_matrix(shapes: dict[str, Shape]) -> None:
+    """Refuses masses that are not those of the rows and columns of a cost matrix; completes those that are `None`."""
+    rows, columns = shapes["M"]
+    shapes.setdefault("a", (rows,))
+    shapes.setdefault("b", (columns,))
+    wanted = shapes["a"] + shapes["b"]
+    if wanted != shapes["M"]:
+        raise ValueError(f"the cost matrix has shape {shapes['M']}, expected {wanted}: a row for each mass of a, a column for each of b")
+    _refuse_empty(shapes)
+
+
+def _fit_points(shapes: dict[str, Shape]) -> None:
+    """Refuses points that are not those of the masses, or live in several spaces; completes masses that are `None`."""
+    for name, points in zip("ab", "xy"):
+        (size,) = shapes.setdefault(name, shapes[points][:1])
+        if size != shapes[points][0]:
+            raise ValueError(f"{name} has {size} masses, and {points} has {shapes[points][0]} rows")
+    if shapes["x"][1] != shapes["y"][1]:
+        raise ValueError(f"x has {shapes['x'][1]} coordinates a point, y {shapes['y'][1]}; they have to live in one space")
+    if not shapes["x"][1]:
+        raise ValueError("x and y have no coordinates; points need at least one")
+    _refuse_empty(shapes)
+
+
+def _refuse_empty(shapes: dict[str, Shape]) -> None:
+    for name in "ab":
+        if not shapes[name][0]:
+            raise ValueError(f"{name} has no points; a measure needs at least one")
