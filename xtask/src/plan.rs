@@ -20,6 +20,8 @@ pub(crate) enum Task {
     /// Kills, damaged files, full disks and odd arguments, at random.
     #[cfg(unix)]
     Attack(attack::AttackOptions),
+    /// Everything that a release consists of, built and checked.
+    Package,
     /// The usage text.
     Help,
 }
@@ -35,6 +37,8 @@ Tasks:
   docs         the site in target/site: pages, references, tutorials that are run
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
+  package      what a release consists of, in target/dist: crates, wheel, source archive, program,
+               bill of materials, checksums; built from the commit, and checked
   help         this text
 
 Environment:
@@ -116,6 +120,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
         "ci" => Task::Ci,
         "newest" => Task::Newest,
         "docs" => Task::Docs,
+        "package" => Task::Package,
         #[cfg(unix)]
         "attack" => return attack::parse(rest).map(Task::Attack),
         "help" | "-h" | "--help" => Task::Help,
@@ -139,6 +144,10 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     }
     if task == Task::Newest {
         return newest(venv);
+    }
+    if task == Task::Package {
+        // Ourselves again, with what only that needs.
+        return vec![cargo("package", "run --quiet --package xtask --features package -- package")];
     }
     let mut steps = Vec::new();
     if task != Task::Help && found.python {
@@ -336,6 +345,7 @@ mod tests {
         assert_eq!(parsed(&["ci"]), Ok(Task::Ci));
         assert_eq!(parsed(&["newest"]), Ok(Task::Newest));
         assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
+        assert_eq!(parsed(&["package"]), Ok(Task::Package));
         for help in ["help", "-h", "--help"] {
             assert_eq!(parsed(&[help]), Ok(Task::Help));
         }
@@ -351,7 +361,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "newest", "docs", "attack", "help"] {
+        for task in ["test", "ci", "newest", "docs", "attack", "package", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }
