@@ -35,10 +35,10 @@ const WHEEL_SIZE: u64 = 8_000_000;
 /// Makes and checks everything.
 pub(crate) fn run(workshop: &mut Workshop) -> Result<()> {
     workshop.begin()?;
-    crates(workshop)?;
-    let program = program(workshop)?;
     let sdist = sdist::build(workshop)?;
     let wheel = wheel(workshop, &sdist)?;
+    crates(workshop)?;
+    let program = program(workshop)?;
     bill_of_materials(workshop)?;
     artifacts::check(workshop, &wheel)?;
     tests(workshop, &wheel, &program)?;
@@ -190,4 +190,52 @@ fn tests(workshop: &mut Workshop, wheel: &Path, program: &Path) -> Result<()> {
     let mut command = workshop.python(&venv);
     command.args(["-m", "pytest", "--quiet", "python/tests"]).env("TREEPORT_BINARY", program);
     workshop.step("wheel's tests", command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository")
+    }
+
+    fn read(file: &str) -> String {
+        std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    /// A package holds no file of another, so there are two.
+    #[test]
+    fn both_build_scripts_ask_for_the_commit_in_the_same_way() {
+        assert_eq!(read("crates/treeport-cli/commit.rs"), read("python/commit.rs"));
+    }
+
+    #[test]
+    fn every_crate_is_ready_for_its_page() {
+        for package in CRATES {
+            let manifest = read(&format!("crates/{package}/Cargo.toml"));
+            for key in
+                ["description", "license", "keywords", "categories", "readme", "documentation"]
+            {
+                let given = manifest.lines().any(|line| line.starts_with(key));
+                assert!(given, "{package} has no {key}");
+            }
+            for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
+                assert_eq!(read(&format!("crates/{package}/{file}")), read(file), "{package}");
+            }
+            assert!(
+                read(&format!("crates/{package}/README.md")).starts_with(&format!("# {package}\n"))
+            );
+        }
+    }
+
+    /// Tools that change from day to day would make other bytes of the same commit.
+    #[test]
+    fn tools_are_pinned() {
+        let tools = read("xtask/package.txt");
+        let tools: Vec<_> = tools.lines().filter(|line| !line.starts_with('#')).collect();
+        assert!(tools.iter().all(|tool| tool.contains("==")), "{tools:?}");
+        let maturin = tools.iter().find(|tool| tool.starts_with("maturin==")).expect("maturin");
+        assert!(read("python/constraints.txt").lines().any(|line| line == *maturin));
+    }
 }

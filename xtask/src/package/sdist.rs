@@ -25,7 +25,7 @@ pub(crate) fn build(workshop: &mut Workshop) -> Result<PathBuf> {
     let name = format!("treeport-{}", workshop.version);
     let bare = workshop.work.path().join("bare");
     let mut command = workshop.tool("maturin");
-    command.args(["sdist", "--manifest-path", "python/Cargo.toml", "--quiet", "--out"]).arg(&bare);
+    command.args(["sdist", "--manifest-path", "python/Cargo.toml", "--out"]).arg(&bare);
     workshop.step("sdist", command)?;
     let bare = bare.join(format!("{name}.tar.gz"));
     let sources = workshop.unpacked(&bare, &workshop.work.path().join("vendored"))?;
