@@ -1,5 +1,12 @@
-//! Lets a plain `cargo build` link an extension module where linkers want every symbol now (macOS).
+//! Lets a plain `cargo build` link an extension module where linkers want every symbol now (macOS), and
+//! hands the commit over, where there is one.
+
+mod commit;
 
 fn main() {
+    println!("cargo:rerun-if-changed=Cargo.toml");
     pyo3_build_config::add_extension_module_link_args();
+    if let Some(commit) = commit::commit("..") {
+        println!("cargo:rustc-env=TREEPORT_COMMIT={commit}");
+    }
 }

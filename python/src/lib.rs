@@ -31,6 +31,9 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "what Python calls it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
     #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "what Python calls it")]
+    const __commit__: Option<&str> = option_env!("TREEPORT_COMMIT");
+    #[pymodule_export]
     const DEFAULT_PAIRS: usize = treeport::internal::labels::DEFAULT_PAIRS;
     #[pymodule_export]
     use crate::accuracy::check_search_accuracy;

@@ -13,7 +13,8 @@ import pytest
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[2]
-BINARY = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "treeport"
+BUILT = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "treeport"
+BINARY = Path(os.environ.get("TREEPORT_BINARY", BUILT))
 
 
 @pytest.fixture(scope="session")

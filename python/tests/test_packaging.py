@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import pathlib
+import re
 
 import pytest
 import treeport
@@ -30,9 +31,13 @@ def test_the_metadata_names_the_licenses():
 
 def test_versions_agree():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    # The compiled half may say more, such as a commit.
-    assert treeport.__version__.split("+")[0] == citation["version"] == importlib.metadata.version("treeport")
+    assert treeport.__version__ == citation["version"] == importlib.metadata.version("treeport")
     assert citation["references"][0]["year"] == 2024
+
+
+def test_the_commit_is_known_or_not():
+    # A package that was made without git, from sources without a note, has none.
+    assert treeport.__commit__ is None or re.fullmatch("[0-9a-f]{9,40}", treeport.__commit__)
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
@@ -47,4 +52,11 @@ def test_workflows_wait_to_be_asked(path):
 
 
 def test_there_is_a_workflow_for_each_kind_of_release_and_one_that_warns():
-    assert [path.stem for path in WORKFLOWS] == ["crates", "docs", "newest", "wheels"]
+    assert [path.stem for path in WORKFLOWS] == ["docs", "newest", "release", "wheels"]
+
+
+def test_the_release_is_what_one_command_makes():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    assert [command for command in commands if not command.startswith("rustup ")] == ["cargo xtask package"]
+    assert "secrets" not in str(workflow)

@@ -1,5 +1,5 @@
 //! Repository tasks: `cargo xtask test`, `cargo xtask ci`, `cargo xtask docs`, `cargo xtask bench-peers`,
-//! `cargo xtask attack`.
+//! `cargo xtask attack`, `cargo xtask package`.
 //!
 //! A task is a list of commands ([`plan`]) that run one after the other ([`runner`]). The children share
 //! our terminal and process group, so Ctrl-C reaches them as it reaches us; nothing is left running.
@@ -8,6 +8,9 @@
 
 #[cfg(unix)]
 mod attack;
+#[cfg(any(feature = "package", test))]
+#[cfg_attr(not(feature = "package"), allow(dead_code, reason = "tests ask the pure parts alone"))]
+mod package;
 #[cfg(test)]
 mod pages;
 mod peers;

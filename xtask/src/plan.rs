@@ -22,6 +22,8 @@ pub(crate) enum Task {
     /// Kills, damaged files, full disks and odd arguments, at random.
     #[cfg(unix)]
     Attack(attack::AttackOptions),
+    /// Everything that a release consists of, built and checked.
+    Package,
     /// The usage text.
     Help,
 }
@@ -39,6 +41,8 @@ Tasks:
                memory, as a table and in target/bench-peers.json; --all: every question (minutes)
   attack       kills, damaged files, full disks, little memory, odd arguments, at random:
                --minutes M (1), --seed S (0), --round N (one round again), --only KIND
+  package      what a release consists of, in target/dist: crates, wheel, source archive, program,
+               bill of materials, checksums; built from the commit, and checked
   help         this text
 
 Environment:
@@ -121,6 +125,7 @@ pub(crate) fn parse(args: &[String]) -> Result<Task, String> {
         "newest" => Task::Newest,
         "docs" => Task::Docs,
         "bench-peers" => return peers::parse(rest).map(Task::BenchPeers),
+        "package" => Task::Package,
         #[cfg(unix)]
         "attack" => return attack::parse(rest).map(Task::Attack),
         "help" | "-h" | "--help" => Task::Help,
@@ -147,6 +152,10 @@ pub(crate) fn plan(task: Task, found: &Machine, venv: &Path) -> Vec<Step> {
     }
     if task == Task::Newest {
         return newest(venv);
+    }
+    if task == Task::Package {
+        // Ourselves again, with what only that needs.
+        return vec![cargo("package", "run --quiet --package xtask --features package -- package")];
     }
     let mut steps = Vec::new();
     if task != Task::Help && found.python {
@@ -346,6 +355,7 @@ mod tests {
         assert_eq!(parsed(&["docs"]), Ok(Task::Docs));
         let all = Task::BenchPeers(peers::BenchOptions { all: true });
         assert_eq!(parsed(&["bench-peers", "--all"]), Ok(all));
+        assert_eq!(parsed(&["package"]), Ok(Task::Package));
         for help in ["help", "-h", "--help"] {
             assert_eq!(parsed(&[help]), Ok(Task::Help));
         }
@@ -361,7 +371,7 @@ mod tests {
 
     #[test]
     fn usage_lists_every_task() {
-        for task in ["test", "ci", "newest", "docs", "bench-peers", "attack", "help"] {
+        for task in ["test", "ci", "newest", "docs", "bench-peers", "attack", "package", "help"] {
             assert!(USAGE.lines().any(|line| line.trim_start().starts_with(task)), "{task}");
         }
     }

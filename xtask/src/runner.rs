@@ -78,6 +78,14 @@ impl Report {
 /// Runs a task; the exit code is that of the step that failed.
 pub(crate) fn run(task: Task) -> Result<ExitCode> {
     let place = Place::look(task)?;
+    #[cfg(feature = "package")]
+    if task == Task::Package {
+        let target = place.root.join(place.venv.parent().context("a folder for what is built")?);
+        let mut workshop =
+            crate::package::Workshop::new(place.root, target, place.cargo, place.python)?;
+        crate::package::run(&mut workshop)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     place.forget_skipped()?;
     let steps = plan(task, &place.found(task), &place.venv);
     let report = place.run_all(&steps)?;

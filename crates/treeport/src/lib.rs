@@ -160,3 +160,8 @@ pub mod internal {
         pub use crate::tree::{Census, RankedMeasures, Scratch};
     }
 }
+
+/// The example of the README runs as those of the documentation do.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -10,7 +10,7 @@ many.
 
 from ._batches import emd_pairs, emd_pairwise
 from ._clouds import Clouds
-from ._core import __version__
+from ._core import __commit__, __version__
 from ._diagrams import diagrams
 from ._distances import plot_distances
 from ._estimator import TreeWasserstein, load
@@ -34,6 +34,7 @@ __all__ = [
     "Tree",
     "TreeWasserstein",
     "WassersteinNeighbors",
+    "__commit__",
     "__version__",
     "diagrams",
     "emd",

@@ -17,6 +17,7 @@ __all__ = [
     "Labelled",
     "Measures",
     "Model",
+    "__commit__",
     "__version__",
     "calibration",
     "check_options",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 __version__: str
+__commit__: Optional[str]
 DEFAULT_PAIRS: int
 
 _Floats = npt.NDArray[np.float64]

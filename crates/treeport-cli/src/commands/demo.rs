@@ -8,8 +8,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use treeport::Fit;
 use treeport::internal::names::Named;
+use treeport::{Fit, Measure};
+use treeport_report::cities::City;
 use treeport_report::demo::{Demo, Line};
 use treeport_report::dendrogram::{DendrogramOptions, dendrogram_svg};
 
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &DemoArgs, output: &Output) -> Result<ExitCode> {
     for (name, what, _) in files {
         output::line(format!("{}  {what}", args.output.join(name).display()))?;
     }
+    output::line(next_commands(args))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,7 +72,7 @@ fn files(
     demo: &Demo,
     fitted: &Fit,
     page: String,
-) -> Result<[(&'static str, &'static str, Vec<u8>); 5]> {
+) -> Result<[(&'static str, &'static str, Vec<u8>); 7]> {
     let continents = demo.cities.iter().map(|city| city.continent.to_owned()).collect();
     let options = DendrogramOptions {
         title: "200 cities: the tree learned from transport distances".into(),
@@ -87,7 +89,56 @@ fn files(
         ("tree.nwk", "the same tree for any tool that reads Newick", newick.into_bytes()),
         ("tree.svg", "a picture of it, leaves colored by continent", tree.into_bytes()),
         ("loss.svg", "the loss while learning", loss.into_bytes()),
+        ("cities.csv", "where the cities are", cities_table(&demo.cities).into_bytes()),
+        ("regions.csv", "the regions that it is judged on", regions_table(demo).into_bytes()),
     ])
+}
+
+/// The points, as `--points` reads them.
+fn cities_table(cities: &[City]) -> String {
+    let row = |city: &City| format!("{},{},{}\n", city.name, city.latitude, city.longitude);
+    "id,latitude,longitude\n".to_owned() + &cities.iter().map(row).collect::<String>()
+}
+
+/// The measures, as `--measures` reads them; a region goes by its largest city and its number.
+fn regions_table(demo: &Demo) -> String {
+    let header = demo.cities.iter().map(|city| city.name).collect::<Vec<_>>().join(",");
+    let row = |(number, region): (usize, Measure<'_>)| {
+        let mut masses = vec!["0".to_owned(); demo.cities.len()];
+        let mut largest = (0, 0.0);
+        for (city, mass) in region.iter() {
+            masses[city] = mass.to_string();
+            largest = if mass > largest.1 { (city, mass) } else { largest };
+        }
+        format!("{} {number},{}\n", demo.cities[largest.0].name, masses.join(","))
+    };
+    let rows: String = demo.test.measures().iter().enumerate().map(row).collect();
+    format!("id,{header}\n{rows}")
+}
+
+/// Three commands on the files that were written, as they can be typed here.
+fn next_commands(args: &DemoArgs) -> String {
+    let program = std::env::args_os().next().unwrap_or_else(|| "treeport".into());
+    let program = quoted(&program.to_string_lossy());
+    let file = |name| quoted(&args.output.join(name).to_string_lossy());
+    let (model, regions, cities) = (file("model.tree"), file("regions.csv"), file("cities.csv"));
+    let own = file("own.tree");
+    format!(
+        "\nTry next: the nearest regions by the tree, who moves where from one region to another, and a tree\n\
+         learned from files, as you would from your own:\n  \
+         {program} nearest {model} --measures {regions} -k 3\n  \
+         {program} coupling {model} --measures {regions} --pair 0 1\n  \
+         {program} fit --points {cities} --metric haversine --measures {regions} -o {own}"
+    )
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/\\._-+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(|c| plain(c) && (c != '\\' || cfg!(windows))) {
+        return word.to_owned();
+    }
+    if cfg!(windows) { format!("\"{word}\"") } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// The stage of the tree that was kept.

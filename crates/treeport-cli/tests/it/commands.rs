@@ -389,10 +389,19 @@ fn export_into_files() {
 }
 
 #[test]
-fn the_version_names_the_package() {
+fn the_version_names_the_package_and_the_commit() {
     let folder = Folder::new();
     let shown = folder.run("--version");
     assert!(shown.starts_with(concat!("treeport ", env!("CARGO_PKG_VERSION"))), "{shown}");
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut git = std::process::Command::new("git");
+    git.args(["rev-parse", "--short=9", "HEAD"]).current_dir(&root);
+    let found = git.output().ok().filter(|found| found.status.success());
+    // Without git, or in an unpacked archive, there is the version alone.
+    if let (Some(found), true) = (found, root.join(".git").exists()) {
+        let commit = String::from_utf8(found.stdout).expect("digits");
+        assert!(shown.contains(&format!(" ({})", commit.trim())), "{shown}, not {commit}");
+    }
 }
 
 #[test]

@@ -46,3 +46,30 @@ fn the_demo_says_what_it_did_and_the_readme_quotes_it() {
     assert_eq!(table(readme), table(&shown));
     assert_eq!(table(readme).len(), 5);
 }
+
+/// In a folder whose name has to be quoted.
+#[cfg(unix)]
+#[test]
+fn the_next_commands_of_the_demo_run_as_printed() {
+    let folder = Folder::new();
+    let demo = folder.command("demo -o").arg("it's here").output().expect("the binary runs");
+    let shown = String::from_utf8(demo.stdout).expect("text");
+    let (_, next) = shown.split_once("Try next").expect("a hint");
+    let commands: Vec<_> = next.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    assert_eq!(commands.len(), 3, "{next}");
+    let run = |command: &str| {
+        let mut shell = std::process::Command::new("sh");
+        let done = shell.args(["-c", command]).current_dir(folder.path("")).output();
+        let done = done.expect("a shell");
+        assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).expect("text")
+    };
+    let nearest = run(commands[0]);
+    assert_eq!(nearest.lines().count(), 1 + 3 * 100, "{nearest}");
+    let moved = run(commands[1]);
+    let masses = moved.lines().skip(1).map(|row| row.split(',').nth(2).expect("a mass"));
+    let total: f64 = masses.map(|mass| mass.parse::<f64>().expect("a number")).sum();
+    assert!((total - 1.0).abs() < 1e-9, "{moved}");
+    run(commands[2]);
+    assert!(folder.path("it's here/own.tree").exists());
+}

@@ -265,8 +265,8 @@ impl Cloud {
     pub(super) fn order(metric: &GroundMetric, points: &[usize]) -> Vec<u32> {
         let (dim, vectors) = metric.vectors().unwrap_or((1, &[]));
         let mut order: Vec<u32> = (0..points.len() as u32).collect();
-        let at = |place: u32, axis: usize| vectors[points[place as usize] * dim + axis];
-        split(&mut order, dim, &at);
+        let point = |place: u32| &vectors[points[place as usize] * dim..][..dim];
+        split(&mut order, dim, &point);
         order
     }
 
@@ -697,22 +697,32 @@ fn half(count: usize) -> usize {
 }
 
 /// Puts points in the order of a k-d tree.
-fn split(order: &mut [u32], dim: usize, at: &impl Fn(u32, usize) -> f64) {
+fn split<'a>(order: &mut [u32], dim: usize, point: &(impl Fn(u32) -> &'a [f64] + Sync)) {
     if order.len() <= LANES {
         return;
     }
-    let extent = |axis: usize| {
-        let along = order.iter().map(|&place| at(place, axis));
-        let (low, high) =
-            along.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
-        high - low
-    };
-    let widest = (0..dim).map(|axis| (extent(axis), axis)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let axis = widest.map_or(0, |widest| widest.1);
+    // One point after the other: a look at all of them for every axis would fetch each as many times.
+    let mut extents = vec![[f64::INFINITY, f64::NEG_INFINITY]; dim];
+    for &place in &*order {
+        for ([low, high], &x) in extents.iter_mut().zip(point(place)) {
+            (*low, *high) = (low.min(x), high.max(x));
+        }
+    }
+    let extents = extents.into_iter().map(|[low, high]| high - low).zip(0..);
+    let axis = extents.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |widest| widest.1);
     let middle = half(order.len());
-    let by_axis = |a: &u32, b: &u32| at(*a, axis).total_cmp(&at(*b, axis)).then(a.cmp(b));
+    let by_axis =
+        |a: &u32, b: &u32| point(*a)[axis].total_cmp(&point(*b)[axis]).then(a.cmp(b));
     order.select_nth_unstable_by(middle, by_axis);
+    let is_long = order.len() > IN_PARALLEL;
     let (left, right) = order.split_at_mut(middle);
-    split(left, dim, at);
-    split(right, dim, at);
+    if is_long {
+        rayon::join(|| split(left, dim, point), || split(right, dim, point));
+    } else {
+        split(left, dim, point);
+        split(right, dim, point);
+    }
 }
+
+/// Points from which on both halves are put in order at the same time.
+const IN_PARALLEL: usize = 1 << 14;

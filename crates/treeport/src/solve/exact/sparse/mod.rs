@@ -236,7 +236,7 @@ impl<'a> Sparse<'a> {
             if is_last || may_do {
                 let arcs = auction.arcs();
                 let mut prices = self.real_prices(&auction.prices.of);
-                if may_do {
+                if f64::from(epsilon) <= NEARLY * close {
                     (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
                 }
                 let flows = self.settled(units, plan, &arcs);
