@@ -12,7 +12,8 @@
 //!
 //! # What single precision loses
 //! Sums of squares (of absolute differences) of k coordinates are off by at most k + 4 roundings, the
-//! coordinates have moved by one each, and half periods as well. [`Frame::lost`] is the most that a cost plus a price
+//! coordinates have moved by one each, and half periods as well. An arc is up to √2 times as far off as the
+//! straight line below it, which is that of a quarter of the circle at most (`arc`). [`Frame::lost`] is the most that a cost plus a price
 //! may be off by, over all pairs; who wants more digits looks again at whatever is that close.
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
@@ -48,6 +49,10 @@ pub(super) enum Formula {
     Square,
     /// max |xₖ − yₖ|.
     Largest,
+    /// The arc above √Σ (xₖ − yₖ)² on a sphere, a quarter of the circle at most.
+    Arc,
+    /// The same of any length, between vectors of length 1.
+    Globe,
 }
 
 /// Those formulas as numbers, for loops that are compiled for each.
@@ -55,6 +60,8 @@ const LENGTH: u8 = 0;
 const ABSOLUTES: u8 = 1;
 const SQUARE: u8 = 2;
 const LARGEST: u8 = 3;
+const ARC: u8 = 4;
+const GLOBE: u8 = 5;
 
 /// What coordinates are relative to, and what costs of theirs stand for.
 #[derive(Clone, Debug)]
@@ -64,16 +71,23 @@ pub(super) struct Frame {
     unit: f64,
     /// Half periods in units, infinite for coordinates that have none; empty where none matters.
     halves: Vec<f32>,
+    /// What squares of lengths are multiplied by to be those of half the chord of an arc; 0 where costs
+    /// are no arcs.
+    curvature: f32,
     /// A cost of 1 here is this much outside.
     pub(super) worth: f64,
 }
+
+/// The farthest that points may be from their center for all arcs between them to be a quarter of a circle
+/// at most: half of √2, the chord of a quarter, less what rounding may move.
+const NEAR_CENTER: f64 = 0.707;
 
 impl Frame {
     /// Nothing where costs are no norm of differences, nor its square.
     pub(super) fn new(metric: &GroundMetric, sides: [&[usize]; 2]) -> Option<Self> {
         let kind = metric.point_metric()?;
         let (dim, vectors) = metric.vectors()?;
-        let (formula, share) = formula(kind)?;
+        let (mut formula, share) = formula(kind)?;
         let points = || sides.into_iter().flatten().map(|&i| &vectors[i * dim..(i + 1) * dim]);
         let mut center = vec![0.0; dim];
         let count = (sides[0].len() + sides[1].len()) as f64;
@@ -85,16 +99,26 @@ impl Frame {
         for (at, half) in center.iter_mut().zip(&halves) {
             *at = if half.is_finite() { 0.0 } else { *at };
         }
+        let distance = |point: &[f64]| {
+            point.iter().zip(&center).map(|(x, c)| (x - c) * (x - c)).sum::<f64>().sqrt()
+        };
+        if formula == Formula::Arc && points().any(|point| distance(point) > NEAR_CENTER) {
+            formula = Formula::Globe;
+            center.fill(0.0);
+        }
         let offset = |point: &[f64]| {
             point.iter().zip(&center).map(|(x, c)| (x - c).abs()).fold(0.0, f64::max)
         };
-        let unit = of_largest(points().map(offset));
-        let worth = if formula == Formula::Square { unit * unit * share } else { unit };
+        let unit = if formula == Formula::Globe { 1.0 } else { of_largest(points().map(offset)) };
+        let worth = if formula == Formula::Square { unit * unit * share } else { unit * share };
+        let is_arc = matches!(formula, Formula::Arc | Formula::Globe);
+        let curvature = if is_arc { (0.25 * unit * unit) as f32 } else { 0.0 };
         (worth.is_normal() && (1.0 / worth).is_normal()).then_some(Self {
             formula,
             center,
             unit,
             halves: halves.iter().map(|half| (half / unit) as f32).collect(),
+            curvature,
             worth,
         })
     }
@@ -107,6 +131,9 @@ impl Frame {
             Formula::Absolutes => 4.0 * dim,
             Formula::Square => 16.0 * dim,
             Formula::Largest => 4.0,
+            // An arc of a quarter is 1.1107 times its chord.
+            Formula::Arc => 1.12 * 4.0 * dim.sqrt(),
+            Formula::Globe => 4.0,
         }
     }
 
@@ -127,12 +154,71 @@ impl Frame {
             Formula::Absolutes => along_axis * dim,
             Formula::Square => along_axis * dim.sqrt() * 2.1 * 4.0 * dim.sqrt(),
             Formula::Largest => along_axis,
+            // The derivative of an arc in its chord, at a quarter of the circle.
+            Formula::Arc | Formula::Globe => std::f64::consts::SQRT_2 * along_axis * dim.sqrt(),
         };
-        2.0 * (moved + single(self.center.len() + 8) * self.largest() + single(2) * price)
+        let roundings = match self.formula {
+            Formula::Arc | Formula::Globe => self.center.len() + 8 + ARC_ROUNDINGS,
+            _ => self.center.len() + 8,
+        };
+        2.0 * (moved + single(roundings) * self.largest() + single(2) * price)
     }
 }
 
-/// Whether costs are a norm of differences, or its square.
+/// Roundings that an arc adds to those of its chord: one for each step of the series but the last, whose
+/// factor is at most ½, the product, the difference to half a circle and that number, and one for what the
+/// series itself leaves out, 2.6·10⁻⁸.
+const ARC_ROUNDINGS: usize = 12;
+
+/// arcsin(x)/x as a series of x², for x² up to ½: within 2.6·10⁻⁸ of it.
+const ARCSINE: [f32; 8] = [
+    0.109_731_965,
+    -0.090_179_39,
+    0.075_598_136,
+    0.016_713_416,
+    0.046_483_66,
+    0.074_880_935,
+    0.166_669_55,
+    1.0,
+];
+
+/// The arc above a chord, from the square of that, a quarter of a circle at most: 2·arcsin(½ chord). Squares
+/// times `curvature` are those of half the chord on the unit sphere.
+#[inline(always)]
+fn arc(square: f32, curvature: f32) -> f32 {
+    let z = square * curvature;
+    let mut series = ARCSINE[0];
+    for term in &ARCSINE[1..] {
+        series = series * z + term;
+    }
+    square.sqrt() * series
+}
+
+/// The arc between two vectors of length 1, from the squares of their difference and of their sum, which is
+/// the chord to the point opposite: the shorter of both has lost no digits.
+#[inline(always)]
+fn arc_on_globe(square: f32, opposite: f32) -> f32 {
+    let is_near = square <= opposite;
+    let short = arc(if is_near { square } else { opposite }, 0.25);
+    if is_near { short } else { std::f32::consts::PI - short }
+}
+
+/// An arc that is not above any whose chord has at least this square: where a chord is nearly that of half a
+/// circle a little less is said, and a little less than the series says, which may fall by its last digits where
+/// arcs rise.
+#[inline(always)]
+fn least_arc<const FORMULA: u8>(square: f32, curvature: f32) -> f32 {
+    const BELOW: f32 = 1.0 - 1.0 / (1 << 18) as f32;
+    let arc = if FORMULA == GLOBE {
+        let square = if square < 3.0 { square } else { 3.0 };
+        arc_on_globe(square, 4.0 - square)
+    } else {
+        arc(square, curvature)
+    };
+    arc * BELOW
+}
+
+/// Whether costs are a norm of differences, its square, or an arc.
 pub(super) fn is_known(metric: &GroundMetric) -> bool {
     metric.point_metric().is_some_and(|kind| formula(kind).is_some())
 }
@@ -143,7 +229,7 @@ fn formula(kind: PointMetric) -> Option<(Formula, f64)> {
         (Some(Norm::L1), _) => Some((Formula::Absolutes, 1.0)),
         (Some(Norm::Largest), _) => Some((Formula::Largest, 1.0)),
         (None, Some(share)) => Some((Formula::Square, share)),
-        (None, None) => None,
+        (None, None) => kind.radius().map(|radius| (Formula::Arc, radius)),
     }
 }
 
@@ -163,6 +249,8 @@ pub(super) struct Cloud {
     dim: usize,
     /// Half periods; empty where none matters.
     halves: Vec<f32>,
+    /// As in [`Frame`].
+    curvature: f32,
     pub(super) len: usize,
     /// One point after the other.
     points: Vec<f32>,
@@ -268,17 +356,24 @@ impl Cloud {
             rounded
                 .extend(vector.iter().zip(&frame.center).map(|(x, c)| ((x - c) * inverse) as f32));
         }
-        Self::of_rounded(frame.formula, dim, frame.halves.clone(), rounded)
+        Self::of_rounded(frame.formula, dim, frame.halves.clone(), frame.curvature, rounded)
     }
 
     /// Lays out every point of some places.
     pub(super) fn some(&self, places: &[u32]) -> Self {
         let rows = places.iter().flat_map(|&place| self.point(place as usize));
         let halves = self.halves.clone();
-        Self::of_rounded(self.formula, self.dim, halves, rows.copied().collect())
+        let rows = rows.copied().collect();
+        Self::of_rounded(self.formula, self.dim, halves, self.curvature, rows)
     }
 
-    fn of_rounded(formula: Formula, dim: usize, halves: Vec<f32>, points: Vec<f32>) -> Self {
+    fn of_rounded(
+        formula: Formula,
+        dim: usize,
+        halves: Vec<f32>,
+        curvature: f32,
+        points: Vec<f32>,
+    ) -> Self {
         let len = points.len() / dim;
         let mut blocks = vec![Lanes::default(); len.div_ceil(LANES) * dim];
         for (place, point) in points.chunks_exact(dim).enumerate() {
@@ -290,6 +385,7 @@ impl Cloud {
             formula,
             dim,
             halves,
+            curvature,
             len,
             points,
             blocks,
@@ -315,6 +411,12 @@ impl Cloud {
             Formula::Absolutes => apart.sum(),
             Formula::Square => apart.map(|d| d * d).sum(),
             Formula::Largest => apart.fold(0.0, f32::max),
+            Formula::Arc => arc(apart.map(|d| d * d).sum(), self.curvature),
+            Formula::Globe => {
+                let both = self.point(place).iter().zip(other.point(at));
+                let opposite = both.map(|(x, y)| (x + y) * (x + y)).sum();
+                arc_on_globe(apart.map(|d| d * d).sum(), opposite)
+            }
         }
     }
 
@@ -433,6 +535,8 @@ for_wide_registers! {
             (Formula::Absolutes, false) => search::<ABSOLUTES, true>(to, from, rows, query, found),
             (Formula::Square, false) => search::<SQUARE, true>(to, from, rows, query, found),
             (Formula::Largest, false) => search::<LARGEST, true>(to, from, rows, query, found),
+            (Formula::Arc, _) => search::<ARC, false>(to, from, rows, query, found),
+            (Formula::Globe, _) => search::<GLOBE, false>(to, from, rows, query, found),
         }
     }
 }
@@ -491,7 +595,12 @@ fn descend<const FORMULA: u8, const PERIODIC: bool>(
             }
             add::<FORMULA>(gap, &mut sum);
         }
-        (if FORMULA == LENGTH { sum.sqrt() } else { sum }) + prices.least[node as usize]
+        let cost = match FORMULA {
+            LENGTH => sum.sqrt(),
+            ARC | GLOBE => least_arc::<FORMULA>(sum, to.curvature),
+            _ => sum,
+        };
+        cost + prices.least[node as usize]
     };
     open.clear();
     open.push((bound(0), 0));
@@ -561,14 +670,18 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
     }
     let noise = &NOISE[(found.row * 37 + block * 11) % NOISE.len()];
     let mut cost = [first, second, third, fourth];
+    let opposite = if FORMULA == GLOBE { opposites(to, block, point) } else { cost };
     let mut value = [[0.0; 8]; 4];
     let mut least = [f32::INFINITY; 8];
     for at in 0..4 {
         let prices = &prices.of.as_chunks::<8>().0[block * 4 + at];
         for lane in 0..8 {
-            if FORMULA == LENGTH {
-                cost[at][lane] = cost[at][lane].sqrt();
-            }
+            cost[at][lane] = match FORMULA {
+                LENGTH => cost[at][lane].sqrt(),
+                ARC => arc(cost[at][lane], to.curvature),
+                GLOBE => arc_on_globe(cost[at][lane], opposite[at][lane]),
+                _ => cost[at][lane],
+            };
             value[at][lane] = cost[at][lane] + prices[lane] + noise[at][lane] * found.noise;
             least[lane] = if value[at][lane] < least[lane] { value[at][lane] } else { least[lane] };
         }
@@ -580,6 +693,21 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
     if any {
         found.take(block, &value, &cost);
     }
+}
+
+/// The squares of the sums of a vector and those of a block.
+#[inline(always)]
+fn opposites(to: &Cloud, block: usize, point: &[f32]) -> Lanes {
+    let mut squares = Lanes::default();
+    for (lanes, x) in to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point) {
+        for (square, lanes) in squares.iter_mut().zip(lanes) {
+            for lane in 0..8 {
+                let sum = lanes[lane] + x;
+                square[lane] += sum * sum;
+            }
+        }
+    }
+    squares
 }
 
 /// Random numbers below 1.

@@ -19,6 +19,7 @@ fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
         PointMetric::Chebyshev,
         PointMetric::SqEuclidean,
         PointMetric::Cosine,
+        PointMetric::Haversine,
     ]);
     let turns = prop::sample::select(vec![None, Some([0.6, 0.9]), Some([1.3, 0.35])]);
     let dims = prop::sample::select(vec![1usize, 2, 3, 8, 9, 20]);
@@ -27,18 +28,31 @@ fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
     (kinds, dims, sizes, grids, turns, 20usize..140, any::<u64>()).prop_filter_map(
         "no such metric",
         |(kind, dim, size, grid, turns, n, seed)| {
+            let dim = if kind == PointMetric::Haversine { 2 } else { dim };
             let mut random = random(seed);
             let mut coordinate = || {
                 let x = random();
                 size * if grid > 0.0 { (grid * x).round() + 1.0 } else { x }
             };
-            let coordinates: Vec<f64> = (0..n * dim).map(|_| coordinate()).collect();
+            let mut coordinates: Vec<f64> = (0..n * dim).map(|_| coordinate()).collect();
+            if kind == PointMetric::Haversine {
+                // All over the Earth, on one side of it, in one town, and opposite to each other.
+                let (width, others) =
+                    [(180.0f64, 0.0), (90.0, 0.0), (0.1, 0.0), (1e-3, 180.0)][n % 4];
+                for (k, at) in coordinates.iter_mut().enumerate() {
+                    let share = *at / size / if grid > 0.0 { grid + 1.0 } else { 1.0 } - 0.5;
+                    *at = share * if k % 2 == 0 { width.min(179.0) } else { width };
+                    let is_opposite = k % 2 == 1 && k > n;
+                    *at += if is_opposite { others } else { 0.0 };
+                }
+            }
             // Every third coordinate has no period.
             let period = turns.map(|turns: [f64; 2]| {
                 let width = size * if grid > 0.0 { grid } else { 1.0 };
                 let period = |k: usize| turns.get(k % 3).map(|turn| turn * width);
                 Period::Each((0..dim).map(period).collect())
             });
+            let period = period.filter(|_| kind != PointMetric::Haversine);
             let geometry = kind.with_optional_period(period);
             Some((GroundMetric::from_points(dim, coordinates, geometry).ok()?, n))
         },
