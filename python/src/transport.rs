@@ -47,7 +47,7 @@ fn ask<T: Send>(
     b: &Row<'_>,
     costs: &Costs<'_>,
     relax: &Relaxed<'_>,
-    report: Option<&Bound<'_, PyAny>>,
+    (target, report): (&Target, Option<&Bound<'_, PyAny>>),
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     // What a penalty is paid for may be all there is.
@@ -58,6 +58,7 @@ fn ask<T: Send>(
             // Other threads wait: to let them run takes 0.1 µs, 3 % of a problem of ten points.
             return question(&problem, &silent).map_err(to_py_err);
         }
+        watch::tell(report, &problem.forecast(target))?;
         watch::run(py, 0, report, |progress| question(&problem, progress))
     };
     match costs {
@@ -210,15 +211,15 @@ pub(crate) fn emd<'py>(
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let (value, moves, duals) =
-        ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
-            if !plan && !potentials {
-                return Ok((problem.value(progress)?, None, None));
-            }
-            let solution = problem.solve(progress)?;
-            let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
-            Ok((solution.value, Some(solution.plan), duals))
-        })?;
+    let exactly = (&Target::default(), report.as_ref());
+    let (value, moves, duals) = ask(py, &a, &b, &costs, &relax, exactly, |problem, progress| {
+        if !plan && !potentials {
+            return Ok((problem.value(progress)?, None, None));
+        }
+        let solution = problem.solve(progress)?;
+        let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
+        Ok((solution.value, Some(solution.plan), duals))
+    })?;
     let moves = moves.filter(|_| plan).map(|moves| convert::moves(py, moves));
     let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
     Ok((value, moves, duals))
@@ -259,7 +260,8 @@ pub(crate) fn emd_of_arrays<'py>(
         (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.extract()?),
     };
     let relax = &Relaxed::Plain(relax);
-    ask(py, &a, &b, &costs, relax, None, |problem, progress| problem.value(progress)).map(Some)
+    let exactly = (&Target::default(), None);
+    ask(py, &a, &b, &costs, relax, exactly, |problem, progress| problem.value(progress)).map(Some)
 }
 
 /// How coordinates are compared; the usual way is known without reading it.
@@ -329,10 +331,12 @@ impl Table {
     }
 }
 
-/// Bounds of the cost of an optimal plan, and the plan behind the upper one.
+/// Bounds of the cost of an optimal plan, the plan behind the upper one, and if asked for dual values behind
+/// the lower one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
-#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None, report=None))]
+#[expect(clippy::type_complexity, reason = "two numbers and what proves them")]
+#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None, potentials=false, report=None))]
 pub(crate) fn emd_within<'py>(
     py: Python<'py>,
     a: Row<'py>,
@@ -342,18 +346,29 @@ pub(crate) fn emd_within<'py>(
     seconds: Option<f64>,
     mass: Option<f64>,
     penalty: Option<GivenPenalty<'py>>,
+    potentials: bool,
     report: Option<Bound<'py, PyAny>>,
-) -> PyResult<(f64, f64, Moves<'py>)> {
-    let time = seconds
-        .map(Duration::try_from_secs_f64)
-        .transpose()
-        .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
-    let target = Target { accuracy: accuracy.read(Question::Problem)?, time };
+) -> PyResult<(f64, f64, Moves<'py>, Option<Potentials<'py>>)> {
+    let target = target(&accuracy, seconds)?;
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let bounds = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
-        problem.within(target, progress)
+    let within = (&target, report.as_ref());
+    let (bounds, duals) = ask(py, &a, &b, &costs, &relax, within, |problem, progress| {
+        if potentials {
+            let (bounds, duals) = problem.within_with_potentials(target, progress)?;
+            return Ok((bounds, Some(duals)));
+        }
+        Ok((problem.within(target, progress)?, None))
     })?;
-    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
+    let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
+    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan), duals))
+}
+
+/// How good bounds have to be, as Python says it.
+fn target(accuracy: &GivenAccuracy<'_>, seconds: Option<f64>) -> PyResult<Target> {
+    let time = seconds.map(Duration::try_from_secs_f64).transpose();
+    let said = || "time is a number of seconds: finite and at least 0";
+    let time = time.map_err(|_| PyValueError::new_err(said()))?;
+    Ok(Target { accuracy: accuracy.read(Question::Problem)?, time })
 }
 
 /// The cost of the entropic plan between two measures, and the plan if asked for.
@@ -375,13 +390,14 @@ pub(crate) fn sinkhorn<'py>(
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
     let balanced = Relaxed::Plain(Relax::Balanced);
+    let silently = (&Target::default(), None);
     if !plan {
-        let value = ask(py, &a, &b, &costs, &balanced, None, |problem, progress| {
+        let value = ask(py, &a, &b, &costs, &balanced, silently, |problem, progress| {
             entropic::value(problem, &options, progress)
         })?;
         return Ok((value, None));
     }
-    let solved = ask(py, &a, &b, &costs, &balanced, None, |problem, progress| {
+    let solved = ask(py, &a, &b, &costs, &balanced, silently, |problem, progress| {
         let solved = entropic::solve(problem, &options, progress)?;
         if solved.converged {
             return Ok(solved);
@@ -446,6 +462,7 @@ pub(crate) fn emd_pairs<'py>(
         if report.is_none() && problems.is_quick() {
             return problems.values(&silent).map_err(to_py_err);
         }
+        watch::tell(report.as_ref(), &problems.forecast(&Target::default()))?;
         watch::run(py, threads, report.as_ref(), |progress| {
             if let Some(metric) = &prepared {
                 metric.prepare(progress)?;
@@ -459,7 +476,7 @@ pub(crate) fn emd_pairs<'py>(
 /// Certified bounds of the exact costs of pairs: what they are at least, and at most.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from two places, which name them")]
-#[pyo3(signature = (ground, measures, pairs, accuracy, threads, report=None, penalty=None))]
+#[pyo3(signature = (ground, measures, pairs, accuracy, seconds, threads, report=None, penalty=None))]
 #[expect(clippy::type_complexity, reason = "two arrays")]
 pub(crate) fn emd_pairs_within<'py>(
     py: Python<'py>,
@@ -467,12 +484,14 @@ pub(crate) fn emd_pairs_within<'py>(
     measures: PairMeasures<'py>,
     pairs: Array2<'py, i64>,
     accuracy: GivenAccuracy<'py>,
+    seconds: Option<f64>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<GivenPenalty<'py>>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-    let target = Target { accuracy: accuracy.read(Question::Problem)?, time: None };
+    let target = target(&accuracy, seconds)?;
     let found = with_problems(py, &ground, &measures, &pairs, penalty.as_ref(), |problems| {
+        watch::tell(report.as_ref(), &problems.forecast(&target))?;
         watch::run(py, threads, report.as_ref(), |progress| problems.within(target, progress))
     })?;
     Ok((found.lower.into_pyarray(py), found.upper.into_pyarray(py)))

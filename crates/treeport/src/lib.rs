@@ -95,7 +95,8 @@ pub use score::Score;
 pub use search::{Index, IndexOptions};
 pub(crate) use solve::exact;
 pub use solve::{
-    Bounds, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Solution, Target, sinkhorn,
+    Bounds, Forecast, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Solution,
+    Target, sinkhorn,
 };
 pub use sparse::Csr;
 pub use tree::{Attachment, Coupling, Tree};

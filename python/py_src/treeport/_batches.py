@@ -46,6 +46,7 @@ def emd_pairs(
     assume_metric: bool = False,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
+    time: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
@@ -71,6 +72,9 @@ def emd_pairs(
         clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+    time : float, optional
+        Bounds instead of exact costs, the best that so many seconds allow for all pairs together: whichever pair begins
+        gets an equal share of what is left, so that time which one does not use goes to those after it.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -83,7 +87,7 @@ def emd_pairs(
     Returns
     -------
     distances : ndarray of shape (n_pairs,)
-        With `accuracy` a `Bounds` of two such arrays, without plans.
+        With `accuracy` or `time` a `Bounds` of two such arrays, without plans.
 
     Examples
     --------
@@ -98,7 +102,7 @@ def emd_pairs(
     threads = threads_of(n_jobs)
     penalty = _penalty_of(penalty)
     plain = is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
-    if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
+    if plain and cost is graph is accuracy is time is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
     own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
@@ -107,7 +111,7 @@ def emd_pairs(
         penalty = _of_clouds(raw, penalty, geometry(metric, period))
         if penalty is None:
             raw.check_pairs(numbers)
-        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, threads, verbose, penalty)
+        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, time, threads, verbose, penalty)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
@@ -115,7 +119,7 @@ def emd_pairs(
 
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
     with nodes_by_name(graph):
-        return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty)
+        return _solved(ground, rows, numbers, accuracy, time, threads, verbose, penalty)
 
 
 def _penalty_of(penalty: Any) -> _Prices:
@@ -145,6 +149,7 @@ def _solved(
     rows: _core.Measures,
     pairs: Integers,
     accuracy: Union[str, float, None],
+    time: Optional[float],
     threads: int,
     verbose: bool,
     penalty: _Prices,
@@ -152,10 +157,11 @@ def _solved(
     """Exact costs of pairs, or bounds of them."""
     if ground is None:
         nothing = np.zeros(len(pairs))
-        return nothing if accuracy is None else Bounds(nothing, nothing)
+        return nothing if accuracy is time is None else Bounds(nothing, nothing)
     with bar("exact distances", verbose) as report:
-        if accuracy is not None:
-            return Bounds(*_core.emd_pairs_within(ground, rows, pairs, accuracy, threads, report, penalty))
+        if accuracy is not None or time is not None:
+            wanted = "exact" if accuracy is None else accuracy
+            return Bounds(*_core.emd_pairs_within(ground, rows, pairs, wanted, time, threads, report, penalty))
         return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
 
 
@@ -172,6 +178,7 @@ def emd_pairwise(
     assume_metric: bool = False,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
+    time: Optional[float] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
     missing: str = "warn",
@@ -195,6 +202,9 @@ def emd_pairwise(
         clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+    time : float, optional
+        Bounds instead of exact costs, the best that so many seconds allow for all pairs together: whichever pair begins
+        gets an equal share of what is left, so that time which one does not use goes to those after it.
     n_jobs : int, optional
         Threads; `None` and -1 stand for all processors. The result is the same for any number.
     verbose : bool
@@ -207,7 +217,7 @@ def emd_pairwise(
     Returns
     -------
     distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
-        With `accuracy` a `Bounds` of two such tables, without plans.
+        With `accuracy` or `time` a `Bounds` of two such tables, without plans.
 
     Examples
     --------
@@ -240,7 +250,7 @@ def emd_pairwise(
         return framed(whole, ids_of(A), ids_of(A))
 
     with nodes_by_name(graph):
-        found = _solved(ground, both, pairs, accuracy, threads_of(n_jobs), verbose, penalty)
+        found = _solved(ground, both, pairs, accuracy, time, threads_of(n_jobs), verbose, penalty)
     return Bounds(table(found.lower), table(found.upper)) if isinstance(found, Bounds) else table(found)
 
 

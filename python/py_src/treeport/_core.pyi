@@ -396,8 +396,9 @@ def emd_within(
     seconds: Optional[float],
     mass: Optional[float] = None,
     penalty: _Penalty = None,
+    potentials: bool = False,
     report: _Report = None,
-) -> tuple[float, float, _Moves]: ...
+) -> tuple[float, float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
 def emd_pairs(
     ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
     measures: Union[Measures, _Floats],
@@ -412,6 +413,7 @@ def emd_pairs_within(
     measures: Union[Measures, _Floats],
     pairs: _Integers,
     accuracy: Union[str, float],
+    seconds: Optional[float],
     threads: int,
     report: _Report = None,
     penalty: _Penalty = None,

@@ -35,12 +35,20 @@ Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
 
 
-class Bounds(NamedTuple):
-    """What is known of a transport cost: it lies between `lower` and `upper`, certified."""
-
+class _Interval(NamedTuple):
     lower: Any
     upper: Any
     plan: Any = None
+
+
+class Bounds(_Interval):
+    """What is known of a transport cost: it lies between `lower` and `upper`, certified.
+
+    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for. `potentials` are the dual
+    values ``(u, v)`` behind the lower one, where they were asked for.
+    """
+
+    potentials: Optional[Potentials] = None
 
 
 def _kind(return_plan: Plan) -> Plan:
@@ -185,6 +193,13 @@ class _Problem:
         plan = moves_matrix((left, right, mass), self._shape)
         return moves(plan, self._side(0).names, self._side(1).names) if kind == "table" else plan
 
+    def _duals(self, duals: Optional[Potentials]) -> Optional[Potentials]:
+        """Dual values of all points on either side."""
+        if duals is None or self._places is None:
+            return duals
+        left, right = (_spread(*side) for side in zip(duals, self._places, self._shape))
+        return left, right
+
     def answer(self, found: Any, kind: Plan) -> Any:
         """The value, and the plan and the potentials where they were asked for."""
         value, entries, duals = found
@@ -192,9 +207,7 @@ class _Problem:
         if entries is not None:
             answers.append(self._plan(entries, kind))
         if duals is not None:
-            if self._places is not None:
-                duals = tuple(_spread(*side) for side in zip(duals, self._places, self._shape))
-            answers.append(duals)
+            answers.append(self._duals(duals))
         return answers[0] if len(answers) == 1 else tuple(answers)
 
 
@@ -272,12 +285,13 @@ def emd(
 @overload
 def emd(
     a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    accuracy: Union[str, float], time: Optional[float] = ..., return_plan: Plan = ..., **rest: Unpack[_EmdOptions]
+    accuracy: Union[str, float], time: Optional[float] = ..., return_plan: Plan = ..., return_potentials: bool = ...,
+    **rest: Unpack[_EmdOptions]
 ) -> Bounds: ...
 @overload
 def emd(
     a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    time: float, return_plan: Plan = ..., **rest: Unpack[_EmdOptions]
+    time: float, return_plan: Plan = ..., return_potentials: bool = ..., **rest: Unpack[_EmdOptions]
 ) -> Bounds: ...
 @with_metrics
 def emd(
@@ -343,16 +357,19 @@ def emd(
         of the points; with a cost matrix or two sets of points a tuple has those of `a` and those of `b`.
     accuracy : float or "exact", optional
         Bounds instead of the value: at most this share of the upper one apart, found without solving the problem where
-        that is possible.
+        that is possible. 0 and "exact" are the exact solution; any plan has what 1 and more ask for.
     time : float, optional
-        Bounds instead of the value, the best that so many seconds allow.
+        Bounds instead of the value, the best that so many seconds allow. With 0 the lower one is 0 and the upper one what
+        the first plan costs that comes to hand, unless the problem is on a graph.
     return_plan : bool or "table"
         Whether to return the plan too, as a sparse array or as a table of moves.
     return_potentials : bool
         Whether to return the proof too: dual values `u`, `v` of all points.
     verbose : bool
         Whether to show on stderr how much of the value is proved: the lower bound as a share of what the plan costs so
-        far. Problems that take less than half a second have no time for it.
+        far. Problems that take less than half a second have no time for it. Where it will take longer than some
+        seconds, how long and how much memory is said at the start, roughly: time to a factor of five, from the numbers of
+        points and coordinates alone.
     p : 1
         Costs are taken as they are. Wasserstein-2 is the root of what ``metric="sqeuclidean"`` or squared costs give.
 
@@ -371,8 +388,10 @@ def emd(
         There are none with `mass`.
 
     bounds : Bounds
-        Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, and with `return_plan` the `plan`
-        behind `upper`.
+        Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, with `return_plan` the `plan`
+        behind `upper`, and with `return_potentials` the `potentials` ``(u, v)`` behind `lower`, for which what is said above
+        holds: ``a @ u + b @ v`` is `lower` up to rounding (1e-12 of all mass times the largest of them). To find those of all
+        points takes a look at all pairs, which is not part of `time`.
 
     Raises
     ------
@@ -428,8 +447,6 @@ def emd(
     if mass is not None and penalty is not None:
         raise ValueError("give mass or penalty, not both")
     bounded = accuracy is not None or time is not None
-    if bounded and return_potentials:
-        raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
     plain = type(a) is type(b) is _ndarray and graph is None
     number = penalty is None or isinstance(penalty, (float, int))
     if plain and number and not (return_plan or return_potentials or bounded or verbose) and (cost is None or points is None):
@@ -447,10 +464,12 @@ def emd(
     with bar("exact distance", verbose) as report, nodes_by_name(graph):
         if bounded:
             wanted = "exact" if accuracy is None else accuracy
-            lower, upper, entries = _core.emd_within(
-                problem.a, problem.b, problem.costs, wanted, time, mass, penalty, report
+            lower, upper, entries, duals = _core.emd_within(
+                problem.a, problem.b, problem.costs, wanted, time, mass, penalty, return_potentials, report
             )
-            return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
+            bounds = Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
+            bounds.potentials = problem._duals(duals)
+            return bounds
         found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials, report)
     return problem.answer(found, kind)
 

@@ -14,6 +14,7 @@
 //! d(0,2) = 5, the cheapest way from {0, 1} to {1, 2} moves both masses one step.
 
 pub(crate) mod exact;
+mod forecast;
 mod graph;
 mod matrix;
 mod overflow;
@@ -26,6 +27,7 @@ pub mod sinkhorn;
 mod within;
 
 pub use exact::Solution;
+pub use forecast::Forecast;
 pub use matrix::MatrixView;
 #[doc(hidden)]
 pub use points::table_of_few;

@@ -16,7 +16,7 @@ const SPARSE_ARCS: usize = 1 << 21;
 const MOST_SWEPT: usize = 1 << 25;
 
 /// Whether a problem between so many points is solved without a table of costs.
-fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
+pub(in crate::solve) fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
     let is_even = n.min(m) > 1 && !lopsided::is_lopsided(n, m);
     is_even && n.saturating_mul(m) >= SPARSE_ARCS && sparse::takes(metric)
 }
@@ -52,9 +52,12 @@ pub(in crate::solve) fn bounds_by_auction(
     reused(|solver| {
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         let Some(found) = solver.sparsely_within(pair.metric, &aim)? else { return Ok(None) };
-        let plan = solver.plan_as_given(solver.plan_of(&found.moves));
-        let bounds = Bounds { lower: found.lower, upper: found.upper, plan };
-        Ok(Some((bounds, found.reaches(width))))
+        let is_close = found.reaches(width);
+        let bounds = Bounds::of_plan(found.lower, found.upper, solver.plan_of(&found.moves));
+        // Empty where nothing is proved.
+        let left = solver.left.iter().copied().zip(found.left).collect();
+        let right = solver.right.iter().copied().zip(found.right).collect();
+        Ok(Some((solver.bounds_as_given(bounds.proved_by([left, right])), is_close)))
     })
 }
 

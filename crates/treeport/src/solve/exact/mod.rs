@@ -72,7 +72,7 @@ use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
-pub(super) use large::{bounds_by_auction, bytes, sweeps_come_first};
+pub(super) use large::{bounds_by_auction, bytes, is_sparse, sweeps_come_first};
 use line::Line;
 pub(crate) use order::precedes;
 use simplex::Simplex;

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use super::{MOST_KEPT, Solution, Solver};
 use crate::measure::Measure;
 use crate::solve::penalty::Relaxation;
+use crate::solve::within::Bounds;
 use crate::tree::Coupling;
 
 /// Whether one of two measures comes before the other, in an order of no meaning.
@@ -88,6 +89,15 @@ impl Solver {
         }
         solution.plan = self.plan_as_given(solution.plan);
         solution
+    }
+
+    /// Bounds with plan and dual values from the first of the measures given to the second.
+    pub(super) fn bounds_as_given(&self, mut bounds: Bounds) -> Bounds {
+        if self.turned {
+            std::mem::swap(&mut bounds.left, &mut bounds.right);
+        }
+        bounds.plan = self.plan_as_given(bounds.plan);
+        bounds
     }
 
     pub(super) fn plan_as_given(&self, mut plan: Coupling) -> Coupling {
