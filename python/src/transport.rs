@@ -29,6 +29,8 @@ use crate::watch;
 pub(crate) enum Costs<'py> {
     /// The cost from every point of the left measure to every point of the right one.
     Matrix(Array2<'py, f64>),
+    /// The same in single precision, read where it lies.
+    SingleMatrix(Array2<'py, f32>),
     /// Coordinates, one point per row, and how to measure between them.
     Points(Array2<'py, f64>, GivenGeometry),
     /// Coordinates of the points of the left measure and of those of the right one.
@@ -66,6 +68,15 @@ fn ask<T: Send>(
             let (a, b, costs) = (a.dense(0, empty)?, b.dense(1, empty)?, costs.as_array());
             let entry = entry(&costs);
             asked(Problem::between(&a, &b, view(&costs, &entry)))
+        }
+        Costs::SingleMatrix(costs) => {
+            let (a, b, costs) = (a.dense(0, empty)?, b.dense(1, empty)?, costs.as_array());
+            let (rows, columns) = costs.dim();
+            let entry = |i: usize, j: usize| f64::from(costs[[i, j]]);
+            let in_rows = costs.as_slice().map(|all| MatrixView::from_f32(rows, columns, all));
+            let in_rows = in_rows.transpose().map_err(to_py_err)?;
+            let view = in_rows.unwrap_or_else(|| MatrixView::from_fn(rows, columns, &entry));
+            asked(Problem::between(&a, &b, view))
         }
         Costs::Condensed(distances) => {
             let (a, b) = (a.dense(0, empty)?, b.dense(1, empty)?);

@@ -7,6 +7,7 @@ import numpy as np
 import ot
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import squareform
 
 import treeport as tp
 
@@ -180,3 +181,29 @@ def test_what_long_work_takes_is_said_at_its_start(capsys):
             tp.set_memory_limit(None)
     said = capsys.readouterr().err
     assert re.search(r"exact distance: about \d+ (second|minute|hour)s? and [\d.]+ [kMG]?i?B, roughly", said), said
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "float32", "condensed"])
+def test_large_matrices_are_solved_where_they_lie(layout):
+    rng = np.random.default_rng(8)
+    n, m = 2_100, 2_060
+    if layout == "condensed":
+        m = n
+        given = rng.random(n * (n - 1) // 2)
+        cost = squareform(given)
+    else:
+        cost = rng.random((n, m)).astype(np.float32 if layout == "float32" else np.float64)
+        given = cost = np.asfortranarray(cost) if layout == "F" else cost
+    a, b = rng.dirichlet(np.ones(n)), rng.dirichlet(np.ones(m))
+    a[3], b[5] = 0, 0
+    a, b = a / a.sum(), b / b.sum()
+    value, plan, (u, v) = tp.emd(a, b, given, return_plan=True, return_potentials=True)
+    assert value == pytest.approx(ot.emd2(a, b, np.ascontiguousarray(cost, dtype=float), numItermax=10**7), rel=1e-8)
+    assert plan.multiply(cost).sum() == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(plan.sum(axis=1), a, rtol=0, atol=1e-15)
+    assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(value, rel=1e-9)
+    assert tp.emd(b, a, cost.T) == value == tp.emd(a, b, given)
+    bounds = tp.emd(a, b, given, accuracy=0.05, return_potentials=True)
+    assert bounds.upper - bounds.lower <= 0.05 * bounds.upper and bounds.lower <= value <= bounds.upper
+    u, v = bounds.potentials
+    assert np.all(u[:, None] + v[None] <= cost + 1e-12) and u @ a + v @ b == pytest.approx(bounds.lower, rel=1e-9)

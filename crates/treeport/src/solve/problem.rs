@@ -303,10 +303,9 @@ impl Problem<'_> {
                 })
                 .map(|(value, _)| value)
             }
-            (Posed::Matrix(matrix), Relaxation::Balanced) => exact::reused(|solver| {
-                solver.prepare_between(&matrix, &goes_on)?;
-                Ok(solver.certified(&goes_on)?.value)
-            }),
+            (Posed::Matrix(matrix), Relaxation::Balanced) => {
+                exact::reused(|solver| solver.value_between(&matrix, &goes_on))
+            }
             (Posed::Metric(pair), Relaxation::Penalty(penalty)) => {
                 exact::prepare_one(&pair, progress)?;
                 exact::reused(|solver| solver.penalized_value(&pair, penalty, &goes_on))

@@ -272,6 +272,14 @@ fn bounds(
                 }
             }
         }
+        (Posed::Matrix(matrix), Relaxation::Balanced) => {
+            match exact::matrix_bounds_by_auction(matrix, width, clock) {
+                Err(Error::Cancelled) if clock.is_up() => return first_plan(posed, relax),
+                Err(error) => return Err(error),
+                Ok(Some((found, is_close))) if is_close || clock.is_up() => return Ok(found),
+                Ok(found) => first = found.map(|(found, _)| found),
+            }
+        }
         (Posed::Metric(_) | Posed::Matrix(_), _) => {}
     }
     // A small problem would be solved before it asks for the first time.

@@ -20,6 +20,7 @@
 
 use rayon::prelude::*;
 
+use super::table::SingleRows;
 use crate::metric::period::apart_single;
 use crate::metric::{GroundMetric, Norm, PointMetric};
 use crate::rounding::single;
@@ -27,7 +28,7 @@ use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
 /// Points side by side.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// One number for each of them.
 type Lanes = [[f32; 8]; LANES / 8];
@@ -53,6 +54,8 @@ pub(super) enum Formula {
     Arc,
     /// The same of any length, between vectors of length 1.
     Globe,
+    /// What a table says (`table`): the "coordinates" of a source are its costs to all sinks.
+    Table,
 }
 
 /// Those formulas as numbers, for loops that are compiled for each.
@@ -62,6 +65,7 @@ const SQUARE: u8 = 2;
 const LARGEST: u8 = 3;
 const ARC: u8 = 4;
 const GLOBE: u8 = 5;
+const TABLE: u8 = 6;
 
 /// What coordinates are relative to, and what costs of theirs stand for.
 #[derive(Clone, Debug)]
@@ -123,6 +127,12 @@ impl Frame {
         })
     }
 
+    /// That of costs of a table, none of which is above 2.
+    pub(super) fn of_table(worth: f64) -> Self {
+        let (center, halves) = (Vec::new(), Vec::new());
+        Self { formula: Formula::Table, center, unit: 1.0, halves, curvature: 0.0, worth }
+    }
+
     /// More than any cost: no coordinate is above 2, so no difference above 4.
     fn largest(&self) -> f64 {
         let dim = self.center.len() as f64;
@@ -130,10 +140,10 @@ impl Frame {
             Formula::Length => 4.0 * dim.sqrt(),
             Formula::Absolutes => 4.0 * dim,
             Formula::Square => 16.0 * dim,
-            Formula::Largest => 4.0,
+            Formula::Largest | Formula::Globe => 4.0,
             // An arc of a quarter is 1.1107 times its chord.
             Formula::Arc => 1.12 * 4.0 * dim.sqrt(),
-            Formula::Globe => 4.0,
+            Formula::Table => 2.0,
         }
     }
 
@@ -156,6 +166,7 @@ impl Frame {
             Formula::Largest => along_axis,
             // The derivative of an arc in its chord, at a quarter of the circle.
             Formula::Arc | Formula::Globe => std::f64::consts::SQRT_2 * along_axis * dim.sqrt(),
+            Formula::Table => 0.0,
         };
         let roundings = match self.formula {
             Formula::Arc | Formula::Globe => self.center.len() + 8 + ARC_ROUNDINGS,
@@ -359,6 +370,37 @@ impl Cloud {
         Self::of_rounded(frame.formula, dim, frame.halves.clone(), frame.curvature, rounded)
     }
 
+    /// Sources whose costs to all sinks are rows of a table.
+    pub(super) fn of_rows(rows: SingleRows) -> Self {
+        let SingleRows { width, costs, .. } = rows;
+        let len = costs.len() / width;
+        Self { points: costs, ..Self::of_columns(len) }.with_dim(width)
+    }
+
+    /// So many sinks whose costs the sources know.
+    pub(super) fn of_columns(len: usize) -> Self {
+        Self {
+            formula: Formula::Table,
+            dim: 1,
+            halves: Vec::new(),
+            curvature: 0.0,
+            len,
+            points: Vec::new(),
+            blocks: Vec::new(),
+            nodes: Vec::new(),
+            boxes: Vec::new(),
+        }
+    }
+
+    fn with_dim(self, dim: usize) -> Self {
+        Self { dim, ..self }
+    }
+
+    /// Whether its costs are those of a table, of which there is no coarser one.
+    pub(super) fn is_table(&self) -> bool {
+        self.formula == Formula::Table
+    }
+
     /// Lays out every point of some places.
     pub(super) fn some(&self, places: &[u32]) -> Self {
         let rows = places.iter().flat_map(|&place| self.point(place as usize));
@@ -403,6 +445,9 @@ impl Cloud {
     }
 
     pub(super) fn cost(&self, place: usize, other: &Self, at: usize) -> f32 {
+        if self.formula == Formula::Table {
+            return self.point(place)[at];
+        }
         let half = |k: usize| self.halves.get(k).copied().unwrap_or(f32::INFINITY);
         let pairs = self.point(place).iter().zip(other.point(at)).enumerate();
         let apart = pairs.map(|(k, (&x, &y))| apart_single(x, y, half(k)));
@@ -417,6 +462,7 @@ impl Cloud {
                 let opposite = both.map(|(x, y)| (x + y) * (x + y)).sum();
                 arc_on_globe(apart.map(|d| d * d).sum(), opposite)
             }
+            Formula::Table => unreachable!("looked up above"),
         }
     }
 
@@ -537,6 +583,7 @@ for_wide_registers! {
             (Formula::Largest, false) => search::<LARGEST, true>(to, from, rows, query, found),
             (Formula::Arc, _) => search::<ARC, false>(to, from, rows, query, found),
             (Formula::Globe, _) => search::<GLOBE, false>(to, from, rows, query, found),
+            (Formula::Table, _) => search::<TABLE, false>(to, from, rows, query, found),
         }
     }
 }
@@ -659,7 +706,13 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
 ) {
     let (mut first, mut second) = ([0.0; 8], [0.0; 8]);
     let (mut third, mut fourth) = ([0.0; 8], [0.0; 8]);
-    let axes = to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point);
+    let axes = if FORMULA == TABLE {
+        let costs = &point.as_chunks::<8>().0[block * 4..(block + 1) * 4];
+        (first, second, third, fourth) = (costs[0], costs[1], costs[2], costs[3]);
+        [].iter().zip(point)
+    } else {
+        to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point)
+    };
     for (k, (lanes, &x)) in axes.enumerate() {
         let half = if PERIODIC { to.halves[k] } else { f32::INFINITY };
         let [one, two, three, four] = lanes;
