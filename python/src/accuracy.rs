@@ -17,14 +17,16 @@ pub(crate) enum GivenAccuracy<'py> {
 
 impl GivenAccuracy<'_> {
     /// The accuracy, if the question can use it.
-    pub(crate) fn read(self, question: Question) -> PyResult<Accuracy> {
+    pub(crate) fn read(&self, question: Question) -> PyResult<Accuracy> {
         let read = match self {
-            Self::Truth(value) => Err(question.refuse(if value { "True" } else { "False" }.into())),
+            Self::Truth(value) => {
+                Err(question.refuse(if *value { "True" } else { "False" }.into()))
+            }
             Self::Number(error) => {
-                let accuracy = Accuracy::Within(error);
+                let accuracy = Accuracy::Within(*error);
                 accuracy.check_for(question).map(|()| accuracy)
             }
-            Self::Name(name) => question.read(&name),
+            Self::Name(name) => question.read(name),
             Self::Other(what) => Err(question.refuse(what.repr()?.to_string())),
         };
         read.map_err(to_py_err)

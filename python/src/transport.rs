@@ -31,6 +31,8 @@ use crate::watch;
 pub(crate) enum Costs<'py> {
     /// The cost from every point of the left measure to every point of the right one.
     Matrix(Array2<'py, f64>),
+    /// The same in single precision, read where it lies.
+    SingleMatrix(Array2<'py, f32>),
     /// Coordinates, one point per row, and how to measure between them.
     Points(Array2<'py, f64>, GivenGeometry),
     /// Coordinates of the points of the left measure and of those of the right one.
@@ -49,7 +51,7 @@ fn ask<T: Send>(
     b: &Row<'_>,
     costs: &Costs<'_>,
     relax: &Relaxed<'_>,
-    report: Option<&Bound<'_, PyAny>>,
+    (target, report): (&Target, Option<&Bound<'_, PyAny>>),
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     // What a penalty is paid for may be all there is.
@@ -60,6 +62,7 @@ fn ask<T: Send>(
             // Other threads wait: to let them run takes 0.1 µs, 3 % of a problem of ten points.
             return question(&problem, &silent).map_err(to_py_err);
         }
+        watch::tell(report, &problem.forecast(target))?;
         watch::run(py, 0, report, |progress| question(&problem, progress))
     };
     match costs {
@@ -67,6 +70,15 @@ fn ask<T: Send>(
             let (a, b, costs) = (a.dense(0, empty)?, b.dense(1, empty)?, costs.as_array());
             let entry = entry(&costs);
             asked(Problem::between(&a, &b, view(&costs, &entry)))
+        }
+        Costs::SingleMatrix(costs) => {
+            let (a, b, costs) = (a.dense(0, empty)?, b.dense(1, empty)?, costs.as_array());
+            let (rows, columns) = costs.dim();
+            let entry = |i: usize, j: usize| f64::from(costs[[i, j]]);
+            let in_rows = costs.as_slice().map(|all| MatrixView::from_f32(rows, columns, all));
+            let in_rows = in_rows.transpose().map_err(to_py_err)?;
+            let view = in_rows.unwrap_or_else(|| MatrixView::from_fn(rows, columns, &entry));
+            asked(Problem::between(&a, &b, view))
         }
         Costs::Condensed(distances) => {
             let (a, b) = (a.dense(0, empty)?, b.dense(1, empty)?);
@@ -212,15 +224,15 @@ pub(crate) fn emd<'py>(
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let (value, moves, duals) =
-        ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
-            if !plan && !potentials {
-                return Ok((problem.value(progress)?, None, None));
-            }
-            let solution = problem.solve(progress)?;
-            let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
-            Ok((solution.value, Some(solution.plan), duals))
-        })?;
+    let exactly = (&Target::default(), report.as_ref());
+    let (value, moves, duals) = ask(py, &a, &b, &costs, &relax, exactly, |problem, progress| {
+        if !plan && !potentials {
+            return Ok((problem.value(progress)?, None, None));
+        }
+        let solution = problem.solve(progress)?;
+        let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
+        Ok((solution.value, Some(solution.plan), duals))
+    })?;
     let moves = moves.filter(|_| plan).map(|moves| convert::moves(py, moves));
     let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
     Ok((value, moves, duals))
@@ -261,7 +273,8 @@ pub(crate) fn emd_of_arrays<'py>(
         (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.extract()?),
     };
     let relax = &Relaxed::Plain(relax);
-    ask(py, &a, &b, &costs, relax, None, |problem, progress| problem.value(progress)).map(Some)
+    let exactly = (&Target::default(), None);
+    ask(py, &a, &b, &costs, relax, exactly, |problem, progress| problem.value(progress)).map(Some)
 }
 
 /// How coordinates are compared; the usual way is known without reading it.
@@ -331,10 +344,12 @@ impl Table {
     }
 }
 
-/// Bounds of the cost of an optimal plan, and the plan behind the upper one.
+/// Bounds of the cost of an optimal plan, the plan behind the upper one, and if asked for dual values behind
+/// the lower one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
-#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None, report=None))]
+#[expect(clippy::type_complexity, reason = "two numbers and what proves them")]
+#[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None, potentials=false, report=None))]
 pub(crate) fn emd_within<'py>(
     py: Python<'py>,
     a: Row<'py>,
@@ -344,22 +359,28 @@ pub(crate) fn emd_within<'py>(
     seconds: Option<f64>,
     mass: Option<f64>,
     penalty: Option<GivenPenalty<'py>>,
+    potentials: bool,
     report: Option<Bound<'py, PyAny>>,
-) -> PyResult<(f64, f64, Moves<'py>)> {
-    let target = target(accuracy, seconds)?;
+) -> PyResult<(f64, f64, Moves<'py>, Option<Potentials<'py>>)> {
+    let target = target(&accuracy, seconds)?;
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let bounds = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
-        problem.within(target, progress)
+    let within = (&target, report.as_ref());
+    let (bounds, duals) = ask(py, &a, &b, &costs, &relax, within, |problem, progress| {
+        if potentials {
+            let (bounds, duals) = problem.within_with_potentials(target, progress)?;
+            return Ok((bounds, Some(duals)));
+        }
+        Ok((problem.within(target, progress)?, None))
     })?;
-    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
+    let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
+    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan), duals))
 }
 
-/// How good bounds have to be.
-fn target(accuracy: GivenAccuracy<'_>, seconds: Option<f64>) -> PyResult<Target> {
-    let time = seconds
-        .map(Duration::try_from_secs_f64)
-        .transpose()
-        .map_err(|_| PyValueError::new_err("time is a number of seconds: finite and at least 0"))?;
+/// How good bounds have to be, as Python says it.
+fn target(accuracy: &GivenAccuracy<'_>, seconds: Option<f64>) -> PyResult<Target> {
+    let time = seconds.map(Duration::try_from_secs_f64).transpose();
+    let said = || "time is a number of seconds: finite and at least 0";
+    let time = time.map_err(|_| PyValueError::new_err(said()))?;
     Ok(Target { accuracy: accuracy.read(Question::Problem)?, time })
 }
 
@@ -401,16 +422,23 @@ pub(crate) fn emd_within_on<'py>(
     engine: Bound<'py, PyAny>,
     accuracy: GivenAccuracy<'py>,
     seconds: Option<f64>,
+    potentials: bool,
     report: Option<Bound<'py, PyAny>>,
-) -> PyResult<(f64, f64, Moves<'py>)> {
-    let target = target(accuracy, seconds)?;
+) -> PyResult<(f64, f64, Moves<'py>, Option<Potentials<'py>>)> {
+    let target = target(&accuracy, seconds)?;
     let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
     let there: Arc<dyn Card> = card.clone();
     let found = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
-        problem.within_on(&there, target, progress)
+        let bounds = problem.within_on(&there, target, progress)?;
+        if potentials {
+            let (bounds, duals) = problem.with_potentials(bounds)?;
+            return Ok((bounds, Some(duals)));
+        }
+        Ok((bounds, None))
     });
-    let bounds = card.explained(found)?;
-    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan)))
+    let (bounds, duals) = card.explained(found)?;
+    let duals = duals.map(|duals| (duals.left.into_pyarray(py), duals.right.into_pyarray(py)));
+    Ok((bounds.lower, bounds.upper, convert::moves(py, bounds.plan), duals))
 }
 
 /// The cost of the entropic plan between two measures, and the plan if asked for.
@@ -432,13 +460,14 @@ pub(crate) fn sinkhorn<'py>(
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
     let balanced = Relaxed::Plain(Relax::Balanced);
+    let silently = (&Target::default(), None);
     if !plan {
-        let value = ask(py, &a, &b, &costs, &balanced, None, |problem, progress| {
+        let value = ask(py, &a, &b, &costs, &balanced, silently, |problem, progress| {
             entropic::value(problem, &options, progress)
         })?;
         return Ok((value, None));
     }
-    let solved = ask(py, &a, &b, &costs, &balanced, None, |problem, progress| {
+    let solved = ask(py, &a, &b, &costs, &balanced, silently, |problem, progress| {
         let solved = entropic::solve(problem, &options, progress)?;
         if solved.converged {
             return Ok(solved);
@@ -503,6 +532,7 @@ pub(crate) fn emd_pairs<'py>(
         if report.is_none() && problems.is_quick() {
             return problems.values(&silent).map_err(to_py_err);
         }
+        watch::tell(report.as_ref(), &problems.forecast(&Target::default()))?;
         watch::run(py, threads, report.as_ref(), |progress| {
             if let Some(metric) = &prepared {
                 metric.prepare(progress)?;
@@ -516,7 +546,7 @@ pub(crate) fn emd_pairs<'py>(
 /// Certified bounds of the exact costs of pairs: what they are at least, and at most.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from two places, which name them")]
-#[pyo3(signature = (ground, measures, pairs, accuracy, threads, report=None, penalty=None, engine=None))]
+#[pyo3(signature = (ground, measures, pairs, accuracy, seconds, threads, report=None, penalty=None, engine=None))]
 #[expect(clippy::type_complexity, reason = "two arrays")]
 pub(crate) fn emd_pairs_within<'py>(
     py: Python<'py>,
@@ -524,15 +554,17 @@ pub(crate) fn emd_pairs_within<'py>(
     measures: PairMeasures<'py>,
     pairs: Array2<'py, i64>,
     accuracy: GivenAccuracy<'py>,
+    seconds: Option<f64>,
     threads: usize,
     report: Option<Bound<'py, PyAny>>,
     penalty: Option<GivenPenalty<'py>>,
     engine: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
-    let target = target(accuracy, None)?;
+    let target = target(&accuracy, seconds)?;
     let card = engine.as_ref().map(PythonCard::new).transpose()?;
     let there = card.clone().map(|card| -> Arc<dyn Card> { card });
     let found = with_problems(py, &ground, &measures, &pairs, penalty.as_ref(), |problems| {
+        watch::tell(report.as_ref(), &problems.forecast(&target))?;
         watch::run(py, threads, report.as_ref(), |progress| match &there {
             Some(card) => problems.within_on(card, target, progress),
             None => problems.within(target, progress),

@@ -14,6 +14,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use treeport::Forecast;
 use treeport::progress::{Progress, State};
 
 use crate::convert::to_py_err;
@@ -92,6 +93,16 @@ fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     let text = text.unwrap_or("no message");
     PyRuntimeError::new_err(format!("treeport has a fault, please report this: {text}"))
+}
+
+/// Says roughly what work will take, where it is long: calls `report.expect(text)`.
+pub(crate) fn tell(report: Option<&Bound<'_, PyAny>>, forecast: &Forecast) -> PyResult<()> {
+    match report {
+        Some(report) if forecast.is_long() => {
+            report.call_method1("expect", (forecast.to_string(),)).map(drop)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn tick(py: Python<'_>, report: Option<&Bound<'_, PyAny>>, watch: &Watch) -> PyResult<()> {

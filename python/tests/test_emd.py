@@ -270,14 +270,37 @@ def test_bounds_hold_the_value_and_the_plan_costs_no_more():
     assert tp.emd([1, 2], [1], [[3.0], [9.0]], penalty=1.0, accuracy=0) [:2] == pytest.approx((4.0, 4.0))
 
 
+def test_trivial_targets_have_trivial_intervals():
+    rng = np.random.default_rng(5)
+    a, b, x, y = rng.dirichlet(np.ones(90)), rng.dirichlet(np.ones(80)), rng.random((90, 2)), rng.random((80, 2))
+    value = tp.emd(a, b, x, y)
+    for given in [(x, y), (ot.dist(x, y, metric="euclidean"),)]:
+        assert tp.emd(a, b, *given, accuracy=0)[:2] == pytest.approx((value, value), rel=2e-9)
+        for accuracy in (1, 1.5, 1e9, float("inf")):
+            bounds = tp.emd(a, b, *given, accuracy=accuracy)
+            assert 0 <= bounds.lower <= value * (1 + 1e-9) and value <= bounds.upper * (1 + 1e-9) < np.inf
+        hasty = tp.emd(a, b, *given, time=0)
+        assert 0 <= hasty.lower <= value <= hasty.upper < np.inf
+    hasty = tp.emd_pairwise([(a, x), (b, y)], time=0)
+    assert 0 <= hasty.lower[0, 1] <= value <= hasty.upper[0, 1]
+
+
 def test_bounds_refuse_what_they_cannot_use():
     cost = [[0.0, 1.0], [1.0, 0.0]]
     with pytest.raises(ValueError, match="accuracy of a problem is `flow`; it must be exact or a number of at least 0"):
         tp.emd([1, 0], [0, 1], cost, accuracy="flow")
-    with pytest.raises(ValueError, match="time is a number of seconds"):
-        tp.emd([1, 0], [0, 1], cost, time=-1)
-    with pytest.raises(ValueError, match="leave accuracy and time out"):
-        tp.emd([1, 0], [0, 1], cost, accuracy=0.1, return_potentials=True)
+    for accuracy in (-1, -1e-9, float("nan"), -float("inf"), "-1", "nan", "fast", True, [0.1]):
+        with pytest.raises(ValueError, match="accuracy of a problem is .*; it must be exact or a number of at least 0"):
+            tp.emd([1, 0], [0, 1], cost, accuracy=accuracy)
+        with pytest.raises(ValueError, match="accuracy of a problem is .*; it must be exact or a number of at least 0"):
+            tp.emd_pairs([[1, 0], [0, 1]], [(0, 1)], cost=cost, accuracy=accuracy)
+    for time in (-1, -1e-9, float("nan"), float("inf"), 1e300):
+        with pytest.raises(ValueError, match="time is a number of seconds: finite and at least 0"):
+            tp.emd([1, 0], [0, 1], cost, time=time)
+        with pytest.raises(ValueError, match="time is a number of seconds: finite and at least 0"):
+            tp.emd_pairwise([[1, 0], [0, 1]], cost=cost, time=time)
+    with pytest.raises(ValueError, match="no potentials with a mass"):
+        tp.emd([1, 0], [0, 1], cost, mass=0.5, accuracy=0.1, return_potentials=True)
     # What is wrong is refused whether or not there is time to solve it.
     for time in [0, None]:
         wanted = {"accuracy": 0.1, "time": time}

@@ -29,13 +29,22 @@ pub(crate) enum Pairs {
 impl Pairs {
     /// Those of a file, so many random ones, or all; of measures in the file `from`.
     pub(crate) fn new(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
-        let name = || input::name(from);
+        let pairs = Self::of_any_totals(args, measures, from)?;
+        match &pairs {
+            Self::Listed(pairs) => measures.check_pairs(pairs),
+            _ => Measures::check_all_balanced(&[measures]),
+        }
+        .with_context(|| input::name(from))?;
+        Ok(pairs)
+    }
+
+    /// The same, of measures whose totals may differ.
+    pub(crate) fn of_any_totals(args: &PairArgs, measures: &Measures, from: &Path) -> Result<Self> {
         if args.pairs.is_some() || args.n_pairs.is_some() {
-            return Ok(Self::Listed(listed(args, measures, from, args.seed, 0)?));
+            return Ok(Self::Listed(chosen(args, measures, from, args.seed, 0)?));
         }
         // Where there is a pair to draw there are some to take.
-        sample_pairs(1, measures.len(), 0).with_context(name)?;
-        Measures::check_all_balanced(&[measures]).with_context(name)?;
+        sample_pairs(1, measures.len(), 0).with_context(|| input::name(from))?;
         Ok(Self::Within(measures.len()))
     }
 
@@ -89,13 +98,24 @@ pub(crate) fn listed(
     seed: u64,
     usual: usize,
 ) -> Result<Vec<(usize, usize)>> {
-    let pairs = match &args.pairs {
-        Some(path) => read(path, measures, measures)?,
-        None => sample_pairs(args.n_pairs.unwrap_or(usual), measures.len(), seed)
-            .with_context(|| input::name(from))?,
-    };
+    let pairs = chosen(args, measures, from, seed, usual)?;
     measures.check_pairs(&pairs).with_context(|| input::name(from))?;
     Ok(pairs)
+}
+
+/// As [`listed`], whatever the totals of the measures.
+fn chosen(
+    args: &PairArgs,
+    measures: &Measures,
+    from: &Path,
+    seed: u64,
+    usual: usize,
+) -> Result<Vec<(usize, usize)>> {
+    match &args.pairs {
+        Some(path) => read(path, measures, measures),
+        None => sample_pairs(args.n_pairs.unwrap_or(usual), measures.len(), seed)
+            .with_context(|| input::name(from)),
+    }
 }
 
 /// Reads `left,right`; `right` counts in the second set of measures.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
 use treeport::metric::Components;
-use treeport::{Error, Measures, Problems};
+use treeport::{Error, Measures, Problems, Relax};
 use treeport_jobs::fingerprint::{of_components, of_measures};
 use treeport_jobs::{JobFingerprint, Journal, Shard};
 
@@ -29,15 +29,27 @@ pub(crate) struct Work<'a> {
     pub(crate) ground: &'a Components,
     pub(crate) measures: &'a Measures,
     pub(crate) pairs: &'a Pairs,
+    /// What need not be moved.
+    pub(crate) relax: Relax,
 }
 
 impl Work<'_> {
     /// The fingerprint of the job.
     pub(crate) fn job(&self) -> JobFingerprint {
-        JobFingerprint::new("treeport-exact-2")
+        let job = JobFingerprint::new("treeport-exact-2")
             .part("metric", of_components(self.ground))
             .part("measures", of_measures(self.measures))
-            .part("pairs", self.pairs.fingerprint())
+            .part("pairs", self.pairs.fingerprint());
+        match self.relax {
+            Relax::Mass(mass) => job.part("mass", mass.to_bits()),
+            Relax::Penalty(price) => job.part("penalty", price.to_bits()),
+            _ => job,
+        }
+    }
+
+    /// The problems of some of the pairs.
+    pub(crate) fn problems<'p>(&'p self, pairs: &'p [(usize, usize)]) -> Problems<'p> {
+        Problems::new(self.ground, self.measures, pairs).relaxed(self.relax)
     }
 
     /// Solves the pairs that the journal lacks and hands over all distances; false if interrupted.
@@ -74,7 +86,7 @@ impl Work<'_> {
             }
             let begun = Instant::now();
             let progress = watch.after(done, self.pairs.len());
-            match Problems::new(self.ground, self.measures, &chunk).values(&progress) {
+            match self.problems(&chunk).values(&progress) {
                 Err(Error::Cancelled) => return Ok(false),
                 distances => take(&chunk, &distances?)?,
             }
@@ -212,7 +224,8 @@ mod tests {
         let measures = Measures::unit_masses(2, [0, 1, 1]).expect("measures");
         let pairs = Pairs::Within(3);
         let ground = metric.into();
-        let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
+        let relax = Relax::Balanced;
+        let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
         (work.job(), pairs)
     }
 

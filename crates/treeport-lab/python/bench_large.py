@@ -6,6 +6,7 @@ several rounds, and the ratio is the peer's time over ours. Values have to agree
     line      points with one coordinate: `tp.emd` and SciPy's `wasserstein_distance`
     small     ten and thirty points with coordinates: `tp.emd` and the package `wasserstein`
     exact     clouds with coordinates: `tp.emd` and POT, which computes its table of costs within its time
+    matrix    cost matrices, random ones and distances in the plane: `tp.emd` and POT; seconds are those of processors
     lazy      10,000 points a side, exactly: `tp.emd` and POT's `emd2_lazy`
     within    100,000 points a side: `tp.emd(..., accuracy=0.01)`, by ourselves, with the memory it took
     whole     the first of those, exactly
@@ -135,6 +136,26 @@ def exact(rng, rounds):
             yield row("exact", f"{n} points, {kind}", least_times(ways, min(rounds, 3)))
 
 
+def matrix(rng, _):
+    """Even masses and random ones; once each."""
+    for n in (1_000, 3_000, 5_000):
+        x, y = clouds(rng, "plane", n)
+        for kind in ("random", "plane"):
+            costs = rng.random((n, n)) if kind == "random" else np.hypot(*(x[:, None] - y[None]).transpose(2, 0, 1))
+            for weights in ("even", "random"):
+                a, b = (np.full(n, 1 / n) if weights == "even" else masses(rng, n) for _ in "ab")
+                ways = {"treeport": lambda: tp.emd(a, b, costs)}
+                if ot:
+                    ways["POT"] = lambda: float(ot.emd2(a, b, costs, numItermax=10**8))
+                times, values = {}, []
+                for name, call in ways.items():
+                    begun = time.process_time()
+                    values.append(call())
+                    times[name] = time.process_time() - begun
+                check(values[0], values[-1], 1e-8, f"{n} rows, {kind}")
+                yield row("matrix", f"{n}, {kind}, {weights}", times)
+
+
 def lazy(rng, _):
     """Neither side keeps a table of costs."""
     n = 10_000
@@ -194,6 +215,7 @@ PARTS = {
     "line": line,
     "small": small,
     "exact": exact,
+    "matrix": matrix,
     "lazy": lazy,
     "within": within,
     "whole": whole,

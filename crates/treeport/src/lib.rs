@@ -114,7 +114,8 @@ pub use search::{Index, IndexOptions};
 pub(crate) use solve::exact;
 #[doc(inline)]
 pub use solve::{
-    Bounds, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Solution, Target, sinkhorn,
+    Bounds, Forecast, Intervals, MatrixView, Potentials, Problem, Problems, Relax, Solution,
+    Target, sinkhorn,
 };
 pub use sparse::Csr;
 #[doc(inline)]

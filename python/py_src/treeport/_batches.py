@@ -47,6 +47,7 @@ def emd_pairs(
     assume_metric: bool = False,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
+    time: Optional[float] = None,
     device: Optional[str] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
@@ -73,6 +74,9 @@ def emd_pairs(
         clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+    time : float, optional
+        Bounds instead of exact costs, the best that so many seconds allow for all pairs together: whichever pair begins
+        gets an equal share of what is left, so that time which one does not use goes to those after it.
     device : str, optional
         "cuda" and so on: a GPU looks through all pairs of points of large problems, as for `emd`.
     n_jobs : int, optional
@@ -87,7 +91,7 @@ def emd_pairs(
     Returns
     -------
     distances : ndarray of shape (n_pairs,)
-        With `accuracy` a `Bounds` of two such arrays, without plans.
+        With `accuracy` or `time` a `Bounds` of two such arrays, without plans.
 
     Examples
     --------
@@ -104,7 +108,7 @@ def emd_pairs(
     threads = threads_of(n_jobs)
     penalty = _penalty_of(penalty)
     plain = device is None and is_plain(measures, 2) and is_plain(points, 2) and is_plain(pairs, 2, _INT64)
-    if plain and cost is graph is accuracy is None and not (assume_metric or verbose):
+    if plain and cost is graph is accuracy is time is None and not (assume_metric or verbose):
         return _core.emd_pairs((points, geometry(metric, period)), measures, pairs, threads, None, penalty)
     numbers = pairs_of(pairs, ids_of(measures))
     own = _clouds_of(measures, None, (points, cost, graph), penalty is not None)
@@ -113,7 +117,7 @@ def emd_pairs(
         penalty = _of_clouds(raw, penalty, geometry(metric, period))
         if penalty is None:
             raw.check_pairs(numbers)
-        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, threads, verbose, penalty, device)
+        return _solved(_ground_of(raw, metric, period), raw.measures(), numbers, accuracy, time, threads, verbose, penalty, device)
 
     def check(sets: list[_core.Measures]) -> None:
         if penalty is None:
@@ -121,7 +125,7 @@ def emd_pairs(
 
     ground, (rows,) = _on_one_ground([measures], points, cost, graph, metric, period, weight, assume_metric, missing, penalty is not None, check)
     with nodes_by_name(graph):
-        return _solved(ground, rows, numbers, accuracy, threads, verbose, penalty, device)
+        return _solved(ground, rows, numbers, accuracy, time, threads, verbose, penalty, device)
 
 
 def _penalty_of(penalty: Any) -> _Prices:
@@ -151,6 +155,7 @@ def _solved(
     rows: _core.Measures,
     pairs: Integers,
     accuracy: Union[str, float, None],
+    time: Optional[float],
     threads: int,
     verbose: bool,
     penalty: _Prices,
@@ -159,15 +164,16 @@ def _solved(
     """Exact costs of pairs, or bounds of them."""
     if ground is None:
         nothing = np.zeros(len(pairs))
-        return nothing if accuracy is None else Bounds(nothing, nothing)
+        return nothing if accuracy is time is None else Bounds(nothing, nothing)
     with bar("exact distances", verbose) as report:
         if device is not None:
             check_for_device(False, "", None, penalty, None)  # clouds may have penalties of their own
             with memory_errors(device):
-                found = _bounded_on(device, ground, rows, pairs, accuracy, threads, report)
-            return found.upper if accuracy is None else found
-        if accuracy is not None:
-            return Bounds(*_core.emd_pairs_within(ground, rows, pairs, accuracy, threads, report, penalty))
+                found = _bounded_on(device, ground, rows, pairs, accuracy, time, threads, report)
+            return found.upper if accuracy is time is None else found
+        if accuracy is not None or time is not None:
+            wanted = "exact" if accuracy is None else accuracy
+            return Bounds(*_core.emd_pairs_within(ground, rows, pairs, wanted, time, threads, report, penalty))
         return _core.emd_pairs(ground, rows, pairs, threads, report, penalty)
 
 
@@ -177,6 +183,7 @@ def _bounded_on(
     rows: _core.Measures,
     pairs: Integers,
     accuracy: Union[str, float, None],
+    time: Optional[float],
     threads: int,
     report: Any,
 ) -> Bounds:
@@ -185,7 +192,7 @@ def _bounded_on(
     wanted = "exact" if accuracy is None else accuracy
     lower, upper, left = np.zeros(len(pairs)), np.full(len(pairs), np.inf), np.arange(len(pairs))
     placed = ground.coordinates() if isinstance(ground, _core.Ground) else None
-    if placed is not None and _sweeps.takes(placed[1], wanted):
+    if placed is not None and time is None and _sweeps.takes(placed[1], wanted):
         start, columns, masses, _ = rows.compressed()
         sizes = np.diff(start)[pairs]
         some = np.flatnonzero((sizes.min(axis=1) >= _SWEPT) | engine.takes_all & (sizes.min(axis=1) > 0))
@@ -200,7 +207,7 @@ def _bounded_on(
             lower[some], upper[some] = found.lower, found.upper
             left = np.setdiff1d(left, some[found.close])
     if len(left):
-        rest = _core.emd_pairs_within(ground, rows, pairs[left], wanted, threads, report, None, engine)
+        rest = _core.emd_pairs_within(ground, rows, pairs[left], wanted, time, threads, report, None, engine)
         lower[left], upper[left] = np.maximum(lower[left], rest[0]), np.minimum(upper[left], rest[1])
     return Bounds(lower, upper)
 
@@ -222,6 +229,7 @@ def emd_pairwise(
     assume_metric: bool = False,
     penalty: Any = None,
     accuracy: Union[str, float, None] = None,
+    time: Optional[float] = None,
     device: Optional[str] = None,
     n_jobs: Optional[int] = None,
     verbose: bool = False,
@@ -246,6 +254,9 @@ def emd_pairwise(
         clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
         Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+    time : float, optional
+        Bounds instead of exact costs, the best that so many seconds allow for all pairs together: whichever pair begins
+        gets an equal share of what is left, so that time which one does not use goes to those after it.
     device : str, optional
         "cuda" and so on: a GPU looks through all pairs of points of large problems, as for `emd`.
     n_jobs : int, optional
@@ -260,7 +271,7 @@ def emd_pairwise(
     Returns
     -------
     distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
-        With `accuracy` a `Bounds` of two such tables, without plans.
+        With `accuracy` or `time` a `Bounds` of two such tables, without plans.
 
     Examples
     --------
@@ -295,7 +306,7 @@ def emd_pairwise(
         return framed(whole, ids_of(A), ids_of(A))
 
     with nodes_by_name(graph):
-        found = _solved(ground, both, pairs, accuracy, threads_of(n_jobs), verbose, penalty, device)
+        found = _solved(ground, both, pairs, accuracy, time, threads_of(n_jobs), verbose, penalty, device)
     return Bounds(table(found.lower), table(found.upper)) if isinstance(found, Bounds) else table(found)
 
 

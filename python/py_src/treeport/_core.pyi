@@ -46,7 +46,7 @@ _Integers = npt.NDArray[np.int64]
 _Row = Union[_Floats, tuple[_Integers, _Floats, int]]
 _Period = Union[float, list[Optional[float]]]
 _Geometry = Union[str, tuple[str, _Period]]
-_Costs = Union[tuple[_Floats, _Geometry], tuple[_Floats, _Floats, _Geometry], _Floats, Ground, Graph]
+_Costs = Union[tuple[_Floats, _Geometry], tuple[_Floats, _Floats, _Geometry], _Floats, npt.NDArray[np.float32], Ground, Graph]
 _Penalty = Union[None, float, _Floats, tuple[_Floats, _Floats]]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
@@ -398,8 +398,9 @@ def emd_within(
     seconds: Optional[float],
     mass: Optional[float] = None,
     penalty: _Penalty = None,
+    potentials: bool = False,
     report: _Report = None,
-) -> tuple[float, float, _Moves]: ...
+) -> tuple[float, float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
 def emd_on(
     a: _Row,
     b: _Row,
@@ -416,8 +417,9 @@ def emd_within_on(
     engine: Any,
     accuracy: Union[str, float],
     seconds: Optional[float],
+    potentials: bool,
     report: _Report,
-) -> tuple[float, float, _Moves]: ...
+) -> tuple[float, float, _Moves, Optional[tuple[_Floats, _Floats]]]: ...
 def emd_pairs(
     ground: Union[Ground, Graph, tuple[_Floats, _Geometry]],
     measures: Union[Measures, _Floats],
@@ -432,6 +434,7 @@ def emd_pairs_within(
     measures: Union[Measures, _Floats],
     pairs: _Integers,
     accuracy: Union[str, float],
+    seconds: Optional[float],
     threads: int,
     report: _Report = None,
     penalty: _Penalty = None,

@@ -122,7 +122,9 @@ def costs(points: Any, cost: Any, graph: Any, metric: str, weight: Optional[str]
     check_period(period)
     if graph is not None:
         return graph_of(graph, weight)
-    return _matrix(cost, np.float64)
+    # A large table in single precision is read where it lies.
+    single = isinstance(cost, np.ndarray) and cost.dtype == np.float32 and cost.ndim == 2
+    return _matrix(cost, np.float32 if single else np.float64)
 
 
 def graph_of(graph: Any, weight: Optional[str]) -> Union[_core.Ground, _core.Graph]:

@@ -29,6 +29,11 @@ class Bar:
         bar = "█" * round(20 * share)
         self._show(f"{self.task} {share:4.0%} |{bar:<20}| {done}/{total} {seconds:.0f} s{left}")
 
+    def expect(self, what: str) -> None:
+        """Says roughly what the work will take, before it begins."""
+        sys.stderr.write(f"{self.title}: {what}, roughly\n")
+        sys.stderr.flush()
+
     def _show(self, line: str) -> None:
         if self.handle is not None:
             self.handle.update({"text/plain": line}, raw=True)

@@ -36,12 +36,20 @@ Potentials = tuple[Floats, Floats]
 Plan = Union[bool, Literal["table"]]
 
 
-class Bounds(NamedTuple):
-    """What is known of a transport cost: it lies between `lower` and `upper`, certified."""
-
+class _Interval(NamedTuple):
     lower: Any
     upper: Any
     plan: Any = None
+
+
+class Bounds(_Interval):
+    """What is known of a transport cost: it lies between `lower` and `upper`, certified.
+
+    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for. `potentials` are the dual
+    values ``(u, v)`` behind the lower one, where they were asked for.
+    """
+
+    potentials: Optional[Potentials] = None
 
 
 def _kind(return_plan: Plan) -> Plan:
@@ -189,6 +197,20 @@ class _Problem:
         plan = moves_matrix((left, right, mass), self._shape)
         return moves(plan, self._side(0).names, self._side(1).names) if kind == "table" else plan
 
+    def _duals(self, duals: Optional[Potentials]) -> Optional[Potentials]:
+        """Dual values of all points on either side."""
+        if duals is None or self._places is None:
+            return duals
+        left, right = (_spread(*side) for side in zip(duals, self._places, self._shape))
+        return left, right
+
+    def bounds(self, found: Any, kind: Plan) -> Bounds:
+        """Bounds, with the plan and the potentials where they were asked for."""
+        lower, upper, entries, duals = found
+        bounds = Bounds(lower, upper, self._plan(entries, kind) if kind else None)
+        bounds.potentials = self._duals(duals)
+        return bounds
+
     def answer(self, found: Any, kind: Plan) -> Any:
         """The value, and the plan and the potentials where they were asked for."""
         value, entries, duals = found
@@ -196,9 +218,7 @@ class _Problem:
         if entries is not None:
             answers.append(self._plan(entries, kind))
         if duals is not None:
-            if self._places is not None:
-                duals = tuple(_spread(*side) for side in zip(duals, self._places, self._shape))
-            answers.append(duals)
+            answers.append(self._duals(duals))
         return answers[0] if len(answers) == 1 else tuple(answers)
 
 
@@ -282,12 +302,13 @@ def emd(
 @overload
 def emd(
     a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    accuracy: Union[str, float], time: Optional[float] = ..., return_plan: Plan = ..., **rest: Unpack[_EmdOptions]
+    accuracy: Union[str, float], time: Optional[float] = ..., return_plan: Plan = ..., return_potentials: bool = ...,
+    **rest: Unpack[_EmdOptions]
 ) -> Bounds: ...
 @overload
 def emd(
     a: Any, b: Any, cost: Any = ..., points_b: Any = ..., *,
-    time: float, return_plan: Plan = ..., **rest: Unpack[_EmdOptions]
+    time: float, return_plan: Plan = ..., return_potentials: bool = ..., **rest: Unpack[_EmdOptions]
 ) -> Bounds: ...
 @with_metrics
 def emd(
@@ -354,9 +375,10 @@ def emd(
         of the points; with a cost matrix or two sets of points a tuple has those of `a` and those of `b`.
     accuracy : float or "exact", optional
         Bounds instead of the value: at most this share of the upper one apart, found without solving the problem where
-        that is possible.
+        that is possible. 0 and "exact" are the exact solution; any plan has what 1 and more ask for.
     time : float, optional
-        Bounds instead of the value, the best that so many seconds allow.
+        Bounds instead of the value, the best that so many seconds allow. With 0 the lower one is 0 and the upper one what
+        the first plan costs that comes to hand, unless the problem is on a graph.
     device : str, optional
         "cuda", or "cuda:1" and so on: a GPU looks through all pairs of points, and proves as much; for tens of thousands of
         points and more. It takes coordinates and metrics but "haversine", no period, and all mass is moved.
@@ -367,7 +389,9 @@ def emd(
         Whether to return the proof too: dual values `u`, `v` of all points.
     verbose : bool
         Whether to show on stderr how much of the value is proved: the lower bound as a share of what the plan costs so
-        far. Problems that take less than half a second have no time for it.
+        far. Problems that take less than half a second have no time for it. Where it will take longer than some
+        seconds, how long and how much memory is said at the start, roughly: time to a factor of five, from the numbers of
+        points and coordinates alone.
     p : 1
         Costs are taken as they are. Wasserstein-2 is the root of what ``metric="sqeuclidean"`` or squared costs give.
 
@@ -386,8 +410,10 @@ def emd(
         There are none with `mass`.
 
     bounds : Bounds
-        Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, and with `return_plan` the `plan`
-        behind `upper`.
+        Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, with `return_plan` the `plan`
+        behind `upper`, and with `return_potentials` the `potentials` ``(u, v)`` behind `lower`, for which what is said above
+        holds: ``a @ u + b @ v`` is `lower` up to rounding (1e-12 of all mass times the largest of them). To find those of all
+        points takes a look at all pairs, which is not part of `time`.
 
     Raises
     ------
@@ -443,8 +469,6 @@ def emd(
     if mass is not None and penalty is not None:
         raise ValueError("give mass or penalty, not both")
     bounded = accuracy is not None or time is not None
-    if bounded and return_potentials:
-        raise ValueError("potentials prove the exact value; leave accuracy and time out, or return_potentials")
     if device is not None:
         check_for_device(points is None and points_b is None, metric, mass, penalty, period)
     plain = type(a) is type(b) is _ndarray and graph is None and device is None
@@ -472,17 +496,17 @@ def emd(
             engine = engine_of(device)
             with memory_errors(device):
                 if bounded:
-                    lower, upper, entries = _core.emd_within_on(
-                        problem.a, problem.b, problem.costs, engine, wanted, time, report
+                    return problem.bounds(
+                        _core.emd_within_on(
+                            problem.a, problem.b, problem.costs, engine, wanted, time, return_potentials, report
+                        ),
+                        kind,
                     )
-                    return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
                 found = _core.emd_on(problem.a, problem.b, problem.costs, engine, bool(kind), return_potentials, report)
             return problem.answer(found, kind)
         if bounded:
-            lower, upper, entries = _core.emd_within(
-                problem.a, problem.b, problem.costs, wanted, time, mass, penalty, report
-            )
-            return Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
+            within = (wanted, time, mass, penalty, return_potentials, report)
+            return problem.bounds(_core.emd_within(problem.a, problem.b, problem.costs, *within), kind)
         found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials, report)
     return problem.answer(found, kind)
 

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 use treeport::accuracy::{Accuracy, Question};
 use treeport::metric::Components;
-use treeport::{Measures, PointMetric, Problems, Target};
+use treeport::{Forecast, Measures, PointMetric, Relax, Target};
 use treeport_jobs::Shard;
 
 use crate::args::{CloudArgs, MeasureArgs, MetricArgs, PairArgs, ShardArgs};
@@ -30,6 +30,7 @@ Examples:
   treeport fit --points words.npy --measures docs.npz --labels labels.csv -o model.tree
   treeport exact --points cells.npy --measures samples.npz --accuracy 0.01 --time 10m
   treeport exact --clouds jets.csv -o distances.csv
+  treeport exact --clouds jets.csv --penalty 0.4 -o distances.csv
 
 With `-o` what is done stays: after Ctrl-C, a crash or a kill the same command goes on from
 `labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.
@@ -51,12 +52,21 @@ pub(crate) struct ExactArgs {
     #[command(flatten)]
     pairs: PairArgs,
     /// Bounds this close, relative to the upper one, in place of exact distances: 0.01 for one percent.
-    #[arg(long, value_name = "WIDTH", conflicts_with = "shard")]
+    #[arg(long, value_name = "WIDTH", conflicts_with = "shard", allow_negative_numbers = true)]
     #[arg(value_parser = |text: &str| Question::Problem.read(text))]
     accuracy: Option<Accuracy>,
-    /// Bounds as close as they become in this time, for every pair: 30s, 10m, 2h.
+    /// Bounds as close as they become in this time, shared out among all pairs: 30s, 10m, 2h.
     #[arg(long, value_name = "TIME", conflicts_with = "shard", value_parser = parse_time)]
+    #[arg(allow_hyphen_values = true)]
     time: Option<Duration>,
+    /// Totals may differ: what is not moved costs this much a unit of mass, where it is taken away and where
+    /// it is put back.
+    #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
+    penalty: Option<f64>,
+    /// Totals may differ: exactly this much of every pair is moved, where it is cheapest; at most the smaller
+    /// total.
+    #[arg(long, value_name = "MASS", allow_negative_numbers = true, conflicts_with = "penalty")]
+    mass: Option<f64>,
     /// Write to a file: rows left, right, distance (.csv), as `fit --labels` reads them.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -68,27 +78,32 @@ pub(crate) struct ExactArgs {
 pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     let file = args.shard.target(args.output.as_deref(), "exact distances go", &["csv"])?;
     let Given { ground, names, measures, pairs } = Given::read(args, output)?;
+    let relax = args.relax();
     if args.accuracy.is_some() || args.time.is_some() {
         if let Ok(metric) = ground.whole() {
             prepare(metric, output)?;
         }
-        let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
+        let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
         let target = Target { accuracy: args.accuracy.unwrap_or(Accuracy::EXACT), time: args.time };
         return bounds(&work, target, file, output)
             .map_err(|error| input::with_node(error, names.as_deref()));
     }
-    let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs }.job();
+    let mut job = Work { ground: &ground, measures: &measures, pairs: &pairs, relax }.job();
     if let Some(names) = measures.names() {
         job = job.part("measure-names", parts::of_names(Some(names)));
     }
     let shard = args.shard.of(pairs.len(), "csv", || Ok(job.clone()))?;
     let (job, pairs) = (shard.as_ref().map_or(job, Shard::own_job), pairs.of(shard.as_ref()));
-    let work = Work { ground: &ground, measures: &measures, pairs: &pairs };
+    let work = Work { ground: &ground, measures: &measures, pairs: &pairs, relax };
     let regular = parts::regular(file);
     let open = |path| SolvedRows::open(path, &job, &pairs, |_| ());
     let journal = regular.map(open).transpose()?;
     if let Ok(metric) = ground.whole() {
         prepare(metric, output)?;
+    }
+    if pairs.len() <= MOST_FORESEEN {
+        let pairs: Vec<_> = pairs.iter().collect();
+        tell(&work.problems(&pairs).forecast(&Target::default()), output);
     }
     let done = match journal.zip(regular) {
         Some((journal, path)) => save(&work, journal, (path, shard.as_ref()), output),
@@ -96,6 +111,25 @@ pub(crate) fn run(args: &ExactArgs, output: &Output) -> Result<ExitCode> {
     };
     done.map_err(|error| input::with_node(error, names.as_deref()))
 }
+
+impl ExactArgs {
+    /// What need not be moved.
+    fn relax(&self) -> Relax {
+        let relax = self.penalty.map(Relax::Penalty).or(self.mass.map(Relax::Mass));
+        relax.unwrap_or_default()
+    }
+
+    /// The pairs of measures in a file, whose totals may differ where something may be left behind.
+    fn pairs(&self, measures: &Measures, from: &Path) -> Result<Pairs> {
+        match self.relax() {
+            Relax::Balanced => Pairs::new(&self.pairs, measures, from),
+            _ => Pairs::of_any_totals(&self.pairs, measures, from),
+        }
+    }
+}
+
+/// Pairs up to which it is said what they will take; of more the bar knows soon.
+const MOST_FORESEEN: usize = 1 << 16;
 
 /// What is to be solved.
 struct Given {
@@ -113,19 +147,25 @@ impl Given {
         }
         let (ground, names) = input::ground(&args.ground)?;
         let measures = args.measures.read(PointSet::of(ground.points(), names.as_ref()), output)?;
-        let pairs = Pairs::new(&args.pairs, &measures, args.measures.path()?)?;
+        let pairs = args.pairs(&measures, args.measures.path()?)?;
         Ok(Self { ground, names, measures, pairs })
     }
 
     /// Clouds are measures on the points of all of them.
     fn of_clouds(args: &ExactArgs, path: &Path) -> Result<Self> {
-        let clouds = input::clouds(path, &args.clouds.how, args.measures.how.normalize)?;
+        let normalize = args.measures.how.normalize;
+        // What a penalty is paid for may be all there is.
+        let clouds = if args.penalty.is_some() && !normalize {
+            input::clouds_or_empty(path, &args.clouds.how)?
+        } else {
+            input::clouds(path, &args.clouds.how, normalize)?
+        };
         let named = |error| input::of_clouds(error, &clouds, path);
         let metric = args.ground.metric.unwrap_or(PointMetric::Euclidean);
         let geometry = metric.with_optional_period(args.ground.period.clone());
         let ground = clouds.ground(geometry).map_err(|error| named(error.into()))?;
         let measures = clouds.measures().clone();
-        let pairs = Pairs::new(&args.pairs, &measures, path).map_err(named)?;
+        let pairs = args.pairs(&measures, path).map_err(named)?;
         Ok(Self { ground: ground.into(), names: None, measures, pairs })
     }
 }
@@ -158,9 +198,8 @@ fn bounds(
     output: &Output,
 ) -> Result<ExitCode> {
     let pairs: Vec<_> = work.pairs.iter().collect();
-    let found = watched(output, |progress| {
-        Problems::new(work.ground, work.measures, &pairs).within(target, progress)
-    })?;
+    tell(&work.problems(&pairs).forecast(&target), output);
+    let found = watched(output, |progress| work.problems(&pairs).within(target, progress))?;
     rows::write(file, output, |out, json| {
         rows::header(out, json, &BOUNDS)?;
         let names = work.measures.names();
@@ -173,6 +212,13 @@ fn bounds(
     let facts = json!({"pairs": pairs.len()});
     rows::wrote(output, "exact", file, facts, &format!("{} bounds", pairs.len()))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says roughly what long work will take.
+fn tell(forecast: &Forecast, output: &Output) {
+    if forecast.is_long() {
+        output.note_to_watchers(&format!("expected: {forecast}, roughly"));
+    }
 }
 
 /// The columns of bounds.

@@ -74,6 +74,69 @@ fn bounds_of_all_pairs() {
 }
 
 #[test]
+fn bounds_refuse_what_they_cannot_use() {
+    let folder = Folder::new();
+    let exact = "exact --points line.csv --measures measures.csv";
+    for bad in ["-1", "nan", "fast"] {
+        let said = folder.run(&format!("{exact} --accuracy {bad}"));
+        assert!(said.contains("it must be exact or a number of at least 0"), "{said}");
+        assert!(said.contains("--- exit 2"), "{said}");
+    }
+    for bad in ["0s", "-1s", "nans", "infs", "soon"] {
+        let said = folder.run(&format!("{exact} --time {bad}"));
+        assert!(said.contains("it must be a number above 0 with its unit"), "{said}");
+        assert!(said.contains("--- exit 2"), "{said}");
+    }
+    for fine in ["0", "1", "7.5", "inf"] {
+        let rows = folder.json(&format!("{exact} --accuracy {fine} --json"));
+        for (row, exact) in rows.iter().zip([5.0, 0.5, 5.5]) {
+            let [lower, upper] = ["lower", "upper"].map(|name| row[name].as_f64().unwrap());
+            assert!(lower <= exact && upper >= exact, "{fine} {row}");
+        }
+    }
+}
+
+#[test]
+fn mass_that_is_left_behind() {
+    let folder = Folder::new();
+    folder.write("unequal.csv", "2,0,1\n0,2,0\n");
+    folder.write("three.csv", "0\n1\n9\n");
+    let exact = "exact --points three.csv --measures unequal.csv";
+    assert!(folder.run(exact).contains("--- exit 2"));
+    // As in the examples of `tp.emd`.
+    assert_snapshot!(folder.run(&format!("{exact} --penalty 3")), @r"
+    left,right,distance
+    0,1,5
+    --- exit 0
+    ");
+    assert_snapshot!(folder.run(&format!("{exact} --mass 1.5")), @r"
+    left,right,distance
+    0,1,1.5
+    --- exit 0
+    ");
+    let bounds = folder.json(&format!("{exact} --penalty 3 --accuracy 0.1 --json"));
+    assert!(bounds[0]["lower"].as_f64().unwrap() <= 5.0, "{bounds:?}");
+    assert!(bounds[0]["upper"].as_f64().unwrap() >= 5.0, "{bounds:?}");
+    for (bad, words) in [
+        ("--penalty -1", "it must be finite and at least 0"),
+        ("--penalty nan", "it must be finite and at least 0"),
+        ("--mass -1", "at most the smaller of the totals"),
+        ("--mass 2.5", "at most the smaller of the totals"),
+        ("--mass 1 --penalty 1", "cannot be used with"),
+    ] {
+        let said = folder.run(&format!("{exact} {bad}"));
+        assert!(said.contains(words) && said.contains("--- exit 2"), "{said}");
+    }
+    // What another penalty left behind is not gone on with.
+    let file = folder.run(&format!("{exact} --penalty 3 -o left.csv"));
+    assert!(file.contains("1 exact distances"), "{file}");
+    assert_eq!(folder.read("left.csv"), b"left,right,distance\n0,1,5\n");
+    folder.write("clouds.csv", "id,mass,x\na,2,0\na,1,9\nb,2,1\n");
+    let said = folder.run("exact --clouds clouds.csv --penalty 3");
+    assert!(said.starts_with("left,right,distance\na,b,5\n"), "{said}");
+}
+
+#[test]
 fn exact_distances_of_listed_and_random_pairs() {
     let folder = Folder::new();
     folder.write("pairs.csv", "left,right\n2,1\n1,1\n");

@@ -66,6 +66,13 @@ impl Output {
         if self.progress { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
     }
 
+    /// Prints a note to people who watch the work: where progress is shown.
+    pub fn note_to_watchers(&self, text: &str) {
+        if self.progress {
+            self.note(text);
+        }
+    }
+
     /// Prints a note about the work to stderr.
     pub fn note(&self, text: &str) {
         if !self.quiet {

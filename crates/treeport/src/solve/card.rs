@@ -149,7 +149,8 @@ impl Problem<'_> {
                 }
             }
         };
-        self.rename_moves(&mut bounds.plan, [&mut Vec::new(), &mut Vec::new()]);
+        let Bounds { plan, left, right, .. } = &mut bounds;
+        self.rename_moves(plan, [left, right]);
         Ok(bounds)
     }
 

@@ -23,6 +23,7 @@ pub struct MatrixView<'a> {
 #[derive(Clone, Copy)]
 enum Entries<'a> {
     Slice(&'a [f64]),
+    Single(&'a [f32]),
     Function(&'a (dyn Fn(usize, usize) -> f64 + Sync)),
 }
 
@@ -32,12 +33,18 @@ impl<'a> MatrixView<'a> {
     /// # Errors
     /// A number of entries that is not `rows` times `columns`.
     pub fn new(rows: usize, columns: usize, entries: &'a [f64]) -> Result<Self> {
-        if rows.checked_mul(columns) != Some(entries.len()) {
-            let (expected, found) =
-                (format!("({rows}, {columns})"), format!("({},)", entries.len()));
-            return Err(Error::Shape { what: "the table".into(), expected, found });
-        }
+        check_count(rows, columns, entries.len())?;
         Ok(Self { rows, columns, entries: Entries::Slice(entries) })
+    }
+
+    /// A matrix in single precision, row after row. Its numbers are taken as they are, and computed with in
+    /// double precision.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_f32(rows: usize, columns: usize, entries: &'a [f32]) -> Result<Self> {
+        check_count(rows, columns, entries.len())?;
+        Ok(Self { rows, columns, entries: Entries::Single(entries) })
     }
 
     /// Entries by row and column, such as those of a matrix in another layout.
@@ -69,6 +76,7 @@ impl<'a> MatrixView<'a> {
         match self.entries {
             Entries::Function(entry) => entry(i, j),
             Entries::Slice(entries) => entries[i * self.columns + j],
+            Entries::Single(entries) => f64::from(entries[i * self.columns + j]),
         }
     }
 
@@ -117,6 +125,10 @@ impl<'a> MatrixView<'a> {
                     out.extend(columns.iter().map(|&j| row[j]));
                 }
             }
+            Entries::Single(entries) => {
+                let row = &entries[i * self.columns..(i + 1) * self.columns];
+                out.extend(columns.iter().map(|&j| f64::from(row[j])));
+            }
         }
     }
 
@@ -127,8 +139,21 @@ impl<'a> MatrixView<'a> {
             Entries::Slice(entries) => {
                 out.extend_from_slice(&entries[i * self.columns..(i + 1) * self.columns]);
             }
+            Entries::Single(entries) => {
+                let row = &entries[i * self.columns..(i + 1) * self.columns];
+                out.extend(row.iter().map(|&entry| f64::from(entry)));
+            }
         }
     }
+}
+
+/// Refuses another number of entries than a table has.
+fn check_count(rows: usize, columns: usize, count: usize) -> Result<()> {
+    if rows.checked_mul(columns) == Some(count) {
+        return Ok(());
+    }
+    let (expected, found) = (format!("({rows}, {columns})"), format!("({count},)"));
+    Err(Error::Shape { what: "the table".into(), expected, found })
 }
 
 impl fmt::Debug for MatrixView<'_> {

@@ -15,6 +15,7 @@
 
 mod card;
 pub(crate) mod exact;
+mod forecast;
 mod graph;
 mod matrix;
 mod overflow;
@@ -29,6 +30,7 @@ mod within;
 #[doc(hidden)]
 pub use card::{Card, CardFound, CardSearch};
 pub use exact::Solution;
+pub use forecast::Forecast;
 pub use matrix::MatrixView;
 #[doc(hidden)]
 pub use points::table_of_few;

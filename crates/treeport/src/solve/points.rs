@@ -117,6 +117,12 @@ impl<'a> PointProblem<'a> {
         }
     }
 
+    /// The points with mass on either side, by the numbers that they have outside.
+    pub(super) fn masses(&self) -> [Vec<(usize, f64)>; 2] {
+        let named = |(point, mass): (usize, f64)| (self.names[point] as usize, mass);
+        [self.a(), self.b()].map(|measure| measure.iter().map(named).collect())
+    }
+
     /// Dual values of all rows of `x` and of `y`, or twice of `x`.
     pub(super) fn potentials(&self, solution: &Solution, most: Penalty<'_>) -> Result<Potentials> {
         let kind = &self.kind;

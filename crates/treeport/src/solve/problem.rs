@@ -8,6 +8,8 @@
 //!
 //! Which solver runs is decided below, in `exact`; nothing here computes.
 
+use std::collections::BTreeMap;
+
 use super::exact::line::Line;
 use super::exact::{self, GoesOn, Solution, relaxed};
 use super::matrix::MatrixView;
@@ -18,8 +20,10 @@ use crate::error::{Error, Result};
 use crate::measure::{Measure, check_balance};
 use crate::metric::{Components, Geometry, GroundMetric};
 use crate::progress::{Progress, State};
+use crate::rounding::double;
 use crate::steps::{PROVING, SOLVING};
 use crate::tree::Coupling;
+use crate::twofold::Twofold;
 
 /// What a problem lives on: a ground metric, or a graph that may fall into several components.
 #[derive(Clone, Copy)]
@@ -299,10 +303,9 @@ impl Problem<'_> {
                 })
                 .map(|(value, _)| value)
             }
-            (Posed::Matrix(matrix), Relaxation::Balanced) => exact::reused(|solver| {
-                solver.prepare_between(&matrix, &goes_on)?;
-                Ok(solver.certified(&goes_on)?.value)
-            }),
+            (Posed::Matrix(matrix), Relaxation::Balanced) => {
+                exact::reused(|solver| solver.value_between(&matrix, &goes_on))
+            }
             (Posed::Metric(pair), Relaxation::Penalty(penalty)) => {
                 exact::prepare_one(&pair, progress)?;
                 exact::reused(|solver| solver.penalized_value(&pair, penalty, &goes_on))
@@ -365,13 +368,7 @@ impl Problem<'_> {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn potentials(&self, solution: &Solution) -> Result<Potentials> {
-        if let Relaxation::Mass(mass) = self.relax {
-            return Err(Error::BadOption {
-                option: "mass",
-                value: mass.to_string(),
-                expected: "there are no potentials with a mass; give a penalty, or do without them",
-            });
-        }
+        self.check_potentials()?;
         let most = self.relax.penalty();
         Ok(match &self.given {
             Given::Ground { ground: Ground::Metric(metric), .. } => {
@@ -383,6 +380,94 @@ impl Problem<'_> {
             Given::Points(points) => points.potentials(solution, most)?,
             Given::Matrix { costs, .. } => solution.on_matrix(costs, most),
         })
+    }
+
+    /// Refuses problems without dual values of all points.
+    pub(super) fn check_potentials(&self) -> Result<()> {
+        let Relaxation::Mass(mass) = self.relax else { return Ok(()) };
+        Err(Error::BadOption {
+            option: "mass",
+            value: mass.to_string(),
+            expected: "there are no potentials with a mass; give a penalty, or do without them",
+        })
+    }
+
+    /// What dual values of all points prove, less than all that rounding may have added.
+    ///
+    /// A product is one rounding, and a dual value the least of differences that are rounded once, or on a
+    /// graph of sums along a path; totals that are not quite equal let the bound depend on where
+    /// dual values are 0.
+    pub(super) fn proved_by(&self, potentials: &Potentials) -> f64 {
+        let sides = [&potentials.left, &potentials.right];
+        let masses = self.masses();
+        // Totals are brought to that of the first measure, in every component.
+        let component = |point: usize| match &self.given {
+            Given::Ground { ground: Ground::Components(ground), .. } => ground.place(point).0,
+            _ => 0,
+        };
+        let mut totals: BTreeMap<usize, [f64; 2]> = BTreeMap::new();
+        for (side, masses) in masses.iter().enumerate() {
+            for &(point, mass) in masses {
+                totals.entry(component(point)).or_default()[side] += mass;
+            }
+        }
+        let factor = |side: usize, point: usize| match totals.get(&component(point)) {
+            Some(&[given, taken]) if side == 1 && self.relax.is_balanced() => {
+                exact::rescaling(given, taken)
+            }
+            _ => 1.0,
+        };
+        let (mut sum, mut surplus) = (Twofold::from(0.0), Twofold::from(0.0));
+        let (mut size, mut total) = (0.0, 0.0);
+        for (side, masses) in masses.iter().enumerate() {
+            for &(point, mass) in masses {
+                let (mass, dual) = (factor(side, point) * mass, sides[side][point]);
+                sum = sum + Twofold::from(mass * dual);
+                surplus = surplus + Twofold::from(if side == 0 { mass } else { -mass });
+                size += mass * dual.abs();
+                total += mass;
+            }
+        }
+        let largest = sides.into_iter().flatten().fold(0.0f64, |most, dual| most.max(dual.abs()));
+        let on_path = match &self.given {
+            Given::Ground { ground, .. } if ground.is_graph() => 4 * ground.points(),
+            _ => 0,
+        };
+        let unequal = if self.relax.is_balanced() { surplus.rounded().abs() } else { 0.0 };
+        let rounding = double(8) * size + double(8 + on_path) * total * largest;
+        sum.rounded() - rounding - unequal * largest
+    }
+
+    /// The points with mass on either side, by the numbers that they have outside.
+    fn masses(&self) -> [Vec<(usize, f64)>; 2] {
+        let given = |masses: &[f64]| masses.iter().copied().enumerate().collect();
+        match &self.given {
+            Given::Ground { a, b, .. } => [a.iter().collect(), b.iter().collect()],
+            Given::Points(points) => points.masses(),
+            Given::Matrix { a, b, .. } => [given(a), given(b)],
+        }
+    }
+
+    /// How many points it is between, and on what ground; nothing for a matrix.
+    pub(super) fn size(&self) -> ProblemSize<'_> {
+        let with_mass = |masses: &[f64]| masses.iter().filter(|&&mass| mass > 0.0).count();
+        match &self.given {
+            Given::Ground { ground, a, b } => {
+                let (left, right) = (a.support().len(), b.support().len());
+                ProblemSize { ground: Some(*ground), left, right }
+            }
+            Given::Points(points) => {
+                let (left, right) = (points.a().support().len(), points.b().support().len());
+                ProblemSize { ground: Some(Ground::Metric(&points.metric)), left, right }
+            }
+            Given::Matrix { a, b, .. } => {
+                ProblemSize { ground: None, left: with_mass(a), right: with_mass(b) }
+            }
+        }
+    }
+
+    pub(super) fn is_balanced(&self) -> bool {
+        self.relax.is_balanced()
     }
 
     /// Whether it is solved in about a tenth of a millisecond: no other thread, no progress bar and
@@ -474,6 +559,13 @@ pub(super) fn how_far(proved: Option<f64>) -> State<'static> {
     proved.map_or(State::new(SOLVING, 0, None), |share| {
         State::new(PROVING, (100.0 * share) as usize, Some(100))
     })
+}
+
+/// The size of a problem: the points with mass on either side, and what they live on, unless it is a matrix.
+pub(super) struct ProblemSize<'p> {
+    pub(super) ground: Option<Ground<'p>>,
+    pub(super) left: usize,
+    pub(super) right: usize,
 }
 
 /// Points and their dual values.

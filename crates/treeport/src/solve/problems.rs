@@ -1,12 +1,15 @@
 //! Many problems on one ground: pairs of measures, in parallel over pairs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
 use super::card::Card;
 use super::exact::order::precedes;
 use super::exact::{self, Solver, choice, components, line, relaxed, reused};
+use super::forecast::{Forecast, of_size};
 use super::overflow;
 use super::penalty::{Penalty, Relaxation};
 use super::problem::{Ground, OnMetric, Problem, QUICK_ARCS, Relax};
@@ -46,6 +49,29 @@ pub struct Intervals {
     pub lower: Vec<f64>,
     /// What they are at most.
     pub upper: Vec<f64>,
+}
+
+/// Time that is shared out among problems as they begin.
+struct SharedTime {
+    end: Option<Instant>,
+    /// Problems that have not begun.
+    waiting: AtomicUsize,
+    threads: usize,
+}
+
+impl SharedTime {
+    fn new(time: Option<Duration>, problems: usize) -> Self {
+        let end = time.and_then(|time| Instant::now().checked_add(time));
+        let threads = rayon::current_num_threads();
+        Self { end, waiting: AtomicUsize::new(problems), threads }
+    }
+
+    /// The time of the problem that begins now: that of one round, if all threads go through those that wait.
+    fn next(&self) -> Option<Duration> {
+        let waiting = self.waiting.fetch_sub(1, Ordering::Relaxed);
+        let left = self.end?.saturating_duration_since(Instant::now());
+        Some(left.div_f64(waiting.div_ceil(self.threads).max(1) as f64))
+    }
 }
 
 impl<'a> Problems<'a> {
@@ -97,7 +123,11 @@ impl<'a> Problems<'a> {
 
     /// Bounds of every value that are as close as asked for, each as
     /// [`Problem::within`](super::Problem::within) finds it; the same for any number of threads, but where time is
-    /// limited, which counts for every problem.
+    /// limited.
+    ///
+    /// A limited time is that of all problems together: whichever begins gets an equal share of what is left,
+    /// so that time which one does not use goes to those after it, and all have bounds in the end. What is not
+    /// interrupted in a single problem is not interrupted here.
     ///
     /// # Errors
     /// As [`values`](Self::values), and an accuracy that is neither `exact` nor a number of at least 0.
@@ -114,7 +144,7 @@ impl<'a> Problems<'a> {
     /// # Ok::<(), treeport::Error>(())
     /// ```
     pub fn within(&self, target: Target, progress: &Progress<'_>) -> Result<Intervals> {
-        self.bounds(progress, |problem, progress| problem.within(target, progress))
+        self.bounds(target, progress, |problem, own, progress| problem.within(own, progress))
     }
 
     /// As [`within`](Self::within), with a card that looks through all pairs of points of large problems.
@@ -127,30 +157,52 @@ impl<'a> Problems<'a> {
         target: Target,
         progress: &Progress<'_>,
     ) -> Result<Intervals> {
-        self.bounds(progress, |problem, progress| problem.within_on(card, target, progress))
+        self.bounds(target, progress, |problem, own, progress| problem.within_on(card, own, progress))
     }
 
     /// What is found of every problem, one after another on every thread.
     fn bounds(
         &self,
+        target: Target,
         progress: &Progress<'_>,
-        find: impl Fn(&Problem<'_>, &Progress<'_>) -> Result<Bounds> + Sync,
+        find: impl Fn(&Problem<'_>, Target, &Progress<'_>) -> Result<Bounds> + Sync,
     ) -> Result<Intervals> {
         self.check()?;
         if let Ground::Metric(metric) = self.ground {
             choice::prepare(metric, self.measures, self.pairs, progress)?;
         }
         let counter = Counter::new(SOLVING, self.pairs.len(), progress);
+        let shared = SharedTime::new(target.time, self.pairs.len());
         let bounds = |&(i, j): &(usize, usize)| {
             let (a, b) = (self.measures.row(i), self.measures.row(j));
             let problem =
                 Problem::new(self.ground, &a, &b).with_relaxation(self.relax).numbered(i, j);
-            let found = find(&problem, &|_| counter.add(0).is_ok())?;
+            let own = Target { time: shared.next(), ..target };
+            let found = find(&problem, own, &|_| counter.add(0).is_ok())?;
             counter.add(1)?;
             Ok((found.lower, found.upper))
         };
         let found: Result<(Vec<f64>, Vec<f64>)> = self.pairs.par_iter().map(bounds).collect();
         found.map(|(lower, upper)| Intervals { lower, upper })
+    }
+
+    /// Roughly what it takes to answer all of them to a target on the threads there are: see
+    /// [`Problem::forecast`](super::Problem::forecast). Pairs of measures that are not there count nothing.
+    pub fn forecast(&self, target: &Target) -> Forecast {
+        let each = Target { time: None, ..*target };
+        let support = |i: usize| self.measures.get(i).ok().map(|row| row.support().len());
+        let mut all = Forecast::default();
+        for &(i, j) in self.pairs {
+            if let (Some(left), Some(right)) = (support(i), support(j)) {
+                let sizes = (left, right);
+                all += of_size(Some(self.ground), sizes, self.relax.is_balanced(), &each);
+            }
+        }
+        let threads = rayon::current_num_threads().clamp(1, self.pairs.len().max(1));
+        let most = target.time.map_or(f64::INFINITY, |time| time.as_secs_f64());
+        all.seconds = (all.seconds / threads as f64).min(most);
+        all.bytes = all.bytes.saturating_mul(threads as u64);
+        all
     }
 
     /// Whether all are solved before other threads would have begun: see

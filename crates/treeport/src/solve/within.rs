@@ -13,7 +13,9 @@ use super::exact::line::Line;
 use super::exact::{self, Solution, choice, components, relaxed};
 use super::matrix::SideMasses;
 use super::penalty::Relaxation;
-use super::problem::{OnMetric, Posed, Problem, QUICK_ARCS, arcs, how_far, solve_posed};
+use super::problem::{
+    Duals, OnMetric, Posed, Potentials, Problem, QUICK_ARCS, arcs, how_far, solve_posed,
+};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};
@@ -38,10 +40,15 @@ impl Default for Target {
 }
 
 impl Target {
+    /// The relative width that is asked for; 0 for the exact solution.
+    pub(super) fn share(&self) -> f64 {
+        if let Accuracy::Within(error) = self.accuracy { error.max(0.0) } else { 0.0 }
+    }
+
     /// The largest relative width of the bounds.
     pub(super) fn width(&self) -> Result<f64> {
         self.accuracy.check_for(Question::Problem)?;
-        Ok(if let Accuracy::Within(error) = self.accuracy { error } else { 0.0 })
+        Ok(self.share())
     }
 }
 
@@ -56,9 +63,24 @@ pub struct Bounds {
     pub upper: f64,
     /// The plan behind the upper bound.
     pub plan: Coupling,
+    /// Dual values behind the lower bound, of points that lose mass, as in [`Solution`]; none where nothing
+    /// is known but that costs are not negative.
+    pub left: Vec<(usize, f64)>,
+    /// Those of points that gain mass.
+    pub right: Vec<(usize, f64)>,
 }
 
 impl Bounds {
+    /// Bounds and a plan, without dual values yet.
+    pub(super) fn of_plan(lower: f64, upper: f64, plan: Coupling) -> Self {
+        Self { lower, upper, plan, left: Vec::new(), right: Vec::new() }
+    }
+
+    /// The same with dual values.
+    pub(super) fn proved_by(self, [left, right]: [Duals; 2]) -> Self {
+        Self { left, right, ..self }
+    }
+
     fn is_within(&self, width: f64) -> bool {
         self.upper.is_finite() && self.upper - self.lower <= width * self.upper
     }
@@ -87,8 +109,63 @@ impl Problem<'_> {
         let clock = Clock::new(target.time, progress);
         let found = bounds(&self.posed()?, self.relax(), width, &clock);
         let mut bounds = found.map_err(|error| self.explained(error))?;
-        self.rename_moves(&mut bounds.plan, [&mut Vec::new(), &mut Vec::new()]);
+        let Bounds { plan, left, right, .. } = &mut bounds;
+        self.rename_moves(plan, [left, right]);
         Ok(bounds)
+    }
+
+    /// As [`within`](Self::within), with dual values of all points that prove the lower bound to anybody.
+    ///
+    /// `left[i] + right[j]` is at most the cost from i to j for all points, with or without mass, and none is
+    /// above a penalty. Σ a·left + Σ b·right is the lower bound, up to rounding: 10⁻¹² of all mass times the
+    /// largest of the dual values. (Totals that differ by more than rounding are brought to that of the first
+    /// measure before, as for every value.) Dual values of all points may prove more than those of some did;
+    /// the bound is raised to that.
+    ///
+    /// # Errors
+    /// As [`within`](Self::within) and [`potentials`](Self::potentials).
+    ///
+    /// # Complexity
+    /// That of [`potentials`](Self::potentials) comes on top, and is not part of a limited time.
+    ///
+    /// # Example
+    /// ```
+    /// use treeport::{Accuracy, GroundMetric, Measures, PointMetric, Problem, Target, silent};
+    /// let metric = GroundMetric::from_points(1, vec![0.0, 1.0, 5.0], PointMetric::Euclidean)?;
+    /// let measures = Measures::from_dense(3, &[0.5, 0.5, 0.0, 0.0, 0.5, 0.5])?;
+    /// let problem = Problem::new(&metric, &measures.row(0), &measures.row(1));
+    /// let target = Target { accuracy: Accuracy::Within(0.1), time: None };
+    /// let (bounds, proof) = problem.within_with_potentials(target, &silent)?;
+    /// let (u, v) = (proof.left, proof.right);
+    /// assert!((0.5 * (u[0] + u[1]) + 0.5 * (v[1] + v[2]) - bounds.lower).abs() <= 1e-12);
+    /// # Ok::<(), treeport::Error>(())
+    /// ```
+    pub fn within_with_potentials(
+        &self,
+        target: Target,
+        progress: &Progress<'_>,
+    ) -> Result<(Bounds, Potentials)> {
+        self.check_potentials()?;
+        self.with_potentials(self.within(target, progress)?)
+    }
+
+    /// Dual values of all points that prove a lower bound, which may be raised.
+    #[doc(hidden)]
+    pub fn with_potentials(&self, mut bounds: Bounds) -> Result<(Bounds, Potentials)> {
+        self.check_potentials()?;
+        let proof = Solution {
+            value: bounds.upper,
+            plan: bounds.plan.clone(),
+            left: bounds.left.clone(),
+            right: bounds.right.clone(),
+            gap: bounds.upper - bounds.lower,
+            pivots: 0,
+            integers: false,
+        };
+        let potentials = self.potentials(&proof)?;
+        let proved = self.proved_by(&potentials).min(bounds.upper);
+        bounds.lower = bounds.lower.max(proved);
+        Ok((bounds, potentials))
     }
 }
 
@@ -136,7 +213,7 @@ fn bounds(
     let mut first = None;
     match (posed, relax) {
         (Posed::Components(pair), _) => {
-            let mut whole = Bounds { lower: 0.0, upper: 0.0, plan: Coupling::default() };
+            let mut whole = Bounds::of_plan(0.0, 0.0, Coupling::default());
             components::each(pair, relax, |component, part| {
                 let part = match part {
                     components::Part::LeftBehind(solution) => solution.into(),
@@ -148,10 +225,13 @@ fn bounds(
                 };
                 whole.lower += part.lower;
                 whole.upper += part.upper;
+                let name = |point| pair.ground.node(component, point);
                 for (from, to, mass) in part.plan.iter() {
-                    let name = |point| pair.ground.node(component, point) as u32;
-                    whole.plan.push(name(from), name(to), mass);
+                    whole.plan.push(name(from) as u32, name(to) as u32, mass);
                 }
+                let named = |(point, value): (usize, f64)| (name(point), value);
+                whole.left.extend(part.left.into_iter().map(named));
+                whole.right.extend(part.right.into_iter().map(named));
                 Ok(())
             })?;
             return Ok(whole);
@@ -198,6 +278,14 @@ fn bounds(
                 }
             }
         }
+        (Posed::Matrix(matrix), Relaxation::Balanced) => {
+            match exact::matrix_bounds_by_auction(matrix, width, clock) {
+                Err(Error::Cancelled) if clock.is_up() => return first_plan(posed, relax),
+                Err(error) => return Err(error),
+                Ok(Some((found, is_close))) if is_close || clock.is_up() => return Ok(found),
+                Ok(found) => first = found.map(|(found, _)| found),
+            }
+        }
         (Posed::Metric(_) | Posed::Matrix(_), _) => {}
     }
     // A small problem would be solved before it asks for the first time.
@@ -218,7 +306,8 @@ fn bounds(
 impl From<Solution> for Bounds {
     fn from(solution: Solution) -> Self {
         let lower = (solution.value - solution.gap).max(0.0);
-        Self { lower, upper: solution.value, plan: solution.plan }
+        let Solution { value: upper, plan, left, right, .. } = solution;
+        Self { lower, upper, plan, left, right }
     }
 }
 
@@ -294,5 +383,5 @@ pub(super) fn first_plan(posed: &Posed<'_>, relax: Relaxation<'_>) -> Result<Bou
         to_move -= mass;
         (i, j) = (i + usize::from(supply[i] <= 0.0), j + usize::from(demand[j] <= 0.0));
     }
-    Ok(Bounds { lower: 0.0, upper, plan })
+    Ok(Bounds::of_plan(0.0, upper, plan))
 }

@@ -5,6 +5,7 @@ mod common;
 
 mod barycenter;
 mod batches;
+mod bounds;
 mod clouds;
 mod components;
 mod contract;

@@ -16,7 +16,7 @@ use treeport::internal::labels::{DEFAULT_PAIRS, TRIED_PAIRS, pairs_within};
 use treeport::internal::steps;
 use treeport::io::ModelFile;
 use treeport::progress::State;
-use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures};
+use treeport::{Error, Fit, FitOptions, GroundMetric, Labelled, Measures, Relax};
 use treeport_jobs::history;
 
 pub(crate) use self::args::{FitArgs, parse_time};
@@ -149,7 +149,7 @@ fn what_to_learn(
     }
     let listed = Pairs::Listed(pairs.clone());
     let ground = metric.clone().into();
-    let work = Work { ground: &ground, measures, pairs: &listed };
+    let work = Work { ground: &ground, measures, pairs: &listed, relax: Relax::Balanced };
     let (beside, mut distances) = (checkpoint::labels_beside(&args.output), Vec::new());
     let mut rows =
         SolvedRows::open(&beside, &work.job(), &listed, |distance| distances.push(distance))?;

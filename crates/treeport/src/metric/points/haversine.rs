@@ -16,6 +16,7 @@ impl PointFormula for Haversine {
     /// Between opposite sides of the Earth the rounding of a product would count.
     const KERNEL: Kernel = Kernel::Squares;
     const NORM: Option<Norm> = None;
+    const RADIUS: Option<f64> = Some(EARTH);
     const DEGREE: u8 = 0;
     const MAP: MapCoordinates = MapCoordinates::Degrees;
     const WITHOUT_PERIOD: Option<&'static str> =

@@ -36,6 +36,9 @@ trait PointFormula {
     /// A distance over ‖x − y‖² of its vectors, where that is one number: a power of two.
     const SQUARE_SHARE: Option<f64> = None;
 
+    /// The radius of the sphere along which distances are measured between unit vectors, where they are.
+    const RADIUS: Option<f64> = None;
+
     /// Vectors c times as long are c to this power times as far apart; 0 for vectors of length 1.
     const DEGREE: u8;
 
@@ -154,6 +157,11 @@ macro_rules! point_metrics {
             /// A distance over the squared Euclidean one of its vectors, where that is one number.
             pub(crate) fn square_share(self) -> Option<f64> {
                 match self { $(Self::$metric => $file::$metric::SQUARE_SHARE),+ }
+            }
+
+            /// The radius of the sphere along which distances are measured, where they are.
+            pub(crate) fn radius(self) -> Option<f64> {
+                match self { $(Self::$metric => $file::$metric::RADIUS),+ }
             }
 
             /// Why its coordinates have no period, where they have none.

@@ -36,6 +36,12 @@ pub(in crate::solve) fn network_if_faster(
     is_faster.then(|| metric.network()).flatten()
 }
 
+/// The time that a problem between so many points of a graph takes, whichever way is faster.
+pub(in crate::solve) fn time_on_graph(metric: &GroundMetric, left: usize, right: usize) -> f64 {
+    let edges = metric.edges().map_or(0, <[_]>::len);
+    on_edges(metric.points(), edges).min(between(metric, left, right))
+}
+
 /// Whether a graph is solved exactly on its edges in about the time that bounds between so many points
 /// take. Stopping that solver early is no way to bounds: on bus networks of 500 and 1,900 nodes bounds
 /// a tenth apart take 0.85 to 1.2 times as long as the end, because each look at them is a search.

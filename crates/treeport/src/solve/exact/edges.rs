@@ -56,10 +56,10 @@ pub(in crate::solve) fn bounds(
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         if solver.left.is_empty() {
             let plan = solver.shared_plan();
-            return Ok(Bounds { lower: 0.0, upper: 0.0, plan });
+            return Ok(Bounds::of_plan(0.0, 0.0, plan));
         }
         let found = solver.bounds_on_edges(pair.metric, network, accuracy, &counter, clock)?;
-        Ok(Bounds { plan: solver.plan_as_given(found.plan), ..found })
+        Ok(solver.bounds_as_given(found))
     })
 }
 
@@ -112,7 +112,7 @@ impl Solver {
                 lower_bound((&self.left, &self.supply), (&self.right, &self.demand), &potential);
             if is_up || upper - lower <= accuracy * upper {
                 let tree = short.tree(nodes);
-                return Ok(Bounds { lower, upper, plan: self.plan_on(&tree) });
+                return Ok(self.bounds_of((lower, upper), &tree, |v| potential[v]));
             }
             if is_end {
                 break (lower, upper);
@@ -120,21 +120,30 @@ impl Solver {
         };
         let lost = self.units.rounded(&self.supply, &self.demand);
         if let Some((value, gap)) = proved(short, network, supply, &mass, lost) {
-            let tree = short.tree(nodes);
-            return Ok(Bounds {
-                lower: (value - gap).max(0.0),
-                upper: value,
-                plan: self.plan_on(&tree),
-            });
+            let (tree, short) = (short.tree(nodes), &self.edges.short);
+            let bounds = ((value - gap).max(0.0), value);
+            return Ok(self.bounds_of(bounds, &tree, |v| short.potential(v)));
         }
         // Lengths too far apart for 64 bits.
         let tree = short.tree(nodes);
         match self.solution_on_edges(network, &goes_on) {
             Err(Error::Cancelled) if clock.is_up() => {
-                Ok(Bounds { lower, upper, plan: self.plan_on(&tree) })
+                Ok(self.bounds_of((lower, upper), &tree, |v| potential[v]))
             }
             solution => solution.map(Bounds::from),
         }
+    }
+
+    /// Bounds with the plan on a spanning tree and the potentials of nodes.
+    fn bounds_of(
+        &self,
+        (lower, upper): (f64, f64),
+        tree: &[u32],
+        potential: impl Fn(usize) -> f64,
+    ) -> Bounds {
+        let left = self.left.iter().map(|&v| (v, potential(v))).collect();
+        let right = self.right.iter().map(|&v| (v, -potential(v))).collect();
+        Bounds::of_plan(lower, upper, self.plan_on(tree)).proved_by([left, right])
     }
 
     /// What heights prove about what is laid out on a graph, as `Solver::lower_bound` finds it from all

@@ -2,24 +2,38 @@
 
 use std::sync::Arc;
 
-use super::{Certified, GoesOn, Solution, Solver, lopsided, reused, sparse};
+use super::sparse::table::MatrixCosts;
+use super::{
+    Certified, GoesOn, Solution, Solver, balance_totals, lopsided, order, rescaling, reused, sparse,
+};
 use crate::error::Result;
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::solve::card::Card;
-use crate::solve::problem::{OnMetric, how_far};
+use crate::solve::matrix::SideMasses;
+use crate::solve::penalty::Relaxation;
+use crate::solve::problem::{OnMatrix, OnMetric, how_far};
 use crate::solve::within::{Bounds, Clock};
 
 /// Arcs from which on problems between points are solved without a table of costs: up to twice as
 /// fast at 3,000 points a side, as fast at 1,000, a third as fast at 500.
 const SPARSE_ARCS: usize = 1 << 21;
 
+/// Arcs from which on a matrix of costs goes to the auction: see `sparse::table` for what that wins.
+const MATRIX_ARCS: usize = 1 << 22;
+
+/// Whether a problem between so many rows and columns of a matrix goes to the auction.
+pub(in crate::solve) fn is_sparse_matrix(n: usize, m: usize) -> bool {
+    let is_even = n.min(m) > 1 && !lopsided::is_lopsided(n, m);
+    is_even && n.saturating_mul(m) >= MATRIX_ARCS
+}
+
 /// Arcs up to which sweeps find bounds sooner than an auction in many dimensions: two thirds of its time at
 /// 2,000 points a side in R³⁰, half as much again at 20,000 in R⁵⁰.
 const MOST_SWEPT: usize = 1 << 25;
 
 /// Whether a problem between so many points is solved without a table of costs.
-fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
+pub(in crate::solve) fn is_sparse(metric: &GroundMetric, n: usize, m: usize) -> bool {
     let is_even = n.min(m) > 1 && !lopsided::is_lopsided(n, m);
     is_even && n.saturating_mul(m) >= SPARSE_ARCS && sparse::takes(metric)
 }
@@ -57,15 +71,38 @@ pub(in crate::solve) fn bounds_by_auction(
         solver.lay_out(pair.metric, &pair.a, &pair.b);
         let found = solver.sparsely_within(pair.metric, &aim, card)?;
         let Some(found) = found else { return Ok(None) };
-        let plan = solver.plan_as_given(solver.plan_of(&found.moves));
-        let bounds = Bounds { lower: found.lower, upper: found.upper, plan };
-        Ok(Some((bounds, found.reaches(width))))
+        let is_close = found.reaches(width);
+        let bounds = Bounds::of_plan(found.lower, found.upper, solver.plan_of(&found.moves));
+        // Empty where nothing is proved.
+        let left = solver.left.iter().copied().zip(found.left).collect();
+        let right = solver.right.iter().copied().zip(found.right).collect();
+        Ok(Some((solver.bounds_as_given(bounds.proved_by([left, right])), is_close)))
+    })
+}
+
+/// As [`bounds_by_auction`], of a problem whose costs a matrix says.
+pub(in crate::solve) fn matrix_bounds_by_auction(
+    matrix: &OnMatrix<'_>,
+    width: f64,
+    clock: &Clock<'_>,
+) -> Result<Option<(Bounds, bool)>> {
+    let goes_on = |proved| clock.hears(&how_far(proved));
+    let is_up = || clock.is_up();
+    let keeps_bounds = clock.is_limited();
+    let aim = sparse::Aim { width, goes_on: &goes_on, keeps_bounds, is_up: &is_up };
+    reused(|solver| {
+        let Some(found) = solver.sparsely_between(matrix, &aim)? else { return Ok(None) };
+        let is_close = found.reaches(width);
+        let bounds = Bounds::of_plan(found.lower, found.upper, solver.plan_of(&found.moves));
+        let left = solver.left.iter().copied().zip(found.left).collect();
+        let right = solver.right.iter().copied().zip(found.right).collect();
+        Ok(Some((solver.bounds_as_given(bounds.proved_by([left, right])), is_close)))
     })
 }
 
 /// Whether a card knows how to measure.
 pub(in crate::solve) fn has_card(metric: &GroundMetric) -> bool {
-    sparse::takes(metric) && metric.half_periods().is_none()
+    sparse::has_card(metric)
 }
 
 /// An exact solution with a card that looks through all pairs; nothing where that proves none.
@@ -124,6 +161,52 @@ impl Solver {
         let masses = [&self.supply[..], &self.demand];
         let sides = [&self.left[..], &self.right];
         let sparse = sparse::Sparse::new(metric, sides, masses, card, aim.goes_on)?;
+        sparse.map(|sparse| sparse.solve(&mut self.float, aim)).transpose()
+    }
+
+    /// Solves a problem whose costs a matrix says, where it is large and can be proved; lays it out.
+    pub(super) fn sparsely_on_matrix(
+        &mut self,
+        matrix: &OnMatrix<'_>,
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Option<(Certified, sparse::Answer)>> {
+        let aim = sparse::Aim { width: 0.0, goes_on, keeps_bounds: false, is_up: &|| false };
+        let found = self.sparsely_between(matrix, &aim)?;
+        Ok(found.and_then(|answer| Some((answer.certified?, answer))))
+    }
+
+    fn sparsely_between(
+        &mut self,
+        matrix: &OnMatrix<'_>,
+        aim: &sparse::Aim<'_>,
+    ) -> Result<Option<sparse::Answer>> {
+        if !is_sparse_matrix(matrix.a.len(), matrix.b.len()) {
+            return Ok(None);
+        }
+        self.shared.clear();
+        let Self { left, right, supply, demand, .. } = self;
+        let rows = SideMasses { places: left, masses: supply };
+        let columns = SideMasses { places: right, masses: demand };
+        let [given, taken] = matrix.read_masses(Relaxation::Balanced, [rows, columns])?;
+        if !is_sparse_matrix(left.len(), right.len()) {
+            return Ok(None);
+        }
+        let cost = |i: usize, j: usize| matrix.costs.entry(left[i], right[j]);
+        self.turned = order::comes_second_by(&self.supply, &self.demand, cost);
+        let factor = rescaling(given, taken);
+        for mass in &mut self.demand {
+            *mass *= factor;
+        }
+        if self.turned {
+            std::mem::swap(&mut self.left, &mut self.right);
+            std::mem::swap(&mut self.supply, &mut self.demand);
+        }
+        balance_totals(&self.supply, &mut self.demand);
+        self.units.set(&self.supply, &self.demand);
+        let costs = MatrixCosts { view: matrix.costs, is_turned: self.turned };
+        let sides = [&self.left[..], &self.right];
+        let masses = [&self.supply[..], &self.demand];
+        let sparse = sparse::Sparse::of_matrix(costs, sides, masses, aim.goes_on)?;
         sparse.map(|sparse| sparse.solve(&mut self.float, aim)).transpose()
     }
 

@@ -130,13 +130,18 @@ impl LineOrder {
 
 /// Refuses problems on a line that do not fit into memory, so many `at_once`.
 pub(in crate::solve) fn check_room(n: usize, m: usize, at_once: usize) -> Result<()> {
+    let step = format_args!("transport between {n} and {m} points on a line");
+    let bytes = bytes(n, m).saturating_mul(at_once as u64);
+    memory::check(step, bytes, "give fewer points at a time")
+}
+
+/// The bytes that a problem between so many points takes.
+pub(in crate::solve) fn bytes(n: usize, m: usize) -> u64 {
     // The sides (a point, its mass as given and as a whole number), their order, and a plan with its
     // dual values.
     let side = size_of::<(usize, f64, i128, u32)>() + NumberOrder::BYTES;
     let solution = size_of::<(u32, u32, f64)>() + size_of::<(Twofold, usize, f64)>();
-    let bytes = (n as u64 + m as u64).saturating_mul((side + solution) as u64);
-    let step = format_args!("transport between {n} and {m} points on a line");
-    memory::check(step, bytes.saturating_mul(at_once as u64), "give fewer points at a time")
+    (n as u64 + m as u64).saturating_mul((side + solution) as u64)
 }
 
 /// A move of the plan: places on either side, and how much goes.

@@ -72,7 +72,10 @@ use crate::tree::Coupling;
 pub(crate) use choice::{is_quick_on_edges, solving_time};
 pub(crate) use dual::lower_bound;
 use fixed::Units;
-pub(super) use large::{bounds_by_auction, bytes, has_card, solution_on_card, sweeps_come_first};
+pub(super) use large::{
+    bounds_by_auction, bytes, has_card, is_sparse, is_sparse_matrix, matrix_bounds_by_auction,
+    solution_on_card, sweeps_come_first,
+};
 use line::Line;
 pub(crate) use order::precedes;
 use simplex::Simplex;
@@ -267,12 +270,21 @@ impl Solver {
         self.solution(goes_on).map(|found| self.as_given(found))
     }
 
-    /// Lays out a problem that costs alone say.
-    pub(super) fn prepare_between(
+    /// What an optimal plan costs where costs alone say the problem.
+    pub(super) fn value_between(
         &mut self,
         matrix: &OnMatrix<'_>,
         goes_on: &GoesOn<'_>,
-    ) -> Result<()> {
+    ) -> Result<f64> {
+        if let Some((found, _)) = self.sparsely_on_matrix(matrix, goes_on)? {
+            return Ok(found.value);
+        }
+        self.prepare_between(matrix, goes_on)?;
+        Ok(self.certified(goes_on)?.value)
+    }
+
+    /// Lays out a problem that costs alone say.
+    fn prepare_between(&mut self, matrix: &OnMatrix<'_>, goes_on: &GoesOn<'_>) -> Result<()> {
         self.shared.clear();
         let Self { left, right, supply, demand, cost, .. } = self;
         let rows = SideMasses { places: left, masses: supply };
@@ -403,7 +415,7 @@ impl Solver {
     }
 
     /// Solves what is prepared.
-    pub(super) fn certified(&mut self, goes_on: &GoesOn<'_>) -> Result<Certified> {
+    fn certified(&mut self, goes_on: &GoesOn<'_>) -> Result<Certified> {
         let largest = price::largest(&self.cost);
         let (n, m) = (self.left.len(), self.right.len());
         let units = &self.units;

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use super::{MOST_KEPT, Solution, Solver};
 use crate::measure::Measure;
 use crate::solve::penalty::Relaxation;
+use crate::solve::within::Bounds;
 use crate::tree::Coupling;
 
 /// Whether one of two measures comes before the other, in an order of no meaning.
@@ -33,13 +34,33 @@ pub(in crate::solve) fn comes_second(supply: &[f64], demand: &[f64], cost: &[f64
     order_of_sides(supply, demand, cost) == Ordering::Greater
 }
 
+/// The same where a function says the costs.
+pub(super) fn comes_second_by(
+    supply: &[f64],
+    demand: &[f64],
+    cost: impl Fn(usize, usize) -> f64,
+) -> bool {
+    order_of_sides_by(supply, demand, cost) == Ordering::Greater
+}
+
 /// The order of a problem of masses and costs and of what it is the other way round.
 fn order_of_sides(supply: &[f64], demand: &[f64], cost: &[f64]) -> Ordering {
+    let m = demand.len();
+    order_of_sides_by(supply, demand, |i, j| cost[i * m + j])
+}
+
+fn order_of_sides_by(
+    supply: &[f64],
+    demand: &[f64],
+    cost: impl Fn(usize, usize) -> f64,
+) -> Ordering {
     let (n, m) = (supply.len(), demand.len());
     let by_masses = n.cmp(&m).then_with(|| compare(supply.iter().zip(demand)));
+    // They are compared only where both sides have as many points.
     let by_costs = || {
-        let turned = (0..n * m).map(|at| &cost[at % n * m + at / n]);
-        compare(cost.iter().zip(turned))
+        let pairs = (0..n).flat_map(|i| (0..m).map(move |j| (i, j)));
+        let mut orders = pairs.filter_map(|(i, j)| cost(i, j).partial_cmp(&cost(j, i)));
+        orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     };
     by_masses.then_with(by_costs)
 }
@@ -88,6 +109,15 @@ impl Solver {
         }
         solution.plan = self.plan_as_given(solution.plan);
         solution
+    }
+
+    /// Bounds with plan and dual values from the first of the measures given to the second.
+    pub(super) fn bounds_as_given(&self, mut bounds: Bounds) -> Bounds {
+        if self.turned {
+            std::mem::swap(&mut bounds.left, &mut bounds.right);
+        }
+        bounds.plan = self.plan_as_given(bounds.plan);
+        bounds
     }
 
     pub(super) fn plan_as_given(&self, mut plan: Coupling) -> Coupling {

@@ -16,6 +16,8 @@
 //!
 //! Neither dual value of p is below what it was: f(p) ≥ uₚ, and f(p) ≤ −vₚ where p gains mass.
 
+use rayon::prelude::*;
+
 use super::Solution;
 use super::line::Line;
 use crate::metric::GroundMetric;
@@ -108,12 +110,16 @@ impl Solution {
             return line.allowed(&self.right, most);
         }
         let (columns, values): (Vec<usize>, Vec<f64>) = self.right.iter().copied().unzip();
-        let mut row = vec![0.0; columns.len()];
-        let lowest = |i: usize| {
-            metric.block(&[i], &columns, &mut row);
+        let lowest = |row: &mut Vec<f64>, i: usize| {
+            row.resize(columns.len(), 0.0);
+            metric.block(&[i], &columns, row);
             row.iter().zip(&values).map(|(d, v)| d - v).fold(most, f64::min)
         };
-        (0..n).map(lowest).collect()
+        if n.saturating_mul(columns.len()) <= ALONE {
+            let mut row = Vec::new();
+            return (0..n).map(|i| lowest(&mut row, i)).collect();
+        }
+        (0..n).into_par_iter().map_init(Vec::new, lowest).collect()
     }
 
     /// As [`extended`](Self::extended), on a line.
@@ -161,6 +167,9 @@ impl Solution {
         Potentials { left: left.collect(), right }
     }
 }
+
+/// Distances that one thread looks at before another would have begun.
+const ALONE: usize = 1 << 16;
 
 /// Without any cost nothing binds a value, and 0 is one that can be added up.
 fn or_zero(value: f64) -> f64 {

@@ -68,6 +68,10 @@ pub(in crate::solve) fn solve_on_matrix(
     goes_on: &GoesOn<'_>,
 ) -> Result<Solution> {
     if relax.is_balanced() {
+        if let Some((found, answer)) = solver.sparsely_on_matrix(matrix, goes_on)? {
+            let solution = solver.sparse_solution(found, answer);
+            return Ok(solver.as_given(solution));
+        }
         solver.prepare_between(matrix, goes_on)?;
         return solver.solution(goes_on).map(|found| solver.as_given(found));
     }

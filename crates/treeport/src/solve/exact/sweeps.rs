@@ -19,8 +19,9 @@ use crate::error::{Error, Result};
 use crate::measure::Measure;
 use crate::memory;
 use crate::metric::{FAR, GroundMetric, LoweredDistances};
-use crate::solve::problem::OnMetric;
-use crate::solve::single_problem::SingleProblem;
+use crate::rounding::single;
+use crate::solve::problem::{Duals, OnMetric};
+use crate::solve::single_problem::{SingleProblem, proved_bound};
 use crate::solve::within::Bounds;
 
 /// Certified lower and upper bounds of W₁ between two measures that fit the metric and each other; more
@@ -44,21 +45,23 @@ pub(crate) fn interval(
     {
         return Ok(found);
     }
-    reused(|solver| solver.interval(metric, a, b, tolerance))
+    reused(|solver| solver.interval(metric, (a, b), tolerance, None))
 }
 
-/// As [`interval`], with the plan behind the upper bound.
+/// As [`interval`], with the plan behind the upper bound and the dual values behind the lower one.
 pub(in crate::solve) fn interval_and_plan(pair: &OnMetric<'_>, tolerance: f64) -> Result<Bounds> {
     let OnMetric { metric, a, b } = pair;
     reused(|solver| {
-        let (lower, upper) = solver.interval(metric, a, b, tolerance)?;
+        let mut duals = [vec![], vec![]];
+        let (lower, upper) = solver.interval(metric, (a, b), tolerance, Some(&mut duals))?;
         let mut plan = solver.shared_plan();
         if !solver.left.is_empty() {
             for (i, j, mass) in solver.moves(false) {
                 plan.push(solver.left[i] as u32, solver.right[j] as u32, mass);
             }
         }
-        Ok(Bounds { lower, upper, plan: solver.plan_as_given(plan) })
+        let bounds = Bounds::of_plan(lower, upper, plan).proved_by(duals);
+        Ok(solver.bounds_as_given(bounds))
     })
 }
 
@@ -135,30 +138,21 @@ struct PointsAndMasses {
 }
 
 impl Solver {
-    /// Bounds of W₁; the flows of the last basis are the plan behind the upper one.
+    /// Bounds of W₁; the flows of the last basis are the plan behind the upper one, and `duals` become the
+    /// dual values behind the lower one, where they are asked for.
     fn interval(
         &mut self,
         metric: &GroundMetric,
-        a: &Measure<'_>,
-        b: &Measure<'_>,
+        (a, b): (&Measure<'_>, &Measure<'_>),
         tolerance: f64,
+        duals: Option<&mut [Duals; 2]>,
     ) -> Result<(f64, f64)> {
         self.lay_out(metric, a, b);
         if self.left.is_empty() {
             return Ok((0.0, 0.0));
         }
-        self.swept(metric, (a, b), tolerance)
-    }
-
-    /// Bounds for what is laid out.
-    fn swept(
-        &mut self,
-        metric: &GroundMetric,
-        measures: (&Measure<'_>, &Measure<'_>),
-        tolerance: f64,
-    ) -> Result<(f64, f64)> {
         let mut rough = std::mem::take(&mut self.rough);
-        let bounds = self.swept_by(metric, measures, tolerance, &mut rough);
+        let bounds = self.swept_by(metric, (a, b), tolerance, &mut rough, duals);
         self.rough = rough;
         bounds
     }
@@ -169,12 +163,22 @@ impl Solver {
         (a, b): (&Measure<'_>, &Measure<'_>),
         tolerance: f64,
         rough: &mut SweepMemory,
+        duals: Option<&mut [Duals; 2]>,
     ) -> Result<(f64, f64)> {
         let SweepMemory { moving, all } = rough;
         if metric.is_metric() {
             let below = self.fill(metric, moving)?;
             let (lower, schedule) = self.sweep(tolerance, moving);
             let upper = self.plan_cost(metric, &below, moving, schedule)?;
+            if let Some(duals) = duals {
+                let (supply, demand) = (&self.supply, &self.demand);
+                if proved_bound((supply, &moving.u), (demand, &moving.v)) < lower {
+                    // What was known at first is the best.
+                    moving.u.fill(0.0);
+                    moving.bound_by_sources(supply, demand);
+                }
+                *duals = moving.duals((&self.left, &self.right), below.unit);
+            }
             return Ok((lower * below.unit, upper));
         }
         let below = self.fill(metric, all)?;
@@ -188,6 +192,9 @@ impl Solver {
         self.gather((&rows, &columns), all, moving);
         let (_, schedule) = self.sweep(tolerance, moving);
         let lower = extend(&whole, &columns, moving, all);
+        if let Some(duals) = duals {
+            *duals = all.duals((&whole.left, &whole.right), below.unit);
+        }
         // Without the triangle inequality no cost is a length whose ends were rounded.
         Ok((lower * below.unit, self.plan_cost(metric, &below, moving, schedule)?))
     }
@@ -283,6 +290,18 @@ impl Solver {
             mass * if is_known { high } else { metric.distance(self.left[i], self.right[j]) }
         };
         Ok(flows.filter(|flow| flow.2 > 0.0).map(price).sum())
+    }
+}
+
+impl SingleProblem {
+    /// The duals behind the last bound, of points on either side, in a unit: those of sources lowered by
+    /// the rounding of their minima, and those of targets that took part.
+    fn duals(&self, (left, right): (&[usize], &[usize]), unit: f64) -> [Duals; 2] {
+        let lowered = |u: f32| f64::from(u) - single(2) * f64::from(u.abs());
+        let sources = left.iter().zip(&self.u).map(|(&point, &u)| (point, lowered(u) * unit));
+        let targets = right.iter().zip(&self.v).filter(|(_, v)| **v > -0.5 * FAR);
+        let targets = targets.map(|(&point, &v)| (point, f64::from(v) * unit));
+        [sources.collect(), targets.collect()]
     }
 }
 

@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn early_bounds_hold(problem in problems(), epsilon in prop::sample::select(vec![0.0, 1e-6, 0.1, 0.5, 10.0])) {
         let judge = problem.judge();
-        let Bounds { lower, upper, plan } = within(&problem, epsilon, &silent).unwrap();
+        let Bounds { lower, upper, plan, .. } = within(&problem, epsilon, &silent).unwrap();
         let metric = problem.metric();
         prop_assert!(plan.cost(|i, j| metric.distance(i, j)) <= upper * (1.0 + 1e-9));
         prop_assert!(lower <= judge * (1.0 + 2e-9) && upper >= judge * (1.0 - 2e-9), "{lower} {judge} {upper}");

@@ -12,7 +12,8 @@
 //!
 //! # What single precision loses
 //! Sums of squares (of absolute differences) of k coordinates are off by at most k + 4 roundings, the
-//! coordinates have moved by one each, and half periods as well. [`Frame::lost`] is the most that a cost plus a price
+//! coordinates have moved by one each, and half periods as well. An arc is up to √2 times as far off as the
+//! straight line below it, which is that of a quarter of the circle at most (`arc`). [`Frame::lost`] is the most that a cost plus a price
 //! may be off by, over all pairs; who wants more digits looks again at whatever is that close.
 
 #![allow(clippy::inline_always, reason = "what is inlined is compiled for its caller's processor")]
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::table::SingleRows;
 use crate::metric::period::apart_single;
 use crate::metric::{GroundMetric, Norm, PointMetric};
 use crate::rounding::single;
@@ -29,7 +31,7 @@ use crate::units::of_largest;
 use crate::wide::for_wide_registers;
 
 /// Points side by side.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// One number for each of them.
 type Lanes = [[f32; 8]; LANES / 8];
@@ -51,15 +53,23 @@ pub(super) enum Formula {
     Square,
     /// max |xₖ − yₖ|.
     Largest,
+    /// The arc above √Σ (xₖ − yₖ)² on a sphere, a quarter of the circle at most.
+    Arc,
+    /// The same of any length, between vectors of length 1.
+    Globe,
+    /// What a table says (`table`): the "coordinates" of a source are its costs to all sinks.
+    Table,
 }
 
 impl Formula {
-    fn name(self) -> &'static str {
+    /// What a card calls it, where it knows it.
+    fn name(self) -> Option<&'static str> {
         match self {
-            Self::Length => "length",
-            Self::Absolutes => "absolutes",
-            Self::Square => "square",
-            Self::Largest => "largest",
+            Self::Length => Some("length"),
+            Self::Absolutes => Some("absolutes"),
+            Self::Square => Some("square"),
+            Self::Largest => Some("largest"),
+            Self::Arc | Self::Globe | Self::Table => None,
         }
     }
 }
@@ -69,6 +79,9 @@ const LENGTH: u8 = 0;
 const ABSOLUTES: u8 = 1;
 const SQUARE: u8 = 2;
 const LARGEST: u8 = 3;
+const ARC: u8 = 4;
+const GLOBE: u8 = 5;
+const TABLE: u8 = 6;
 
 /// What coordinates are relative to, and what costs of theirs stand for.
 #[derive(Clone, Debug)]
@@ -78,16 +91,23 @@ pub(super) struct Frame {
     unit: f64,
     /// Half periods in units, infinite for coordinates that have none; empty where none matters.
     halves: Vec<f32>,
+    /// What squares of lengths are multiplied by to be those of half the chord of an arc; 0 where costs
+    /// are no arcs.
+    curvature: f32,
     /// A cost of 1 here is this much outside.
     pub(super) worth: f64,
 }
+
+/// The farthest that points may be from their center for all arcs between them to be a quarter of a circle
+/// at most: half of √2, the chord of a quarter, less what rounding may move.
+const NEAR_CENTER: f64 = 0.707;
 
 impl Frame {
     /// Nothing where costs are no norm of differences, nor its square.
     pub(super) fn new(metric: &GroundMetric, sides: [&[usize]; 2]) -> Option<Self> {
         let kind = metric.point_metric()?;
         let (dim, vectors) = metric.vectors()?;
-        let (formula, share) = formula(kind)?;
+        let (mut formula, share) = formula(kind)?;
         let points = || sides.into_iter().flatten().map(|&i| &vectors[i * dim..(i + 1) * dim]);
         let mut center = vec![0.0; dim];
         let count = (sides[0].len() + sides[1].len()) as f64;
@@ -99,18 +119,34 @@ impl Frame {
         for (at, half) in center.iter_mut().zip(&halves) {
             *at = if half.is_finite() { 0.0 } else { *at };
         }
+        let distance = |point: &[f64]| {
+            point.iter().zip(&center).map(|(x, c)| (x - c) * (x - c)).sum::<f64>().sqrt()
+        };
+        if formula == Formula::Arc && points().any(|point| distance(point) > NEAR_CENTER) {
+            formula = Formula::Globe;
+            center.fill(0.0);
+        }
         let offset = |point: &[f64]| {
             point.iter().zip(&center).map(|(x, c)| (x - c).abs()).fold(0.0, f64::max)
         };
-        let unit = of_largest(points().map(offset));
-        let worth = if formula == Formula::Square { unit * unit * share } else { unit };
+        let unit = if formula == Formula::Globe { 1.0 } else { of_largest(points().map(offset)) };
+        let worth = if formula == Formula::Square { unit * unit * share } else { unit * share };
+        let is_arc = matches!(formula, Formula::Arc | Formula::Globe);
+        let curvature = if is_arc { (0.25 * unit * unit) as f32 } else { 0.0 };
         (worth.is_normal() && (1.0 / worth).is_normal()).then_some(Self {
             formula,
             center,
             unit,
             halves: halves.iter().map(|half| (half / unit) as f32).collect(),
+            curvature,
             worth,
         })
+    }
+
+    /// That of costs of a table, none of which is above 2.
+    pub(super) fn of_table(worth: f64) -> Self {
+        let (center, halves) = (Vec::new(), Vec::new());
+        Self { formula: Formula::Table, center, unit: 1.0, halves, curvature: 0.0, worth }
     }
 
     /// More than any cost: no coordinate is above 2, so no difference above 4.
@@ -120,7 +156,10 @@ impl Frame {
             Formula::Length => 4.0 * dim.sqrt(),
             Formula::Absolutes => 4.0 * dim,
             Formula::Square => 16.0 * dim,
-            Formula::Largest => 4.0,
+            Formula::Largest | Formula::Globe => 4.0,
+            // An arc of a quarter is 1.1107 times its chord.
+            Formula::Arc => 1.12 * 4.0 * dim.sqrt(),
+            Formula::Table => 2.0,
         }
     }
 
@@ -141,14 +180,80 @@ impl Frame {
             Formula::Absolutes => along_axis * dim,
             Formula::Square => along_axis * dim.sqrt() * 2.1 * 4.0 * dim.sqrt(),
             Formula::Largest => along_axis,
+            // The derivative of an arc in its chord, at a quarter of the circle.
+            Formula::Arc | Formula::Globe => std::f64::consts::SQRT_2 * along_axis * dim.sqrt(),
+            Formula::Table => 0.0,
         };
-        2.0 * (moved + single(self.center.len() + 8) * self.largest() + single(2) * price)
+        let roundings = match self.formula {
+            Formula::Arc | Formula::Globe => self.center.len() + 8 + ARC_ROUNDINGS,
+            _ => self.center.len() + 8,
+        };
+        2.0 * (moved + single(roundings) * self.largest() + single(2) * price)
     }
 }
 
-/// Whether costs are a norm of differences, or its square.
+/// Roundings that an arc adds to those of its chord: one for each step of the series but the last, whose
+/// factor is at most ½, the product, the difference to half a circle and that number, and one for what the
+/// series itself leaves out, 2.6·10⁻⁸.
+const ARC_ROUNDINGS: usize = 12;
+
+/// arcsin(x)/x as a series of x², for x² up to ½: within 2.6·10⁻⁸ of it.
+const ARCSINE: [f32; 8] = [
+    0.109_731_965,
+    -0.090_179_39,
+    0.075_598_136,
+    0.016_713_416,
+    0.046_483_66,
+    0.074_880_935,
+    0.166_669_55,
+    1.0,
+];
+
+/// The arc above a chord, from the square of that, a quarter of a circle at most: 2·arcsin(½ chord). Squares
+/// times `curvature` are those of half the chord on the unit sphere.
+#[inline(always)]
+fn arc(square: f32, curvature: f32) -> f32 {
+    let z = square * curvature;
+    let mut series = ARCSINE[0];
+    for term in &ARCSINE[1..] {
+        series = series * z + term;
+    }
+    square.sqrt() * series
+}
+
+/// The arc between two vectors of length 1, from the squares of their difference and of their sum, which is
+/// the chord to the point opposite: the shorter of both has lost no digits.
+#[inline(always)]
+fn arc_on_globe(square: f32, opposite: f32) -> f32 {
+    let is_near = square <= opposite;
+    let short = arc(if is_near { square } else { opposite }, 0.25);
+    if is_near { short } else { std::f32::consts::PI - short }
+}
+
+/// An arc that is not above any whose chord has at least this square: where a chord is nearly that of half a
+/// circle a little less is said, and a little less than the series says, which may fall by its last digits where
+/// arcs rise.
+#[inline(always)]
+fn least_arc<const FORMULA: u8>(square: f32, curvature: f32) -> f32 {
+    const BELOW: f32 = 1.0 - 1.0 / (1 << 18) as f32;
+    let arc = if FORMULA == GLOBE {
+        let square = if square < 3.0 { square } else { 3.0 };
+        arc_on_globe(square, 4.0 - square)
+    } else {
+        arc(square, curvature)
+    };
+    arc * BELOW
+}
+
+/// Whether costs are a norm of differences, its square, or an arc.
 pub(super) fn is_known(metric: &GroundMetric) -> bool {
     metric.point_metric().is_some_and(|kind| formula(kind).is_some())
+}
+
+/// Whether a card knows how costs are computed.
+pub(super) fn has_card(metric: &GroundMetric) -> bool {
+    let formula = metric.point_metric().and_then(formula);
+    formula.is_some_and(|(formula, _)| formula.name().is_some()) && metric.half_periods().is_none()
 }
 
 fn formula(kind: PointMetric) -> Option<(Formula, f64)> {
@@ -157,7 +262,7 @@ fn formula(kind: PointMetric) -> Option<(Formula, f64)> {
         (Some(Norm::L1), _) => Some((Formula::Absolutes, 1.0)),
         (Some(Norm::Largest), _) => Some((Formula::Largest, 1.0)),
         (None, Some(share)) => Some((Formula::Square, share)),
-        (None, None) => None,
+        (None, None) => kind.radius().map(|radius| (Formula::Arc, radius)),
     }
 }
 
@@ -177,6 +282,8 @@ pub(super) struct Cloud {
     dim: usize,
     /// Half periods; empty where none matters.
     halves: Vec<f32>,
+    /// As in [`Frame`].
+    curvature: f32,
     pub(super) len: usize,
     /// One point after the other.
     points: Vec<f32>,
@@ -285,25 +392,59 @@ impl Cloud {
             rounded
                 .extend(vector.iter().zip(&frame.center).map(|(x, c)| ((x - c) * inverse) as f32));
         }
-        Self::of_rounded(frame.formula, dim, frame.halves.clone(), rounded, card)
+        Self::of_rounded(frame.formula, dim, frame.halves.clone(), frame.curvature, rounded, card)
+    }
+
+    /// Sources whose costs to all sinks are rows of a table.
+    pub(super) fn of_rows(rows: SingleRows) -> Self {
+        let SingleRows { width, costs, .. } = rows;
+        let len = costs.len() / width;
+        Self { points: costs, ..Self::of_columns(len) }.with_dim(width)
+    }
+
+    /// So many sinks whose costs the sources know.
+    pub(super) fn of_columns(len: usize) -> Self {
+        Self {
+            formula: Formula::Table,
+            dim: 1,
+            halves: Vec::new(),
+            curvature: 0.0,
+            len,
+            points: Vec::new(),
+            blocks: Vec::new(),
+            nodes: Vec::new(),
+            boxes: Vec::new(),
+            kept: None,
+        }
+    }
+
+    fn with_dim(self, dim: usize) -> Self {
+        Self { dim, ..self }
+    }
+
+    /// Whether its costs are those of a table, of which there is no coarser one.
+    pub(super) fn is_table(&self) -> bool {
+        self.formula == Formula::Table
     }
 
     /// Lays out every point of some places.
     pub(super) fn some(&self, places: &[u32]) -> Self {
         let rows = places.iter().flat_map(|&place| self.point(place as usize));
         let (halves, card) = (self.halves.clone(), self.kept.as_ref().map(|kept| &kept.card));
-        Self::of_rounded(self.formula, self.dim, halves, rows.copied().collect(), card)
+        let rows = rows.copied().collect();
+        Self::of_rounded(self.formula, self.dim, halves, self.curvature, rows, card)
     }
 
     fn of_rounded(
         formula: Formula,
         dim: usize,
         halves: Vec<f32>,
+        curvature: f32,
         points: Vec<f32>,
         card: Option<&Arc<dyn Card>>,
     ) -> Self {
         let len = points.len() / dim;
-        let kept = card.filter(|_| halves.is_empty());
+        let kept = card.filter(|_| halves.is_empty() && formula.name().is_some());
         let kept = kept.and_then(|card| Kept::new(card, &points, dim));
         let mut blocks = vec![Lanes::default(); len.div_ceil(LANES) * dim];
         for (place, point) in points.chunks_exact(dim).enumerate() {
@@ -315,6 +456,7 @@ impl Cloud {
             formula,
             dim,
             halves,
+            curvature,
             len,
             points,
             blocks,
@@ -333,6 +475,9 @@ impl Cloud {
     }
 
     pub(super) fn cost(&self, place: usize, other: &Self, at: usize) -> f32 {
+        if self.formula == Formula::Table {
+            return self.point(place)[at];
+        }
         let half = |k: usize| self.halves.get(k).copied().unwrap_or(f32::INFINITY);
         let pairs = self.point(place).iter().zip(other.point(at)).enumerate();
         let apart = pairs.map(|(k, (&x, &y))| apart_single(x, y, half(k)));
@@ -341,6 +486,13 @@ impl Cloud {
             Formula::Absolutes => apart.sum(),
             Formula::Square => apart.map(|d| d * d).sum(),
             Formula::Largest => apart.fold(0.0, f32::max),
+            Formula::Arc => arc(apart.map(|d| d * d).sum(), self.curvature),
+            Formula::Globe => {
+                let both = self.point(place).iter().zip(other.point(at));
+                let opposite = both.map(|(x, y)| (x + y) * (x + y)).sum();
+                arc_on_globe(apart.map(|d| d * d).sum(), opposite)
+            }
+            Formula::Table => unreachable!("looked up above"),
         }
     }
 
@@ -430,7 +582,7 @@ impl Cloud {
         }
         let prices = &query.prices.of[..self.len];
         let search = CardSearch {
-            formula: self.formula.name(),
+            formula: self.formula.name()?,
             from: from.number,
             rows,
             to: to.number,
@@ -527,6 +679,9 @@ for_wide_registers! {
             (Formula::Absolutes, false) => search::<ABSOLUTES, true>(to, from, rows, query, found),
             (Formula::Square, false) => search::<SQUARE, true>(to, from, rows, query, found),
             (Formula::Largest, false) => search::<LARGEST, true>(to, from, rows, query, found),
+            (Formula::Arc, _) => search::<ARC, false>(to, from, rows, query, found),
+            (Formula::Globe, _) => search::<GLOBE, false>(to, from, rows, query, found),
+            (Formula::Table, _) => search::<TABLE, false>(to, from, rows, query, found),
         }
     }
 }
@@ -585,7 +740,12 @@ fn descend<const FORMULA: u8, const PERIODIC: bool>(
             }
             add::<FORMULA>(gap, &mut sum);
         }
-        (if FORMULA == LENGTH { sum.sqrt() } else { sum }) + prices.least[node as usize]
+        let cost = match FORMULA {
+            LENGTH => sum.sqrt(),
+            ARC | GLOBE => least_arc::<FORMULA>(sum, to.curvature),
+            _ => sum,
+        };
+        cost + prices.least[node as usize]
     };
     open.clear();
     open.push((bound(0), 0));
@@ -644,7 +804,13 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
 ) {
     let (mut first, mut second) = ([0.0; 8], [0.0; 8]);
     let (mut third, mut fourth) = ([0.0; 8], [0.0; 8]);
-    let axes = to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point);
+    let axes = if FORMULA == TABLE {
+        let costs = &point.as_chunks::<8>().0[block * 4..(block + 1) * 4];
+        (first, second, third, fourth) = (costs[0], costs[1], costs[2], costs[3]);
+        [].iter().zip(point)
+    } else {
+        to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point)
+    };
     for (k, (lanes, &x)) in axes.enumerate() {
         let half = if PERIODIC { to.halves[k] } else { f32::INFINITY };
         let [one, two, three, four] = lanes;
@@ -655,14 +821,18 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
     }
     let noise = &NOISE[(found.row * 37 + block * 11) % NOISE.len()];
     let mut cost = [first, second, third, fourth];
+    let opposite = if FORMULA == GLOBE { opposites(to, block, point) } else { cost };
     let mut value = [[0.0; 8]; 4];
     let mut least = [f32::INFINITY; 8];
     for at in 0..4 {
         let prices = &prices.of.as_chunks::<8>().0[block * 4 + at];
         for lane in 0..8 {
-            if FORMULA == LENGTH {
-                cost[at][lane] = cost[at][lane].sqrt();
-            }
+            cost[at][lane] = match FORMULA {
+                LENGTH => cost[at][lane].sqrt(),
+                ARC => arc(cost[at][lane], to.curvature),
+                GLOBE => arc_on_globe(cost[at][lane], opposite[at][lane]),
+                _ => cost[at][lane],
+            };
             value[at][lane] = cost[at][lane] + prices[lane] + noise[at][lane] * found.noise;
             least[lane] = if value[at][lane] < least[lane] { value[at][lane] } else { least[lane] };
         }
@@ -674,6 +844,21 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
     if any {
         found.take(block, &value, &cost);
     }
+}
+
+/// The squares of the sums of a vector and those of a block.
+#[inline(always)]
+fn opposites(to: &Cloud, block: usize, point: &[f32]) -> Lanes {
+    let mut squares = Lanes::default();
+    for (lanes, x) in to.blocks[block * to.dim..(block + 1) * to.dim].iter().zip(point) {
+        for (square, lanes) in squares.iter_mut().zip(lanes) {
+            for lane in 0..8 {
+                let sum = lanes[lane] + x;
+                square[lane] += sum * sum;
+            }
+        }
+    }
+    squares
 }
 
 /// Random numbers below 1.

@@ -71,7 +71,7 @@ pub(super) fn first_prices(
     finest: f32,
     goes_on: &dyn Fn() -> bool,
 ) -> (Prices, f32) {
-    if sources.mass.len().min(sinks.mass.len()) <= LEAST {
+    if sources.mass.len().min(sinks.mass.len()) <= LEAST || sources.cloud.is_table() {
         let zero = vec![0.0; sinks.mass.len()];
         let epsilon = 0.25 * mean_cost(sources, sinks);
         return (sinks.open(zero.into_iter()), epsilon.max(finest));

@@ -26,6 +26,7 @@ mod augment;
 mod cloud;
 mod levels;
 mod proof;
+pub(super) mod table;
 mod tree;
 
 use std::sync::Arc;
@@ -40,13 +41,19 @@ use crate::metric::GroundMetric;
 use crate::solve::card::Card;
 use auction::Auction;
 use augment::Augment;
-use cloud::{Cloud, FAR, Frame};
+use cloud::{Cloud, FAR, Frame, LANES};
 use levels::{FALL, Side};
+use table::MatrixCosts;
 use tree::{Flow, Forest};
 
 /// Whether costs are such that an auction knows them.
 pub(super) fn takes(metric: &GroundMetric) -> bool {
     cloud::is_known(metric) && metric.vectors().is_some_and(|(dim, _)| dim <= MOST_DIM)
+}
+
+/// Whether a card knows how costs are computed.
+pub(super) fn has_card(metric: &GroundMetric) -> bool {
+    takes(metric) && cloud::has_card(metric)
 }
 
 /// The bytes that a problem between so many points takes.
@@ -62,7 +69,7 @@ pub(super) fn has_boxes(metric: &GroundMetric) -> bool {
 
 /// A problem laid out for the auction.
 pub(super) struct Sparse<'a> {
-    metric: &'a GroundMetric,
+    costs: Costs<'a>,
     frame: Frame,
     /// The points of both sides in the order of their clouds, and their places outside.
     points: [Vec<usize>; 2],
@@ -70,6 +77,13 @@ pub(super) struct Sparse<'a> {
     masses: [Vec<f64>; 2],
     sources: Side,
     sinks: Side,
+}
+
+/// What says the costs.
+#[derive(Clone, Copy)]
+enum Costs<'a> {
+    Metric(&'a GroundMetric),
+    Matrix(MatrixCosts<'a>),
 }
 
 /// What is known of a problem, by places outside.
@@ -164,11 +178,42 @@ impl<'a> Sparse<'a> {
         ask(goes_on)?;
         let sources = Side { cloud: cloud(&points[0]), mass: first };
         let sinks = Side { cloud: cloud(&points[1]), mass: second };
-        Ok(Some(Self { metric, frame, points, places, masses, sources, sinks }))
+        let costs = Costs::Metric(metric);
+        Ok(Some(Self { costs, frame, points, places, masses, sources, sinks }))
+    }
+
+    /// A problem whose costs a matrix says. Nothing where single precision has no unit for them.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); a cost that is none.
+    pub(super) fn of_matrix(
+        matrix: MatrixCosts<'a>,
+        sides: [&[usize]; 2],
+        masses: [&[f64]; 2],
+        goes_on: &GoesOn<'_>,
+    ) -> Result<Option<Self>> {
+        let (n, m) = (sides[0].len(), sides[1].len());
+        let rows = matrix.in_single_rows(sides, LANES, goes_on)?;
+        if !rows.worth.is_normal() || !(1.0 / rows.worth).is_normal() || rows.is_beyond() {
+            return Ok(None);
+        }
+        let [first, second] = whole_masses(masses);
+        let frame = Frame::of_table(rows.worth);
+        let sources = Side { cloud: Cloud::of_rows(rows), mass: first };
+        let sinks = Side { cloud: Cloud::of_columns(m), mass: second };
+        let places = [(0..n as u32).collect(), (0..m as u32).collect()];
+        let points = sides.map(<[usize]>::to_vec);
+        let masses = masses.map(<[f64]>::to_vec);
+        let costs = Costs::Matrix(matrix);
+        Ok(Some(Self { costs, frame, points, places, masses, sources, sinks }))
     }
 
     fn cost(&self, i: usize, j: usize) -> f64 {
-        self.metric.distance(self.points[0][i], self.points[1][j])
+        let (source, sink) = (self.points[0][i], self.points[1][j]);
+        match self.costs {
+            Costs::Metric(metric) => metric.distance(source, sink),
+            Costs::Matrix(matrix) => matrix.cost(source, sink),
+        }
     }
 
     /// Solves until the aim is reached. What is not proved in the end has no [`Answer::certified`].

@@ -6,10 +6,12 @@ use proptest::prelude::*;
 use super::super::random::random;
 use super::super::{Solver, reused};
 use super::cloud::{Cloud, Frame, Query};
+use super::table::MatrixCosts;
 use super::*;
 use crate::measure::{Measure, Measures};
 use crate::metric::{Period, PointMetric};
 use crate::rounding::TOTALS;
+use crate::solve::matrix::MatrixView;
 
 /// Points of some kind: spread out, on a grid with many ties, in few places, of any size.
 fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
@@ -19,6 +21,7 @@ fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
         PointMetric::Chebyshev,
         PointMetric::SqEuclidean,
         PointMetric::Cosine,
+        PointMetric::Haversine,
     ]);
     let turns = prop::sample::select(vec![None, Some([0.6, 0.9]), Some([1.3, 0.35])]);
     let dims = prop::sample::select(vec![1usize, 2, 3, 8, 9, 20]);
@@ -27,18 +30,31 @@ fn points() -> impl Strategy<Value = (GroundMetric, usize)> {
     (kinds, dims, sizes, grids, turns, 20usize..140, any::<u64>()).prop_filter_map(
         "no such metric",
         |(kind, dim, size, grid, turns, n, seed)| {
+            let dim = if kind == PointMetric::Haversine { 2 } else { dim };
             let mut random = random(seed);
             let mut coordinate = || {
                 let x = random();
                 size * if grid > 0.0 { (grid * x).round() + 1.0 } else { x }
             };
-            let coordinates: Vec<f64> = (0..n * dim).map(|_| coordinate()).collect();
+            let mut coordinates: Vec<f64> = (0..n * dim).map(|_| coordinate()).collect();
+            if kind == PointMetric::Haversine {
+                // All over the Earth, on one side of it, in one town, and opposite to each other.
+                let (width, others) =
+                    [(180.0f64, 0.0), (90.0, 0.0), (0.1, 0.0), (1e-3, 180.0)][n % 4];
+                for (k, at) in coordinates.iter_mut().enumerate() {
+                    let share = *at / size / if grid > 0.0 { grid + 1.0 } else { 1.0 } - 0.5;
+                    *at = share * if k % 2 == 0 { width.min(179.0) } else { width };
+                    let is_opposite = k % 2 == 1 && k > n;
+                    *at += if is_opposite { others } else { 0.0 };
+                }
+            }
             // Every third coordinate has no period.
             let period = turns.map(|turns: [f64; 2]| {
                 let width = size * if grid > 0.0 { grid } else { 1.0 };
                 let period = |k: usize| turns.get(k % 3).map(|turn| turn * width);
                 Period::Each((0..dim).map(period).collect())
             });
+            let period = period.filter(|_| kind != PointMetric::Haversine);
             let geometry = kind.with_optional_period(period);
             Some((GroundMetric::from_points(dim, coordinates, geometry).ok()?, n))
         },
@@ -182,6 +198,98 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_matrix_has_the_value_that_all_its_costs_say(
+        (n, m) in (2usize..90, 2usize..90),
+        (kind, seed, is_turned) in (0u8..4, any::<u64>(), any::<bool>()),
+        (width, keeps_bounds) in (prop::sample::select(vec![0.0, 0.01, 0.2]), any::<bool>()),
+    ) {
+        let mut random = random(seed);
+        let mut cost = || match kind {
+            0 => random(),
+            1 => (4.0 * random()).round(),
+            // Moves that are forbidden.
+            2 => { let cost = random(); if cost < 0.2 { 1e12 } else { cost } }
+            _ => 1e-9 * random().powi(3),
+        };
+        let costs: Vec<f64> = (0..n * m).map(|_| cost()).collect();
+        let mut masses = |count: usize| -> Vec<f64> {
+            let all: Vec<f64> = (0..count).map(|_| random() + 1e-3).collect();
+            let total: f64 = all.iter().sum();
+            all.into_iter().map(|mass| mass / total).collect()
+        };
+        let (mut a, mut b) = (masses(n), masses(m));
+        let view = MatrixView::new(n, m, &costs).unwrap();
+        let value = crate::Problem::between(&a, &b, view).value(&crate::silent).unwrap();
+        let (mut sources, mut sinks): (Vec<_>, Vec<_>) = ((0..n).collect(), (0..m).collect());
+        if is_turned {
+            std::mem::swap(&mut a, &mut b);
+            std::mem::swap(&mut sources, &mut sinks);
+        }
+        crate::solve::exact::balance_totals(&a, &mut b);
+        let matrix = MatrixCosts { view: &view, is_turned };
+        let sparse = Sparse::of_matrix(matrix, [&sources, &sinks], [&a, &b], &|_| true);
+        let sparse = sparse.unwrap().unwrap();
+        let aim = Aim { width, goes_on: &|_| true, keeps_bounds, is_up: &|| false };
+        let answer = sparse.solve(&mut Simplex::default(), &aim).unwrap();
+        let near = 1e-9 * value + 1e-300;
+        prop_assert!(answer.lower <= value + near && answer.upper >= value - near);
+        prop_assert!(answer.reaches(width) || kind == 2 || width == 0.0, "{}", answer.lower / value);
+        if let Some(found) = answer.certified {
+            prop_assert!((found.value - value).abs() <= 2.0 * near, "{} {value}", found.value);
+        }
+        let largest = answer.left.iter().chain(&answer.right).fold(0.0, |m: f64, d| m.max(d.abs()));
+        for (i, u) in answer.left.iter().enumerate() {
+            for (j, v) in answer.right.iter().enumerate() {
+                prop_assert!(u + v <= matrix.cost(i, j) + 1e-15 * largest);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_large_matrix_has_the_same_bits_either_way_and_on_any_number_of_threads() {
+    let (n, m) = (2100, 2050);
+    let mut random = random(12);
+    let costs: Vec<f64> = (0..n * m).map(|_| random()).collect();
+    let back: Vec<f64> = (0..n * m).map(|at| costs[at % n * m + at / n]).collect();
+    let (a, b) = (vec![1.0 / n as f64; n], vec![1.0 / m as f64; m]);
+    let solve = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let there = crate::Problem::between(&a, &b, MatrixView::new(n, m, &costs).unwrap());
+            let back = crate::Problem::between(&b, &a, MatrixView::new(m, n, &back).unwrap());
+            let value = there.value(&crate::silent).unwrap();
+            assert_eq!(value, back.value(&crate::silent).unwrap());
+            value
+        })
+    };
+    let value = solve(1);
+    assert_eq!(value, solve(3));
+    // The judge: a network simplex on the whole table.
+    let mut dense = Solver::default();
+    let view = MatrixView::new(n, m, &costs).unwrap();
+    let matrix = crate::solve::problem::OnMatrix { costs: &view, a: &a, b: &b };
+    dense.prepare_between(&matrix, &|_| true).unwrap();
+    let judge = dense.certified(&|_| true).unwrap().value;
+    assert!((value - judge).abs() <= 2e-9 * judge, "{value} {judge}");
+}
+
+#[test]
+fn a_large_matrix_with_a_cost_that_is_none_is_refused_by_its_place() {
+    let n = 2100;
+    let masses = vec![1.0; n];
+    for bad in [f64::NAN, -1.0, f64::INFINITY] {
+        let entry = |i: usize, j: usize| if (i, j) == (7, 1400) { bad } else { 1.0 };
+        let view = MatrixView::from_fn(n, n, &entry);
+        let error = crate::Problem::between(&masses, &masses, view).value(&crate::silent);
+        assert!(matches!(error, Err(Error::BadDistance { from: 7, to: 1400, .. })));
     }
 }
 
