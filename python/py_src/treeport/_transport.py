@@ -44,11 +44,15 @@ class _Interval(NamedTuple):
 class Bounds(_Interval):
     """What is known of a transport cost: it lies between `lower` and `upper`, certified.
 
-    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for. `potentials` are the dual
-    values ``(u, v)`` behind the lower one, where they were asked for.
+    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for.
     """
 
-    potentials: Optional[Potentials] = None
+    _potentials: Optional[Potentials] = None
+
+    @property
+    def potentials(self) -> Optional[Potentials]:
+        """The dual values ``(u, v)`` behind the lower bound, where they were asked for."""
+        return self._potentials
 
 
 def _kind(return_plan: Plan) -> Plan:
@@ -468,7 +472,7 @@ def emd(
                 problem.a, problem.b, problem.costs, wanted, time, mass, penalty, return_potentials, report
             )
             bounds = Bounds(lower, upper, problem._plan(entries, kind) if kind else None)
-            bounds.potentials = problem._duals(duals)
+            bounds._potentials = problem._duals(duals)
             return bounds
         found = _core.emd(problem.a, problem.b, problem.costs, bool(kind), mass, penalty, return_potentials, report)
     return problem.answer(found, kind)
