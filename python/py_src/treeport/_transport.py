@@ -45,11 +45,15 @@ class _Interval(NamedTuple):
 class Bounds(_Interval):
     """What is known of a transport cost: it lies between `lower` and `upper`, certified.
 
-    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for. `potentials` are the dual
-    values ``(u, v)`` behind the lower one, where they were asked for.
+    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for.
     """
 
-    potentials: Optional[Potentials] = None
+    _potentials: Optional[Potentials] = None
+
+    @property
+    def potentials(self) -> Optional[Potentials]:
+        """The dual values ``(u, v)`` behind the lower bound, where they were asked for."""
+        return self._potentials
 
 
 def _kind(return_plan: Plan) -> Plan:
@@ -208,7 +212,7 @@ class _Problem:
         """Bounds, with the plan and the potentials where they were asked for."""
         lower, upper, entries, duals = found
         bounds = Bounds(lower, upper, self._plan(entries, kind) if kind else None)
-        bounds.potentials = self._duals(duals)
+        bounds._potentials = self._duals(duals)
         return bounds
 
     def answer(self, found: Any, kind: Plan) -> Any:
