@@ -348,7 +348,6 @@ impl Table {
 /// the lower one.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
-#[expect(clippy::type_complexity, reason = "two numbers and what proves them")]
 #[pyo3(signature = (a, b, costs, accuracy, seconds, mass=None, penalty=None, potentials=false, report=None))]
 pub(crate) fn emd_within<'py>(
     py: Python<'py>,
