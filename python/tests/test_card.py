@@ -190,3 +190,25 @@ for formula in ("length", "square", "absolutes", "largest"):
 """
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+
+
+def test_sweeps_bound_exact_costs():
+    from treeport import _sweeps
+
+    rng = np.random.default_rng(8)
+    for metric in ("euclidean", "sqeuclidean", "manhattan", "chebyshev"):
+        for place, scale in ((0.0, 1.0), (1e3, 1e-2), (0.0, 1e6)):
+            clouds = [place + scale * rng.normal(size=(size, 3)) for size in (2, 30, 70, 65)]
+            clouds.append(clouds[1].copy())
+            sizes = [len(cloud) for cloud in clouds]
+            start = np.concatenate([[0], np.cumsum(sizes)])
+            masses = np.concatenate([10.0 ** rng.uniform(-6, 0, size) for size in sizes])
+            masses = 3 * masses / np.repeat(np.add.reduceat(masses, start[:-1]), sizes)
+            pairs = np.array([(i, j) for i in range(5) for j in range(5) if i != j])
+            found = _sweeps.bounds(_sweeps.Engine(), np.concatenate(clouds), metric, start, masses, pairs, 0.05)
+            for (i, j), lower, upper, close in zip(pairs, found.lower, found.upper, found.close):
+                a, b = masses[start[i] : start[i + 1]], masses[start[j] : start[j + 1]]
+                exact = tp.emd(a, b, clouds[i], clouds[j], metric=metric)
+                assert lower <= exact * (1 + 1e-9)
+                assert upper >= exact * (1 - 1e-9)
+                assert not close or upper - lower <= 0.05 * upper

@@ -155,7 +155,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help="which to run; all of them unless some are named")
     parser.add_argument("--json", action="store_true", help="one object a line")
-    parser.add_argument("--time", type=float, default=600.0, help="seconds after which bounds will do as they are")
+    parser.add_argument("--time", type=float, help="seconds after which bounds will do as they are")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     unknown = set(args.parts) - set(PARTS)

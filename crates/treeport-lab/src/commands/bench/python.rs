@@ -45,7 +45,7 @@ const POT: Package = package("ot", "POT");
 const TORCH: Package = package("torch", "torch");
 const SKBIO: Package = package("skbio", "scikit-bio");
 
-pub(super) const SCRIPTS: [Script; 13] = [
+pub(super) const SCRIPTS: [Script; 14] = [
     Script {
         name: "peers",
         about: "exact transport against POT, wasserstein and OR-tools on the same problems",
@@ -119,6 +119,13 @@ pub(super) const SCRIPTS: [Script; 13] = [
     Script {
         name: "gpu",
         about: "all pairs and nearest neighbors on a GPU, against one core and torch.cdist",
+        environment: OWN,
+        needs: &[TREEPORT, TORCH],
+        peers: &[],
+    },
+    Script {
+        name: "card",
+        about: "large exact problems with a GPU (`-- clusters`, `space`, `plane`, `cells`, `million`, `exact`, `limit`, `judge`)",
         environment: OWN,
         needs: &[TREEPORT, TORCH],
         peers: &[],
