@@ -51,7 +51,7 @@ fn ask<T: Send>(
     b: &Row<'_>,
     costs: &Costs<'_>,
     relax: &Relaxed<'_>,
-    (target, report): (&Target, Option<&Bound<'_, PyAny>>),
+    (target, report): (Option<&Target>, Option<&Bound<'_, PyAny>>),
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     // What a penalty is paid for may be all there is.
@@ -62,7 +62,9 @@ fn ask<T: Send>(
             // Other threads wait: to let them run takes 0.1 µs, 3 % of a problem of ten points.
             return question(&problem, &silent).map_err(to_py_err);
         }
-        watch::tell(report, &problem.forecast(target))?;
+        if let Some(target) = target {
+            watch::tell(report, &problem.forecast(target))?;
+        }
         watch::run(py, 0, report, |progress| question(&problem, progress))
     };
     match costs {
@@ -224,7 +226,8 @@ pub(crate) fn emd<'py>(
     report: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let exactly = (&Target::default(), report.as_ref());
+    let whole = Target::default();
+    let exactly = (Some(&whole), report.as_ref());
     let (value, moves, duals) = ask(py, &a, &b, &costs, &relax, exactly, |problem, progress| {
         if !plan && !potentials {
             return Ok((problem.value(progress)?, None, None));
@@ -273,7 +276,7 @@ pub(crate) fn emd_of_arrays<'py>(
         (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.extract()?),
     };
     let relax = &Relaxed::Plain(relax);
-    let exactly = (&Target::default(), None);
+    let exactly = (None, None);
     ask(py, &a, &b, &costs, relax, exactly, |problem, progress| problem.value(progress)).map(Some)
 }
 
@@ -363,7 +366,7 @@ pub(crate) fn emd_within<'py>(
 ) -> PyResult<(f64, f64, Moves<'py>, Option<Potentials<'py>>)> {
     let target = target(&accuracy, seconds)?;
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let within = (&target, report.as_ref());
+    let within = (Some(&target), report.as_ref());
     let (bounds, duals) = ask(py, &a, &b, &costs, &relax, within, |problem, progress| {
         if potentials {
             let (bounds, duals) = problem.within_with_potentials(target, progress)?;
@@ -399,7 +402,7 @@ pub(crate) fn emd_on<'py>(
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
     let there: Arc<dyn Card> = card.clone();
-    let found = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
+    let found = ask(py, &a, &b, &costs, &relax, (None, report.as_ref()), |problem, progress| {
         let solution = problem.solve_on(&there, progress)?;
         let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
         Ok((solution.value, solution.plan, duals))
@@ -427,7 +430,7 @@ pub(crate) fn emd_within_on<'py>(
     let target = target(&accuracy, seconds)?;
     let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
     let there: Arc<dyn Card> = card.clone();
-    let found = ask(py, &a, &b, &costs, &relax, report.as_ref(), |problem, progress| {
+    let found = ask(py, &a, &b, &costs, &relax, (None, report.as_ref()), |problem, progress| {
         let bounds = problem.within_on(&there, target, progress)?;
         if potentials {
             let (bounds, duals) = problem.with_potentials(bounds)?;
@@ -459,7 +462,7 @@ pub(crate) fn sinkhorn<'py>(
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
     let balanced = Relaxed::Plain(Relax::Balanced);
-    let silently = (&Target::default(), None);
+    let silently = (None, None);
     if !plan {
         let value = ask(py, &a, &b, &costs, &balanced, silently, |problem, progress| {
             entropic::value(problem, &options, progress)

@@ -69,7 +69,7 @@ pub(super) struct Auction<'a> {
     /// at least.
     list: Vec<(u32, f32)>,
     listed: Vec<u8>,
-    others: Vec<f32>,
+    pub(super) others: Vec<f32>,
     stays: Vec<Vec<Stay>>,
     taken: Vec<u64>,
     left: Vec<u64>,
@@ -158,13 +158,15 @@ impl<'a> Auction<'a> {
         }
         let query = Query { prices: &self.prices, most: LISTED, noise };
         let (list, listed, others) = (&mut self.list, &mut self.listed, &mut self.others);
-        self.sinks.nearest_while(self.sources, rows, &query, goes_on, |row, found| {
+        let (sources, sinks) = (self.sources, self.sinks);
+        sinks.nearest_while(sources, rows, &query, goes_on, |row, found| {
             let row = row as usize;
             let entries = list[row * LISTED..(row + 1) * LISTED].iter_mut();
-            entries.zip(&found.entries).for_each(|(entry, found)| {
-                *entry = (found.point, found.cost);
-            });
-            listed[row] = found.entries.len() as u8;
+            listed[row] = found.entries().len() as u8;
+            for (k, (entry, sink)) in entries.zip(found.entries()).enumerate() {
+                let cost = || sources.cost(row, sinks, sink.point as usize);
+                *entry = (sink.point, found.costs.get(k).copied().unwrap_or_else(cost));
+            }
             others[row] = found.limit - noise;
         })
     }
@@ -254,6 +256,12 @@ impl<'a> Auction<'a> {
     pub(super) fn plan(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
         let stays = self.stays.iter().zip(0..);
         stays.flat_map(|(stays, sink)| stays.iter().map(move |s| (s.source, sink, s.mass)))
+    }
+
+    /// Sources and sinks of all lists, source by source.
+    pub(super) fn lists(&self) -> Vec<(u32, u32)> {
+        let of = |i: u32| self.entries(i as usize).iter().map(move |&(sink, _)| (i, sink));
+        (0..self.supply.len() as u32).flat_map(of).collect()
     }
 
     /// Sources and sinks of all lists, those first whose cost + price is nearest to the least of the source.

@@ -12,7 +12,8 @@
 //! source knew of sinks without an arc of its own stays true.
 //!
 //! # Complexity
-//! After an auction paths are short: most of them one or two arcs. A path takes O(arcs looked at · log).
+//! O(arcs looked at · log) for a path. After an auction that is 10 to 100 times all arcs for all paths together, at 5,000 points a
+//! side of equal masses. Masses that differ split, and take many more: those are for the simplex.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -43,7 +44,7 @@ pub(super) struct Augment {
     search: Search,
     /// Paths found, and arcs looked at for them.
     pub(super) found: usize,
-    pub(super) looks: usize,
+    looks: usize,
 }
 
 /// One search for the nearest sink that lacks something; numbers of rounds tell what is of today.

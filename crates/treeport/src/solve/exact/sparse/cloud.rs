@@ -278,7 +278,7 @@ struct Node {
 /// Points in the order of a k-d tree, laid out to measure from them and to them.
 #[derive(Clone, Debug)]
 pub(super) struct Cloud {
-    formula: Formula,
+    pub(super) formula: Formula,
     dim: usize,
     /// Half periods; empty where none matters.
     halves: Vec<f32>,
@@ -316,7 +316,11 @@ pub(super) struct Query<'a> {
 /// The points of least cost + price + noise.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    pub(super) entries: Vec<Entry>,
+    /// Values and points as numbers of the same order, as many as there are in `count`.
+    keys: Vec<u64>,
+    count: usize,
+    /// What they cost, where a card has said so.
+    pub(super) costs: Vec<f32>,
     /// What all others have at least.
     pub(super) limit: f32,
     most: usize,
@@ -324,45 +328,64 @@ pub(super) struct Found {
     row: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// Cost + price + noise.
     pub(super) value: f32,
-    pub(super) cost: f32,
     pub(super) point: u32,
 }
 
+/// A number whose order is that of values, and of equal ones that of points.
+#[inline(always)]
+fn key(value: f32, point: u32) -> u64 {
+    let bits = value.to_bits();
+    let flip = if bits >> 31 == 1 { u32::MAX } else { 1 << 31 };
+    u64::from(bits ^ flip) << 32 | u64::from(point)
+}
+
+/// The value behind a number.
+fn value_of(key: u64) -> f32 {
+    let bits = (key >> 32) as u32;
+    f32::from_bits(bits ^ if bits >> 31 == 1 { 1 << 31 } else { u32::MAX })
+}
+
 impl Found {
+    /// The points in no order.
+    pub(super) fn entries(&self) -> impl ExactSizeIterator<Item = Entry> + '_ {
+        self.keys[..self.count].iter().map(|&k| Entry { value: value_of(k), point: k as u32 })
+    }
+
     fn begin(&mut self, row: u32, query: &Query<'_>) {
-        self.entries.clear();
         // Nobody is so far away but those who are not there.
         (self.limit, self.most) = (FAR / 2.0, query.most);
         (self.row, self.noise) = (row as usize, query.noise);
+        self.count = 0;
+        self.keys.clear();
+        self.keys.resize(2 * query.most + LANES, 0);
     }
 
-    /// Takes what is below the limit of a block.
-    fn take(&mut self, block: usize, value: &Lanes, cost: &Lanes) {
+    /// Takes what is below the limit of a block, without a branch, which could not be foreseen.
+    #[inline(always)]
+    fn take(&mut self, block: usize, value: &Lanes) {
+        let (keys, mut taken) = (&mut self.keys[self.count..][..LANES], 0);
         for lane in 0..LANES {
             let value = value[lane / 8][lane % 8];
-            if value < self.limit {
-                let point = (block * LANES + lane) as u32;
-                self.entries.push(Entry { value, cost: cost[lane / 8][lane % 8], point });
-            }
+            keys[taken % LANES] = key(value, (block * LANES + lane) as u32);
+            taken += usize::from(value < self.limit);
         }
-        if self.entries.len() >= 2 * self.most {
+        self.count += taken;
+        if self.count >= 2 * self.most {
             self.cut();
         }
     }
 
     /// Forgets all but the least, where there are more than asked for.
     fn cut(&mut self) {
-        if self.entries.len() > self.most {
+        if self.count > self.most {
             // Of equal ones the first.
-            let order =
-                |a: &Entry, b: &Entry| a.value.total_cmp(&b.value).then(a.point.cmp(&b.point));
-            self.entries.select_nth_unstable_by(self.most, order);
-            self.limit = self.entries[self.most].value;
-            self.entries.truncate(self.most);
+            let (_, next, _) = self.keys[..self.count].select_nth_unstable(self.most);
+            self.limit = value_of(*next);
+            self.count = self.most;
         }
     }
 }
@@ -474,6 +497,7 @@ impl Cloud {
         &self.points[place * self.dim..(place + 1) * self.dim]
     }
 
+    /// What a point costs to one of another cloud: the bits that looking through that finds.
     pub(super) fn cost(&self, place: usize, other: &Self, at: usize) -> f32 {
         if self.formula == Formula::Table {
             return self.point(place)[at];
@@ -548,7 +572,7 @@ impl Cloud {
             return found;
         }
         let mut found = vec![Found::default(); rows.len()];
-        if rows.len() * self.len * self.dim <= ALONE {
+        if rows.len() * self.len * (self.dim + SELECTING) <= ALONE {
             nearest_of_some(self, from, rows, query, &mut found);
         } else {
             let share = rows.len().div_ceil(2 * rayon::current_num_threads()).min(TOGETHER);
@@ -598,13 +622,12 @@ impl Cloud {
         let lists = found.points.chunks_exact(query.most).zip(found.costs.chunks_exact(query.most));
         let lists = lists.zip(&found.limits).map(|((points, costs), &limit)| {
             let listed = points.iter().zip(costs).filter(|(point, _)| **point != u32::MAX);
-            let entries = listed.map(|(&point, &cost)| {
-                // Points of no mass have a price that nobody pays.
-                let value = cost + prices[point as usize];
-                Entry { value, cost, point }
-            });
-            let entries = entries.filter(|entry| entry.value < FAR / 2.0).collect();
-            Found { entries, limit: limit.min(FAR / 2.0), ..Found::default() }
+            // Points of no mass have a price that nobody pays.
+            let listed = listed.filter(|(point, _)| prices[**point as usize] < FAR / 2.0);
+            let keys = listed.map(|(&point, &cost)| (key(cost + prices[point as usize], point), cost));
+            let (keys, costs): (Vec<_>, Vec<_>) = keys.unzip();
+            let (count, limit) = (keys.len(), limit.min(FAR / 2.0));
+            Found { keys, count, costs, limit, ..Found::default() }
         });
         Some(lists.collect())
     }
@@ -660,8 +683,10 @@ const MOST_FOUND: usize = 1 << 20;
 /// Points that look through a block while it is in the cache.
 const TOGETHER: usize = 16;
 
-/// Coordinates that one thread looks through before another would have begun.
-const ALONE: usize = 1 << 16;
+/// Coordinates that one thread looks through before another would have begun, some tens of microseconds; choosing
+/// the least of what was computed takes as long as so many coordinates more.
+const ALONE: usize = 1 << 20;
+const SELECTING: usize = 48;
 
 /// Coordinates of blocks that stay in the cache.
 const TILE: usize = 1 << 14;
@@ -842,7 +867,7 @@ fn visit<const FORMULA: u8, const PERIODIC: bool>(
         any |= least < found.limit;
     }
     if any {
-        found.take(block, &value, &cost);
+        found.take(block, &value);
     }
 }
 

@@ -24,8 +24,8 @@ const LOOKED_AT: usize = 16;
 const MORE: usize = 8;
 
 impl Sparse<'_> {
-    /// The least cost + price of every source, and arcs below its limit. Minima above it need not be
-    /// known exactly.
+    /// The least cost + price of some sources, infinite for all others, and arcs below their limits. Minima above
+    /// those need not be known exactly.
     ///
     /// A sink that is not among those looked at has more than the limit of the search, less what single
     /// precision may have lost; the others are computed. Where that is not enough, more are looked at.
@@ -33,6 +33,7 @@ impl Sparse<'_> {
         &self,
         prices: &[f64],
         limits: &[f64],
+        mut rows: Vec<u32>,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<Minima> {
         let (n, m) = (self.points[0].len(), self.points[1].len());
@@ -44,7 +45,6 @@ impl Sparse<'_> {
         let at_least = |value: f32| (f64::from(value) - lost) * worth;
         let mut minima =
             Minima { least: vec![f64::INFINITY; n], cheap: Vec::new(), is_blurred: false };
-        let mut rows: Vec<u32> = (0..n as u32).collect();
         let mut most = LOOKED_AT;
         while !rows.is_empty() {
             let mut open = Vec::new();
@@ -53,9 +53,9 @@ impl Sparse<'_> {
             let is_done = sinks.nearest_while(sources, &rows, &query, goes_on, |row, found| {
                 let i = row as usize;
                 let (mut least, before) = (f64::INFINITY, minima.cheap.len());
-                for entry in &found.entries {
-                    // Neither the least nor cheap.
-                    if at_least(entry.value) > least.min(limits[i]) {
+                for entry in found.entries() {
+                    // Not cheap, and the least only if none is.
+                    if at_least(entry.value) > limits[i] {
                         least = least.min(at_least(entry.value));
                         continue;
                     }
