@@ -126,8 +126,10 @@ mod tests {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             status => assert!(status.unwrap().success()),
         }
-        let mut expected: Vec<_> = entries();
-        expected.iter_mut().for_each(|entry| entry.runs = false);
+        let mut expected = entries();
+        for entry in &mut expected {
+            entry.runs = false;
+        }
         expected.sort_by(|a, b| a.name.cmp(&b.name));
         assert_eq!(files_of(&folder.path().join("t")).unwrap(), expected);
         let about = std::fs::metadata(folder.path().join("t/bin/treeport")).unwrap();

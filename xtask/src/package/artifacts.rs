@@ -26,13 +26,20 @@ pub(crate) fn check(workshop: &Workshop, wheel: &Path) -> Result<()> {
     checks::wheel_files(&workshop.version, &names)?;
     no_names("the wheel", &inside, &words)?;
     for artifact in files_of(&workshop.dist)? {
+        let path = workshop.dist.join(&artifact.name);
         if artifact.name.ends_with(&format!("{}.tar.gz", workshop.triple)) {
-            let folder = workshop.work.path().join("archive");
-            let path = workshop.dist.join(&artifact.name);
-            let entries = files_of(&workshop.unpacked(&path, &folder)?)?;
-            old_glibc(workshop, &entries, "treeport")?;
+            let folder = workshop.unpacked(&path, &workshop.work.path().join("archive"))?;
+            old_glibc(workshop, &files_of(&folder)?, "treeport")?;
         }
-        no_names("target/dist", &[artifact], &words)?;
+        if artifact.name == format!("treeport-{}.tar.gz", workshop.version) {
+            let folder = workshop.unpacked(&path, &workshop.work.path().join("sources"))?;
+            // Other people's sources are as they were published, which cargo checks by their digests.
+            let mut ours = files_of(&folder)?;
+            ours.retain(|entry| !entry.name.starts_with("vendor/"));
+            no_names("the source archive", &ours, &words)?;
+        } else {
+            no_names("target/dist", &[artifact], &words)?;
+        }
     }
     old_glibc(workshop, &inside, "treeport/_core.abi3.so")
 }
