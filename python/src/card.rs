@@ -38,7 +38,8 @@ impl PythonCard {
             return None;
         }
         let answer = Python::attach(|py| question(self.engine.bind(py)));
-        let keep = |error| *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        let keep =
+            |error| *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         answer.map_err(keep).ok()
     }
 }
@@ -73,18 +74,20 @@ impl Card for PythonCard {
             let found = engine.call_method1("nearest", asked)?;
             let (points, costs, limits): (Array2<'_, i32>, Array2<'_, f32>, Array1<'_, f32>) =
                 found.extract()?;
-            let (points, costs, limits) =
-                (points.as_array(), costs.as_array(), limits.as_array());
+            let (points, costs, limits) = (points.as_array(), costs.as_array(), limits.as_array());
             let shape = [rows.len(), most];
             if points.shape() != shape || costs.shape() != shape || limits.len() != rows.len() {
-                return Err(PyValueError::new_err("an engine answers for every row, with one entry a point"));
+                return Err(PyValueError::new_err(
+                    "an engine answers for every row, with one entry a point",
+                ));
             }
             // No entry is −1, which is the largest number without a sign.
             let points: Vec<u32> = points.iter().map(|&point| point as u32).collect();
             if points.iter().any(|&point| point != u32::MAX && point as usize >= prices.len()) {
                 return Err(PyValueError::new_err("an engine names a point that is not there"));
             }
-            let (costs, limits) = (costs.iter().copied().collect(), limits.iter().copied().collect());
+            let (costs, limits) =
+                (costs.iter().copied().collect(), limits.iter().copied().collect());
             Ok(CardFound { points, costs, limits })
         })
     }

@@ -57,6 +57,7 @@ mod _core {
     use crate::options::{check_options, fit_options};
     #[pymodule_export]
     use crate::transport::{
-        emd, emd_of_arrays, emd_on, emd_pairs, emd_pairs_within, emd_within, emd_within_on, sinkhorn,
+        emd, emd_of_arrays, emd_on, emd_pairs, emd_pairs_within, emd_within, emd_within_on,
+        sinkhorn,
     };
 }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use super::exact::line::Line;
 use super::exact::{self, Solution};
-use super::problem::{OnMetric, Posed, Problem, arcs, how_far};
 use super::penalty::Relaxation;
+use super::problem::{OnMetric, Posed, Problem, arcs, how_far};
 use super::within::{Bounds, Clock, Target, first_plan};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, State};

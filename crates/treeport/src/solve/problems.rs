@@ -157,7 +157,9 @@ impl<'a> Problems<'a> {
         target: Target,
         progress: &Progress<'_>,
     ) -> Result<Intervals> {
-        self.bounds(target, progress, |problem, own, progress| problem.within_on(card, own, progress))
+        self.bounds(target, progress, |problem, own, progress| {
+            problem.within_on(card, own, progress)
+        })
     }
 
     /// What is found of every problem, one after another on every thread.

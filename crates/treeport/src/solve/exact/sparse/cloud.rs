@@ -594,12 +594,7 @@ impl Cloud {
     }
 
     /// The same by a card; nothing where there is none, or where it would take longer.
-    fn nearest_by_card(
-        &self,
-        from: &Self,
-        rows: &[u32],
-        query: &Query<'_>,
-    ) -> Option<Vec<Found>> {
+    fn nearest_by_card(&self, from: &Self, rows: &[u32], query: &Query<'_>) -> Option<Vec<Found>> {
         let (to, from) = (self.kept.as_ref()?, from.kept.as_ref()?);
         if !self.asks_card(rows.len(), query) {
             return None;
@@ -624,7 +619,8 @@ impl Cloud {
             let listed = points.iter().zip(costs).filter(|(point, _)| **point != u32::MAX);
             // Points of no mass have a price that nobody pays.
             let listed = listed.filter(|(point, _)| prices[**point as usize] < FAR / 2.0);
-            let keys = listed.map(|(&point, &cost)| (key(cost + prices[point as usize], point), cost));
+            let keys =
+                listed.map(|(&point, &cost)| (key(cost + prices[point as usize], point), cost));
             let (keys, costs): (Vec<_>, Vec<_>) = keys.unzip();
             let (count, limit) = (keys.len(), limit.min(FAR / 2.0));
             Found { keys, count, costs, limit, ..Found::default() }
@@ -921,8 +917,7 @@ fn split<'a>(order: &mut [u32], dim: usize, point: &(impl Fn(u32) -> &'a [f64] +
     let extents = extents.into_iter().map(|[low, high]| high - low).zip(0..);
     let axis = extents.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0, |widest| widest.1);
     let middle = half(order.len());
-    let by_axis =
-        |a: &u32, b: &u32| point(*a)[axis].total_cmp(&point(*b)[axis]).then(a.cmp(b));
+    let by_axis = |a: &u32, b: &u32| point(*a)[axis].total_cmp(&point(*b)[axis]).then(a.cmp(b));
     order.select_nth_unstable_by(middle, by_axis);
     let is_long = order.len() > IN_PARALLEL;
     let (left, right) = order.split_at_mut(middle);

@@ -49,6 +49,8 @@ mod tree;
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::arcs::FewArcs;
 use super::fixed::Units;
 use super::simplex::Simplex;
@@ -363,16 +365,19 @@ impl<'a> Sparse<'a> {
         arcs: &[(u32, u32)],
         goes_on: &GoesOn<'_>,
     ) -> Result<(Vec<(u32, u32, u64)>, Vec<f64>)> {
-        let whole = |masses: &[u64]| masses.iter().map(|&mass| i128::from(mass)).collect::<Vec<_>>();
+        let whole =
+            |masses: &[u64]| masses.iter().map(|&mass| i128::from(mass)).collect::<Vec<_>>();
         let [supply, demand] = [whole(&self.sources.mass), whole(&self.sinks.mass)];
         let flows: Vec<Flow> = plan.iter().map(|&(i, j, mass)| (i, j, i128::from(mass))).collect();
         if flows.iter().map(|flow| flow.2).sum::<i128>() == supply.iter().sum() {
             return Ok((plan, prices));
         }
         let both = arcs.iter().copied().chain(plan.iter().map(|&(i, j, _)| (i, j)));
-        let mut arcs: Vec<_> = both.map(|(i, j)| (i, j, self.cost(i as usize, j as usize))).collect();
-        arcs.sort_unstable_by_key(|arc| (arc.0, arc.1));
-        arcs.dedup_by_key(|arc| (arc.0, arc.1));
+        let mut both: Vec<_> = both.collect();
+        both.par_sort_unstable();
+        both.dedup();
+        let with_cost = |&(i, j): &(u32, u32)| (i, j, self.cost(i as usize, j as usize));
+        let arcs: Vec<_> = both.par_iter().map(with_cost).collect();
         let mut paths = Augment::new([&supply, &demand], &flows, prices.clone());
         paths.set_arcs(&arcs, f64::INFINITY);
         if !paths.run(goes_on)? {

@@ -346,8 +346,9 @@ fn a_run_can_be_stopped_and_says_what_it_knows() {
     let mut solver = Solver::default();
     solver.lay_out(&metric, &a, &b);
     let masses = [&solver.supply[..], &solver.demand];
-    let sparse =
-        Sparse::new(&metric, [&solver.left, &solver.right], masses, None, &|_| true).unwrap().unwrap();
+    let sparse = Sparse::new(&metric, [&solver.left, &solver.right], masses, None, &|_| true)
+        .unwrap()
+        .unwrap();
     let mut stopped = 0;
     for asked in [0, 3, 30, 300, 3000, 30_000, usize::MAX] {
         let count = std::cell::Cell::new(0);
