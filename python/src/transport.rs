@@ -43,6 +43,16 @@ pub(crate) enum Costs<'py> {
     Graph(PyRef<'py, Graph>),
 }
 
+/// How a problem is asked.
+#[derive(Clone, Copy, Default)]
+struct Asked<'a> {
+    /// What long work is foretold for, where it is.
+    target: Option<&'a Target>,
+    report: Option<&'a Bound<'a, PyAny>>,
+    /// Whether a card shall look through its points, however few there are.
+    on_card: bool,
+}
+
 /// Asks `question` about the problem of two measures, with the interpreter released where it may take
 /// long.
 fn ask<T: Send>(
@@ -51,7 +61,7 @@ fn ask<T: Send>(
     b: &Row<'_>,
     costs: &Costs<'_>,
     relax: &Relaxed<'_>,
-    (target, report): (Option<&Target>, Option<&Bound<'_, PyAny>>),
+    how: Asked<'_>,
     question: impl FnOnce(&Problem<'_>, &Progress<'_>) -> treeport::Result<T> + Send,
 ) -> PyResult<T> {
     // What a penalty is paid for may be all there is.
@@ -62,10 +72,10 @@ fn ask<T: Send>(
             // Other threads wait: to let them run takes 0.1 µs, 3 % of a problem of ten points.
             return question(&problem, &silent).map_err(to_py_err);
         }
-        if let Some(target) = target {
-            watch::tell(report, &problem.forecast(target))?;
+        if let Some(target) = how.target {
+            watch::tell(how.report, &problem.forecast(target))?;
         }
-        watch::run(py, 0, report, |progress| question(&problem, progress))
+        watch::run(py, 0, how.report, |progress| question(&problem, progress))
     };
     match costs {
         Costs::Matrix(costs) => {
@@ -103,7 +113,8 @@ fn ask<T: Send>(
             let geometry = geometry.read()?;
             let (of_x, of_y) = (entry(&x), entry(&y));
             let (x, y) = (view(&x, &of_x), view(&y, &of_y));
-            if let (Row::Dense(a), Row::Dense(b)) = (a, b)
+            if !how.on_card
+                && let (Row::Dense(a), Row::Dense(b)) = (a, b)
                 && let (Ok(a), Ok(b)) = (a.as_slice(), b.as_slice())
                 && let Some(costs) = table_of_few([a, b], [&x, &y], &geometry)
             {
@@ -227,7 +238,7 @@ pub(crate) fn emd<'py>(
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let relax = Relaxed::new(mass, penalty.as_ref())?;
     let whole = Target::default();
-    let exactly = (Some(&whole), report.as_ref());
+    let exactly = Asked { target: Some(&whole), report: report.as_ref(), on_card: false };
     let (value, moves, duals) = ask(py, &a, &b, &costs, &relax, exactly, |problem, progress| {
         if !plan && !potentials {
             return Ok((problem.value(progress)?, None, None));
@@ -276,7 +287,7 @@ pub(crate) fn emd_of_arrays<'py>(
         (Some(metric), Some(ground_b)) => Costs::TwoSets(ground, ground_b, metric.extract()?),
     };
     let relax = &Relaxed::Plain(relax);
-    let exactly = (None, None);
+    let exactly = Asked::default();
     ask(py, &a, &b, &costs, relax, exactly, |problem, progress| problem.value(progress)).map(Some)
 }
 
@@ -366,7 +377,7 @@ pub(crate) fn emd_within<'py>(
 ) -> PyResult<(f64, f64, Moves<'py>, Option<Potentials<'py>>)> {
     let target = target(&accuracy, seconds)?;
     let relax = Relaxed::new(mass, penalty.as_ref())?;
-    let within = (Some(&target), report.as_ref());
+    let within = Asked { target: Some(&target), report: report.as_ref(), on_card: false };
     let (bounds, duals) = ask(py, &a, &b, &costs, &relax, within, |problem, progress| {
         if potentials {
             let (bounds, duals) = problem.within_with_potentials(target, progress)?;
@@ -402,7 +413,8 @@ pub(crate) fn emd_on<'py>(
 ) -> PyResult<(f64, Option<Moves<'py>>, Option<Potentials<'py>>)> {
     let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
     let there: Arc<dyn Card> = card.clone();
-    let found = ask(py, &a, &b, &costs, &relax, (None, report.as_ref()), |problem, progress| {
+    let on_card = Asked { target: None, report: report.as_ref(), on_card: true };
+    let found = ask(py, &a, &b, &costs, &relax, on_card, |problem, progress| {
         let solution = problem.solve_on(&there, progress)?;
         let duals = potentials.then(|| problem.potentials(&solution)).transpose()?;
         Ok((solution.value, solution.plan, duals))
@@ -430,7 +442,8 @@ pub(crate) fn emd_within_on<'py>(
     let target = target(&accuracy, seconds)?;
     let (card, relax) = (PythonCard::new(&engine)?, Relaxed::Plain(Relax::Balanced));
     let there: Arc<dyn Card> = card.clone();
-    let found = ask(py, &a, &b, &costs, &relax, (None, report.as_ref()), |problem, progress| {
+    let on_card = Asked { target: None, report: report.as_ref(), on_card: true };
+    let found = ask(py, &a, &b, &costs, &relax, on_card, |problem, progress| {
         let bounds = problem.within_on(&there, target, progress)?;
         if potentials {
             let (bounds, duals) = problem.with_potentials(bounds)?;
@@ -462,7 +475,7 @@ pub(crate) fn sinkhorn<'py>(
     let options =
         SinkhornOptions { epsilon, max_iterations, tolerance, ..SinkhornOptions::default() };
     let balanced = Relaxed::Plain(Relax::Balanced);
-    let silently = (None, None);
+    let silently = Asked::default();
     if !plan {
         let value = ask(py, &a, &b, &costs, &balanced, silently, |problem, progress| {
             entropic::value(problem, &options, progress)

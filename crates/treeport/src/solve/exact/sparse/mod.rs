@@ -158,6 +158,9 @@ fn next_epsilon(epsilon: f32, wanted: f64) -> f32 {
     if is_passed { wanted as f32 } else { next }
 }
 
+/// Bounds are likely to be so close when ε is this many times what they may be apart for a unit of mass.
+const LIKELY: f64 = 3.0;
+
 /// Masses of a side are whole numbers below 2 to this power all together.
 const MASS_BITS: i32 = 50;
 
@@ -301,7 +304,8 @@ impl<'a> Sparse<'a> {
         let finest = self.frame.finest();
         let sides = (&self.sources, &self.sinks);
         let clouds = (&self.sources.cloud, &self.sinks.cloud);
-        let (prices, mut epsilon) = levels::first_prices(sides, finest, &goes_on);
+        let (prices, mut epsilon) =
+            levels::first_prices(sides, (LIKELY * aim.width) as f32, finest, &goes_on);
         let first_largest = largest(&self.real_prices(&prices.of));
         let begins = if is_assignment { PATHS_BEGIN } else { BEGINS };
         let mut auction = Auction::new(
@@ -320,7 +324,7 @@ impl<'a> Sparse<'a> {
             let mut plan: Vec<_> = auction.plan().collect();
             let mean = f64::from(levels::mean_way(clouds, plan.iter().copied()));
             // The largest ε for which bounds are likely to be close enough.
-            let close = 3.0 * aim.width * mean;
+            let close = LIKELY * aim.width * mean;
             let may_do = aim.keeps_bounds || f64::from(epsilon) <= NEARLY * close;
             let is_last = !is_done || f64::from(epsilon) <= begins * mean || epsilon <= finest;
             if is_last || may_do {
