@@ -400,7 +400,6 @@ fn target(accuracy: &GivenAccuracy<'_>, seconds: Option<f64>) -> PyResult<Target
 /// As [`emd`], with an engine that looks through all pairs.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
-#[expect(clippy::type_complexity, reason = "what `emd` returns")]
 pub(crate) fn emd_on<'py>(
     py: Python<'py>,
     a: Row<'py>,

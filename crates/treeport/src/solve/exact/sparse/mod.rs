@@ -161,6 +161,10 @@ fn next_epsilon(epsilon: f32, wanted: f64) -> f32 {
 /// Bounds are likely to be so close when ε is this many times what they may be apart for a unit of mass.
 const LIKELY: f64 = 3.0;
 
+/// Bounds are looked at from an ε of this many times that on: it takes one look where the next ε takes several, and a
+/// million points in R⁵⁰ were within 2 % at twice it.
+const EARLY: f64 = 8.0;
+
 /// Masses of a side are whole numbers below 2 to this power all together.
 const MASS_BITS: i32 = 50;
 
@@ -325,7 +329,7 @@ impl<'a> Sparse<'a> {
             let mean = f64::from(levels::mean_way(clouds, plan.iter().copied()));
             // The largest ε for which bounds are likely to be close enough.
             let close = LIKELY * aim.width * mean;
-            let may_do = aim.keeps_bounds || f64::from(epsilon) <= NEARLY * close;
+            let may_do = aim.keeps_bounds || f64::from(epsilon) <= EARLY * close;
             let is_last = !is_done || f64::from(epsilon) <= begins * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = if is_assignment { auction.lists() } else { auction.arcs() };
