@@ -212,3 +212,30 @@ def test_sweeps_bound_exact_costs():
                 assert lower <= exact * (1 + 1e-9)
                 assert upper >= exact * (1 - 1e-9)
                 assert not close or upper - lower <= 0.05 * upper
+
+
+def test_masses_that_are_next_to_nothing_leave_no_nan():
+    x = np.arange(6.0).reshape(3, 2)
+    measures = np.array([[1e-300, 1e100, 1e100, 0, 0, 0], [0, 0, 0, 1e100, 1e100, 1e-300]])
+    points = np.concatenate([x, x + 1])
+    exact = tp.emd_pairs(measures, [(0, 1)], points=points)
+    bounds = tp.emd_pairs(measures, [(0, 1)], points=points, accuracy=0.1, device="tiles")
+    assert bounds.lower[0] <= exact[0] * (1 + 1e-9)
+    assert bounds.upper[0] >= exact[0] * (1 - 1e-9)
+
+
+def test_threads_that_keep_points_at_the_same_time_get_numbers_of_their_own(monkeypatch):
+    """A thread that is interrupted between keeping points and naming them must not get those of another."""
+    import time
+    from contextlib import contextmanager
+
+    @contextmanager
+    def slowly(self):
+        yield
+        time.sleep(1e-4)
+
+    monkeypatch.setattr(_card.Engine, "chosen", slowly)
+    rng = np.random.default_rng(9)
+    clouds = [rng.normal(size=(20, 2)) for _ in range(5)]
+    exact = tp.emd_pairwise(clouds)
+    np.testing.assert_allclose(tp.emd_pairwise(clouds, device="tiles", n_jobs=4), exact, rtol=2e-9)

@@ -202,13 +202,13 @@ def _bounded_on(
             parts = np.concatenate([masses[start[row] : start[row + 1]] for row in used])
             starts = np.concatenate([[0], np.cumsum(np.diff(start)[used])]).astype(np.int64)
             found = _sweeps.bounds(
-                _sweeps.engine_of(device), points, placed[1], starts, parts, names.reshape(-1, 2), float(wanted)
+                _sweeps.engine_of(device), points, placed[1], starts, parts, names.reshape(-1, 2), float(wanted), report
             )
             lower[some], upper[some] = found.lower, found.upper
             left = np.setdiff1d(left, some[found.close])
     if len(left):
         rest = _core.emd_pairs_within(ground, rows, pairs[left], wanted, time, threads, report, None, engine)
-        lower[left], upper[left] = np.maximum(lower[left], rest[0]), np.minimum(upper[left], rest[1])
+        lower[left], upper[left] = np.fmax(lower[left], rest[0]), np.fmin(upper[left], rest[1])
     return Bounds(lower, upper)
 
 

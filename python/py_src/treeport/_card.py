@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Engine:
 
     def __init__(self) -> None:
         self._clouds: dict[int, Any] = {}
-        self._next = 0
+        self._numbers = count()  # several threads may keep points at the same time
 
     def chosen(self) -> Any:
         """A context in which the device is the current one."""
@@ -52,10 +53,10 @@ class Engine:
 
     def keep(self, points: Single) -> int:
         """Keeps points, one a row, and says by which number it knows them."""
+        number = next(self._numbers)
         with self.chosen():
-            self._clouds[self._next] = self.laid_out(points)
-        self._next += 1
-        return self._next - 1
+            self._clouds[number] = self.laid_out(points)
+        return number
 
     def forget(self, number: int) -> None:
         """Points that nobody will ask for again."""
@@ -99,25 +100,25 @@ class Engine:
         self, formula: str, sources: Any, rows: npt.NDArray[np.int64], targets: Any, prices: Any, most: int, noise: float
     ) -> tuple[Any, Any, Any]:
         """`nearest` for so many rows as there is memory for."""
-        count, size = len(rows), len(prices)
+        height, size = len(rows), len(prices)
         points = np.zeros((size, targets.shape[1]), np.float32)
         points[: len(targets)] = targets
         costs = cost_table(formula, sources[rows], points)
         values = costs + prices
-        least = values.reshape(count, -1, BLOCK).min(axis=2)
+        least = values.reshape(height, -1, BLOCK).min(axis=2)
         order = np.argsort(least, axis=1, kind="stable")
         chosen = min(most, least.shape[1])
-        places = (order[:, :chosen, None] * BLOCK + np.arange(BLOCK)).reshape(count, -1)
+        places = (order[:, :chosen, None] * BLOCK + np.arange(BLOCK)).reshape(height, -1)
         noisy = np.take_along_axis(values, places, 1) + np.float32(noise) * random_numbers(rows[:, None], places)
         first = np.argsort(noisy, axis=1, kind="stable")
         listed = np.take_along_axis(places, first[:, :most], 1)
-        limit = np.full(count, FAR)
+        limit = np.full(height, FAR)
         if chosen < least.shape[1]:
             limit = np.take_along_axis(least, order[:, chosen : chosen + 1], 1)[:, 0] + np.float32(noise)
         if noisy.shape[1] > most:
             limit = np.minimum(limit, np.take_along_axis(noisy, first[:, most : most + 1], 1)[:, 0])
-        found = np.full((count, most), -1, np.int32)
-        paid = np.zeros((count, most), np.float32)
+        found = np.full((height, most), -1, np.int32)
+        paid = np.zeros((height, most), np.float32)
         found[:, : listed.shape[1]] = np.where(listed < len(targets), listed, -1)
         paid[:, : listed.shape[1]] = np.take_along_axis(costs, listed, 1)
         return found, paid, limit.astype(np.float32)

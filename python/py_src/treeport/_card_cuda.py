@@ -70,10 +70,12 @@ def _costs_of_blocks(  # type: ignore[no-untyped-def]
     block = tl.load(chosen + row.to(tl.int64) * count + some, mask=there, other=0)
     points = block[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     total = tl.zeros((TOGETHER, BLOCK), dtype=tl.float32)
-    for k in range(dim):
-        a = tl.load(left + k * height + row)
-        b = tl.load(right + k * width + points)
-        total = more(total, a, b, FORMULA)
+    a_at = left + row
+    b_at = right + points
+    for _ in range(dim):
+        total = more(total, tl.load(a_at), tl.load(b_at), FORMULA)
+        a_at += height
+        b_at += width
     if FORMULA == 0:
         total = tl.sqrt_rn(total)
     number = tl.load(numbers + row).to(tl.uint32)
@@ -93,7 +95,10 @@ def _height(count: int) -> int:
 
 def check_device(device: str) -> torch.device:
     """A GPU that is there, and that kernels can be compiled for."""
-    found, wanted = torch.cuda.device_count(), torch.device(device)
+    try:
+        found, wanted = torch.cuda.device_count(), torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on") from error
     if (wanted.index or 0) >= found:
         raise ValueError(f"device is {device!r}, and PyTorch finds {found} GPUs here; leave out `device`")
     if torch.cuda.get_device_capability(wanted) < _OLDEST:

@@ -127,7 +127,7 @@ class Found:
 
 def takes(metric: str, accuracy: Any) -> bool:
     """Whether sweeps can find bounds so close in single precision."""
-    return metric in _FORMULAS and isinstance(accuracy, (int, float)) and accuracy >= 1e-3
+    return metric in _FORMULAS and type(accuracy) in (int, float) and accuracy >= 1e-3
 
 
 def bounds(
@@ -142,13 +142,15 @@ def bounds(
     best = Found(np.zeros(len(pairs)), np.full(len(pairs), np.inf), np.zeros(len(pairs), bool))
     for halving in range(_HALVINGS):
         left = np.flatnonzero(~best.close)
-        if not len(left) or (told is not None and not told(len(pairs) - len(left), len(pairs))):
+        if not len(left):
             break
+        if told is not None:
+            told("bounds", len(pairs) - len(left), len(pairs))
         problem.sweep(left, _FIRST_SWEEPS if halving < _FIRST_HALVINGS else _SWEEPS)
         if halving + 1 >= _FIRST_LOOK:
             lower, upper = problem.lower(left), problem.upper(left)
-            best.lower[left] = np.maximum(best.lower[left], lower)
-            best.upper[left] = np.minimum(best.upper[left], upper)
+            best.lower[left] = np.fmax(best.lower[left], lower)
+            best.upper[left] = np.fmin(best.upper[left], upper)
             best.close[left] = best.upper[left] - best.lower[left] <= accuracy * best.upper[left]
         problem.set_epsilon(problem.epsilon / 2)
     return best
@@ -176,7 +178,7 @@ class _Problem:
         self.totals = totals[pairs[:, 0]]
         shares = masses / np.repeat(totals, counts)
         self.masses = [np.concatenate([shares[start[r] : start[r + 1]] for r in pairs[:, side]]) for side in (0, 1)]
-        self.logs = [np.log(side) for side in self.masses]
+        self.logs = [np.log(np.maximum(side, 1e-300)) for side in self.masses]
         self.set_epsilon(np.array([_typical(placed, formula, start, i, j) for i, j in pairs]) / 2)
         self.duals: list[Any] = [engine.array(np.zeros(len(side))) for side in self.masses]
 

@@ -40,10 +40,12 @@ def _step(  # type: ignore[no-untyped-def]
         in_columns = columns < count
         b_at = b_first + tl.where(in_columns, columns, 0)
         cost = tl.zeros((BLOCK, BLOCK), dtype=tl.float32)
-        for k in range(dim):
-            a = tl.load(a_at + k * size)
-            b = tl.load(b_at + k * size)
+        a_next = a_at
+        for _ in range(dim):
+            a, b = tl.load(a_next), tl.load(b_at)
             cost = more(cost, a[:, None], b[None, :], FORMULA)
+            a_next += size
+            b_at += size
         if FORMULA == 0:
             cost = tl.sqrt_rn(cost)
         of_column = tl.load(of_columns + from_column + columns, mask=in_columns, other=-1e30)

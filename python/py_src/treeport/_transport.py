@@ -409,7 +409,7 @@ def emd(
         pandas a list of such tuples.
     potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
         Only with `return_potentials`: `u[i] + v[j]` is at most the cost from i to j for all points, with or without
-        mass, none is above the penalty of its point, and ``a @ u + b @ v`` is the value, all up to rounding; so no plan is
+        mass, none is above the penalty of its point, and ``a @ u + b @ v`` is the value, up to 1e-9 of it; so no plan is
         cheaper. On metrics `v` is `-u`. On directed graphs this holds between points with mass, and elsewhere they are 0.
         There are none with `mass`.
 

@@ -103,8 +103,8 @@ impl Problem<'_> {
     /// As [`solve`](Self::solve), with a card that looks through all pairs.
     ///
     /// # Errors
-    /// As [`solve`](Self::solve); problems that are no transport of all mass between points with
-    /// coordinates; `Cancelled`, where the card has failed.
+    /// As [`solve`](Self::solve); mass that may be left behind, graphs of several components; `Cancelled`,
+    /// where the card has failed.
     pub fn solve_on(&self, card: &Arc<dyn Card>, progress: &Progress<'_>) -> Result<Solution> {
         let posed = self.posed()?;
         let Some(pair) = self.for_card(&posed, card)? else { return self.solve(progress) };
@@ -122,8 +122,8 @@ impl Problem<'_> {
     /// As [`within`](Self::within), with a card that looks through all pairs.
     ///
     /// # Errors
-    /// As [`within`](Self::within); problems that are no transport of all mass between points with
-    /// coordinates; `Cancelled`, where the card has failed.
+    /// As [`within`](Self::within); mass that may be left behind, graphs of several components;
+    /// `Cancelled`, where the card has failed.
     pub fn within_on(
         &self,
         card: &Arc<dyn Card>,
@@ -154,8 +154,8 @@ impl Problem<'_> {
         Ok(bounds)
     }
 
-    /// What a card looks through; nothing where all costs are there already, points need only be sorted,
-    /// or there are few.
+    /// What a card looks through; nothing where there is no need (all costs are there already, points are
+    /// sorted, or few) or no way (coordinates or a metric that it does not know).
     fn for_card<'p>(
         &self,
         posed: &'p Posed<'p>,
@@ -164,17 +164,15 @@ impl Problem<'_> {
         let is_balanced = self.relax().is_balanced();
         match posed {
             Posed::Matrix(_) if is_balanced => Ok(None),
-            Posed::Metric(pair) if is_balanced && exact::has_card(pair.metric) => {
-                let is_small = !card.takes_all() && arcs(&pair.a, &pair.b) <= MOST_WITHOUT;
-                let is_sorted = Line::of(pair.metric).is_some();
-                Ok(Some(pair).filter(|_| !is_small && !is_sorted))
+            Posed::Metric(pair) if is_balanced => {
+                let is_large = card.takes_all() || arcs(&pair.a, &pair.b) > MOST_WITHOUT;
+                let is_known = exact::has_card(pair.metric) && Line::of(pair.metric).is_none();
+                Ok(Some(pair).filter(|_| is_large && is_known))
             }
             _ => Err(Error::BadOption {
                 option: "device",
                 value: "given".to_owned(),
-                expected: "a device measures between points with coordinates, by euclidean, \
-                           sqeuclidean, manhattan, chebyshev or cosine, without periods, and moves \
-                           all mass; leave it out",
+                expected: "a device helps to move all mass within one piece; leave it out",
             }),
         }
     }

@@ -109,11 +109,7 @@ impl Augment {
         }
         self.arcs.clear();
         self.arcs.extend(arcs.iter().map(|&(_, j, cost)| (j, cost)));
-        let rows = self.start.windows(2).map(|ends| &self.arcs[ends[0]..ends[1]]);
-        for (dual, row) in self.duals.iter_mut().zip(rows) {
-            let sums = row.iter().map(|&(j, cost)| cost + self.prices[j as usize]);
-            *dual = sums.fold(f64::INFINITY, f64::min);
-        }
+        self.refresh_duals();
         for (j, stays) in self.stays.iter_mut().enumerate() {
             stays.retain(|&(i, flow)| {
                 let i = i as usize;
@@ -127,6 +123,15 @@ impl Augment {
                 }
                 is_best
             });
+        }
+    }
+
+    /// Makes the dual of every source the least cost + price of its arcs.
+    pub(super) fn refresh_duals(&mut self) {
+        let rows = self.start.windows(2).map(|ends| &self.arcs[ends[0]..ends[1]]);
+        for (dual, row) in self.duals.iter_mut().zip(rows) {
+            let sums = row.iter().map(|&(j, cost)| cost + self.prices[j as usize]);
+            *dual = sums.fold(f64::INFINITY, f64::min);
         }
     }
 

@@ -150,7 +150,7 @@ impl Frame {
     }
 
     /// More than any cost: no coordinate is above 2, so no difference above 4.
-    fn largest(&self) -> f64 {
+    pub(super) fn largest(&self) -> f64 {
         let dim = self.center.len() as f64;
         match self.formula {
             Formula::Length => 4.0 * dim.sqrt(),

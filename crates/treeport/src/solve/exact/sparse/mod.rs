@@ -119,6 +119,8 @@ pub(super) struct Answer {
     /// The last value with its gap, where it is proved.
     pub(super) certified: Option<Certified>,
     pub(super) pivots: usize,
+    /// What it may cost to have the masses as given instead of whole quanta.
+    settling: f64,
 }
 
 /// What auctions leave to the next step.
@@ -281,6 +283,7 @@ impl<'a> Sparse<'a> {
     ) -> Result<()> {
         let mut units = Units::default();
         units.count_quanta(&self.masses[0], &self.masses[1]);
+        answer.settling = self.settling(&units);
         if aim.keeps_bounds {
             // From one side to the other in the order of their trees, where neighbors stand together.
             let masses = [units.supply.clone(), units.demand.clone()];
@@ -451,6 +454,8 @@ impl<'a> Sparse<'a> {
                 return Ok(false);
             }
             answer.pivots = paths.found;
+            // They were added up step by step: from here on they are what the arcs say.
+            paths.refresh_duals();
             let mut forest = Forest::new(n, m);
             for flow in paths.flows() {
                 forest.push(flow, self.cost(flow.0 as usize, flow.1 as usize));
@@ -506,6 +511,7 @@ impl<'a> Sparse<'a> {
         let (n, m) = (self.points[0].len(), self.points[1].len());
         tree::join((n, m), &mut flows, first.iter().copied());
         units.settle_on_tree(&mut flows);
+        answer.settling = self.settling(units);
         simplex.begin_on_tree((n, m), &flows, |i, j| self.cost(i, j));
         let with_cost = |(i, j): (u32, u32)| (i, j, self.cost(i as usize, j as usize));
         let in_tree = flows.iter().map(|&(i, j, _)| (i, j));
@@ -549,9 +555,15 @@ impl<'a> Sparse<'a> {
         Ok(())
     }
 
+    /// What it may cost at most to move masses that whole quanta leave out, or have too much.
+    fn settling(&self, units: &Units) -> f64 {
+        let largest = self.frame.largest() * self.frame.worth;
+        units.rounded(&self.masses[0], &self.masses[1]) * largest
+    }
+
     /// Takes a plan if it is the best so far.
     fn offer_plan(&self, flows: &[Flow], mass: &impl Fn(i128) -> f64, answer: &mut Answer) {
-        let upper = self.price(flows, mass);
+        let upper = self.price(flows, mass) + answer.settling;
         if upper < answer.upper {
             self.keep_plan(upper, flows, mass, answer);
         }
