@@ -179,7 +179,7 @@ def _solved(
 
 def _bounded_on(
     device: str,
-    ground: _Ground,
+    ground: Union[_core.Ground, _core.Graph],
     rows: _core.Measures,
     pairs: Integers,
     accuracy: Union[str, float, None],

@@ -143,7 +143,8 @@ def random_numbers(rows: Any, columns: Any) -> Single:
     mixed = np.asarray(rows).astype(np.uint32) * np.uint32(0x9E3779B1) ^ np.asarray(columns).astype(np.uint32) * np.uint32(0x85EBCA77)
     mixed = (mixed ^ mixed >> np.uint32(15)) * np.uint32(0x2C1B3C6D)
     mixed = mixed ^ mixed >> np.uint32(12)
-    return (mixed >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
+    numbers: Single = (mixed >> np.uint32(8)).astype(np.float32) * np.float32(2**-24)
+    return numbers
 
 
 def engine_of(device: str) -> Engine:
