@@ -59,6 +59,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::GroundMetric;
 use crate::solve::card::Card;
+use crate::twofold::Twofold;
 use auction::Auction;
 use augment::Augment;
 use cloud::{Cloud, FAR, Formula, Frame, LANES};
@@ -555,10 +556,15 @@ impl<'a> Sparse<'a> {
         Ok(())
     }
 
-    /// What it may cost at most to move masses that whole quanta leave out, or have too much.
+    /// What it may cost at most to move masses that whole quanta leave out, or have too much, and what totals
+    /// differ by, wherever that is put.
     fn settling(&self, units: &Units) -> f64 {
+        let (given, taken) =
+            (self.masses[0].iter().copied(), self.masses[1].iter().map(|mass| -mass));
+        let sums = given.chain(taken).map(Twofold::from);
+        let apart = sums.fold(Twofold::from(0.0), |sum, mass| sum + mass).rounded().abs();
         let largest = self.frame.largest() * self.frame.worth;
-        units.rounded(&self.masses[0], &self.masses[1]) * largest
+        (units.rounded(&self.masses[0], &self.masses[1]) + apart) * largest
     }
 
     /// Takes a plan if it is the best so far.
