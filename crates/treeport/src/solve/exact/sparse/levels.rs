@@ -77,11 +77,11 @@ fn mean_cost(sources: &Side, sinks: &Side) -> f32 {
 
 const PROBES: usize = 1000;
 
-/// Prices to begin with, and the first ε that is worth its time: not below this share of what a unit of mass
-/// costs, where bounds want no more.
+/// Prices to begin with, and the first ε that is worth its time. Where mass moves far that is a lower one, unless
+/// bounds are all that is wanted: they are close before.
 pub(super) fn first_prices(
     (sources, sinks): (&Side, &Side),
-    wanted: f32,
+    is_for_bounds: bool,
     finest: f32,
     goes_on: &dyn Fn() -> bool,
 ) -> (Prices, f32) {
@@ -92,7 +92,7 @@ pub(super) fn first_prices(
     }
     let (coarse, few) = (sources.coarse(), sinks.coarse());
     let reach = sources.reach(&coarse).min(sinks.reach(&few));
-    let (prices, mut epsilon) = first_prices((&coarse, &few), 0.0, finest, goes_on);
+    let (prices, mut epsilon) = first_prices((&coarse, &few), is_for_bounds, finest, goes_on);
     let mut auction =
         Auction::new((&coarse.cloud, &coarse.mass[..]), (&few.cloud, &few.mass[..]), prices);
     while auction.run(epsilon, UNPLACED, goes_on) && epsilon > (ENDS * reach).max(finest) {
@@ -101,8 +101,8 @@ pub(super) fn first_prices(
     let way = mean_way((&coarse.cloud, &few.cloud), auction.plan());
     let prices = extended((&coarse, &few), auction.prices, sinks, goes_on);
     let is_far = sinks.cloud.formula == Formula::Length && way > FAR_WAY * reach;
-    let share = if is_far { FAR_WAY * reach / way } else { 1.0 };
-    (prices, (BEGINS * share * reach).max(wanted * way).max(finest))
+    let share = if is_far && !is_for_bounds { FAR_WAY * reach / way } else { 1.0 };
+    (prices, (BEGINS * share * reach).max(finest))
 }
 
 /// What a unit of mass costs on the way that a plan lets it take.

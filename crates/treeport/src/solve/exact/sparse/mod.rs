@@ -188,7 +188,7 @@ const MOST_ROUNDS: usize = 200;
 const MOST_IN_TABLE: usize = 1 << 25;
 
 /// Bytes for a point: its list, its arcs in the simplex, its place in the basis.
-const BYTES: usize = 3072;
+const BYTES: usize = 4096;
 
 /// Coordinates up to which single precision tells costs apart.
 const MOST_DIM: usize = 1 << 12;
@@ -312,8 +312,7 @@ impl<'a> Sparse<'a> {
         let finest = self.frame.finest();
         let sides = (&self.sources, &self.sinks);
         let clouds = (&self.sources.cloud, &self.sinks.cloud);
-        let (prices, mut epsilon) =
-            levels::first_prices(sides, (LIKELY * aim.width) as f32, finest, &goes_on);
+        let (prices, mut epsilon) = levels::first_prices(sides, aim.width > 0.0, finest, &goes_on);
         let first_largest = largest(&self.real_prices(&prices.of));
         let begins = if is_assignment { PATHS_BEGIN } else { BEGINS };
         let mut auction = Auction::new(
