@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use treeport::accuracy::Question;
-use treeport::search::{IndexFile, IndexOptions, MeasureSet, Neighbors};
+use treeport::search::{Asking, GivenBounds, IndexFile, IndexOptions, MeasureSet, Neighbors};
 
 use crate::accuracy::GivenAccuracy;
 use crate::clouds::Clouds;
@@ -25,6 +25,10 @@ type FoundNeighbors<'py> = (
     Bound<'py, PyArray1<f64>>,
     Bound<'py, PyArray1<i64>>,
 );
+
+/// Where the bounds of each query begin, the numbers of their measures, and the bounds.
+type BoundsOfQueries<'py> =
+    (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
 
 /// Numbers of measures, and their names.
 type MeasureLabels<'py> = (Bound<'py, PyArray1<i64>>, Option<Vec<String>>);
@@ -149,6 +153,78 @@ impl Index {
             })
         })?;
         Ok(flat(py, &found))
+    }
+
+    /// Of some queries, or measures by number, those with the least bounds that all have, with these bounds for
+    /// masses of a total of 1.
+    #[pyo3(signature = (queries, rows, count, threads))]
+    fn likely<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Option<GivenMeasures<'py>>,
+        rows: (usize, usize),
+        count: usize,
+        threads: usize,
+    ) -> PyResult<BoundsOfQueries<'py>> {
+        let asking = asking(queries.as_ref());
+        let found = self.file.read(py, |IndexFile { index, .. }| {
+            watch::run(py, threads, None, |progress| {
+                index.likely(asking, rows.0..rows.1, count, progress)
+            })
+        })?;
+        let mut start = vec![0];
+        let (mut numbers, mut bounds) = (Vec::new(), Vec::new());
+        for of_query in found {
+            numbers.extend(of_query.iter().map(|&(number, _)| whole(number)));
+            bounds.extend(of_query.iter().map(|&(_, bound)| bound));
+            start.push(whole(numbers.len()));
+        }
+        Ok((start.into_pyarray(py), numbers.into_pyarray(py), bounds.into_pyarray(py)))
+    }
+
+    /// As `nearest` and `radius` for some queries, or measures by number, with lower bounds of some of their distances
+    /// that were found before, for masses of a total of 1.
+    #[pyo3(signature = (queries, rows, k, radius, accuracy, given, threads, report=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place, which names them")]
+    fn search_given<'py>(
+        &self,
+        py: Python<'py>,
+        queries: Option<GivenMeasures<'py>>,
+        rows: (usize, usize),
+        k: usize,
+        radius: Option<f64>,
+        accuracy: GivenAccuracy<'_>,
+        given: (Array1<'py, i64>, Array1<'py, i64>, Array1<'py, f64>),
+        threads: usize,
+        report: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<FoundNeighbors<'py>> {
+        let accuracy = accuracy.read(Question::Search)?;
+        let asking = asking(queries.as_ref());
+        let (start, numbers, bounds) = given;
+        let (start, numbers, bounds) = (start.as_array(), numbers.as_array(), bounds.as_array());
+        let of_query = |at: usize| {
+            let places = start[at] as usize..start[at + 1] as usize;
+            places.map(|place| (numbers[place] as usize, bounds[place])).collect()
+        };
+        let given = GivenBounds::new((0..start.len().saturating_sub(1)).map(of_query));
+        let found = self.file.read(py, |IndexFile { index, .. }| {
+            watch::run(py, threads, report.as_ref(), |progress| {
+                let asked = (asking, rows.0..rows.1);
+                match radius {
+                    Some(radius) => index.radius_given(asked, radius, &given, progress),
+                    None => index.nearest_given(asked, k, accuracy, &given, progress),
+                }
+            })
+        })?;
+        Ok(flat(py, &found))
+    }
+
+    /// The numbers of its measures, and these.
+    fn layout<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyArray1<i64>>, Measures)> {
+        self.file.read(py, |IndexFile { index, .. }| {
+            let numbers: Vec<i64> = index.numbers().iter().map(|&number| whole(number)).collect();
+            Ok((numbers.into_pyarray(py), Measures::of(index.measures().clone())))
+        })
     }
 
     /// The share of the true `k` nearest that approximate answers have.
@@ -281,6 +357,10 @@ impl Index {
     fn of(file: IndexFile) -> Self {
         Self { file: Shared::new(file) }
     }
+}
+
+fn asking<'a>(queries: Option<&'a GivenMeasures<'_>>) -> Asking<'a> {
+    queries.map_or(Asking::Own, |queries| Asking::Queries(queries.set()))
 }
 
 fn whole(count: usize) -> i64 {

@@ -51,6 +51,7 @@ _Geometry = Union[str, tuple[str, _Period]]
 _Costs = Union[tuple[_Floats, _Geometry], tuple[_Floats, _Floats, _Geometry], _Floats, npt.NDArray[np.float32], Ground, Graph]
 _Penalty = Union[None, float, _Floats, tuple[_Floats, _Floats]]
 _Moves = tuple[npt.NDArray[Any], npt.NDArray[Any], _Floats]
+_BoundsOfQueries = tuple[_Integers, _Integers, _Floats]
 _Found = tuple[_Integers, _Integers, _Floats, _Floats, _Integers]
 _Part = tuple[Measures, _Integers]
 class _OptionRow(TypedDict):
@@ -323,6 +324,21 @@ class Index:
     def radius(
         self, queries: Union[Measures, Clouds, None], radius: float, threads: int, report: _Report = None
     ) -> _Found: ...
+    def likely(
+        self, queries: Union[Measures, Clouds, None], rows: tuple[int, int], count: int, threads: int
+    ) -> _BoundsOfQueries: ...
+    def search_given(
+        self,
+        queries: Union[Measures, Clouds, None],
+        rows: tuple[int, int],
+        k: int,
+        radius: Optional[float],
+        accuracy: Union[str, float],
+        given: _BoundsOfQueries,
+        threads: int,
+        report: _Report = None,
+    ) -> _Found: ...
+    def layout(self) -> tuple[_Integers, Measures]: ...
     def expected_recall(self, k: int, threads: int, report: _Report = None) -> float: ...
     def add(
         self, measures: Union[Measures, Clouds], names: Optional[list[str]], threads: int, report: _Report = None

@@ -47,7 +47,8 @@ _BEYOND = 1.6
 _FIRST_LOOK = 8
 #: What a step computes.
 SOFTMIN, LEAST, SUMS_OF_PLAN = 0, 1, 2
-_FORMULAS = {
+#: What devices call the costs of metrics.
+FORMULAS = {
     "euclidean": "length",
     "sqeuclidean": "square",
     "manhattan": "absolutes",
@@ -127,7 +128,7 @@ class Found:
 
 def takes(metric: str, accuracy: Any) -> bool:
     """Whether sweeps can find bounds so close in single precision."""
-    return metric in _FORMULAS and type(accuracy) in (int, float) and accuracy >= 1e-3
+    return metric in FORMULAS and type(accuracy) in (int, float) and accuracy >= 1e-3
 
 
 def bounds(
@@ -163,15 +164,10 @@ class _Problem:
         self, engine: Engine, points: Floats, metric: str, start: Integers, masses: Floats, pairs: Integers
     ) -> None:
         self.engine = engine
-        formula = _FORMULAS[metric]
-        center = points.mean(axis=0)
-        largest = float(np.abs(points - center).max(initial=0.0))
-        unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
-        placed = ((points - center) / unit).astype(np.float32)
-        self.worth = unit * unit if formula == "square" else unit
-        dim = points.shape[1]
-        self.largest, self.lost = _losses(formula, dim)
-        engine.lay_out(placed, formula)
+        formula = FORMULAS[metric]
+        coordinates, self.worth = placed(points, formula)
+        self.largest, self.lost = losses(formula, points.shape[1])
+        engine.lay_out(coordinates, formula)
         counts = np.diff(start)
         self.sides = [_side(start, counts, pairs[:, side]) for side in (0, 1)]
         totals = np.add.reduceat(masses, start[:-1]) if len(masses) else masses
@@ -179,7 +175,7 @@ class _Problem:
         shares = masses / np.repeat(totals, counts)
         self.masses = [np.concatenate([shares[start[r] : start[r + 1]] for r in pairs[:, side]]) for side in (0, 1)]
         self.logs = [np.log(np.maximum(side, 1e-300)) for side in self.masses]
-        self.set_epsilon(np.array([_typical(placed, formula, start, i, j) for i, j in pairs]) / 2)
+        self.set_epsilon(np.array([_typical(coordinates, formula, start, i, j) for i, j in pairs]) / 2)
         self.duals: list[Any] = [engine.array(np.zeros(len(side))) for side in self.masses]
 
     def of_pairs(self, side: int, values: Floats) -> Floats:
@@ -268,7 +264,15 @@ def _typical(points: npt.NDArray[np.float32], formula: str, start: Integers, i: 
     return max(float(cost_table(formula, x, y).mean()), 1e-6)
 
 
-def _losses(formula: str, dim: int) -> tuple[float, float]:
+def placed(points: Floats, formula: str) -> tuple[npt.NDArray[np.float32], float]:
+    """Points relative to their center, below 2 in units, in single precision; and what a cost in units is worth."""
+    center = points.mean(axis=0)
+    largest = float(np.abs(points - center).max(initial=0.0))
+    unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
+    return ((points - center) / unit).astype(np.float32), unit * unit if formula == "square" else unit
+
+
+def losses(formula: str, dim: int) -> tuple[float, float]:
     """More than any cost, and more than roundings put one off by: coordinates are below 2, so differences below 4."""
     once = 2.0**-24
     largest, moved = {

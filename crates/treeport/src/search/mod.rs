@@ -39,6 +39,9 @@
 //! looked into: `query_distances` computes them in single precision when they are first needed, and
 //! keeps none for the next query. Bounds are in single precision, and never above the truth (see
 //! `solve::single_problem` and `potentials`). Double precision begins with level 4.
+//!
+//! Levels 2 and 3 may be done elsewhere, for many pairs at once: [`Index::likely`] says for which, and
+//! [`Index::nearest_given`] takes the bounds (`given`).
 
 mod build;
 mod candidates;
@@ -47,6 +50,7 @@ mod cloud_tests;
 mod clouds;
 #[cfg(feature = "io")]
 mod file;
+mod given;
 mod indexed_points;
 mod labels;
 mod net;
@@ -80,6 +84,7 @@ use crate::steps::SEARCHING;
 pub use clouds::MeasureSet;
 #[cfg(feature = "io")]
 pub use file::{IndexFile, SavedFile};
+pub use given::{Asking, GivenBounds};
 use indexed_points::IndexedPoints;
 pub use parts::{PartSearch, nearest_in_parts};
 use penalties::Prices;
@@ -268,7 +273,7 @@ impl Index {
     ) -> Result<Vec<Neighbors>> {
         let resolved = self.resolved(queries)?;
         let (measures, asked) = (resolved.measures, resolved.asked(asked));
-        self.search(measures, 0..measures.len(), asked, false, progress)
+        self.search(measures, 0..measures.len(), asked, false, None, progress)
     }
 
     /// The `k` nearest others of every measure of the collection, by number; none for those removed.
@@ -333,6 +338,7 @@ impl Index {
             solved: None,
             others: None,
             prices: None,
+            given: &[],
         }
     }
 
@@ -353,7 +359,7 @@ impl Index {
         // What one has solved, the other need not.
         let solved = SolvedPairs::default();
         let asked = SearchRequest { solved: Some(&solved), ..asked };
-        self.search(&self.measures, numbers, asked, true, progress)
+        self.search(&self.measures, numbers, asked, true, None, progress)
     }
 
     /// The share of the true `k` nearest that [`Accuracy::Approximate`] finds, measured on some of the
@@ -383,13 +389,14 @@ impl Index {
     }
 
     /// Searches for some of the queries; where they are the collection's own measures, by number, none
-    /// finds itself.
-    fn search(
+    /// finds itself. A query may have bounds that were found before.
+    fn search<'g>(
         &self,
         queries: &Measures,
         rows: Range<usize>,
         asked: SearchRequest<'_>,
         own: bool,
+        given: Option<&(dyn Fn(usize) -> &'g [(usize, f64)] + Sync)>,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
         asked.accuracy.check_for(Question::Search)?;
@@ -399,7 +406,8 @@ impl Index {
             let Some(row) = row else {
                 return Ok(Neighbors::none());
             };
-            let asked = SearchRequest { skipped: own.then_some(row), ..asked };
+            let given = given.map_or(&[][..], |given| given(number));
+            let asked = SearchRequest { skipped: own.then_some(row), given, ..asked };
             let found = searcher.search(self, &queries.row(row), asked, &counter)?;
             counter.add(1)?;
             Ok(found)

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::candidates::{Candidate, Candidates, KNOWN, SHARED, TRANSFORMED};
 use super::clouds;
+use super::given::bound_of;
 use super::indexed_points::NO_COLUMN;
 use super::pair::QueryPair;
 use super::partial::RaisedBounds;
@@ -128,6 +129,8 @@ pub(super) struct SearchRequest<'a> {
     /// each of its points, where that may be.
     pub(super) others: Option<&'a GroundMetric>,
     pub(super) prices: Option<&'a [f64]>,
+    /// Bounds that were found elsewhere, by the numbers of measures.
+    pub(super) given: &'a [(usize, f64)],
 }
 
 /// One query of an index.
@@ -324,16 +327,25 @@ impl Searcher {
         steps: &mut Steps,
     ) -> Result<()> {
         let Query { index, measure, asked, .. } = *query;
+        let approximate = asked.accuracy == Accuracy::Approximate;
+        let rounds = if approximate { asked.rounds.min(ROUNDS_APPROXIMATE) } else { asked.rounds };
+        let last = TRANSFORMED + rounds as u8;
+        if candidate.step == SHARED {
+            let number = index.numbers[candidate.row as usize];
+            if let Some(bound) = bound_of(asked.given, number, scale_of(index, measure)) {
+                candidate.bound = candidate.bound.max(bound);
+                candidate.step = last;
+                if candidate.bound > least {
+                    return Ok(());
+                }
+            }
+        }
+        if candidate.step == last {
+            return self.settle(query, candidate, steps);
+        }
         let other = index.measures.row(candidate.row as usize);
         if measure.support().len() * other.support().len() > MOST_COSTS {
-            if asked.accuracy == Accuracy::Approximate {
-                self.know(candidate, candidate.bound, asked.accuracy);
-                return Ok(());
-            }
-            steps.exact += 1;
-            let distance = self.solve(query, candidate.row as usize)?;
-            self.know(candidate, distance, asked.accuracy);
-            return Ok(());
+            return self.settle(query, candidate, steps);
         }
         if !self.pair.lay_out(index, measure, candidate.row as usize) {
             self.know(candidate, 0.0, asked.accuracy);
@@ -349,10 +361,7 @@ impl Searcher {
         } else {
             self.set_problem(index, measure, candidate)?;
         }
-        let approximate = asked.accuracy == Accuracy::Approximate;
         let went_back = candidate.step > SHARED;
-        let rounds = if approximate { asked.rounds.min(ROUNDS_APPROXIMATE) } else { asked.rounds };
-        let last = TRANSFORMED + rounds as u8;
         let unit = index.indexed.unit;
         while candidate.step < last {
             let proved = self.next_bound(index, candidate, steps);
@@ -363,14 +372,49 @@ impl Searcher {
                 return Ok(());
             }
         }
-        if approximate {
-            self.know(candidate, candidate.bound, asked.accuracy);
-            return Ok(());
+        self.settle(query, candidate, steps)
+    }
+
+    /// Solves a candidate; where nothing is solved, its bound stands for its distance.
+    fn settle(
+        &mut self,
+        query: &Query<'_>,
+        candidate: &mut Candidate,
+        steps: &mut Steps,
+    ) -> Result<()> {
+        let accuracy = query.asked.accuracy;
+        let mut distance = candidate.bound;
+        if accuracy != Accuracy::Approximate {
+            steps.exact += 1;
+            distance = self.solve(query, candidate.row as usize)?;
         }
-        steps.exact += 1;
-        let distance = self.solve(query, candidate.row as usize)?;
-        self.know(candidate, distance, asked.accuracy);
+        self.know(candidate, distance, accuracy);
         Ok(())
+    }
+
+    /// The measures with the least bounds that all have, by number, with these bounds for masses of a total of 1.
+    pub(super) fn likely(
+        &mut self,
+        index: &Index,
+        query: &Measure<'_>,
+        asked: &SearchRequest<'_>,
+        count: usize,
+    ) -> Result<Vec<(usize, f64)>> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        self.bound_all(index, query, asked)?;
+        let mut rows: Vec<usize> =
+            (0..self.bounds.len()).filter(|&row| Some(row) != asked.skipped).collect();
+        let by_bound =
+            |a: &usize, b: &usize| self.bounds[*a].total_cmp(&self.bounds[*b]).then(a.cmp(b));
+        if count < rows.len() {
+            rows.select_nth_unstable_by(count - 1, by_bound);
+            rows.truncate(count);
+        }
+        rows.sort_unstable_by(by_bound);
+        let bound = |&row: &usize| f64::from(self.bounds[row]) * index.indexed.unit;
+        Ok(rows.iter().map(|row| (index.numbers[*row], bound(row))).collect())
     }
 
     /// Whether the bound of a measure that all have is that of its own potential.

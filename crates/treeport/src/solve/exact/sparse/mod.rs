@@ -328,7 +328,7 @@ impl<'a> Sparse<'a> {
             if !is_done && !goes_on() {
                 return Err(Error::Cancelled);
             }
-            let mut plan: Vec<_> = auction.plan().collect();
+            let plan: Vec<_> = auction.plan().collect();
             let mean = f64::from(levels::mean_way(clouds, plan.iter().copied()));
             // The largest ε for which bounds are likely to be close enough.
             let close = LIKELY * aim.width * mean;
@@ -336,13 +336,20 @@ impl<'a> Sparse<'a> {
             let is_last = !is_done || f64::from(epsilon) <= begins * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = if is_assignment { auction.lists() } else { auction.arcs() };
-                let mut prices = self.real_prices(&auction.prices.of);
-                if f64::from(epsilon) <= NEARLY * close {
-                    (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
+                let prices = self.real_prices(&auction.prices.of);
+                let flows = self.settled(units, plan.clone(), &arcs);
+                let placed = mean * self.frame.worth * self.masses[0].iter().sum::<f64>();
+                let dear = self.offer_plan(&flows, &units.quantum(), answer) - placed;
+                let is_close = f64::from(epsilon) <= NEARLY * close;
+                // What the auction left takes up all that bounds may be apart: prices need not be looked at yet.
+                let is_hopeless = is_close && dear > aim.width * placed;
+                if may_do && !is_hopeless {
+                    self.offer_prices(&prices, &goes_on, answer)?;
                 }
-                let flows = self.settled(units, plan, &arcs);
-                self.offer_plan(&flows, &units.quantum(), answer);
-                if may_do {
+                if is_close && !answer.is_within(aim.width) {
+                    let (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
+                    let flows = self.settled(units, plan, &arcs);
+                    self.offer_plan(&flows, &units.quantum(), answer);
                     self.offer_prices(&prices, &goes_on, answer)?;
                 }
                 if answer.is_within(aim.width) {
@@ -566,12 +573,13 @@ impl<'a> Sparse<'a> {
         (units.rounded(&self.masses[0], &self.masses[1]) + apart) * largest
     }
 
-    /// Takes a plan if it is the best so far.
-    fn offer_plan(&self, flows: &[Flow], mass: &impl Fn(i128) -> f64, answer: &mut Answer) {
+    /// Takes a plan if it is the best so far; what it costs.
+    fn offer_plan(&self, flows: &[Flow], mass: &impl Fn(i128) -> f64, answer: &mut Answer) -> f64 {
         let upper = self.price(flows, mass) + answer.settling;
         if upper < answer.upper {
             self.keep_plan(upper, flows, mass, answer);
         }
+        upper
     }
 
     /// What a plan costs.

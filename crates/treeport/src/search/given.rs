@@ -1,0 +1,263 @@
+//! Searches that begin with bounds which others have found, such as a device that bounds many pairs at once.
+//!
+//! A device is told which measures are [`likely`](Index::likely) neighbors, bounds those pairs, and hands the bounds to the
+//! search. There a bound stands in the place of all levels but the last: a measure that comes up with it is solved. So
+//! neighbors and distances are those of any search, as long as no bound is above the distance.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::query::{SearchEnd, SearchRequest, Searcher};
+use super::{Index, MeasureSet, Neighbors};
+use crate::accuracy::Accuracy;
+use crate::error::{Error, Result};
+use crate::measure::Measures;
+use crate::memory;
+use crate::progress::{Counter, Progress};
+use crate::steps::SEARCHING;
+
+/// What totals and shares of them may lose of a bound for a total mass of 1: a few roundings in double precision.
+const SHARES_LOSE: f64 = 1e-14;
+
+/// Lower bounds of some distances: for every query some measures by number, with a bound for masses of a total of 1.
+#[derive(Clone, Debug, Default)]
+pub struct GivenBounds {
+    start: Vec<usize>,
+    /// Ascending for every query.
+    of: Vec<(usize, f64)>,
+}
+
+impl GivenBounds {
+    /// The bounds of each query.
+    pub fn new(queries: impl IntoIterator<Item = Vec<(usize, f64)>>) -> Self {
+        let mut given = Self { start: vec![0], of: Vec::new() };
+        for mut bounds in queries {
+            bounds.sort_unstable_by_key(|&(number, _)| number);
+            given.of.append(&mut bounds);
+            given.start.push(given.of.len());
+        }
+        given
+    }
+
+    /// How many queries have any.
+    pub fn len(&self) -> usize {
+        self.start.len().saturating_sub(1)
+    }
+
+    /// Whether there is no query.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn of_query(&self, query: usize) -> &[(usize, f64)] {
+        &self.of[self.start[query]..self.start[query + 1]]
+    }
+}
+
+/// The bound of a measure among those of a query, for masses of this total.
+pub(super) fn bound_of(given: &[(usize, f64)], number: usize, total: f64) -> Option<f64> {
+    let place = given.binary_search_by_key(&number, |&(number, _)| number).ok()?;
+    Some(given[place].1 * (1.0 - SHARES_LOSE) * total)
+}
+
+/// Queries, or the collection's own measures, by number.
+#[derive(Clone, Copy, Debug)]
+pub enum Asking<'a> {
+    /// These.
+    Queries(MeasureSet<'a>),
+    /// Measures of the collection, each among the others.
+    Own,
+}
+
+impl Index {
+    /// For some of the queries, the measures with the least bounds that all have, at most `count`, with these bounds for
+    /// masses of a total of 1, ascending: those that a search would look into first.
+    ///
+    /// # Errors
+    /// As [`nearest`](Self::nearest).
+    pub fn likely(
+        &self,
+        asking: Asking<'_>,
+        rows: Range<usize>,
+        count: usize,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Vec<(usize, f64)>>> {
+        let asked = self.request(SearchEnd::Count(count), Accuracy::EXACT);
+        let step = format_args!("the likely neighbors of {} measures", rows.len());
+        let count = count.min(self.len());
+        let bytes = memory::size_of::<(usize, f64)>(&[rows.len(), count]);
+        memory::check(step, bytes, "ask for some rows at a time")?;
+        self.with_asking(asking, &rows, asked, |queries, asked, is_own| {
+            let counter = Counter::new(SEARCHING, rows.len(), progress);
+            let one = |searcher: &mut Searcher, number: usize| {
+                counter.add(1)?;
+                let row = if is_own { self.row_of(number) } else { Some(number) };
+                let Some(row) = row else { return Ok(Vec::new()) };
+                let asked = SearchRequest { skipped: is_own.then_some(row), ..asked };
+                searcher.likely(self, &queries.row(row), &asked, count)
+            };
+            rows.clone().into_par_iter().map_init(Searcher::default, one).collect()
+        })
+    }
+
+    /// The `k` nearest of some of the queries, as [`nearest`](Self::nearest) and [`graph`](Self::graph) find
+    /// them; `given` has bounds for each of these rows.
+    ///
+    /// # Errors
+    /// As there, and bounds of another number of queries.
+    pub fn nearest_given(
+        &self,
+        (asking, rows): (Asking<'_>, Range<usize>),
+        k: usize,
+        accuracy: Accuracy,
+        given: &GivenBounds,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        let asked = self.request(SearchEnd::Count(k), accuracy);
+        self.search_given(asking, rows, asked, given, progress)
+    }
+
+    /// All within a distance of some of the queries, as [`radius`](Self::radius) and
+    /// [`radius_graph`](Self::radius_graph) find them; `given` has bounds for each of these rows.
+    ///
+    /// # Errors
+    /// As there, and bounds of another number of queries.
+    pub fn radius_given(
+        &self,
+        (asking, rows): (Asking<'_>, Range<usize>),
+        radius: f64,
+        given: &GivenBounds,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
+        self.search_given(asking, rows, asked, given, progress)
+    }
+
+    fn search_given(
+        &self,
+        asking: Asking<'_>,
+        rows: Range<usize>,
+        asked: SearchRequest<'_>,
+        given: &GivenBounds,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Neighbors>> {
+        if given.len() != rows.len() {
+            let expected = "bounds for each of the queries";
+            let value = format!("{} for {} queries", given.len(), rows.len());
+            return Err(Error::BadOption { option: "given bounds", value, expected });
+        }
+        self.with_asking(asking, &rows, asked, |queries, asked, is_own| {
+            let of_query = |number: usize| given.of_query(number - rows.start);
+            self.search(queries, rows.clone(), asked, is_own, Some(&of_query), progress)
+        })
+    }
+
+    /// Does something with the measures that are asked about, once it is clear that they can be.
+    fn with_asking<T>(
+        &self,
+        asking: Asking<'_>,
+        rows: &Range<usize>,
+        asked: SearchRequest<'_>,
+        what: impl FnOnce(&Measures, SearchRequest<'_>, bool) -> Result<T>,
+    ) -> Result<T> {
+        let (resolved, there) = match asking {
+            Asking::Queries(queries) => {
+                let resolved = self.resolved(queries)?;
+                let there = resolved.measures.len();
+                (Some(resolved), there)
+            }
+            Asking::Own => (None, self.next_number),
+        };
+        if rows.end > there {
+            return Err(Error::NoSuchMeasure { measure: rows.end - 1, measures: there });
+        }
+        match resolved {
+            Some(resolved) => what(resolved.measures, resolved.asked(asked), false),
+            None => what(&self.measures, asked, true),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::{index_of, metrics, some_measures};
+    use super::*;
+    use crate::{Problem, silent};
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// Bounds from nothing to the distance itself, of some measures, for queries and for the collection's own.
+        #[test]
+        fn neighbors_are_those_without_given_bounds(
+            measures in some_measures(2..12), queries in some_measures(1..4), k in 1..6usize,
+            shares in proptest::collection::vec(proptest::option::of(0.0..=1.0f64), 12),
+            is_own in any::<bool>(), removed in 0..12usize,
+        ) {
+            for metric in metrics() {
+                let mut index = index_of(&metric, &measures, None);
+                index.remove(&[removed % measures.len()]).unwrap();
+                let (asking, asked, plain) = if is_own {
+                    (Asking::Own, &measures, index.graph(k, Accuracy::EXACT, &silent))
+                } else {
+                    let plain = index.nearest(&queries, k, Accuracy::EXACT, &silent);
+                    (Asking::Queries((&queries).into()), &queries, plain)
+                };
+                let bounds = asked.iter().map(|query| {
+                    let some = index.numbers().iter().zip(&shares);
+                    let some = some.filter_map(|(&number, share)| share.map(|share| (number, share)));
+                    some.map(|(number, share)| {
+                        let other = measures.row(number);
+                        let distance = Problem::new(&metric, &query, &other).value(&silent).unwrap();
+                        (number, share * distance)
+                    }).collect()
+                });
+                let given = GivenBounds::new(bounds.collect::<Vec<_>>());
+                let rows = 0..asked.len();
+                let found =
+                    index.nearest_given((asking, rows), k, Accuracy::EXACT, &given, &silent).unwrap();
+                for (ours, plain) in found.iter().zip(plain.unwrap()) {
+                    prop_assert_eq!(&ours.found, &plain.found);
+                }
+            }
+        }
+
+        #[test]
+        fn likely_neighbors_have_the_least_bounds(
+            measures in some_measures(1..12), queries in some_measures(1..4), count in 0..14usize,
+        ) {
+            for metric in metrics() {
+                let index = index_of(&metric, &measures, None);
+                let asking = Asking::Queries((&queries).into());
+                let likely = index.likely(asking, 0..queries.len(), count, &silent).unwrap();
+                for (likely, query) in likely.iter().zip(queries.iter()) {
+                    let all = Searcher::default().shared_bounds(&index, &query).unwrap();
+                    let mut all: Vec<_> =
+                        all.iter().map(|&bound| f64::from(bound) * index.indexed.unit).collect();
+                    all.sort_by(f64::total_cmp);
+                    all.truncate(count);
+                    let bounds: Vec<f64> = likely.iter().map(|&(_, bound)| bound).collect();
+                    prop_assert_eq!(bounds, all);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_of_other_queries_are_refused() {
+        let metric = &metrics()[0];
+        let measures = Measures::from_dense(10, &[0.1; 20]).unwrap();
+        let index = index_of(metric, &measures, None);
+        let given = GivenBounds::new([vec![]]);
+        let ask = |rows| {
+            index
+                .nearest_given((Asking::Own, rows), 1, Accuracy::EXACT, &given, &silent)
+                .unwrap_err()
+        };
+        assert!(ask(0..2).to_string().contains("1 for 2 queries"), "{}", ask(0..2));
+        assert!(matches!(ask(2..3), Error::NoSuchMeasure { measure: 2, measures: 2 }));
+    }
+}

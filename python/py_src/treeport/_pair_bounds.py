@@ -1,0 +1,265 @@
+"""Lower bounds of many pairs of small measures at once, for searches with a device.
+
+Measures of a collection share their points, so the costs from the points of all queries at hand to those of the collection are
+worked out once, as a table on the device. A pair is then one small problem: its costs are gathered from the table, mass that both have at a
+point is left out where costs obey the triangle inequality, duals are swept at a falling ε, as `_sweeps` does it, and made feasible:
+``v_j = min_i c_ij - u_i``, ``u_i = min_j c_ij - v_j``. What they are worth is the bound.
+
+What roundings may lose: costs are off by at most `lost` (see `_sweeps`), each dual by one rounding of its size, and the sums are in
+double precision. That is taken off, so that no bound is above the distance.
+
+Cost: for q points of queries, p points of the collection with d coordinates, and pairs of n by m points: q p d steps and q p numbers in
+memory, then n m steps a pair for each sweep, in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from ._card import cost_table, memory_errors
+from ._sweeps import FORMULAS, losses, placed
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: Blurs in typical costs, and sweeps at each.
+SCHEDULE = ((0.2, 2), (0.1, 3), (0.05, 4), (0.025, 6), (0.0125, 10))
+#: The most points of a measure that a device takes: a pair stays in registers.
+MOST_POINTS = 256
+#: Queries at a time: the host solves the pairs of some while the device bounds those of the next.
+_AT_ONCE = 256
+#: Costs in the table at the same time: 1 GiB.
+_MOST_COSTS = 1 << 28
+#: Likely neighbors that may be bounded, at least, and those that are in any case, for each neighbor that is asked for.
+_LIKELY, _LIKELY_EACH, _FIRST, _FIRST_EACH = 512, 16, 32, 4
+#: The k-th of the bounds times this is about the distance of the k-th neighbor, as in the compiled half.
+_BEYOND = 1.01
+#: Metrics whose costs are no less than a way around.
+_WITH_TRIANGLES = ("euclidean", "manhattan", "chebyshev")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Measures: where the points of each begin, the places of these, and their masses in a total of 1."""
+
+    start: Integers
+    places: Integers
+    masses: Floats
+
+    @staticmethod
+    def of(measures: _core.Measures) -> Rows:
+        """Measures of the compiled half."""
+        start, places, masses, _ = measures.compressed()
+        start = np.asarray(start, np.int64)
+        totals = np.add.reduceat(masses, start[:-1]) if len(masses) else masses
+        return Rows(start, np.asarray(places, np.int64), masses / np.repeat(totals, np.diff(start)))
+
+    def some(self, first: int, last: int) -> Rows:
+        """The measures from one to another."""
+        here = slice(self.start[first], self.start[last])
+        return Rows(self.start[first : last + 1] - self.start[first], self.places[here], self.masses[here])
+
+
+class Engine:
+    """The steps in NumPy, which judge those of devices."""
+
+    def lay_out(self, points: npt.NDArray[np.float32], formula: str, triangles: bool, lost: float) -> None:
+        """The points that measures are on."""
+        self.points, self.formula, self.triangles, self.lost = points, formula, triangles, lost
+
+    def keep(self, rows: Rows) -> Any:
+        """Measures of a collection."""
+        return rows
+
+    def begin(self, queries: Rows, rows: Any) -> None:
+        """Works out the costs from all points of some queries to those of the collection."""
+        self.queries, self.rows = queries, rows
+        self.used, self.columns = np.unique(rows.places, return_inverse=True)
+        asked, self.lines = np.unique(queries.places, return_inverse=True)
+        self.table = cost_table(self.formula, self.points[asked], self.points[self.used])
+        self.typical = max(float(self.table.mean()), 1e-6)
+
+    def bounds(self, queries: Integers, rows: Integers) -> Floats:
+        """Lower bounds of pairs: a query, and a measure of the collection."""
+        return np.array([self._bound(query, row) for query, row in zip(queries, rows)])
+
+    def _bound(self, query: int, row: int) -> float:
+        there = slice(self.queries.start[query], self.queries.start[query + 1])
+        here = slice(self.rows.start[row], self.rows.start[row + 1])
+        cost = self.table[self.lines[there]][:, self.columns[here]].T
+        a, b = self.rows.masses[here].copy(), self.queries.masses[there].copy()
+        if self.triangles:
+            same = self.rows.places[here][:, None] == self.queries.places[there]
+            both = np.where(same, np.minimum(a[:, None], b), 0.0)
+            a, b = a - both.sum(axis=1), b - both.sum(axis=0)
+        cost, a, b = cost[a > 0][:, b > 0], a[a > 0], b[b > 0]
+        if not len(a) or not len(b):
+            return 0.0
+        v = np.zeros(len(b), np.float32)
+        logs = np.log(a), np.log(b)
+        for epsilon in epsilons(self.typical):
+            u = -epsilon * _log_sum((v - cost) / epsilon + logs[1], 1)
+            v = (-epsilon * _log_sum((u[:, None] - cost) / epsilon + logs[0][:, None], 0)).astype(np.float32)
+        u = (cost - v).min(axis=1)
+        v = (cost - u[:, None]).min(axis=0)
+        worth = float(a @ u.astype(float) + b @ v.astype(float))
+        return worth - self.lost - slack(float(np.abs(u).max()), float(np.abs(v).max()))
+
+
+def slack(u: Any, v: Any) -> Any:
+    """What roundings of duals may make of a bound: two of the largest in single precision, and the sums in double."""
+    return (4 * 2.0**-24 + 1e-12) * (u + v)
+
+
+def epsilons(typical: float) -> list[float]:
+    """The ε of every sweep."""
+    return [blur * typical for blur, sweeps in SCHEDULE for _ in range(sweeps)]
+
+
+def _log_sum(exponents: Any, axis: int) -> Any:
+    most = exponents.max(axis=axis, keepdims=True)
+    return (most + np.log(np.exp(exponents - most).sum(axis=axis, keepdims=True))).squeeze(axis)
+
+
+def engine_of(device: str) -> Engine:
+    """What computes on a device."""
+    if device == "tiles":
+        return Engine()
+    from . import _card
+
+    _card.engine_of(device)  # says what is missing
+    from . import _pair_bounds_cuda
+
+    return _pair_bounds_cuda.Cuda(device)
+
+
+class DeviceSearch:
+    """An index whose likely neighbors a device bounds, while the compiled half proves and solves."""
+
+    def __init__(self, index: _core.Index, device: str) -> None:
+        self.index, self.device, self.state = index, device, state_of(index)
+        self.turn = Lock()  # the engine works for one search at a time
+        ground = index.ground
+        given = ground.coordinates()
+        if index.is_of_clouds or given is None or given[1] not in FORMULAS or ground.period() is not None:
+            raise ValueError(
+                f"a search with a device is for measures on shared points with the metrics {', '.join(FORMULAS)}, without a "
+                "period; leave out `device`"
+            )
+        points, metric = given
+        self.engine = engine_of(device)
+        self.numbers, measures = index.layout()
+        with memory_errors(device):
+            formula = FORMULAS[metric]
+            coordinates, self.worth = placed(points, formula)
+            self.engine.lay_out(coordinates, formula, metric in _WITH_TRIANGLES, losses(formula, points.shape[1])[1])
+            self.rows = Rows.of(measures)
+            self.sizes = np.diff(self.rows.start)
+            self.kept = self.engine.keep(self.rows)
+            self.used = len(np.unique(self.rows.places))
+
+    def search(
+        self, queries: Optional[_core.Measures], k: int, radius: Optional[float], accuracy: Any, threads: int, report: Any
+    ) -> _core._Found:
+        """As `nearest` and `radius` of the index."""
+        if queries is None:
+            asked, rows = self._own(), len(self.index)
+        else:
+            asked, rows = Rows.of(queries), len(queries)
+        found: list[_core._Found] = []
+
+        def prepare(part: tuple[int, int]) -> Any:
+            with self.turn, memory_errors(self.device):
+                return self._given(queries, asked, part, k, radius, threads)
+
+        parts = list(self._parts(asked, rows))
+        with ThreadPoolExecutor(1) as ahead:
+            waiting = [ahead.submit(prepare, part) for part in parts[:1]]
+            for at, part in enumerate(parts):
+                given = waiting.pop().result()
+                waiting += [ahead.submit(prepare, part) for part in parts[at + 1 : at + 2]]
+                told = None if report is None else _shifted(report, part[0], rows)
+                found.append(self.index.search_given(queries, part, k, radius, accuracy, given, threads, told))
+        return _joined(found)
+
+    def _own(self) -> Rows:
+        """The collection's own measures, by number; those that were removed have no points."""
+        sizes = np.zeros(len(self.index), np.int64)
+        sizes[self.numbers] = self.sizes
+        return Rows(np.concatenate([[0], np.cumsum(sizes)]), self.rows.places, self.rows.masses)
+
+    def _parts(self, asked: Rows, rows: int) -> Iterator[tuple[int, int]]:
+        """Some queries at a time, whose costs fit into a table."""
+        most = max(MOST_POINTS, _MOST_COSTS // max(self.used, 1))
+        first = 0
+        while first < rows:
+            last = int(np.searchsorted(asked.start, asked.start[first] + most, side="right")) - 1
+            last = min(max(last, first + 1), first + _AT_ONCE, rows)
+            yield first, last
+            first = last
+
+    def _given(
+        self, queries: Optional[_core.Measures], asked: Rows, part: tuple[int, int], k: int, radius: Optional[float], threads: int
+    ) -> _core._BoundsOfQueries:
+        """Bounds of the likely neighbors of some queries."""
+        likely = max(_LIKELY, _LIKELY_EACH * k)
+        start, numbers, shared = self.index.likely(queries, part, likely, threads)
+        some = asked.some(*part)
+        query = np.repeat(np.arange(part[1] - part[0]), np.diff(start))
+        rank = np.arange(len(numbers)) - start[query]
+        rows = np.searchsorted(self.numbers, numbers)
+        rows = np.minimum(rows, len(self.numbers) - 1)
+        # One that was added since is not on the device, and is looked into as ever.
+        known = (self.numbers[rows] == numbers) & (self.sizes[rows] <= MOST_POINTS) & (np.diff(some.start)[query] <= MOST_POINTS)
+        bounds = np.full(len(numbers), -np.inf)
+        self.engine.begin(some, self.kept)
+        if radius is None:
+            first = known & (rank < max(_FIRST, _FIRST_EACH * k))
+            bounds[first] = self._bounds(query[first], rows[first])
+            limit = _BEYOND * _kth(query, bounds, first, k, len(start) - 1)
+        else:
+            first, limit = np.zeros(len(numbers), bool), np.full(len(start) - 1, radius)
+        rest = known & ~first & (shared <= limit[query])
+        bounds[rest] = self._bounds(query[rest], rows[rest])
+        there = (bounds > 0) & np.isfinite(bounds)
+        counts = np.bincount(query[there], minlength=len(start) - 1)
+        return np.concatenate([[0], np.cumsum(counts)]), numbers[there], bounds[there]
+
+    def _bounds(self, queries: Integers, rows: Integers) -> Floats:
+        return self.engine.bounds(queries, rows) * self.worth * (1 - 1e-12)
+
+
+def state_of(index: _core.Index) -> tuple[int, int]:
+    """What changes with every measure that is added or removed."""
+    return len(index), index.present
+
+
+def _kth(query: Integers, bounds: Floats, counts: npt.NDArray[np.bool_], k: int, queries: int) -> Floats:
+    """The k-th least bound of each query; infinite where there are fewer."""
+    query, bounds = query[counts], bounds[counts]
+    order = np.lexsort((bounds, query))
+    begin = np.searchsorted(query[order], np.arange(queries + 1))
+    found = np.full(queries, np.inf)
+    enough = (np.diff(begin) >= k) & (k > 0)
+    found[enough] = bounds[order][begin[:-1][enough] + k - 1]
+    return found
+
+
+def _shifted(report: Any, done: int, total: int) -> Any:
+    """Tells of some queries as a part of all."""
+    return lambda task, now, _: report(task, done + now, total)
+
+
+def _joined(found: list[_core._Found]) -> _core._Found:
+    """What parts have found, as one."""
+    each = np.concatenate([[0], *(np.diff(part[0]) for part in found)])
+    numbers, distances, bounds, solved = (np.concatenate([part[k] for part in found]) for k in range(1, 5))
+    return np.cumsum(each), numbers, distances, bounds, solved
