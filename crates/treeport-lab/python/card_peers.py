@@ -3,17 +3,17 @@
     treeport         `tp.emd(..., accuracy=..., device="cuda")`, within five percent and within one
     pot              POT's `sinkhorn2(method="sinkhorn_log")` on tensors of PyTorch: the table of costs is in memory
     pot-lazy         POT's `empirical_sinkhorn(isLazy=True)`, 1,000 rows at a time; it measures in NumPy, on the CPU
-    geomloss         GeomLoss' `SamplesLoss(backend="tensorized", scaling=0.9)`
+    geomloss         GeomLoss' `SamplesLoss(backend="tensorized")`: the table of costs is in memory
     geomloss-online  the same with `backend="online"`, which compiles its kernels by KeOps
     ott              OTT-JAX's `Sinkhorn` on the table of costs
     ott-online       OTT-JAX's `Sinkhorn` on coordinates, 256 rows at a time
 
-Peers compute in single precision, as their users have them do on a GPU. Their regularization is lowered step by step, from 0.1
-of the mean cost to 0.0001 of it, until what they answer is proved within one percent. POT and OTT begin a step with the potentials of
-the step before, and GeomLoss lowers it by itself in every step; `seconds` are those of a step, `altogether` those that a user
-waits for this answer: with the steps before it, where it began with them. They stop where marginals are off by 0.001 altogether. Compiling and a
-small problem go before. A process of its own has each of them: what takes longer than the limit for one step is stopped, and
-what runs out of memory is a row that says so.
+Peers compute in single precision, as their users have them do on a GPU. Their regularization ε is lowered step by step, from
+0.1 of the mean cost on (`epsilon` in the rows is that share), until what they answer is proved within one percent. POT and OTT begin a step
+with the potentials of the step before, and stop where marginals are off by 0.001 altogether. GeomLoss has no such rule: it lowers ε by
+itself in every step, by the factor `scaling`, which is brought nearer to 1 when ε is small. `seconds` are those of a step, `altogether` those
+that a user waits for this answer: with the steps before it, where it began with them. Compiling and a small problem go before. A process
+of its own has each of them: what takes longer than the limit for one step is stopped, and what runs out of memory is a row that says so.
 
 What is proved comes from the potentials g of the second side, the same way for all peers, some rows of costs at a time in double
 precision. Lower bound: f_i = min_j (c_ij − g_j), then g_j = min_i (c_ij − f_i), and Σ a_i f_i + Σ b_j g_j. Upper bound: the cost of the
@@ -39,7 +39,9 @@ import warnings
 import numpy as np
 import torch
 
+#: Shares of the mean cost, for GeomLoss with the factor by which it comes down to them.
 EPSILONS = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+SCALINGS = ((0.03, 0.9), (0.01, 0.9), (0.01, 0.97), (0.003, 0.97), (0.003, 0.99), (0.003, 0.997), (0.001, 0.999))
 ACCURACIES = (0.05, 0.01)
 #: What marginals of a peer may be off altogether.
 MISSED = 1e-3
@@ -156,18 +158,20 @@ def geomloss(x, y, device, backend="tensorized"):
 
     x, y = (torch.from_numpy(side).to(device, torch.float32) for side in (x, y))
 
-    def solve(epsilon, _):
-        loss = SamplesLoss("sinkhorn", p=1, blur=epsilon, scaling=0.9, debias=False, potentials=True, backend=backend)
+    def solve(epsilon, scaling):
+        loss = SamplesLoss("sinkhorn", p=1, blur=epsilon, scaling=scaling, debias=False, potentials=True, backend=backend)
         f, g = (side.flatten() for side in loss(x, y))
         return f.mean() + g.mean(), (f, g)
 
-    solve.anew = True
+    solve.scalings = SCALINGS
     return solve
 
 
 def geomloss_online(x, y, device):
-    import pykeops  # noqa: F401  GeomLoss says nothing of use where it is not there
+    import pykeops  # GeomLoss says nothing of use where it is not there
 
+    if device != "cpu" and not pykeops.config.gpu_available:
+        raise RuntimeError(f"KeOps finds no GPU: {pykeops.config.pykeops_cuda.cuda_message}")
     return geomloss(x, y, device, "online")
 
 
@@ -182,6 +186,9 @@ def ott(x, y, device, rows=None):
 
     if device != "cpu" and jax.default_backend() == "cpu":
         raise RuntimeError("JAX finds no GPU")
+    # OTT-JAX 0.6 looks for types that `vmap` takes as one leaf, which newer versions of JAX keep to themselves; here are none.
+    if not hasattr(jax.interpreters.batching, "is_vmappable"):
+        jax.interpreters.batching.is_vmappable = lambda _: False
 
     @jax.jit
     def solver(x, y, epsilon, start):
@@ -223,7 +230,7 @@ NAMES = ["treeport", *PEERS]
 
 
 def say(**found):
-    # Compilers print, too.
+    # Compilers print, too, and not always a whole line.
     print("\npeer: " + json.dumps(found), flush=True)
 
 
@@ -276,38 +283,44 @@ def ours(x, y, device):
 def lowered(make, packages, x, y, device):
     """One peer, its regularization lowered step by step."""
     small = make(x[:300], y[:300], device)
-    small(10.0, None)
+    small(10.0, 0.5 if hasattr(small, "scalings") else None)
     solve = make(x, y, device)
     say(ready=", ".join(map(version, packages)))
     judge = Judge(x, y, device)
     some = np.random.default_rng(0).integers(len(x), size=(2, 1_000))
     mean = float(torch.cdist(judge.x[some[0]], judge.y[some[1]]).mean())
-    start, altogether = None, 0.0
-    for share in EPSILONS:
+    scalings = getattr(solve, "scalings", None)
+    found, altogether = None, 0.0
+    for share, scaling in scalings or [(share, None) for share in EPSILONS]:
         epsilon = share * mean
         if device != "cpu":
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
         say(step=share)
         begun = time.perf_counter()
-        value, start = solve(epsilon, start)
+        value, found = solve(epsilon, scaling or found)
         waited(device)
         spent = time.perf_counter() - begun
-        altogether = spent if hasattr(solve, "anew") else altogether + spent
+        altogether = spent if scaling else altogether + spent
         memory = gigabytes(device, getattr(solve, "peak", None))
         say(solved=spent, step=share)
-        g = torch.from_numpy(np.array(start[1])) if not torch.is_tensor(start[1]) else start[1]
-        g = g.to(device, torch.float64)
-        begun = time.perf_counter()
-        lower, upper = judge.lower(g), judge.upper(g, epsilon)
-        waited(device)
-        gap = 1 - lower / upper
         row = {"epsilon": share, "seconds": round(spent, 2), "altogether": round(altogether, 2), "gigabytes": memory}
-        bounds = {"lower": lower, "upper": upper, "gap": round(gap, 6)}
-        proving = round(time.perf_counter() - begun, 2)
-        say(row={**row, **bounds, "value": None if value is None else float(value), "proving": proving})
+        gap = proved(judge, epsilon, found[1], {**row, "scaling": scaling} if scaling else row, value)
         if gap <= ACCURACIES[-1]:
             return
+
+
+def proved(judge, epsilon, g, row, value):
+    """Says a row with what potentials prove, and returns the gap."""
+    begun = time.perf_counter()
+    g = g if torch.is_tensor(g) else torch.from_numpy(np.array(g))
+    g = g.to(judge.x.device, torch.float64)
+    lower, upper = judge.lower(g), judge.upper(g, epsilon)
+    gap = 1 - lower / upper
+    proving = round(time.perf_counter() - begun, 2)
+    value = None if value is None else float(value)
+    say(row={**row, "lower": lower, "upper": upper, "gap": round(gap, 6), "value": value, "proving": proving})
+    return gap
 
 
 def child(name, points, seed, device):
@@ -329,10 +342,27 @@ def rows(names, sizes, seed, device, limit):
             yield from asked(name, points, seed, device, limit)
 
 
+def environment_of(name):
+    """Where KeOps and the compiler that it runs look for CUDA; the others bring what they need."""
+    from torch.utils.cpp_extension import CUDA_HOME
+
+    environment = dict(os.environ)
+    if name != "geomloss-online" or CUDA_HOME is None:
+        return environment
+    with open("/proc/self/maps") as maps:
+        driver = {os.path.dirname(line.split()[-1]) for line in maps if "libcuda.so" in line}
+    folders = [os.path.join(CUDA_HOME, "lib64"), *sorted(driver)]
+    environment.setdefault("CUDA_PATH", CUDA_HOME)
+    for variable, more in (("LD_LIBRARY_PATH", []), ("LIBRARY_PATH", [os.path.join(CUDA_HOME, "lib64", "stubs")])):
+        before = environment.get(variable)
+        environment[variable] = os.pathsep.join([*([before] if before else []), *folders, *more])
+    return environment
+
+
 def asked(name, points, seed, device, limit):
     """What a process says, as long as no step takes longer than the limit."""
     command = [sys.executable, __file__, name, str(points), str(seed), device]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=environment_of(name), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines, errors = queue.Queue(), []
     threading.Thread(target=lambda: [*map(lines.put, process.stdout), lines.put(None)], daemon=True).start()
     threading.Thread(target=lambda: errors.extend(process.stderr), daemon=True).start()
