@@ -11,6 +11,10 @@ Bounds are those that `tp.emd(..., device="cuda")` proves; `card` is the share o
     exact     100,000 a side in clusters, exactly
     limit     the share of the GPU's arithmetic that the search for least costs reaches
     judge     thousands of small problems, exactly and as bounds, against the solver without a GPU
+    peers     10,000 and 100,000 points a side in clusters, beside POT, GeomLoss and OTT-JAX on the same GPU: what each of
+              them proves, and in which time; `card_peers.py` says how, and a row says which of them cannot be imported
+
+Peers need not be installed: a folder that has them goes into PYTHONPATH. `peers --points 500 --cpu` tries that part without a GPU.
 """
 
 import argparse
@@ -22,13 +26,13 @@ import torch
 import treeport as tp
 from treeport import _card, _card_cuda
 
+import card_peers
+
 
 def clouds(rng, kind, n):
     """Two clouds of n points: uniform or shifted in the plane, uniform in R³, clusters of unequal weight in R⁵⁰."""
     if kind == "clusters":
-        centers = 3 * rng.normal(size=(40, 50))
-        shares = rng.dirichlet(np.ones(40), size=2)
-        return [centers[rng.choice(40, n, p=share)] + rng.normal(size=(n, 50)) for share in shares]
+        return card_peers.clouds(rng, n)
     dim = 3 if kind == "space" else 2
     x, y = rng.random((n, dim)), rng.random((n, dim))
     return x, y + 0.5 if kind == "shifted" else y
@@ -150,6 +154,19 @@ def judge(rng, _):
 
 
 PARTS = {"clusters": clusters, "space": space, "plane": plane, "cells": cells, "million": million, "exact": exact, "limit": limit, "judge": judge}
+NAMES = [*PARTS, "peers"]
+
+
+def found_by(name, args):
+    """The rows of one part."""
+    if name == "peers":
+        device = "cpu" if args.cpu else "cuda"
+        return card_peers.rows(args.peers, args.points, args.seed, device, args.limit)
+    return PARTS[name](np.random.default_rng(args.seed), args.time)
+
+
+def listed(text):
+    return text.split(",")
 
 
 def main():
@@ -158,17 +175,27 @@ def main():
     parser.add_argument("--json", action="store_true", help="one object a line")
     parser.add_argument("--time", type=float, help="seconds after which bounds will do as they are")
     parser.add_argument("--seed", type=int, default=0)
+    sizes = [10_000, 100_000]
+    parser.add_argument("--points", type=lambda text: [*map(int, listed(text))], default=sizes, help="sizes for `peers`: 10000,100000")
+    parser.add_argument("--peers", type=listed, default=card_peers.NAMES, help=f"some of {','.join(card_peers.NAMES)}")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for one step of a peer, or one answer of ours")
+    parser.add_argument("--cpu", action="store_true", help="only `peers`, without a GPU, to try it")
     args = parser.parse_args()
-    unknown = set(args.parts) - set(PARTS)
-    if unknown:
-        parser.error(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    parts = args.parts or (["peers"] if args.cpu else NAMES)
+    for what, given, known in (("part", parts, NAMES), ("peer", args.peers, card_peers.NAMES)):
+        if unknown := set(given) - set(known):
+            parser.error(f"no {what} is called {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    if args.cpu and set(parts) != {"peers"}:
+        parser.error("only `peers` can do without a GPU")
     _card_cuda.Cuda = Watched
-    rng = np.random.default_rng(args.seed)
-    for kind in ("clusters", "plane", "space"):
-        bounded(rng, kind, 5_000, 0.05, args.time)
-    for name in args.parts or PARTS:
-        for found in PARTS[name](np.random.default_rng(args.seed), args.time):
-            found = {"bench": "card", "part": name, "device": torch.cuda.get_device_name(), **found}
+    if set(parts) != {"peers"}:  # these begin in processes of their own
+        rng = np.random.default_rng(args.seed)
+        for kind in ("clusters", "plane", "space"):
+            bounded(rng, kind, 5_000, 0.05, args.time)
+    device = "cpu" if args.cpu else torch.cuda.get_device_name()
+    for name in parts:
+        for found in found_by(name, args):
+            found = {"bench": "card", "part": name, "device": device, **found}
             print(json.dumps(found) if args.json else "  ".join(f"{key} {value}" for key, value in found.items()), flush=True)
 
 
