@@ -10,6 +10,7 @@ Bounds are those that `tp.emd(..., device="cuda")` proves; `card` is the share o
     million   1,000,000 a side in 40 clusters in R⁵⁰, within two percent
     exact     100,000 a side in clusters, exactly
     limit     the share of the GPU's arithmetic that the search for least costs reaches
+    search    1,000 queries among 11,000 documents of about 80 words, ten neighbors each: the GPU, all cores, one core
     judge     thousands of small problems, exactly and as bounds, against the solver without a GPU
     peers     10,000 and 100,000 points a side in clusters, beside POT, GeomLoss and OTT-JAX on the same GPU: what each of
               them proves, and in which time; `card_peers.py` says how, and a row says which of them cannot be imported
@@ -24,6 +25,7 @@ import time
 import numpy as np
 import torch
 import treeport as tp
+from scipy import sparse
 from treeport import _card, _card_cuda
 
 import card_peers
@@ -108,6 +110,41 @@ def cells(rng, _):
         yield {"case": f"435 pairs of 2,000 cells, {device}", **spent, "width": round(width, 6)}
 
 
+def documents(rng, count, words=20_000, dim=300, topics=60):
+    """Documents of about 80 words, each mostly from two topics and the rest from anywhere; frequent words are frequent."""
+    of_word = rng.integers(topics, size=words)
+    vectors = 0.6 * rng.normal(size=(topics, dim))[of_word] + rng.normal(size=(words, dim))
+    often = 1 / (10 + rng.permutation(words))
+    start, places, masses = [0], [], []
+    for _ in range(count):
+        weights = often * (0.7 * topics * rng.dirichlet(np.full(topics, 0.02))[of_word] + 0.3)
+        drawn, counts = np.unique(rng.choice(words, size=rng.poisson(95) + 5, p=weights / weights.sum()), return_counts=True)
+        start.append(start[-1] + len(drawn))
+        places.append(drawn)
+        masses.append(counts.astype(float))
+    return sparse.csr_array((np.concatenate(masses), np.concatenate(places), start), shape=(count, words)), vectors
+
+
+def search(rng, _):
+    """Ten neighbors of each, the first call and the second; the first compiles kernels where none is kept."""
+    collection, queries = 11_000, 1_000
+    rows, vectors = documents(rng, collection + queries)
+    kept = tp.WassersteinNeighbors(vectors).fit(rows[:collection])
+    asked, found, times = rows[collection:], {}, {}
+    for name, device, jobs in (("gpu, first", "cuda", None), ("gpu", "cuda", None), ("all cores", None, None), ("one core", None, 1)):
+        kept.set_params(device=device, n_jobs=jobs)
+        begun = time.perf_counter()
+        found[name] = kept.kneighbors(asked, return_bounds=True)
+        times[name] = time.perf_counter() - begun
+    same = all(np.array_equal(found["gpu"][k], found["one core"][k]) for k in (0, 1))
+    yield {
+        "case": f"{queries} queries among {collection} documents of {np.diff(rows.indptr).mean():.0f} words",
+        **{f"{name}, seconds": round(spent, 3) for name, spent in times.items()},
+        "ratio": round(times["one core"] / times["gpu"], 1), "same": same,
+        "solved": {name: found[name][3].mean() for name in ("gpu", "one core")},
+    }  # fmt: skip
+
+
 def limit(rng, _):
     """Instructions a second, two for each coordinate of a pair, over those that all processors of the GPU begin."""
     engine = _card_cuda.Cuda("cuda")
@@ -153,7 +190,7 @@ def judge(rng, _):
     yield {"case": f"{problems} small problems", "missed": missed}
 
 
-PARTS = {"clusters": clusters, "space": space, "plane": plane, "cells": cells, "million": million, "exact": exact, "limit": limit, "judge": judge}
+PARTS = {"clusters": clusters, "space": space, "plane": plane, "cells": cells, "million": million, "exact": exact, "limit": limit, "search": search, "judge": judge}
 NAMES = [*PARTS, "peers"]
 
 

@@ -9,7 +9,8 @@ What roundings may lose: costs are off by at most `lost` (see `_sweeps`), each d
 double precision. That is taken off, so that no bound is above the distance.
 
 Cost: for q points of queries, p points of the collection with d coordinates, and pairs of n by m points: q p d steps and q p numbers in
-memory, then n m steps a pair for each sweep, in registers.
+memory, then n m steps a pair for each sweep, in registers. At every ε the plan is computed once from the duals so far, and sweeps
+only scale it.
 """
 
 from __future__ import annotations
@@ -31,11 +32,13 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 #: Blurs in typical costs, and sweeps at each.
-SCHEDULE = ((0.2, 2), (0.1, 3), (0.05, 4), (0.025, 6), (0.0125, 10))
+SCHEDULE = ((0.1, 3), (0.05, 3), (0.025, 5), (0.0125, 6))
 #: The most points of a measure that a device takes: a pair stays in registers.
 MOST_POINTS = 256
 #: Queries at a time: the host solves the pairs of some while the device bounds those of the next.
-_AT_ONCE = 256
+_AT_FIRST, _AT_ONCE = 64, 256
+#: Queries whose likely neighbors are listed at the same time.
+_LIKELY_AT_ONCE = 1 << 14
 #: Costs in the table at the same time: 1 GiB.
 _MOST_COSTS = 1 << 28
 #: Likely neighbors that may be bounded, at least, and those that are in any case, for each neighbor that is asked for.
@@ -85,7 +88,7 @@ class Engine:
         self.used, self.columns = np.unique(rows.places, return_inverse=True)
         asked, self.lines = np.unique(queries.places, return_inverse=True)
         self.table = cost_table(self.formula, self.points[asked], self.points[self.used])
-        self.typical = max(float(self.table.mean()), 1e-6)
+        self.stages = stages_of(some_costs(self.table).mean())
 
     def bounds(self, queries: Integers, rows: Integers) -> Floats:
         """Lower bounds of pairs: a query, and a measure of the collection."""
@@ -103,11 +106,14 @@ class Engine:
         cost, a, b = cost[a > 0][:, b > 0], a[a > 0], b[b > 0]
         if not len(a) or not len(b):
             return 0.0
-        v = np.zeros(len(b), np.float32)
-        logs = np.log(a), np.log(b)
-        for epsilon in epsilons(self.typical):
-            u = -epsilon * _log_sum((v - cost) / epsilon + logs[1], 1)
-            v = (-epsilon * _log_sum((u[:, None] - cost) / epsilon + logs[0][:, None], 0)).astype(np.float32)
+        # Feasible duals that every point attains with some other, so that no sum on a device vanishes.
+        u = cost.min(axis=1)
+        v = (cost - u[:, None]).min(axis=0)
+        u = (cost - v).min(axis=1)
+        for epsilon, sweeps in self.stages:
+            for _ in range(sweeps):
+                u = -epsilon * _log_sum((v - cost) / epsilon + np.log(b), 1)
+                v = (-epsilon * _log_sum((u[:, None] - cost) / epsilon + np.log(a)[:, None], 0)).astype(np.float32)
         u = (cost - v).min(axis=1)
         v = (cost - u[:, None]).min(axis=0)
         worth = float(a @ u.astype(float) + b @ v.astype(float))
@@ -119,9 +125,15 @@ def slack(u: Any, v: Any) -> Any:
     return (4 * 2.0**-24 + 1e-12) * (u + v)
 
 
-def epsilons(typical: float) -> list[float]:
-    """The ε of every sweep."""
-    return [blur * typical for blur, sweeps in SCHEDULE for _ in range(sweeps)]
+def some_costs(table: Any) -> Any:
+    """Costs from all over a table."""
+    rows, columns = (max(1, size // 64) for size in table.shape)
+    return table[::rows, ::columns]
+
+
+def stages_of(typical: Any) -> list[tuple[float, int]]:
+    """Every ε, and the sweeps at it."""
+    return [(blur * max(float(typical), 1e-6), sweeps) for blur, sweeps in SCHEDULE]
 
 
 def _log_sum(exponents: Any, axis: int) -> Any:
@@ -175,19 +187,23 @@ class DeviceSearch:
         else:
             asked, rows = Rows.of(queries), len(queries)
         found: list[_core._Found] = []
-
-        def prepare(part: tuple[int, int]) -> Any:
-            with self.turn, memory_errors(self.device):
-                return self._given(queries, asked, part, k, radius, threads)
-
-        parts = list(self._parts(asked, rows))
         with ThreadPoolExecutor(1) as ahead:
-            waiting = [ahead.submit(prepare, part) for part in parts[:1]]
-            for at, part in enumerate(parts):
-                given = waiting.pop().result()
-                waiting += [ahead.submit(prepare, part) for part in parts[at + 1 : at + 2]]
-                told = None if report is None else _shifted(report, part[0], rows)
-                found.append(self.index.search_given(queries, part, k, radius, accuracy, given, threads, told))
+            for first in range(0, rows, _LIKELY_AT_ONCE):
+                group = first, min(first + _LIKELY_AT_ONCE, rows)
+                # All at once: behind the searches of others they would wait for these.
+                likely = self.index.likely(queries, group, max(_LIKELY, _LIKELY_EACH * k), threads)
+                parts = list(self._parts(asked, group))
+
+                def bounds(part: tuple[int, int], group: tuple[int, int] = group, likely: Any = likely) -> Any:
+                    with self.turn, memory_errors(self.device):
+                        return self._given(asked.some(*part), _some(likely, part[0] - group[0], part[1] - group[0]), k, radius)
+
+                waiting = [ahead.submit(bounds, part) for part in parts[:1]]
+                for at, part in enumerate(parts):
+                    given = waiting.pop().result()
+                    waiting += [ahead.submit(bounds, part) for part in parts[at + 1 : at + 2]]
+                    told = None if report is None else _shifted(report, part[0], rows)
+                    found.append(self.index.search_given(queries, part, k, radius, accuracy, given, threads, told))
         return _joined(found)
 
     def _own(self) -> Rows:
@@ -196,24 +212,20 @@ class DeviceSearch:
         sizes[self.numbers] = self.sizes
         return Rows(np.concatenate([[0], np.cumsum(sizes)]), self.rows.places, self.rows.masses)
 
-    def _parts(self, asked: Rows, rows: int) -> Iterator[tuple[int, int]]:
-        """Some queries at a time, whose costs fit into a table."""
+    def _parts(self, asked: Rows, group: tuple[int, int]) -> Iterator[tuple[int, int]]:
+        """Some queries at a time, whose costs fit into a table; few at first, so that the host soon has something to do."""
         most = max(MOST_POINTS, _MOST_COSTS // max(self.used, 1))
-        first = 0
-        while first < rows:
+        first, at_once = group[0], _AT_FIRST
+        while first < group[1]:
             last = int(np.searchsorted(asked.start, asked.start[first] + most, side="right")) - 1
-            last = min(max(last, first + 1), first + _AT_ONCE, rows)
+            last = min(max(last, first + 1), first + at_once, group[1])
             yield first, last
-            first = last
+            first, at_once = last, _AT_ONCE
 
-    def _given(
-        self, queries: Optional[_core.Measures], asked: Rows, part: tuple[int, int], k: int, radius: Optional[float], threads: int
-    ) -> _core._BoundsOfQueries:
+    def _given(self, some: Rows, likely: _core._BoundsOfQueries, k: int, radius: Optional[float]) -> _core._BoundsOfQueries:
         """Bounds of the likely neighbors of some queries."""
-        likely = max(_LIKELY, _LIKELY_EACH * k)
-        start, numbers, shared = self.index.likely(queries, part, likely, threads)
-        some = asked.some(*part)
-        query = np.repeat(np.arange(part[1] - part[0]), np.diff(start))
+        start, numbers, shared = likely
+        query = np.repeat(np.arange(len(start) - 1), np.diff(start))
         rank = np.arange(len(numbers)) - start[query]
         rows = np.searchsorted(self.numbers, numbers)
         rows = np.minimum(rows, len(self.numbers) - 1)
@@ -251,6 +263,13 @@ def _kth(query: Integers, bounds: Floats, counts: npt.NDArray[np.bool_], k: int,
     enough = (np.diff(begin) >= k) & (k > 0)
     found[enough] = bounds[order][begin[:-1][enough] + k - 1]
     return found
+
+
+def _some(bounds: _core._BoundsOfQueries, first: int, last: int) -> _core._BoundsOfQueries:
+    """The bounds of the queries from one to another."""
+    start, numbers, of = bounds
+    here = slice(start[first], start[last])
+    return start[first : last + 1] - start[first], numbers[here], of[here]
 
 
 def _shifted(report: Any, done: int, total: int) -> Any:

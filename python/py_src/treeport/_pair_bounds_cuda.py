@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import triton
 import triton.language as tl
 
 from ._card_cuda import FORMULAS, check_device, more
-from ._pair_bounds import MOST_POINTS, Engine, Rows, epsilons, slack
+from ._pair_bounds import MOST_POINTS, Engine, Rows, slack, some_costs, stages_of
 
 #: Sizes of tiles, each compiled once.
 _SIZES = (32, 64, 128, MOST_POINTS)
+_WARPS = {32: 1, 64: 4, 128: 16, MOST_POINTS: 16}
 _TILE = 64
 #: The exponent of what is not there.
 _NOTHING = tl.constexpr(-1e30)
@@ -41,7 +43,7 @@ def _costs(  # type: ignore[no-untyped-def]
 @triton.jit  # type: ignore
 def _pairs(  # type: ignore[no-untyped-def]
     table, width, queries, rows, q_start, q_lines, q_places, q_masses, r_start, r_columns, r_places, r_masses,
-    factors, sweeps, out, largest_u, largest_v,
+    factors, sweeps, stages, out, largest_u, largest_v,
     N: tl.constexpr, M: tl.constexpr, TRIANGLES: tl.constexpr,
 ):  # fmt: skip
     """One pair, whose costs stay in registers: mass that both have is left out, duals are swept and made feasible."""
@@ -58,25 +60,29 @@ def _pairs(  # type: ignore[no-untyped-def]
     cost = tl.load(table + lines.to(tl.int64)[None, :] * width + columns[:, None])
     if TRIANGLES:
         here = tl.load(r_places + r_at, mask=in_row, other=-1)
-        there = tl.load(q_places + q_at, mask=in_query, other=-2)
-        both = tl.where(here[:, None] == there[None, :], tl.minimum(a[:, None], b[None, :]), 0.0)
+        other = tl.load(q_places + q_at, mask=in_query, other=-2)
+        both = tl.where(here[:, None] == other[None, :], tl.minimum(a[:, None], b[None, :]), 0.0)
         a -= tl.sum(both, axis=1)
         b -= tl.sum(both, axis=0)
-    log_a = tl.where(a > 0, tl.log2(tl.maximum(a.to(tl.float32), 1e-37)), _NOTHING)
-    log_b = tl.where(b > 0, tl.log2(tl.maximum(b.to(tl.float32), 1e-37)), _NOTHING)
-    u = tl.zeros((N,), dtype=tl.float32)
-    v = tl.zeros((M,), dtype=tl.float32)
-    for sweep in range(sweeps):
-        factor = tl.load(factors + sweep)
-        exponent = (v * factor + log_b)[None, :] - cost * factor
-        most = tl.max(exponent, axis=1)
-        u = -(most + tl.log2(tl.sum(tl.exp2(exponent - most[:, None]), axis=1))) / factor
-        exponent = (u * factor + log_a)[:, None] - cost * factor
-        most = tl.max(exponent, axis=0)
-        v = -(most + tl.log2(tl.sum(tl.exp2(exponent - most[None, :]), axis=0))) / factor
+    # Feasible duals that every point attains with some other, so that no sum below vanishes.
+    some_a, some_b = tl.where(a > 0, 0.0, _NOTHING), tl.where(b > 0, 0.0, _NOTHING)
+    u = tl.min(cost - some_b[None, :], axis=1)
+    v = tl.min(cost - (u + some_a)[:, None], axis=0)
+    u = tl.min(cost - (v + some_b)[None, :], axis=1)
+    of_row, of_query = a.to(tl.float32), b.to(tl.float32)
+    there = (of_row > 0)[:, None] & (of_query > 0)[None, :]
+    for stage in range(stages):
+        factor = tl.load(factors + stage)
+        plan = tl.exp2(tl.where(there, (u[:, None] + v[None, :] - cost) * factor, _NOTHING))
+        to_row = tl.full((N,), 1.0, dtype=tl.float32)
+        to_query = tl.full((M,), 1.0, dtype=tl.float32)
+        for _ in range(tl.load(sweeps + stage)):
+            to_row = 1.0 / tl.where(of_row > 0, tl.sum(plan * (of_query * to_query)[None, :], axis=1), 1.0)
+            to_query = 1.0 / tl.where(of_query > 0, tl.sum(plan * (of_row * to_row)[:, None], axis=0), 1.0)
+        u += tl.log2(to_row) / factor
+        v += tl.log2(to_query) / factor
     # What has no mass keeps nobody from anything.
-    v = tl.where(b > 0, v, _NOTHING)
-    u = tl.where(a > 0, tl.min(cost - v[None, :], axis=1), _NOTHING)
+    u = tl.where(a > 0, tl.min(cost - tl.where(b > 0, v, _NOTHING)[None, :], axis=1), _NOTHING)
     v = tl.min(cost - u[:, None], axis=0)
     worth = tl.sum(tl.where(a > 0, a * u.to(tl.float64), 0.0)) + tl.sum(tl.where(b > 0, b * v.to(tl.float64), 0.0))
     tl.store(out + pair, worth)
@@ -99,7 +105,7 @@ class Cuda(Engine):
     def keep(self, rows: Rows) -> Any:
         used, columns = np.unique(rows.places, return_inverse=True)
         arrays = [(rows.start, np.int64), (columns, np.int32), (rows.places, np.int32), (rows.masses, np.float64)]
-        self.sizes = np.diff(rows.start)
+        self.sizes, self.used = np.diff(rows.start), len(used)
         return self._lines(self._on_device(used, np.int64)), [self._on_device(*array) for array in arrays]
 
     def _lines(self, places: Any) -> Any:
@@ -121,31 +127,33 @@ class Cuda(Engine):
         arrays = [(queries.start, np.int64), (lines, np.int32), (queries.places, np.int32), (queries.masses, np.float64)]
         self.asked = [self._on_device(*array) for array in arrays]
         self.asked_sizes = np.diff(queries.start)
-        steps = np.array(epsilons(max(float(self.table[::16].mean()), 1e-6)))
-        self.factors = self._on_device(1 / (steps * np.log(2)), np.float32)
+        stages = np.array(stages_of(some_costs(self.table[: len(asked), : self.used]).mean()))
+        self.factors = self._on_device(1 / (stages[:, 0] * np.log(2)), np.float32)
+        self.sweeps = self._on_device(stages[:, 1], np.int32)
 
     def bounds(self, queries: Any, rows: Any) -> Any:
         # Those of a size together: a kernel is compiled for each.
-        heights, widths = (np.searchsorted(_SIZES, sizes) for sizes in (self.sizes[rows], self.asked_sizes[queries]))
-        kinds = heights * len(_SIZES) + widths
+        kinds = np.searchsorted(_SIZES, np.maximum(self.sizes[rows], self.asked_sizes[queries]))
         found = np.empty(len(queries))
-        parts = []
-        for kind in np.unique(kinds):
-            some = np.flatnonzero(kinds == kind)
-            parts.append((some, self._some(queries[some], rows[some], _SIZES[kind // len(_SIZES)], _SIZES[kind % len(_SIZES)])))
+        parts = [(some, self._some(queries[some], rows[some], size)) for size, some in _by_size(kinds)]
         for some, (worth, u, v) in parts:
             found[some] = (worth - self.lost - slack(u.double(), v.double())).cpu().numpy()
         return found
 
-    def _some(self, queries: Any, rows: Any, height: int, width: int) -> tuple[Any, Any, Any]:
+    def _some(self, queries: Any, rows: Any, size: int) -> tuple[Any, Any, Any]:
         """The bounds of pairs that fit into tiles of a size."""
         worth = torch.empty(len(queries), dtype=torch.float64, device=self.device)
         u, v = torch.empty_like(worth, dtype=torch.float32), torch.empty_like(worth, dtype=torch.float32)
-        warps = min(16, max(1, height * width // 2048))
         with torch.cuda.device(self.device):
             _pairs[(len(queries),)](
                 self.table, self.table.shape[1], self._on_device(queries, np.int32), self._on_device(rows, np.int32),
-                *self.asked, *self.kept, self.factors, len(self.factors), worth, u, v,
-                height, width, self.triangles, num_warps=warps,
+                *self.asked, *self.kept, self.factors, self.sweeps, len(self.factors), worth, u, v,
+                size, size, self.triangles, num_warps=_WARPS[size],
             )  # fmt: skip
         return worth, u, v
+
+
+def _by_size(kinds: Any) -> Iterator[tuple[int, Any]]:
+    """The sizes of tiles, and which pairs take each."""
+    for kind in np.unique(kinds):
+        yield _SIZES[kind], np.flatnonzero(kinds == kind)

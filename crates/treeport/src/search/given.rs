@@ -83,7 +83,7 @@ impl Index {
         count: usize,
         progress: &Progress<'_>,
     ) -> Result<Vec<Vec<(usize, f64)>>> {
-        let asked = self.request(SearchEnd::Count(count), Accuracy::EXACT);
+        let asked = self.request_given(SearchEnd::Count(count), Accuracy::EXACT);
         let step = format_args!("the likely neighbors of {} measures", rows.len());
         let count = count.min(self.len());
         let bytes = memory::size_of::<(usize, f64)>(&[rows.len(), count]);
@@ -114,7 +114,7 @@ impl Index {
         given: &GivenBounds,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let asked = self.request(SearchEnd::Count(k), accuracy);
+        let asked = self.request_given(SearchEnd::Count(k), accuracy);
         self.search_given(asking, rows, asked, given, progress)
     }
 
@@ -130,8 +130,14 @@ impl Index {
         given: &GivenBounds,
         progress: &Progress<'_>,
     ) -> Result<Vec<Neighbors>> {
-        let asked = self.request(SearchEnd::radius(radius)?, Accuracy::EXACT);
+        let asked = self.request_given(SearchEnd::radius(radius)?, Accuracy::EXACT);
         self.search_given(asking, rows, asked, given, progress)
+    }
+
+    /// A search whose measures are bounded by their own potentials alone where they have any: that of the query
+    /// takes many times as long, and what it would rule out is bounded elsewhere.
+    fn request_given(&self, end: SearchEnd, accuracy: Accuracy) -> SearchRequest<'static> {
+        SearchRequest { by_query: false, ..self.request(end, accuracy) }
     }
 
     fn search_given(
@@ -234,7 +240,8 @@ mod tests {
                 let asking = Asking::Queries((&queries).into());
                 let likely = index.likely(asking, 0..queries.len(), count, &silent).unwrap();
                 for (likely, query) in likely.iter().zip(queries.iter()) {
-                    let all = Searcher::default().shared_bounds(&index, &query).unwrap();
+                    let asked = index.request_given(SearchEnd::Count(count), Accuracy::EXACT);
+                    let all = Searcher::default().all_bounds(&index, &query, &asked).unwrap();
                     let mut all: Vec<_> =
                         all.iter().map(|&bound| f64::from(bound) * index.indexed.unit).collect();
                     all.sort_by(f64::total_cmp);

@@ -341,8 +341,8 @@ impl<'a> Sparse<'a> {
                 let placed = mean * self.frame.worth * self.masses[0].iter().sum::<f64>();
                 let dear = self.offer_plan(&flows, &units.quantum(), answer) - placed;
                 let is_close = f64::from(epsilon) <= NEARLY * close;
-                // What the auction left takes up all that bounds may be apart: prices need not be looked at yet.
-                let is_hopeless = is_close && dear > aim.width * placed;
+                // What the auction left takes up most of what bounds may be apart: prices need not be looked at yet.
+                let is_hopeless = is_close && dear > 0.5 * aim.width * placed;
                 if may_do && !is_hopeless {
                     self.offer_prices(&prices, &goes_on, answer)?;
                 }
