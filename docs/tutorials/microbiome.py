@@ -90,7 +90,7 @@ for name, table in tables.items():
 
 # %% [markdown]
 # Neither is better: they answer different questions. After rain whole phyla bloom. Weighted UniFrac moves mass between phyla, so it sees the
-# hours best. *Which* rare taxa live in a crust depends on its age, and unweighted UniFrac sees that. There are only four samples for each time, so treat the
+# hours best. *Which* rare taxa live in a crust depends on its age, and unweighted UniFrac sees that. There are only about four samples for each time, so treat the
 # p-values as hints.
 #
 # ## Look
