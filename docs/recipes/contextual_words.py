@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Words in context
 #
-# *Do two sentences say the same, though they share few words?* A language model gives every word of a sentence a vector that
-# depends on the words around it: the *bank* of a river is elsewhere than the *bank* that lends. So a sentence is a cloud of
-# vectors, and transport pairs the words of one with those of the other. Here the vectors are made up, so that the page needs no
-# model: each word has a topic, and leans toward its neighbors.
+# *Do two sentences say the same thing, though they share few words?* A language model gives every word of a sentence a vector that
+# depends on the words around it: the *bank* of a river gets another vector than the *bank* that lends. So a sentence is a cloud of
+# vectors, and transport pairs the words of one with those of the other. Here the vectors are made up, so this page needs no
+# model: each word has a topic, and its vector leans toward those of its neighbors.
 
 # %%
 import matplotlib.pyplot as plt
@@ -58,8 +58,8 @@ for axis, (one, other) in zip(axes, pairs):
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** A dark square is mass that goes from the word on the left to the word below. The sentences on the left share
-# no word and are near. Those on the right share *bank*, and are far apart.
+# **How to read it.** A dark square is mass that goes from the word at its left to the word below it. The two sentences of the left
+# panel share no word and are near. Those of the right panel share *bank*, and are far apart.
 #
 # **What next.** Documents over one vocabulary, with masses from TF-IDF: [documents](../tutorials/documents.md). Many sentences:
 # the index is the same, and [search](../SEARCH.md#clouds) has its figures. In a database: [a database](database.md).

@@ -2,8 +2,8 @@
 # # A database
 #
 # *My documents are in a database. Can a `SELECT` find those nearest to a new one, with a filter on other columns?* A tree turns
-# each document into a sparse row, and the sum of absolute differences of two rows is their distance. That is a join in any SQL;
-# below it is SQLite, which comes with Python. The words and documents are made up.
+# each document into a sparse row. The distance of two documents is the sum of the absolute differences of their rows, which is a
+# join in any SQL. Here we use SQLite, which comes with Python. The words and documents are made up.
 
 # %%
 import sqlite3
@@ -35,8 +35,8 @@ entries = zip(rows.col[stored].tolist(), rows.row[stored].tolist(), rows.data[st
 database.executemany("INSERT INTO entries VALUES (?, ?, ?)", entries)
 
 # %% [markdown]
-# For numbers of at least 0, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals, less twice what the two
-# share, and only nodes that both have are looked at.
+# For nonnegative numbers, |a − b| = a + b − 2 min(a, b). So a distance is the sum of both totals minus twice what the two rows
+# share. Only nodes that both rows have matter.
 
 # %%
 asked = rows.row == 399
@@ -65,8 +65,8 @@ plt.gca().set(title="all documents", xlabel="exact distance", ylabel="distance b
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is near the exact one, not
-# equal to it.
+# **How to read it.** Red documents have the subject of the query. SQL gives the tree's distance, which is close to the exact one
+# but not equal to it.
 #
 # **What next.** PostgreSQL with pgvector has an index for such rows. After
 # `treeport export model.tree --measures docs.npz --queries new.npz --table docs -o rows.sql` and `psql -f rows.sql`

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # One huge pair
 #
-# *I have two sets of many points and want their distance once: how good an answer can I have, and when?* Say either how accurate
-# it has to be, or how long it may take. Both give two numbers between which the distance is proved to lie. There is nothing to
-# learn, and no table of all distances in memory. The points are made up: 3,000 in three clusters of the plane, and 3,000 more
-# after one of the clusters has moved.
+# *I have two large sets of points and want their distance once. How good an answer can I get, and how soon?* Say either how accurate
+# the answer has to be, or how long it may take. Either way you get two numbers, and a proof that the distance lies between them. There
+# is nothing to learn, and no table of all distances in memory. The points are made up: 3,000 in three clusters of the plane, and
+# 3,000 more after one of the clusters has moved.
 
 # %%
 import matplotlib.pyplot as plt
@@ -44,9 +44,9 @@ right.legend()
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** The bars always hold the exact value, which is what "proved" means. They are at most the asked share apart,
-# and often far less. The upper bound is the cost of a plan that you can have with `return_plan=True`.
+# **How to read it.** The bars always contain the exact value: that is what "proved" means. A bar is at most as wide as the
+# accuracy you asked for, and often much narrower. The upper bound is the cost of a plan; `return_plan=True` returns that plan.
 #
 # **What next.** 100,000 points a side and more, with figures: [one problem of any size](../SCALE.md#one-problem-of-any-size).
-# Which solver runs: [which tool when](../WHICH.md#which-solver-answers-emd). Points with one coordinate are sorted: ten million
-# are no trouble.
+# Which solver runs: [which tool when](../WHICH.md#which-solver-answers-emd). Points with one coordinate are solved by sorting: ten
+# million are no trouble.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Images
 #
-# *How far is one picture from another, and what lies between them?* Comparing pixel by pixel, a stroke that has moved by one pixel is as
-# wrong as one that is missing. Transport asks how far the ink has to move. The pictures are the 8 × 8 handwritten digits
-# that come with scikit-learn: a pixel is a point, its ink is a mass.
+# *How far is one picture from another, and what lies between them?* If you compare pixel by pixel, a stroke that has moved by one pixel is as
+# wrong as a missing one. Transport asks how far the ink has to move. The pictures are the 8 × 8 handwritten digits
+# that come with scikit-learn: a pixel is a point, and its ink is its mass.
 
 # %%
 import matplotlib.pyplot as plt
@@ -35,9 +35,9 @@ axes[0, 2].set_title("halfway")
 plt.tight_layout()
 
 # %% [markdown]
-# Transport moves the strokes; the average fades one picture into the other. Does that help to recognize digits? Let new pictures be
-# shifted by one pixel, and give each the label of the nearest of 500 that are not. As clouds, pictures can be centered to a
-# fraction of a pixel.
+# Transport moves the strokes, while the average fades one picture into the other. Does that help to recognize digits? We shift new
+# pictures by one pixel, and give each the label of the nearest of 500 pictures that were not shifted. As clouds, pictures can be
+# centered to a fraction of a pixel.
 
 # %%
 shifted = np.pad(ink[500:700].reshape(-1, 8, 8), ((0, 0), (0, 0), (1, 0)))[:, :, :8].reshape(-1, 64)
@@ -57,9 +57,9 @@ print(f"right: {np.mean(by_transport == truth):.0%} by transport, {np.mean(by_pi
 assert np.mean(by_transport == truth) > np.mean(by_pixels == truth)
 
 # %% [markdown]
-# **How to read it.** A shift by one pixel breaks the comparison of pixels, and clouds around their own centers do not notice it.
-# Transport alone would: it counts a shift like any other move.
+# **How to read it.** A shift by one pixel breaks the pixel-by-pixel comparison. Centered clouds do not notice it. Without the
+# centering, transport would: it counts a shift like any other move.
 #
-# **What next.** Pictures with different amounts of ink: leave out the division by the total, and take `penalty=` as for
+# **What next.** Pictures with different amounts of ink: do not divide by the total, and use `penalty=` as for
 # [jets](jets.md). Large pictures: [one huge pair](huge_pair.md). Clouds and their files: [clouds](../CLOUDS.md). How neighbors
 # are proved: [search](../SEARCH.md).

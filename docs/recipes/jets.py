@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Jets
 #
-# *Which jets are alike, though their energies differ?* The energy mover's distance is the momentum that has to be moved times how
-# far, and for each unit that is left over the radius R. An event is an array of (pT, y, φ). The events are made up: one or two
-# prongs, soft particles around them.
+# *Which jets are alike, though their energies differ?* The energy mover's distance charges each unit of momentum for how far it moves,
+# and each unit that is left over for the radius R. An event is an array of (pT, y, φ). The events are made up: one or two
+# prongs, with soft particles around them.
 
 # %%
 import matplotlib.pyplot as plt
@@ -44,8 +44,8 @@ axes[0].set_ylabel("φ")
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** The area of a dot is its pT. Distances are in units of pT times angle, so that a hard jet is far from a soft
-# one. `normalize=True` in `tp.Clouds` compares shapes alone; then there is no penalty.
+# **How to read it.** The area of a dot is its pT. Distances are in units of pT times angle, so a hard jet is far from a soft
+# one. `normalize=True` in `tp.Clouds` compares shapes alone; then you need no penalty.
 #
-# **What next.** More about jets: [the tutorial](../tutorials/jets.md). The calls of `wasserstein` and EnergyFlow:
+# **What next.** More about jets: [the tutorial](../tutorials/jets.md). The same calls in `wasserstein` and EnergyFlow:
 # [coming from EnergyFlow](../FROM_ENERGYFLOW.md). Awkward arrays and files: [clouds](../CLOUDS.md).

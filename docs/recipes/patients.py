@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Patients
 #
-# *Which patients are alike, by all of their cells?* A patient is a group of cells, each a point in the space of its expression;
-# no two patients share a cell, and numbers of cells differ. The cohort is made up, so that the truth is known: five types of
-# cells, one of which is more frequent in the ill. With your own cells: `tp.Clouds(adata, groupby="patient")`.
+# *Which patients are alike, by all of their cells?* A patient is a group of cells. Each cell is a point, given by its gene expression.
+# No two patients share a cell, and their numbers of cells differ. The cohort is made up, so we know the truth: there are five types of
+# cells, and one of them is more frequent in the ill. With your own cells: `tp.Clouds(adata, groupby="patient")`.
 
 # %%
 import numpy as np
@@ -34,9 +34,9 @@ print(f"two samples of 100 cells of one patient: {null:.2f}")
 tp.plot_distances(table, "mds", labels=cohort.ids, colors=groups).set_title("a map of the cohort")
 
 # %% [markdown]
-# **How to read it.** The ill lie together. But most of each distance comes from the sample: two draws of 100 cells of *one*
-# patient are about as far apart as two patients with two to three times as many cells. So read differences between distances, not
-# their size.
+# **How to read it.** The ill lie together. But most of each distance comes from sampling: two samples of 100 cells of *one*
+# patient are about as far apart as two patients with two to three times as many cells. So compare distances with each other, and do not
+# read much into their size.
 #
 # **What next.** Neighbors, thousands of cells, bounds: [the tutorial](../tutorials/patients.md). AnnData, files and long tables:
 # [clouds](../CLOUDS.md). Is a difference real? [Two samples](two_samples.md).

@@ -2,9 +2,9 @@
 # # Persistence diagrams
 #
 # *Which signals have the same peaks and valleys, wherever they are?* A persistence diagram has a point (birth, death) for each
-# valley of a signal: the level at which the valley begins, and the level at which the water in it runs over into a deeper one.
-# Valleys of noise die soon and lie near the diagonal. The distance of two diagrams moves points to each other, or to the
-# diagonal, where they vanish.
+# valley of a signal: the level of its bottom, and the level at which water in it would spill into a deeper valley.
+# Valleys of noise die soon and lie near the diagonal. The distance between two diagrams is the cost of moving points to each other,
+# or to the diagonal, where they vanish.
 #
 # The signals are made up: two, three or four bumps at random places, and noise.
 
@@ -57,8 +57,8 @@ axes[1].set(title="their diagrams", xlabel="birth", ylabel="death")
 plt.tight_layout()
 
 # %% [markdown]
-# **How to read it.** Points far from the diagonal are the bumps; the crowd beside it is noise, and costs little. That no other
-# diagram is nearer is proved. `tp.emd_pairwise(diagrams)` is the table of all pairs.
+# **How to read it.** Points far from the diagonal are the bumps. The crowd near the diagonal is noise, and costs little. The search
+# proves that no other diagram is nearer. `tp.emd_pairwise(diagrams)` is the table of all pairs.
 #
-# **What next.** Holes of shapes, with diagrams by GUDHI: [the tutorial](../tutorials/diagrams.md). Every call beside GUDHI's and persim's:
+# **What next.** Holes of shapes, with diagrams by GUDHI: [the tutorial](../tutorials/diagrams.md). All calls beside those of GUDHI and persim:
 # [coming from GUDHI](../FROM_GUDHI.md).

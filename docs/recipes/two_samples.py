@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Two samples
 #
-# *Do two samples come from one distribution?* Their distance alone does not say: two samples of one distribution are not 0 apart either. A
-# permutation test says how often a random split of the same points is as far apart. The samples are wines of two
-# growers, 13 chemical measurements each, as they come with scikit-learn.
+# *Do two samples come from one distribution?* Their distance alone does not tell: even two samples of one distribution are not at distance 0. A
+# permutation test counts how often a random split of the same points is at least as far apart. The samples are wines of two
+# growers, with 13 chemical measurements each, and come with scikit-learn.
 
 # %%
 import matplotlib.pyplot as plt
@@ -50,8 +50,8 @@ plt.tight_layout()
 
 # %% [markdown]
 # **How to read it.** The growers are farther apart than every random split of their wines: p is as small as 499 splits can make
-# it, 1/500. Two halves of one grower lie among the random splits, so that nothing is seen. All distances are exact; a batch
-# solves them on all processors.
+# it, 1/500. Two halves of one grower lie among the random splits, so the test finds no difference. All distances are exact, and
+# `emd_pairs` solves them on all processors.
 #
-# **What next.** The same with SciPy's `permutation_test`, and what the size of a sample alone makes: [two samples](../TWO_SAMPLES.md). Many
+# **What next.** The same with SciPy's `permutation_test`, and how far apart samples are by chance: [two samples](../TWO_SAMPLES.md). Many
 # groups, such as patients: [patients](patients.md).

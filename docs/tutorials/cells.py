@@ -2,16 +2,16 @@
 # %% [markdown]
 # # Cells
 #
-# How far is one kind of cell from another? 700 blood cells of the scanpy package (`pbmc68k_reduced`, from Zheng et al. 2017), already reduced to 50 principal
-# components and labeled with ten kinds.
+# How far is one kind of cell from another? We take 700 blood cells that come with the scanpy package (`pbmc68k_reduced`, from Zheng et al. 2017). They
+# are already reduced to 50 principal components and labeled with ten kinds.
 #
 # ```sh
 # pip install ./python matplotlib scanpy     # in this repository
 # ```
 #
-# **A point** is a cell: its place is its expression. **A measure** is a group of cells: a cluster, a patient, a
+# **A point** is a cell; its coordinates are its gene expression. **A measure** is a group of cells: a cluster, a patient, a
 # treatment. The distance between two groups is what it costs to turn the cells of one into the cells of the other. Unlike the
-# distance between the means it sees the *shape* of a group: its spread and its subgroups.
+# distance between the means, it sees the *shape* of a group: its spread and its subgroups.
 
 # %%
 import warnings
@@ -44,8 +44,8 @@ print(groups)
 # %% [markdown]
 # ## Exact distances between kinds
 #
-# Ten kinds are 45 pairs: few enough to solve exactly. Beside them is the distance between means, the plain baseline;
-# it can never be larger than the transport distance.
+# Ten kinds make 45 pairs: few enough to solve exactly. The plain baseline is the distance between means. It can never be larger than the
+# transport distance.
 
 # %%
 distances = tp.emd_pairwise(groups, points=places)  # a DataFrame with the names of the kinds
@@ -66,9 +66,9 @@ print(closest.head(4).to_string(index=False))
 print(closest.tail(2).to_string(index=False, header=False))
 
 # %% [markdown]
-# The two kinds of T cells on top: their means are 3 apart, their cells 11. But part of what transport sees is chance: few cells in 50
-# dimensions are far from any other few cells, even of the same kind. Measure that before you call two groups different. Two halves of
-# *one* kind:
+# The two kinds of T cells at the top have means that are 3 apart, while their cells are 11 apart. But part of that distance is chance: in 50
+# dimensions, a few cells are far from any other few cells, even of the same kind. Measure this effect before you call two groups different. Here are
+# two halves of *one* kind:
 
 # %%
 rng = np.random.default_rng(0)
@@ -88,13 +88,13 @@ for kind in ["CD4+/CD25 T Reg", "CD19+ B", "Dendritic"]:
     print(f"two halves of {kind:16} {np.mean([halves(kind) for _ in range(5)]):.2f}")
 
 # %% [markdown]
-# So the T cells on top are hardly further apart than two halves of one kind (which are smaller groups, and so a little too far apart):
-# this table does not tell them apart. B cells and NK cells, at 26, are different.
+# So the T cells at the top are hardly farther apart than two halves of one kind. (The halves are smaller groups, so they come out a little too far apart.)
+# This table does not tell those T cells apart. B cells and NK cells, at 26, are different.
 #
 # ## Many samples: learn a tree
 #
-# With hundreds of samples there are tens of thousands of pairs, and a tree pays. The data has no patients, so we *make*
-# samples: each draws 100 cells after random shares of the kinds. Half of them teach the tree, half judge it.
+# Hundreds of samples make tens of thousands of pairs, and then a tree pays. The data has no patients, so we *make*
+# samples: each draws 100 cells, with random shares of the kinds. The tree learns from half of the samples and is tested on the other half.
 
 # %%
 codes = kinds.cat.codes.to_numpy()
@@ -111,7 +111,7 @@ tw = tp.TreeWasserstein(points=places).fit(samples[:200])
 print(f"mean relative error on new samples: {-tw.score(samples[200:]):.3f}")
 
 # %% [markdown]
-# Beside two things that know less: the distance between means, times the one factor that suits it best, and one number for all
+# Compare this with two baselines that know less: the distance between means, times the factor that suits it best, and one number for all
 # pairs.
 
 # %%
@@ -149,8 +149,8 @@ plt.show()
 # %% [markdown]
 # ## Use it
 #
-# A table of all pairs goes to anything that takes distances: scikit-learn with `metric="precomputed"`, a heat map, a
-# neighbor graph. Here: which kind makes up most of a sample, by its nearest neighbors among other samples.
+# You can give a table of all pairs to anything that takes distances: scikit-learn with `metric="precomputed"`, a heat map, a
+# neighbor graph. Here we predict which kind makes up most of a sample from its nearest neighbors among the other samples.
 
 # %%
 from sklearn.neighbors import KNeighborsClassifier
@@ -169,6 +169,6 @@ plt.show()
 # %% [markdown]
 # ## What to try next
 #
-# - Real samples: `groupby="patient"`, or any other column of `cells.obs`; `cells.uns["distances"] = distances` keeps the table.
-# - `start="single"` for cells that are all about equally far apart.
-# - `tw.bounds(A, B)`: a proved interval for each pair. [Which tool when](../WHICH.md) has the rest.
+# - Real samples: `groupby="patient"`, or any other column of `cells.obs`. `cells.uns["distances"] = distances` keeps the table.
+# - `start="single"`, if all cells are about equally far apart.
+# - `tw.bounds(A, B)`: a proved interval for each pair. [Which tool when](../WHICH.md) lists everything else.

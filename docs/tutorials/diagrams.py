@@ -2,9 +2,9 @@
 # %% [markdown]
 # # Diagrams
 #
-# A persistence diagram says which holes a shape has: one point for each, (birth, death), the larger the hole the farther from the diagonal.
-# How far apart are two shapes? As far as it takes to turn one diagram into the other, where a point may also go to the diagonal and
-# vanish. That is a transport problem with a price at each point: the way to the diagonal.
+# A persistence diagram lists the holes of a shape. Each hole is a point (birth, death); the larger the hole, the farther its point is from the diagonal.
+# How far apart are two shapes? The distance is what it costs to turn one diagram into the other, where a point may also go to the diagonal and
+# vanish. That is a transport problem with a price at each point: its distance to the diagonal.
 #
 # ```sh
 # pip install ./python matplotlib gudhi     # in this repository
@@ -59,7 +59,8 @@ plt.tight_layout()
 # %% [markdown]
 # ## Distances
 #
-# `tp.diagrams` makes clouds of them whose points know their way to the diagonal; empty diagrams are fine. Values are gudhi's.
+# `tp.diagrams` turns the diagrams into clouds, and stores for each point what it costs to go to the diagonal. Empty diagrams are fine. The values
+# agree with gudhi's.
 
 # %%
 from gudhi.wasserstein import wasserstein_distance
@@ -82,6 +83,6 @@ print(f"of the five nearest, {alike:.0%} are of the same kind; at random {1 / 3:
 # %% [markdown]
 # ## What to try next
 #
-# - `tp.diagrams(found, metric="chebyshev")` is what persim and gudhi do by default (`internal_p=inf`).
-# - Points that never die have to be dropped or cut first; the error says which.
-# - Every call side by side: [coming from gudhi or persim](../FROM_GUDHI.md).
+# - `metric="chebyshev"`, in `tp.diagrams` and in `emd_pairwise`, is gudhi's default (`internal_p=inf`).
+# - Points that never die have to be dropped or cut off first. The error names the diagram.
+# - All calls side by side: [coming from gudhi or persim](../FROM_GUDHI.md).

@@ -2,16 +2,15 @@
 # %% [markdown]
 # # Documents and search
 #
-# Which news are about the same thing? 350 short news texts of 2001, as they come inside the package gensim: 300 to learn from, and 50 that people have
-# compared. Lee, Pincombe and Welsh asked readers how similar each pair of those 50 is, so that we can ask whether
-# a distance agrees with readers.
+# Which news texts are about the same thing? We take 350 short news texts of 2001 that come with the package gensim: 300 to learn from, and 50 that
+# people have compared. Lee, Pincombe and Welsh asked readers how similar each pair of those 50 is. So we can check whether a distance agrees with readers.
 #
 # ```sh
 # pip install ./python matplotlib gensim     # in this repository
 # ```
 #
-# **A point** is a word: its place says what it means. **A measure** is a document: how much of it is on which word.
-# The distance of two documents is what it costs to move the words of one to the words of the other, so that two
+# **A point** is a word; its coordinates say what it means. **A measure** is a document: how much of it is on which word.
+# The distance between two documents is what it costs to move the words of one to the words of the other. So two
 # documents without a word in common can still be near.
 
 # %%
@@ -36,12 +35,12 @@ print(judged[0][:95], "…")
 # %% [markdown]
 # ## Words with places, documents with masses
 #
-# Word vectors are anything that puts words of similar use close to each other. Here they come from the texts
-# themselves (latent semantic analysis: the singular vectors of the table of words), so that nothing has to be
-# downloaded. All 350 texts are used for that, the readers' judgments are not. Vectors trained on more text are
+# Any word vectors will do that put words of similar use close to each other. Here they come from the texts
+# themselves (latent semantic analysis: the singular vectors of the table of words), so nothing has to be
+# downloaded. They use all 350 texts, but not the readers' judgments. Vectors trained on more text are
 # better: see the end.
 #
-# The mass of a word in a document is its TF-IDF weight, so that rare words count more than common ones. treeport
+# The mass of a word in a document is its TF-IDF weight, so rare words count more than common ones. treeport
 # divides every row by its total.
 
 # %%
@@ -61,8 +60,8 @@ print("closest to 'government':", ", ".join(vocabulary[closest[1:]]))
 # %% [markdown]
 # ## Fit
 #
-# `fit` solves 300 pairs of documents exactly and learns a tree over the words from them. The score on texts that it
-# has not seen is the mean relative error, with a minus sign, as scikit-learn wants it.
+# `fit` solves 300 pairs of documents exactly and learns a tree over the words from them. The score on new texts is the mean relative error with a
+# minus sign, because scikit-learn expects that a higher score is better.
 
 # %%
 tw = tp.TreeWasserstein(points=places).fit(masses)
@@ -72,8 +71,8 @@ print(f"mean relative error on new texts: {-tw.score(queries):.3f}")
 # %% [markdown]
 # ## Is that error small?
 #
-# An error means nothing alone. In high dimensions all distances are alike, so that *the same number for every pair*
-# is not far off either. We solve all 1,225 pairs of the judged texts exactly and compare.
+# An error alone means nothing. In high dimensions all distances are similar, so even *the same number for every pair*
+# is not far off. We solve all 1,225 pairs of the judged texts exactly and compare.
 
 # %%
 first, second = np.triu_indices(len(judged), 1)
@@ -104,7 +103,7 @@ plt.show()
 # %% [markdown]
 # ## Do readers agree?
 #
-# The correlation with the judgments of readers, higher is better. The plain baselines are the cosine of TF-IDF
+# We compute the correlation with the judgments of the readers; higher is better. The plain baselines are the cosine of TF-IDF
 # vectors, which sees only words in common, and the cosine of the documents' own latent vectors.
 
 # %%
@@ -123,11 +122,11 @@ print(f"exact transport           {agreement(-exact):.3f}")
 print(f"tree                      {agreement(-tree):.3f}")
 
 # %% [markdown]
-# Transport agrees with readers somewhat more than cosines do, and the tree is about as good as what it imitates. With 50
-# texts such differences are small: do not read more into the third digit.
+# Transport agrees with readers somewhat more than cosines do, and the tree is about as good as exact transport. With only 50
+# texts, do not read much into the third digit.
 #
-# What decides is where the words are. Had the places come from the 300 other texts alone, the words that only the judged texts have would
-# all be in one place, and transport would be worse than the plain cosine:
+# Good word vectors are what matters. If the vectors come from the 300 other texts alone, all words that occur only in the judged texts get
+# the same coordinates, and transport is worse than the plain cosine:
 
 # %%
 fewer = TruncatedSVD(100, random_state=0).fit(normalize(masses))
@@ -137,8 +136,8 @@ print(f"exact transport, places from fewer texts {agreement(-tp.emd_pairs(shares
 # %% [markdown]
 # ## Search
 #
-# `WassersteinNeighbors` finds the texts nearest by *exact* transport, proved, without solving all pairs. The tree has its
-# own neighbors, which cost nearly nothing.
+# `WassersteinNeighbors` finds the texts nearest by *exact* transport, with a proof, without solving all pairs. The tree finds its
+# own neighbors at nearly no cost.
 
 # %%
 nearest = tp.WassersteinNeighbors(points=places, n_neighbors=3).fit(masses)
@@ -155,7 +154,7 @@ for distance, number in zip(distances[query], numbers[query]):
 # %% [markdown]
 # ## Why are they near?
 #
-# The plan says which mass goes where. Here are the heaviest moves from the query to its nearest text.
+# The transport plan says which mass goes where. These are the largest moves from the query to its nearest text.
 
 # %%
 a, b = shares[[query]], normalize(masses[[numbers[query, 0]]], norm="l1")
@@ -167,8 +166,8 @@ for k in np.argsort(-plan.data)[:8]:
 # %% [markdown]
 # ## What to try next
 #
-# - Word vectors trained on much text (word2vec, GloVe, fastText) in place of `places`, and your own documents.
-# - `method="learned-forest"`: 16 trees, slower, closer.
-# - `tw.estimate(A, B, accuracy=0.02)` where 2 % is the error you can bear, and `tw.bounds(A, B)` for proofs:
+# - Word vectors trained on a lot of text (word2vec, GloVe, fastText) in place of `places`, and your own documents.
+# - `method="learned-forest"`: 16 trees, slower but closer.
+# - `tw.estimate(A, B, accuracy=0.02)`, if you can accept an error of 2 %, and `tw.bounds(A, B)` for proofs:
 #   [the dial](../GLOSSARY.md#the-dial).
 # - Collections of 100,000 texts: [search](../SEARCH.md).

@@ -2,7 +2,7 @@
 # %% [markdown]
 # # Points that flow
 #
-# `treeport.torch.emd` is the exact transport cost of PyTorch tensors, with gradients: in the points, in the masses, or in a matrix of costs. Here two rings
+# `treeport.torch.emd` computes the exact transport cost of PyTorch tensors, with gradients in the points, in the masses, or in a cost matrix. Here two rings
 # of points flow into a heart. Each point moves down the gradient of the cost, and nothing else tells it where to go.
 #
 # ```sh
@@ -42,9 +42,9 @@ print(len(rings), "points flow to", len(target))
 # %% [markdown]
 # ## The flow
 #
-# With `metric="sqeuclidean"` the cost is W₂², the least mean of squared ways. `None` for the masses means the same mass at every point, 1 in all. The gradient at
-# a point is its mass times twice the way from the mean of where its mass goes. Masses are 1/n, so that a step of `0.1 * n` times the gradient is a fifth of
-# that way, however many points there are.
+# With `metric="sqeuclidean"` the cost is W₂²: the mean squared distance that mass moves, under the best plan. `None` for the masses means the same mass at every
+# point, 1 in total. The plan sends the mass of a point to some targets. The gradient at the point is twice its mass, times the vector from the mean of
+# those targets to the point. The masses are 1/n, so a step of `0.1 * n` times the gradient goes a fifth of that way, however many points there are.
 
 
 # %%
@@ -84,8 +84,8 @@ plt.tight_layout()
 # %% [markdown]
 # ## Beside a plain baseline
 #
-# What if each point went to the nearest point of the target? That takes no transport, but nothing keeps all points from going to the same places. The exact
-# distance says how well either has covered the heart.
+# What if each point simply moved to the nearest point of the target? That needs no transport, but nothing stops all points from going to the same places. The exact
+# distance shows how well each of the two covers the heart.
 
 
 # %%
@@ -110,8 +110,8 @@ plt.tight_layout()
 # %% [markdown]
 # ## Gradients in the masses
 #
-# Now the points stay, on a grid, and their masses change. The gradient in the masses is the dual potentials: where it is large, there is too much mass. It adds
-# up to 0, so that a step along it keeps the total. A softmax keeps masses positive as well.
+# Now the points stay on a grid, and their masses change. The gradient in the masses is the dual potential: where it is large, there is too much mass. Its entries
+# add up to 0, so a step along it keeps the total mass. A softmax also keeps the masses positive.
 
 # %%
 side = torch.linspace(-1.2, 1.2, 25, dtype=torch.float64)
@@ -138,8 +138,8 @@ plt.tight_layout()
 # %% [markdown]
 # ## Batches
 #
-# Axes before the last are batches, and what is shared is given once: here every tenth step of the flow against the one target. The values are those of
-# `tp.emd`, to the bit, and problems of more than 4,096 pairs of points are solved in parallel.
+# Leading axes are batch axes, and an input that all problems share is given once. Here we compare every tenth step of the flow with the one target. The values are
+# those of `tp.emd`, to the bit, and problems of more than 4,096 pairs of points are solved in parallel.
 
 # %%
 batch = torch.stack(places[::10])
@@ -151,7 +151,7 @@ print("the same as one by one:", together.tolist() == one_by_one)
 # %% [markdown]
 # ## Are they right?
 #
-# A central difference along a random direction, beside the gradient. Where an optimal plan changes the value has a kink, and what is returned is a subgradient.
+# We compare the gradient with a central difference along a random direction. Where the optimal plan changes, the value has a kink, and you get a subgradient.
 
 # %%
 x = (rings + 0.01 * torch.randn_like(rings)).requires_grad_()

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Jets
 #
-# A jet is a spray of particles from one quark or gluon: a *cloud*, some tens of points in the plane of rapidity y and angle φ, each with a
-# momentum pT. How far apart are two jets? As far as it takes to turn one energy flow into the other: the *energy mover's distance*, which is the
-# Wasserstein distance where totals are equal.
+# A jet is a spray of particles from one quark or gluon. It is a *cloud*: a few dozen points in the plane of rapidity y and angle φ, each with a
+# momentum pT. How far apart are two jets? The *energy mover's distance* is what it costs to turn one energy flow into the other. If the totals are
+# equal, it is the Wasserstein distance.
 #
-# The jets here are made up in ten lines: prongs at random places, hard particles near them and soft ones farther out. They are good
-# enough to show the calls; nothing here is physics.
+# The jets here are made up in ten lines: prongs at random places, with hard particles near them and soft ones farther out. They are good
+# enough to show the calls, but they are not physics.
 #
 # ```sh
 # pip install ./python matplotlib     # in this repository
@@ -37,7 +37,7 @@ events = [jet(prongs) for prongs in kinds]
 # %% [markdown]
 # ## Clouds
 #
-# `weights="first"` takes the first column as masses; `normalize` divides each jet by its total, so that shapes are compared and not
+# `weights="first"` takes the first column as masses. `normalize` divides each jet by its total, so we compare shapes and not
 # energies.
 
 # %%
@@ -62,7 +62,7 @@ plt.tight_layout()
 # %% [markdown]
 # ## Nearest jets, proved
 #
-# The index solves a dozen pairs for each of these queries, of a thousand; that nothing else is nearer is proved.
+# For each of these queries the index solves about a dozen of a thousand pairs, and proves that no other jet is nearer.
 
 # %%
 known, new = jets[:1000], jets[1000:]
@@ -80,10 +80,10 @@ truth = kinds[1000:]
 print(f"right for {np.mean(votes == truth):.0%} of the new jets; the commonest kind alone {np.bincount(truth).max() / len(truth):.0%}")
 
 # %% [markdown]
-# ## Angles that go round, and energies that differ
+# ## Periodic angles, and energies that differ
 #
-# Before jets are centered their φ is an angle: `period` closes it, so that 3.1 and −3.1 are near. Without `normalize`, totals differ; `penalty` is
-# what a unit of momentum costs that is not moved (the radius R of the energy mover's distance).
+# Before jets are centered, their φ is an angle. `period` makes it wrap around, so that 3.1 and −3.1 are near. Without `normalize` the totals differ. Then `penalty` is
+# the price of each unit of momentum that is not moved (the radius R of the energy mover's distance).
 
 # %%
 turned = [event + [0.0, 0.0, angle] for event, angle in zip(events[:200], rng.uniform(-np.pi, np.pi, 200))]

@@ -2,16 +2,16 @@
 # %% [markdown]
 # # Microbiome
 #
-# Samples on a phylogeny. Desert soil after rain: 19 samples of a biocrust, taken up to 49.5 hours after wetting, from crusts of four ages
-# (Swenson et al. 2018; the table is part of the package scikit-bio).
+# This tutorial compares samples on a phylogeny. The data is desert soil after rain: 19 samples of a biocrust, taken up to 49.5 hours after wetting, from
+# crusts of four ages (Swenson et al. 2018; the table is part of the package scikit-bio).
 #
 # ```sh
 # pip install ./python matplotlib scikit-bio     # in this repository
 # ```
 #
-# **A point** is a taxon, a tip of a tree. **A measure** is a sample: which share of it is which taxon. Transport along the
-# branches of the tree is *weighted UniFrac*. The tree is given, so there is nothing to learn, and no error: the
-# answer is exact, in time linear in the taxa that two samples have.
+# **A point** is a taxon, a tip of the tree. **A measure** is a sample: the share of each taxon in it. Transport along the
+# branches of the tree is *weighted UniFrac*. The tree is given, so there is nothing to learn and no error. The
+# answer is exact, in time linear in the number of taxa in the two samples.
 
 # %%
 from pathlib import Path
@@ -33,9 +33,9 @@ print(", ".join(counts.columns[:3]), "…")
 # ## A tree
 #
 # Usually you have a Newick file, and `tp.Tree.from_newick(text)` reads it. This table comes without one, but the name of every taxon
-# tells its phylum. So our tree is the *taxonomy*: a taxon hangs below its phylum, the phyla below the root, and every branch
-# has length 1. Taxa of one phylum are at distance 2, others at distance 4. That is a crude tree; a phylogeny from sequences says more.
-# `names` puts the points in the order of the table's columns, so that plans have it, too.
+# tells its phylum. So our tree is the *taxonomy*: taxa hang below their phylum, phyla hang below the root, and every branch
+# has length 1. Two taxa of one phylum are at distance 2, others at distance 4. That is a crude tree; a phylogeny from sequences says more.
+# `names` puts the points in the order of the table's columns, so plans have that order, too.
 
 # %%
 phylum = counts.columns.str.extract(r"\((.+)\)")[0].to_numpy()
@@ -49,8 +49,9 @@ print(tree)
 # %% [markdown]
 # ## All pairs
 #
-# Counts of any total go in, columns are matched to tips by name, and a DataFrame comes back. A root with three branches or more is
-# how unrooted trees are written, and UniFrac depends on the root; ours is meant (`unrooted=True`). The judge is scikit-bio itself.
+# `unifrac` takes counts with any totals, matches columns to tips by name, and returns a DataFrame. Files of unrooted trees have a root with three branches or
+# more, and UniFrac depends on the root. So treeport asks you to confirm such a root: ours is intended (`unrooted=True`). We check the result against
+# scikit-bio itself.
 
 # %%
 unifrac = tree.unifrac(counts, unrooted=True)
@@ -68,8 +69,8 @@ print(unifrac.iloc[:3, :3].round(3).to_string())
 # %% [markdown]
 # ## What does it see?
 #
-# Two things differ between samples: the hours since wetting, and the age of the crust. PERMANOVA's F says how far groups
-# are apart compared with what is inside them (higher: further apart). The plain baseline is Bray–Curtis, which knows no tree.
+# Samples differ in two ways: the hours since wetting, and the age of the crust. PERMANOVA's F compares the distances between groups with
+# those inside them (higher: farther apart). The plain baseline is Bray–Curtis, which does not use the tree.
 
 # %%
 hours, stage = zip(*(name.split("_") for name in counts.index))
@@ -88,8 +89,8 @@ for name, table in tables.items():
     print(line)
 
 # %% [markdown]
-# Neither is better: they answer different questions. After rain whole phyla bloom, and weighted UniFrac, which moves mass between phyla, sees the
-# hours best. *Which* rare taxa live in a crust depends on its age, and unweighted UniFrac sees that. Four samples an hour are few; treat the
+# Neither is better: they answer different questions. After rain whole phyla bloom. Weighted UniFrac moves mass between phyla, so it sees the
+# hours best. *Which* rare taxa live in a crust depends on its age, and unweighted UniFrac sees that. There are only about four samples for each time, so treat the
 # p-values as hints.
 #
 # ## Look
@@ -108,8 +109,8 @@ plt.show()
 # %% [markdown]
 # ## What blooms?
 #
-# The plan between two samples says which mass has to move. Summed over phyla it is a short story: three minutes and nine hours after wetting,
-# in the same kind of crust. The tree's plan keeps mass inside a phylum where it can.
+# The plan between two samples says which mass has to move. Here we sum it over phyla, for two samples of the same kind of crust: three minutes and
+# nine hours after wetting. The tree's plan keeps mass inside a phylum where it can.
 
 # %%
 shares = counts.div(counts.sum(axis=1), axis=0)
@@ -121,12 +122,12 @@ for time in ("3min_latemid", "9hr_latemid"):
     print(f"share of Firmicutes, {time}: {shares.loc[time, phylum == 'Firmicutes'].sum():.3f}")
 
 # %% [markdown]
-# The order in which a plan pairs phyla is not unique: all phyla are equally far from each other here. What is certain is how much
-# each phylum gains or loses.
+# Here all phyla are equally far from each other, so other plans that pair them differently cost the same. How much each phylum gains or loses is
+# certain.
 #
 # ## What to try next
 #
-# - A real phylogeny: `tp.Tree.from_newick(Path("tree.nwk").read_text())`; the table may have some of its tips only.
+# - A real phylogeny: `tp.Tree.from_newick(Path("tree.nwk").read_text())`. The table may have only some of its tips.
 # - `tree.unifrac(counts, "generalized", alpha=0.5)`, `"variance-adjusted"`, `"weighted-normalized"`.
 # - `tree.kneighbors(shares, n_neighbors=5)`, and `skbio.DistanceMatrix(unifrac, unifrac.index)` for ordination.
-# - Tables of QIIME on the command line: [files](../FILES.md).
+# - QIIME tables on the command line: [files](../FILES.md).

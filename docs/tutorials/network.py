@@ -2,16 +2,16 @@
 # %% [markdown]
 # # A city's network
 #
-# The five lines of the underground of Vienna as they were in 2020: 98 stations. The table in `docs/tutorials/data` lists the stations of
-# every line in their order; we count two minutes from one to the next.
+# This tutorial uses the five lines of the Vienna underground as they were in 2020, with 98 stations. The table in `docs/tutorials/data` lists the
+# stations of every line in order. We count two minutes from one station to the next.
 #
 # ```sh
 # pip install ./python matplotlib networkx     # in this repository
 # ```
 #
-# **A point** is a station; the distance of two stations is the shortest ride between them. **A measure** says where people are: how
-# many of them at which station. The transport distance between two measures is the mean ride, when everybody goes to the place that
-# makes the total least.
+# **A point** is a station; the distance between two stations is the shortest ride. **A measure** says how many people are at which
+# station. The transport distance between two measures is the mean ride, if people are assigned to destinations so that the total is as
+# small as possible.
 
 # %%
 from pathlib import Path
@@ -31,8 +31,8 @@ print(city)
 # %% [markdown]
 # ## After the match, exactly
 #
-# 25,000 people leave the stadium and Praterstern for four stations. On a network the exact solver works on the edges themselves, so that it needs no
-# table of distances. Stations that a measure does not name have no mass.
+# 25,000 people leave the stadium and Praterstern for four stations. On a network the exact solver works on the edges themselves, so it needs no
+# distance table. Stations that a measure does not name have no mass.
 
 # %%
 leave = {"Stadion": 20_000, "Praterstern": 5_000}
@@ -44,8 +44,8 @@ print(moves)
 # %% [markdown]
 # ## Crowds
 #
-# Nobody publishes who waits where, so we make crowds: people around a random station, fewer with every stop. Your own counts of
-# passengers go here.
+# Nobody publishes how many people wait where, so we make up crowds: people around a random station, fewer with every stop. Put your own passenger counts
+# here.
 
 # %%
 stations = list(city)
@@ -86,15 +86,15 @@ print(moves.head(3))
 # %% [markdown]
 # ## Many pairs: learn a tree
 #
-# All pairs of 300 crowds are 44,850 problems. The tree learns from 300 of them, on 200 crowds; the other 100 judge it.
+# All pairs of 300 crowds make 44,850 problems. The tree learns from 300 pairs of the first 200 crowds. The other 100 crowds test it.
 
 # %%
 tw = tp.TreeWasserstein(graph=city, weight="minutes").fit(crowds[:200])
 print(f"mean relative error on new crowds: {-tw.score(crowds[200:]):.3f}")
 
 # %% [markdown]
-# Beside it: two plain baselines with the one factor that suits each best. The ride between the fullest stations of two crowds is what
-# one would try first; average linkage is the tree *before* learning.
+# We compare it with plain baselines, each times the factor that suits it best. The ride between the fullest stations of two crowds is what
+# one would try first. Average linkage is the tree *before* learning.
 
 # %%
 new = shares[200:]
@@ -121,7 +121,7 @@ print(f"the best number for all pairs      {best(np.ones_like(truth)):.3f}")
 # %% [markdown]
 # ## A promise instead of an average
 #
-# A mean error says nothing about *one* pair. `bounds` does: the exact distance is proved to lie between the two.
+# A mean error says nothing about *one* pair. `bounds` does: it proves that the exact distance lies between two numbers.
 
 # %%
 left, right = crowds.iloc[200 + pairs[:8, 0]], crowds.iloc[200 + pairs[:8, 1]]
@@ -148,4 +148,4 @@ print("exact and proved:", [(int(n), f"{d:.1f} min") for n, d in zip(proved[0], 
 #
 # - Your own network: any networkx graph, or a SciPy sparse matrix of edge lengths.
 # - Roads with 264,346 crossings: [large inputs](../SCALE.md).
-# - On road and bus networks exact distances are cheap; [which tool when](../WHICH.md) says from how many pairs on a tree pays.
+# - On road and bus networks exact distances are cheap. [Which tool when](../WHICH.md) says how many pairs it takes before a tree pays.

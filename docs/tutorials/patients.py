@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Patients
 #
-# A patient is a sample of thousands of cells, each a point by its expression: a *cloud*. No two patients have a cell in common, and their
-# numbers of cells differ. Which patients are alike?
+# A patient is a sample of thousands of cells. Each cell is a point, given by its gene expression, so a patient is a *cloud*. No two patients have a cell
+# in common, and their numbers of cells differ. Which patients are alike?
 #
-# The cohort is made up here, so that the truth is known: eight types of cells in ten dimensions, whose shares differ from patient to patient; in half of
+# The cohort here is made up, so we know the truth. There are eight types of cells in ten dimensions, and their shares differ from patient to patient. In half of
 # the patients one type is more frequent and its cells have moved a little. With your own cells the calls are the same:
 # `tp.Clouds(adata, groupby="patient")`.
 #
@@ -35,8 +35,8 @@ print(cohort)
 # %% [markdown]
 # ## All pairs, with all cells
 #
-# Nothing is subsampled. `accuracy=0.01` gives two tables: every distance is proved to lie between them, and they are at most one percent
-# apart. Leave it out for exact distances.
+# We use all cells, without subsampling. `accuracy=0.01` gives two tables that are at most one percent apart, and every distance is proved to lie between
+# them. Leave it out for exact distances.
 
 # %%
 bounds = tp.emd_pairwise(cohort, accuracy=0.01)
@@ -57,11 +57,11 @@ ax.legend()
 plt.tight_layout()
 
 # %% [markdown]
-# ## What the samples alone make
+# ## How much distance comes from sampling alone
 #
-# Two samples of *one* patient are not at distance 0: the fewer cells, the farther apart. Cut patients in two halves at random, and see what that alone
-# makes, before reading anything into a distance. Halves have half the cells, so that this is more than two samples of the full size would make; it is
-# about as much as lies between patients of one kind here, and less than between kinds.
+# Two samples of *one* patient are not at distance 0: the fewer cells, the farther apart. So before you read anything into a distance, split some patients into
+# two random halves and see how far apart those are. The halves have half the cells, so they are farther apart than two samples of the full size would be. Here
+# they are about as far apart as two patients of one kind, and closer than two patients of different kinds.
 
 # %%
 halves = []
@@ -76,7 +76,7 @@ print(f"two halves of one patient: {null.mean():.2f}; two patients: {apart.min()
 # %% [markdown]
 # ## Nearest patients, proved
 #
-# Leave one out: is a patient like its neighbors?
+# Leave one patient out: do its neighbors have the same diagnosis?
 
 # %%
 nn = tp.WassersteinNeighbors(n_neighbors=3).fit(cohort)
@@ -88,5 +88,5 @@ print(f"right for {np.mean(votes == ill):.0%} of the patients")
 # ## What to try next
 #
 # - Your own cells: `tp.Clouds(adata, groupby="patient")`, or a long table: [clouds](../CLOUDS.md).
-# - Thousands of cells a patient: [one problem of any size](../SCALE.md#one-problem-of-any-size).
-# - Kinds of cells of one sample, and trees over them: [cells](cells.md).
+# - Thousands of cells per patient: [one problem of any size](../SCALE.md#one-problem-of-any-size).
+# - Cell types within one sample, and trees over them: [cells](cells.md).

@@ -24,8 +24,8 @@ pub(crate) struct Cli {
     /// What every command obeys.
     #[command(flatten)]
     pub(crate) global: Global,
-    /// The format of inputs whose names do not tell, such as stdin and pipes [default: by their first
-    /// bytes].
+    /// The format of inputs whose names do not show it, such as stdin and pipes [default: detected from
+    /// their first bytes].
     #[arg(long, global = true, value_name = "FORMAT", hide_possible_values = true)]
     #[arg(help_heading = "Everywhere", value_parser = choice::<Format>())]
     pub(crate) input_format: Option<Format>,
@@ -44,12 +44,12 @@ Example, from word vectors and documents to distances between all documents:
   treeport eval model.tree --points words.npy --measures docs.npz
   treeport distance model.tree --measures docs.npz -o distances.csv
 
-Inputs are told by their names: .npy, .npz, .csv, .tsv, .biom, .nwk, and text with .gz too; stdin (`-`) and pipes
-by their first bytes, or by `--input-format` (FORMATS). A table of text has
+The name of an input shows its format: .npy, .npz, .csv, .tsv, .biom, .nwk, and text also with .gz. The format of
+stdin (`-`) and pipes is detected from their first bytes, or given by `--input-format` (FORMATS). A text table has
   a header, if its first row is text without numbers, or begins with `id` or another such word;
   IDs in its first column, if the header calls it id, index, name, sample id, feature id or #OTU ID,
-  if its cell is empty above text or 0, 1, 2, ..., or if all of it is words.
-Any other column of numbers is data, and what is in doubt is an error.
+  if its header cell is empty above text or 0, 1, 2, ..., or if all of the column is words.
+Any other column of numbers is data. If there is doubt, it is an error.
 
 Results go to stdout, everything else to stderr; `-` stands for stdin or stdout.
 Exit codes: 0 done, 1 the answer is no, 2 bad input or usage, 130 interrupted.";
@@ -69,12 +69,12 @@ pub(crate) fn choice<T: Named + Send + Sync>() -> impl TypedValueParser<Value = 
 pub(crate) struct MetricArgs {
     #[command(flatten)]
     pub(crate) source: MetricSource,
-    /// How coordinates are compared [default: euclidean].
+    /// The distance between two points [default: euclidean].
     #[arg(long, value_name = "NAME", help_heading = "Ground metric")]
     #[arg(value_parser = choice::<PointMetric>(), conflicts_with_all = ["matrix", "graph"])]
     pub(crate) metric: Option<PointMetric>,
-    /// After which way coordinates are back where they began, as angles are: one number for all, or for
-    /// each a number or `none`, separated by commas (`none,6.283185307179586`).
+    /// Period of coordinates that wrap around, such as angles: one number for all coordinates, or a
+    /// number or `none` for each, separated by commas (`none,6.283185307179586`).
     #[arg(
         long,
         value_name = "PERIODS",
@@ -83,8 +83,8 @@ pub(crate) struct MetricArgs {
     )]
     #[arg(conflicts_with_all = ["matrix", "graph"])]
     pub(crate) period: Option<Period>,
-    /// Promise that the matrix obeys the triangle inequality: mass that two measures share may then
-    /// stay where it is, which makes exact transport faster.
+    /// Promise that the matrix obeys the triangle inequality. Mass that two measures share can then
+    /// stay in place, which makes exact transport faster.
     #[arg(long, conflicts_with_all = ["points", "graph"], help_heading = "Ground metric")]
     pub(crate) assume_metric: bool,
 }
@@ -137,8 +137,8 @@ pub(crate) struct GroundArgs {
 #[command(mut_arg("transpose", |arg| arg.requires("measures")))]
 #[command(mut_arg("missing", |arg| arg.requires("measures")))]
 pub(crate) struct MeasureArgs {
-    /// Measures, one per row, one point per column (.npz, .npy, .csv, .tsv). Tables of text may have
-    /// names of points in a header and IDs in the first column, which results then go by.
+    /// Measures, one per row, one point per column (.npz, .npy, .csv, .tsv). Text tables may have names
+    /// of points in a header and IDs of measures in the first column; results then use these.
     #[arg(long, value_name = "FILE", help_heading = "Measures", group = "collection")]
     pub(crate) measures: Option<PathBuf>,
     #[command(flatten)]
@@ -151,11 +151,11 @@ pub(crate) struct ReadArgs {
     /// Divide every measure by its total mass.
     #[arg(long, help_heading = "Measures")]
     pub(crate) normalize: bool,
-    /// Tables of text have points in rows and measures in columns, as QIIME and BIOM do.
+    /// Text tables have points in rows and measures in columns, as in QIIME and BIOM.
     #[arg(long, help_heading = "Measures")]
     pub(crate) transpose: bool,
-    /// What to do where points have no column: count them as 0 and say how many (warn), or refuse the
-    /// table (error).
+    /// What to do about points without a column: count them as 0 and say how many (warn), or refuse
+    /// the table (error).
     #[arg(long, value_name = "HOW", help_heading = "Measures", default_value = "warn")]
     #[arg(value_parser = choice::<Missing>(), hide_possible_values = true)]
     pub(crate) missing: Missing,
@@ -167,7 +167,7 @@ pub(crate) struct ReadArgs {
 #[command(mut_arg("weights", |arg| arg.requires("clouds")))]
 #[command(mut_arg("columns", |arg| arg.requires("clouds")))]
 pub(crate) struct CloudArgs {
-    /// Clouds, which are measures with points of their own, in place of points and measures: a table with
+    /// Clouds (measures that bring their own points), in place of points and measures: a table with
     /// a row for each point (.csv, .tsv: id, mass, coordinates), a ragged archive (.npz), or a folder of
     /// arrays (.npy).
     #[arg(long, value_name = "FILE", help_heading = "Clouds", groups = ["MetricSource", "collection"])]
@@ -180,14 +180,14 @@ pub(crate) struct CloudArgs {
 /// How files of clouds are read.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CloudReadArgs {
-    /// The column of a table that says which cloud a point belongs to [default: id].
+    /// The column of a table with the cloud of each point [default: id].
     #[arg(long, value_name = "COLUMN", help_heading = "Clouds")]
     pub(crate) groupby: Option<String>,
-    /// The column of masses [default: mass, where there is one], or `first` or `last` of arrays.
-    /// Without one the points of a cloud have equal masses, 1 in all.
+    /// The column of masses [default: mass, if there is one], or `first` or `last` for arrays.
+    /// Without masses, the points of a cloud have equal masses, 1 in total.
     #[arg(long, value_name = "COLUMN", help_heading = "Clouds")]
     pub(crate) weights: Option<String>,
-    /// The columns of a table that are coordinates, between commas [default: all others].
+    /// The columns of a table that are coordinates, separated by commas [default: all others].
     #[arg(long, value_name = "COLUMNS", help_heading = "Clouds", value_delimiter = ',')]
     pub(crate) columns: Option<Vec<String>>,
 }
@@ -228,7 +228,7 @@ pub(crate) struct ModelArgs {
 /// Which pairs of measures.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PairArgs {
-    /// So many random pairs of measures [default: all pairs].
+    /// This many random pairs of measures [default: all pairs].
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "Measures")]
     #[arg(conflicts_with = "pairs")]
     pub(crate) n_pairs: Option<usize>,
@@ -245,14 +245,14 @@ pub(crate) struct PairArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ShardArgs {
     /// Do only part I of N, from 1/N to N/N, and write it to FILE.csv.shard or FILE.npy.shard;
-    /// `merge` puts all N together. What is said at the end is of this part alone.
+    /// `merge` puts all N together. The summary at the end is about this part alone.
     #[arg(long, value_name = "I/N", value_parser = shards::parse, requires = "output")]
     pub(crate) shard: Option<(usize, usize)>,
 }
 
 /// Measures with exact distances between some: known already, or solved for some pairs.
 #[derive(Args, Clone, Debug)]
-#[command(mut_arg("n_pairs", |arg| arg.help("So many random pairs of measures to solve exactly [default: 300]")))]
+#[command(mut_arg("n_pairs", |arg| arg.help("Solve this many random pairs of measures exactly [default: 300]")))]
 #[command(mut_arg("pairs", |arg| arg.help("Solve these pairs: columns left and right (.csv, .tsv), with numbers from 0 or IDs")))]
 pub(crate) struct LabelArgs {
     #[command(flatten)]

@@ -1,11 +1,11 @@
 """Learned trees for fast optimal transport.
 
-`TreeWasserstein` learns a tree over your points from exact transport distances; after that a distance
-costs time linear in the supports of its two measures. `Tree` is what it learns, or what you bring: a
-phylogeny, a linkage; `Forest` is the mean of several. `Measures` are rows of masses that are used more than once;
-`Clouds` are measures that bring their own points, `diagrams` those of persistent homology. `WassersteinNeighbors` finds those of a collection that are nearest
-by exact transport. `emd` and `sinkhorn` solve single problems exactly and with entropy, `emd_pairs` and `emd_pairwise`
-many.
+`TreeWasserstein` learns a tree over your points from exact transport distances. After that, a distance
+takes time linear in the supports of its two measures. `Tree` is the tree that it learns, or one that you bring: a
+phylogeny or a linkage. `Forest` is the mean of several trees. `Measures` are rows of masses that you use more than once.
+`Clouds` are measures that bring their own points, and `diagrams` makes clouds of persistence diagrams.
+`WassersteinNeighbors` finds the measures of a collection that are nearest by exact transport. `emd` solves one problem exactly,
+`sinkhorn` solves one with entropy, and `emd_pairs` and `emd_pairwise` solve many exactly.
 """
 
 from ._batches import emd_pairs, emd_pairwise

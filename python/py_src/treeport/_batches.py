@@ -59,39 +59,39 @@ def emd_pairs(
     Parameters
     ----------
     measures : array-like or sparse of shape (n_measures, n_points), list of dict, or Clouds
-        One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
-        matched to those of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
-        list of (masses, points) or of arrays of points that these are made from.
+        One measure per row, or a list with one ``{node: mass}`` per measure; an AnnData object stands for its `X`. Column names are
+        matched to the names of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
+        list from which `Clouds` can be made: of (masses, points), or of arrays of points.
     pairs : array-like of int or str of shape (n_pairs, 2)
-        The rows to compare: their numbers, or their IDs where they have any.
+        The rows to compare: their numbers, or their IDs if they have any.
     points, cost, graph, weight, metric, period
-        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
-        the measures of a pair have the same mass.
+        The ground metric, as for `emd`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
+        the two measures of a pair need the same mass.
     assume_metric : bool
-        Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+        Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which is faster.
     penalty : float or array-like of shape (n_points,), optional
-        Totals may differ: what is not moved costs this much a unit, as for `emd`; an array has a price for each point, of
-        clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
+        Totals may differ: each unit that is not moved costs this much, as for `emd`. An array has a price for each point; for
+        clouds, one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
-        Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+        Return bounds instead of exact costs. They differ by at most this share of the upper bound, as for `emd`.
     time : float, optional
-        Bounds instead of exact costs, the best that so many seconds allow for all pairs together: whichever pair begins
-        gets an equal share of what is left, so that time which one does not use goes to those after it.
+        Return bounds instead of exact costs, the best within this many seconds for all pairs together. Each pair gets an
+        equal share of the time that is left when it begins, so time that one pair does not use goes to later pairs.
     device : str, optional
-        "cuda" and so on: a GPU looks through all pairs of points of large problems, as for `emd`.
+        "cuda" and so on: a GPU searches all pairs of points of large problems, as for `emd`.
     n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+        Threads; `None` and -1 mean all processors. The result is the same for any number.
     verbose : bool
         Whether to show a progress bar on stderr.
     missing : {"warn", "error"}
-        What is done where points have no column, as for `Measures`.
+        What to do about points without a column, as for `Measures`.
     p : 1
-        Costs are as they are; for another exponent see `emd`.
+        Costs are taken as they are; for another exponent see `emd`.
 
     Returns
     -------
     distances : ndarray of shape (n_pairs,)
-        With `accuracy` or `time` a `Bounds` of two such arrays, without plans.
+        With `accuracy` or `time`: a `Bounds` of two such arrays, without plans.
 
     Examples
     --------
@@ -236,42 +236,42 @@ def emd_pairwise(
     missing: str = "warn",
     p: float = 1,
 ) -> Any:
-    """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in parallel.
+    """Exact transport costs from all measures of `A` to all of `B`, or among those of `A`, in parallel.
 
     Parameters
     ----------
     A, B : array-like or sparse of shape (n_measures, n_points), list of dict, or Clouds
-        One measure per row, or one ``{node: mass}`` each; an AnnData object stands for its `X`. Names of columns are
-        matched to those of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
-        list of (masses, points) or of arrays of points that these are made from.
+        One measure per row, or a list with one ``{node: mass}`` per measure; an AnnData object stands for its `X`. Column names are
+        matched to the names of the points. Without `points`, `cost` and `graph`: `Clouds`, which bring their own points, or a
+        list from which `Clouds` can be made: of (masses, points), or of arrays of points.
     points, cost, graph, weight, metric, period
-        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected. In each component of a graph
-        the measures of a pair have the same mass.
+        The ground metric, as for `emd`; here `cost` has to be symmetric, and `graph` undirected. In each component of a graph
+        the two measures of a pair need the same mass.
     assume_metric : bool
-        Promise that `cost` obeys the triangle inequality, which makes it faster: shared mass stays put.
+        Promise that `cost` obeys the triangle inequality. Then shared mass can stay in place, which is faster.
     penalty : float or array-like of shape (n_points,), optional
-        Totals may differ: what is not moved costs this much a unit, as for `emd`; an array has a price for each point, of
-        clouds one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
+        Totals may differ: each unit that is not moved costs this much, as for `emd`. An array has a price for each point; for
+        clouds, one cloud after the other. `Clouds` may have penalties of their own, as those of `diagrams` do.
     accuracy : float or "exact", optional
-        Bounds this close, relative to the upper one, instead of exact costs, as for `emd`.
+        Return bounds instead of exact costs. They differ by at most this share of the upper bound, as for `emd`.
     time : float, optional
-        Bounds instead of exact costs, the best that so many seconds allow for all pairs together: whichever pair begins
-        gets an equal share of what is left, so that time which one does not use goes to those after it.
+        Return bounds instead of exact costs, the best within this many seconds for all pairs together. Each pair gets an
+        equal share of the time that is left when it begins, so time that one pair does not use goes to later pairs.
     device : str, optional
-        "cuda" and so on: a GPU looks through all pairs of points of large problems, as for `emd`.
+        "cuda" and so on: a GPU searches all pairs of points of large problems, as for `emd`.
     n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+        Threads; `None` and -1 mean all processors. The result is the same for any number.
     verbose : bool
         Whether to show a progress bar on stderr.
     missing : {"warn", "error"}
-        What is done where points have no column, as for `Measures`.
+        What to do about points without a column, as for `Measures`.
     p : 1
-        Costs are as they are; for another exponent see `emd`.
+        Costs are taken as they are; for another exponent see `emd`.
 
     Returns
     -------
-    distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
-        With `accuracy` or `time` a `Bounds` of two such tables, without plans.
+    distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame if rows have IDs
+        With `accuracy` or `time`: a `Bounds` of two such tables, without plans.
 
     Examples
     --------

@@ -32,14 +32,14 @@ class Parts(NamedTuple):
 class Clouds:
     """Measures with points of their own, of any sizes.
 
-    A patient is a set of cells, a jet a set of particles, an image a set of pixels: such measures have no points in
-    common. `emd_pairs` and `emd_pairwise` take them in the place of rows of masses, and need no `points`.
+    A patient is a set of cells, a jet is a set of particles, an image is a set of pixels: such measures share no points.
+    `emd_pairs` and `emd_pairwise` take them in place of rows of masses, and then need no `points`.
 
     Parameters
     ----------
     X : list, dict, ndarray, awkward.Array, AnnData or DataFrame
-        - a list with an array of points for each cloud, of shape (n_points, n_coordinates), whose masses are equal, 1 in all;
-          or with a tuple ``(masses, points)`` for each, where masses of `None` are equal; one axis is points on a line;
+        - a list with an array of points for each cloud, of shape (n_points, n_coordinates), with equal masses, 1 in total;
+          or with a tuple ``(masses, points)`` for each, where `None` means equal masses; one axis means points on a line;
         - a dict of such clouds by their IDs, or an array of three axes;
         - with `weights` "first" or "last": arrays with a column of masses, such as (pT, y, φ);
         - with `offsets`: the points of all clouds, as rows of one array;
@@ -53,16 +53,16 @@ class Clouds:
     groupby : str, optional
         The column that says which cloud a row belongs to: of `obs`, or of a long table, there "id" by default.
     weights : str or array-like, optional
-        Which masses points have: "first" or "last" column of arrays, a field of records, a column of a long table ("mass",
-        where there is one), a column of `obs` or an array of weights of all cells, of which groups are divided by their totals.
+        The masses of the points: the "first" or "last" column of arrays, a field of records, a column of a long table (by default
+        "mass", if there is one), a column of `obs`, or an array of weights of all cells. Groups of cells are divided by their totals.
     columns : list of str, optional
         The columns of a long table that are coordinates; all others by default.
     obsm : str, optional
         The entry of `obsm` that has the coordinates of cells, or "X"; by default "X_pca", or else the first, or `X`.
     ids : sequence, optional
-        What the clouds are called, which tables of distances have as index and columns, and errors use.
+        IDs of the clouds. Tables of distances have them as index and columns, and errors use them.
     normalize : bool
-        Whether each is divided by its total.
+        Whether to divide each cloud by its total.
     empty : bool
         Whether clouds may have no mass or no points, for transport with a `penalty`.
 
@@ -142,13 +142,13 @@ class Clouds:
         ----------
         path : str or path-like
             A long table (``.csv``, ``.tsv``, gzip or not; ``.parquet`` by pandas with pyarrow, or by polars): a row for each
-            point. A ragged archive (``.npz``) with `points`, `offsets` and, where there are any, `masses` and `ids`, as
+            point. A ragged archive (``.npz``) with `points`, `offsets` and, optionally, `masses` and `ids`, as
             `save` writes it. An array of three axes (``.npy``). A folder of arrays of points (``.npy``), in the order of
             their names, whose stems are the IDs. An AnnData file (``.h5ad``), with `groupby`.
         groupby : str, optional
             The column of IDs of a long table, "id" by default; the column of `obs`.
         weights : str, optional
-            The column of masses of a long table, "mass" by default, where there is one; "first" or "last" of arrays.
+            The column of masses of a long table, by default "mass", if there is one; "first" or "last" of arrays.
         columns : list of str, optional
             The columns of a long table that are coordinates; all others by default.
         obsm, normalize, empty
@@ -157,14 +157,14 @@ class Clouds:
         Returns
         -------
         clouds : Clouds
-            With IDs, which are text, where the file has them.
+            With IDs, as text, if the file has them.
 
         Raises
         ------
         OSError
             The file cannot be read.
         ValueError
-            It is not such a file; says where, and what to do.
+            It is not such a file; the message says where, and what to do.
 
         Examples
         --------
@@ -190,12 +190,12 @@ class Clouds:
             raise type(error)(f"{file}: {error}") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes them to a ragged archive (``.npz``), whole or not at all, which `read` and NumPy read.
+        """Writes the clouds to a ragged archive (``.npz``), which `read` and NumPy can read. The file is written whole or not at all.
 
         Parameters
         ----------
         path : str or path-like
-            It has the members `points`, `offsets`, `masses` and, where clouds have IDs, `ids`, as text.
+            The file has the members `points`, `offsets`, `masses` and, if clouds have IDs, `ids`, as text.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class Clouds:
         Parameters
         ----------
         sets : list of Clouds
-            Their points have the same number of coordinates.
+            All points need the same number of coordinates.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class Clouds:
 
     @property
     def penalties(self) -> Optional[Floats]:
-        """What it costs to leave a unit behind at each point, where that is known."""
+        """What it costs to leave a unit of mass behind at each point, if the clouds have penalties."""
         own = self._raw.own_penalties()
         return None if own is None else own[0]
 
@@ -319,7 +319,7 @@ class Clouds:
         return (self._raw.cloud(at) for at in range(len(self)))
 
     def __getitem__(self, which: Any) -> Any:
-        """One cloud by its number or its ID, as ``(masses, points)``; with a slice or a list those clouds."""
+        """One cloud by its number or its ID, as ``(masses, points)``; with a slice or a list, those clouds."""
         if isinstance(which, slice):
             return self._some(np.arange(len(self), dtype=np.int64)[which])
         if isinstance(which, (list, np.ndarray)):

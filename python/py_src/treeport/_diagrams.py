@@ -15,18 +15,18 @@ from ._inputs import Floats, array_of, texts
 def diagrams(X: Any, *, metric: str = "euclidean", ids: Optional[Sequence[Any]] = None) -> Clouds:
     """Persistence diagrams, as `Clouds` whose points may go to the diagonal.
 
-    Every point has mass 1, and a penalty of its own: its way to the diagonal. So `emd_pairwise` gives W1 between
-    diagrams, `emd_pairs` that of listed pairs. Points are matched with each other, or with the diagonal.
+    Every point has mass 1, and a penalty of its own: its distance to the diagonal. Points are matched with each other, or with
+    the diagonal. So `emd_pairwise` gives W1 between all diagrams, and `emd_pairs` gives W1 of listed pairs.
 
     Parameters
     ----------
     X : list or dict of array-like of shape (n_points, 2)
-        The births and deaths of each diagram, by its ID if it is a dict. Empty ones are fine, as are points on the diagonal.
+        The births and deaths of each diagram, by its ID if it is a dict. Diagrams may be empty, and points may lie on the diagonal.
     metric : {"euclidean", "chebyshev", "manhattan"}
-        How far points are apart, and from the diagonal: (death - birth) / sqrt(2), half of death - birth, or all of it. Ask for
-        distances by the same metric.
+        The distance between points, and to the diagonal: (death - birth) / sqrt(2), half of death - birth, or all of it. Use the
+        same metric in `emd_pairwise` and `emd_pairs`.
     ids : sequence, optional
-        What the diagrams are called.
+        IDs of the diagrams.
 
     Returns
     -------
@@ -35,8 +35,8 @@ def diagrams(X: Any, *, metric: str = "euclidean", ids: Optional[Sequence[Any]] 
     Raises
     ------
     ValueError
-        For a point that never dies (an essential class), that dies before it is born, or that is not a number. Leave
-        essential classes out, ``d[np.isfinite(d[:, 1])]``, or let them die where the filtration ends, ``np.minimum(d, end)``.
+        For a point that never dies (an essential class), that dies before it is born, or that is not a number. Drop
+        essential classes, ``d[np.isfinite(d[:, 1])]``, or let them die where the filtration ends, ``np.minimum(d, end)``.
 
     Examples
     --------

@@ -33,18 +33,18 @@ def plot_distances(
     colors: Any = None,
     ax: Optional[Axes] = None,
 ) -> Axes:
-    """Draws a table of all distances, such as `pairwise` and `unifrac` return.
+    """Draws a table of all distances, such as the result of `pairwise` or `unifrac`.
 
     Parameters
     ----------
     distances : DataFrame or array-like of shape (n, n)
     kind : {"heatmap", "mds", "dendrogram"}
         A heatmap whose rows are ordered so that similar ones are neighbors; a map, by classical multidimensional
-        scaling; or a dendrogram of average linkage, of more than 40 rows with the lowest joins closed.
+        scaling; or a dendrogram of average linkage. With more than 40 rows, its lowest joins are closed.
     labels : sequence of length n, optional
-        What the rows are called; by default the index of the DataFrame, or numbers. At most 60 are written.
+        Labels of the rows; by default the index of the DataFrame, or numbers. At most 60 are written.
     colors : sequence of length n, optional
-        The group of every row, which gives its mark or label a color. A Series is matched to the index by its own.
+        The group of every row, which determines the color of its mark or label. A Series is matched by its index.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new figure.
 

@@ -35,19 +35,19 @@ class Estimates:
     def estimate(self, A: Any, B: Any, accuracy: Union[str, float] = "flow") -> Floats:
         """Exact transport distance of row i of `A` to row i of `B`, as accurately as you like.
 
-        Some of the distances of `fit`, which have to be exact for that, calibrate every level
-        (`calibration_`), so that "tree" is `paired` times a factor; a level that errs more on them than a lower
-        one gives the value of the lower one. Files remember it: `treeport estimate` says the same of a
-        model that was saved. Small supports are solved exactly at any level above "tree", because that is faster.
+        Some of the exact distances of `fit` calibrate every level (`calibration_`), so that "tree" is `paired` times a factor.
+        If a level has a larger error on them than a lower level, it returns the value of the lower level. Files keep
+        the calibration: `treeport estimate` gives the same values for a saved model. Small supports are solved exactly at any
+        level above "tree", because that is faster.
 
         Parameters
         ----------
         A, B : array-like or sparse of shape (n_measures, n_points)
         accuracy : {"tree", "flow", "arcs", "exact"} or float
-            "tree" takes the distance of the trees; "flow" the true cost of their plans; "arcs" a value between
-            the bounds that a few Sinkhorn sweeps prove, and does not use the trees; "exact" solves. A number is a relative
-            error that is certified to be kept: a pair is tried at "flow", where its plans are likely to be enough, then
-            at "arcs", and is solved where neither proves it.
+            "tree" takes the distance of the trees; "flow" takes the true cost of their plans; "arcs" takes a value between
+            the bounds that a few Sinkhorn sweeps prove, and does not use the trees; "exact" solves the problem. A number is a
+            certified relative error: a pair is tried at "flow" if its plans are likely to be enough, then
+            at "arcs", and is solved exactly if neither proves the error.
 
         Returns
         -------
@@ -73,11 +73,11 @@ class Estimates:
     ) -> tuple[Floats, Floats]:
         """Certified bounds of the exact transport distance of row i of `A` to row i of `B`.
 
-        Above is the cost of a plan; below are dual potentials, made to respect all distances: at "flow" the mean of
-        those of the trees, at "arcs" those of a few Sinkhorn sweeps, which are much narrower on maps. "tree" and
-        "flow" also know single linkage, which is never above the ground metric, and the distance of the two
-        centroids. That is more work than an estimate, so larger supports are solved exactly, and `estimate` may
-        lie outside of these bounds.
+        The upper bound is the cost of a plan. The lower bound comes from feasible dual potentials: at "flow" the mean of
+        those of the trees, at "arcs" those of a few Sinkhorn sweeps, whose bounds are much closer on maps. "tree" and
+        "flow" also use single linkage, which is never above the ground metric, and the distance between the two
+        centroids. Bounds are more work than an estimate, so larger supports are solved exactly than in `estimate`. An `estimate`
+        may lie outside of these bounds.
 
         Parameters
         ----------

@@ -77,88 +77,88 @@ class TreeWasserstein(  # type: ignore[misc]
     """Learns a tree over points whose transport distances are those of the points' own metric.
 
     A measure is a row of masses at the points: a document as counts of words, a sample as counts of
-    species. With `normalize` every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
-    a tree from them; after that a distance costs time linear in the supports of its two rows.
+    species. With `normalize`, every row is divided by its total first. `fit` solves some pairs of rows exactly and learns
+    a tree from them. After that, a distance takes time linear in the supports of its two rows.
 
-    Points, costs and graphs are read once, by `fit`. An array that is changed in place afterwards does not reach
-    `estimate`, `bounds` and `score`, which go with the tree, until `fit` or ``set_params(points=…)`` reads it again.
+    `fit` reads points, costs and graphs once. If you change an array in place afterwards, `estimate`, `bounds` and `score`
+    do not see the change until `fit` or ``set_params(points=…)`` reads the array again.
 
-    The method "auto" is the best single tree we know how to make: from the start, edges are fitted to the distances of
-    points, an additive tree is learned from the better of the two, and edges are fitted to the exact distances of
-    measures. Held-out exact distances judge all four, and the best is kept (`stage_`). "learned-forest" is the best mean of
-    several trees. Labels are those exact distances, never classes. Methods with a quadtree, and "kmeans", need `points`.
+    The method "auto" is the best single tree we know how to make. It takes the first tree, fits its edges to the distances of
+    points, learns an additive tree from the better of the two, and fits the edges to the exact distances of
+    measures. Held-out exact distances choose the best of the four trees (`stage_`). "learned-forest" is the best mean of
+    several trees. Labels are exact distances, never classes. Methods with a quadtree, and "kmeans", need `points`.
 
-    An option that is `None` is left to the method, which takes the default named below. One that the method does not read
-    is left out, with a warning.
+    If an option is `None`, the method chooses the default named below. An option that the method does not read
+    is ignored, with a warning.
 
     Parameters
     ----------
     points : array-like of shape (n_points, n_dimensions), optional
         Coordinates of the points; an AnnData object stands for its ``obsm["X_pca"]``, or else its first
-        entry of `obsm`. Give at most one of `points`, `cost` and `graph`; with none of them all points
-        are at distance one.
+        entry of `obsm`. Give at most one of `points`, `cost` and `graph`. With none of them, all points
+        are at distance one from each other.
     cost : array-like of shape (n_points, n_points) or (n_points * (n_points - 1) / 2,), optional
         Distances between the points, square or condensed.
     graph : sparse matrix of shape (n_points, n_points) or networkx graph, optional
         Edge weights of an undirected graph; distances are shortest paths.
     weight : str or None
-        The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
+        The edge attribute of a networkx graph that holds the lengths; `None` gives every edge length 1.
     metric : {metrics}
-        How distances follow from `points`.
+        The distance between two points.
     period : float or sequence of float or None, optional
         The period of all coordinates of `points`, or of each, as for `emd`.
     max_points : int, optional
-        For a fit to `Clouds` only: the most points that the tree has. Where there are more, so many are drawn, and all others go to the nearest
-        of them (`slack_`).
+        Only for a fit to `Clouds`: the largest number of points of the tree. If there are more, this many are drawn at random, and every
+        other point counts as the nearest of them (`slack_`).
     normalize : bool
-        Whether every row is divided by its total first, in `fit` and in all that answers. `False` wants equal totals, and
-        distances are those of the masses as they are.
+        Whether to divide every row by its total first, in `fit` and in all other methods. With `False`, masses are used as they
+        are, and totals have to be equal.
     {options}
     random_state : int, numpy.random.Generator or None
-        Source of randomness; `None` gives another tree every time.
+        Source of randomness; `None` gives a different tree every time.
     n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors. The result is the same for any number.
+        Threads; `None` and -1 mean all processors. The result is the same for any number.
     verbose : bool
         Whether to show progress bars on stderr.
 
     Attributes
     ----------
     tree_ : Tree
-        The tree, for measures that are not to be normalized, and for what else a tree can do. There is
-        none where the method gives a forest.
+        The tree itself, for measures that should not be normalized, and for everything else a tree can do. Missing
+        if the method gives a forest.
     forest_ : Forest
-        The trees and their weights, where the method gives several.
+        The trees and their weights, if the method gives several.
     calibration_ : dict or None
         What exact distances tell `estimate` about its levels: a factor for each, and a few more facts. `None` for
-        a model that was read from a file without it.
+        a model that was read from a file without a calibration.
     loss_curve_ : ndarray of shape (n_epochs + 1,)
-        Loss on the training pairs: the start, then every epoch; empty where nothing is learned.
+        Loss on the training pairs: at the start, then after every epoch; empty if nothing is learned.
     validation_loss_curve_ : ndarray of shape (n_epochs + 1,)
-        The same on the pairs kept for validation, NaN if there are none.
+        The same on the validation pairs, NaN if there are none.
     best_epoch_ : int
-        The epoch whose tree it is.
+        The epoch from which the tree is.
     stage_ : {"start", "points", "learned", "edges"} or None
-        The stage of "auto" whose tree it is; `None` for other methods.
+        The stage of "auto" from which the tree is; `None` for other methods.
     stage_errors_ : dict of str to float
-        Mean relative error of every stage on the exact distances held back, after one factor; empty for others.
+        Mean relative error of every stage on the held-out exact distances, after one factor; empty for other methods.
     method_ : str
         The method that was fitted.
     n_pairs_ : int
-        Pairs that it was fitted to.
+        Number of pairs that the model was fitted to.
     points_ : ndarray of shape (n_points, n_dimensions)
         After a fit to `Clouds`: the points of the tree.
     slack_ : float
-        After a fit to `Clouds`: how far the mass of a cloud is from the points of the tree, in the mean; 0 unless `max_points` leaves some out. The distance of
-        two clouds is off by at most what both have of it.
+        After a fit to `Clouds`: the mean distance from the mass of a cloud to the points of the tree; 0 unless `max_points` leaves some out. The
+        distance of two clouds is off by at most the sum of theirs.
     support_ : int
-        Points of a measure, the median over those of the fit.
+        Number of points of a measure: the median over those of the fit.
     sampling_ : dict or None
-        After a fit to groups of which some cells were drawn (``Measures.from_anndata(…, n_cells=500)``): "null_distance", the distance between two
-        draws of one group in the mean, and "error", the mean relative error on whole groups. `None` after other fits.
+        After a fit to sampled groups of cells (``Measures.from_anndata(…, n_cells=500)``): "null_distance", the mean distance between two
+        samples of one group, and "error", the mean relative error on whole groups. `None` after other fits.
     n_features_in_ : int
         Number of points.
     feature_names_in_ : ndarray of shape (n_points,)
-        Names of the points, where `fit` got columns with names: of a DataFrame, a `biom.Table` or `Measures`.
+        Names of the points, if the columns given to `fit` have names: those of a DataFrame, a `biom.Table` or `Measures`.
 
     Examples
     --------
@@ -250,16 +250,16 @@ class TreeWasserstein(  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points), list of dict, or Clouds
-            One measure per row, or one ``{name: mass}`` each: names are nodes of a networkx graph or rows of a DataFrame
-            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs` number them. `Clouds` bring their own
-            points: all of them, or `max_points`, are the points of the tree, and other clouds can be asked about later.
+            One measure per row, or a list with one ``{name: mass}`` per measure. Names are nodes of a networkx graph or rows of a DataFrame
+            of points, otherwise numbers of points. Rows without mass are left out, unless `pairs` refers to row numbers. `Clouds` bring their own
+            points: all of them, or `max_points` of them, are the points of the tree. Later you can ask about other clouds, too.
         y : ignored
         pairs : array-like of int of shape (n_pairs, 2), optional
             Rows whose distances are known.
         distances : array-like of shape (n_pairs,), optional
-            Their exact distances. By default `n_pairs` pairs are drawn and solved exactly.
+            The exact distances of `pairs`. By default, `n_pairs` random pairs are solved exactly.
         client : distributed.Client, optional
-            A Dask cluster that solves the pairs, where they are drawn; the tree is learned here, and is the same
+            A Dask cluster that solves the random pairs. The tree is learned on this machine, and is the same
             (`treeport.dask`).
 
         Returns
@@ -307,7 +307,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     @takes_clouds
     def distance(self, a: Any, b: Any) -> float:
-        """Tree distance between two measures, each divided by its total first with `normalize`.
+        """Tree distance between two measures; with `normalize`, each is divided by its total first.
 
         For a forest this is the weighted mean of its trees' distances, here and everywhere below.
 
@@ -339,21 +339,21 @@ class TreeWasserstein(  # type: ignore[misc]
     ) -> Any:
         """Tree distances of all rows of `A` to all rows of `B`, or of `A`.
 
-        This is what ``metric="precomputed"`` of scikit-learn takes.
+        scikit-learn takes this table with ``metric="precomputed"``.
 
         Parameters
         ----------
         A : array-like, sparse, DataFrame, biom.Table or Measures of shape (n_a, n_points)
         B : the same, of shape (n_b, n_points), optional
         out : ndarray of float64 and of the shape of the result, optional
-            Where the distances go, block after block of rows: see `Tree.pairwise`.
+            The array for the result, which is filled block by block: see `Tree.pairwise`.
         device : str, optional
             "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
-            `out`, where that is given; on a GPU an array.
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame if rows have IDs
+            `out`, if given; on a GPU an array.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
         if device is not None or not processes():
@@ -392,7 +392,7 @@ class TreeWasserstein(  # type: ignore[misc]
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
         n_neighbors : int
-            How many; all there are, where they are fewer.
+            How many; all if there are fewer.
         device : str, optional
             "cuda" or "cuda:1" computes on a GPU, in single precision: see `Tree.pairwise`.
 
@@ -401,7 +401,7 @@ class TreeWasserstein(  # type: ignore[misc]
         distances : ndarray of shape (n_a, n_neighbors)
             In ascending order.
         numbers : ndarray of int64 of shape (n_a, n_neighbors)
-            Rows of `B`, or of `A`; of equal distances the lower number first.
+            Rows of `B`, or of `A`. Of equal distances, the lower number comes first.
         """
         left, right = self._measures(A), None if B is None else self._measures(B)
         threads = threads_of(self.n_jobs)
@@ -415,12 +415,12 @@ class TreeWasserstein(  # type: ignore[misc]
         ----------
         a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict ``{name: mass}``
         table : bool
-            Whether the plan is a table of moves in place of a sparse array: see `Tree.coupling`.
+            Whether to return a table of moves in place of a sparse array: see `Tree.coupling`.
 
         Returns
         -------
         plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
-            Rows sum to `a` and columns to `b`, each divided by its total with `normalize`.
+            Rows sum to `a` and columns to `b`; with `normalize`, to these divided by their totals.
         """
         check_is_fitted(self)
         plan = self._model.coupling(self._unmapped(a), self._unmapped(b), normalize=self.normalize)
@@ -429,7 +429,7 @@ class TreeWasserstein(  # type: ignore[misc]
 
     @takes_clouds
     def transform(self, X: Any) -> sparse.csr_array:
-        """Sparse rows whose cityblock (Manhattan) distances are the tree distances.
+        """Sparse rows whose Manhattan distances are the tree distances.
 
         Parameters
         ----------
@@ -453,8 +453,8 @@ class TreeWasserstein(  # type: ignore[misc]
         ----------
         X : array-like or sparse of shape (n_measures, n_points)
         y : array-like or sparse of shape (n_measures, n_points), optional
-            A second set of measures: row i of `X` is compared with row i of `y`. By default `n_pairs`
-            pairs of rows of `X` are, drawn anew. Anything with one axis, such as class labels, is ignored.
+            A second set of measures: row i of `X` is compared with row i of `y`. By default, `n_pairs`
+            new random pairs of rows of `X` are compared. Anything with one axis, such as class labels, is ignored.
 
         Returns
         -------
@@ -515,30 +515,30 @@ class TreeWasserstein(  # type: ignore[misc]
     def extend(
         self, points: Any, names: Optional[Sequence[str]] = None, *, measures: Any = None
     ) -> TreeWasserstein:
-        """A fitted copy with new points behind the old ones, whose distances stay as they are.
+        """A fitted copy with new points after the old ones. Distances between old points do not change.
 
-        Each new point hangs beside a leaf that it is near to, old or new, by an edge of the same kind. The new edges are
-        then fitted to exact distances: of `measures`, where they are given, or else of drawn measures with as many points as those
-        of the fit (`support_`). Nothing old is learned anew, so that a tree over old points alone is the better one once many are
-        new ("New points" in the documentation has figures). An `ExtendedTreeWarning` tells where distances of sampled
-        measures on new points are outside their certified bounds, more than between old points.
+        Each new point hangs beside a near leaf, old or new, by an edge of the same kind. The new edges are
+        then fitted to exact distances: those of `measures` if you give any, or else those of random measures with as many points as those
+        of the fit (`support_`). The old part of the tree is not learned again, so a new fit is better once many points are
+        new ("New points" in the documentation has figures). An `ExtendedTreeWarning` warns if distances of sampled
+        measures on new points lie outside their certified bounds, more than between old points.
 
         Parameters
         ----------
         points : array-like of shape (n_new, n_dimensions)
-            Coordinates as those given for the fit. A tree over a cost matrix or a graph is extended by
+            Coordinates of the same kind as in the fit. To extend a tree over a cost matrix or a graph, use
             ``tw.tree_.extend(distances)``.
         names : sequence of str, optional
-            What the new points are called; needed where the old ones have names, and taken from the index of
+            Names of the new points; required if the old ones have names, and taken from the index of
             a DataFrame.
         measures : array-like, sparse, DataFrame or Measures of shape (n_measures, n_points + n_new), optional
-            Measures on old and new points, such as will be asked about: at most 500 pairs with a measure on new points are
+            Measures on old and new points, like those you will ask about. At most 500 pairs with a measure on new points are
             solved exactly.
 
         Returns
         -------
         tw : TreeWasserstein
-            Its measures have as many columns as there are points now.
+            Its measures have one column for every old and new point.
 
         Examples
         --------
@@ -588,17 +588,17 @@ class TreeWasserstein(  # type: ignore[misc]
         return larger
 
     def save(self, path: str | os.PathLike[str], *, with_metric: bool = True) -> None:
-        """Writes everything that answers to one file, which `treeport.load` and the command line read.
+        """Writes everything needed to answer to one file, which `treeport.load` and the command line read.
 
-        That is the tree or the forest, the names of the points, the calibration, and the ground metric. What
-        was only needed to fit (the other parameters, `loss_curve_`) is not in it; a pickle has that, too.
+        These are the tree or the forest, the names of the points, the calibration, and the ground metric. The file does not
+        have what was only needed to fit (the other parameters, `loss_curve_`); a pickle has that, too.
 
         Parameters
         ----------
         path : str or path-like
         with_metric : bool
-            Whether the points, distances or graph go into the file. Without them it is small, and
-            `estimate`, `bounds` and `score` need them given again.
+            Whether to write the points, distances or graph to the file. Without them the file is small, but you have to give
+            them again for `estimate`, `bounds` and `score`.
         """
         check_is_fitted(self)
         ground = self._ground() if with_metric and not self._is_without_metric() else None
@@ -611,7 +611,7 @@ class TreeWasserstein(  # type: ignore[misc]
         Parameters
         ----------
         dtype : torch.dtype, optional
-            Of the masses; by default PyTorch's own default.
+            Type of the masses; by default PyTorch's own default.
 
         Returns
         -------
@@ -722,7 +722,7 @@ class TreeWasserstein(  # type: ignore[misc]
         return measures_of(self._rows(X, reset=False), self.normalize)
 
     def set_params(self, **params: Any) -> TreeWasserstein:
-        """Sets parameters; a ground metric that is among them is read anew, even if it is the same object.
+        """Sets parameters; a ground metric among them is read again, even if it is the same object.
 
         Parameters
         ----------
@@ -827,12 +827,12 @@ def refuse_frames(estimator: Any) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> TreeWasserstein:
-    """Reads what `TreeWasserstein.save` has written, ready to answer.
+    """Reads a file of `TreeWasserstein.save`, ready to answer.
 
-    What `TreeWasserstein.save` has written answers as the estimator did that wrote it. A file of `Tree.save`,
-    `Forest.save`, ``save(with_metric=False)`` or ``treeport fit`` without ``--with-metric`` has no ground metric:
-    `distance`, `paired`, `pairwise`, `coupling` and `transform` work, and `estimate`, `bounds`, `score` and `fit` need one
-    first, by ``set_params(points=…)``.
+    It answers as the estimator that wrote it. A file of `Tree.save`,
+    `Forest.save`, ``save(with_metric=False)`` or ``treeport fit`` without ``--with-metric`` has no ground metric. Then
+    `distance`, `paired`, `pairwise`, `coupling` and `transform` work, but `estimate`, `bounds`, `score` and `fit` need
+    ``set_params(points=…)`` first.
 
     Parameters
     ----------

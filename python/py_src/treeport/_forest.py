@@ -16,15 +16,15 @@ from ._tree import Tree
 class Forest(Model):
     """Trees over the same points, and the weighted mean of their distances.
 
-    One tree has to cut space somewhere; the mean of trees that cut elsewhere makes smaller mistakes. It is
-    still a cityblock distance, of the embeddings of the trees side by side.
+    One tree has to cut space somewhere. The mean of trees that cut in different places has a smaller error. It is
+    still a Manhattan distance: that of the trees' embeddings side by side.
 
     Parameters
     ----------
     trees : sequence of Tree
         At least one, all over the same points.
     weights : array-like of shape (n_trees,), optional
-        How much each counts; they are divided by their sum. Equal by default.
+        Weights of the trees, which are divided by their sum. Equal by default.
 
     Attributes
     ----------

@@ -10,14 +10,14 @@ from . import _core
 def set_memory_limit(limit: Optional[int]) -> None:
     """Limit the memory that one step of the work may take beyond what is in use when it begins.
 
-    Tables of all pairs grow with the square of their sides. A step that needs more than the limit, or more
-    than the machine, its container and `ulimit` can spare, raises `MemoryError`, which names the step, its
-    size and what to do instead; nothing is lost.
+    Tables of all pairs grow with the square of the number of rows. If a step needs more than the limit, or more
+    than the machine, its container and `ulimit` can spare, it raises `MemoryError`. The message names the step, its
+    size and what to do instead. Nothing is lost.
 
     Parameters
     ----------
     limit : int or None
-        Bytes; `None`, as at the start, leaves it to what the machine can spare. It holds for the process.
+        Bytes for the whole process. `None`, the default, uses what the machine can spare.
 
     Raises
     ------

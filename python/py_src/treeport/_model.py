@@ -58,7 +58,7 @@ class Model:
         return cls._of(raw)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to one file, which every later release reads."""
+        """Writes the model to one file, which every later release can read."""
         self._raw.save(os.fspath(path))
 
     @property
@@ -79,17 +79,17 @@ class Model:
     def distance(
         self, a: Any, b: Any, *, normalize: bool = False, penalty: Optional[float] = None
     ) -> float:
-        """Transport cost along the tree between two measures; of several trees the weighted mean.
+        """Transport cost along the tree between two measures; for several trees, the weighted mean.
 
         Parameters
         ----------
         a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
-            Masses at the points; their totals have to be equal, unless a `penalty` is given. Names of a Series, or of a
-            dict ``{name: mass}``, are matched to those of the points; points that it does not name have no mass.
+            Masses at the points. Their totals have to be equal, unless a `penalty` is given. Names of a Series, or of a
+            dict ``{name: mass}``, are matched to the names of the points; points that it does not name have no mass.
         normalize : bool
-            Whether each measure is divided by its total first, as counts have to be.
+            Whether to divide each measure by its total first, as counts need.
         penalty : float, optional
-            Unbalanced transport, exactly for the distances of the tree: what is not moved costs this much a unit, where it
+            Unbalanced transport, exact for the distances of the tree: each unit that is not moved costs this much, where it
             is taken away and where it is put back.
 
         Examples
@@ -125,11 +125,11 @@ class Model:
         ----------
         A, B : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
         normalize : bool
-            Whether each measure is divided by its total first, as counts have to be.
+            Whether to divide each measure by its total first, as counts need.
         n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
+            Threads; `None` and -1 mean all processors.
         missing : {"warn", "error"}
-            What is done where points have no column, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
 
         Returns
         -------
@@ -155,27 +155,27 @@ class Model:
         Parameters
         ----------
         A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_a, n_points)
-            Names of columns are matched to those of the points, where both have them; points without a column have no
-            mass, which a warning says. Samples of a `biom.Table` are rows, and observations of an AnnData, whose variables are the columns.
+            If both columns and points have names, they are matched. Points without a column have no
+            mass, and a warning says so. Rows are the samples of a `biom.Table`, or the observations of an AnnData, whose columns are its variables.
         B : the same, of shape (n_b, n_points), optional
         normalize : bool
-            Whether each measure is divided by its total first, as counts have to be.
+            Whether to divide each measure by its total first, as counts need.
         n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
+            Threads; `None` and -1 mean all processors.
         out : ndarray of float64 and of the shape of the result, optional
-            Where the distances go, block after block of rows. With a `numpy.memmap` the table may be larger than
+            The array for the result, which is filled block by block. With a `numpy.memmap` the table may be larger than
             memory.
         device : str, optional
             "cuda" or "cuda:1" computes on a GPU, in single precision: the result is an array of float32, and `out` may
             be one of float32 or float64, or a tensor on the GPU. It needs PyTorch and Triton
             (``pip install "treeport[gpu]"``).
         missing : {"warn", "error"}
-            What is done where points have no column, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame where rows have IDs
-            `out`, where that is given; on a GPU an array.
+        distances : ndarray of shape (n_a, n_b) or (n_a, n_a), or DataFrame if rows have IDs
+            `out`, if given; on a GPU an array.
 
         Examples
         --------
@@ -222,7 +222,7 @@ class Model:
 
         Returns
         -------
-        distances : ndarray of shape (n_a, n_b), or DataFrame where rows have IDs
+        distances : ndarray of shape (n_a, n_b), or DataFrame if rows have IDs
         """
         return self.pairwise(A, B, normalize=normalize, n_jobs=n_jobs, out=out, device=device, missing=missing)
 
@@ -239,29 +239,29 @@ class Model:
     ) -> tuple[Any, Integers]:
         """The rows of `B` that are nearest to each row of `A`, or the nearest others of `A`, by the model's distances.
 
-        The table of all distances is never there as a whole. `WassersteinNeighbors` finds the nearest by exact transport.
+        The whole table of distances is never in memory. `WassersteinNeighbors` finds the nearest by exact transport.
 
         Parameters
         ----------
         A : array-like or sparse of shape (n_a, n_points)
         B : array-like or sparse of shape (n_b, n_points), optional
         n_neighbors : int
-            How many; all there are, where they are fewer.
+            How many; all if there are fewer.
         normalize : bool
-            Whether each measure is divided by its total first, as counts have to be.
+            Whether to divide each measure by its total first, as counts need.
         n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
+            Threads; `None` and -1 mean all processors.
         device : str, optional
             "cuda" or "cuda:1" computes on a GPU, in single precision: see `pairwise`.
         missing : {"warn", "error"}
-            What is done where points have no column, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
 
         Returns
         -------
         distances : ndarray of shape (n_a, n_neighbors)
             In ascending order.
         numbers : ndarray of int64 of shape (n_a, n_neighbors)
-            Rows of `B`, or of `A`; of equal distances the lower number first.
+            Rows of `B`, or of `A`. Of equal distances, the lower number comes first.
 
         Examples
         --------
@@ -277,8 +277,8 @@ class Model:
     def coupling(self, a: Any, b: Any, *, normalize: bool = False, table: bool = False) -> Any:
         """Which mass goes where.
 
-        For a tree this is an optimal plan for its own distances. Several trees have no plan that is best for
-        certain: it is the cheapest, by the forest's distances, of the trees' plans and of one that takes the
+        For a tree, this is an optimal plan for the tree's own distances. For a forest, it is a good plan but not always the best:
+        the cheapest, by the forest's distances, of the plans of its trees and of one that takes the
         shortest moves of all of them first.
 
         Parameters
@@ -286,15 +286,15 @@ class Model:
         a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
             Masses at the points; their totals have to be equal. A dict has names of points, ``{name: mass}``.
         normalize : bool
-            Whether each measure is divided by its total first, as counts have to be.
+            Whether to divide each measure by its total first, as counts need.
         table : bool
-            Whether the plan is a table of moves in place of a sparse array.
+            Whether to return a table of moves in place of a sparse array.
 
         Returns
         -------
         plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
-            Rows sum to `a`, columns to `b`. The table has the columns source, target and mass, the largest mass first, by
-            the names of the points where they have any; without pandas it is a list of such tuples.
+            Rows sum to `a`, columns to `b`. The table has the columns source, target and mass, the largest mass first, with
+            the names of the points if they have any; without pandas it is a list of such tuples.
 
         Examples
         --------
@@ -312,26 +312,26 @@ class Model:
         return moves(plan, self.names, self.names) if table else plan
 
     def to_newick(self) -> str:
-        """The trees as Newick text, a line each; points without names get their numbers."""
+        """The trees as Newick text, one line per tree; points without names get their numbers."""
         return self._raw.to_newick()
 
     def embed(
         self, A: Any, *, normalize: bool = False, n_jobs: Optional[int] = None, missing: str = "warn"
     ) -> sparse.csr_array:
-        """Sparse rows whose cityblock distances are the distances of the measures.
+        """Sparse rows whose Manhattan distances are the distances of the measures.
 
-        Column v is the length of the edge above node v times the mass below it. Several trees stand side
-        by side, each times its weight.
+        Column v is the length of the edge above node v times the mass below it. The columns of several trees stand side
+        by side, each times the weight of its tree.
 
         Parameters
         ----------
         A : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_measures, n_points)
         normalize : bool
-            Whether each measure is divided by its total first, as counts have to be.
+            Whether to divide each measure by its total first, as counts need.
         n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
+            Threads; `None` and -1 mean all processors.
         missing : {"warn", "error"}
-            What is done where points have no column, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
 
         Returns
         -------
@@ -360,19 +360,19 @@ class Model:
         *,
         n_jobs: Optional[int] = None,
     ) -> Self:
-        """A model with new points behind the old ones, whose distances stay as they are.
+        """A model with new points after the old ones. Distances between old points do not change.
 
-        A new point hangs near its nearest old one, where its distances to 16 near and 16 other points come out best. Distances
-        between new points are not known here, so that nothing warns where they come out wrong: `TreeWasserstein.extend` does.
+        A new point is placed near its nearest old point, where its distances to 16 near and 16 other points fit best. Distances
+        between new points are not known here, so nothing warns if they come out wrong. `TreeWasserstein.extend` does warn.
 
         Parameters
         ----------
         distances : array-like of shape (n_new, n_points)
-            From every new point to every old one.
+            The distance from every new point to every old one.
         names : sequence of str, optional
-            What the new points are called; needed where the old ones have names.
+            Names of the new points; required if the old ones have names.
         n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors. The result is the same for any number.
+            Threads; `None` and -1 mean all processors. The result is the same for any number.
 
         Examples
         --------

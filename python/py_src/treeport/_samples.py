@@ -24,33 +24,33 @@ def null_distance(
     random_state: Seed = 0,
     n_jobs: Optional[int] = None,
 ) -> float:
-    """The distance that sampling alone makes: between two disjoint draws of one group, in the mean over groups.
+    """The distance that sampling alone causes: between two disjoint samples of one group, averaged over groups.
 
-    The distance of two samples of one distribution is above 0, and the smaller the samples, the larger it is. A distance
-    between groups tells of a difference only as far as it is larger than this.
+    Two samples of one distribution are not at distance 0: the smaller the samples, the larger the distance. A distance
+    between groups shows a difference only as far as it exceeds this.
 
     Parameters
     ----------
     X : Clouds, or array-like, sparse or Measures of shape (n_groups, n_points)
-        Groups: each a cloud of points, or a row of masses on `points` that all share.
+        The groups: each is a cloud of points, or a row of masses on shared `points`.
     points : array-like of shape (n_points, n_dimensions), optional
-        Coordinates of shared points; Clouds bring theirs.
+        Coordinates of shared points; Clouds bring their own.
     metric : {metrics}
-        How distances follow from coordinates.
+        The distance between two points.
     period : float or sequence, optional
-        After which way coordinates are back where they began, as for `emd`.
+        The period of coordinates that wrap around, as for `emd`.
     n_points : int, optional
-        Points of a draw; half of those of a group, where it has fewer than twice as many, and by default. For groups that
-        were drawn with ``n_cells=500``, draw 500 of the whole groups.
+        Number of points of a sample. By default, and for groups with fewer than twice as many points, it is half of the group. If
+        groups were sampled with ``n_cells=500``, draw 500 from the whole groups.
     random_state : int, numpy.random.Generator or None
-        Which are drawn.
+        Determines which points are drawn.
     n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors.
+        Threads; `None` and -1 mean all processors.
 
     Returns
     -------
     distance : float
-        NaN where no group has two points.
+        NaN if no group has two points.
 
     Examples
     --------

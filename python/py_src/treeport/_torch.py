@@ -15,14 +15,14 @@ from ._tree import Tree
 class TreeDistance(torch.nn.Module):  # type: ignore[misc]
     """Tree distances of rows of masses: ``sum_v length(v) * |mass of A below v - mass of B below v|``.
 
-    Gradients in the masses are exact; where the masses below a node are equal, a subgradient. ``module.to("cuda")``
+    Gradients in the masses are exact; if the masses below a node are equal, they are subgradients. ``module.to("cuda")``
     computes on a GPU.
 
     Parameters
     ----------
     tree : Tree or Forest
     dtype : torch.dtype, optional
-        Of the masses; by default PyTorch's own default.
+        Type of the masses; by default PyTorch's own default.
     """
 
     def __init__(self, tree: Union[Tree, Forest], dtype: Any = None) -> None:
@@ -37,7 +37,7 @@ class TreeDistance(torch.nn.Module):  # type: ignore[misc]
         self.register_buffer("matrix", matrix)
 
     def forward(self, A: Any, B: Any) -> Any:
-        """Distances along the last axis, of the points; other axes are batches, and those of `A` and `B` broadcast.
+        """Distances along the last axis, which is that of the points. Other axes are batch axes, and are broadcast.
 
         Rows that are compared have to have equal totals.
         """

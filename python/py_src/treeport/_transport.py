@@ -43,16 +43,16 @@ class _Interval(NamedTuple):
 
 
 class Bounds(_Interval):
-    """What is known of a transport cost: it lies between `lower` and `upper`, certified.
+    """Certified bounds of a transport cost: it lies between `lower` and `upper`.
 
-    A tuple of `lower`, `upper` and the `plan` behind the upper bound, where it was asked for.
+    A tuple of `lower`, `upper` and the `plan` behind the upper bound, if you asked for it.
     """
 
     _potentials: Optional[Potentials] = None
 
     @property
     def potentials(self) -> Optional[Potentials]:
-        """The dual values ``(u, v)`` behind the lower bound, where they were asked for."""
+        """The dual values ``(u, v)`` behind the lower bound, if you asked for them."""
         return self._potentials
 
 
@@ -338,86 +338,86 @@ def emd(
 ) -> Any:
     """Exact transport cost (Wasserstein-1) between two measures, proved to be optimal.
 
-    ``emd(a, b, M)`` takes a cost matrix and ``emd(a, b, x, y)`` the coordinates of the points of `a` and of those of
-    `b`; everything else goes by name. Only the distances between points with mass are read, so that a call costs what
-    its supports cost.
+    ``emd(a, b, M)`` takes a cost matrix. ``emd(a, b, x, y)`` takes the coordinates of the points of `a` and of those of
+    `b`. All other arguments are keywords. Only the costs between points with mass are read, so the time depends on the
+    supports alone.
 
     Parameters
     ----------
     a, b : array-like of shape (n_points,), sparse of shape (1, n_points), or dict
-        Masses at the points; their totals have to be equal, unless `mass` or `penalty` is given. `None` is the same
-        mass at every point, 1 in all. A dict ``{node: mass}``
-        names nodes of a networkx graph, rows of a DataFrame of points, or points by their numbers; others have no mass.
-        Labels of a Series are matched to those: to the nodes, to the index of `points`, to index (`a`) and columns (`b`) of `cost`.
+        Masses at the points. Their totals have to be equal, unless `mass` or `penalty` is given. `None` means the same
+        mass at every point, 1 in total. A dict ``{node: mass}``
+        names nodes of a networkx graph, rows of a DataFrame of points, or points by their numbers; other points have no mass.
+        Labels of a Series are matched in the same way: to the nodes, to the index of `points`, or to the index (`a`) and columns (`b`) of `cost`.
     cost : array-like of shape (n_points, n_points), (n_pairs,) or (n_points_a, n_points_b), optional
-        Distances between the points, square or condensed as by `scipy.spatial.distance.pdist`; or the
+        Distances between the points, square or condensed as from `scipy.spatial.distance.pdist`; or the
         cost from every point of `a` to every point of `b`, which need not be the same points.
         Give one of `cost`, `points` and `graph`.
     points_b : array-like of shape (n_points_b, n_dimensions), optional
-        Coordinates of the points of `b`, where they are not those of `a`. What stands before it in the call, or
-        `points`, are then the coordinates of the points of `a`.
+        Coordinates of the points of `b`, if they differ from those of `a`. The argument before it, or
+        `points`, then has the coordinates of the points of `a`.
     points : array-like of shape (n_points, n_dimensions), optional
         Coordinates.
     graph : sparse matrix or networkx graph, optional
-        Edge weights; distances are shortest paths. Edges of a directed graph, or of a matrix that is not
-        symmetric, are taken in their direction; one triangle of a matrix stands for both. It may fall into several
-        components, in each of which `a` and `b` have the same mass.
+        Edge weights; distances are shortest paths. The edges of a directed graph, or of a matrix that is not
+        symmetric, keep their direction; one triangle of a matrix stands for both. The graph may have several
+        components, if `a` and `b` have the same mass in each.
     weight : str or None
-        The attribute of a networkx graph's edges that holds their lengths; `None` counts every edge as 1.
+        The edge attribute of a networkx graph that holds the lengths; `None` gives every edge length 1.
     metric : {metrics}
-        How distances follow from coordinates. "haversine" takes latitude and longitude in degrees, and distances are in km.
+        The distance between two points. "haversine" takes latitude and longitude in degrees, and distances are in km.
     period : float or sequence of float or None, optional
-        After which way coordinates are back where they began, for angles, tori and boxes of a simulation: one number for all
-        coordinates, or one, or `None`, for each. ``period=[None, 2 * np.pi]`` is a height and an angle. Differences are the
-        shorter way around; not for "cosine" and "haversine".
+        The period of coordinates that wrap around, such as angles, tori and boxes of a simulation: one number for all
+        coordinates, or a number or `None` for each. ``period=[None, 2 * np.pi]`` is a height and an angle. Differences go the
+        shorter way around. "cosine" and "haversine" take no period.
     mass : float, optional
-        Partial transport: exactly this much is moved, where it is cheapest; at most the smaller total.
+        Partial transport: exactly this much mass is moved, where it is cheapest; at most the smaller total.
     penalty : float, array-like of shape (n_points,), or tuple of two such, optional
-        Unbalanced transport: what is not moved costs this much a unit, where it is taken away and where it is put
-        back. With a metric it is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation. Totals
+        Unbalanced transport: each unit that is not moved costs this much, where it is taken away and where it is put
+        back. With a metric this is the flat metric (Kantorovich-Rubinstein): marginals penalized by total variation. Totals
         that differ by no more than their rounding count as equal, however high the penalty. An array has a price for each
-        of the points; with a cost matrix or two sets of points a tuple has those of `a` and those of `b`.
+        point. With a cost matrix or two sets of points, a tuple has the prices for `a` and those for `b`.
     accuracy : float or "exact", optional
-        Bounds instead of the value: at most this share of the upper one apart, found without solving the problem where
-        that is possible. 0 and "exact" are the exact solution; any plan has what 1 and more ask for.
+        Return bounds instead of the value. They differ by at most this share of the upper bound, and are found without
+        solving the problem if that is possible. 0 and "exact" solve exactly; any plan is good enough for 1 and more.
     time : float, optional
-        Bounds instead of the value, the best that so many seconds allow. With 0 the lower one is 0 and the upper one what
-        the first plan costs that comes to hand, unless the problem is on a graph.
+        Return bounds instead of the value, the best within this many seconds. With 0, the lower bound is 0 and the upper bound
+        is the cost of the first plan at hand, unless the problem is on a graph.
     device : str, optional
-        "cuda", or "cuda:1" and so on: a GPU looks through all pairs of points, and proves as much; for tens of thousands of
-        points and more. It takes coordinates and metrics but "haversine", no period, and all mass is moved.
+        "cuda", or "cuda:1" and so on: a GPU searches all pairs of points, with the same proof; for tens of thousands of
+        points and more. It takes coordinates and all metrics except "haversine", without `period`, `mass` and `penalty`.
         It needs PyTorch and Triton (``pip install "treeport[gpu]"``). "tiles" does the same in NumPy, slowly, for tests.
     return_plan : bool or "table"
-        Whether to return the plan too, as a sparse array or as a table of moves.
+        Whether to also return the plan, as a sparse array or as a table of moves.
     return_potentials : bool
-        Whether to return the proof too: dual values `u`, `v` of all points.
+        Whether to also return the proof: dual values `u`, `v` of all points.
     verbose : bool
-        Whether to show on stderr how much of the value is proved: the lower bound as a share of what the plan costs so
-        far. Problems that take less than half a second have no time for it. Where it will take longer than some
-        seconds, how long and how much memory is said at the start, roughly: time to a factor of five, from the numbers of
+        Whether to show on stderr how much of the value is proved: the lower bound as a share of the cost of the best plan so
+        far. Problems that take less than half a second show nothing. If the work will take longer than some
+        seconds, a rough forecast of time and memory comes first: time to a factor of five, from the numbers of
         points and coordinates alone.
     p : 1
-        Costs are taken as they are. Wasserstein-2 is the root of what ``metric="sqeuclidean"`` or squared costs give.
+        Costs are taken as they are. For Wasserstein-2, take the square root of the value with ``metric="sqeuclidean"`` or squared costs.
 
     Returns
     -------
     value : float
-        The cost of an optimal plan, what a penalty costs included.
+        The cost of an optimal plan, including any penalty.
     plan : scipy.sparse.csr_array of shape (n_points_a, n_points_b), or DataFrame
-        Which mass goes where; only with `return_plan`. What it leaves of `a` and `b` was not moved. With "table" the
-        columns source, target and mass, the largest mass first, by the names of the points where they have any; without
-        pandas a list of such tuples.
+        Which mass goes where; only with `return_plan`. Mass of `a` and `b` that is not in the plan was not moved. "table" gives
+        the columns source, target and mass, the largest mass first, with the names of the points if they have any; without
+        pandas it is a list of such tuples.
     potentials : tuple of two ndarrays of shapes (n_points_a,) and (n_points_b,)
         Only with `return_potentials`: `u[i] + v[j]` is at most the cost from i to j for all points, with or without
-        mass, none is above the penalty of its point, and ``a @ u + b @ v`` is the value, up to 1e-9 of it; so no plan is
-        cheaper. On metrics `v` is `-u`. On directed graphs this holds between points with mass, and elsewhere they are 0.
-        There are none with `mass`.
+        mass. No potential is above the penalty of its point. ``a @ u + b @ v`` is the value, up to a relative 1e-9, so no plan is
+        cheaper. On metrics `v` is `-u`. On directed graphs this holds between points with mass, and potentials elsewhere are 0.
+        With `mass` there are no potentials.
 
     bounds : Bounds
-        Instead of all these with `accuracy` or `time`: `lower` and `upper`, certified, with `return_plan` the `plan`
-        behind `upper`, and with `return_potentials` the `potentials` ``(u, v)`` behind `lower`, for which what is said above
-        holds: ``a @ u + b @ v`` is `lower` up to rounding (1e-12 of all mass times the largest of them). To find those of all
-        points takes a look at all pairs, which is not part of `time`.
+        Returned instead of all these with `accuracy` or `time`: certified `lower` and `upper`; with `return_plan` the `plan`
+        behind `upper`; and with `return_potentials` the `potentials` ``(u, v)`` behind `lower`. The same inequalities
+        hold for them, and ``a @ u + b @ v`` is `lower` up to rounding (1e-12 of all mass times the largest potential). Finding the
+        potentials of all points takes a pass over all pairs, which `time` does not include.
 
     Raises
     ------
@@ -446,13 +446,13 @@ def emd(
     0   home   work   2.0
     1   home   shop   1.0
 
-    Points of their own, and what proves it:
+    Two sets of points, and the proof of the value:
 
     >>> value, (u, v) = tp.emd([0.5, 0.5], [1.0], [[0.0], [2.0]], [[3.0]], return_potentials=True)
     >>> value, float(0.5 * u[0] + 0.5 * u[1] + v[0])
     (2.0, 2.0)
 
-    Masses that differ: the unit at 9 is taken away, or left alone.
+    Different totals: the unit at 9 is taken away, or left where it is.
 
     >>> line = [[0.0], [1.0], [9.0]]
     >>> tp.emd([2, 0, 1], [0, 2, 0], points=line, penalty=[3.0, 3.0, 0.5])  # the last point is cheap to leave
@@ -549,35 +549,35 @@ def sinkhorn(
 ) -> Any:
     """Cost of the entropic transport plan between two measures, without the entropy.
 
-    It is never below `emd` and goes down to it with `epsilon`. The plan has the right marginals.
+    It is never below `emd`, and approaches `emd` as `epsilon` goes to 0. The plan has the right marginals.
 
     Parameters
     ----------
     a, b, cost, points_b, points, graph, weight, metric, period
-        As for `emd`: ``sinkhorn(a, b, M)`` or ``sinkhorn(a, b, x, y)``, everything else by name.
+        As for `emd`: ``sinkhorn(a, b, M)`` or ``sinkhorn(a, b, x, y)``; all other arguments are keywords.
     epsilon : float
-        How much the entropy weighs.
+        The weight of the entropy.
     relative : bool
         Whether `epsilon` is a share of the largest distance between the two supports; otherwise it
         is in the unit of the distances.
     max_iterations : int
-        Most iterations.
+        The largest number of iterations.
     tolerance : float
         Largest error of the marginals, relative to the mass, that counts as converged.
     return_plan : bool or "table"
-        Whether to return the plan too, as a sparse array or as a table of moves.
+        Whether to also return the plan, as a sparse array or as a table of moves.
 
     Returns
     -------
     value : float
-        What the plan costs.
+        The cost of the plan.
     plan : scipy.sparse.csr_array of shape (n_points, n_points), or DataFrame
-        Which mass goes where; only with `return_plan`, in the forms that `emd` has.
+        Which mass goes where; only with `return_plan`, in the same forms as for `emd`.
 
     Raises
     ------
     ValueError
-        As `emd`, and where the iteration has not converged.
+        As `emd`, and if the iteration has not converged.
 
     Examples
     --------

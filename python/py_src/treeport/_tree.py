@@ -73,7 +73,7 @@ class Tree(Model):
             One tree; a missing length is 0, which `unifrac` refuses; labels of inner nodes are skipped.
         names : sequence of str, optional
             The order of the points, for instance the columns of a table. All names have to be in
-            the tree and the other way round. By default points are numbered as they appear.
+            the tree, and the other way round. By default points are numbered as they appear.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class Tree(Model):
         Parameters
         ----------
         node : skbio.TreeNode
-            Its root. Every tip has a name of its own, and every edge a length; inner nodes may go without names.
+            The root. Every tip needs its own name, and every edge a length; inner nodes need no names.
         names : sequence of str, optional
             The order of the points: see `from_newick`.
 
@@ -150,21 +150,21 @@ class Tree(Model):
         return self._raw.to_linkage()
 
     def barycenter(self, measures: Any, weights: Any = None, *, missing: str = "warn") -> Floats:
-        """The measure with the least weighted sum of distances to some, exactly, on the points of the tree.
+        """The measure with the smallest weighted sum of tree distances to some measures, exactly.
 
         Parameters
         ----------
         measures : array-like or sparse of shape (n_measures, n_points)
-            One measure per row; their totals have to be equal, and are that of the barycenter.
+            One measure per row. Their totals have to be equal; the barycenter has the same total.
         weights : array-like of shape (n_measures,), optional
-            How much each measure counts; by default all the same.
+            Weights of the measures; equal by default.
         missing : {"warn", "error"}
-            What is done where points have no column, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
 
         Returns
         -------
         masses : ndarray of shape (n_points,)
-            Usually more than one measure is best; it is one of them, the same every time.
+            Usually several measures are best; this is one of them, the same every time.
 
         Examples
         --------
@@ -195,31 +195,31 @@ class Tree(Model):
         Parameters
         ----------
         counts : array-like, sparse, DataFrame, AnnData, biom.Table or Measures of shape (n_samples, n_points)
-            Counts of taxa, one sample per row; totals may differ, and be 0: all shares of such a sample are 0. Names of columns are matched to the tips, and may be
-            some of them: tips without a column have no counts, which one warning says. Samples of a `biom.Table` are rows.
+            Counts of taxa, one sample per row. Totals may differ. A total may be 0; all shares of such a sample are 0. Column names are matched to
+            the tips. Tips without a column have no counts, and a warning says so. Samples of a `biom.Table` are rows.
         variant : {"weighted", "weighted-normalized", "unweighted", "generalized", "variance-adjusted"}
-            "weighted" is the tree distance of shares; "weighted-normalized" that over the largest it could be;
-            "unweighted" the share of length that only one of two samples has; "generalized" (Chen et al. 2012) weighs
-            abundant taxa less the smaller `alpha` is; "variance-adjusted" (Chang et al. 2011) weighs edges by how much
+            "weighted" is the tree distance of shares. "weighted-normalized" divides that by its largest possible value.
+            "unweighted" is the share of branch length that only one of the two samples has. "generalized" (Chen et al. 2012) gives
+            abundant taxa less weight the smaller `alpha` is. "variance-adjusted" (Chang et al. 2011) weighs edges by how much
             their shares vary by chance.
         alpha : float
             From 0 to 1, for "generalized"; 1 is "weighted-normalized".
         unrooted : bool
-            Whether a tree whose root has more than two children is taken as it is. It is an error otherwise: the root of an
-            unrooted tree is in an arbitrary place, and UniFrac depends on it.
+            Whether to accept a root with more than two children. Otherwise it is an error: an unrooted tree has its root
+            in an arbitrary place, and UniFrac depends on that place.
         n_jobs : int, optional
-            Threads; `None` and -1 stand for all processors.
+            Threads; `None` and -1 mean all processors.
         missing : {"warn", "error"}
-            What is done where points have no column, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
 
         Returns
         -------
-        distances : ndarray of shape (n_samples, n_samples), or DataFrame where samples have IDs
+        distances : ndarray of shape (n_samples, n_samples), or DataFrame if samples have IDs
 
         Raises
         ------
         ValueError
-            The tree is unrooted, unless that is asked for, or an edge of it was read without a length.
+            The tree is unrooted and `unrooted` is `False`, or an edge was read without a length.
 
         Examples
         --------
@@ -234,14 +234,14 @@ class Tree(Model):
         return framed(distances, ids, ids)
 
     def plot(self, ax: Optional[Axes] = None, *, max_rows: int = 40) -> Axes:
-        """Draws the tree, root to the left; edges are as long as they are.
+        """Draws the tree with its root at the left; edges are drawn to scale.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default a new figure.
         max_rows : int
-            A tree of more leaves is drawn in about so many rows at most: subtrees are closed to wedges, as deep as
+            The largest number of rows, roughly. In a tree with more leaves, subtrees are drawn as wedges, as deep as
             their deepest leaf, and labels say how many leaves each stands for.
 
         Returns
@@ -278,19 +278,19 @@ def linkage(
     Parameters
     ----------
     points, cost, graph, weight, metric, period
-        The ground metric, as for `emd`; `cost` has to be symmetric here, and `graph` undirected.
+        The ground metric, as for `emd`; here `cost` has to be symmetric, and `graph` undirected.
     method : {"average", "single", "complete", "ward", "closest", "neighbors"}
         How clusters are compared, as in `scipy.cluster.hierarchy.linkage`; "closest" is the ultrametric
         closest to the metric in its largest error; "neighbors" is nearly "average" without all pairs of points.
     names : sequence of str, optional
         Names of the points; by default those of the nodes of a networkx graph, or the index of a DataFrame.
     n_jobs : int, optional
-        Threads; `None` and -1 stand for all processors.
+        Threads; `None` and -1 mean all processors.
 
     Returns
     -------
     tree : Tree
-        The distance of two leaves is the one at which they are joined.
+        The distance between two leaves is the one at which they are joined.
 
     Examples
     --------

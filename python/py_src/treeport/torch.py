@@ -54,50 +54,50 @@ def emd(
     Parameters
     ----------
     a, b : tensor of shape (..., n) and (..., m), or None
-        Masses at the points; the totals of a pair have to be equal. `None` is the same mass at every point, 1 in all. All
-        axes before the last are batches, as in the other tensors, and are broadcast. Totals of tensors in single or half
-        precision may differ by what their rounding explains; those of `b` are then scaled to those of `a`.
+        Masses at the points; the totals of a pair have to be equal. `None` means the same mass at every point, 1 in total. All
+        axes before the last are batch axes, as in the other tensors, and are broadcast. Totals of tensors in single or half
+        precision may differ by rounding; the masses of `b` are then scaled to the total of `a`.
     x : tensor of shape (..., n, d), or (..., n, m) without `y`
         Coordinates of the points of `a`; or the cost from every point of `a` to every point of `b`.
     y : tensor of shape (..., m, d), optional
         Coordinates of the points of `b`.
     metric : {metrics}
-        How distances follow from coordinates. "haversine" has no gradient in the points.
+        The distance between two points. "haversine" has no gradient in the points.
     period : float or sequence of float or None, optional
-        After which way coordinates are back where they began, as for `treeport.emd`.
+        The period of coordinates that wrap around, as for `treeport.emd`.
     n_jobs : int, optional
-        Problems of a batch that are solved at the same time; `None` and -1 stand for one for each processor. The result is the
+        How many problems of a batch are solved at the same time; `None` and -1 mean one for each processor. The result is the
         same for any number. Problems of up to 4,096 pairs of points are solved one after the other.
 
     Returns
     -------
     values : tensor of the shape of the batch, () without one
-        On the device of the inputs, and of the type that their types promote to.
+        On the device of the inputs, with the type that their types promote to.
 
     Raises
     ------
     TypeError
-        What is not a tensor.
+        An input is not a tensor.
     ValueError
-        As `treeport.emd`, with the entry of the batch; shapes that do not fit; tensors on several devices.
+        As `treeport.emd`, naming the entry of the batch; shapes that do not match; tensors on several devices.
     RuntimeError
-        In a second derivative, which is not known.
+        For second derivatives, which are not implemented.
 
     Notes
     -----
-    Only what is asked for is worked out: plans where points or costs require a gradient, potentials where masses do.
+    Plans are computed only if points or costs require a gradient, potentials only if masses do.
 
-    The gradient in the **masses** is the dual potentials less their mean. Potentials are defined up to a constant, because the
-    value is defined only where totals are equal; less their mean they add up to 0, so that a step along them keeps the total of
-    the masses. Masses that are normalized or come from a softmax have the same gradient for every choice of the constant. Where
-    a point has no mass, it is the rate at which the value changes as mass arrives.
+    The gradient in the **masses** is the dual potentials minus their mean. Potentials are defined up to a constant, because the
+    value is defined only for equal totals. Minus their mean they add up to 0, so a step along them keeps the total
+    mass. Masses that are normalized or come from a softmax have the same gradient for every choice of the constant. At
+    a point without mass, the gradient is the rate at which the value changes as mass arrives.
 
     The gradient in the **points** is ``sum_j plan[i, j] * d cost(x[i], y[j]) / d x[i]``, and in the **costs** the plan.
 
-    The value has kinks: where the optimal plan or the potentials are not unique, these are subgradients, those of the plan and
-    the potentials that `treeport.emd` returns. So they are where a cost has a kink: 0 at equal points, and along equal
-    coordinates for "manhattan"; for "chebyshev" along the first of the largest differences. Half a `period` apart it is that of
-    one of the two ways around.
+    The value has kinks. If the optimal plan or the potentials are not unique, you get a subgradient: that of the plan and
+    the potentials that `treeport.emd` returns. You also get a subgradient where a cost has a kink: 0 at equal points, and along equal
+    coordinates for "manhattan"; for "chebyshev", the one along the first of the largest differences. At a distance of half a `period`, it is
+    that of one of the two ways around.
 
     Examples
     --------

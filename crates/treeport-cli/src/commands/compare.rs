@@ -25,12 +25,12 @@ Examples:
   treeport compare --points words.npy --measures docs.npz --n-pairs 1000
   treeport compare --graph roads.csv --measures M.npz --methods additive,forest,ctwd,mean-label
 
-Pairs of measures are solved exactly. Methods learn from the first half and are judged on the second.
-`error` is the mean relative error of a method as it is; one that does not learn has no factor there,
-though `fit` gives it one. `after one factor` is the error after all distances are multiplied by one number,
-the best for the first half. Rows are sorted by that.
-Beside the methods of `fit` there are `mean-label`, which predicts the same for all, and `flowtree`, the true cost of a
-quadtree's plans; `forest` also counts by flow, where small supports are solved exactly.";
+Pairs of measures are solved exactly. Methods learn from the first half and are tested on the second.
+`error` is the mean relative error of a method as it is. A method that does not learn has no factor here,
+although `fit` gives it one. `after one factor` is the error after all distances are multiplied by one number,
+the best for the first half. Rows are sorted by this error.
+Besides the methods of `fit` there are `mean-label`, which predicts the same distance for all pairs, and `flowtree`, the true
+cost of a quadtree's plans. `forest` also has a row by flow, in which small supports are solved exactly.";
 
 /// Options of `treeport compare`.
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct CompareArgs {
     ground: MetricArgs,
     #[command(flatten)]
     test: LabelArgs,
-    /// Only these methods [default: all that fit the data].
+    /// Only these methods [default: all that can be used with the data].
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = parse)]
     methods: Vec<Way>,
 }

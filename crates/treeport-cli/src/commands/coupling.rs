@@ -20,8 +20,8 @@ Examples:
   treeport coupling model.tree --measures docs.npz --pair 0 7
   treeport coupling --exact --points words.npy --names words.txt --measures docs.npz --pair 0 7
 
-Distances are those of the model, or with `--exact` of the ground metric; mass times distance adds up
-to the distance of the two measures, for a forest to a little more. Mass that stays where it is has a row too.";
+Distances are those of the model, or with `--exact` those of the ground metric. Mass times distance adds up
+to the distance of the two measures; for a forest, to a little more. Mass that stays in place has a row, too.";
 
 /// Options of `treeport coupling`.
 #[derive(Args, Debug)]
@@ -32,14 +32,14 @@ pub(crate) struct CouplingArgs {
     #[arg(value_name = "MODEL", required_unless_present = "exact", conflicts_with = "exact")]
     #[arg(conflicts_with = "MetricSource")]
     model: Option<PathBuf>,
-    /// The best plan of all for a ground metric, in place of a model's.
+    /// The optimal plan for a ground metric, in place of a model's plan.
     #[arg(long, requires = "MetricSource")]
     exact: bool,
     #[command(flatten)]
     ground: GroundArgs,
     #[command(flatten)]
     measures: MeasureArgs,
-    /// The two measures: their numbers from 0, or the IDs that their table has.
+    /// The two measures: their numbers from 0, or their IDs in the table.
     #[arg(long, num_args = 2, required = true, value_names = ["I", "J"])]
     pair: Vec<String>,
     /// Write to a file: rows from, to, mass, distance (.csv).

@@ -31,7 +31,7 @@ Takes a second or two. The cities and their distances are built in; nothing is d
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct DemoArgs {
-    /// Folder for the files it writes; made if it is not there.
+    /// Folder for the output files; created if missing.
     #[arg(short, long, value_name = "FOLDER", default_value = "treeport-demo")]
     output: PathBuf,
     /// Seed of the regions and of learning.

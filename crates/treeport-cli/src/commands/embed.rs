@@ -26,13 +26,13 @@ Examples:
   treeport embed model.tree --measures docs.npz -o rows.npz
   treeport embed model.tree --measures docs.npz --measure-names titles.txt > rows.csv
 
-A row has length(v) times the mass below v at every node v of the tree, so that the cityblock distance
-of two rows is the tree distance of the two measures: any index for that distance will do. The trees of a forest
-stand side by side, each times its weight.
+At every node v of the tree, a row has length(v) times the mass below v. So the Manhattan distance (cityblock)
+of two rows is the tree distance of the two measures, and any index for that distance will do. The columns of the
+trees of a forest stand side by side, each times the weight of its tree.
 In Python: rows = scipy.sparse.load_npz(\"rows.npz\")
 
-With `-o` rows are written in blocks, and what is done stays: after Ctrl-C, a crash or a kill the same command
-goes on from `rows.npz.part`.";
+With `-o`, rows are written in blocks. After Ctrl-C, a crash or a kill the same command continues
+from `rows.npz.part`.";
 
 /// Options of `treeport embed`.
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ goes on from `rows.npz.part`.";
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
     of: ModelArgs,
-    /// Names of the measures, one per line; rows of text carry them.
+    /// Names of the measures, one per line; text rows then have them.
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
     /// Write to a file: a SciPy sparse matrix (.npz), or rows measure, node, value (.csv).

@@ -28,13 +28,13 @@ Examples:
 
 Accuracies, each slower than the one before: `tree` (the mean distance of the trees), `flow` (the true
 cost of their plans), `arcs` (a value between the bounds that a few Sinkhorn sweeps prove; it does not
-use the trees), `exact`; or the largest relative error, certified for every pair. Labels bring each level to their scale: those that `fit` learned from,
-which the model's file remembers, or `--labels`. A level that errs more on them than a lower one gives the
-value of the lower one, so that there none is worse than the one before; without labels flow is an
-upper bound, which may be farther off than the tree, and arcs the middle of its bounds. Where no model is given, labels weigh the trees, as
-`fit --method forest` does.
+use the trees), `exact`; or the largest relative error, certified for every pair. Labels calibrate each level: those that
+`fit` learned from, which the model's file keeps, or `--labels`. If a level has a larger error on the labels than a
+lower level, it returns the value of the lower level. Without labels, flow is an upper bound, which may be
+farther off than the tree, and arcs is the middle of its bounds. Without a model, labels weigh the trees, as in
+`fit --method forest`.
 
-A model that was fitted `--with-metric` needs no other file of distances:
+A model that was fitted with `--with-metric` needs no other file of distances:
   treeport fit --points words.npy --measures docs.npz --with-metric -o model.tree
   treeport estimate model.tree --measures docs.npz";
 
@@ -43,7 +43,7 @@ A model that was fitted `--with-metric` needs no other file of distances:
 #[command(after_help = EXAMPLE, mut_arg("measures", |arg| arg.required(true)))]
 #[command(mut_group("MetricSource", |group| group.required(false)))]
 pub(crate) struct EstimateArgs {
-    /// A tree or a forest that `fit` has written [default: none for arcs, exact and numbers; elsewhere
+    /// A tree or a forest that `fit` has written [default: none for arcs, exact and numbers; otherwise
     /// that of `fit --method forest`, made on the spot].
     #[arg(value_name = "MODEL")]
     model: Option<PathBuf>,
@@ -57,13 +57,13 @@ pub(crate) struct EstimateArgs {
     #[arg(long, value_name = "HOW", default_value = "flow", allow_negative_numbers = true)]
     #[arg(value_parser = |text: &str| Question::Estimate.read(text))]
     accuracy: Accuracy,
-    /// Add two columns between which the exact distance lies for certain.
+    /// Add two columns with certified bounds of the exact distance.
     #[arg(long)]
     bounds: bool,
-    /// Exact distances of some pairs, as `exact` writes them, to calibrate by (.csv).
+    /// Exact distances of some pairs for the calibration, as `exact` writes them (.csv).
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     labels: Option<PathBuf>,
-    /// Trees to grow where no model is given; as many as `fit --method forest` grows by default.
+    /// Number of trees to grow if no model is given; by default as many as `fit --method forest` grows.
     #[arg(long, value_name = "K", alias = "trees", value_parser = at_least_one)]
     #[arg(conflicts_with = "model")]
     n_trees: Option<usize>,

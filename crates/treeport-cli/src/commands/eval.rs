@@ -20,10 +20,10 @@ const EXAMPLE: &str = "\
 Example:
   treeport eval model.tree start.nwk --points words.npy --measures docs.npz --n-pairs 1000
 
-The pairs are drawn anew, not those that `fit` has drawn, but from the same measures, so some may be
-the same: keep some measures back for an honest test. A model that does not beat `constant × total
-variation` is worth nothing. `error` is what Python's `score` says of the same measures, seed and
-number of pairs, without the minus.";
+The pairs are new random pairs, not those of `fit`. But they come from the same measures, so some may be
+the same: for an honest test, keep some measures out of `fit`. A model that does not beat `constant × total
+variation` is worth nothing. `error` is minus Python's `score` for the same measures, seed and
+number of pairs.";
 
 /// Options of `treeport eval`.
 #[derive(Args, Debug)]

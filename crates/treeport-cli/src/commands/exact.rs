@@ -32,10 +32,10 @@ Examples:
   treeport exact --clouds jets.csv -o distances.csv
   treeport exact --clouds jets.csv --penalty 0.4 -o distances.csv
 
-With `-o` what is done stays: after Ctrl-C, a crash or a kill the same command goes on from
+With `-o`, finished pairs are kept: after Ctrl-C, a crash or a kill the same command continues from
 `labels.csv.part`. `fit --n-pairs N` draws the same pairs for the same seed.
 
-In parts, on several machines or one after the other, and put together to the same file:
+To run in parts, on several machines or one after the other, and merge them to the same file:
   treeport exact --points words.npy --measures docs.npz --shard 1/8 -o labels-1.csv.shard
   treeport merge labels-*.csv.shard -o labels.csv";
 
@@ -51,20 +51,21 @@ pub(crate) struct ExactArgs {
     clouds: CloudArgs,
     #[command(flatten)]
     pairs: PairArgs,
-    /// Bounds this close, relative to the upper one, in place of exact distances: 0.01 for one percent.
+    /// Certified bounds in place of exact distances, at most this share of the upper bound apart: 0.01
+    /// for one percent.
     #[arg(long, value_name = "WIDTH", conflicts_with = "shard", allow_negative_numbers = true)]
     #[arg(value_parser = |text: &str| Question::Problem.read(text))]
     accuracy: Option<Accuracy>,
-    /// Bounds as close as they become in this time, shared out among all pairs: 30s, 10m, 2h.
+    /// Certified bounds, as close as this time allows for all pairs together: 30s, 10m, 2h.
     #[arg(long, value_name = "TIME", conflicts_with = "shard", value_parser = parse_time)]
     #[arg(allow_hyphen_values = true)]
     time: Option<Duration>,
-    /// Totals may differ: what is not moved costs this much a unit of mass, where it is taken away and where
-    /// it is put back.
+    /// Totals may differ: each unit of mass that is not moved costs this much, where it is taken away and
+    /// where it is put back.
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     penalty: Option<f64>,
-    /// Totals may differ: exactly this much of every pair is moved, where it is cheapest; at most the smaller
-    /// total.
+    /// Totals may differ: in every pair exactly this much mass is moved, where it is cheapest; at most the
+    /// smaller total.
     #[arg(long, value_name = "MASS", allow_negative_numbers = true, conflicts_with = "penalty")]
     mass: Option<f64>,
     /// Write to a file: rows left, right, distance (.csv), as `fit --labels` reads them.

@@ -25,12 +25,12 @@ Examples:
   treeport index --clouds jets.csv --normalize -o jets.index
   treeport index jets.index --clouds more.csv --normalize -o jets.index
 
-The file holds the ground metric and the measures: `nearest` needs nothing else. Measures that
-are added get the numbers after the last; those that are removed are gone from the file, and their
-numbers stay unused. An index
-answers right whatever was added; where most of it is new, one made anew answers faster.
+The file holds the ground metric and the measures: `nearest` needs nothing else. Added measures
+get the numbers after the last. Removed measures are gone from the file, and their numbers are not
+used again. Answers stay exact whatever you add; but if most measures are new, a new index answers
+faster.
 
-Ctrl-C leaves no file, and one that was there as it was. `--quiet` only writes the file.";
+After Ctrl-C no new file is written, and an existing file is unchanged. `--quiet` only writes the file.";
 
 /// Options of `treeport index`.
 #[derive(Args, Debug)]
@@ -39,7 +39,7 @@ Ctrl-C leaves no file, and one that was there as it was. `--quiet` only writes t
     arg.required_unless_present_any(["index", "clouds"]).visible_alias("add")
 }))]
 pub(crate) struct IndexArgs {
-    /// An index to add measures to or to remove some from, in place of a ground metric.
+    /// An existing index, in place of a ground metric: add measures to it, or remove some.
     #[arg(value_name = "INDEX", required_unless_present = "MetricSource")]
     #[arg(conflicts_with_all = ["points", "matrix", "graph", "metric", "period", "assume_metric"])]
     #[arg(conflicts_with_all = ["names", "keep", "penalty"])]
@@ -50,23 +50,23 @@ pub(crate) struct IndexArgs {
     measures: MeasureArgs,
     #[command(flatten)]
     clouds: CloudArgs,
-    /// Totals of clouds may differ: what is not moved costs this much a unit of mass.
+    /// Totals of clouds may differ: each unit of mass that is not moved costs this much.
     #[arg(long, value_name = "PRICE", requires = "clouds", conflicts_with = "normalize")]
     #[arg(allow_negative_numbers = true, help_heading = "Clouds")]
     penalty: Option<f64>,
-    /// Names of the measures, one per line; neighbors go by them.
+    /// Names of the measures, one per line; results then use these names.
     #[arg(long, value_name = "FILE", requires = "collection", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
-    /// Measures of INDEX that are to go, by name or number, such as S003,7: nothing of them stays in
-    /// the file.
+    /// Measures to remove from INDEX, by name or number, such as S003,7: nothing of them stays in the
+    /// file.
     #[arg(long, value_name = "MEASURES", value_delimiter = ',', requires = "index")]
     #[arg(help_heading = "Measures")]
     remove: Vec<String>,
-    /// What may be kept in memory to answer faster, such as 2GB [default: 4 GiB]; the answers
-    /// are the same.
+    /// How much may be kept in memory to answer faster, such as 2GB [default: 4 GiB]; it does not
+    /// change the answers.
     #[arg(long, value_name = "SIZE", value_parser = memory::parse)]
     keep: Option<u64>,
-    /// Where the index goes; it may be INDEX itself.
+    /// The file to write; it may be INDEX itself.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }

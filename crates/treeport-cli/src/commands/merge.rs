@@ -28,10 +28,10 @@ Example, three parts of one table:
   done
   treeport merge matrix-*.npy.shard -o matrix.npy
 
-FILE has the very bytes that one run without `--shard` would have written. Shards may be given in
-any order. All must be of the same job (command, options, inputs and version), and each of 1/N to
-N/N must be there once; one that is missing, doubled, damaged or of another job is named, and
-nothing is written. Memory does not grow with the size of the result.";
+FILE has the very bytes that one run without `--shard` would have written. The order of the shards does
+not matter. All must be of the same job (command, options, inputs and version), and each of 1/N to
+N/N must be there once. If a shard is missing, given twice, damaged or of another job, the error names
+it, and nothing is written. Memory does not grow with the size of the result.";
 
 /// Options of `treeport merge`.
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct MergeArgs {
     /// Every shard of the job, as `exact`, `distance` and `nearest` write them with `--shard`.
     #[arg(value_name = "SHARDS", required = true)]
     parts: Vec<PathBuf>,
-    /// The file to write, with the ending of the whole (.csv, .npy).
+    /// The file to write, with the ending of the merged result (.csv, .npy).
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }

@@ -37,13 +37,13 @@ pub(crate) enum Command {
     Demo(demo::DemoArgs),
     /// Make a tree or a forest from a ground metric, and from measures if there are any.
     Fit(Box<fit::FitArgs>),
-    /// Distances between measures, of a tree or a forest.
+    /// Distances between measures, by a tree or a forest.
     Distance(distance::DistanceArgs),
-    /// UniFrac distances of samples on a phylogeny, of five kinds.
+    /// UniFrac distances of samples on a phylogeny; five kinds.
     Unifrac(unifrac::UniFracArgs),
-    /// Which mass goes where: the plan between two measures, of a model or exact.
+    /// Which mass goes where: the plan between two measures, by a model or exact.
     Coupling(coupling::CouplingArgs),
-    /// Exact distances between measures, for a job of any length: it goes on where it was stopped.
+    /// Exact distances between measures. A long job that was stopped continues where it was.
     Exact(exact::ExactArgs),
     /// Distances as accurate as you ask, with certified bounds.
     Estimate(Box<estimate::EstimateArgs>),
@@ -57,15 +57,15 @@ pub(crate) enum Command {
     Index(index::IndexArgs),
     /// The measures closest to each measure: by exact distance, proved, or by a model.
     Nearest(nearest::NearestArgs),
-    /// Put the shards of a job together: the very file that one run would have written.
+    /// Merge the shards of a job into the very file that one run would have written.
     Merge(merge::MergeArgs),
-    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a table of pgvector.
+    /// Write a model for other tools: Newick, SciPy linkage, JSON, a picture, an embedding, a pgvector table.
     Export(Box<export::ExportArgs>),
     /// One page to look at: the trees, how well they predict, which mass goes where.
     Report(Box<report::ReportArgs>),
     /// The figures of the report, one at a time, for papers (SVG, PNG).
     Plot(Box<plot::PlotArgs>),
-    /// Print what a shell needs to complete our commands.
+    /// Print the completion script of a shell.
     Completions(shell::CompletionsArgs),
     /// Print the manual page, or write one for every command.
     Man(shell::ManArgs),

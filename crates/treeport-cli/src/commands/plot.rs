@@ -48,7 +48,7 @@ pub(crate) struct PlotArgs {
     /// Losses that `fit --history` has written (.csv); for the figure `loss`.
     #[arg(long, value_name = "FILE", required_if_eq("figure", "loss"))]
     history: Option<PathBuf>,
-    /// A group for every point, one per line; groups give colors to the tree.
+    /// A group for every point, one per line; groups color the tree.
     #[arg(long, value_name = "FILE")]
     groups: Option<PathBuf>,
     /// Heading of the picture [default: what it shows].
@@ -57,7 +57,7 @@ pub(crate) struct PlotArgs {
     /// Unit of distances, such as km.
     #[arg(long, value_name = "TEXT", default_value = "")]
     unit: String,
-    /// Where it goes (.svg, .png) [default: SVG on stdout].
+    /// The file to write (.svg, .png) [default: SVG on stdout].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -70,7 +70,7 @@ enum Figure {
     Loss,
     /// Predicted against exact distances.
     Scatter,
-    /// How errors are spread.
+    /// The distribution of errors.
     Errors,
     /// Errors by the size of the supports.
     Support,

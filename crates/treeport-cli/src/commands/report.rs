@@ -24,10 +24,10 @@ Examples:
   treeport report model.tree --points words.npy --names words.txt --measures docs.npz -o report.html
   treeport report model.tree start.nwk --graph roads.csv --measures M.npz --history loss.csv -o roads.html
 
-One file that works without a network: the tree to walk around in, predicted against exact distances,
+The page is one file that works without a network. It shows the tree to explore, predicted against exact distances,
 errors, transport plans, and the nearest measures of some, each with the plan that explains its distance. Without a
-ground metric neighbors are those of the first model, and without measures it shows the trees alone. Of a forest one tree is
-shown at a time. Models are judged as by `treeport eval`. Trees of more than 20,000 leaves are shown as a summary of
+ground metric, neighbors are those of the first model. Without measures, it shows the trees alone. A forest is shown
+one tree at a time. Models are tested as by `treeport eval`. Trees of more than 20,000 leaves are shown as a summary of
 at most 2,000 groups of leaves, which keeps the page below 2 MB.";
 
 /// Options of `treeport report`.
@@ -43,15 +43,15 @@ pub(crate) struct ReportArgs {
     /// Names of the measures, one per line.
     #[arg(long, value_name = "FILE", requires = "measures", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
-    /// Measures whose neighbors are shown, at most 30; they count from 0 [default: some, evenly over
-    /// all].
+    /// Measures whose neighbors are shown, at most 30, by their numbers from 0 [default: some, evenly
+    /// spaced].
     #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "measures")]
     #[arg(help_heading = "What to show")]
     neighbors_of: Vec<usize>,
     /// Losses that `fit --history` has written, for the first model (.csv).
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     history: Option<PathBuf>,
-    /// A group for every point, one per line; groups give colors.
+    /// A group for every point, one per line; groups color the tree.
     #[arg(long, value_name = "FILE", help_heading = "What to show")]
     groups: Option<PathBuf>,
     /// Heading of the page [default: the name of the model].
@@ -60,7 +60,7 @@ pub(crate) struct ReportArgs {
     /// Unit of distances, such as km.
     #[arg(long, value_name = "TEXT", default_value = "", help_heading = "What to show")]
     unit: String,
-    /// Where the page goes (.html).
+    /// The file for the page (.html).
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }

@@ -22,9 +22,9 @@ Examples:
   treeport unifrac tree.nwk --measures table.tsv.gz --transpose --variant unweighted -o unifrac.tsv
   treeport unifrac tree.nwk --measures samples.csv --variant generalized --alpha 0.5 -o unifrac.npy
 
-Samples are rows of counts, and need not be divided by their totals; `--transpose` is for tables with samples
-in columns, as QIIME has them in text. Samples without counts have distances, too. Leaves that the table does not name have no counts, so that a
-reference tree need not be pruned; a name that no leaf has is an error.
+Samples are rows of counts, and need not be divided by their totals. Use `--transpose` for tables with samples
+in columns, such as QIIME's text tables. Samples may have no counts. Leaves that the table does not name have no
+counts, so a reference tree need not be pruned. A name that no leaf has is an error.
 
 In Python: tree.unifrac(table, variant=\"unweighted\"), or skbio.DistanceMatrix.read(\"unifrac.tsv\").";
 
@@ -35,14 +35,14 @@ In Python: tree.unifrac(table, variant=\"unweighted\"), or skbio.DistanceMatrix.
 pub(crate) struct UniFracArgs {
     #[command(flatten)]
     of: ModelArgs,
-    /// Which UniFrac.
+    /// The kind of UniFrac.
     #[arg(long, value_name = "NAME", value_parser = choice::<UniFrac>(), default_value = "weighted")]
     variant: UniFrac,
-    /// How much abundant taxa count in `generalized`, from 0 to 1.
+    /// The weight of abundant taxa in `generalized`, from 0 to 1.
     #[arg(long, value_name = "NUMBER", default_value_t = 0.5)]
     alpha: f64,
-    /// Take a tree whose root has more than two children, as unrooted ones have, as it is: distances
-    /// depend on where that root is.
+    /// Accept a root with more than two children, as files of unrooted trees have: distances depend on
+    /// where that root is.
     #[arg(long)]
     unrooted: bool,
     /// Write to a file: the matrix with the names of the samples (.tsv, .csv), or without (.npy)

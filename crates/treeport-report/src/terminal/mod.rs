@@ -31,17 +31,17 @@ pub struct Global {
     /// Number of threads [default: one per core]; results do not depend on it.
     #[arg(long, global = true, value_name = "N", value_parser = at_most::<MOST_THREADS>, help_heading = "Everywhere")]
     pub threads: Option<usize>,
-    /// Most memory that one step may take, such as 4GB or 512MiB [default: what the machine can
-    /// spare]; a step that needs more is refused.
+    /// Limit of the memory that one step may take, such as 4GB or 512MiB [default: what the machine can
+    /// spare]; a step that needs more is an error.
     #[arg(long, global = true, value_name = "SIZE", value_parser = memory::parse, help_heading = "Everywhere")]
     pub memory: Option<u64>,
     /// Print one JSON object per line.
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
-    /// Say nothing but results and errors.
+    /// Print only results and errors.
     #[arg(long, short, global = true, help_heading = "Everywhere")]
     pub quiet: bool,
-    /// Show no progress bars (they appear at a terminal only).
+    /// Show no progress bars (they appear only in a terminal).
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub no_progress: bool,
 }

@@ -132,7 +132,7 @@ const fn row(
 #[expect(clippy::redundant_closure_for_method_calls, reason = "all rows alike")]
 const TABLE: &[Row] = &[
     row(Method::Auto, "auto", Best, Takes { scale: false, ..LEARNS }, |job| job.stages(),
-        "edges fitted to points, learning, edges fitted to labels; labels held back choose"),
+        "edges fitted to points, learning, edges fitted to labels; held-out labels choose the best tree"),
     row(Method::Additive, "additive", Learned, LEARNS, |job| job.learned(),
         "a learned tree with leaves at any depth"),
     row(Method::Ultrametric, "ultrametric", Learned, LEARNS, |job| job.learned(),
@@ -168,7 +168,7 @@ const TABLE: &[Row] = &[
     row(Method::UltraTwdMst, "ultratwd-mst", Compared, NOTHING, |job| job.linkage(Linkage::Closest),
         "the ultrametric nearest to the metric in the largest difference (UltraTWD, ICML 2025)"),
     row(Method::UltraTwd, "ultratwd", Compared, POINTS, ultratwd::build,
-        "from there down the squared differences"),
+        "ultratwd-mst, then descent on the squared differences"),
     row(Method::Single, "single", Compared, NOTHING, |job| job.linkage(Linkage::Single),
         "single linkage, untrained"),
     row(Method::Average, "average", Compared, NOTHING, |job| job.linkage(Linkage::Average),

@@ -131,8 +131,8 @@ chosen {
         read_by: |takes| takes.start,
         default: &[],
         rule: "average; above 20,000 points neighbors, which needs no distance matrix",
-        help: "First tree: a linkage of the points, or a tree over them; for a forest the linkage of every tree. \
-               `single` is worth a try where all points are about equally far apart, as cells are",
+        help: "The first tree: a linkage of the points, or a tree over them; for a forest, the linkage of \
+               every tree. Try `single` if all points are about equally far apart, as cells are",
     }
     n_trees: usize {
         group: Method,
@@ -141,7 +141,7 @@ chosen {
         range: N_TREES,
         // Of sliced methods as Yamada et al. have it.
         default: &[(Of(SLICED), 3), (Always, PerturbedOptions::DEFAULT.n_trees)],
-        help: "Trees of a method that makes several",
+        help: "Number of trees, for methods that make several",
     }
     point_pairs: usize {
         group: Method,
@@ -154,8 +154,8 @@ chosen {
             (Always, EdgeOptions::DEFAULT.pairs),
         ],
         rule: "10,000 to learn from without labels",
-        help: "Pairs of points that are drawn to fit edges to, for each tree of a forest, and to learn \
-               from where there are no labels",
+        help: "Number of random pairs of points to which edges are fitted (for each tree of a forest), and \
+               from which a tree learns without labels",
     }
     branching: usize {
         group: Method,
@@ -163,14 +163,14 @@ chosen {
         range: BRANCHING,
         // This and the depth as Yamada et al. have them.
         default: &[(Always, 5)],
-        help: "Clusters that a cluster is split into",
+        help: "Number of clusters into which a cluster is split",
     }
     depth: usize {
         group: Method,
         read_by: |takes| takes.clusters,
         range: DEPTH,
         default: &[(Always, 6)],
-        help: "Levels of a cluster tree",
+        help: "Number of levels of a cluster tree",
     }
     epochs: usize {
         group: Learning,
@@ -182,7 +182,7 @@ chosen {
             (Always, LearnOptions::DEFAULT.epochs),
         ],
         rule: "one for every 10 labels for `auto`, but at least 50 and at most 200, and nearer to 50 where points are many",
-        help: "Passes over the pairs while learning; 0 leaves learning out",
+        help: "Passes over the pairs while learning; 0 skips learning",
     }
     batch_size: usize {
         group: Learning,
@@ -198,19 +198,19 @@ chosen {
         read_by: |takes| takes.learning,
         range: LEARNING_RATE,
         default: &[(Always, LearnOptions::DEFAULT.learning_rate)],
-        help: "Step size at the start, without unit; 0.3 to 1 is the useful range",
+        help: "Initial step size, without a unit; 0.3 to 1 is the useful range",
     }
     schedule: Schedule {
         group: Learning,
         read_by: |takes| takes.learning,
         default: &[(Always, LearnOptions::DEFAULT.schedule)],
-        help: "How the step size falls",
+        help: "How the step size decreases",
     }
     loss: Loss {
         group: Learning,
         read_by: |takes| takes.learning,
         default: &[(Always, LearnOptions::DEFAULT.loss)],
-        help: "Which errors count how much",
+        help: "How errors are weighted",
     }
     validation_fraction: f64 {
         group: Learning,
@@ -228,15 +228,16 @@ chosen {
         group: Learning,
         read_by: |takes| takes.learning,
         default: &[(Always, LearnOptions::DEFAULT.patience)],
-        help: "Stop after so many epochs without a better tree; 0 never stops early",
+        help: "Stop after this many epochs without a better tree; 0 never stops early",
     }
 }
 plain {
     scale: bool = true, Scale, {
         group: Method,
         read_by: |takes| takes.scale,
-        help: "Whether labels set the scale: of the start of learning, and of a method that does not learn by one \
-               factor; of `forest` also the weights of its trees. False takes a start as it is, to go on from it",
+        help: "Whether labels set the scale: of the first tree before it learns, and, by one factor, of a \
+               method that does not learn; for `forest` they also set the weights of its trees. With false, \
+               learning continues from a given tree as it is",
     }
     seed: u64 = 0, Seed, {
         group: Labels,
@@ -250,15 +251,17 @@ of_labels {
         default: || DEFAULT_PAIRS.to_string(),
         range: OptionRange::at_least(1.0, "at least one is needed"),
     }, {
-        help: "Random pairs of measures that are solved exactly to learn from; all pairs if there are fewer",
+        help: "Number of random pairs of measures to solve exactly and learn from; all pairs if there are \
+               fewer",
     }
     budget: OfLabels {
         value_type: OptionType::Seconds,
         default: || "none".into(),
         range: OptionRange::above(0.0, "it is a time above 0"),
     }, {
-        help: "In place of a number of pairs: as many as can be solved in about this time, at most 10,000. The model says \
-               how many; that number of pairs gives the same model anywhere. Learning takes its own time",
+        help: "In place of a number of pairs: solve as many as fit into about this time, at most 10,000. The \
+               model says how many there were; that number of pairs gives the same model anywhere. Learning \
+               takes additional time",
     }
 }
 }

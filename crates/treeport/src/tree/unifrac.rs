@@ -47,8 +47,8 @@ pub enum UniFrac {
 
 named! { UniFrac, "the variant of UniFrac", {
     Weighted: "weighted", "the tree distance of shares";
-    WeightedNormalized: "weighted-normalized", "the same over the largest it could be: from 0 to 1";
-    Unweighted: "unweighted", "the share of length that only one of two samples has";
+    WeightedNormalized: "weighted-normalized", "the same divided by its largest possible value: from 0 to 1";
+    Unweighted: "unweighted", "the share of branch length that only one of two samples has";
     Generalized: "generalized", "between weighted-normalized (alpha 1) and less weight on abundant taxa (alpha 0)";
     VarianceAdjusted: "variance-adjusted", "edges weighed by how much their shares vary by chance";
 }}

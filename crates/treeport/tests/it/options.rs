@@ -99,7 +99,7 @@ fn page() -> String {
 const PAGE: &str = "\
 # Options of a fit
 
-Every option of `treeport fit`, of `TreeWasserstein` and of `FitOptions`, from the one table that all three read. On the command line
+These are all options of `treeport fit`, of `TreeWasserstein` and of `FitOptions`, which share one table. On the command line
 `n_trees` is `--n-trees`; `seed` is `random_state` in Python. An option that the method does not read is an error on the command line and in Rust,
 and a warning in Python.
 

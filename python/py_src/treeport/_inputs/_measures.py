@@ -188,28 +188,28 @@ def _checked(rows: Any, normalize: bool, empty: bool) -> _core.Measures:
 class Measures:
     """Measures that are read once and used often.
 
-    Everything that takes rows of masses takes them, too, and what a tree or a forest has worked out for them stays as
-    long as both are there: a second `pairwise` does not pay for the first, and a query against a collection pays
-    for the query alone. They are sparse, and know what their rows and columns are called.
+    Everything that takes rows of masses also takes `Measures`. What a tree or a forest has computed for them is kept as
+    long as both exist: a second `pairwise` does not repeat the work of the first, and a query against a collection costs
+    only the query itself. `Measures` are sparse, and keep the names of their rows and columns.
 
     Parameters
     ----------
     X : array-like, sparse, DataFrame, AnnData or biom.Table of shape (n_measures, n_points), or list of dict
-        One measure per row; of a `biom.Table` one per sample. A dict ``{name: mass}`` has the points by their names;
-        those that it does not mention have no mass. DataFrames are those of pandas or polars, which has no index: a first
-        column that holds no numbers stands for it. Later changes to `X` do not reach them.
+        One measure per row; one per sample of a `biom.Table`. A dict ``{name: mass}`` names points;
+        those that it does not mention have no mass. DataFrames may be of pandas or polars. polars has no index: a first
+        column without numbers takes its place. Later changes to `X` have no effect.
     ids : sequence, optional
-        What the measures are called, which tables of distances have as index and columns. By default the index of a
+        IDs of the measures. Tables of distances have them as index and columns. By default the index of a
         DataFrame, the observations of an AnnData, or the samples of a `biom.Table`.
     names : sequence of str, optional
-        What the points are called, which are matched to those of a tree. By default the columns of a DataFrame, the
+        Names of the points, which are matched to those of a tree. By default the columns of a DataFrame, the
         variables of an AnnData, or the observations of a `biom.Table`.
     missing : {"warn", "error"}
-        What is done where they are asked about and points of a model or a metric are not among the names: they count as 0,
-        with a `MissingColumnsWarning` that says how many, or it is an error. Dicts mention points, so that all others have
-        no mass without a word.
+        What to do if points of a model or a metric are not among the names: count them as 0, with a
+        `MissingColumnsWarning` that says how many, or raise an error. In dicts, points that are not mentioned have
+        no mass, without a warning.
     empty : bool
-        Whether rows may have no mass. `Tree.unifrac` takes such samples, and so does transport with a `penalty`; everything
+        Whether rows may have no mass. `Tree.unifrac` and transport with a `penalty` take such samples; everything
         else refuses them.
 
     Attributes
@@ -277,7 +277,7 @@ class Measures:
         missing: str = "warn",
         empty: bool = False,
     ) -> Measures:
-        """Reads a file, with the IDs of its rows and the names of its columns where it has them.
+        """Reads a file, with the IDs of its rows and the names of its columns if it has them.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Measures:
         transpose : bool
             Whether a ``.csv`` or ``.tsv`` has measures in its columns, as `biom convert` writes them.
         missing : {"warn", "error"}
-            What is done about points that the file has no column for, as for `Measures`.
+            What to do about points without a column, as for `Measures`.
         empty : bool
             Whether rows may have no mass, as for `Measures`.
 
@@ -298,7 +298,7 @@ class Measures:
         OSError
             The file cannot be read.
         ValueError
-            It is not such a file; says where, and what to do.
+            It is not such a file; the message says where, and what to do.
 
         Examples
         --------
@@ -335,22 +335,22 @@ class Measures:
     ) -> Measures:
         """Groups of cells, such as types, donors or conditions: each an even spread over its cells.
 
-        Points are the cells, so that models are made for their coordinates, as ``TreeWasserstein(adata.obsm["X_pca"])``;
-        measures are called as the groups, and so are rows and columns of their distances.
+        The points are the cells, so make models for their coordinates: ``TreeWasserstein(adata.obsm["X_pca"])``. The
+        measures have the names of the groups, and so do rows and columns of their distances.
 
         Parameters
         ----------
         adata : AnnData
         groupby : str
-            The column of `obs` that says which group a cell is in. Cells without an entry are in none.
+            The column of `obs` that has the group of every cell. Cells without an entry are in no group.
         weights : str or array-like of shape (n_obs,), optional
-            How much every cell counts in its group, or the column of `obs` that says so. Equal by default. The index of a
+            The weight of every cell in its group, or the column of `obs` that has it. Equal by default. The index of a
             Series is matched to `obs_names`.
         n_cells : int, optional
-            Draws at most so many cells of every group: exact distances, which `fit` learns from, take long between
-            groups of thousands. Draws of one group are not 0 apart: `TreeWasserstein.sampling_` has how much that is.
+            Draws at most this many cells of every group. `fit` learns from exact distances, which take long between
+            groups of thousands of cells. Two samples of one group are not at distance 0; `TreeWasserstein.sampling_` says how far apart they are.
         random_state : int, numpy.random.Generator or None
-            Which are drawn.
+            Determines which cells are drawn.
 
         Returns
         -------

@@ -34,10 +34,10 @@ Examples:
 
 In Python: pandas.read_csv(\"matrix.tsv\", sep=\"\\t\", index_col=0), or skbio.DistanceMatrix.read(\"matrix.tsv\").
 
-A table may be larger than memory: with `-o` it is written in blocks, and what is done stays. After Ctrl-C,
-a crash or a kill the same command goes on from `matrix.npy.part`.
+A table may be larger than memory: with `-o` it is written in blocks. After Ctrl-C,
+a crash or a kill the same command continues from `matrix.npy.part`.
 
-In parts, on several machines or one after the other, and put together to the same file:
+To run in parts, on several machines or one after the other, and merge them to the same file:
   treeport distance model.tree --measures docs.npz --shard 1/8 -o matrix-1.npy.shard
   treeport merge matrix-*.npy.shard -o matrix.npy";
 
@@ -49,16 +49,16 @@ pub(crate) struct DistanceArgs {
     of: ModelArgs,
     #[command(flatten)]
     pairs: PairArgs,
-    /// A second set: every measure of the first is compared with every one of these.
+    /// A second set of measures: every measure of the first set is compared with every one of these.
     #[arg(long, value_name = "FILE", conflicts_with = "n_pairs", help_heading = "Measures")]
     against: Option<PathBuf>,
-    /// Names of the measures, one per line; rows carry them in place of numbers.
+    /// Names of the measures, one per line; rows then have names in place of numbers.
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measure_names: Option<PathBuf>,
     /// Names of the second set, one per line.
     #[arg(long, value_name = "FILE", requires = "against", help_heading = "Measures")]
     against_names: Option<PathBuf>,
-    /// Text with all distances in place of rows left, right, distance: a matrix whose first row and
+    /// Write a square matrix as text in place of rows left, right, distance; its first row and
     /// column are the names or the numbers of the measures (.csv, .tsv).
     #[arg(long, conflicts_with_all = ["pairs", "n_pairs"])]
     square: bool,

@@ -28,12 +28,12 @@ Examples:
   treeport export model.tree --measures docs.npz --table docs -o rows.sql && psql -f rows.sql
   treeport export model.tree --measures docs.npz --queries new.npz --contracted small.tree -o rows.sql
 
-The rows of the embedding are sparse vectors whose cityblock distance is that of the model. Of a forest Newick has
-a line for every tree, without the weights; the picture is of the tree that counts most.
+The rows of the embedding are sparse vectors whose Manhattan distance (cityblock) is that of the model. For a forest,
+Newick text has a line for every tree, without the weights; the picture shows the tree with the largest weight.
 
-The format pgvector (.sql) makes a table of PostgreSQL with an index for that distance, `<+>`. The index takes rows
-of up to 1,000 entries. Where measures have more, edges of the model are contracted, their lengths going to the edges
-below, and it says by how much that changes distances at most. Queries have to come from the same contraction: give
+The format pgvector (.sql) makes a PostgreSQL table with an index for that distance, `<+>`. The index takes rows
+of up to 1,000 entries. If measures have more, edges of the model are contracted, and their lengths are added to the
+edges below; the command says by how much distances change at most. Queries have to come from the same contraction: give
 them as `--queries`, or embed them later with the model that `--contracted` writes.";
 
 /// Options of `treeport export`.
@@ -53,7 +53,7 @@ pub(crate) struct ExportArgs {
     measures: MeasureArgs,
     #[command(flatten)]
     pgvector: PgvectorArgs,
-    /// Where it goes [default: stdout].
+    /// The file to write [default: stdout].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -62,9 +62,9 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// The text of phylogenies.
     Newick,
-    /// SciPy's merges, for one ultrametric tree: CSV, or an array where the file ends in .npy.
+    /// SciPy's merges, for one ultrametric tree: CSV, or an array if the file ends in .npy.
     Linkage,
-    /// Leaves, parent, length and names; of a forest all trees with their weights.
+    /// Leaves, parent, length and names; for a forest all trees with their weights.
     Json,
     /// The dendrogram as a picture.
     Svg,

@@ -23,14 +23,14 @@ pub(crate) struct PgvectorArgs {
     /// Names of the measures, one per line, for a column `name`.
     #[arg(long, value_name = "FILE", requires = "measures", help_heading = "pgvector")]
     measure_names: Option<PathBuf>,
-    /// Measures to search for, in a table of their own with the same columns (.npz, .npy, .csv).
+    /// Queries, which get a table of their own with the same columns (.npz, .npy, .csv).
     #[arg(long, value_name = "FILE", requires = "measures", help_heading = "pgvector")]
     queries: Option<PathBuf>,
     /// Names of the queries, one per line.
     #[arg(long, value_name = "FILE", requires = "queries", help_heading = "pgvector")]
     query_names: Option<PathBuf>,
-    /// Entries of a row at most: edges are contracted until the measures fit [default: 1000, which
-    /// an index takes].
+    /// Largest number of entries of a row: edges are contracted until the measures fit [default: 1000,
+    /// the limit of the index].
     #[arg(long, value_name = "N", value_parser = entries, help_heading = "pgvector")]
     most: Option<usize>,
     /// Write the contracted model, which embeds later queries.

@@ -22,21 +22,21 @@ Examples:
   treeport fit --points words.npy --measures docs.npz --method quadtree -o q.tree
   treeport fit --points words.npy --measures docs.npz --method learned-forest -o model.forest
 
-Without measures methods that learn learn the distances of the points themselves; transport between
-spread measures may then come out wrong by a factor, which measures would set.
+Without measures, methods that learn fit the distances between the points themselves. Distances between
+spread measures may then be off by a factor, which measures would correct.
 
-Ctrl-C while it learns saves the best tree so far; the same command then goes on where it was,
-from `model.tree.part`, and ends with the same tree as if it had not been stopped. So it does after
-a crash or a kill. This holds for `auto`, whose short first stage is done again, and for one
-learned tree. Other methods keep the exact distances that they have solved and begin anew there.
+Ctrl-C while it learns saves the best tree so far. The same command then continues where it was,
+from `model.tree.part`, and ends with the same tree as if it had not been stopped. The same holds
+after a crash or a kill. This works for `auto`, whose short first stage is repeated, and for one
+learned tree. Other methods keep the exact distances that they have solved, and start over from there.
 
 `--quiet` only writes the files.";
 
 /// Options of `treeport fit`.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLE)]
-#[command(mut_arg("n_pairs", |arg| arg.help(help("n_pairs", "; without measures what `--point-pairs` says"))))]
-#[command(mut_arg("budget", |arg| arg.help(help("budget", ": 30s, 5m or 1h, say"))))]
+#[command(mut_arg("n_pairs", |arg| arg.help(help("n_pairs", "; without measures the same as `--point-pairs`"))))]
+#[command(mut_arg("budget", |arg| arg.help(help("budget", ". TIME is 30s, 5m or 1h, for example"))))]
 pub(crate) struct FitArgs {
     #[command(flatten)]
     pub(super) ground: GroundArgs,
@@ -52,10 +52,10 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(super) history: Option<PathBuf>,
     /// Keep the ground metric in the model's file, so that `estimate`, `eval` and `report` need no
-    /// other; a file of points then holds all coordinates.
+    /// other file; for points, it then holds all coordinates.
     #[arg(long, help_heading = "Results")]
     pub(super) with_metric: bool,
-    /// Where the model goes.
+    /// The file for the model.
     #[arg(short, long, value_name = "FILE", help_heading = "Results")]
     pub(super) output: PathBuf,
 }

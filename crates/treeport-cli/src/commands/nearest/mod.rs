@@ -34,31 +34,31 @@ Examples:
   treeport nearest model.tree --measures docs.npz -k 5
   treeport nearest model.tree --measures docs.npz --measure-names titles.txt --queries new.npz
 
-Without `--queries` every measure is asked about its neighbors among the others. Where an index holds
+Without `--queries`, the result has the neighbors of every measure among the others. If an index holds
 clouds, queries are a file of clouds, too.
 
 Which one to take:
-  INDEX                   the nearest by exact distance, proved; only a few pairs are solved for that
-  --accuracy 0.02         the same up to 2 % of a distance; faster where many are about as near
-  --accuracy approximate  the nearest by lower bounds, which stand in place of distances; solves
-                          nothing. With `-o` it says which share of the true ones to expect, measured
+  INDEX                   the nearest by exact distance, proved; only a few pairs are solved
+  --accuracy 0.02         the same up to 2 % of a distance; faster if many are about equally near
+  --accuracy approximate  the nearest by lower bounds, which are printed in place of distances; solves
+                          nothing. With `-o` it reports the expected share of true neighbors, measured
                           by 64 proved searches
-  --radius R              all within a distance: duplicates, say
+  --radius R              all within a distance, such as duplicates
   MODEL                   the quick way: the nearest by the distances of a tree or a forest, all of
-                          which are worked out
+                          which are computed
 
-An index adds a column `bound`: no measure that was left out is nearer to the query. It is `inf`,
-in JSON `null`, where none was left out. Ties go to the smaller number.
+An index adds a column `bound`: no measure that was left out is nearer to the query than that. It is
+`inf` (in JSON `null`) if none was left out. Ties go to the smaller number.
 
-Several indexes answer as one, the parts of a collection; they are read one after the other, so that
-memory has to hold the largest alone, and none looks farther than those before make it. All need the
-same points. Names must differ from part to part; measures without names are numbered on from part to
-part, as they would be in one index. `--queries` is needed then.
+Several indexes, the parts of a collection, answer as one. They are read one after the other, so
+memory has to hold only the largest, and no part is searched farther than the neighbors found so far.
+All need the same points. Names must differ from part to part. Measures without names are numbered
+from part to part, as in one index. `--queries` is then required.
 
-Some of the queries, on several machines or one after the other, and put together to the same file:
+To run in parts, on several machines or one after the other, and merge them to the same file:
   treeport nearest docs.index --queries new.npz --shard 1/8 -o neighbors-1.csv.shard
   treeport merge neighbors-*.csv.shard -o neighbors.csv
-The share of the true ones to expect with `--accuracy approximate` is told by the first shard alone.";
+Only the first shard reports the expected share of true neighbors of `--accuracy approximate`.";
 
 /// Options of `treeport nearest`.
 #[derive(Args, Debug)]
@@ -72,7 +72,7 @@ pub(crate) struct NearestArgs {
     more: Vec<PathBuf>,
     #[command(flatten)]
     names: NamesArgs,
-    /// Measures to look among, with a model: one per row, one point per column (.npz, .npy, .csv,
+    /// With a model, the measures to search: one per row, one point per column (.npz, .npy, .csv,
     /// .tsv).
     #[arg(long, value_name = "FILE", help_heading = "Measures")]
     measures: Option<PathBuf>,
@@ -91,11 +91,11 @@ pub(crate) struct NearestArgs {
     /// How queries are read where an index holds clouds.
     #[command(flatten)]
     cloud: CloudReadArgs,
-    /// Neighbors of each.
+    /// Number of neighbors of each query.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     k: usize,
-    /// exact, approximate (go by lower bounds alone, and print those in place of distances), or how
-    /// much larger than the true ones of their rank distances may be, such as 0.02 [default: exact].
+    /// exact, approximate (use lower bounds alone, and print them in place of distances), or by which
+    /// share a distance may exceed the true one of its rank, such as 0.02 [default: exact].
     #[arg(long, value_name = "HOW", alias = "within", help_heading = "Of an index")]
     #[arg(value_parser = |text: &str| Question::Search.read(text), allow_negative_numbers = true)]
     #[arg(conflicts_with = "radius")]
@@ -103,11 +103,11 @@ pub(crate) struct NearestArgs {
     /// What `--accuracy approximate` was called.
     #[arg(long, hide = true, conflicts_with_all = ["accuracy", "radius"])]
     approximate: bool,
-    /// All measures within this distance in place of the N nearest.
+    /// All measures within this distance, in place of the N nearest.
     #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Of an index")]
     #[arg(conflicts_with = "k")]
     radius: Option<f64>,
-    /// Write to a file: rows query, rank, neighbor, distance (.csv), and of an index bound.
+    /// Write to a file: rows query, rank, neighbor, distance (.csv), and with an index also bound.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
