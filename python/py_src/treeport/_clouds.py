@@ -376,8 +376,12 @@ def _clouds_again(
     penalties: Optional[tuple[Floats, Optional[str]]] = None,
 ) -> Clouds:
     names = None if ids is None else texts(ids)
+    # What Dask has read from a message may lie anywhere in it.
+    points, starts, masses = (np.require(part, None, "A") for part in (points, starts, masses))
     raw = _core.Clouds(points, starts, masses, names, False, True)
-    return Clouds._of(raw if penalties is None else raw.with_penalties(*penalties), ids)
+    if penalties is not None:
+        raw = raw.with_penalties(np.require(penalties[0], None, "A"), *penalties[1:])
+    return Clouds._of(raw, ids)
 
 
 def _texts(ids: Optional[list[Any]]) -> Optional[list[str]]:
