@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Optional
 
@@ -377,10 +378,10 @@ def _clouds_again(
 ) -> Clouds:
     names = None if ids is None else texts(ids)
     # What Dask has read from a message may lie anywhere in it.
-    points, starts, masses = (np.require(part, None, "A") for part in (points, starts, masses))
-    raw = _core.Clouds(points, starts, masses, names, False, True)
+    aligned = partial(np.require, dtype=None, requirements="A")
+    raw = _core.Clouds(aligned(points), aligned(starts), aligned(masses), names, False, True)
     if penalties is not None:
-        raw = raw.with_penalties(np.require(penalties[0], None, "A"), *penalties[1:])
+        raw = raw.with_penalties(aligned(penalties[0]), *penalties[1:])
     return Clouds._of(raw, ids)
 
 
