@@ -479,3 +479,147 @@ else:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# Exact tables of clouds and of rows.
+
+
+@pytest.fixture(scope="module")
+def samples():
+    """Clouds of other sizes, scales and places, two of them equal."""
+    rng = np.random.default_rng(11)
+    made = [10.0 ** rng.integers(-1, 2) * rng.normal(size=(rng.integers(3, 40), 2)) + rng.normal(size=2) for _ in range(13)]
+    made[7] = made[2]
+    return tp.Clouds(made)
+
+
+def delayed_blocks(clouds, sizes):
+    borders = np.cumsum([0, *sizes])
+    return [dask.delayed(clouds[begin:end]) for begin, end in zip(borders, borders[1:])]
+
+
+def in_blocks(clouds, sizes, **options):
+    """Bounds of all pairs, block by block, without Dask."""
+    ends, found = np.cumsum([0, *sizes]), np.zeros((2, len(clouds), len(clouds)))
+    places = [slice(begin, end) for begin, end in zip(ends, ends[1:])]
+    for number, rows in enumerate(places):
+        for columns in places[number:]:
+            own = tp.emd_pairwise(clouds[rows], None if rows == columns else clouds[columns], **options)
+            for side, table in zip(found, own):
+                side[rows, columns], side[columns, rows] = table, table.T
+    return found
+
+
+@pytest.mark.parametrize("device", [None, "tiles"])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_tables_of_clouds_have_the_bits_of_one_machine(client, samples, metric, device):
+    options = {"metric": metric, "device": device}
+    judge, cross = tp.emd_pairwise(samples, **options), tp.emd_pairwise(samples, samples[:4], **options)
+    blocks = delayed_blocks(samples, (1, 8, 4)), (1, 8, 4)
+    for A, chunks in [(samples, None), (samples, 5), (list(samples), (2, 11)), blocks]:
+        distances = td.emd_pairwise(client, A, chunks=chunks, **options)
+        assert distances.shape == judge.shape and distances.dtype == np.float64
+        np.testing.assert_array_equal(distances.compute(), judge)
+    found = td.emd_pairwise(client, samples, samples[:4], chunks=3, **options)
+    assert found.chunks == ((3, 3, 3, 3, 1), (3, 1))
+    np.testing.assert_array_equal(found.compute(), cross)
+
+
+@pytest.mark.parametrize("device", [None, "tiles"])
+def test_bounds_of_tables_are_proved_and_the_same_again(client, samples, device):
+    value = tp.emd_pairwise(samples)
+    bounds = td.emd_pairwise(client, samples, accuracy=0.05, device=device)
+    assert bounds.lower.chunks == bounds.upper.chunks and len(bounds.lower.chunks[0]) > 1
+    lower, upper = dask.compute(bounds.lower, bounds.upper)
+    again = in_blocks(samples, bounds.lower.chunks[0], accuracy=0.05, device=device)
+    assert (lower <= value * (1 + 1e-9)).all() and (upper >= value * (1 - 1e-9)).all()
+    assert (upper - lower <= 0.05 * upper * (1 + 1e-9)).all() and (lower < upper).any()
+    assert (lower == again[0]).all() and (upper == again[1]).all()
+    assert (lower == lower.T).all() and (upper == upper.T).all()
+
+
+def test_tables_of_rows_by_points_or_costs(client, places, rows):
+    rows = rows[:20] / rows[:20].sum(axis=1, keepdims=True)
+    cost = np.linalg.norm(places[:, None] - places[None], axis=2)
+    for options in ({"points": places}, {"cost": cost}, {"cost": cost, "assume_metric": True}, {"points": places, "period": 3.0}):
+        judge = tp.emd_pairwise(rows, **options)
+        for A, chunks in [(rows, 7), (da.from_array(rows, chunks=(9, 100)), None), ([dask.delayed(rows)], (20,))]:
+            np.testing.assert_array_equal(td.emd_pairwise(client, A, chunks=chunks, **options).compute(), judge)
+    bounds = dask.compute(*td.emd_pairwise(client, rows, rows[:5], points=places, accuracy=0.01, device="tiles")[:2])
+    value = tp.emd_pairwise(rows, rows[:5], points=places)
+    assert (bounds[0] <= value * (1 + 1e-9)).all() and (bounds[1] >= value * (1 - 1e-9)).all()
+    assert (bounds[1] - bounds[0] <= 0.01 * bounds[1] + 1e-12).all()
+
+
+def test_penalties_go_with_their_points(client, samples):
+    heavy = tp.Clouds([(masses * (1 + at % 3), points) for at, (masses, points) in enumerate(samples)])
+    prices = np.random.default_rng(0).uniform(1, 5, size=len(heavy.points))
+    for penalty in (2.5, prices):
+        judge = tp.emd_pairwise(heavy, penalty=penalty)
+        np.testing.assert_array_equal(td.emd_pairwise(client, heavy, penalty=penalty, chunks=4).compute(), judge)
+    own = heavy.with_penalties(prices)
+    np.testing.assert_array_equal(td.emd_pairwise(client, own, chunks=4).compute(), judge)
+    both = np.concatenate([prices, prices[: heavy.offsets[5]]])
+    judge = tp.emd_pairwise(heavy, heavy[:5], penalty=both)
+    np.testing.assert_array_equal(td.emd_pairwise(client, heavy, heavy[:5], penalty=both, chunks=4).compute(), judge)
+    with pytest.raises(ValueError, match="a device knows no penalty"):
+        td.emd_pairwise(client, own, device="tiles")
+    with pytest.raises(ValueError, match="have penalties of their own"):
+        td.emd_pairwise(client, own, penalty=1.0)
+    with pytest.raises(ValueError, match="prices of points do not go together"):
+        td.emd_pairwise(client, delayed_blocks(heavy, (13,)), penalty=prices, chunks=(13,))
+
+
+def test_clouds_that_are_wrong_are_named_before_anything_is_sent(client, samples):
+    wrong = [(masses, points.copy()) for masses, points in samples]
+    wrong[9][1][2, 1] = np.nan
+    with pytest.raises(ValueError, match="cloud 9") as here:
+        tp.emd_pairwise(wrong)
+    with pytest.raises(ValueError, match="cloud 9") as there:
+        td.emd_pairwise(client, wrong)
+    assert str(here.value) == str(there.value)
+    heavy = [(masses * (1 + (at == 8)), points) for at, (masses, points) in enumerate(samples)]
+    with pytest.raises(ValueError, match="clouds 5 and 8 have total mass"):
+        td.emd_pairwise(client, heavy, chunks=3)
+    with pytest.raises(ValueError, match="in the block of clouds that begins at cloud 0: clouds 5 and 8 have total mass"):
+        td.emd_pairwise(client, delayed_blocks(tp.Clouds(heavy), (13,)), chunks=(13,)).compute()
+    with pytest.raises(ValueError, match="in block 1: cloud 3"):
+        blocks = [dask.delayed(block, traverse=False) for block in (wrong[:6], wrong[6:])]
+        td.emd_pairwise(client, blocks, chunks=(6, 7)).compute()
+    with pytest.raises(ValueError, match="block 1 has 7 clouds, and `chunks=` says 6"):
+        td.emd_pairwise(client, delayed_blocks(samples, (6, 7)), chunks=(6, 6)).compute()
+    with pytest.raises(ValueError, match="2 delayed blocks need `chunks=`, a tuple with the number of clouds of each"):
+        td.emd_pairwise(client, delayed_blocks(samples, (6, 7)))
+    with pytest.raises(ValueError, match="clouds in memory do not go together"):
+        td.emd_pairwise(client, delayed_blocks(samples, (13,)), samples, chunks=(13,))
+
+
+def test_options_of_exact_tables_that_no_worker_takes(client, samples, places, rows):
+    with pytest.raises(ValueError, match="accuracy"):
+        td.emd_pairwise(client, samples, accuracy=-1.0)
+    with pytest.raises(ValueError, match="device is 'gpu'; it must be None"):
+        td.emd_pairwise(client, samples, device="gpu")
+    with pytest.raises(ValueError, match="a device knows no haversine"):
+        td.emd_pairwise(client, samples, device="cuda", metric="haversine")
+    with pytest.raises(ValueError, match="metric"):
+        td.emd_pairwise(client, samples, metric="nearness")
+    with pytest.raises(TypeError, match="measures are of type ndarray; give Clouds, or rows of masses with `points` or `cost`"):
+        td.emd_pairwise(client, rows)
+    with pytest.raises(ValueError, match="Clouds bring their own points"):
+        td.emd_pairwise(client, samples, points=places)
+    with pytest.raises(ValueError, match="points and costs are given"):
+        td.emd_pairwise(client, rows, points=places, cost=np.zeros((300, 300)))
+    with pytest.raises(ValueError, match="have 2 coordinates, those of B 3"):
+        td.emd_pairwise(client, samples, tp.Clouds([places]))
+
+
+def test_a_worker_killed_in_an_exact_table(client):
+    rng = np.random.default_rng(4)
+    clouds = tp.Clouds([rng.normal(size=(40, 4)) for _ in range(24)])
+    bounds = td.emd_pairwise(client, clouds, accuracy=0.02, device="tiles", chunks=2)
+    judge = in_blocks(clouds, (2,) * 12, accuracy=0.02, device="tiles")
+    lower, upper = dask.persist(*bounds[:2])
+    victim = kill_in_the_middle(client, "emd_pairwise")
+    found = dask.compute(lower, upper)
+    assert all((a == b).all() for a, b in zip(found, judge))
+    assert survived(client, victim)

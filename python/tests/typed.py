@@ -27,6 +27,7 @@ whole: "np.typing.NDArray[np.int64]" = near.add(np.eye(3))
 near = tp.WassersteinNeighbors.load("documents.index")
 score: float = td.score(None, tw, np.eye(3))
 lazy = td.pairwise(None, forest, np.eye(3), chunks=(1, 2))
+lazy = td.emd_pairwise(None, np.eye(3), points=points, device="tiles", chunks=2)
 tw = tw.fit(np.eye(3), client=None)
 cost = tt.emd(None, None, points, points, metric="sqeuclidean", n_jobs=1)
 tt.emd(None, None, points, metric=2)  # type: ignore[arg-type]

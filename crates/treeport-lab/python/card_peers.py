@@ -10,9 +10,10 @@
 
 Peers compute in single precision, as their users have them do on a GPU. Their regularization ε is lowered step by step, from
 0.1 of the mean cost on (`epsilon` in the rows is that share), until what they answer is proved within one percent. POT and OTT begin a step
-with the potentials of the step before, and stop where marginals are off by 0.001 altogether. GeomLoss has no such rule: it lowers ε by
-itself in every step, by the factor `scaling`, which is brought nearer to 1 when ε is small. `seconds` are those of a step, `altogether` those
-that a user waits for this answer: with the steps before it, where it began with them. Compiling and a small problem go before. A process
+with the potentials of the step before, and stop where marginals are off by 0.001 altogether; `pot` measures that by a 2-norm, and is given
+0.001/√n, which is as much where all points are equally off, and stricter elsewhere. GeomLoss has no such rule: it lowers ε by itself
+in every step, by the factor `scaling`, which is brought nearer to 1 when ε is small. `seconds` are those of a step, `altogether` those that a
+user waits for this answer: with the steps before it, where it began with them. Compiling and a small problem go before. A process
 of its own has each of them: what takes longer than the limit for one step is stopped, and what runs out of memory is a row that says so.
 
 What is proved comes from the potentials g of the second side, the same way for all peers, some rows of costs at a time in double

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -11,12 +12,14 @@ from joblib.parallel import get_active_backend
 from scipy import sparse
 
 from . import _core
-from ._clouds import clouds_for
+from ._batches import emd_pairwise
+from ._clouds import Clouds, clouds_for, clouds_of
 from ._ground import ground_of
 from ._inputs import Floats, Integers, Measures, is_sparse, measures_of
 from ._inputs import table as table_of_rows
 from ._model import Model
 from ._tables import table_of
+from ._transport import Bounds
 
 Found = list[tuple[Floats, Integers]]
 
@@ -42,6 +45,13 @@ class Metric:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"given": self.given, "normalize": self.normalize, "made": None}
+
+
+@dataclass(frozen=True)
+class EmdOptions:
+    """What `emd_pairwise` is told, whichever the measures are."""
+
+    given: dict[str, Any]
 
 
 def sizes_of(rows: int, size: int) -> tuple[int, ...]:
@@ -118,6 +128,14 @@ def of_size(rows: Any, size: int, number: int) -> Any:
     return rows
 
 
+def clouds_of_size(clouds: Any, size: int, number: int) -> Clouds:
+    """A block as `Clouds`, if it has as many as were announced."""
+    found: Clouds = told(f"block {number}", clouds_of, clouds, True)
+    if len(found) != size:
+        raise ValueError(f"block {number} has {len(found)} clouds, and `chunks=` says {size}")
+    return found
+
+
 def told(where: str, function: Callable[..., Any], *given: Any) -> Any:
     """What the function says; its errors, which count from the first row of a block, say which one it is."""
     try:
@@ -182,6 +200,14 @@ def solve_table(metric: Metric, a: Any, b: Any = None) -> Floats:
     distances = np.zeros(shape)
     distances[above] = solve(metric, np.stack(above, axis=1), a)
     return distances + distances.T
+
+
+def emd_table(options: EmdOptions, a: Any, b: Any = None) -> Any:
+    """`emd_pairwise` of two blocks, or of one, as arrays; where it has bounds, both of them."""
+    found = emd_pairwise(a, b, **options.given)
+    if isinstance(found, Bounds):
+        return [(np.asarray(found.lower), np.asarray(found.upper))]
+    return np.asarray(found)
 
 
 def in_order(order: list[Integers], parts: list[Floats]) -> Floats:

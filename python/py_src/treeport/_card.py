@@ -149,16 +149,21 @@ def random_numbers(rows: Any, columns: Any) -> Single:
 
 def engine_of(device: str) -> Engine:
     """What computes on a device: "tiles" is the same in NumPy, slow and everywhere, for tests."""
+    check_name(device)
     if device == "tiles":
         return Engine()
-    if str(device).split(":")[0] != "cuda":
-        raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on")
     try:
         from . import _card_cuda
     except ImportError as error:
         wanted = 'pip install "treeport[gpu]"'
         raise ImportError(f"device={device!r} needs PyTorch and Triton: `{wanted}`") from error
     return _card_cuda.Cuda(str(device))
+
+
+def check_name(device: str) -> None:
+    """Refuses what is no device's name, whether there is such a device here or not."""
+    if device != "tiles" and str(device).split(":")[0] != "cuda":
+        raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on")
 
 
 def check_for_device(without_points: bool, metric: str, mass: Any, penalty: Any, period: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple, Optional
 
@@ -376,8 +377,12 @@ def _clouds_again(
     penalties: Optional[tuple[Floats, Optional[str]]] = None,
 ) -> Clouds:
     names = None if ids is None else texts(ids)
-    raw = _core.Clouds(points, starts, masses, names, False, True)
-    return Clouds._of(raw if penalties is None else raw.with_penalties(*penalties), ids)
+    # What Dask has read from a message may lie anywhere in it.
+    aligned = partial(np.require, dtype=None, requirements="A")
+    raw = _core.Clouds(aligned(points), aligned(starts), aligned(masses), names, False, True)
+    if penalties is not None:
+        raw = raw.with_penalties(aligned(penalties[0]), *penalties[1:])
+    return Clouds._of(raw, ids)
 
 
 def _texts(ids: Optional[list[Any]]) -> Optional[list[str]]:

@@ -123,17 +123,18 @@ class Rows(NamedTuple):
     sizes: tuple[int, ...]
     needs: list[Any]  # the collections that the keys belong to
     plain: Any = None  # all of them, where they are in memory
+    called: str = "row"
 
     def block(self, i: int) -> str:
         """What a block is called where it is wrong."""
-        return f"the block of rows that begins at row {_blocks.starts(self.sizes)[i]}"
+        return f"the block of {self.called}s that begins at {self.called} {_blocks.starts(self.sizes)[i]}"
 
     def against(self, other: Rows, i: int, j: int) -> str:
         """What two blocks are called."""
         first, second = _blocks.starts(self.sizes)[i], _blocks.starts(other.sizes)[j]
         if other is self and i == j:
             return self.block(i)
-        return f"the block of rows that begins at row {first}, followed by that from row {second} on"
+        return f"the block of {self.called}s that begins at {self.called} {first}, followed by that from {self.called} {second} on"
 
 
 class Job:
@@ -162,6 +163,15 @@ class Job:
         if B is None:
             return left, left
         return left, self.rows(model, B, chunks if isinstance(chunks, int) else None, most)
+
+    def clouds(self, X: Any, chunks: Chunks, most: int) -> Rows:
+        """Clouds in blocks: `Clouds` are cut, and delayed ones have their numbers in `chunks`."""
+        if isinstance(X, Clouds):
+            rows = _of_clouds(X, _sizes(len(X), chunks, self.workers, most))
+        else:
+            rows = _of_delayed(X, chunks, _blocks.clouds_of_size, "cloud")
+        self.needs += rows.needs
+        return rows
 
     def block(
         self, left: Rows, right: Rows, i: int, j: int, device: Optional[str] = None
@@ -199,6 +209,19 @@ class Job:
                 self.tasks[name, j, i] = (np.transpose, (name, i, j))
         dtype = np.float64 if device is None else np.float32
         return self.array(name, (left.sizes, right.sizes), np.empty((0, 0), dtype))
+
+    def tables(
+        self, name: str, sides: tuple[str, ...], left: Rows, right: Rows, block: Callable[[int, int], tuple[Any, ...]]
+    ) -> list[da.Array]:
+        """Several tables, whose blocks are made together."""
+        name = f"{name}-{self.token(left, right, sides)}"
+        for i, j in _blocks.cells(len(left.sizes), len(right.sizes), right is left):
+            self.tasks[f"{name}-block", i, j] = (_blocks.told, left.against(right, i, j), *block(i, j))
+            for number, side in enumerate(sides):
+                self.tasks[f"{name}-{side}", i, j] = (_blocks.one_side, (f"{name}-block", i, j), number)
+                if right is left and i != j:
+                    self.tasks[f"{name}-{side}", j, i] = (np.transpose, (f"{name}-{side}", i, j))
+        return [self.array(f"{name}-{side}", (left.sizes, right.sizes), np.empty((0, 0))) for side in sides]
 
     def combine(self, key: tuple[str, int], k: int, parts: list[tuple[Any, int]]) -> None:
         """Combines what blocks have found, a few at a time."""
@@ -250,11 +273,8 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     """Rows in blocks, as they are or cut now."""
     if isinstance(X, da.Array):
         return _of_array(X, chunks)
-    if isinstance(X, (list, tuple)) and X and all(isinstance(block, Delayed) for block in X):
-        if not isinstance(chunks, tuple) or len(chunks) != len(X):
-            raise ValueError(f"{len(X)} delayed blocks need `chunks=`, a tuple with the number of rows of each")
-        sized = [delayed(_blocks.of_size)(block, size, i) for i, (block, size) in enumerate(zip(X, chunks))]
-        return Rows([block.key for block in sized], chunks, sized)
+    if are_delayed(X):
+        return _of_delayed(X, chunks, _blocks.of_size, "row")
     if hasattr(X, "__dask_graph__"):
         kind, hint = type(X).__name__, "a dask.array (of a frame `to_dask_array(lengths=True)`) or a list of blocks"
         raise TypeError(f"rows are of type {kind}; give {hint}")
@@ -266,6 +286,18 @@ def _rows(model: Any, X: Any, chunks: Chunks, workers: int, most: int) -> Rows:
     name, blocks = "rows-" + tokenize(plain, sizes), _blocks.cut(plain, sizes)
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
     return Rows([part.key for part in parts], tuple(sizes), parts, plain)
+
+
+def are_delayed(X: Any) -> bool:
+    """Whether they are blocks that are yet to be made."""
+    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(block, Delayed) for block in X)
+
+
+def _of_delayed(X: Any, chunks: Chunks, of_size: Callable[..., Any], called: str) -> Rows:
+    if not isinstance(chunks, tuple) or len(chunks) != len(X):
+        raise ValueError(f"{len(X)} delayed blocks need `chunks=`, a tuple with the number of {called}s of each")
+    sized = [delayed(of_size)(block, size, i) for i, (block, size) in enumerate(zip(X, chunks))]
+    return Rows([block.key for block in sized], chunks, sized, called=called)
 
 
 def _sizes(count: int, chunks: Chunks, workers: int, most: int) -> tuple[int, ...]:
@@ -287,7 +319,7 @@ def _of_clouds(X: Clouds, sizes: tuple[int, ...]) -> Rows:
     starts = _blocks.starts(sizes)
     blocks = [X[first : first + size] for first, size in zip(starts, sizes)]
     parts = [delayed(block, name=f"{name}-{i}", traverse=False) for i, block in enumerate(blocks)]
-    return Rows([part.key for part in parts], tuple(sizes), parts)
+    return Rows([part.key for part in parts], tuple(sizes), parts, called="cloud")
 
 
 def _of_array(X: da.Array, chunks: Chunks) -> Rows:

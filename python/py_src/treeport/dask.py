@@ -11,7 +11,7 @@ with ``chunks=`` rows each; or what the library takes elsewhere, which is cut in
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 from scipy import sparse
@@ -23,23 +23,30 @@ try:
 
     from ._dask_graph import Chunks, Job, Rows
     from ._dask_graph import current as current
-    from ._dask_graph import send_parts
+    from ._dask_graph import are_delayed, send_parts
     from ._parts import are_parts, listed, merged, search_part
 except ImportError as error:
     raise ImportError('treeport.dask needs Dask: `pip install "treeport[dask]"`') from error
 
-from . import _blocks
-from ._blocks import Metric
+from . import _batches, _blocks
+from ._blocks import EmdOptions, Metric
+from ._card import check_for_device, check_name
+from ._clouds import Clouds, are_clouds
 from ._estimator import TreeWasserstein
+from ._ground import geometry
 from ._inputs import Floats, Integers, pairs_of
 from ._tables import neighbors_among
 from ._model import Model
 from ._neighbors import WassersteinNeighbors
+from ._transport import Bounds
 
-__all__ = ["cross", "exact", "kneighbors", "pairwise", "score", "transform"]
+__all__ = ["cross", "emd_pairwise", "exact", "kneighbors", "pairwise", "score", "transform"]
 
 # Rows of a block whose pairs are solved exactly, which takes a thousand times as long.
 _MOST_SOLVED = 128
+# Bounds depend on which pairs are solved together, so that these blocks do not depend on the cluster: for so many workers
+# without a device, and with one, which has more to do at once.
+_BOUNDED_FOR, _BOUNDED_FOR_CARDS = 16, 4
 
 
 def pairwise(
@@ -164,6 +171,96 @@ def exact(
         return _blocks.solve_table, job.model, *_keys(left, right, i, j)
 
     return job.table("exact", left, right, block)
+
+
+def emd_pairwise(
+    client: Optional[Client],
+    A: Any,
+    B: Any = None,
+    *,
+    points: Any = None,
+    cost: Any = None,
+    metric: str = "euclidean",
+    period: Any = None,
+    assume_metric: bool = False,
+    penalty: Any = None,
+    accuracy: Union[str, float, None] = None,
+    device: Optional[str] = None,
+    chunks: Chunks = None,
+    n_jobs: int = 1,
+) -> Any:
+    """Exact transport costs of all measures of `A` to all of `B`, or of `A`, in blocks: `treeport.emd_pairwise` on a cluster.
+
+    A task reads two blocks and makes one block of costs. With a device every worker uses the GPU that it sees: start one worker
+    for each, as `dask_cuda.LocalCUDACluster` does.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+    A, B : Clouds, or rows of masses of shape (n_measures, n_points)
+        Without `points` and `cost`: `Clouds`, what these are made from, or a list of `dask.delayed` blocks of them, with
+        their numbers in `chunks`. Otherwise rows of masses, as for `pairwise`; they are not divided by their totals.
+    points, cost, metric, period, assume_metric, penalty, accuracy
+        As for `treeport.emd_pairwise`. For graphs take `exact`.
+    device : str, optional
+        "cuda" and so on, on every worker.
+    chunks : int or tuple of int, optional
+        Measures of a block at most, or of every block of `A`. By default 128 at most, and so few that all workers are busy; with
+        `accuracy` that does not depend on how many there are.
+    n_jobs : int
+        Threads of one task. The threads of a worker are what is parallel; one that has a GPU to itself, and one thread of Dask, may take
+        more for what is solved beside it.
+
+    Returns
+    -------
+    distances : dask.array.Array of float64 of shape (n_a, n_b) or (n_a, n_a)
+        The bits of `treeport.emd_pairwise`. With `accuracy` a `Bounds` of two such arrays: each is proved, and the same blocks give
+        the same bits, but which bounds are found depends on the pairs that are solved together. IDs are not kept, and there is no `time`.
+
+    Examples
+    --------
+    >>> import treeport as tp
+    >>> import treeport.dask
+    >>> clouds = [([1.0], [[0.0, 0.0]]), ([0.5, 0.5], [[3.0, 4.0], [0.0, 1.0]])]
+    >>> tp.dask.emd_pairwise(None, clouds, chunks=1).compute().tolist()
+    [[0.0, 3.0], [3.0, 0.0]]
+    >>> bounds = tp.dask.emd_pairwise(None, [[1, 0], [0, 1]], points=[[0.0], [2.0]], accuracy=0.1)
+    >>> bounds.upper.compute().tolist()
+    [[0.0, 2.0], [2.0, 0.0]]
+    """
+    if device is not None:
+        check_name(device)
+        check_for_device(cost is not None, metric, None, penalty, period)
+    wanted = "exact" if accuracy is None else accuracy
+    _batches.emd_pairwise([[1.0]], points=[[0.0]], accuracy=wanted, n_jobs=n_jobs)  # refuses what no worker should
+    options = {"metric": metric, "period": period, "accuracy": accuracy, "device": device, "n_jobs": n_jobs}
+    sets: list[Any] = [A] if B is None else [A, B]
+    own = points is None and cost is None
+    if own:
+        sets, penalty = _clouds(sets, penalty, metric, period, device)
+    else:
+        if points is not None and cost is not None:
+            raise ValueError("points and costs are given; the one or the other says how far points are from each other")
+        if any(isinstance(one, Clouds) for one in sets):
+            raise ValueError("Clouds bring their own points; leave out `points` and `cost`")
+        options.update(points=points, cost=cost, assume_metric=assume_metric)
+    job = Job(client, EmdOptions({**options, "penalty": penalty}))
+    if accuracy is not None:
+        job.workers = _BOUNDED_FOR if device is None else _BOUNDED_FOR_CARDS
+    both = []
+    for one, cut in zip(sets, (chunks, chunks if isinstance(chunks, int) else None)):
+        if own:
+            both.append(job.clouds(one, cut, _MOST_SOLVED))
+        else:
+            both.append(job.rows(TreeWasserstein(points, cost=cost), one, cut, _MOST_SOLVED))
+    left, right = both[0], both[-1]
+
+    def block(i: int, j: int) -> tuple[Any, ...]:
+        return _blocks.emd_table, job.model, *_keys(left, right, i, j)
+
+    if accuracy is None:
+        return job.table("emd_pairwise", left, right, block)
+    return Bounds(*job.tables("emd_pairwise", ("lower", "upper"), left, right, block))
 
 
 def kneighbors(
@@ -328,6 +425,37 @@ def _metric(model: Any) -> Metric:
     if model._is_without_metric():
         raise ValueError("the file has no ground metric; give one with set_params first")
     return Metric(model)
+
+
+def _clouds(
+    sets: list[Any], penalty: Any, metric: str, period: Any, device: Optional[str]
+) -> tuple[list[Any], Any]:
+    """Clouds that can be compared, and the penalty that all points have, if any; others go with their points."""
+    prices = _batches._penalty_of(penalty)
+    delayed = [are_delayed(one) for one in sets]
+    if any(delayed):
+        if not all(delayed) or isinstance(prices, np.ndarray):
+            what = "prices of points" if all(delayed) else "clouds in memory"
+            raise ValueError(f"delayed blocks of clouds and {what} do not go together; give all of them as delayed blocks")
+        return sets, penalty
+    for one in sets:
+        if not isinstance(one, Clouds) and not are_clouds(one):
+            kind = type(one).__name__
+            raise TypeError(f"measures are of type {kind}; give Clouds, or rows of masses with `points` or `cost`")
+    found = _batches._clouds_of(sets[0], sets[1] if len(sets) == 2 else None, (None,), prices is not None)
+    assert found is not None
+    given = [one for one in found if one is not None]
+    whole = given[0]._raw if len(given) == 1 else given[0]._raw.followed_by(given[1]._raw)
+    relaxed = _batches._of_clouds(whole, prices, geometry(metric, period))
+    if relaxed is None:
+        given[0]._raw.check_balanced(None if len(given) == 1 else given[1]._raw)
+    elif device is not None:
+        check_for_device(False, "", None, relaxed, None)
+    if isinstance(prices, np.ndarray):
+        both = Clouds._of(whole.with_penalties(prices), None)
+        ends = np.cumsum([0, *map(len, given)])
+        return [both[begin:end] for begin, end in zip(ends, ends[1:])], None
+    return list(given), penalty
 
 
 def _keys(left: Rows, right: Rows, i: int, j: int) -> tuple[Any, ...]:

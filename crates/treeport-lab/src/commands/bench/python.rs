@@ -125,10 +125,15 @@ pub(super) const SCRIPTS: [Script; 14] = [
     },
     Script {
         name: "card",
-        about: "large exact problems with a GPU (`-- clusters`, `space`, `plane`, `cells`, `million`, `exact`, `limit`, `judge`)",
+        about: "large exact problems with a GPU (`-- clusters`, `space`, `plane`, `cells`, `million`, `exact`, `limit`, `judge`, `peers`)",
         environment: OWN,
         needs: &[TREEPORT, TORCH],
-        peers: &[],
+        peers: &[
+            POT,
+            package("geomloss", "geomloss"),
+            package("pykeops", "pykeops"),
+            package("ott", "ott-jax"),
+        ],
     },
     Script {
         name: "indexes",
