@@ -36,7 +36,7 @@ SCHEDULE = ((0.1, 3), (0.05, 3), (0.025, 5), (0.0125, 6))
 #: The most points of a measure that a device takes: a pair stays in registers.
 MOST_POINTS = 256
 #: Queries at a time: the host solves the pairs of some while the device bounds those of the next.
-_AT_FIRST, _AT_ONCE = 64, 256
+_AT_FIRST, _AT_ONCE = 64, 1024
 #: Queries whose likely neighbors are listed at the same time.
 _LIKELY_AT_ONCE = 1 << 14
 #: Costs in the table at the same time: 1 GiB.
@@ -213,14 +213,15 @@ class DeviceSearch:
         return Rows(np.concatenate([[0], np.cumsum(sizes)]), self.rows.places, self.rows.masses)
 
     def _parts(self, asked: Rows, group: tuple[int, int]) -> Iterator[tuple[int, int]]:
-        """Some queries at a time, whose costs fit into a table; few at first, so that the host soon has something to do."""
+        """Some queries at a time, whose costs fit into a table; few at first, so that the host soon has something to do,
+        and then twice as many."""
         most = max(MOST_POINTS, _MOST_COSTS // max(self.used, 1))
         first, at_once = group[0], _AT_FIRST
         while first < group[1]:
             last = int(np.searchsorted(asked.start, asked.start[first] + most, side="right")) - 1
             last = min(max(last, first + 1), first + at_once, group[1])
             yield first, last
-            first, at_once = last, _AT_ONCE
+            first, at_once = last, min(2 * at_once, _AT_ONCE)
 
     def _given(self, some: Rows, likely: _core._BoundsOfQueries, k: int, radius: Optional[float]) -> _core._BoundsOfQueries:
         """Bounds of the likely neighbors of some queries."""
