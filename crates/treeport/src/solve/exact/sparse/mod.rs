@@ -346,7 +346,10 @@ impl<'a> Sparse<'a> {
                 if may_do && !is_hopeless {
                     self.offer_prices(&prices, &goes_on, answer)?;
                 }
-                if is_close && !answer.is_within(aim.width) {
+                // No plan costs much less than what was placed: if prices prove too little even beside that, only a
+                // lower ε will do.
+                let is_in_reach = is_hopeless || answer.lower >= (1.0 - aim.width) * placed;
+                if is_close && is_in_reach && !answer.is_within(aim.width) {
                     let (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
                     let flows = self.settled(units, plan, &arcs);
                     self.offer_plan(&flows, &units.quantum(), answer);
