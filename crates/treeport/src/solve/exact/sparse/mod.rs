@@ -161,8 +161,13 @@ fn next_epsilon(epsilon: f32, wanted: f64) -> f32 {
     if is_passed { wanted as f32 } else { next }
 }
 
-/// Bounds are likely to be so close when ε is this many times what they may be apart for a unit of mass.
+/// Bounds are likely to be so close when ε is this many times what they may be apart for a unit of mass, until bounds have
+/// shown how close they are.
 const LIKELY: f64 = 3.0;
+
+/// What prices prove less than a plan costs is about proportional to ε. This share of what bounds may be apart is theirs;
+/// the rest is for what the plan costs too much.
+const BY_PRICES: f64 = 0.75;
 
 /// Bounds are looked at from an ε of this many times that on: it takes one look where the next ε takes several, and a
 /// million points in R⁵⁰ were within 2 % at twice it.
@@ -323,6 +328,7 @@ impl<'a> Sparse<'a> {
         if aim.keeps_bounds {
             self.offer_prices(&self.real_prices(&auction.prices.of), &goes_on, answer)?;
         }
+        let mut seen = None;
         loop {
             let is_done = auction.run(epsilon, UNPLACED, &goes_on);
             if !is_done && !goes_on() {
@@ -330,9 +336,10 @@ impl<'a> Sparse<'a> {
             }
             let plan: Vec<_> = auction.plan().collect();
             let mean = f64::from(levels::mean_way(clouds, plan.iter().copied()));
-            // The largest ε for which bounds are likely to be close enough.
-            let close = LIKELY * aim.width * mean;
-            let may_do = aim.keeps_bounds || f64::from(epsilon) <= EARLY * close;
+            let likely = LIKELY * aim.width * mean;
+            let may_do = aim.keeps_bounds || f64::from(epsilon) <= EARLY * likely;
+            // The largest ε for which bounds are close enough, as far as is known.
+            let mut close = seen.unwrap_or(likely);
             let is_last = !is_done || f64::from(epsilon) <= begins * mean || epsilon <= finest;
             if is_last || may_do {
                 let arcs = if is_assignment { auction.lists() } else { auction.arcs() };
@@ -340,16 +347,17 @@ impl<'a> Sparse<'a> {
                 let flows = self.settled(units, plan.clone(), &arcs);
                 let placed = mean * self.frame.worth * self.masses[0].iter().sum::<f64>();
                 let dear = self.offer_plan(&flows, &units.quantum(), answer) - placed;
-                let is_close = f64::from(epsilon) <= NEARLY * close;
                 // What the auction left takes up most of what bounds may be apart: prices need not be looked at yet.
-                let is_hopeless = is_close && dear > 0.5 * aim.width * placed;
-                if may_do && !is_hopeless {
+                let is_torn =
+                    f64::from(epsilon) <= NEARLY * close && dear > 0.5 * aim.width * placed;
+                if may_do && !is_torn {
                     self.offer_prices(&prices, &goes_on, answer)?;
+                    let missing = (1.0 - answer.lower / placed).max(f64::MIN_POSITIVE);
+                    close = BY_PRICES * aim.width / missing * f64::from(epsilon);
+                    seen = Some(close);
                 }
-                // No plan costs much less than what was placed: if prices prove too little even beside that, only a
-                // lower ε will do.
-                let is_in_reach = is_hopeless || answer.lower >= (1.0 - aim.width) * placed;
-                if is_close && is_in_reach && !answer.is_within(aim.width) {
+                let is_close = f64::from(epsilon) <= NEARLY * close;
+                if is_close && !answer.is_within(aim.width) {
                     let (plan, prices) = self.completed(plan, prices, &arcs, aim.goes_on)?;
                     let flows = self.settled(units, plan, &arcs);
                     self.offer_plan(&flows, &units.quantum(), answer);
