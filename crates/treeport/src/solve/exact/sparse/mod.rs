@@ -347,14 +347,16 @@ impl<'a> Sparse<'a> {
                 let flows = self.settled(units, plan.clone(), &arcs);
                 let placed = mean * self.frame.worth * self.masses[0].iter().sum::<f64>();
                 let dear = self.offer_plan(&flows, &units.quantum(), answer) - placed;
-                // What the auction left takes up most of what bounds may be apart: prices need not be looked at yet.
-                let is_torn =
-                    f64::from(epsilon) <= NEARLY * close && dear > 0.5 * aim.width * placed;
-                if may_do && !is_torn {
+                // What the auction left takes up most of what bounds may be apart. Then what was placed does not tell
+                // what a plan costs, and prices need not be looked at before the plan is complete.
+                let is_torn = dear > 0.5 * aim.width * placed;
+                if may_do && !(is_torn && f64::from(epsilon) <= NEARLY * close) {
                     self.offer_prices(&prices, &goes_on, answer)?;
-                    let missing = (1.0 - answer.lower / placed).max(f64::MIN_POSITIVE);
-                    close = BY_PRICES * aim.width / missing * f64::from(epsilon);
-                    seen = Some(close);
+                    if !is_torn {
+                        let missing = (1.0 - answer.lower / placed).max(f64::MIN_POSITIVE);
+                        close = BY_PRICES * aim.width / missing * f64::from(epsilon);
+                        seen = Some(close);
+                    }
                 }
                 let is_close = f64::from(epsilon) <= NEARLY * close;
                 if is_close && !answer.is_within(aim.width) {
