@@ -1,6 +1,7 @@
 """Data that several tests share; every test makes its own from a seed."""
 
 import os
+import signal
 from pathlib import Path
 
 # One of scikit-learn's checks is skipped otherwise; SciPy reads it when it is first imported.
@@ -44,6 +45,16 @@ def documents(rng):
     counts = rng.poisson(0.4, size=(60, 25))
     counts[np.arange(60), rng.integers(25, size=60)] += 1
     return counts
+
+
+@pytest.fixture
+def ctrl_c():
+    """SIGINT raises KeyboardInterrupt, here and in new processes: background jobs of shells ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    # None: somebody who is not Python listens.
+    if before is not None:
+        signal.signal(signal.SIGINT, before)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -33,6 +33,7 @@ def test_a_question_is_answered_by_what_is_installed(tmp_path):
     assert list(tmp_path.iterdir()) == [figures]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for one process")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stopped_run_writes_nothing(tmp_path, number):

@@ -251,6 +251,7 @@ print("ready", flush=True)
 """
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent another way")
 @pytest.mark.parametrize(
     "work",
@@ -270,10 +271,13 @@ def test_ctrl_c_ends_long_work(work):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    assert child.stdout.readline() == b"ready\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    try:
+        assert child.stdout.readline() == b"ready\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+    finally:
+        child.kill()
     assert b"KeyboardInterrupt" in err
     assert child.returncode != 0
 

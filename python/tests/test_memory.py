@@ -100,6 +100,7 @@ except RuntimeError as error:
     ]
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("solve", [tp.emd, lambda a, b, cost: tp.sinkhorn(a, b, cost=cost, epsilon=1e-4)])
 def test_one_long_solve_is_interrupted(solve):
     rng = np.random.default_rng(0)

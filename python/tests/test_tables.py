@@ -78,6 +78,7 @@ def test_what_is_no_table_says_what_is_expected():
         tree.pairwise(measures, [[1, 0]], out=np.empty((2, 2)))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_filling_a_table_is_interrupted():
     n = 400
     tree = tp.linkage(points=np.arange(float(n))[:, None])

@@ -68,6 +68,7 @@ mod model;
 mod names;
 mod option_range;
 mod order;
+mod parallel;
 pub mod progress;
 mod project;
 mod rounding;

@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::forest::{Forest, mean};
 use crate::measure::{Measure, Measures};
 use crate::memory;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::sparse::Csr;
 use crate::steps::PLACING;
@@ -85,15 +84,15 @@ impl Model {
         progress: &Progress<'_>,
     ) -> Result<Self> {
         let counter = Counter::new(PLACING, new, progress);
-        let places = (0..new).into_par_iter().map_init(
+        let places = parallel::try_map_with(
+            new,
             || vec![0.0; self.points()],
             |row, point| {
                 distances(point, row);
                 counter.add(1)?;
                 self.trees().iter().map(|tree| tree.place(row)).collect::<Result<Vec<_>>>()
             },
-        );
-        let places = places.collect::<Result<Vec<_>>>()?;
+        )?;
         let of_tree = |(at, tree): (usize, &Tree)| {
             tree.extended(&places.iter().map(|place| place[at]).collect::<Vec<_>>())
         };
@@ -422,10 +421,11 @@ impl PreparedMeasures {
         let among = other.unwrap_or(self);
         let columns = among.measures().len();
         let table = self.cross_rows(among, rows.clone(), progress)?;
-        let rows = rows.into_par_iter().zip(table.par_chunks(columns.max(1)));
         // A measure is no neighbor of itself.
         let itself = |row| if other.is_some() { None } else { Some(row) };
-        Ok(rows.map(|(row, distances)| least(k, distances, itself(row))).collect())
+        Ok(parallel::map(rows.len(), |at| {
+            least(k, &table[at * columns..(at + 1) * columns], itself(rows.start + at))
+        }))
     }
 
     /// Rows of a block, for tables of `columns` columns that are computed in blocks: 64 MiB with a

@@ -8,18 +8,17 @@
 
 use std::cmp::Ordering;
 
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rayon::prelude::*;
-
 use super::draft::TreeDraft;
 use super::kmeans::{self, ComparedVectors};
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
 use crate::option_range::OptionRange;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::BUILDING;
 use crate::tree::Tree;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// How a cluster is split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +86,7 @@ pub fn cluster_tree(
             counter.add(1)?;
             Ok(splitter.split(cluster, &mut generator(seed, *node + 1)))
         };
-        let parts = level.par_iter().map(split).collect::<Result<Vec<_>>>()?;
+        let parts = parallel::try_map(level.len(), |at| split(&level[at]))?;
         level = place(metric, level, parts, &mut draft);
     }
     for (node, cluster) in &level {

@@ -1,8 +1,5 @@
 //! Forests from a metric: the linkage of its distances, and those of distances times random factors.
 
-use rand::RngExt;
-use rayon::prelude::*;
-
 use super::linkage::{Linkage, linkage, linkage_of_copy, working_copy};
 use super::neighbors::{DistanceNoise, neighbors};
 use crate::error::Result;
@@ -10,11 +7,13 @@ use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::metric::{GroundMetric, Storage, for_each_row};
 use crate::option_range::OptionRange;
+use crate::parallel;
 use crate::progress::{Counter, Progress, State};
 use crate::seed::{Random, generator, mixed};
 use crate::steps::BUILDING;
 use crate::tree::Tree;
 use crate::units;
+use rand::RngExt;
 
 /// Options of [`perturbed`].
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +145,7 @@ pub fn perturbed(
     let n = metric.points();
     let small = n.saturating_mul(n) / 2 * rayon::current_num_threads() <= SMALL;
     let trees: Result<Vec<Tree>> = if small {
-        (0..options.n_trees).into_par_iter().map(grown).collect()
+        parallel::try_map(options.n_trees, grown)
     } else {
         (0..options.n_trees).map(grown).collect()
     };

@@ -11,9 +11,8 @@
 //! likewise at most U(y); over all pairs it is at most the second largest U. D(x) + D(y) is at most
 //! the sum of the two largest D. With −δ in place of δ this bounds the change from below.
 
-use rayon::prelude::*;
-
 use crate::error::Result;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::sparse::Csr;
 use crate::steps;
@@ -115,10 +114,8 @@ impl ChangedMass {
             self.row(left).iter().for_each(|&(v, _)| mass[v as usize] = 0.0);
             Ok(range)
         };
-        (0..count)
-            .into_par_iter()
-            .map_init(|| vec![0.0; self.longer.len()], of_row)
-            .try_reduce(|| (0.0, 0.0), |a, b| Ok((b.0.min(a.0), b.1.max(a.1))))
+        let ranges = parallel::try_map_with(count, || vec![0.0; self.longer.len()], of_row)?;
+        Ok(ranges.iter().fold((0.0, 0.0), |a, b| (b.0.min(a.0), b.1.max(a.1))))
     }
 
     /// An upper bound, at least 0, of the change of every pair where edges are longer by `sign(longer)`.

@@ -1,10 +1,9 @@
 //! Which edges to contract, and what becomes of their lengths.
 
-use rayon::prelude::*;
-
 use super::ForestNodes;
 use crate::error::Result;
 use crate::memory;
+use crate::parallel;
 use crate::sparse::Csr;
 
 /// What becomes of the edge above a node.
@@ -44,8 +43,7 @@ pub(super) fn lengths(parent: &[usize], length: &[f64], contractions: &[Contract
 /// masses below nodes.
 pub(super) fn choose(nodes: &ForestNodes, below: &Csr, most: usize) -> Result<ContractionChoice> {
     let columns = transposed(below)?;
-    let spread: Vec<f64> =
-        (0..columns.rows).into_par_iter().map(|v| spread(&columns, v, below.rows)).collect();
+    let spread: Vec<f64> = parallel::map(columns.rows, |v| spread(&columns, v, below.rows));
     let mean_distance = spread.iter().zip(&nodes.length).map(|(s, l)| s * l).sum();
     let mut work = Work {
         nodes,
@@ -92,7 +90,7 @@ impl Work<'_> {
             let columns = &below.indices[below.start[row]..below.start[row + 1]];
             columns.iter().filter(|&&v| left[v] > 0.0).count()
         };
-        self.entries = (0..below.rows).into_par_iter().map(count).collect();
+        self.entries = parallel::map(below.rows, count);
         let excess: usize = self.entries.iter().map(|n| n.saturating_sub(self.most)).sum();
         let mut wanted = excess.div_ceil(2);
         for Candidate { v, harm, contraction, .. } in self.candidates(&left) {
@@ -145,9 +143,9 @@ impl Work<'_> {
             let rows = self.columns.start[v + 1] - self.columns.start[v];
             Candidate { v, harm, harm_per_row: harm / rows as f64, contraction }
         };
-        let helpful = |&v: &usize| left[v] > 0.0 && self.full(v) > 0;
-        let mut all: Vec<_> =
-            (0..left.len()).into_par_iter().filter(helpful).map(candidate).collect();
+        let helpful = |v: usize| left[v] > 0.0 && self.full(v) > 0;
+        let all = parallel::map(left.len(), |v| helpful(v).then(|| candidate(v)));
+        let mut all: Vec<_> = all.into_iter().flatten().collect();
         all.sort_unstable_by(|a, b| a.harm_per_row.total_cmp(&b.harm_per_row).then(a.v.cmp(&b.v)));
         all
     }

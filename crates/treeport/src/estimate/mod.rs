@@ -41,8 +41,6 @@ mod calibrate;
 
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
-
 use crate::accuracy::Level;
 use crate::build::{Linkage, linkage};
 use crate::error::{Error, Result};
@@ -51,6 +49,7 @@ use crate::flow::{FlowPlans, far};
 use crate::measure::{Measure, Measures, check_balance};
 use crate::metric::GroundMetric;
 use crate::model::Model;
+use crate::parallel;
 use crate::progress::{Counter, Progress, silent};
 use crate::solve::Problem;
 use crate::steps::SOLVING;
@@ -415,7 +414,7 @@ fn in_parallel<T: Send>(
         counter.add(1)?;
         Ok(result)
     };
-    (0..rows.len()).into_par_iter().map(one).collect()
+    parallel::try_map(rows.len(), one)
 }
 
 /// The exact solver is as fast as the flow of K trees from n to m points where n·m is this many

@@ -1,15 +1,17 @@
 //! Beside which leaf a new point hangs, and in which order new points come.
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::PLACING;
 
 /// Old points that say how far from all others a point is, evenly spaced over their numbers.
 const REFERENCES: usize = 64;
+
+/// Points whose mean distances one task finds.
+const POINTS_PER_TASK: usize = 16;
 
 /// The share of that mean distance which counts in favor of a leaf. Joining neighbors has 1; see
 /// "What was tried" for others.
@@ -41,12 +43,15 @@ impl<'a> Neighborhood<'a> {
         let (points, count) = (metric.points(), references.len());
         let step = format_args!("mean distances of {points} points");
         let mut mean = memory::zeros(step, points, "extend by fewer points at once")?;
-        mean.par_iter_mut().enumerate().try_for_each_init(
+        parallel::try_for_each_with(
+            mean.chunks_mut(POINTS_PER_TASK).enumerate(),
             || vec![0.0; count],
-            |row, (point, mean)| {
-                metric.block(&[point], &references, row);
-                check(row, &references)?;
-                *mean = row.iter().sum::<f64>() / count as f64;
+            |row, (task, mean)| {
+                for (point, mean) in (task * POINTS_PER_TASK..).zip(mean) {
+                    metric.block(&[point], &references, row);
+                    check(row, &references)?;
+                    *mean = row.iter().sum::<f64>() / count as f64;
+                }
                 Ok(())
             },
         )?;
@@ -65,7 +70,7 @@ impl<'a> Neighborhood<'a> {
             counter.add(1)?;
             self.best(point, &old)
         };
-        let mut links = new.par_iter().map(first).collect::<Result<Vec<Link>>>()?;
+        let mut links = parallel::try_map(new.len(), |at| first(&new[at]))?;
         links.sort_by(|a, b| a.distance.total_cmp(&b.distance).then(a.point.cmp(&b.point)));
         let order: Vec<usize> = links.iter().map(|link| link.point).collect();
         let second = |(place, link): (usize, &Link)| {
@@ -78,7 +83,7 @@ impl<'a> Neighborhood<'a> {
             let nearer = among_new.distance == 0.0 || cost(&among_new) < cost(link);
             Ok(if nearer { among_new } else { *link })
         };
-        links.par_iter().enumerate().map(second).collect()
+        parallel::try_map(links.len(), |place| second((place, &links[place])))
     }
 
     /// The best of some leaves; a copy of the point, where there is one.

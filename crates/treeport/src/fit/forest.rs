@@ -1,7 +1,5 @@
 //! Several trees, each fitted to labels on its own, then all of them together.
 
-use rayon::prelude::*;
-
 use super::edges::{EdgeOptions, choose_together, fit_labels_as, fit_together_at};
 use super::stages::{LAST_DIGITS, distances_of_points, error_after_factor, gains, margin};
 use super::weights::{TreeWeightOptions, weighted};
@@ -10,6 +8,7 @@ use crate::forest::Forest;
 use crate::labelled::Labelled;
 use crate::learn::{LearnOptions, Learned, learn, learn_judged};
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress, State, silent};
 use crate::score::relative_errors;
 use crate::seed::{generator, mixed};
@@ -57,7 +56,7 @@ fn learn_each(
         // A tree whose heights ran away is kept; only who was asked to stop gives none.
         if counter.is_stopped() { Err(Error::Cancelled) } else { Ok(learned.tree) }
     };
-    let trees: Result<Vec<Tree>> = forest.trees().par_iter().enumerate().map(fitted).collect();
+    let trees = parallel::try_map(forest.trees().len(), |k| fitted((k, &forest.trees()[k])));
     // Not divided by their sum again, which rounds.
     Ok(Forest { trees: trees?, weights: forest.weights.clone() })
 }
@@ -133,6 +132,6 @@ fn fitted_to_points(
         let (before, after) = (error_after_factor(tree, data)?, error_after_factor(&fitted, data)?);
         Ok(if after < before * (1.0 - LAST_DIGITS) { fitted } else { tree.clone() })
     };
-    let trees: Result<Vec<Tree>> = forest.trees().par_iter().map(fitted).collect();
+    let trees = parallel::try_map(forest.trees().len(), |k| fitted(&forest.trees()[k]));
     Ok(Forest { trees: trees?, weights: forest.weights.clone() })
 }

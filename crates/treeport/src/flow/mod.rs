@@ -10,11 +10,10 @@ mod several;
 
 pub(crate) use several::FlowPlans;
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::measure::{Measure, Measures, check_balance, rescaled};
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::tree::{Tree, TreePlans};
@@ -68,14 +67,12 @@ pub fn pairs(
     measures.check_points(tree.leaves())?;
     measures.check_pairs(pairs)?;
     let counter = Counter::new(DISTANCES, pairs.len(), progress);
-    pairs
-        .par_iter()
-        .map(|&(i, j)| {
-            let cost = distance(tree, metric, &measures.row(i), &measures.row(j))?;
-            counter.add(1)?;
-            Ok(cost)
-        })
-        .collect()
+    parallel::try_map(pairs.len(), |at| {
+        let (i, j) = pairs[at];
+        let cost = distance(tree, metric, &measures.row(i), &measures.row(j))?;
+        counter.add(1)?;
+        Ok(cost)
+    })
 }
 
 /// Distances from one point to some others, written to the slice.

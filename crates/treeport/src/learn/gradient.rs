@@ -16,10 +16,9 @@
 //! instructions. The groups are fixed by the order of the pairs and added in that order: the result
 //! is the same on one thread and on many.
 
-use rayon::prelude::*;
-
 use crate::binary::BinaryTree;
 use crate::measure::Measures;
+use crate::parallel;
 
 /// Pairs side by side in memory: one cache line of `f64`.
 const LANES: usize = 8;
@@ -94,7 +93,9 @@ fn in_groups<T: Sync, R: Send>(
     if items.len() * tree.height.len() < PARALLEL_WORK {
         items.chunks(LANES).map(map).collect()
     } else {
-        items.par_chunks(LANES).map(map).collect()
+        parallel::map(items.len().div_ceil(LANES), |group| {
+            map(&items[group * LANES..items.len().min((group + 1) * LANES)])
+        })
     }
 }
 

@@ -6,10 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rayon::prelude::*;
-
 use super::pairs::row_blocks;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::progress::Counter;
 use crate::sets::DisjointSets;
 
@@ -122,7 +121,8 @@ impl Graph {
         counter: &Counter<'_>,
     ) -> Result<()> {
         let n = self.len();
-        row_blocks(n, BATCH, out).into_par_iter().with_max_len(1).try_for_each_init(
+        parallel::try_for_each_with(
+            row_blocks(n, BATCH, out).into_iter(),
             || (vec![0.0; n], Heap::new()),
             |(distance, heap), mut block| {
                 for i in block.first..block.end {

@@ -29,6 +29,7 @@ pub use points::{Geometry, MapCoordinates, Period, PointMetric};
 use crate::condensed::{place, row_start};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::parallel;
 use crate::progress::{Counter, Progress, silent};
 use crate::steps::DISTANCES;
 use graph::{Graph, Heap};
@@ -628,7 +629,7 @@ pub(crate) fn for_each_row<T: Send>(
     rows: &Counter<'_>,
     change: impl Fn(usize, &mut [T]) + Sync,
 ) -> Result<()> {
-    pairs::row_blocks(n, 16, distances).into_par_iter().try_for_each(|mut block| {
+    parallel::try_for_each(pairs::row_blocks(n, 16, distances).into_iter(), |mut block| {
         for i in block.first..block.end {
             change(i, block.row(i));
         }

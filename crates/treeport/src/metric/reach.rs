@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::graph::{Graph, Heap};
 use crate::error::Result;
+use crate::parallel;
 use crate::progress::Counter;
 
 /// Nodes searched by one thread before it takes the next batch.
@@ -36,7 +35,8 @@ impl Graph {
         if k == 0 {
             return Ok(out);
         }
-        out.par_chunks_mut(k * BATCH).enumerate().try_for_each_init(
+        parallel::try_for_each_with(
+            out.chunks_mut(k * BATCH).enumerate(),
             || Near { distance: vec![f64::INFINITY; n], touched: vec![], heap: Heap::new() },
             |near, (batch, rows)| {
                 counter.add(0)?;

@@ -1,7 +1,5 @@
 //! An index is built, and measures are added.
 
-use rayon::prelude::*;
-
 use super::indexed_points::{self, IndexedPoints};
 use super::potential_table::PotentialTable;
 use super::potentials::Reference;
@@ -12,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::exact::solving_time;
 use crate::measure::Measures;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::{INDEXING, SEARCHING};
 
@@ -157,16 +156,16 @@ impl Index {
     fn sampled_steps(&self, by_query: bool, progress: &Progress<'_>) -> Result<(Steps, f64)> {
         let counter = Counter::new(SEARCHING, None, progress);
         let asked = self.request(SearchEnd::Count(SAMPLE_K), Accuracy::EXACT);
-        let one = |searcher: &mut Searcher, &row: &usize| {
+        let rows = sampled_rows(self.len());
+        let one = |searcher: &mut Searcher, at: usize| {
+            let row = rows[at];
             let asked =
                 SearchRequest { skipped: Some(row), rounds: query::ROUNDS, by_query, ..asked };
             searcher.search(self, &self.measures.row(row), asked, &counter)
         };
-        let rows = sampled_rows(self.len());
-        let found: Result<Vec<Neighbors>> =
-            rows.par_iter().map_init(Searcher::default, one).collect();
+        let found = parallel::try_map_with(rows.len(), Searcher::default, one)?;
         let (mut all, mut farthest) = (Steps::default(), 0.0);
-        for Neighbors { steps, found, .. } in found? {
+        for Neighbors { steps, found, .. } in found {
             farthest += found.last().map_or(0.0, |last| last.1) / rows.len() as f64;
             all.transformed += steps.transformed;
             all.swept.iter_mut().zip(steps.swept).for_each(|(all, swept)| *all += swept);

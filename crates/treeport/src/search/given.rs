@@ -6,14 +6,13 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::query::{SearchEnd, SearchRequest, Searcher};
 use super::{Index, MeasureSet, Neighbors};
 use crate::accuracy::Accuracy;
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
 
@@ -90,14 +89,15 @@ impl Index {
         memory::check(step, bytes, "ask for some rows at a time")?;
         self.with_asking(asking, &rows, asked, |queries, asked, is_own| {
             let counter = Counter::new(SEARCHING, rows.len(), progress);
-            let one = |searcher: &mut Searcher, number: usize| {
+            let one = |searcher: &mut Searcher, at: usize| {
                 counter.add(1)?;
+                let number = rows.start + at;
                 let row = if is_own { self.row_of(number) } else { Some(number) };
                 let Some(row) = row else { return Ok(Vec::new()) };
                 let asked = SearchRequest { skipped: is_own.then_some(row), ..asked };
                 searcher.likely(self, &queries.row(row), &asked, count)
             };
-            rows.clone().into_par_iter().map_init(Searcher::default, one).collect()
+            parallel::try_map_with(rows.len(), Searcher::default, one)
         })
     }
 

@@ -72,13 +72,12 @@ mod tests;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
 pub use clouds::MeasureSet;
@@ -371,7 +370,8 @@ impl Index {
         let step = self.len().div_ceil(RECALL_QUERIES).max(1);
         let some: Vec<usize> = (0..self.len()).step_by(step).collect();
         let counter = Counter::new(SEARCHING, some.len(), progress);
-        let recall = |searcher: &mut Searcher, &row: &usize| {
+        let recall = |searcher: &mut Searcher, at: usize| {
+            let row = some[at];
             counter.add(1)?;
             let mut ask = |accuracy| {
                 let asked = self.request(SearchEnd::Count(k), accuracy);
@@ -382,9 +382,8 @@ impl Index {
             let right = found.found.iter().filter(|a| best.found.iter().any(|b| a.0 == b.0));
             Ok((right.count(), best.found.len()))
         };
-        let counts: Result<Vec<(usize, usize)>> =
-            some.par_iter().map_init(Searcher::default, recall).collect();
-        let (right, all) = counts?.iter().fold((0, 0), |sum, c| (sum.0 + c.0, sum.1 + c.1));
+        let counts = parallel::try_map_with(some.len(), Searcher::default, recall)?;
+        let (right, all) = counts.iter().fold((0, 0), |sum, c| (sum.0 + c.0, sum.1 + c.1));
         Ok(if all > 0 { right as f64 / all as f64 } else { 1.0 })
     }
 
@@ -412,6 +411,7 @@ impl Index {
             counter.add(1)?;
             Ok(found)
         };
-        rows.into_par_iter().map_init(Searcher::default, one).collect()
+        let one = |searcher: &mut Searcher, at: usize| one(searcher, rows.start + at);
+        parallel::try_map_with(rows.len(), Searcher::default, one)
     }
 }

@@ -30,13 +30,12 @@
 //! # Ok::<(), treeport::Error>(())
 //! ```
 
-use rayon::prelude::*;
-
 use super::query::{SearchEnd, SearchRequest, Searcher};
 use super::{Index, MeasureSet, Neighbors};
 use crate::accuracy::{Accuracy, Question};
 use crate::error::{Error, Result};
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SEARCHING;
 
@@ -138,10 +137,8 @@ impl<'a> PartSearch<'a> {
             counter.add(1)?;
             Ok(found)
         };
-        let all = 0..parts.len() * queries;
-        let found: Result<Vec<Neighbors>> =
-            all.into_par_iter().map_init(Searcher::default, one).collect();
-        let mut found = found?.into_iter();
+        let found = parallel::try_map_with(parts.len() * queries, Searcher::default, one)?;
+        let mut found = found.into_iter();
         for index in parts {
             for (merged, found) in self.found.iter_mut().zip(&mut found) {
                 merged.merge(&found.numbered_from(self.next_number), self.end.most());
@@ -224,7 +221,7 @@ impl Index {
             counter.add(1)?;
             Ok(found)
         };
-        (0..queries.len()).into_par_iter().map_init(Searcher::default, one).collect()
+        parallel::try_map_with(queries.len(), Searcher::default, one)
     }
 }
 

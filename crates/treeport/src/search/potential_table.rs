@@ -4,10 +4,9 @@
 //! Values are whole steps between the least and the largest of a measure, in 16 bits, rounded down.
 //! That costs a bound 1/65,535 of its range and half the memory of single precision.
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::memory;
+use crate::parallel;
 use crate::rounding::single;
 use crate::wide::for_wide_registers;
 
@@ -75,10 +74,11 @@ impl PotentialTable {
             }
             Ok(block)
         };
-        let blocks: Result<Vec<_>> = rows.par_chunks(BLOCK).map(block_of).collect();
+        let parts: Vec<&[usize]> = rows.chunks(BLOCK).collect();
+        let blocks = parallel::try_map(parts.len(), |at| block_of(parts[at]))?;
         let of_rows = |values: &[f32]| rows.iter().map(|&row| values[row]).collect();
         let (base, step) = (of_rows(&self.base), of_rows(&self.step));
-        Ok(Self { blocks: blocks?, base, step, constant: of_rows(&self.constant) })
+        Ok(Self { blocks, base, step, constant: of_rows(&self.constant) })
     }
 
     fn steps_at(&self, row: usize, column: usize) -> u16 {

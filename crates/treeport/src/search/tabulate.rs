@@ -6,13 +6,12 @@
 //! cost is n² distances and m·s·n minima, and no more than [`MOST_DISTANCES`] distances are there at the
 //! same time on a thread.
 
-use rayon::prelude::*;
-
 use super::Index;
 use super::potential_table::{self, PotentialTable, STEPS};
 use super::query_distances::QueryDistances;
 use crate::error::Result;
 use crate::measure::Measure;
+use crate::parallel;
 use crate::progress::Counter;
 use crate::rounding::{lowered_once, single};
 use crate::solve::single_problem::SingleProblem;
@@ -84,8 +83,8 @@ impl Index {
             counter.add(0)?;
             self.duals_of_measure(&self.measures.row(row), work)
         };
-        let rows = first..self.measures.len();
-        rows.into_par_iter().map_init(Default::default, find).collect()
+        let find = |work: &mut (QueryDistances, SingleProblem), at: usize| find(work, first + at);
+        parallel::try_map_with(self.measures.len() - first, Default::default, find)
     }
 
     fn set_duals(&mut self, first: usize, duals: Vec<MeasureDuals>) {
@@ -168,7 +167,7 @@ impl Index {
             }
             counter.add(all * (at + 1) / count - all * at / count)
         };
-        parts.into_par_iter().enumerate().map_init(QueryDistances::default, fill).collect()
+        parallel::try_for_each_with(parts.into_iter().enumerate(), QueryDistances::default, fill)
     }
 
     /// Fills some columns of a block, from the distances between them and all points of the measures.

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use super::card::Card;
 use super::exact::order::precedes;
 use super::exact::{self, Solver, choice, components, line, relaxed, reused};
@@ -18,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::SOLVING;
 
@@ -184,8 +183,9 @@ impl<'a> Problems<'a> {
             counter.add(1)?;
             Ok((found.lower, found.upper))
         };
-        let found: Result<(Vec<f64>, Vec<f64>)> = self.pairs.par_iter().map(bounds).collect();
-        found.map(|(lower, upper)| Intervals { lower, upper })
+        let found = parallel::try_map(self.pairs.len(), |at| bounds(&self.pairs[at]))?;
+        let (lower, upper) = found.into_iter().unzip();
+        Ok(Intervals { lower, upper })
     }
 
     /// Roughly what it takes to answer all of them to a target on the threads there are: see
@@ -271,8 +271,8 @@ impl<'a> Problems<'a> {
         };
         let mut order: Vec<usize> = (0..self.pairs.len()).collect();
         order.sort_by_cached_key(on_the_left);
-        let solve = |solver: &mut Solver, &at: &usize| solve(solver, &self.pairs[at]);
-        let solved: Result<Vec<f64>> = order.par_iter().map_init(Solver::default, solve).collect();
+        let solve = |solver: &mut Solver, place: usize| solve(solver, &self.pairs[order[place]]);
+        let solved = parallel::try_map_with(order.len(), Solver::default, solve);
         let mut values = vec![0.0; order.len()];
         order.into_iter().zip(solved?).for_each(|(at, value)| values[at] = value);
         Ok(values)

@@ -5,13 +5,12 @@
 //! sum is taken over the tree that the few leaves span: O(s) for s points that differ, after one
 //! sort that [`Tree::prepare`] does once per measure.
 
-use rayon::prelude::*;
-
 use super::Tree;
 use super::index::{AncestorIndex, Depth};
 use crate::error::Result;
 use crate::measure::{Measure, Measures, check_balance};
 use crate::order::RankOrder;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
@@ -141,7 +140,8 @@ impl Tree {
         let counter = Counter::new(steps::DISTANCES, a.len(), progress);
         let mut distances = vec![0.0; a.len()];
         // Every row is used once, so a cut through the tree would cost more than it saves.
-        distances.par_chunks_mut(PAIRS_PER_TASK).enumerate().try_for_each_init(
+        parallel::try_for_each_with(
+            distances.chunks_mut(PAIRS_PER_TASK).enumerate(),
             Scratch::default,
             |scratch, (task, out)| {
                 let first = task * PAIRS_PER_TASK;

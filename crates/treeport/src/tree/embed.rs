@@ -1,11 +1,10 @@
 //! Measures as sparse ℓ₁ vectors with the same distances.
 
-use rayon::prelude::*;
-
 use super::Tree;
 use crate::error::Result;
 use crate::measure::{Measure, Measures};
 use crate::memory;
+use crate::parallel;
 use crate::sparse::Csr;
 
 /// Most entries computed at once: 256 MiB.
@@ -53,13 +52,11 @@ impl Tree {
         };
         let at_once = (AT_ONCE / self.nodes()).max(1);
         for first in (0..measures.len()).step_by(at_once) {
-            let rows: Vec<Vec<(usize, f64)>> = (first..measures.len().min(first + at_once))
-                .into_par_iter()
-                .map_init(
-                    || vec![0.0; self.nodes()],
-                    |below, row| self.row_above(&measures.row(row), below, &value),
-                )
-                .collect();
+            let rows: Vec<Vec<(usize, f64)>> = parallel::map_with(
+                at_once.min(measures.len() - first),
+                || vec![0.0; self.nodes()],
+                |below, row| self.row_above(&measures.row(first + row), below, &value),
+            );
             let more = rows.iter().map(Vec::len).sum();
             let step = format_args!("the embedding of {} measures", measures.len());
             memory::grow(&mut csr.indices, step, more, "embed fewer measures at a time")?;

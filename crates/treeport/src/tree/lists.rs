@@ -10,13 +10,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::Tree;
 use super::index::Depth;
 use super::prepared::Census;
 use crate::measure::{Measure, Measures};
 use crate::memory;
+use crate::parallel;
 
 /// Measures in one part of the lists, which is one task: their sums stay in the first cache.
 pub(super) const PART: usize = 1024;
@@ -86,10 +85,11 @@ impl NodeLists {
             + memory::size_of::<u32>(&[count, tree.nodes()]);
         memory::check(format_args!("lists of measures"), bytes, "").ok()?;
         let children = Children::new(tree);
-        let part = |(_, rows)| Part::new(tree, &children, measures, rows);
+        let part =
+            |(_, rows): &(_, Range<usize>)| Part::new(tree, &children, measures, rows.clone());
         let parts: Vec<_> = parts_of(&(0..measures.len())).collect();
         Some(Self {
-            parts: parts.into_par_iter().map(part).collect(),
+            parts: parallel::map(parts.len(), |at| part(&parts[at])),
             alone: measures.iter().map(|measure| alone(tree, &measure)).collect(),
         })
     }

@@ -3,8 +3,6 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use super::Tree;
 use super::distance::{PAIRS_PER_TASK, Scratch, sparse};
 use super::lists::{self, NodeLists};
@@ -13,6 +11,7 @@ use super::skeleton::{Skeleton, SkeletonRow};
 use crate::error::Result;
 use crate::measure::Measures;
 use crate::memory;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
@@ -69,7 +68,7 @@ impl Tree {
         let ranked = match tasks {
             0 | 1 => self.by_rank(measures.iter()),
             _ => {
-                let parts: Vec<Measures> = (0..tasks).into_par_iter().map(sorted).collect();
+                let parts: Vec<Measures> = parallel::map(tasks, sorted);
                 Measures::concat(&parts)?
             }
         };
@@ -110,8 +109,9 @@ fn table(
 ) -> Result<Vec<f64>> {
     let mut table = zeros(rows, columns)?;
     let counter = Counter::new(steps::DISTANCES, rows, progress);
-    table.par_chunks_mut(columns.max(1)).enumerate().try_for_each(|(i, row)| {
-        row.par_chunks_mut(COLUMNS_PER_TASK).enumerate().try_for_each_init(
+    parallel::try_for_each(table.chunks_mut(columns.max(1)).enumerate(), |(i, row)| {
+        parallel::try_for_each_with(
+            row.chunks_mut(COLUMNS_PER_TASK).enumerate(),
             Scratch::default,
             |scratch, (part, out)| {
                 counter.add(0)?;
@@ -164,15 +164,13 @@ impl RankedMeasures {
         self.measures.check_pairs(pairs)?;
         let counter = Counter::new(steps::DISTANCES, pairs.len(), progress);
         let mut distances = vec![0.0; pairs.len()];
-        distances
-            .par_chunks_mut(PAIRS_PER_TASK)
-            .zip(pairs.par_chunks(PAIRS_PER_TASK))
-            .try_for_each_init(Scratch::default, |scratch, (out, pairs)| {
-                for (out, &(i, j)) in out.iter_mut().zip(pairs) {
-                    *out = self.distance_with(i, j, scratch);
-                }
-                counter.add(pairs.len())
-            })?;
+        let tasks = distances.chunks_mut(PAIRS_PER_TASK).zip(pairs.chunks(PAIRS_PER_TASK));
+        parallel::try_for_each_with(tasks, Scratch::default, |scratch, (out, pairs)| {
+            for (out, &(i, j)) in out.iter_mut().zip(pairs) {
+                *out = self.distance_with(i, j, scratch);
+            }
+            counter.add(pairs.len())
+        })?;
         Ok(distances)
     }
 

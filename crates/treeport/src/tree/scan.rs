@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::distance::{Scratch, sparse};
 use super::lists::{NodeLists, PART, QueryShares, SharedSums, parts_of};
 use super::prepared::{PARTS, RankedMeasures};
 use crate::error::Result;
 use crate::memory;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps;
 
@@ -31,14 +30,14 @@ impl ListScan<'_> {
     ) -> Result<Vec<f64>> {
         let mut table = zeros(asking.len(), among.len())?;
         let counter = Counter::new(steps::DISTANCES, asking.len(), progress);
-        let rows = table.par_chunks_mut(among.len().max(1)).zip(asking);
-        rows.try_for_each_init(
+        parallel::try_for_each_with(
+            table.chunks_mut(among.len().max(1)).zip(asking),
             || self.below(),
             |below, (out, row)| {
                 let query = self.query(row, below);
-                let parts = Self::tasks(out, 1, among).into_par_iter();
-                let parts = parts.filter(|(_, columns, _)| wanted(row, columns));
-                parts.try_for_each_init(
+                let parts = Self::tasks(out, 1, among).into_iter();
+                parallel::try_for_each_with(
+                    parts.filter(|(_, columns, _)| wanted(row, columns)),
                     Self::memory,
                     |(sums, scratch), (part, columns, out)| {
                         self.lists.share(part, &query, sums);
@@ -64,10 +63,9 @@ impl ListScan<'_> {
         let mut table = zeros(among.len(), columns)?;
         let counter = Counter::new(steps::DISTANCES, among.len(), progress);
         let query = |below: &mut Vec<f64>, column| self.query(column, below);
-        let queries: Vec<QueryShares> =
-            (0..columns).into_par_iter().map_init(|| self.below(), query).collect();
-        let parts = Self::tasks(&mut table, columns, among).into_par_iter();
-        parts.try_for_each_init(Self::memory, |(sums, scratch), (part, rows, out)| {
+        let queries: Vec<QueryShares> = parallel::map_with(columns, || self.below(), query);
+        let parts = Self::tasks(&mut table, columns, among).into_iter();
+        parallel::try_for_each_with(parts, Self::memory, |(sums, scratch), (part, rows, out)| {
             for (column, query) in queries.iter().enumerate() {
                 self.lists.share(part, query, sums);
                 for (out, row) in out.chunks_exact_mut(columns).zip(rows.clone()) {

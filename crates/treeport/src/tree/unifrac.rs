@@ -14,13 +14,12 @@
 //! The first two are computed as tree distances. The others merge two sorted lists of nodes: O(k) a
 //! pair for k nodes above the points of either.
 
-use rayon::prelude::*;
-
 use super::Tree;
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::names::named;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::steps::DISTANCES;
 use crate::units::of_largest;
@@ -200,14 +199,11 @@ impl Tree {
             SampleBelow { counts, total: samples.row(row).total() }
         };
         let counter = Counter::new(DISTANCES, n, progress);
-        let after: Vec<Vec<f64>> = (0..n)
-            .into_par_iter()
-            .map(|i| {
-                counter.add(1)?;
-                let to = |j| of(&Edges { tree: self, unit, a: sample(i), b: sample(j) });
-                Ok((i + 1..n).map(to).collect())
-            })
-            .collect::<Result<_>>()?;
+        let after: Vec<Vec<f64>> = parallel::try_map(n, |i| {
+            counter.add(1)?;
+            let to = |j| of(&Edges { tree: self, unit, a: sample(i), b: sample(j) });
+            Ok((i + 1..n).map(to).collect())
+        })?;
         let mut table = vec![0.0; n * n];
         for (i, row) in after.iter().enumerate() {
             for (j, &distance) in (i + 1..n).zip(row) {

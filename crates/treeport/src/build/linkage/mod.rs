@@ -8,14 +8,13 @@ mod points;
 
 use std::fmt;
 
-use rayon::prelude::*;
-
 use super::neighbors::neighbors;
 use crate::binary::BinaryTree;
 use crate::error::Result;
 use crate::memory;
 use crate::metric::{GroundMetric, Storage, single_precision};
 use crate::names::named;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::sets::DisjointSets;
 use crate::spanning::{self, SpanningEdge};
@@ -236,18 +235,17 @@ fn closest(metric: &GroundMetric, progress: &Progress<'_>) -> Result<BinaryTree>
     let n = metric.points();
     let mut tree = single(metric, progress)?;
     let rows = Counter::new(DISTANCES, n, progress);
-    let gap = (0..n)
-        .into_par_iter()
-        .map_init(
-            || vec![0.0; n],
-            |row, i| {
-                rows.add(1)?;
-                metric.row(i, row);
-                let merged = tree.meeting_heights(i);
-                Ok(row.iter().zip(&merged).map(|(d, h)| d - 2.0 * h).fold(0.0, f64::max))
-            },
-        )
-        .try_reduce(|| 0.0, |a, b| Ok(f64::max(a, b)))?;
+    let gaps = parallel::try_map_with(
+        n,
+        || vec![0.0; n],
+        |row, i| {
+            rows.add(1)?;
+            metric.row(i, row);
+            let merged = tree.meeting_heights(i);
+            Ok(row.iter().zip(&merged).map(|(d, h)| d - 2.0 * h).fold(0.0, f64::max))
+        },
+    )?;
+    let gap = gaps.into_iter().fold(0.0, f64::max);
     // Heights are half of distances: half of half of the gap.
     tree.height[n..].iter_mut().for_each(|h| *h += 0.25 * gap);
     Ok(tree)

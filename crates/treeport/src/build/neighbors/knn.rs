@@ -14,6 +14,7 @@ use super::Clusters;
 use super::points::ClusterCenters;
 use crate::error::Result;
 use crate::metric::{GroundMetric, Period, PointMetric};
+use crate::parallel;
 use crate::progress::Counter;
 use crate::seed::{generator, mixed};
 
@@ -101,8 +102,8 @@ fn exact(clusters: &ClusterCenters, k: usize, counter: &Counter<'_>) -> Result<V
         None => None,
     };
     let mut lists = vec![NOBODY; n * k];
-    let blocks = lists.par_chunks_mut(ROWS * k).zip(numbers.par_chunks(ROWS));
-    blocks.try_for_each(|(lists, rows)| {
+    let blocks = lists.chunks_mut(ROWS * k).zip(numbers.chunks(ROWS));
+    parallel::try_for_each(blocks, |(lists, rows)| {
         counter.add(0)?;
         let mut block = vec![0.0; ROWS * COLUMNS];
         for columns in numbers.chunks(COLUMNS) {
@@ -242,7 +243,7 @@ fn in_cells(
     // Some cells at a time, so that what they found takes little memory.
     for cells in cells.chunks(128) {
         counter.add(0)?;
-        let found: Vec<Vec<Near>> = cells.par_iter().map(of_cell).collect();
+        let found: Vec<Vec<Near>> = parallel::map(cells.len(), |at| of_cell(&cells[at]));
         for (cell, found) in cells.iter().zip(found) {
             for (&a, found) in cell.iter().zip(found.chunks_exact(k)) {
                 let list = &mut lists[a as usize * k..(a as usize + 1) * k];

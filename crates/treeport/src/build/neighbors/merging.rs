@@ -7,16 +7,15 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use rand::RngExt;
-use rayon::prelude::*;
-
 use super::{Clusters, dense};
 use crate::binary::BinaryTree;
 use crate::error::Result;
 use crate::memory;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::seed::{generator, mixed};
 use crate::steps::BUILDING;
+use rand::RngExt;
 
 /// How clusters are linked and merged.
 #[derive(Clone, Debug)]
@@ -180,16 +179,15 @@ impl<C: Clusters> Growth<'_, C> {
     /// clusters keep their `most` shortest links.
     fn merge_along(&mut self, lists: Vec<Vec<u32>>, goal: usize, most: usize) -> Result<()> {
         let count = self.node.len();
-        let measured = |(a, list): (usize, Vec<u32>)| {
+        let measured = |a: usize| {
             self.ask(a)?;
             let link = |&to: &u32| Link { distance: self.distance(a as u32, to), to };
-            Ok(list.iter().map(link).collect())
+            Ok(lists[a].iter().map(link).collect())
         };
-        let lists: Result<Vec<Vec<Link>>> =
-            lists.into_par_iter().enumerate().map(measured).collect();
-        let lists = lists?;
+        let all: Vec<Vec<Link>> = parallel::try_map(lists.len(), measured)?;
+        drop(lists);
         let into = (0..count as u32).collect();
-        let mut links = Links { lists, heap: BinaryHeap::with_capacity(count), into };
+        let mut links = Links { lists: all, heap: BinaryHeap::with_capacity(count), into };
         (0..count as u32).for_each(|a| links.offer(a));
         let mut left = count;
         while left > goal
@@ -262,7 +260,7 @@ impl<C: Clusters> Growth<'_, C> {
         let m = self.node.len();
         let step = format_args!("neighbors linkage of the last {m} clusters");
         let mut between: Vec<f64> = memory::zeros(step, m * m, INSTEAD)?;
-        between.par_chunks_mut(m.max(1)).enumerate().try_for_each(|(a, row)| {
+        parallel::try_for_each(between.chunks_mut(m.max(1)).enumerate(), |(a, row)| {
             self.counter.add(0)?;
             for (b, out) in row.iter_mut().enumerate().skip(a + 1) {
                 *out = self.distance(a as u32, b as u32);

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::Clusters;
 use crate::error::Result;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress};
 use crate::seed::{generator, mixed};
 use crate::sets::DisjointSets;
@@ -90,8 +91,8 @@ impl<'a> Representatives<'a> {
             }
             Ok(all.into_iter().map(move |(_, b)| (a as u32, b)).collect())
         };
-        let rows: Result<Vec<Vec<_>>> = (0..n).into_par_iter().map(nearest).collect();
-        Ok(rows?.concat())
+        let rows: Vec<Vec<_>> = parallel::try_map(n, nearest)?;
+        Ok(rows.concat())
     }
 }
 

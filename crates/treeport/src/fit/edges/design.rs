@@ -10,11 +10,10 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::error::Result;
 use crate::labelled::Labelled;
 use crate::measure::Measures;
+use crate::parallel;
 use crate::rounding::SURPLUS;
 use crate::tree::Tree;
 
@@ -86,7 +85,7 @@ impl Design {
         let one = |tree: &Tree| {
             Ok(Self::surpluses(tree, measures, pairs, factors)?.dense_where_that_is_less())
         };
-        let designs = trees.par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let designs = parallel::try_map(trees.len(), |k| one(&trees[k]))?;
         let parent = designs.iter().flat_map(|design| design.parent.iter().copied()).collect();
         Ok(Self { rows: pairs.len(), parent, samples: Samples::Several(designs) })
     }
@@ -196,11 +195,9 @@ impl Design {
                 values.chunks_exact(x.len()).map(|row| dense_dot(row, x)).collect()
             }
             Samples::Several(designs) => {
-                let parts: Vec<Vec<f64>> = designs
-                    .par_iter()
-                    .zip(columns(designs))
-                    .map(|(design, columns)| design.apply(&x[columns]))
-                    .collect();
+                let columns = columns(designs);
+                let part = |k: usize| designs[k].apply(&x[columns[k].clone()]);
+                let parts: Vec<Vec<f64>> = parallel::map(designs.len(), part);
                 // In the order of the trees, whichever was done first.
                 let sum = |row: usize| parts.iter().map(|part| part[row]).sum();
                 (0..self.rows).map(sum).collect()
@@ -263,8 +260,7 @@ impl Design {
     /// Σ over samples of r·share, at every node; `of` changes the shares.
     fn transpose_of(&self, r: &[f64], of: impl Fn(f64) -> f64 + Copy + Sync) -> Vec<f64> {
         if let Samples::Several(designs) = &self.samples {
-            let parts = designs.par_iter().map(|design| design.transpose_of(r, of));
-            return parts.collect::<Vec<_>>().concat();
+            return parallel::map(designs.len(), |k| designs[k].transpose_of(r, of)).concat();
         }
         let mut sums = vec![0.0; self.parent.len()];
         match &self.samples {

@@ -6,13 +6,12 @@
 //! against the norms is computed again from its two vectors. Blocks are fixed by the number of
 //! points alone, so any number of threads gives the same bits.
 
-use rayon::prelude::*;
-
 use super::product;
 use super::sums::{VANISHING_SQUARE, in_lanes};
 use crate::condensed::row_start;
 use crate::error::Result;
 use crate::metric::points::Points;
+use crate::parallel;
 use crate::progress::Counter;
 use crate::rounding::double;
 
@@ -35,14 +34,15 @@ pub(crate) fn condensed<T: Copy + Send>(
     let blocks = row_blocks(points.len(), ROWS, out);
     let rows = |block: &Block<'_, T>| block.end - block.first;
     if !points.takes_products() {
-        return blocks.into_par_iter().try_for_each(|block| {
+        return parallel::try_for_each(blocks.into_iter(), |block| {
             counter.add(rows(&block))?;
             fill_directly(points, block, &cast);
             Ok(())
         });
     }
     let centered = Centered::new(points);
-    blocks.into_par_iter().with_max_len(1).try_for_each_init(
+    parallel::try_for_each_with(
+        blocks.into_iter(),
         || vec![0.0; ROWS * COLUMNS],
         |scratch, block| {
             counter.add(rows(&block))?;

@@ -16,11 +16,10 @@
 //!
 //! Neither dual value of p is below what it was: f(p) ≥ uₚ, and f(p) ≤ −vₚ where p gains mass.
 
-use rayon::prelude::*;
-
 use super::Solution;
 use super::line::Line;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::solve::matrix::MatrixView;
 use crate::solve::penalty::Penalty;
 use crate::solve::problem::Potentials;
@@ -119,7 +118,7 @@ impl Solution {
             let mut row = Vec::new();
             return (0..n).map(|i| lowest(&mut row, i)).collect();
         }
-        (0..n).into_par_iter().map_init(Vec::new, lowest).collect()
+        parallel::map_with(n, Vec::new, lowest)
     }
 
     /// As [`extended`](Self::extended), on a line.

@@ -30,14 +30,13 @@ mod relax;
 mod round;
 mod scaling;
 
-use rayon::prelude::*;
-
 pub use options::{Epsilon, SinkhornOptions};
 
 use crate::error::{Error, Result};
 use crate::measure::Measures;
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::progress::{Counter, Progress, State};
 use crate::solve::problem::{Posed, Problem};
 use crate::steps::SOLVING;
@@ -205,17 +204,14 @@ pub fn pairs(
     measures.check_pairs(pairs)?;
     let counter = Counter::new(SOLVING, pairs.len(), progress);
     let goes_on = |_: &State<'_>| counter.add(0).is_ok();
-    pairs
-        .par_iter()
-        .map_init(Scaling::default, |scratch, &(i, j)| {
-            let (a, b) = (measures.row(i), measures.row(j));
-            let total = scratch.prepare(metric, &a, &b)?;
-            let value =
-                run(scratch, total, options, false, &goes_on)?.converged((i, j), options)?;
-            counter.add(1)?;
-            Ok(value)
-        })
-        .collect()
+    parallel::try_map_with(pairs.len(), Scaling::default, |scratch, at| {
+        let (i, j) = pairs[at];
+        let (a, b) = (measures.row(i), measures.row(j));
+        let total = scratch.prepare(metric, &a, &b)?;
+        let value = run(scratch, total, options, false, &goes_on)?.converged((i, j), options)?;
+        counter.add(1)?;
+        Ok(value)
+    })
 }
 
 /// What one run says in numbers; the plan is in the scratch.

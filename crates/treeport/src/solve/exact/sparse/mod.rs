@@ -58,6 +58,7 @@ use super::{Certified, GoesOn, SLACK, ask, is_proof, is_settled, most_pivots};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::metric::GroundMetric;
+use crate::parallel;
 use crate::solve::card::Card;
 use crate::twofold::Twofold;
 use auction::Auction;
@@ -408,7 +409,7 @@ impl<'a> Sparse<'a> {
         both.par_sort_unstable();
         both.dedup();
         let with_cost = |&(i, j): &(u32, u32)| (i, j, self.cost(i as usize, j as usize));
-        let arcs: Vec<_> = both.par_iter().map(with_cost).collect();
+        let arcs: Vec<_> = parallel::map(both.len(), |at| with_cost(&both[at]));
         let mut paths = Augment::new([&supply, &demand], &flows, prices.clone());
         paths.set_arcs(&arcs, f64::INFINITY);
         if !paths.run(goes_on)? {

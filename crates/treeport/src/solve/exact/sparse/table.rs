@@ -27,6 +27,7 @@ use rayon::prelude::*;
 use super::super::{GoesOn, ask};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::parallel;
 use crate::solve::matrix::MatrixView;
 use crate::units::power_of_two;
 
@@ -128,7 +129,7 @@ impl MatrixCosts<'_> {
             Ok(largest)
         };
         // The first that is wrong, whoever finds one first.
-        let all: Vec<Result<f64>> = rows.par_iter().map(largest).collect();
+        let all: Vec<Result<f64>> = parallel::map(rows.len(), |at| largest(&rows[at]));
         let all: Result<Vec<f64>> = all.into_iter().collect();
         Ok(all?.into_iter().fold(0.0, f64::max))
     }
