@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import treeport as tp
 from scipy import sparse
-from treeport import _tables, _tiles
+from treeport import _devices, _tiles
 
 try:
     import torch
@@ -163,7 +163,7 @@ def test_a_full_card_is_a_memory_error():
     class OutOfMemoryError(RuntimeError):
         pass
 
-    with pytest.raises(MemoryError, match="fewer rows"), _tables._memory_errors("cuda"):
+    with pytest.raises(MemoryError, match="fewer rows"), _devices.memory_errors("measures", "cuda", "rows at a time"):
         raise OutOfMemoryError("no room")
-    with pytest.raises(RuntimeError, match="other"), _tables._memory_errors("cuda"):
+    with pytest.raises(RuntimeError, match="other"), _devices.memory_errors("measures", "cuda", "rows at a time"):
         raise RuntimeError("other")

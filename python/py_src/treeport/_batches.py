@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 from . import _core, _sweeps
-from ._card import check_for_device, engine_of, memory_errors
+from ._card import check_for_device, engine_of
 from ._clouds import Clouds, are_clouds, clouds_of
+from ._devices import memory_errors
 from ._ground import geometry, graph_of, ground_of, names_of_ground, nodes_by_name, one_of, places_of_ground
 from ._inputs import (
     Floats,
@@ -168,7 +169,7 @@ def _solved(
     with bar("exact distances", verbose) as report:
         if device is not None:
             check_for_device(False, "", None, penalty, None)  # clouds may have penalties of their own
-            with memory_errors(device):
+            with memory_errors("points", device, "points"):
                 found = _bounded_on(device, ground, rows, pairs, accuracy, time, threads, report)
             return found.upper if accuracy is time is None else found
         if accuracy is not None or time is not None:

@@ -19,13 +19,14 @@ Cost for r rows against m points with d coordinates: r m d steps, and r m / BLOC
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ._devices import engine_on
 
 Single = npt.NDArray[np.float32]
 
@@ -148,22 +149,9 @@ def random_numbers(rows: Any, columns: Any) -> Single:
 
 
 def engine_of(device: str) -> Engine:
-    """What computes on a device: "tiles" is the same in NumPy, slow and everywhere, for tests."""
-    check_name(device)
-    if device == "tiles":
-        return Engine()
-    try:
-        from . import _card_cuda
-    except ImportError as error:
-        wanted = 'pip install "treeport[gpu]"'
-        raise ImportError(f"device={device!r} needs PyTorch and Triton: `{wanted}`") from error
-    return _card_cuda.Cuda(str(device))
-
-
-def check_name(device: str) -> None:
-    """Refuses what is no device's name, whether there is such a device here or not."""
-    if device != "tiles" and str(device).split(":")[0] != "cuda":
-        raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on")
+    """What computes on a device."""
+    found: Engine = engine_on(device, Engine, "_card_cuda")
+    return found
 
 
 def check_for_device(without_points: bool, metric: str, mass: Any, penalty: Any, period: Any) -> None:
@@ -175,16 +163,3 @@ def check_for_device(without_points: bool, metric: str, mass: Any, penalty: Any,
     for name, value in (("mass", mass), ("penalty", penalty), ("period", period)):
         if value is not None:
             raise ValueError(f"a device knows no {name}; leave out `device`, or `{name}`")
-
-
-@contextmanager
-def memory_errors(device: str) -> Iterator[None]:
-    """What does not fit on the device is said in our words."""
-    try:
-        yield
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
-            raise
-        raise MemoryError(
-            f"the points do not fit into the memory of {device}: {error}; give fewer points, or leave out `device`"
-        ) from error

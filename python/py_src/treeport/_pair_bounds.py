@@ -25,7 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._card import cost_table, memory_errors
+from ._card import cost_table
+from ._devices import engine_on, memory_errors
 from ._sweeps import FORMULAS, losses, placed
 
 Floats = npt.NDArray[np.float64]
@@ -74,7 +75,10 @@ class Rows:
 class Engine:
     """The steps in NumPy, which judge those of devices."""
 
-    def lay_out(self, points: npt.NDArray[np.float32], formula: str, triangles: bool, lost: float) -> None:
+    table: Any
+    used: Any
+
+    def lay_out(self, points: Any, formula: str, triangles: bool, lost: float) -> None:
         """The points that measures are on."""
         self.points, self.formula, self.triangles, self.lost = points, formula, triangles, lost
 
@@ -117,7 +121,7 @@ class Engine:
         u = (cost - v).min(axis=1)
         v = (cost - u[:, None]).min(axis=0)
         worth = float(a @ u.astype(float) + b @ v.astype(float))
-        return worth - self.lost - slack(float(np.abs(u).max()), float(np.abs(v).max()))
+        return worth - self.lost - float(slack(np.abs(u).max(), np.abs(v).max()))
 
 
 def slack(u: Any, v: Any) -> Any:
@@ -141,18 +145,6 @@ def _log_sum(exponents: Any, axis: int) -> Any:
     return (most + np.log(np.exp(exponents - most).sum(axis=axis, keepdims=True))).squeeze(axis)
 
 
-def engine_of(device: str) -> Engine:
-    """What computes on a device."""
-    if device == "tiles":
-        return Engine()
-    from . import _card
-
-    _card.engine_of(device)  # says what is missing
-    from . import _pair_bounds_cuda
-
-    return _pair_bounds_cuda.Cuda(device)
-
-
 class DeviceSearch:
     """An index whose likely neighbors a device bounds, while the compiled half proves and solves."""
 
@@ -167,9 +159,9 @@ class DeviceSearch:
                 "period; leave out `device`"
             )
         points, metric = given
-        self.engine = engine_of(device)
+        self.engine: Engine = engine_on(device, Engine, "_pair_bounds_cuda")
         self.numbers, measures = index.layout()
-        with memory_errors(device):
+        with self._memory():
             formula = FORMULAS[metric]
             coordinates, self.worth = placed(points, formula)
             self.engine.lay_out(coordinates, formula, metric in _WITH_TRIANGLES, losses(formula, points.shape[1])[1])
@@ -179,7 +171,7 @@ class DeviceSearch:
             self.used = len(np.unique(self.rows.places))
 
     def search(
-        self, queries: Optional[_core.Measures], k: int, radius: Optional[float], accuracy: Any, threads: int, report: Any
+        self, queries: Any, k: int, radius: Optional[float], accuracy: Any, threads: int, report: Any
     ) -> _core._Found:
         """As `nearest` and `radius` of the index."""
         if queries is None:
@@ -195,7 +187,7 @@ class DeviceSearch:
                 parts = list(self._parts(asked, group))
 
                 def bounds(part: tuple[int, int], group: tuple[int, int] = group, likely: Any = likely) -> Any:
-                    with self.turn, memory_errors(self.device):
+                    with self.turn, self._memory():
                         return self._given(asked.some(*part), _some(likely, part[0] - group[0], part[1] - group[0]), k, radius)
 
                 waiting = [ahead.submit(bounds, part) for part in parts[:1]]
@@ -205,6 +197,9 @@ class DeviceSearch:
                     told = None if report is None else _shifted(report, part[0], rows)
                     found.append(self.index.search_given(queries, part, k, radius, accuracy, given, threads, told))
         return _joined(found)
+
+    def _memory(self) -> Any:
+        return memory_errors("measures", self.device, "points")
 
     def _own(self) -> Rows:
         """The collection's own measures, by number; those that were removed have no points."""

@@ -23,12 +23,13 @@ Cost of a step for pairs of n and m points with d coordinates: n m d operations,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._card import cost_table
+from ._devices import engine_on
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -284,10 +285,7 @@ def losses(formula: str, dim: int) -> tuple[float, float]:
     return largest, 2 * (moved + (dim + 8) * once * largest)
 
 
-def engine_of(device: Optional[str]) -> Engine:
-    """What computes on a device, which `_card` has looked at before."""
-    if device == "tiles":
-        return Engine()
-    from . import _sweeps_cuda
-
-    return _sweeps_cuda.Cuda(str(device))
+def engine_of(device: str) -> Engine:
+    """What computes on a device."""
+    found: Engine = engine_on(device, Engine, "_sweeps_cuda")
+    return found

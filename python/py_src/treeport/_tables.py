@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Optional
 
 import numpy as np
 
 from . import _core, _tiles
+from ._devices import engine_on, memory_errors
 from ._inputs import Floats, Integers, neighbors_of
 
 
@@ -25,7 +24,7 @@ def table_of(
     if device is not None:
         engine = _engine(device)
         out = _new(shape, np.float32) if out is None else _checked(out, shape, single=True)
-        with _memory_errors(device), engine.chosen():
+        with memory_errors("measures", device, "rows at a time"), engine.chosen():
             _tiles.table(engine, *_sides(engine, raw, left, right, threads), right is None, out)
         return out
     if out is None:
@@ -94,23 +93,14 @@ def nearest_of(
     if device is None:
         return raw.nearest(left, right, count, threads)
     engine = _engine(device)
-    with _memory_errors(device), engine.chosen():
+    with memory_errors("measures", device, "rows at a time"), engine.chosen():
         sides = _sides(engine, raw, left, right, threads)
         return _tiles.nearest(engine, *sides, right is None, count)
 
 
 def _engine(device: str) -> _tiles.Engine:
-    """What computes on a device: "tiles" is the same in NumPy, slow and everywhere, for tests."""
-    if device == "tiles":
-        return _tiles.Engine()
-    if str(device).split(":")[0] != "cuda":
-        raise ValueError(f"device is {device!r}; it must be None, which is the CPU, or cuda, or cuda:1 and so on")
-    try:
-        from . import _cuda
-    except ImportError as error:
-        wanted = 'pip install "treeport[gpu]"'
-        raise ImportError(f"device={device!r} needs PyTorch and Triton: `{wanted}`") from error
-    return _cuda.Cuda(str(device))
+    found: _tiles.Engine = engine_on(device, _tiles.Engine, "_cuda")
+    return found
 
 
 def _sides(
@@ -124,17 +114,3 @@ def _sides(
     rows = [None if side is None else _tiles.Rows(*raw.embed(side, threads)[:3]) for side in (left, right)]
     assert rows[0] is not None
     return _tiles.sides(engine, rows[0], rows[1], raw.nodes)
-
-
-@contextmanager
-def _memory_errors(device: str) -> Iterator[None]:
-    """What does not fit on the GPU is said in our words."""
-    try:
-        yield
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError":
-            raise
-        raise MemoryError(
-            f"the measures do not fit into the memory of {device}: {error}; give fewer rows at a time, or leave out "
-            "`device`"
-        ) from error

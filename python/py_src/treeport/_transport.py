@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from . import _core
-from ._card import check_for_device, engine_of, memory_errors
+from ._card import check_for_device, engine_of
+from ._devices import memory_errors
 from ._ground import (
     coordinates,
     costs,
@@ -498,7 +499,7 @@ def emd(
         wanted = "exact" if accuracy is None else accuracy
         if device is not None:
             engine = engine_of(device)
-            with memory_errors(device):
+            with memory_errors("points", device, "points"):
                 if bounded:
                     return problem.bounds(
                         _core.emd_within_on(

@@ -30,8 +30,9 @@ except ImportError as error:
 
 from . import _batches, _blocks
 from ._blocks import EmdOptions, Metric
-from ._card import check_for_device, check_name
+from ._card import check_for_device
 from ._clouds import Clouds, are_clouds
+from ._devices import check_name
 from ._estimator import TreeWasserstein
 from ._ground import geometry
 from ._inputs import Floats, Integers, pairs_of
