@@ -12,7 +12,8 @@
 //! - *One point for every four or sixteen*: 9 looks instead of 6, uniform.
 
 use super::auction::Auction;
-use super::cloud::{Cloud, FAR, Formula, Prices, Query};
+use super::cloud::{Cloud, FAR, Prices, Query};
+use super::frame::Formula;
 
 /// Points that one stands for.
 const GROUP: usize = 8;

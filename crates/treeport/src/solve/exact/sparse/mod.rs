@@ -42,6 +42,7 @@
 mod auction;
 mod augment;
 mod cloud;
+mod frame;
 mod levels;
 mod proof;
 pub(super) mod table;
@@ -63,19 +64,20 @@ use crate::solve::card::Card;
 use crate::twofold::Twofold;
 use auction::Auction;
 use augment::Augment;
-use cloud::{Cloud, FAR, Formula, Frame, LANES};
+use cloud::{Cloud, FAR, LANES};
+use frame::{Formula, Frame};
 use levels::{FALL, Side};
 use table::MatrixCosts;
 use tree::{Flow, Forest};
 
 /// Whether costs are such that an auction knows them.
 pub(super) fn takes(metric: &GroundMetric) -> bool {
-    cloud::is_known(metric) && metric.vectors().is_some_and(|(dim, _)| dim <= MOST_DIM)
+    frame::is_known(metric) && metric.vectors().is_some_and(|(dim, _)| dim <= MOST_DIM)
 }
 
 /// Whether a card knows how costs are computed.
 pub(super) fn has_card(metric: &GroundMetric) -> bool {
-    takes(metric) && cloud::has_card(metric)
+    takes(metric) && frame::has_card(metric)
 }
 
 /// The bytes that a problem between so many points takes.

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::super::random::random;
 use super::super::{Solver, reused};
-use super::cloud::{Cloud, Frame, Query};
+use super::cloud::{Cloud, Query};
+use super::frame::Frame;
 use super::table::MatrixCosts;
 use super::*;
 use crate::measure::{Measure, Measures};
