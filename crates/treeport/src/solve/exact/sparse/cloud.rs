@@ -21,8 +21,8 @@ use super::frame::{
     least_arc,
 };
 use super::table::SingleRows;
-use crate::metric::period::apart_single;
 use crate::metric::GroundMetric;
+use crate::metric::period::apart_single;
 use crate::solve::card::{Card, CardSearch, Kept};
 use crate::wide::for_wide_registers;
 
